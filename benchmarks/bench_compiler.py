@@ -165,7 +165,7 @@ def land_air_steps() -> Iterator[Row]:
         ("driving", model.standing(speed=10.0), Controls(steering=0.05, drive_torque=60.0)),
         ("flying", model.flying((0.0, 0.0, 12.0), velocity=(5.0, 0.0, 0.0)), Controls(rotor_speed=params.hover_speed)),
     ):
-        x, command = np.empty_like(begin.x), controls.rows(params.rotors, 1)[0]
+        x, command = np.empty_like(begin.x), controls.rows(params, 1)[0]
         call = cpp_call(library.land_air_steps, x, command, wind, parameters, cpp_ground(model.terrain), 0.001, steps)
 
         def theirs(x: Floats = x, begin: ModelState = begin, call: Callable[[], Any] = call) -> Any:

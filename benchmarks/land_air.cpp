@@ -7,6 +7,8 @@
 #include "land_air.h"
 
 namespace {
+constexpr int FIRST_CORNER = OUTER_WHEELS, FIRST_ROTOR = FIRST_CORNER + CORNERS;  // of a vehicle on four wheels
+
 struct Ground {
   const float* z;
   int64_t rows, columns;

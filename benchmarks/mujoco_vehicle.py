@@ -55,7 +55,7 @@ class MujocoVehicle:
         data.qpos[:3], data.qvel[:3] = x[:3], x[3:6]
         data.qpos[3:7] = x[at.QUATERNION : at.QUATERNION + 4]
         data.qvel[3:6] = x[at.RATES : at.RATES + 3]
-        for i, wheel in enumerate(at.WHEELS):
+        for i, wheel in enumerate(at.WHEELS[: at.OUTER_WHEELS]):
             data.joint(f"strut_{wheel}").qpos[0] = x[at.STRUT + i]
             data.joint(f"wheel_{wheel}").qvel[0] = x[at.WHEEL_SPEED + i] - x[at.RATES + 1]
         for j, spin in enumerate(self._params.rotor_spin):
@@ -85,7 +85,7 @@ def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
     springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
     damping = 0.5 * (p.bump_damping + p.rebound_damping)
     parts = []
-    for i, name in enumerate(at.WHEELS):
+    for i, name in enumerate(at.WHEELS[: at.OUTER_WHEELS]):
         preload = p.spring_load[i] / springs[i]
         steer = f"""<joint name="steer_{name}" type="hinge" axis="0 0 1"
           stiffness="{1e4 * small}" damping="{140.0 * small}"/>"""

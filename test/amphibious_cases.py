@@ -42,13 +42,20 @@ def rotation(x):
     )
 
 
+def of_wheels(p, quantity):
+    """The state's columns of a quantity that each wheel has, by their names."""
+    names = at.state_names(p.rotors, len(p.wheels))
+    return [k for wheel in p.wheels for k, name in enumerate(names) if name.startswith(f"{quantity}_{wheel}_")]
+
+
 def masses(p, x):
-    """[(mass, place, velocity)] in world axes: the sprung mass and the four wheels as points."""
+    """[(mass, place, velocity)] in world axes: the sprung mass and the wheels as points."""
     R, w = rotation(x), x[at.RATES : at.RATES + 3]
     found = [(p.mass_sprung, x[0:3], x[3:6])]
-    for i, hub in enumerate(p.hub_position):
-        r = hub + np.array((0, 0, x[at.STRUT + i]))
-        rate = np.cross(w, r) + np.array((0, 0, x[at.STRUT_RATE + i]))
+    struts, rates = x[of_wheels(p, "strut")], x[of_wheels(p, "strut_rate")]
+    for hub, strut, strut_rate in zip(p.hub_position, struts, rates, strict=True):
+        r = hub + np.array((0, 0, strut))
+        rate = np.cross(w, r) + np.array((0, 0, strut_rate))
         found.append((p.mass_unsprung, x[0:3] + R @ r, x[3:6] + R @ rate))
     return found
 
@@ -70,7 +77,7 @@ def angular_momentum(p, x):
     """World axes, about the total centre of mass, with the spins of wheels and rotors."""
     R, c, vc = rotation(x), center(p, x), center_velocity(p, x)
     spin = p.inertia_matrix @ x[at.RATES : at.RATES + 3]
-    spin = spin + p.wheel_inertia * x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4].sum() * np.array((0, 1, 0))
+    spin = spin + p.wheel_inertia * x[of_wheels(p, "wheel_speed")].sum() * np.array((0, 1, 0))
     rotors = x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors]
     spin = spin + p.rotor_inertia * np.array((0, 0, np.dot(p.rotor_spin, rotors)))
     return R @ spin + sum(m * np.cross(at_ - c, v - vc) for m, at_, v in masses(p, x))
@@ -78,6 +85,21 @@ def angular_momentum(p, x):
 
 def forward_speed(x):
     return float(rotation(x)[:, 0] @ x[3:6])
+
+
+def energy(p, x):
+    """J, on level ground: motion, height, springs and tyres' pressing in; not the tyres' carcasses, nor the rotors."""
+    total = 0.5 * x[at.RATES : at.RATES + 3] @ p.inertia_matrix @ x[at.RATES : at.RATES + 3]
+    total += 0.5 * p.wheel_inertia * (x[of_wheels(p, "wheel_speed")] ** 2).sum()
+    for i, (mass, place, velocity) in enumerate(masses(p, x)):
+        total += 0.5 * mass * velocity @ velocity + mass * 9.80665 * place[2]
+        if i:
+            total += 0.5 * p.tyre_stiffness * max(0.0, p.wheel_radius - place[2]) ** 2
+    s = x[of_wheels(p, "strut")]
+    springs, bars = (p.front_spring, p.rear_spring, p.middle_spring), (p.front_anti_roll, p.rear_anti_roll, None)
+    for spring, bar, (left, right) in zip(springs, bars, s.reshape(-1, 2), strict=False):
+        total += 0.5 * spring * (left**2 + right**2) + 0.5 * (bar or 0.0) * (left - right) ** 2
+    return total + p.spring_load @ s
 
 
 def roll_pitch_yaw(x):
@@ -92,7 +114,7 @@ def holding(p, speed, steering=0.0):
 
     def drive(state):
         force = resistance + 1.5 * p.effective_mass * (speed - forward_speed(state.x))
-        return Controls(steering=steering, drive_torque=force * p.rolling_radius.mean() / 4)
+        return Controls(steering=steering, drive_torque=force * p.rolling_radius.mean() / len(p.wheels))
 
     return drive
 
@@ -128,7 +150,18 @@ def random_state(p, rng, terrain, flying):
     x[29:33] = rng.normal(0, 0.1, 4) * p.relaxation_y
     x[33 : 33 + p.rotors] = rng.uniform(0, p.max_rotor_speed, p.rotors)
     x[33 + p.rotors] = rng.uniform(-1, 1) * p.max_steering
-    x[34 + p.rotors :] = rng.uniform(-1, 1, 4) * p.max_drive_torque
+    x[34 + p.rotors : 38 + p.rotors] = rng.uniform(-1, 1, 4) * p.max_drive_torque
+    if len(p.wheels) > 4:
+        spread = {
+            "strut": rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 2),
+            "strut_rate": rng.normal(0, 0.3, 2),
+            "wheel_speed": forward / p.wheel_radius * rng.uniform(0.8, 1.2, 2) + rng.normal(0, 0.5, 2),
+            "tyre_x": rng.normal(0, 0.1, 2) * p.relaxation_x,
+            "tyre_y": rng.normal(0, 0.1, 2) * p.relaxation_y,
+            "drive_torque": rng.uniform(-1, 1, 2) * p.max_drive_torque,
+        }
+        for quantity, values in spread.items():
+            x[of_wheels(p, quantity)[4:]] = values
     return x
 
 

@@ -1,7 +1,8 @@
 """Suspension modes: the patent's seven degrees of freedom (figure 12) as an eigenproblem. docs/model, section 8.
 
-The seven: heave (m, up), roll and pitch of the body (rad, left side up, nose down), height of each wheel (m).
-The picture shows each shape as the body's plane over its four wheels, and the poles.
+The seven (nine with a middle axle): heave (m, up), roll and pitch of the body (rad, left side up, nose down), height of
+each wheel (m).
+The picture shows each shape as the body's plane over its wheels, and the poles.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
 from rfly_terrain.plots.relief import picture
 
-FREEDOMS = ("heave", "roll", "pitch", *(f"wheel {wheel}" for wheel in at.WHEELS))
+BODY_FREEDOMS = ("heave", "roll", "pitch")
+"""of the shapes; then come the wheels"""
 
 
 class Matrices(NamedTuple):
-    """M q̈ + C q̇ + K q = 0, (7, 7) each."""
+    """M q̈ + C q̇ + K q = 0, (3 + wheels, 3 + wheels) each."""
 
     mass: Floats
     damping: Floats
@@ -31,7 +32,7 @@ class Matrices(NamedTuple):
 
 
 class SuspensionMode(NamedTuple):
-    """One of the seven."""
+    """One of them."""
 
     name: str
     """after the part that moves most: heave, roll, pitch, or hop of the wheels: all alike, or against each other"""
@@ -42,7 +43,7 @@ class SuspensionMode(NamedTuple):
     damping_ratio: float
     """of the critical one; above 1 it creeps"""
     shape: Floats
-    """(7,) of FREEDOMS without damping, its largest movement of a wheel or of the body above a wheel 1"""
+    """(3 + wheels,) of the freedoms without damping, its largest movement of a wheel or of the body above a wheel 1"""
 
 
 def suspension_matrices(p: VehicleParameters) -> Matrices:
@@ -50,38 +51,43 @@ def suspension_matrices(p: VehicleParameters) -> Matrices:
 
     Dampers count with the mean of bump and rebound, and the tyres with their damping.
     """
-    hub = p.hub_position
-    body = np.column_stack([np.ones(4), hub[:, 1], -hub[:, 0], np.zeros((4, 4))])
-    wheel = np.hstack([np.zeros((4, 3)), np.eye(4)])
+    hub, wheels = p.hub_position, len(p.wheels)
+    body = np.column_stack([np.ones(wheels), hub[:, 1], -hub[:, 0], np.zeros((wheels, wheels))])
+    wheel = np.hstack([np.zeros((wheels, 3)), np.eye(wheels)])
     pressed = wheel - body
-    spring = np.array((p.front_spring, p.front_spring, p.rear_spring, p.rear_spring))
-    stiffness = pressed.T @ (spring[:, None] * pressed) + p.tyre_stiffness * wheel.T @ wheel
-    for bar, (left, right) in ((p.front_anti_roll, (0, 1)), (p.rear_anti_roll, (2, 3))):
-        across = pressed[left] - pressed[right]
-        stiffness += bar * np.outer(across, across)
+    stiffness = pressed.T @ (p.spring[:, None] * pressed) + p.tyre_stiffness * wheel.T @ wheel
+    for left in range(0, wheels, 2):
+        across = pressed[left] - pressed[left + 1]
+        stiffness += p.anti_roll[left] * np.outer(across, across)
     damper = 0.5 * (p.bump_damping + p.rebound_damping)
     damping = damper * pressed.T @ pressed + p.tyre_damping * wheel.T @ wheel
     depth = float(-hub[:, 2].mean())
-    mass = np.diag([p.mass_sprung, 0.0, 0.0, *[p.mass_unsprung] * 4])
-    mass[1:3, 1:3] = p.inertia_matrix[:2, :2] + np.eye(2) * 4.0 * p.mass_unsprung * p.mass_sprung / p.mass * depth**2
+    mass = np.diag([p.mass_sprung, 0.0, 0.0, *[p.mass_unsprung] * wheels])
+    carried = wheels * p.mass_unsprung * p.mass_sprung / p.mass
+    mass[1:3, 1:3] = p.inertia_matrix[:2, :2] + np.eye(2) * carried * depth**2
     stiffness[1:3, 1:3] -= np.eye(2) * p.mass_sprung * GRAVITY * depth
     return Matrices(mass, damping, stiffness)
 
 
 def suspension_modes(p: VehicleParameters) -> list[SuspensionMode]:
-    """The seven modes, slowest first."""
+    """All modes, slowest first."""
     from scipy.linalg import eig, eigh
 
     mass, damping, stiffness = suspension_matrices(p)
     squares, shapes = eigh(stiffness, mass)
-    none = np.zeros((7, 7))
-    first_order = np.block([[none, np.eye(7)], [-np.linalg.solve(mass, stiffness), -np.linalg.solve(mass, damping)]])
+    count = len(squares)
+    first_order = np.block(
+        [
+            [np.zeros((count, count)), np.eye(count)],
+            [-np.linalg.solve(mass, stiffness), -np.linalg.solve(mass, damping)],
+        ]
+    )
     poles, vectors = eig(first_order)
-    body = np.column_stack([np.ones(4), p.hub_position[:, 1], -p.hub_position[:, 0]])
+    body = np.column_stack([np.ones(len(p.wheels)), p.hub_position[:, 1], -p.hub_position[:, 0]])
     made = []
-    free = list(range(14))
+    free = list(range(2 * count))
     for square, shape in zip(squares, shapes.T, strict=True):
-        pair = _poles_of(mass @ shape, float(square), vectors[:7], poles, free)
+        pair = _poles_of(mass @ shape, float(square), vectors[:count], poles, free)
         natural = float(np.sqrt(abs(np.prod(pair))))
         ratio = float(-np.sum(pair).real / (2.0 * natural))
         heights = np.concatenate([body @ shape[:3], shape[3:]])
@@ -109,23 +115,32 @@ def _poles_of(shape: Floats, square: float, vectors: Floats, poles: Floats, free
 def _name(body: Floats, shape: Floats) -> str:
     parts = np.abs(shape[:3]) * np.abs(body).max(axis=0)
     if parts.max() >= np.abs(shape[3:]).max():
-        return FREEDOMS[int(parts.argmax())]
-    signs = np.array(((1, 1, 1, 1), (1, -1, 1, -1), (1, 1, -1, -1), (1, -1, -1, 1)))
-    kinds = ("hop", "hop, left–right", "hop, front–rear", "hop, diagonal")
-    return kinds[int(np.abs(signs @ shape[3:]).argmax())]
+        return BODY_FREEDOMS[int(parts.argmax())]
+    signs = {
+        "hop": (1, 1, 1, 1, 1, 1),
+        "hop, left–right": (1, -1, 1, -1, 1, -1),
+        "hop, front–rear": (1, 1, -1, -1, 0, 0),
+        "hop, diagonal": (1, -1, -1, 1, 0, 0),
+        "hop, middle": (-1, -1, -1, -1, 2, 2),
+        "hop, middle left–right": (-1, 1, -1, 1, 2, -2),
+    }
+    wheels = shape[3:]
+    kinds = {kind: np.array(sign[: wheels.size]) for kind, sign in list(signs.items())[: wheels.size]}
+    return max(kinds, key=lambda kind: abs(float(kinds[kind] @ wheels)) / float(np.linalg.norm(kinds[kind])))
 
 
-_AROUND = (0, 1, 3, 2, 0)
+_AROUND = {4: (0, 1, 3, 2, 0), 6: (0, 1, 5, 3, 2, 4, 0)}
 """the wheels, once around"""
 
 
 def draw_modes(params: VehicleParameters, modes: Sequence[SuspensionMode], path: Path) -> None:
     """Writes the picture; the ending of `path` is its format. Needs no display."""
-    with picture(path, (14.0, 7.0)) as figure:
+    columns = len(modes) // 2 + 1
+    with picture(path, (3.5 * columns, 7.0)) as figure:
         figure.suptitle(f"modes of the suspension, {params.name}: red the body, blue the wheels, grey at rest")
         for index, mode in enumerate(modes):
-            _draw_shape(figure.add_subplot(2, 4, index + 1, projection="3d"), params, mode)
-        _draw_poles(figure.add_subplot(2, 4, 8), modes)
+            _draw_shape(figure.add_subplot(2, columns, index + 1, projection="3d"), params, mode)
+        _draw_poles(figure.add_subplot(2, columns, 2 * columns), modes)
 
 
 def _draw_shape(axes: Any, p: VehicleParameters, mode: SuspensionMode) -> None:
@@ -133,9 +148,9 @@ def _draw_shape(axes: Any, p: VehicleParameters, mode: SuspensionMode) -> None:
     size = 0.3 * p.wheelbase
     heave, roll, pitch = mode.shape[:3]
     body = heave + roll * y - pitch * x
-    order = list(_AROUND)
+    order = list(_AROUND[len(p.wheels)])
     for height, moved, colour in ((2.2, body, "#c8322b"), (0.0, mode.shape[3:], "#2f6db3")):
-        rest = np.full(4, height * size)
+        rest = np.full(len(p.wheels), height * size)
         axes.plot(x[order], y[order], rest[order], color="0.75", linewidth=1.0)
         axes.plot(
             x[order], y[order], (rest + size * moved)[order], color=colour, linewidth=1.6, marker="o", markersize=4

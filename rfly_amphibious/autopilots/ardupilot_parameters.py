@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rfly_amphibious.control.speed_controller import steering_lever
 from rfly_amphibious.links.ardupilot_session import HIGH, LOW, MIDDLE
 from rfly_amphibious.links.mavlink_hil import ControlMapping
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
@@ -135,7 +136,8 @@ def _rover(params: VehicleParameters) -> dict[str, float]:
     found[f"SERVO{mapping.steering + 1}_REVERSED"] = 1  # ours is positive to the left
     push = len(params.driven) * params.max_drive_torque / float(params.rolling_radius.mean())
     gain = _SPEED_CROSSOVER * params.effective_mass / push  # of the throttle for 1 m/s
-    turn = params.wheelbase / params.max_steering
+    lever = params.wheelbase if params.middle_axle is None else steering_lever(params)
+    turn = lever / params.max_steering
     return found | {
         "MOT_SAFE_DISARM": 1,  # no pulse for the throttle while disarmed, which brakes the wheels
         "CRUISE_SPEED": 2.0,
@@ -145,7 +147,7 @@ def _rover(params: VehicleParameters) -> dict[str, float]:
         "ATC_STR_RAT_FF": turn,
         "ATC_STR_RAT_P": 0.25 * turn,
         "ATC_STR_RAT_I": 0.25 * turn,
-        "TURN_RADIUS": params.wheelbase / math.tan(params.max_steering),
+        "TURN_RADIUS": lever / math.tan(params.max_steering),
         "WP_SPEED": 2.0,
         "WP_RADIUS": 1.0,
     }

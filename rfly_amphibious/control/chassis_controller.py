@@ -23,7 +23,7 @@ from rfly_amphibious.control.speed_controller import (
 )
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.vehicle.parameters import WHEELS, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number
@@ -61,16 +61,16 @@ class TractionControl:
         self.peak = peak_slip(p.shape_x, p.curvature_x) * p.friction_x / p.slip_stiffness
         """κ at which a tyre pulls most"""
         self._hubs = p.hub_position
-        self.slip = np.zeros(4)
-        """(4,) κ as seen last: positive drives"""
-        self.share = np.ones(4)
-        """(4,) of the torque that is left to each motor"""
+        self.slip = np.zeros(len(p.wheels))
+        """(wheels,) κ as seen last: positive drives"""
+        self.share = np.ones(len(p.wheels))
+        """(wheels,) of the torque that is left to each motor"""
 
     def update(
         self, wheel_rate: Floats, steering: Floats, velocity: Floats, rates: Floats, drive: Floats, dt: float
     ) -> None:
-        """Spins (4,) against the body, rad/s, steering (4,), rad, velocity and rates (3,) in body axes, and the torques
-        (4,) that were asked for: a wheel slips by its motor where both have the same sign.
+        """Spins (wheels,) against the body, rad/s, steering, rad, velocity and rates (3,) in body axes, and the torques
+        (wheels,) that were asked for: a wheel slips by its motor where both have the same sign.
         """
         p, hubs = self._params, self._hubs
         along = velocity[0] - rates[2] * hubs[:, 1]
@@ -83,22 +83,35 @@ class TractionControl:
         self.share = np.clip(np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0)
 
 
+def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
+    """(as if the track were so wide, m; friction along the wheels, of the whole friction). Eq. 10.13, 10.14."""
+    if p.middle_axle is None:
+        return (p.track**2 + p.wheelbase**2) / p.track, p.wheelbase, math.hypot(p.track, p.wheelbase)
+    load, x = p.static_load, p.hub_position[:, 0] - p.center_x
+    low, high = 0.0, 2.0 * float((x**2).max()) / p.track
+    for _ in range(60):  # what the treads slide along for each rad: moments of all forces
+        slide = 0.5 * (low + high)
+        moment = load @ ((p.track / 2.0 * slide - x**2) / np.hypot(slide, x))
+        low, high = (slide, high) if moment < 0.0 else (low, slide)
+    return p.track + 2.0 * slide, float(load @ (slide / np.hypot(slide, x))), float(load.sum())
+
+
 class SkidSteer:
     """Turns a chassis by its motors: the wheels of one side run faster than those of the other. Eq. 10.13.
 
     Turning on the spot all tyres slide; with the same friction along and aside the moments of both balance where the
-    wheels roll as if the track were (b² + L²)/b, by the direction of sliding. In wide bends they slide less, and an
-    integral of the yaw rate's error makes up for it.
+    wheels roll as if the track were (b² + L²)/b (of three axles: Eq. 10.14), by the direction of sliding. In wide bends
+    they slide less, and an integral of the yaw rate's error makes up for it.
     """
 
     def __init__(self, params: VehicleParameters) -> None:
         p = self._params = params
-        driven = np.array([wheel in p.driven for wheel in WHEELS], float)
-        self._driven, self._sides = driven, np.array((-1.0, 1.0, -1.0, 1.0))
+        self._driven, self._sides = p.is_driven, np.tile((-1.0, 1.0), len(p.axles))
         self._radius = radius = float(p.rolling_radius.mean())
-        self._lever = (p.track**2 + p.wheelbase**2) / p.track / (2.0 * radius)
-        load = p.mass * GRAVITY / 4.0
-        self._scrub = SCRUB_SHARE * p.friction_y * load * radius * p.wheelbase / math.hypot(p.track, p.wheelbase)
+        width, along, whole = turning_on_the_spot(p)
+        self._lever = width / (2.0 * radius)
+        load = p.mass * GRAVITY / len(p.wheels)
+        self._scrub = SCRUB_SHARE * p.friction_y * load * radius * along / whole
         self._gain = p.wheel_inertia / SKID_TIME
         self.reset()
 
@@ -107,7 +120,7 @@ class SkidSteer:
         self._torque = self._rate = 0.0
 
     def torques(self, wanted: float, yaw_rate: float, speed: float, wheel_rate: Floats, dt: float) -> Floats:
-        """(4,) N m on top of what drives, for the yaw rate wanted; yaw rate, speed and spins (4,) of now."""
+        """(wheels,) N m on top of what drives, for the yaw rate wanted; yaw rate, speed and spins (wheels,) of now."""
         if wanted == 0.0:
             self._rate = 0.0
         else:
@@ -116,7 +129,7 @@ class SkidSteer:
         due = speed / self._radius + self._lever * (wanted + self._rate) * self._sides
         errors = due - wheel_rate
         most = self._params.max_drive_torque
-        change = dt * SKID_INTEGRAL * self._gain * float(errors @ self._sides) / 4.0
+        change = dt * SKID_INTEGRAL * self._gain * float(errors @ self._sides) / len(errors)
         self._torque = min(max(self._torque + change, -most), most)
         torques = self._gain * errors + (self._scrub * math.tanh(2.0 * wanted) + self._torque) * self._sides
         return np.clip(torques, -most, most) * self._driven
@@ -155,9 +168,9 @@ class ChassisController:
         self._pose_follower = PoseFollower(self.params)
         self._contact = WheelContact()
         self._loads: Floats | None = None
-        self._wheel_rate, self._steering = np.zeros(4), np.zeros(4)
+        self._wheel_rate, self._steering = np.zeros(len(self.params.wheels)), np.zeros(len(self.params.wheels))
         self._joints_time, self._slips_time = math.nan, math.nan
-        self._drive_torque = np.zeros(4)
+        self._drive_torque = np.zeros(len(self.params.wheels))
         self._setpoint: _DriveSetpoint | None = None
         self._setpoint_time = self._time = -math.inf
         self._ramped_speed = math.nan
@@ -237,10 +250,10 @@ class ChassisController:
         time = max(self._time, 0.0)
         old = estimate is None or self._time - estimate.time > ESTIMATE_TIMEOUT
         if mode is None or (mode is Mode.DRIVE and old):
-            return WheelCommand(time, brake_torque=np.full(4, HOLD_SHARE * self.params.max_brake_torque))
+            return WheelCommand.braked(self.params, time, HOLD_SHARE * self.params.max_brake_torque)
         if mode is not Mode.DRIVE:
             brake = brake_torque_in(mode, self.params, self._contact.wheels_down, self._touched)
-            return WheelCommand(time, brake_torque=np.full(4, brake))
+            return WheelCommand.braked(self.params, time, brake)
         assert estimate is not None
         return self._drive(time, estimate, dt)
 

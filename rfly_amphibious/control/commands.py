@@ -42,21 +42,30 @@ class RotorCommand:
 
 @dataclasses.dataclass(frozen=True)
 class WheelCommand:
-    """Steering, motors and brakes; wheels front left, front right, rear left, rear right."""
+    """Steering, motors and brakes; wheels front left, front right, rear left, rear right, middle left, middle right."""
 
     time: float
     """s, of the sensor sample that it answers"""
     steering_angle: float = 0.0
     """rad, of the virtual wheel in the middle of the axle, positive = left"""
     drive_torque: Floats = dataclasses.field(default_factory=lambda: np.zeros(4))
-    """(4,) N m, signed"""
+    """(wheels,) N m, signed"""
     brake_torque: Floats = dataclasses.field(default_factory=lambda: np.zeros(4))
-    """(4,) N m, ≥ 0: acts against the spin"""
+    """(wheels,) N m, ≥ 0: acts against the spin"""
 
-    def check(self) -> None:
-        """Raises CommandError that says what does not fit."""
+    @classmethod
+    def braked(cls, params: VehicleParameters, time: float, torque: float) -> WheelCommand:
+        """Straight on, without drive, all brakes at a torque (N m)."""
+        wheels = len(params.wheels)
+        return cls(time, 0.0, np.zeros(wheels), np.full(wheels, torque))
+
+    def check(self, params: VehicleParameters) -> None:
+        """Raises CommandError that says what does not fit the vehicle."""
         for name in ("drive_torque", "brake_torque"):
-            finite_array(name, getattr(self, name), (4,), error=CommandError)
+            value = np.asarray(getattr(self, name), float)
+            if value.shape != (len(params.wheels),):
+                raise CommandError(f"{name}: {value.size} values, expected one for each of {', '.join(params.wheels)}")
+            finite_array(name, value, error=CommandError)
         _check_time(self.time)
         finite_number("steering_angle", self.steering_angle, "rad", error=CommandError)
         brakes = np.asarray(self.brake_torque, float)

@@ -53,7 +53,7 @@ class WheelContact:
         self.load_share = math.nan
         """ΣF_z / (M g): share of the weight that the wheels carry"""
         self.wheels_down = math.nan
-        """wheels with load, 0 … 4"""
+        """wheels with load, as many as there are"""
 
     def update(self, wheels_down: float, load_share: float, dt: float) -> None:
         """The signals after dt more seconds with these numbers."""

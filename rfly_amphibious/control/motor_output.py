@@ -59,14 +59,14 @@ def shipped_motor_sets() -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class MotorOutput:
-    """What leaves for the motors: rotors in their order, then wheels front left, front right, rear left, rear right."""
+    """What leaves for the motors: rotors in their order, then wheels in theirs."""
 
     voltage: Floats
-    """(rotors + 4,) V, signed for wheels"""
+    """(rotors + wheels,) V, signed for wheels"""
     duty: Floats
-    """(rotors + 4,) of the battery's voltage, 0 … 1 for rotors, -1 … 1 for wheels, after the limit"""
+    """(rotors + wheels,) of the battery's voltage, 0 … 1 for rotors, -1 … 1 for wheels, after the limit"""
     pulse: Floats
-    """(rotors + 6,) µs: the same, then steering (2000: full left) and brake (2000: full)"""
+    """(rotors + wheels + 2,) µs: the same, then steering (2000: full left) and brake (2000: full)"""
     limited: int
     """motors that were asked for more than the limit"""
 
@@ -82,7 +82,7 @@ class MotorModel:
     @property
     def rest(self) -> MotorOutput:
         """Everything off, wheels straight, brakes on."""
-        return self.output(None, WheelCommand(0.0, brake_torque=np.full(4, self.vehicle.max_brake_torque)))
+        return self.output(None, WheelCommand.braked(self.vehicle, 0.0, self.vehicle.max_brake_torque))
 
     def output(
         self,
@@ -94,7 +94,7 @@ class MotorModel:
         """The output for commands that fit the vehicle (`check`); None: off.
 
         `rotor_speed`, `wheel_speed`: measured, rad/s; (rotors,) against which rotors turn that are commanded by torque,
-        (4,) at which the wheels turn. Where they are None, 0.
+        (wheels,) at which the wheels turn. Where they are None, 0.
         """
         p, m = self.vehicle, self.motors
         torque, speed = np.zeros(p.rotors), np.zeros(p.rotors)
@@ -109,9 +109,10 @@ class MotorModel:
             _voltage(torque, speed, m.rotor_torque_constant, m.rotor_resistance, m.rotor_no_load_current),
             0.0,
         )
-        drive = np.zeros(4) if wheels is None else np.clip(wheels.drive_torque, -p.max_drive_torque, p.max_drive_torque)
-        turning = np.zeros(4) if wheel_speed is None else wheel_speed
-        driven = np.array([name in p.driven for name in ("fl", "fr", "rl", "rr")]) & (drive != 0.0)
+        most, none = p.max_drive_torque, np.zeros(len(p.wheels))
+        drive = none if wheels is None else np.clip(wheels.drive_torque, -most, most)
+        turning = none if wheel_speed is None else wheel_speed
+        driven = (p.is_driven > 0.0) & (drive != 0.0)
         wheel_voltage = np.where(
             driven,
             _voltage(drive, turning, m.wheel_torque_constant, m.wheel_resistance, m.wheel_no_load_current),

@@ -87,7 +87,7 @@ class DrivePathFollower:
         self._path = path = _Polyline([start, *points], speeds)
         self._params = params
         self._lever, self._gradient = steering_lever(params), understeer_gradient(params)
-        self._center = {"front": -params.rear_axle, "rear": params.front_axle}.get(params.steered, 0.0)
+        self._center = params.turn_x if params.steered in ("front", "rear") else 0.0
         self.stopping = path.last < 0
         """whether it is at the end and only has to stand still"""
         nearest = SHORTEST_PREVIEW * params.wheelbase
@@ -227,7 +227,7 @@ class PoseFollower:
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
-        self._center = {"front": -params.rear_axle, "rear": params.front_axle}.get(params.steered, 0.0)
+        self._center = params.turn_x if params.steered in ("front", "rear") else 0.0
         self._place, self._velocity, self._time = np.zeros(2), np.zeros(2), math.nan
         self._arrived = False
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.vehicle.parameters import WHEELS, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
@@ -45,20 +45,33 @@ def max_virtual_steering(params: VehicleParameters) -> float:
 
 
 def steering_lever(params: VehicleParameters) -> float:
-    """m: tan(steering) over the curvature of the path."""
+    """m: tan(steering) over the curvature of the path. Of three axles Eq. 10.15: two work against each other."""
+    if params.middle_axle is not None and params.steered != "none":
+        return _linear_turn(params)[0]
     return params.wheelbase * (0.5 if params.steered == "all" else 1.0)
 
 
 def understeer_gradient(params: VehicleParameters) -> float:
-    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Eq. 10.11."""
+    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Eq. 10.11, 10.15."""
     p = params
-    ratio = p.static_load[::2] / (p.cornering_load_ratio * p.nominal_load)
-    factor = np.array((p.cornering_factor_front, p.cornering_factor_rear))
-    front, rear = (  # of the axles; sin(2 atan r) = 2 r / (1 + r²)
-        2.0 * factor * p.cornering_stiffness_per_rad * p.nominal_load * 2.0 * ratio / (1.0 + ratio**2)
-    ).tolist()
+    if p.middle_axle is not None and p.steered != "none":
+        lever, aside = _linear_turn(p)
+        return p.wheelbase / lever * aside
+    front, rear = p.axle_stiffness.tolist()[:2]
     to_front, to_rear = p.front_axle - p.center_x, p.rear_axle + p.center_x
     return p.mass / p.wheelbase * (to_rear / front - to_front / rear)
+
+
+def _linear_turn(p: VehicleParameters) -> tuple[float, float]:
+    """(m, rad s²/m): steering for a curvature, and for each m/s² to the side, of three axles on linear tyres.
+
+    Forces and moments about the centre of mass balance; unknown are the steering and the body's slip angle. Eq. 10.15.
+    """
+    x, stiffness, sign = p.axles - p.center_x, p.axle_stiffness, p.steering_sign[::2]
+    unknown = [[stiffness @ sign, -stiffness.sum()], [stiffness @ (sign * x), -stiffness @ x]]
+    known = np.array(((stiffness @ x, p.mass), (stiffness @ x**2, 0.0)))
+    lever, aside = np.linalg.solve(unknown, known)[0].tolist()
+    return lever, aside
 
 
 def curvature_to_steering(params: VehicleParameters, curvature: float, speed: float, gradient: float) -> float:
@@ -73,7 +86,7 @@ class SpeedController:
 
     def __init__(self, params: VehicleParameters) -> None:
         self.params = params
-        self._driven = np.array([wheel in params.driven for wheel in WHEELS], float)
+        self._driven = params.is_driven
         self.reset()
 
     def reset(self) -> None:
@@ -83,14 +96,14 @@ class SpeedController:
     def torques(
         self, wanted: float, speed: float, dt: float, grade: float = 0.0, hold: bool = True
     ) -> tuple[Floats, Floats]:
-        """Drive (4,) and brake (4,) torques, N m, for a speed wanted and the speed now, m/s.
+        """Drive (wheels,) and brake (wheels,) torques, N m, for a speed wanted and the speed now, m/s.
 
         `grade`: slope of the path, rad, positive uphill. `hold`: whether brakes hold what is to stand.
         """
         p = self.params
         if hold and wanted == 0.0 and abs(speed) < HOLD_SPEED:
             self._integral = 0.0
-            return np.zeros(4), np.full(4, HOLD_SHARE * p.max_brake_torque)
+            return np.zeros(len(p.wheels)), np.full(len(p.wheels), HOLD_SHARE * p.max_brake_torque)
         error = wanted - speed
         pull = p.effective_mass * (SPEED_GAIN * error + self._integral) + self.resistance(speed, grade)
         # the whole force as a driving one, or its excess over what the motors take back as a braking one
@@ -99,15 +112,26 @@ class SpeedController:
         driving = min(max(pull, -most), most)
         drive = driving * p.rolling_radius * self._driven / max(self._driven.sum(), 1.0)
         rest = pull - driving
-        brake = np.zeros(4)
+        brake = np.zeros(len(p.wheels))
         if rest * direction < 0.0:
-            shift = p.center_height * abs(rest) / (p.mass * GRAVITY)
-            front = min(max((p.rear_axle + shift) / p.wheelbase, 0.0), 1.0)
-            shares = 0.5 * np.array((front, front, 1.0 - front, 1.0 - front))
-            brake = np.minimum(shares * abs(rest) * p.rolling_radius, p.max_brake_torque)
+            brake = np.minimum(self._brake_shares(abs(rest)) * abs(rest) * p.rolling_radius, p.max_brake_torque)
         if rest == 0.0 and abs(error) < INTEGRAL_BAND:
             self._integral += dt * INTEGRAL_GAIN * error
         return drive, brake
+
+    def _brake_shares(self, force: float) -> Floats:
+        """(wheels,) of a braking force (N), more in front by the load that it moves there. Eq. 10.7; 10.16 of six."""
+        p = self.params
+        if p.middle_axle is None:
+            shift = p.center_height * force / (p.mass * GRAVITY)
+            front = min(max((p.rear_axle + shift) / p.wheelbase, 0.0), 1.0)
+            return 0.5 * np.array((front, front, 1.0 - front, 1.0 - front))
+        stiffness = 1.0 / (1.0 / p.spring + 1.0 / p.tyre_stiffness)
+        lever = p.hub_position[:, 0] - stiffness @ p.hub_position[:, 0] / stiffness.sum()
+        load = p.static_load + p.center_height * force * stiffness * lever / (stiffness @ lever**2)
+        load = np.maximum(load, 0.0)
+        shares: Floats = load / load.sum()
+        return shares
 
     def resistance(self, speed: float, grade: float) -> float:
         """N, of rolling, air and slope at a speed."""

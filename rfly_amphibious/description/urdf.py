@@ -18,7 +18,6 @@ import numpy as np
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.vehicle.state_layout import WHEELS
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.checks import finite_array
 from rfly_common.errors import ConfigError
@@ -72,7 +71,7 @@ def vehicle_urdf(
 
     link.add("base_link")  # without inertia: KDL, and with it robot_state_publisher, takes none for the root
     _add_body(link, params, shown.get("body"))
-    for i, wheel in enumerate(WHEELS):
+    for i, wheel in enumerate(params.wheels):
         _add_wheel(link, params, i, wheel, shown.get("wheel"))
     for j, place in enumerate(params.rotor_position):
         _add_rotor(link, params, f"rotor_{j + 1}", place, shown.get("rotor"))
@@ -137,14 +136,14 @@ def _add_body(link: _Links, p: VehicleParameters, mesh: str | None) -> None:
 
 
 def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str | None) -> None:
-    steered = p.steered in ("all", "front" if i < 2 else "rear")
+    steered = p.steering_sign[i] != 0.0
     disc = _wheel_disc(p)
     carriers = ("strut", "steer") if steered else ("strut",)
     ball = (p.mass_unsprung - disc.mass) / len(carriers)
     carrier = _Body(ball, np.zeros(3), 0.4 * ball * (p.wheel_radius / 4.0) ** 2 * np.eye(3))
 
-    spring, bump = p.front_spring if i < 2 else p.rear_spring, p.bump_stop
-    force = float(p.spring_load[i]) + spring * bump
+    bump = p.bump_stop
+    force = float(p.spring_load[i]) + float(p.spring[i]) * bump
     lowest = min(p.rebound_stop, float(p.hanging_strut[i]), float(p.free_strut[i]))
     link.add(f"strut_{wheel}", carrier)
     joint = link.join(f"strut_{wheel}", "prismatic", "base_link", f"strut_{wheel}", p.hub_position[i])
@@ -254,7 +253,7 @@ def _moved(mass: float, place: Vector) -> Vector:
 
 def _inner_wheel(p: VehicleParameters) -> tuple[float, float]:
     """Largest angle (rad) and rate (rad/s) of the inner steered wheel: Eq. 5.1 at full lock."""
-    lever = p.wheelbase / 2.0 if p.steered == "all" else p.wheelbase
+    lever = p.steering_lever
     tangent = math.tan(p.max_steering)
     rest = lever - p.track / 2.0 * tangent
     rate = p.max_steering_rate * lever**2 * (1.0 + tangent**2) / (rest**2 + (lever * tangent) ** 2)

@@ -14,11 +14,11 @@ class Inputs(NamedTuple):
     """What acts on one vehicle from outside."""
 
     command: Floats
-    """(9 + rotors,) as in `state_layout`"""
+    """(controls,) as in `state_layout`"""
     torques: bool
     """whether rotors are commanded by torque, not by speed"""
     brake_acting: Floats
-    """(4,) N m, signed"""
+    """(wheels,) N m, signed"""
     wind: Floats
     """(3,) m/s, world"""
 
@@ -29,7 +29,7 @@ class Vehicles(NamedTuple):
     x: Floats
     """(n, states)"""
     memory: Floats
-    """(n, MEMORY)"""
+    """(n, memory)"""
     status: Ints
     """(n, 2): 0 or what is wrong, and the step"""
 
@@ -38,7 +38,7 @@ class HeldControls(NamedTuple):
     """Commands of n vehicles."""
 
     rows: Floats
-    """(n, rows, 9 + rotors)"""
+    """(n, rows, controls)"""
     torques: bool
     """whether rotors are commanded by torque"""
     hold: int
@@ -71,9 +71,9 @@ class Samples(NamedTuple):
     states: Floats
     """(n, samples, states)"""
     memories: Floats
-    """(n, samples, MEMORY)"""
+    """(n, samples, memory)"""
     outputs: Floats
-    """(n, samples, REPORTED): met at the beginning of that step"""
+    """(n, samples, outputs): met at the beginning of that step"""
 
 
 class Integrator(NamedTuple):

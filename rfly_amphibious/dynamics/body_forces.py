@@ -8,7 +8,7 @@ from typing import Any
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_normal
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.dynamics.wheels import first_corner, first_rotor
 from rfly_common.kernels.jit import inlined_kernel
 
 SLIDING_SPEED = 0.1
@@ -32,7 +32,7 @@ def body_contact_forces(motion: BodyMotion, p: Any, ground: Any, scratch: Any) -
     """(force, moment) of all contact points on the body, N and N m, body axes. Eq. 6.4, 7.2."""
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     points_down = 0
-    for k in range(at.FIRST_CORNER, at.FIRST_ROTOR + p.rotors):
+    for k in range(first_corner(p), first_rotor(p) + p.rotors):
         if scratch.point_height[k] >= 0.0:
             continue
         points_down += 1

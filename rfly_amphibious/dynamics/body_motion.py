@@ -8,6 +8,7 @@ import numpy as np
 
 from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
 from rfly_amphibious.dynamics.vectors import Matrix, Vector, rotated_back
+from rfly_amphibious.dynamics.wheels import first_rotor, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.rotations import rotation_matrix
@@ -51,20 +52,20 @@ def place_points(x: Any, rotation: Matrix, p: Any, ground: Any, scratch: Any) ->
     """Hubs, corners of the body box and rotor hubs in the world, and their heights above the ground. Eq. 3.1, 5.2."""
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation
     px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
-    count = at.FIRST_ROTOR + p.rotors
+    count = first_rotor(p) + p.rotors
     for k in range(count):
         hx, hy, hz = p.point_x[k], p.point_y[k], p.point_z[k]
         scratch.point_x[k] = px + r00 * hx + r01 * hy + r02 * hz
         scratch.point_y[k] = py + r10 * hx + r11 * hy + r12 * hz
         scratch.point_height[k] = pz + r20 * hx + r21 * hy + r22 * hz
-    for i in range(4):
-        strut = x[at.STRUT + i]
+    for i in range(wheel_count(p)):
+        strut = x[at.state_of(at.STRUT, i, p.rotors)]
         scratch.point_x[i] += r02 * strut
         scratch.point_y[i] += r12 * strut
         scratch.point_height[i] += r22 * strut
     heights_above_ground(ground, count, scratch)
     clearance, off_map = np.inf, 0
-    for i in range(4):
+    for i in range(wheel_count(p)):
         clearance = min(clearance, scratch.point_height[i] - p.wheel_radius)
         off_map += (
             (scratch.point_x[i] < ground.x_min)

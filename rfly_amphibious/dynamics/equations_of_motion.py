@@ -18,6 +18,7 @@ from rfly_amphibious.dynamics.rotors import rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces
 from rfly_amphibious.dynamics.tyres import wheel_contacts
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, rotated
+from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
 
@@ -42,7 +43,7 @@ def state_derivative(x: Any, inputs: Inputs, p: Any, ground: Any, obstacles: Any
         scratch.body_points_down += scratch.hull_contacts
     moment = add(moment, cross(angular_momentum(x, motion.rates, p, scratch), motion.rates))
     acceleration, angular_acceleration = body_accelerations(force, moment, p, scratch)
-    body_rates(x, motion, acceleration, angular_acceleration, dx, scratch)
+    body_rates(x, motion, acceleration, angular_acceleration, p, dx, scratch)
     actuator_rates(x, inputs.command, p, dx)
 
 
@@ -53,9 +54,10 @@ def angular_momentum(x: Any, rates: Vector, p: Any, scratch: Any) -> Vector:
     hx = jxx * rates[0] + jxy * rates[1] + jxz * rates[2]
     hy = jxy * rates[0] + jyy * rates[1] + jyz * rates[2]
     hz = jxz * rates[0] + jyz * rates[1] + jzz * rates[2]
-    for i in range(4):
-        hx += p.wheel_inertia * x[at.WHEEL_SPEED + i] * scratch.axle[i, 0]
-        hy += p.wheel_inertia * x[at.WHEEL_SPEED + i] * scratch.axle[i, 1]
+    for i in range(wheel_count(p)):
+        spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
+        hx += p.wheel_inertia * spin * scratch.axle[i, 0]
+        hy += p.wheel_inertia * spin * scratch.axle[i, 1]
     for j in range(p.rotors):
         hz += p.rotor_inertia * p.rotor_spin[j] * x[at.ROTOR_SPEED + j]
     return hx, hy, hz
@@ -66,7 +68,7 @@ def body_accelerations(force: Vector, moment: Vector, p: Any, scratch: Any) -> t
     """(A, ω̇), m/s² and rad/s², body axes: the solution of Eq. 7.6 by Eq. 7.7."""
     mass = p.mass_unsprung
     sum_x = sum_y = sum_z = sum_xx = sum_yy = sum_zz = sum_xz = sum_yz = 0.0
-    for i in range(4):
+    for i in range(wheel_count(p)):
         x, y, z = scratch.hub[i, 0], scratch.hub[i, 1], scratch.hub[i, 2]
         sum_x, sum_y, sum_z = sum_x + x, sum_y + y, sum_z + z
         sum_xx, sum_yy, sum_zz = sum_xx + x * x, sum_yy + y * y, sum_zz + z * z
@@ -96,7 +98,7 @@ def body_accelerations(force: Vector, moment: Vector, p: Any, scratch: Any) -> t
 
 @inlined_kernel
 def body_rates(
-    x: Any, motion: BodyMotion, acceleration: Vector, angular_acceleration: Vector, dx: Any, scratch: Any
+    x: Any, motion: BodyMotion, acceleration: Vector, angular_acceleration: Vector, p: Any, dx: Any, scratch: Any
 ) -> None:
     """Rates of position, velocity, attitude, angular velocity and struts -> dx; specific force. Eq. 7.8–7.10."""
     qw, qx, qy, qz = x[at.QUATERNION], x[at.QUATERNION + 1], x[at.QUATERNION + 2], x[at.QUATERNION + 3]
@@ -110,9 +112,9 @@ def body_rates(
     dx[at.QUATERNION + 1] = 0.5 * (qw * wx + qy * wz - qz * wy)
     dx[at.QUATERNION + 2] = 0.5 * (qw * wy + qz * wx - qx * wz)
     dx[at.QUATERNION + 3] = 0.5 * (qw * wz + qx * wy - qy * wx)
-    for i in range(4):
+    for i in range(wheel_count(p)):
         turned = angular_acceleration[0] * scratch.hub[i, 1] - angular_acceleration[1] * scratch.hub[i, 0]
-        dx[at.STRUT_RATE + i] -= acceleration[2] + turned
+        dx[at.state_of(at.STRUT_RATE, i, p.rotors)] -= acceleration[2] + turned
 
 
 @inlined_kernel
@@ -122,7 +124,8 @@ def actuator_rates(x: Any, command: Any, p: Any, dx: Any) -> None:
     wanted = min(max(command[at.STEERING_COMMAND], -p.max_steering), p.max_steering)
     rate = (wanted - x[steering]) / p.steering_lag
     dx[steering] = min(max(rate, -p.max_steering_rate), p.max_steering_rate)
-    for i in range(4):
-        drive = steering + 1 + i
-        limit = p.driven[i] * min(p.max_drive_torque, p.drive_power / max(abs(x[at.WHEEL_SPEED + i]), 1e-3))
-        dx[drive] = (min(max(command[at.DRIVE_COMMAND + i], -limit), limit) - x[drive]) / p.drive_lag
+    for i in range(wheel_count(p)):
+        drive, spin = at.drive_of(i, p.rotors), x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
+        limit = p.driven[i] * min(p.max_drive_torque, p.drive_power / max(abs(spin), 1e-3))
+        asked = command[at.command_of(at.DRIVE_COMMAND, i, p.rotors)]
+        dx[drive] = (min(max(asked, -limit), limit) - x[drive]) / p.drive_lag

@@ -43,6 +43,7 @@ from rfly_terrain.world.solids import Solids
 Method = Literal["rk4", "semi_implicit_euler"]
 AirDensity = Literal["sea_level", "standard_atmosphere"]
 
+WHEEL_COUNTS = (at.OUTER_WHEELS, at.MAX_WHEELS)
 MAX_STEP = 0.01
 """s: beyond it no method is stable for the shipped vehicles"""
 MAX_SAVED = 10_000_000
@@ -62,9 +63,9 @@ class Controls:
     steering: ArrayLike = 0.0
     """rad, of the virtual wheel in the middle; positive = left"""
     drive_torque: ArrayLike = 0.0
-    """(4,) N m, signed, or one number for all wheels"""
+    """(wheels,) N m, signed, or one number for all wheels"""
     brake_torque: ArrayLike = 0.0
-    """(4,) N m, ≥ 0"""
+    """(wheels,) N m, ≥ 0"""
 
     def __post_init__(self) -> None:
         if self.rotor_speed is not None and self.rotor_torque is not None:
@@ -77,14 +78,19 @@ class Controls:
         """Whether rotors are commanded by torque."""
         return self.rotor_torque is not None
 
-    def rows(self, rotors: int, vehicles: int) -> Floats:
-        """(vehicles, 9 + rotors) in the order of `state_layout`."""
-        rows = np.empty((vehicles, at.ROTOR_COMMAND + rotors))
+    def rows(self, params: VehicleParameters, vehicles: int) -> Floats:
+        """(vehicles, controls) in the order of `state_layout`."""
+        rotors, wheels = params.rotors, len(params.wheels)
+        rows = np.empty((vehicles, at.controls_size(rotors, wheels)))
         rotor = self.rotor_torque if self.rotor_torque is not None else self.rotor_speed
         parts = (
-            ("drive_torque", self.drive_torque, slice(at.DRIVE_COMMAND, at.DRIVE_COMMAND + 4)),
-            ("brake_torque", self.brake_torque, slice(at.BRAKE_COMMAND, at.BRAKE_COMMAND + 4)),
-            ("rotor_torque" if self.torques else "rotor_speed", 0.0 if rotor is None else rotor, _ROTOR_COMMANDS),
+            ("drive_torque", self.drive_torque, at.wheel_commands(at.DRIVE_COMMAND, wheels, rotors)),
+            ("brake_torque", self.brake_torque, at.wheel_commands(at.BRAKE_COMMAND, wheels, rotors)),
+            (
+                "rotor_torque" if self.torques else "rotor_speed",
+                0.0 if rotor is None else rotor,
+                at.rotor_commands(rotors),
+            ),
             ("steering", self.steering, at.STEERING_COMMAND),
         )
         try:
@@ -97,9 +103,6 @@ class Controls:
         for name, value, columns in parts:
             rows[:, columns] = _broadcast(name, value, rows[:, columns].shape)
         return rows
-
-
-_ROTOR_COMMANDS = slice(at.ROTOR_COMMAND, None)
 
 
 class _Columns:
@@ -115,14 +118,27 @@ class _Columns:
         return columns
 
 
+class _OfWheels:
+    """(…, wheels) of an object's `numbers`, whose size tells how many wheels there are."""
+
+    def __init__(self, first: int) -> None:
+        self._columns = {at.reported(wheels): at.wheel_outputs(first, wheels) for wheels in WHEEL_COUNTS}
+
+    def __get__(self, holder: Any, _owner: Any = None) -> Floats:
+        if holder is None:
+            return self  # type: ignore[return-value]  # asked of the class, as a property answers
+        columns: Floats = holder.numbers[..., self._columns[holder.numbers.shape[-1]]]
+        return columns
+
+
 @dataclasses.dataclass(frozen=True)
 class ModelState:
     """All that a simulation needs to go on: of one vehicle, or with a first axis of vehicles."""
 
     x: Floats
-    """(38 + rotors,) or (n, 38 + rotors): `state_layout`"""
+    """(states,) or (n, states): `state_layout`"""
     memory: Floats
-    """(MEMORY,) or (n, MEMORY): brake torques that acted, gust, crash latch"""
+    """(memory,) or (n, memory): brake torques that acted, gust, crash latch"""
     time: float = 0.0
     """s"""
 
@@ -150,8 +166,12 @@ class ModelState:
         """Of one vehicle: which part broke, and how; "" before it has crashed."""
         return at.crash_cause(int(self.memory[at.CRASHED]))
 
-    brake_torque_acting = _Columns("memory", at.BRAKE_ACTING, 4)
-    """(…, 4) signed brake torques of the last step, N m."""
+    @property
+    def brake_torque_acting(self) -> Floats:
+        """(…, wheels) signed brake torques of the last step, N m."""
+        wheels = self.memory.shape[-1] - at.MEMORY + at.OUTER_WHEELS
+        acting: Floats = self.memory[..., at.wheel_memory(wheels)]
+        return acting
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """To an .npz file, bit by bit."""
@@ -167,7 +187,8 @@ class ModelState:
         ):
             archive = NpzReader(file)
             x, memory, time = (archive.read(key, np.float64, MAX_SAVED) for key in ("x", "memory", "time"))
-        if memory.shape != (*x.shape[:-1], at.MEMORY) or x.ndim not in (1, 2) or time.ndim:
+        shapes = [(*x.shape[:-1], at.memory_size(wheels)) for wheels in WHEEL_COUNTS]
+        if memory.shape not in shapes or x.ndim not in (1, 2) or time.ndim:
             raise ConfigError(f"{os.fspath(path)}: no saved state of a vehicle: arrays {x.shape} and {memory.shape}")
         return cls(x, memory, float(time))
 
@@ -181,16 +202,16 @@ class Outputs:
 
     specific_force = _Columns("numbers", at.SPECIFIC_FORCE, 3)
     """(…, 3) m/s², body, of the sprung centre of mass: what an accelerometer there reads."""
-    wheel_load = _Columns("numbers", at.WHEEL_LOAD, 4)
-    """(…, 4) N."""
-    tyre_force_x = _Columns("numbers", at.TYRE_FORCE_X, 4)
-    """(…, 4) N, forward."""
-    tyre_force_y = _Columns("numbers", at.TYRE_FORCE_Y, 4)
-    """(…, 4) N, to the left."""
-    strut_force = _Columns("numbers", at.STRUT_FORCE, 4)
-    """(…, 4) N; positive pushes the body up."""
-    tyre_compression = _Columns("numbers", at.TYRE_COMPRESSION, 4)
-    """(…, 4) m; 0 without contact."""
+    wheel_load = _OfWheels(at.WHEEL_LOAD)
+    """(…, wheels) N."""
+    tyre_force_x = _OfWheels(at.TYRE_FORCE_X)
+    """(…, wheels) N, forward."""
+    tyre_force_y = _OfWheels(at.TYRE_FORCE_Y)
+    """(…, wheels) N, to the left."""
+    strut_force = _OfWheels(at.STRUT_FORCE)
+    """(…, wheels) N; positive pushes the body up."""
+    tyre_compression = _OfWheels(at.TYRE_COMPRESSION)
+    """(…, wheels) m; 0 without contact."""
 
     @property
     def thrust(self) -> Floats:
@@ -230,7 +251,7 @@ class Run:
     """of the step that led to each sample"""
     final: ModelState
     memory: Floats
-    """(k, 9) or (n, k, 9), as in `ModelState`"""
+    """(k, memory) or (n, k, memory), as in `ModelState`"""
 
 
 Pilot = Callable[[ModelState], Controls]
@@ -263,6 +284,7 @@ class AmphibiousModel:
         record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
         self._records = kernel_records(record)
         self._reach = params.reach
+        self._memory, self._outputs = at.memory_size(len(params.wheels)), at.reported(len(params.wheels))
         self.clock_ahead = 0.0
         """s that the clock by which things move is ahead of the states' time"""
         self.others: Callable[[Floats, float, float, float], list[MovingPart]] | None = None
@@ -306,10 +328,10 @@ class AmphibiousModel:
         brake_torque_acting: ArrayLike = 0.0,
         wind: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Floats:
-        """dx/dt of states (38 + rotors,) or (n, 38 + rotors).
+        """dx/dt of states (states,) or (n, states).
 
-        Commands as in `Controls`, `brake_torque_acting` the signed torques that brakes exert (4,), wind (3,) in world
-        axes. A pure function: nothing is projected, latched or limited but the actuators.
+        Commands as in `Controls`, `brake_torque_acting` the signed torques that brakes exert (wheels,), wind (3,) in
+        world axes. A pure function: nothing is projected, latched or limited but the actuators.
         """
         controls = Controls(rotor_speed, rotor_torque, steering, drive_torque)
         return self._evaluate(x, controls, brake_torque_acting, wind)[0]
@@ -336,23 +358,23 @@ class AmphibiousModel:
         states = np.array(x, np.float64, order="C")
         shape, states = states.shape, self._batch(states)
         vehicles = states.shape[0]
-        rows = controls.rows(self.params.rotors, vehicles)
-        acting = _broadcast("brake_torque_acting", brake_acting, (vehicles, 4))
+        rows = controls.rows(self.params, vehicles)
+        acting = _broadcast("brake_torque_acting", brake_acting, (vehicles, len(self.params.wheels)))
         winds = _broadcast("wind", wind, (vehicles, 3))
         dx, numbers = self.evaluate_rows(states, Inputs(rows, controls.torques, acting, winds))
-        return dx.reshape(shape), numbers.reshape((*shape[:-1], at.REPORTED))
+        return dx.reshape(shape), numbers.reshape((*shape[:-1], numbers.shape[-1]))
 
     def evaluate_rows(
         self, x: Floats, inputs: Inputs, obstacles: Obstacles | None = None, since: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """`derivative` and the numbers of `Outputs` for n rows of contiguous arrays, unchecked: for inner loops.
 
-        `x` (n, states); `inputs`: commands (n, 9 + rotors) of `Controls.rows`, brakes (n, 4), wind (n, 3) with gusts.
-        `obstacles`: those of `obstacles_at`, each row `since` (n,) s later; None: only what stands.
+        `x` (n, states); `inputs`: commands (n, controls) of `Controls.rows`, brakes (n, wheels), wind (n, 3) with
+        gusts. `obstacles`: those of `obstacles_at`, each row `since` (n,) s later; None: only what stands.
         """
         from rfly_amphibious.dynamics import stepping
 
-        dx, numbers = np.zeros_like(x), np.empty((x.shape[0], at.REPORTED))
+        dx, numbers = np.zeros_like(x), np.empty((x.shape[0], self._outputs))
         among = self._obstacles if obstacles is None else obstacles
         later = np.zeros(len(x)) if since is None else since
         stepping.derivatives(x, inputs, self._records, self._ground, among, later, dx, numbers)
@@ -377,8 +399,8 @@ class AmphibiousModel:
         state[0:3] = np.array((x, y, height)) + p.origin_height * normal
         state[3:6] = speed * forward
         state[at.QUATERNION_XYZW] = Rotation.from_matrix(rotation).as_quat()
-        state[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = speed / p.rolling_radius
-        return ModelState(state, np.zeros(at.MEMORY))
+        state[at.wheel_states(at.WHEEL_SPEED, len(p.wheels), p.rotors)] = speed / p.rolling_radius
+        return ModelState(state, np.zeros(self._memory))
 
     def flying(self, position: ArrayLike, yaw: float = 0.0, velocity: ArrayLike = (0.0, 0.0, 0.0)) -> ModelState:
         """Level in the air at `position` (m, world), wheels hanging, rotors at the speed that carries the weight."""
@@ -386,9 +408,9 @@ class AmphibiousModel:
         state = np.zeros(p.state_size)
         state[0:3], state[3:6] = position, velocity
         state[at.QUATERNION_XYZW] = euler_to_quat((0.0, 0.0, yaw))
-        state[at.STRUT : at.STRUT + 4] = p.hanging_strut
+        state[at.wheel_states(at.STRUT, len(p.wheels), p.rotors)] = p.hanging_strut
         state[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.hover_speed
-        return ModelState(state, np.zeros(at.MEMORY))
+        return ModelState(state, np.zeros(self._memory))
 
     def _plane(self, x: float, y: float, yaw: float) -> tuple[Floats, float]:
         """Normal and height, at x, y, of the plane that fits the ground beneath the wheels best."""
@@ -398,7 +420,8 @@ class AmphibiousModel:
         c, s = math.cos(yaw), math.sin(yaw)
         offsets = hubs @ np.array(((c, s), (-s, c)))
         heights = self.terrain.altitude(x + offsets[:, 0], y + offsets[:, 1])
-        (slope_x, slope_y, height), *_ = np.linalg.lstsq(np.column_stack([offsets, np.ones(4)]), heights, rcond=None)
+        plane = np.column_stack([offsets, np.ones(len(hubs))])
+        (slope_x, slope_y, height), *_ = np.linalg.lstsq(plane, heights, rcond=None)
         normal = np.array((-slope_x, -slope_y, 1.0))
         return normal / np.linalg.norm(normal), float(height)
 
@@ -455,7 +478,7 @@ class AmphibiousModel:
             if done % every == 0:
                 parts.append(samples)
         if not parts:
-            sizes = (state.x.shape[-1], at.MEMORY, at.REPORTED)
+            sizes = (state.x.shape[-1], self._memory, self._outputs)
             return self._run(state, now, dt, every, *(np.empty((*state.x.shape[:-1], 0, size)) for size in sizes))
         joined = [np.concatenate(arrays, axis=-2) for arrays in zip(*parts, strict=True)]
         return self._run(state, now, dt, every, *joined)
@@ -486,9 +509,9 @@ class AmphibiousModel:
         check_choice("method", method, get_args(Method))
         shape = state.x.shape
         x = self._batch(np.array(state.x, np.float64, order="C"))
-        memory = np.array(state.memory, np.float64, order="C").reshape(-1, at.MEMORY)
+        memory = np.array(state.memory, np.float64, order="C").reshape(-1, self._memory)
         vehicles = x.shape[0]
-        rows = controls.rows(self.params.rotors, vehicles)[:, None]
+        rows = controls.rows(self.params, vehicles)[:, None]
         periods = gust_times(state.time, dt, steps)
         new = periods[1:] > periods[:-1]
         # a whole number of periods may begin within a step: only the last of them is felt
@@ -498,8 +521,8 @@ class AmphibiousModel:
         mean = _broadcast("wind", wind.mean, (vehicles, 3))
         count = steps // every if every else 0
         samples = np.empty((vehicles, count, x.shape[1]))
-        memories = np.empty((vehicles, count, at.MEMORY))
-        numbers = np.empty((vehicles, count, at.REPORTED))
+        memories = np.empty((vehicles, count, self._memory))
+        numbers = np.empty((vehicles, count, self._outputs))
         status = np.zeros((vehicles, 2), np.int64)
         code = RK4 if method == "rk4" else SEMI_IMPLICIT_EULER
 
@@ -539,7 +562,7 @@ class AmphibiousModel:
         when = f"at {start + (status[vehicle, 1] + 1) * dt:.6g} s"
         bad = np.flatnonzero(~np.isfinite(x[vehicle]))
         if bad.size:
-            name = at.state_names(self.params.rotors)[bad[0]]
+            name = at.state_names(self.params.rotors, len(self.params.wheels))[bad[0]]
             return DynamicsError(
                 f"{whose}state {name} is {x[vehicle, bad[0]]} {when}; a smaller step or other inputs may help"
             )

@@ -15,6 +15,7 @@ from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated, rotated_back, scaled
+from rfly_amphibious.dynamics.wheels import first_rotor, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
@@ -113,7 +114,7 @@ def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
 def no_contacts(p: Any, scratch: Any) -> None:
     """Nothing is touched -> scratch."""
     scratch.hull_contacts = 0
-    for i in range(4):
+    for i in range(wheel_count(p)):
         scratch.part_distance[i], scratch.part_below[i], scratch.side_compression[i] = math.inf, math.inf, 0.0
         set_row(scratch.contact_velocity, i, (0.0, 0.0, 0.0))
     for j in range(p.rotors):
@@ -146,7 +147,7 @@ def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratc
             set_row(scratch.carried, 0, carried)
             pressed, turned = part_contact(x, place, seen_from(carried, motion), p, obstacles.parts, k, scratch)
             force, moment = add(force, pressed), add(moment, turned)
-    for i in range(4):
+    for i in range(wheel_count(p)):
         scratch.clearance = min(scratch.clearance, scratch.part_below[i] - p.wheel_radius)
     return force, moment
 
@@ -185,11 +186,12 @@ def part_contact(
         rotor_contact(place, motion, p, parts, k, scratch)
         pressed, turned = wheel_contact_with_part(x, place, motion, p, parts, k, scratch)
         force, moment = add(force, pressed), add(moment, turned)
-    for i in range(4):
-        hub = in_world(place, motion, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
+    for i in range(wheel_count(p)):
+        raised = p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)]
+        hub = in_world(place, motion, (p.point_x[i], p.point_y[i], raised))
         scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
     if p.ground_effect:
-        for point in range(at.FIRST_ROTOR, at.FIRST_ROTOR + p.rotors):
+        for point in range(first_rotor(p), first_rotor(p) + p.rotors):
             hub = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
             scratch.point_height[point] = min(scratch.point_height[point], height_above(hub, parts, k))
     return force, moment
@@ -235,7 +237,7 @@ def rotor_contact(place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: in
     """Which rotors' discs part k reaches into -> scratch."""
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
     for j in range(p.rotors):
-        point = at.FIRST_ROTOR + j
+        point = first_rotor(p) + j
         centre = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
         distance, _ = nearest(Ellipsoid(centre, up, ROTOR_FLATNESS, p.rotor_radius), parts, k)
         if distance < p.rotor_radius:
@@ -252,8 +254,8 @@ def wheel_contact_with_part(
     """
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
-    for i in range(4):
-        point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i])
+    for i in range(wheel_count(p)):
+        point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)])
         axle = wheel_axle(i, tan_steering, p)
         tyre = Ellipsoid(in_world(place, motion, point), rotated(motion.rotation, axle), TYRE_FLATNESS, p.wheel_radius)
         distance, gradient = nearest(tyre, parts, k)

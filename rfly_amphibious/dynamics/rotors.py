@@ -7,6 +7,7 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.vectors import Vector, add, cross
+from rfly_amphibious.dynamics.wheels import first_rotor
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
 
@@ -57,7 +58,7 @@ def rotor_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
     density = motion.density_ratio
     power, fastest_down, down, lost = 0.0, -1.0, -1, -1
     for j in range(p.rotors):
-        point = at.FIRST_ROTOR + j
+        point = first_rotor(p) + j
         hub = (p.point_x[point], p.point_y[point], p.point_z[point])
         speed, height = x[at.ROTOR_SPEED + j], scratch.point_height[point]
         velocity = add(motion.air_velocity, cross(motion.rates, hub))

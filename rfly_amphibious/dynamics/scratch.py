@@ -13,11 +13,11 @@ from rfly_common.kernels.jit import inner_kernel, use_numba
 FIELDS: dict[str, tuple[int, ...]] = {
     # reported, see `state_layout`
     "specific_force": (3,),
-    "wheel_load": (4,),
-    "tyre_force_x": (4,),
-    "tyre_force_y": (4,),
-    "strut_force": (4,),
-    "tyre_compression": (4,),
+    "wheel_load": (at.MAX_WHEELS,),
+    "tyre_force_x": (at.MAX_WHEELS,),
+    "tyre_force_y": (at.MAX_WHEELS,),
+    "strut_force": (at.MAX_WHEELS,),
+    "tyre_compression": (at.MAX_WHEELS,),
     "thrust": (at.MAX_ROTORS,),
     "rotor_power": (),
     "body_points_down": (),
@@ -38,36 +38,36 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "height_10": (at.POINTS,),
     "height_11": (at.POINTS,),
     # wheels, body axes: hub ρ (m); axle a; heading e_x and left e_y of the contact; ground's normal n_B
-    "hub": (4, 3),
-    "axle": (4, 3),
-    "heading": (4, 3),
-    "left": (4, 3),
-    "normal": (4, 3),
-    "hub_distance": (4,),  # d, hub to contact plane, m
-    "rolling_radius": (4,),  # R_e, m
-    "hub_speed": (4,),  # |V_x|, m/s
-    "slip_gain_x": (4,),  # K_x/(σ_κ D_x): dimensionless slip for a metre of tyre deflection
-    "slip_gain_y": (4,),
+    "hub": (at.MAX_WHEELS, 3),
+    "axle": (at.MAX_WHEELS, 3),
+    "heading": (at.MAX_WHEELS, 3),
+    "left": (at.MAX_WHEELS, 3),
+    "normal": (at.MAX_WHEELS, 3),
+    "hub_distance": (at.MAX_WHEELS,),  # d, hub to contact plane, m
+    "rolling_radius": (at.MAX_WHEELS,),  # R_e, m
+    "hub_speed": (at.MAX_WHEELS,),  # |V_x|, m/s
+    "slip_gain_x": (at.MAX_WHEELS,),  # K_x/(σ_κ D_x): dimensionless slip for a metre of tyre deflection
+    "slip_gain_y": (at.MAX_WHEELS,),
     # what stands on the ground: ellipsoids of the hull and sides of wheels that touch, rotors whose discs do; of each
     # wheel the nearest part that it may roll on: distance (m), normal (body axes), |gradient| of the distance; by how
     # much its side is pressed in, and how far a part lies below its hub, m
     "hull_contacts": (),
     "rotor_touches": (at.MAX_ROTORS,),
-    "part_distance": (4,),
-    "part_normal": (4, 3),
-    "part_slope": (4,),
-    "side_compression": (4,),
-    "part_below": (4,),
+    "part_distance": (at.MAX_WHEELS,),
+    "part_normal": (at.MAX_WHEELS, 3),
+    "part_slope": (at.MAX_WHEELS,),
+    "side_compression": (at.MAX_WHEELS,),
+    "part_below": (at.MAX_WHEELS,),
     # what moves, m/s, body axes: the part that is looked at, that nearest part of each wheel, and what it rolls on; s
     # since the begin of the steps, when it was where `Obstacles.parts` says
     "carried": (1, 3),
-    "part_velocity": (4, 3),
-    "contact_velocity": (4, 3),
+    "part_velocity": (at.MAX_WHEELS, 3),
+    "contact_velocity": (at.MAX_WHEELS, 3),
     "since": (),
     # longitudinal of each wheel, then lateral: ρ; D_x ŝ_x/ρ and D_y ŝ_y/ρ, N; f(ρ)
-    "slip": (8,),
-    "force_limit": (8,),
-    "slip_curve": (8,),
+    "slip": (2 * at.MAX_WHEELS,),
+    "force_limit": (2 * at.MAX_WHEELS,),
+    "slip_curve": (2 * at.MAX_WHEELS,),
 }
 SCRATCH = np.dtype([(name, np.float64, shape) for name, shape in FIELDS.items()])
 

@@ -45,8 +45,10 @@ class Stepper:
         self.done = 0
         """steps"""
         self._vehicle = Vehicles(np.array(begin.x)[None], np.array(begin.memory)[None], np.zeros((1, 2), np.int64))
-        self._rotors = model.params.rotors
-        self._row = np.zeros((1, 1, at.ROTOR_COMMAND + self._rotors))
+        self._rotors, wheels = model.params.rotors, len(model.params.wheels)
+        self._row = np.zeros((1, 1, at.controls_size(self._rotors, wheels)))
+        self._drive = at.wheel_commands(at.DRIVE_COMMAND, wheels, self._rotors)
+        self._brake = at.wheel_commands(at.BRAKE_COMMAND, wheels, self._rotors)
         self._keep_steps = keep_steps
         self._samples = self._room(1)
         periods = gust_times(begin.time, dt, steps)
@@ -69,12 +71,12 @@ class Stepper:
 
     @property
     def step_states(self) -> tuple[Floats, Floats]:
-        """States (k, states) and memories (k, MEMORY) after every step of the last `advance`, where they are kept."""
+        """States (k, states) and memories (k, memory) after every step of the last `advance`, where they are kept."""
         return self._samples.states[0], self._samples.memories[0]
 
     def _room(self, samples: int) -> Samples:
-        states, memories = np.empty((1, samples, self._vehicle.x.shape[1])), np.empty((1, samples, at.MEMORY))
-        return Samples(1, states, memories, np.zeros((1, samples, at.REPORTED)))
+        states, memories = (np.empty((1, samples, part.shape[1])) for part in self._vehicle[:2])
+        return Samples(1, states, memories, np.zeros((1, samples, at.reported(len(self._model.params.wheels)))))
 
     def advance(self, controls: Controls, steps: int, more_wind: ArrayLike = 0.0) -> None:
         """`steps` steps with the controls held and m/s (3,) of wind on top of mean and gusts.
@@ -83,10 +85,10 @@ class Stepper:
         """
         row = self._row[0, 0]
         row[at.STEERING_COMMAND] = controls.steering
-        row[at.DRIVE_COMMAND : at.DRIVE_COMMAND + 4] = controls.drive_torque
-        row[at.BRAKE_COMMAND : at.BRAKE_COMMAND + 4] = controls.brake_torque
+        row[self._drive] = controls.drive_torque
+        row[self._brake] = controls.brake_torque
         rotor = controls.rotor_torque if controls.torques else controls.rotor_speed
-        row[at.ROTOR_COMMAND :] = 0.0 if rotor is None else rotor
+        row[at.rotor_commands(self._rotors)] = 0.0 if rotor is None else rotor
         if self._keep_steps and steps != self._samples.states.shape[1]:
             self._samples = self._room(steps)
         first, last = self.done, self.done + steps

@@ -17,6 +17,7 @@ from rfly_amphibious.dynamics.scratch import new_scratch
 from rfly_amphibious.dynamics.turbulence import next_turbulence
 from rfly_amphibious.dynamics.tyres import hub_velocity, slip_velocities, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
+from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
 
@@ -43,10 +44,11 @@ def simulate(
     """Takes each vehicle through all steps of `wind.gust_begins`. `records`: `kernel_records` of the vehicles' kind."""
     p, dt, scratch = records[0], integrator.dt, new_scratch(2)
     stages = np.zeros((3, vehicles.x.shape[1]))
-    wind_now, command = np.zeros(3), np.zeros(controls.rows.shape[2])
+    wind_now, command, brake_acting = np.zeros(3), np.zeros(controls.rows.shape[2]), np.zeros(wheel_count(p))
     for v in range(vehicles.x.shape[0]):
         x, memory = vehicles.x[v], vehicles.memory[v]
-        brake_acting = memory[at.BRAKE_ACTING : at.BRAKE_ACTING + 4]
+        for i in range(wheel_count(p)):
+            brake_acting[i] = memory[at.memory_of(i)]
         gust = sample = 0
         for step in range(wind.gust_begins.size):
             if wind.gust_begins[step]:
@@ -75,6 +77,8 @@ def simulate(
                     rk4_step(x, inputs, dt, p, ground, None, stages, scratch)
                 else:
                     euler_step(x, inputs, dt, p, ground, None, stages[0], scratch[0])
+            for i in range(wheel_count(p)):
+                memory[at.memory_of(i)] = brake_acting[i]
             project(x, p, scratch[0])
             problem = watch(x, memory, dt, p, scratch[0])
             if problem:
@@ -83,7 +87,7 @@ def simulate(
             if (step + 1) % samples.every == 0 and sample < samples.states.shape[1]:
                 samples.states[v, sample] = x
                 samples.memories[v, sample] = memory
-                report(scratch[0], samples.outputs[v, sample])
+                report(p, scratch[0], samples.outputs[v, sample])
                 sample += 1
 
 
@@ -91,7 +95,7 @@ def simulate(
 def derivatives(
     x: Any, inputs: Inputs, records: Any, ground: Any, obstacles: Any, since: Any, dx: Any, outputs: Any
 ) -> None:
-    """`state_derivative` of n states: x, dx (n, states), outputs (n, REPORTED), `inputs` with a first axis of n;
+    """`state_derivative` of n states: x, dx (n, states), outputs (n, outputs), `inputs` with a first axis of n;
     `since` (n,) s after which each is, when the obstacles were where they are said to be.
     """
     p, scratch = records[0], new_scratch(1)
@@ -99,19 +103,20 @@ def derivatives(
         own = Inputs(inputs.command[v], inputs.torques, inputs.brake_acting[v], inputs.wind[v])
         scratch[0].since = since[v]
         state_derivative(x[v], own, p, ground, obstacles, dx[v], scratch[0])
-        report(scratch[0], outputs[v])
+        report(p, scratch[0], outputs[v])
 
 
 @inlined_kernel
-def report(scratch: Any, outputs: Any) -> None:
-    """What callers see -> outputs (REPORTED,), in the order of `state_layout`."""
+def report(p: Any, scratch: Any, outputs: Any) -> None:
+    """What callers see -> outputs, in the order of `state_layout`."""
     for k in range(3):
         outputs[at.SPECIFIC_FORCE + k] = scratch.specific_force[k]
-    for i in range(4):
-        outputs[at.WHEEL_LOAD + i] = scratch.wheel_load[i]
-        outputs[at.TYRE_FORCE_X + i], outputs[at.TYRE_FORCE_Y + i] = scratch.tyre_force_x[i], scratch.tyre_force_y[i]
-        outputs[at.STRUT_FORCE + i] = scratch.strut_force[i]
-        outputs[at.TYRE_COMPRESSION + i] = scratch.tyre_compression[i]
+    for i in range(wheel_count(p)):
+        outputs[at.output_of(at.WHEEL_LOAD, i)] = scratch.wheel_load[i]
+        outputs[at.output_of(at.TYRE_FORCE_X, i)] = scratch.tyre_force_x[i]
+        outputs[at.output_of(at.TYRE_FORCE_Y, i)] = scratch.tyre_force_y[i]
+        outputs[at.output_of(at.STRUT_FORCE, i)] = scratch.strut_force[i]
+        outputs[at.output_of(at.TYRE_COMPRESSION, i)] = scratch.tyre_compression[i]
     for j in range(at.MAX_ROTORS):
         outputs[at.THRUST + j] = scratch.thrust[j]
     outputs[at.ROTOR_POWER] = scratch.rotor_power
@@ -125,8 +130,8 @@ def accepted_command(given: Any, crashed: bool, p: Any, command: Any) -> None:
     for k in range(command.size):
         command[k] = 0.0 if crashed else given[k]
     if crashed:
-        for i in range(4):
-            command[at.BRAKE_COMMAND + i] = p.max_brake_torque
+        for i in range(wheel_count(p)):
+            command[at.command_of(at.BRAKE_COMMAND, i, p.rotors)] = p.max_brake_torque
 
 
 @inlined_kernel
@@ -157,23 +162,28 @@ def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles
     for k in range(3):
         x[at.VELOCITY + k] += dt * dx[at.VELOCITY + k]
         x[at.RATES + k] += dt * dx[at.RATES + k]
-    for i in range(4):
-        x[at.STRUT_RATE + i] += dt * dx[at.STRUT_RATE + i]
-        x[at.WHEEL_SPEED + i] += dt * dx[at.WHEEL_SPEED + i]
+    for i in range(wheel_count(p)):
+        moving, turning = at.state_of(at.STRUT_RATE, i, p.rotors), at.state_of(at.WHEEL_SPEED, i, p.rotors)
+        x[moving] += dt * dx[moving]
+        x[turning] += dt * dx[turning]
+        if i >= at.OUTER_WHEELS:
+            x[at.drive_of(i, p.rotors)] += dt * dx[at.drive_of(i, p.rotors)]
     for k in range(at.ROTOR_SPEED, at.ROTOR_SPEED + p.rotors + at.AFTER_ROTORS):
         x[k] += dt * dx[k]
     brake(x, inputs, dt, p)
     qw, qx, qy, qz = x[at.QUATERNION], x[at.QUATERNION + 1], x[at.QUATERNION + 2], x[at.QUATERNION + 3]
     rates = (x[at.RATES], x[at.RATES + 1], x[at.RATES + 2])
     velocity = velocity_in_body_axes(x)
-    for i in range(4):
-        strut_rate = x[at.STRUT_RATE + i]
+    for i in range(wheel_count(p)):
+        strut_rate = x[at.state_of(at.STRUT_RATE, i, p.rotors)]
         if scratch.wheel_load[i] > 0.0:
+            spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
             hub = hub_velocity(i, velocity, rates, strut_rate, scratch)
-            along, slide_x, slide_y = slip_velocities(i, hub, rates, x[at.WHEEL_SPEED + i], scratch)
-            x[at.TYRE_X + i] = (x[at.TYRE_X + i] - dt * slide_x) / (1.0 + dt * abs(along) / p.relaxation_x)
-            x[at.TYRE_Y + i] = (x[at.TYRE_Y + i] - dt * slide_y) / (1.0 + dt * abs(along) / p.relaxation_y)
-        x[at.STRUT + i] += dt * strut_rate
+            along, slide_x, slide_y = slip_velocities(i, hub, rates, spin, scratch)
+            tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
+            x[tyre_x] = (x[tyre_x] - dt * slide_x) / (1.0 + dt * abs(along) / p.relaxation_x)
+            x[tyre_y] = (x[tyre_y] - dt * slide_y) / (1.0 + dt * abs(along) / p.relaxation_y)
+        x[at.state_of(at.STRUT, i, p.rotors)] += dt * strut_rate
     for k in range(3):
         x[at.POSITION + k] += dt * x[at.VELOCITY + k]
     half = 0.5 * dt
@@ -198,14 +208,15 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
     """Coulomb friction of the brakes, exactly: a held wheel keeps the spin of its axle's carrier. Eq. 5.16."""
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     rates = (x[at.RATES], x[at.RATES + 1], x[at.RATES + 2])
-    for i in range(4):
+    for i in range(wheel_count(p)):
+        turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
         carrier = dot(wheel_axle(i, tan_steering, p), rates)
-        free = x[at.WHEEL_SPEED + i] - dt * inputs.brake_acting[i] / p.wheel_inertia - carrier
-        torque = min(max(inputs.command[at.BRAKE_COMMAND + i], 0.0), p.max_brake_torque)
+        free = x[turning] - dt * inputs.brake_acting[i] / p.wheel_inertia - carrier
+        torque = min(max(inputs.command[at.command_of(at.BRAKE_COMMAND, i, p.rotors)], 0.0), p.max_brake_torque)
         slowed = max(0.0, abs(free) - dt * torque / p.wheel_inertia)
         slowed = slowed if free > 0.0 else -slowed
         inputs.brake_acting[i] = p.wheel_inertia * (slowed - free) / dt
-        x[at.WHEEL_SPEED + i] = slowed + carrier
+        x[turning] = slowed + carrier
 
 
 @inlined_kernel
@@ -222,17 +233,18 @@ def project(x: Any, p: Any, scratch: Any) -> None:
         x[k] = x[k] / norm
     for j in range(p.rotors):
         x[at.ROTOR_SPEED + j] = max(x[at.ROTOR_SPEED + j], 0.0)
-    for i in range(4):
+    for i in range(wheel_count(p)):
+        tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
         if scratch.wheel_load[i] <= 0.0:
-            x[at.TYRE_X + i], x[at.TYRE_Y + i] = 0.0, 0.0
+            x[tyre_x], x[tyre_y] = 0.0, 0.0
             continue
-        slip_x, slip_y = scratch.slip_gain_x[i] * x[at.TYRE_X + i], scratch.slip_gain_y[i] * x[at.TYRE_Y + i]
+        slip_x, slip_y = scratch.slip_gain_x[i] * x[tyre_x], scratch.slip_gain_y[i] * x[tyre_y]
         slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
         share = min(1.0, scratch.hub_speed[i] / p.low_speed)
         largest = p.peak_slip + (p.max_slip_deflection - p.peak_slip) * share
         if slip > largest:
-            x[at.TYRE_X + i] *= largest / slip
-            x[at.TYRE_Y + i] *= largest / slip
+            x[tyre_x] *= largest / slip
+            x[tyre_y] *= largest / slip
 
 
 @inlined_kernel
@@ -244,7 +256,7 @@ def damage(p: Any, scratch: Any) -> int:
         limit = p.max_impact * p.gravity
         if f[0] * f[0] + f[1] * f[1] + f[2] * f[2] > limit * limit:
             cause = at.HULL_BROKEN
-    for i in range(4):
+    for i in range(wheel_count(p)):
         if max(scratch.tyre_compression[i], scratch.side_compression[i]) > p.max_tyre_compression * p.wheel_radius:
             cause = at.WHEEL_BROKEN + i
     if scratch.rotor_down_speed > p.max_strike_speed * p.max_rotor_speed:

@@ -7,6 +7,7 @@ from typing import Any
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.tyres import row, tyre_force
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
+from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
 
@@ -14,7 +15,8 @@ from rfly_common.kernels.jit import inlined_kernel
 @inlined_kernel
 def strut_force(x: Any, i: int, p: Any) -> float:
     """F_s, N: spring, damper, stops and anti-roll bar of wheel i; positive pushes the body up. Eq. 6.2."""
-    strut, rate, other = x[at.STRUT + i], x[at.STRUT_RATE + i], x[at.STRUT + (i ^ 1)]
+    strut, rate = x[at.state_of(at.STRUT, i, p.rotors)], x[at.state_of(at.STRUT_RATE, i, p.rotors)]
+    other = x[at.state_of(at.STRUT, i ^ 1, p.rotors)]
     force = max(0.0, p.spring_load[i] + p.spring[i] * strut)
     force += (p.bump_damping if rate > 0.0 else p.rebound_damping) * rate
     if strut > p.bump_stop:
@@ -39,9 +41,10 @@ def wheel_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
     """
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     gravity, mass = motion.gravity, p.mass_unsprung
-    for i in range(4):
-        hub, axle, strut_rate = row(scratch.hub, i), row(scratch.axle, i), x[at.STRUT_RATE + i]
-        motor_torque = x[at.ROTOR_SPEED + p.rotors + 1 + i] + inputs.brake_acting[i]
+    for i in range(wheel_count(p)):
+        moving = at.state_of(at.STRUT_RATE, i, p.rotors)
+        hub, axle, strut_rate = row(scratch.hub, i), row(scratch.axle, i), x[moving]
+        motor_torque = x[at.drive_of(i, p.rotors)] + inputs.brake_acting[i]
         tyre, couple = tyre_force(x, i, motor_torque, p, dx, scratch)
         strut = strut_force(x, i, p)
         apart = hub_acceleration(hub, strut_rate, motion.rates)
@@ -49,7 +52,7 @@ def wheel_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
         couple = add(couple, scaled(-dot(couple, axle) - motor_torque, axle))
         force = add(force, passed)
         moment = add(add(moment, cross(hub, passed)), couple)
-        dx[at.STRUT + i] = strut_rate
-        dx[at.STRUT_RATE + i] = gravity[2] + (tyre[2] - strut) / mass - apart[2]
+        dx[at.state_of(at.STRUT, i, p.rotors)] = strut_rate
+        dx[moving] = gravity[2] + (tyre[2] - strut) / mass - apart[2]
         scratch.strut_force[i] = strut
     return force, moment

@@ -8,6 +8,7 @@ from typing import Any
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_normal
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
+from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
 
@@ -65,14 +66,14 @@ def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, obstacles: A
     least_height = (scratch.clearance + p.wheel_radius) * ground.least_normal_z
     touching = least_height < p.wheel_radius
     if obstacles is not None:
-        for i in range(4):
+        for i in range(wheel_count(p)):
             touching |= scratch.part_distance[i] < p.wheel_radius
-    for i in range(4):
-        set_row(scratch.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
+    for i in range(wheel_count(p)):
+        set_row(scratch.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)]))
         set_row(scratch.axle, i, wheel_axle(i, tan_steering, p))
         scratch.wheel_load[i], scratch.tyre_compression[i] = 0.0, 0.0
-        scratch.slip[i], scratch.slip[4 + i] = 0.0, 0.0
-        dx[at.TYRE_X + i], dx[at.TYRE_Y + i] = 0.0, 0.0
+        scratch.slip[i], scratch.slip[wheel_count(p) + i] = 0.0, 0.0
+        dx[at.state_of(at.TYRE_X, i, p.rotors)], dx[at.state_of(at.TYRE_Y, i, p.rotors)] = 0.0, 0.0
         if touching:
             wheel_contact(x, i, motion, p, ground, obstacles, dx, scratch)
     if touching:
@@ -96,7 +97,8 @@ def wheel_contact(
             set_row(scratch.contact_velocity, i, row(scratch.part_velocity, i))
     if distance >= p.wheel_radius or normal[2] <= MIN_UPRIGHT:
         return
-    velocity = hub_velocity(i, motion.velocity, motion.rates, x[at.STRUT_RATE + i], scratch)
+    strut_rate, spin = x[at.state_of(at.STRUT_RATE, i, p.rotors)], x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
+    velocity = hub_velocity(i, motion.velocity, motion.rates, strut_rate, scratch)
     compression = p.wheel_radius - distance
     load = p.tyre_stiffness * compression - slope * p.tyre_damping * dot(velocity, normal)
     load = max(0.0, load if slope == 1.0 else slope * load)
@@ -109,11 +111,12 @@ def wheel_contact(
     set_row(scratch.left, i, cross(normal, heading))
     set_row(scratch.normal, i, normal)
     scratch.hub_distance[i], scratch.rolling_radius[i] = distance, p.wheel_radius - compression / 3.0
-    along, slide_x, slide_y = slip_velocities(i, velocity, motion.rates, x[at.WHEEL_SPEED + i], scratch)
+    along, slide_x, slide_y = slip_velocities(i, velocity, motion.rates, spin, scratch)
     speed = abs(along)
     scratch.hub_speed[i] = speed
-    dx[at.TYRE_X + i] = -slide_x - speed * x[at.TYRE_X + i] / p.relaxation_x
-    dx[at.TYRE_Y + i] = -slide_y - speed * x[at.TYRE_Y + i] / p.relaxation_y
+    tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
+    dx[tyre_x] = -slide_x - speed * x[tyre_x] / p.relaxation_x
+    dx[tyre_y] = -slide_y - speed * x[tyre_y] / p.relaxation_y
     tyre_slip(x, i, slide_x, slide_y, p, scratch)
 
 
@@ -128,7 +131,8 @@ def tyre_slip(x: Any, i: int, slide_x: float, slide_y: float, p: Any, scratch: A
     gain_x = p.slip_stiffness * guarded / (p.relaxation_x * peak_x)
     # sin(2 atan r) = 2 r / (1 + r²)
     gain_y = p.cornering_stiffness[i] * 2.0 * ratio / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
-    slip_x, slip_y = gain_x * x[at.TYRE_X + i], gain_y * x[at.TYRE_Y + i]
+    slip_x = gain_x * x[at.state_of(at.TYRE_X, i, p.rotors)]
+    slip_y = gain_y * x[at.state_of(at.TYRE_Y, i, p.rotors)]
     if speed < p.low_speed:
         damping = 0.5 * (1.0 + math.cos(math.pi * speed / p.low_speed))
         damping *= p.low_speed_damping * load / p.nominal_load
@@ -137,8 +141,9 @@ def tyre_slip(x: Any, i: int, slide_x: float, slide_y: float, p: Any, scratch: A
     slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
     share = 1.0 / max(slip, 1e-300)
     scratch.slip_gain_x[i], scratch.slip_gain_y[i] = gain_x, gain_y
-    scratch.slip[i], scratch.slip[4 + i] = slip, slip
-    scratch.force_limit[i], scratch.force_limit[4 + i] = peak_x * slip_x * share, peak_y * slip_y * share
+    scratch.slip[i], scratch.slip[wheel_count(p) + i] = slip, slip
+    scratch.force_limit[i] = peak_x * slip_x * share
+    scratch.force_limit[wheel_count(p) + i] = peak_y * slip_y * share
 
 
 @inlined_kernel
@@ -147,20 +152,21 @@ def tyre_force(x: Any, i: int, motor_torque: float, p: Any, dx: Any, scratch: An
 
     Eq. 5.13–5.15, 7.3.
     """
-    load, spin = scratch.wheel_load[i], x[at.WHEEL_SPEED + i]
+    turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
+    load, spin = scratch.wheel_load[i], x[turning]
     if load <= 0.0:
         scratch.tyre_force_x[i], scratch.tyre_force_y[i] = 0.0, 0.0
-        dx[at.WHEEL_SPEED + i] = motor_torque / p.wheel_inertia
+        dx[turning] = motor_torque / p.wheel_inertia
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     normal, radius = row(scratch.normal, i), scratch.rolling_radius[i]
     force_x = scratch.force_limit[i] * scratch.slip_curve[i]
-    force_y = scratch.force_limit[4 + i] * scratch.slip_curve[4 + i]
+    force_y = scratch.force_limit[wheel_count(p) + i] * scratch.slip_curve[wheel_count(p) + i]
     along, across = scaled(force_x, row(scratch.heading, i)), scaled(force_y, row(scratch.left, i))
     force = add(add(along, across), scaled(load, normal))
     rolling = radius * spin / p.rolling_speed
     if abs(rolling) < 20.0:  # beyond it tanh is 1 to the last bit
         rolling = math.tanh(rolling)
     resistance = p.rolling_resistance * load * radius * min(max(rolling, -1.0), 1.0)
-    dx[at.WHEEL_SPEED + i] = (motor_torque - radius * force_x - resistance) / p.wheel_inertia
+    dx[turning] = (motor_torque - radius * force_x - resistance) / p.wheel_inertia
     scratch.tyre_force_x[i], scratch.tyre_force_y[i] = force_x, force_y
     return force, cross(scaled(-scratch.hub_distance[i], normal), force)

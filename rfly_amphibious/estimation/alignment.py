@@ -76,12 +76,13 @@ class Alignment:
         if np.linalg.norm(rates) > self._p.align_rate or abs(np.linalg.norm(force) - GRAVITY) > self._p.align_force:
             return False
         loads, joints, fixes = self._rows(at.KIND_LOADS), self._rows(at.KIND_JOINTS), self._rows(at.KIND_GPS)
+        wheels = self._c.radius.size
         if joints:
-            angles = np.array([row[at.LOG_VALUES + 8 : at.LOG_VALUES + 12] for row in joints])
+            angles = np.array([row[at.LOG_VALUES + 2 * wheels : at.LOG_VALUES + 3 * wheels] for row in joints])
             if (np.ptp(angles, axis=0) * self._c.radius).max() > WAY_FACTOR * self._p.still_way:
                 return False
         if loads:
-            return bool(loads[-1][at.LOG_VALUES : at.LOG_VALUES + 4].sum() >= self._c.still_load)
+            return bool(loads[-1][at.LOG_VALUES : at.LOG_VALUES + wheels].sum() >= self._c.still_load)
         speeds = [row[at.LOG_VALUES + 3 : at.LOG_VALUES + 6] for row in fixes]
         return not speeds or bool(np.linalg.norm(np.mean(speeds, axis=0)) < MOVING_SPEED)
 
@@ -101,10 +102,10 @@ class Alignment:
         x[at.RATES : at.RATES + 3], x[at.FORCE : at.FORCE + 3] = rows[-1, at.IMU_RATES :], rows[-1, at.IMU_FORCE : 5]
         x[at.LOAD_TIME] = loads[-1][at.LOG_TIME] if loads else -math.inf
         if loads:
-            x[at.LOADS : at.LOADS + 4] = loads[-1][at.LOG_VALUES : at.LOG_VALUES + 4]
-        x[at.STILL_SINCE], x[at.STILL_ANGLE : at.STILL_ANGLE + 4] = x[at.TIME], -math.inf
+            x[at.LOADS : at.LOADS + at.WHEELS] = loads[-1][at.LOG_VALUES : at.LOG_VALUES + at.WHEELS]
+        x[at.STILL_SINCE], x[at.STILL_ANGLE : at.STILL_ANGLE + at.WHEELS] = x[at.TIME], -math.inf
         x[at.LAST_STILL] = x[at.LAST_SIDE] = -math.inf
-        x[at.CONTACT : at.CONTACT + 4] = -math.inf
+        x[at.CONTACT : at.CONTACT + at.WHEELS] = -math.inf
         x[at.LAST_ACCEPTED : at.LAST_ACCEPTED + len(at.SENSORS)] = x[at.TIME]
         if standing or not oriented:
             x[at.QUATERNION : at.QUATERNION + 4] = self._levelled(force, field, oriented)

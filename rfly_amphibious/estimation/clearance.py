@@ -24,7 +24,9 @@ class Clearance:
     def __init__(self, params: VehicleParameters, sensor: HeightSensor) -> None:
         self._hubs = params.hub_position - np.array(sensor.position)
         self._radius = params.wheel_radius
-        self._wheelbase, self._track, self._tyre = params.wheelbase, params.track, params.tyre_stiffness
+        self._tyre = params.tyre_stiffness
+        plane = np.column_stack([np.ones(len(self._hubs)), params.hub_position[:, :2]])
+        self._slopes = np.linalg.pinv(plane)[1:]
         self._min_range = sensor.min_range
         self._strut = params.hanging_strut
         self.height = math.nan
@@ -54,9 +56,8 @@ class Clearance:
         return self.height + float(hubs.min()) - self._radius
 
     def ground_slope(self, rotation: Floats, loads: Floats) -> float:
-        """rad, of the plane beneath the wheels with loads (4,) N: springs and tyres let the body lean more than it."""
-        fl, fr, rl, rr = (self._hubs[:, 2] + self._strut + loads / self._tyre).tolist()
-        along, across = (fl + fr - rl - rr) / (2.0 * self._wheelbase), (fl + rl - fr - rr) / (2.0 * self._track)
+        """rad, of the plane beneath the wheels with loads (wheels,) N: springs and tyres let the body lean further."""
+        along, across = (self._slopes @ (self._hubs[:, 2] + self._strut + loads / self._tyre)).tolist()
         x, y, z = rotation[2].tolist()
         upright = (z - along * x - across * y) / math.hypot(1.0, along, across)
         return math.acos(min(1.0, max(-1.0, upright)))

@@ -293,11 +293,10 @@ def turn_on_bias(sensor: NoisySensor | None, channels: int) -> Floats:
 
 
 def _side_gain(vehicle: VehicleParameters) -> float:
-    """rad of slip angle for each m/s² across, mean of both axles: their loads over what they hold. Eq. 5.9."""
+    """rad of slip angle for each m/s² across, mean of the axles: their loads over what they hold. Eq. 5.9."""
     v = vehicle
-    load = v.static_load[[0, 2]]
-    factors = np.array((v.cornering_factor_front, v.cornering_factor_rear))
-    held = v.cornering_stiffness_per_rad * v.nominal_load * factors
+    load = v.static_load[::2]
+    held = v.cornering_stiffness_per_rad * v.nominal_load * v.cornering_factor[::2]
     held = held * np.sin(2.0 * np.arctan(load / (v.cornering_load_ratio * v.nominal_load)))
     return float((load / GRAVITY / held).mean())
 

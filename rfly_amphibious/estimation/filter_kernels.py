@@ -34,25 +34,27 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
     A wheel that touched down has to take up speed first, and tyres at the limit of their grip slide: how fast they turn
     tells nothing then.
     """
-    rolls, radii, loaded = np.zeros(4), 0.0, 0.0
+    wheels = c.radius.size
+    rolls, radii, loaded, count = np.zeros(wheels), 0.0, 0.0, 0.0
     if x[at.TIME] - x[at.LOAD_TIME] <= c.load_age:
-        for i in range(4):
+        for i in range(wheels):
             loaded += x[at.LOADS + i]
             if x[at.LOADS + i] >= c.wheel_load and x[at.TIME] - x[at.CONTACT + i] >= c.contact_time:
                 rolls[i] = 1.0
-    count = rolls[0] + rolls[1] + rolls[2] + rolls[3]
+                count += 1.0
     rocks = ROCKING * ROCKING * (x[at.RATES] ** 2 + x[at.RATES + 1] ** 2)
     slides = math.hypot(x[at.FORCE], x[at.FORCE + 1]) > c.grip * loaded / c.weight
     if stage == 0:
         turned = 0.0
-        for i in range(4):
-            turned = max(turned, abs(row[at.LOG_VALUES + 8 + i] - x[at.STILL_ANGLE + i]) * c.radius[i])
+        angles = at.LOG_VALUES + 2 * wheels
+        for i in range(wheels):
+            turned = max(turned, abs(row[angles + i] - x[at.STILL_ANGLE + i]) * c.radius[i])
         rate = math.sqrt(x[at.RATES] ** 2 + x[at.RATES + 1] ** 2 + x[at.RATES + 2] ** 2)
         upright = 1.0 - 2.0 * (x[at.QUATERNION + 1] ** 2 + x[at.QUATERNION + 2] ** 2)
         if slides or not (turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load * upright):
             x[at.STILL_SINCE] = x[at.TIME]
-            for i in range(4):
-                x[at.STILL_ANGLE + i] = row[at.LOG_VALUES + 8 + i]
+            for i in range(wheels):
+                x[at.STILL_ANGLE + i] = row[angles + i]
     if x[at.TIME] - x[at.STILL_SINCE] >= c.still_time - at.SAME_TIME:
         if stage > 0 or x[at.TIME] - x[at.LAST_STILL] < c.still_period - at.SAME_TIME:
             return at.NOTHING
@@ -65,10 +67,10 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
     if slides or count == 0.0 or (stage == 1 and x[at.TIME] - x[at.LAST_SIDE] < c.side_period - at.SAME_TIME):
         return at.NOTHING
     expected = np.empty(2)
-    expect_wheels(x, row[at.LOG_VALUES + 4 : at.LOG_VALUES + 8], rolls, c, h, expected)
+    expect_wheels(x, row[at.LOG_VALUES + wheels : at.LOG_VALUES + 2 * wheels], rolls, c, h, expected)
     if stage == 0:
         read = 0.0
-        for i in range(4):
+        for i in range(wheels):
             radii += rolls[i] * c.radius[i]
             # counted against the body, rolled against the ground
             read += rolls[i] * c.radius[i] * (row[at.LOG_VALUES + i] + x[at.RATES + 1]) / count
@@ -108,7 +110,7 @@ def innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, vari
     if stage > 0:
         return at.NOTHING
     if kind == at.KIND_LOADS:
-        for i in range(4):
+        for i in range(c.radius.size):
             x[at.LOADS + i] = row[at.LOG_VALUES + i]
             if x[at.LOADS + i] < c.wheel_load:
                 x[at.CONTACT + i] = row[at.LOG_TIME]

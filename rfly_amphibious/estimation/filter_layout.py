@@ -36,23 +36,25 @@ DEGREES = (3, 3, 3, 1, 3, 1, 1, 6, 1)
 GPS_POSITION, GPS_VELOCITY, MAGNETOMETER, BAROMETER, ORIENTATION, WHEEL_SPEED, SIDE_SLIP, STANDSTILL, HEIGHT = range(9)
 NOTHING = -1
 
-TIME, RATES, FORCE, LOADS, LOAD_TIME = 28, 29, 32, 35, 39
-STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 40, 41, 45, 46
-ACCEPTED, REJECTED, LAST_ACCEPTED, INNOVATION, INNOVATION_SUM = 47, 56, 65, 74, 83
+WHEELS = 6
+"""as many as there is room for; a vehicle with fewer leaves the last ones out: `Constants.radius` has its number"""
+TIME, RATES, FORCE, LOADS, LOAD_TIME = 28, 29, 32, 35, 41
+STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 42, 43, 49, 50
+ACCEPTED, REJECTED, LAST_ACCEPTED, INNOVATION, INNOVATION_SUM = 51, 60, 69, 78, 87
 """of each sensor; the last normalised innovation squared, and the sum of all of them"""
-CONTACT, GPS_DOUBT, GPS_REFUSED, GPS_AGREES, GPS_OFF, GPS_RESETS = 92, 96, 97, 98, 99, 102
-OFF_MAP = 103
+CONTACT, GPS_DOUBT, GPS_REFUSED, GPS_AGREES, GPS_OFF, GPS_RESETS = 96, 102, 103, 104, 105, 108
+OFF_MAP = 109
 """when each wheel was last off the ground; fixes that did not fit, less those that did; whether the GPS is refused,
 since when its fixes agree with each other, how far it is off (3), how often its position was taken over, and
 whether what is below the vehicle is not the map's ground"""
-SIZE = 104
+SIZE = 110
 
 IMU_TIME, IMU_COASTS, IMU_FORCE, IMU_RATES, IMU_WIDTH = 0, 1, 2, 5, 8
 """a row of the IMU's log, in body axes; it coasts where the IMU was silent"""
 
-LOG_TIME, LOG_KIND, LOG_VALUES, LOG_WIDTH = 0, 1, 2, 14
+LOG_TIME, LOG_KIND, LOG_VALUES, LOG_WIDTH = 0, 1, 2, 20
 KIND_LOADS, KIND_JOINTS, KIND_GPS, KIND_FIELD, KIND_PRESSURE, KIND_ORIENTATION, KIND_HEIGHT = range(7)
-"""rows of the measurements' log, and the order of those of one time. Joints: rates, steering, angles, 4 each"""
+"""rows of the measurements' log, and the order of those of one time. Joints: rates, steering, angles, of each wheel"""
 
 SAME_TIME = 1e-7
 """s: stamps nearer than this are of one instant"""
@@ -126,9 +128,9 @@ class Constants(NamedTuple):
     """N, of all wheels, from which a vehicle may stand"""
     load_age: float
     radius: Any
-    """(4,)"""
+    """(wheels,)"""
     hub_x: Any
-    """(4,) from the IMU"""
+    """(wheels,) from the IMU"""
     hub_y: Any
     hub_z: float
     """m, mean of the hubs from the IMU"""

@@ -105,19 +105,19 @@ def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: fl
 
 @kernel
 def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -> None:
-    """Mean speed along, and across, the rolling wheels, and its Jacobian (2, 27). `rolls` (4,): 1 where a wheel does.
+    """Mean speed along, and across, the rolling wheels, and its Jacobian (2, 27). `rolls` (wheels,): 1 where one does.
 
     Along: times what slip adds, at the time in whose middle the encoders have counted. Tyres slip as much as it takes
     for the force that the IMU feels; Jacobians leave that out, as its bias matters little.
     """
     r = np.empty((3, 3))
     attitude(x, r)
-    count = rolls[0] + rolls[1] + rolls[2] + rolls[3]
+    count = rolls.sum()
     vx, vy, vz = x[at.VELOCITY], x[at.VELOCITY + 1], x[at.VELOCITY + 2]
     rate = x[at.RATES + 2]
     along = across = 0.0
     a0 = a1 = lag_x = lag_y = turn_along = turn_across = 0.0
-    for i in range(4):
+    for i in range(rolls.size):
         if rolls[i] == 0.0:
             continue
         cosine, sine = math.cos(steering[i]) / count, math.sin(steering[i]) / count

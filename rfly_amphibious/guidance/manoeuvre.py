@@ -62,7 +62,7 @@ class ManoeuvreGuide:
     """Carries out a manoeuvre in place of a mission: setpoints as `MissionGuide`, and what comes on top of commands."""
 
     def __init__(self, manoeuvre: Manoeuvre, params: VehicleParameters) -> None:
-        self.manoeuvre, self._mixer = manoeuvre, Mixer(params)
+        self.manoeuvre, self._mixer, self._wheels = manoeuvre, Mixer(params), len(params.wheels)
         self.log: list[tuple[float, str]] = []
         self.done, self.problem = False, ""
         self._end = max([time for time, _ in manoeuvre.modes] + [signal.end for signal in manoeuvre.signals])
@@ -98,7 +98,6 @@ class ManoeuvreGuide:
             rotors = RotorCommand(rotors.time, speeds)
         steering, drive, brake = (self.manoeuvre.value(channel, time) for channel in _WHEELS)
         if mode is Mode.DRIVE and not steering is drive is brake is None:
-            wheels = WheelCommand(
-                wheels.time, steering or 0.0, np.full(4, drive or 0.0), np.full(4, max(brake or 0.0, 0.0))
-            )
+            torques = np.full(self._wheels, drive or 0.0), np.full(self._wheels, max(brake or 0.0, 0.0))
+            wheels = WheelCommand(wheels.time, steering or 0.0, *torques)
         return rotors, wheels

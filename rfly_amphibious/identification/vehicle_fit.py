@@ -137,8 +137,14 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
     """Mass, thrust and torque constants, inertia, lags, struts and tyres.
 
     `given`: a vehicle about like it, whose geometry, wheels' masses and inertia it has. `mass` (kg): of the whole
-    vehicle, weighed; None: the log's wheel loads say it. Raises ConfigError where neither does.
+    vehicle, weighed; None: the log's wheel loads say it. Raises ConfigError where neither does, and for a vehicle with
+    a middle axle: which axle carries how much is then not to be told from loads alone.
     """
+    if given.middle_axle is not None:
+        raise ConfigError(
+            f"vehicle {given.name!r}: chassis.middle_axle_m is {given.middle_axle} m, and parameters are found for two "
+            "axles; expected a vehicle without it"
+        )
     notes = list(log.notes)
     whole = (
         Estimated("mass, whole", "kg", mass, 0.0, given.mass)

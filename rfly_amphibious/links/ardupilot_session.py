@@ -98,9 +98,10 @@ def servo_commands(
     wheels = mapping.wheel_command(time, sides, params)
     no_brake = mapping.brake < 0 or math.isnan(shares[mapping.brake])
     if no_brake and (mapping.drive < 0 or math.isnan(shares[mapping.drive])):
-        wheels = WheelCommand(time, brake_torque=np.full(4, params.max_brake_torque))
+        wheels = WheelCommand.braked(params, time, params.max_brake_torque)
     elif no_brake and pulses[mapping.drive] == MIDDLE:
-        wheels = dataclasses.replace(wheels, brake_torque=np.full(4, DRAG_BRAKE * params.max_brake_torque))
+        drag = np.full(len(params.wheels), DRAG_BRAKE * params.max_brake_torque)
+        wheels = dataclasses.replace(wheels, brake_torque=drag)
     return mapping.rotor_command(time, shares, params), wheels
 
 

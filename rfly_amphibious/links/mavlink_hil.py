@@ -77,8 +77,8 @@ class ControlMapping:
         return WheelCommand(
             time,
             _control(controls, self.steering, -1.0) * params.max_steering,
-            np.full(4, drive),
-            np.full(4, _control(controls, self.brake, 0.0) * params.max_brake_torque),
+            np.full(len(params.wheels), drive),
+            np.full(len(params.wheels), _control(controls, self.brake, 0.0) * params.max_brake_torque),
         )
 
 

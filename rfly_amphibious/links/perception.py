@@ -31,9 +31,9 @@ class Perception:
         self._since = math.nan
         self.imu: samples.ImuSamples | None = None
         self.pose: Estimate | None = None
-        self.wheel_rate, self.steering = np.full(4, math.nan), np.full(2, math.nan)
+        self.wheel_rate, self.steering = np.full(len(self.params.wheels), math.nan), np.full(2, math.nan)
         self.rotor_speed = np.full(self.params.rotors, math.nan)
-        self.wheel_load = np.full(4, math.nan)
+        self.wheel_load = np.full(len(self.params.wheels), math.nan)
         self.pressure = math.nan
         self.field = np.full(3, math.nan)
         self.height = math.nan

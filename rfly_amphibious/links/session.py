@@ -31,7 +31,8 @@ from rfly_amphibious.links.frames import (
 )
 from rfly_amphibious.links.transport import Handler, StreamTransport, Transport
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.errors import CommandError, LinkFrameError
+from rfly_amphibious.vehicle.state_layout import OUTER_WHEELS
+from rfly_common.errors import CommandError, ConfigError, LinkFrameError
 
 PORT, CONTROLLER_PORT = 14660, 14661
 LINK_LOSS_S = 0.2
@@ -66,7 +67,10 @@ class LinkStatus(NamedTuple):
 
 
 class LinkSession(ControllerSession[Command]):
-    """Frames over a UdpTransport or StreamTransport; `commands` gives those that fit the vehicle."""
+    """Frames over a UdpTransport or StreamTransport; `commands` gives those that fit the vehicle.
+
+    Raises ConfigError for a vehicle with six wheels: a frame holds the numbers of four.
+    """
 
     def __init__(
         self,
@@ -74,6 +78,11 @@ class LinkSession(ControllerSession[Command]):
         connect: Callable[[Handler], Transport],
         wake: Callable[[], None] | None = None,
     ) -> None:
+        if len(params.wheels) != OUTER_WHEELS:
+            raise ConfigError(
+                f"vehicle {params.name!r}: {len(params.wheels)} wheels, and frames to controllers have room for "
+                f"{OUTER_WHEELS}; expected a vehicle without chassis.middle_axle_m"
+            )
         super().__init__(connect, wake, COUNTERS)
         self.params = params
         self._stream = isinstance(self._transport, StreamTransport)
@@ -180,10 +189,7 @@ class LinkSession(ControllerSession[Command]):
 
     def _command(self, command: Command) -> None:
         try:
-            if isinstance(command, RotorCommand):
-                command.check(self.params)
-            else:
-                command.check()
+            command.check(self.params)
         except CommandError as error:
             self._counts["refused"] += 1
             self.last_refused = str(error)

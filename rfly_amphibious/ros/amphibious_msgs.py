@@ -127,7 +127,7 @@ class SampleMessages:
     def joints(self, given: samples.JointSamples) -> list[JointState]:
         """For joint_states. Nobody measures how fast the steering turns: NaN."""
         positions = self._suite.joint_positions(given)
-        steered = positions.shape[1] - 8 - given.rotor_angle.shape[1]
+        steered = positions.shape[1] - 2 * given.wheel_rate.shape[1] - given.rotor_angle.shape[1]
         unknown = np.full((len(positions), steered), np.nan)
         rates = np.concatenate([given.wheel_rate, unknown, given.strut_rate, given.rotor_rate], axis=1)
         return [
@@ -173,7 +173,7 @@ class SampleMessages:
         ]
 
     def wheel_loads(self, given: samples.WheelLoadSamples) -> list[Float64MultiArray]:
-        """For wheel_loads: front left, front right, rear left, rear right, N."""
+        """For wheel_loads: N, in the order of the vehicle's wheels."""
         return [Float64MultiArray(data=load) for _, load in _rows(given)]
 
     def wind(self, given: samples.WindSamples) -> list[Vector3Stamped]:
@@ -246,9 +246,11 @@ def height_samples(message: Range) -> samples.HeightSamples:
     return samples.HeightSamples(_time(message), np.array([message.range]))
 
 
-def wheel_load_samples(message: Float64MultiArray, time: float) -> samples.WheelLoadSamples:
-    """Of wheel_loads, which has no stamp: `time` (s) is that of its arrival."""
-    load = _finite("wheel_loads", message.data, (4,))
+def wheel_load_samples(
+    message: Float64MultiArray, time: float, wheels: int = at.OUTER_WHEELS
+) -> samples.WheelLoadSamples:
+    """Of wheel_loads, which has no stamp: `time` (s) is that of its arrival. `wheels`: how many there are."""
+    load = _finite("wheel_loads", message.data, (wheels,))
     return samples.WheelLoadSamples(np.array([time]), load[None])
 
 
@@ -273,9 +275,9 @@ class JointReader:
     """Reads joint_states of a vehicle, whatever else is in them and in whichever order."""
 
     def __init__(self, params: VehicleParameters) -> None:
-        self._names, self._rotors = joint_names(params), params.rotors
+        self._names, self._wheels = joint_names(params), len(params.wheels)
         self._steered = [name for name in self._names if name.startswith("steer_")]
-        self._columns = [at.WHEELS.index(name.removeprefix("steer_")) for name in self._steered]
+        self._columns = [params.wheels.index(name.removeprefix("steer_")) for name in self._steered]
         self._order: list[int] = []
         self._of: list[str] | None = None
 
@@ -295,20 +297,21 @@ class JointReader:
             )
         place = _finite("position", np.asarray(message.position)[self._order])
         speed = np.asarray(message.velocity)[self._order]
-        strut = 4 + len(self._columns)
-        rotor = strut + 4
-        steering = np.zeros(4)
-        steering[self._columns] = place[4:strut]
-        rates = _finite("velocity", np.concatenate([speed[:4], speed[strut:]]))
+        wheels = self._wheels
+        strut = wheels + len(self._columns)
+        rotor = strut + wheels
+        steering = np.zeros(wheels)
+        steering[self._columns] = place[wheels:strut]
+        rates = _finite("velocity", np.concatenate([speed[:wheels], speed[strut:]]))
         return samples.JointSamples(
             _time(message),
-            place[None, :4],
-            rates[None, :4],
+            place[None, :wheels],
+            rates[None, :wheels],
             steering[None],
             place[None, strut:rotor],
-            rates[None, 4:8],
+            rates[None, wheels : 2 * wheels],
             place[None, rotor:],
-            rates[None, 8:],
+            rates[None, 2 * wheels :],
         )
 
 
@@ -332,20 +335,16 @@ def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
     """For cmd/wheels."""
     message = WheelCommandMsg(
         steering_angle=float(command.steering_angle),
-        drive_torque=np.asarray(command.drive_torque, float),
-        brake_torque=np.asarray(command.brake_torque, float),
+        drive_torque=np.asarray(command.drive_torque, float).tolist(),
+        brake_torque=np.asarray(command.brake_torque, float).tolist(),
     )
     return _stamped(message, command.time, "")
 
 
-def msg_to_wheel_command(message: WheelCommandMsg, now: float) -> WheelCommand:
-    """Of cmd/wheels; without a stamp it is from `now` (s)."""
-    return WheelCommand(
-        time_of(message) or now,
-        message.steering_angle,
-        np.array(message.drive_torque),
-        np.array(message.brake_torque),
-    )
+def msg_to_wheel_command(message: WheelCommandMsg, now: float, wheels: int = at.OUTER_WHEELS) -> WheelCommand:
+    """Of cmd/wheels; without a stamp it is from `now` (s), and without numbers 0 for each of the `wheels`."""
+    torques = (np.array(each or [0.0] * wheels) for each in (list(message.drive_torque), list(message.brake_torque)))
+    return WheelCommand(time_of(message) or now, message.steering_angle, *torques)
 
 
 # estimates
@@ -428,8 +427,8 @@ def _wheel_covariances(suite: SensorSuite) -> tuple[Floats, Floats]:
     if encoders is None or not suite.noise or not encoders.wheel_counts:
         return pose, _diagonal([0.0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 0.0])
     step = math.tau * float(np.mean(params.rolling_radius)) / encoders.wheel_counts * encoders.rate
-    # differences of two roundings by a whole count, the mean of four wheels
-    speed = 2.0 * step * step / 12.0 / 4.0
+    # differences of two roundings by a whole count, the mean of all wheels
+    speed = 2.0 * step * step / 12.0 / len(params.wheels)
     arm = float(np.mean(np.abs(params.hub_position[:, 1])))
     return pose, _diagonal([speed, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, speed / (arm * arm)])
 

@@ -74,8 +74,8 @@ class ExternalControl:
     def rest(self, stamp_ns: int) -> tuple[RotorCommand, WheelCommand]:
         """Rotors at rest and wheels braked: what acts while nobody controls."""
         now = stamp_ns * 1e-9
-        brakes = np.full(4, self._params.max_brake_torque)
-        return RotorCommand(now, np.zeros(self._params.rotors)), WheelCommand(now, brake_torque=brakes)
+        brakes = WheelCommand.braked(self._params, now, self._params.max_brake_torque)
+        return RotorCommand(now, np.zeros(self._params.rotors)), brakes
 
 
 def declare_mapping(node: Node, params: VehicleParameters) -> ControlMapping:

@@ -95,9 +95,8 @@ class MotorOutputNode(Node):
             file = self._at_end.enter_context(open(path, "x", encoding="utf-8", buffering=1))  # noqa: SIM115
         except OSError as error:
             raise ConfigError(f"parameter file: {path}: {error.strerror}") from error
-        motors = [f"rotor_{k + 1}" for k in range(self._params.rotors)] + [
-            f"wheel_{w}" for w in ("fl", "fr", "rl", "rr")
-        ]
+        rotors = [f"rotor_{k + 1}" for k in range(self._params.rotors)]
+        motors = [*rotors, *(f"wheel_{wheel}" for wheel in self._params.wheels)]
         pulses = [f"{name}_us" for name in (*motors, "steering", "brake")]
         file.write(",".join(["time_s", "armed", *(f"{name}_duty" for name in motors), *pulses]) + "\n")
         return file
@@ -114,8 +113,8 @@ class MotorOutputNode(Node):
 
     def _on_wheels(self, message: WheelCommandMsg) -> None:
         def take(now: float) -> None:
-            command = msg_to_wheel_command(message, now)
-            command.check()
+            command = msg_to_wheel_command(message, now, len(self._params.wheels))
+            command.check(self._params)
             self._wheels = command
 
         self._take("cmd/wheels", take)

@@ -20,7 +20,7 @@ from rfly_terrain.world.weather import MOST_RAIN
 
 DELAY = 0.02
 """s, through ROS, where the simulation does not wait"""
-VEHICLE = "parameters: full, scale, scale_quad or a YAML file"
+VEHICLE = "parameters: full, scale, scale_quad, scale_six or a YAML file"
 SENSORS = "sensor set: a shipped name or a YAML file (default: the vehicle's)"
 
 
@@ -41,7 +41,7 @@ class WorldParameters:
     """What is simulated: ground, vehicle, sensors, start and wind."""
 
     scenario: str = parameter("", "map, vehicle, start, wind, events and seed: a shipped name, or a file")
-    vehicle: str = parameter("", "parameters: full, scale, scale_quad or a YAML file (default: scale)")
+    vehicle: str = parameter("", "parameters: full, scale, scale_quad, scale_six or a YAML file (default: scale)")
     sensors: str = parameter("", SENSORS)
     ground: Literal["auto", "terrain_map", "level"] = parameter(
         "auto",

@@ -100,7 +100,8 @@ class VehicleShow:
     def publish(self, simulation: Simulation, stamp_ns: int, source: str) -> None:
         """The present state; `stamp_ns` is that of vehicle_states, /tf has the simulation's time."""
         state = simulation.state
-        motors = motor_channels(state.x, simulation.model.params.rotors).astype(np.float32)
+        params = simulation.model.params
+        motors = motor_channels(state.x, params.rotors, len(params.wheels)).astype(np.float32)
         states = VehicleStates(
             id=self._id,
             vehicle_type=self._type,

@@ -64,7 +64,7 @@ class SampleReader:
             "joint_states": convert.JointReader(params),
             "height_above_ground": convert.height_samples,
             "environment/wind": convert.wind_samples,
-            "wheel_loads": lambda message: convert.wheel_load_samples(message, load_time()),
+            "wheel_loads": lambda message: convert.wheel_load_samples(message, load_time(), len(params.wheels)),
         }
 
     def __call__(self, topic: str, message: Any) -> Any:

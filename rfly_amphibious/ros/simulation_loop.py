@@ -44,10 +44,18 @@ STILL_SHOWN_S = 0.2
 """wall time between two vehicle_states of a simulation that stands still"""
 REFUSED_SHOWN_S = 5.0
 _COMMANDS: dict[str, tuple[Any, Any, str]] = {
-    "cmd/rotors": (msg_to_rotor_command, Simulation.command_rotors, "refused_rotor_commands"),
-    "cmd/wheels": (msg_to_wheel_command, Simulation.command_wheels, "refused_wheel_commands"),
+    "cmd/rotors": (
+        lambda message, now: msg_to_rotor_command(message, now.time),
+        Simulation.command_rotors,
+        "refused_rotor_commands",
+    ),
+    "cmd/wheels": (
+        lambda message, now: msg_to_wheel_command(message, now.time, len(now.model.params.wheels)),
+        Simulation.command_wheels,
+        "refused_wheel_commands",
+    ),
 }
-"""topic: reads a message, gives it to the simulation, counts what is refused"""
+"""topic: reads a message for a simulation, gives it to the simulation, counts what is refused"""
 
 
 class SimulationLoop:
@@ -172,7 +180,7 @@ class SimulationLoop:
             return
         read, command, counter = _COMMANDS[topic]
         try:
-            command(simulation, read(message, simulation.time))
+            command(simulation, read(message, simulation))
         except CommandError as error:
             self._refuse(topic, counter, str(error))
             return

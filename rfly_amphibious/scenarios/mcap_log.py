@@ -174,22 +174,22 @@ def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
     """
     params = run.scenario.params
     geometry = joint_geometry(params)
-    steered = geometry.steering_sign
-    joints = 4 + params.rotors
-    last, out = np.concatenate([np.zeros(joints), np.full(joints, np.nan)]), np.empty((len(run.time), 4 + 2 * joints))
+    steered, wheels = geometry.steering_sign, len(params.wheels)
+    joints = wheels + params.rotors
+    last = np.concatenate([np.zeros(joints), np.full(joints, np.nan)])
+    out = np.empty((len(run.time), wheels + 2 * joints))
     # all samples are as far apart, but the last one of a run that ended between two
     spans = np.diff(run.time, prepend=run.time[0] - SAMPLE_STEPS * STEP)
     for part in (slice(0, -1), slice(-1, None)):
         if len(run.time[part]):
             turn_joints(float(spans[part][-1]), run.x[part], geometry, last, out[part])
-    steering, rate, angle = out[:, :4][:, steered != 0.0], out[:, 4:8], out[:, 8:12]
-    rotor_rate, rotor_angle = out[:, 12 : 12 + params.rotors], out[:, 12 + params.rotors :]
-    names = [f"wheel_{wheel}" for wheel in at.WHEELS]
-    names += [f"steer_{wheel}" for wheel, sign in zip(at.WHEELS, steered, strict=True) if sign]
-    names += [f"strut_{wheel}" for wheel in at.WHEELS] + [f"rotor_{j + 1}" for j in range(params.rotors)]
-    strut, strut_rate = run.x[:, at.STRUT : at.STRUT + 4], run.x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
+    steering, rate, angle, rotors = np.split(out, wheels * np.arange(1, 4), axis=1)
+    steering = steering[:, steered != 0.0]
+    rotor_rate, rotor_angle = rotors[:, : params.rotors], rotors[:, params.rotors :]
+    strut, strut_rate = (run.x[:, at.wheel_states(k, wheels, params.rotors)] for k in (at.STRUT, at.STRUT_RATE))
     positions = np.concatenate([angle, steering, strut, rotor_angle], axis=1)
-    return names, positions, np.concatenate([rate, np.zeros_like(steering), strut_rate, rotor_rate], axis=1)
+    rates = np.concatenate([rate, np.zeros_like(steering), strut_rate, rotor_rate], axis=1)
+    return joint_names(params), positions, rates
 
 
 class _Modes:
@@ -285,7 +285,7 @@ _FIELDS = {
     ),
     "rfly_suite/RotorCommand": "std_msgs/Header header\nuint8 mode\nfloat64[] value",
     "rfly_suite/WheelCommand": (
-        "std_msgs/Header header\nfloat64 steering_angle\nfloat64[4] drive_torque\nfloat64[4] brake_torque"
+        "std_msgs/Header header\nfloat64 steering_angle\nfloat64[] drive_torque\nfloat64[] brake_torque"
     ),
     "sensor_msgs/Imu": (
         "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\n"

@@ -138,7 +138,7 @@ def _scaled(values: Any, unit: str) -> tuple[float, str]:
 def _draw_tyres(axes: Any, run: ScenarioRun) -> None:
     out = run.outputs
     scale, unit = _scaled(out.wheel_load, "N")
-    for wheel, name in enumerate(at.WHEELS):
+    for wheel, name in enumerate(run.scenario.params.wheels):
         axes.plot(run.time, scale * out.wheel_load[:, wheel], linewidth=0.8, alpha=0.8, label=f"load {name}")
     axes.plot(run.time, scale * out.tyre_force_x.sum(axis=1), color="black", linewidth=1.0, label="along, sum")
     axes.plot(run.time, scale * out.tyre_force_y.sum(axis=1), color="0.5", linewidth=1.0, label="to the left, sum")

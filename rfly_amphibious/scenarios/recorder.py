@@ -16,6 +16,7 @@ from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, SensorOff
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import DynamicsError
 from rfly_common.physics import GRAVITY
@@ -86,8 +87,8 @@ class ScenarioRun:
 
     @property
     def wheel_power(self) -> Floats:
-        """(k,) W, of the four motors in the wheels together."""
-        return wheel_power(self.x, self.scenario.params.rotors)
+        """(k,) W, of the motors in the wheels together."""
+        return wheel_power(self.x, self.scenario.params)
 
     def distances(self) -> tuple[float, float]:
         """m on the wheels and m in the air, along the track."""
@@ -102,7 +103,7 @@ class ScenarioRun:
                 file,
                 time_s=self.time,
                 x=self.x,
-                names=np.array(at.state_names(self.scenario.params.rotors)),
+                names=np.array(at.state_names(self.scenario.params.rotors, len(self.scenario.params.wheels))),
                 outputs=self.outputs.numbers,
                 wind_mps=self.wind,
                 mode_time_s=np.array([time for time, _ in self.modes]),
@@ -113,11 +114,11 @@ class ScenarioRun:
             )
 
 
-def wheel_power(x: Floats, rotors: int) -> Floats:
+def wheel_power(x: Floats, params: VehicleParameters) -> Floats:
     """W of the drive torques at the spins of their wheels against the body, of states (…, states)."""
-    first = at.ROTOR_SPEED + rotors + 1
-    spin = x[..., at.WHEEL_SPEED : at.WHEEL_SPEED + 4] - x[..., at.RATES + 1 : at.RATES + 2]
-    power: Floats = (x[..., first : first + 4] * spin).sum(axis=-1)
+    rotors, wheels = params.rotors, len(params.wheels)
+    spin = x[..., at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] - x[..., at.RATES + 1 : at.RATES + 2]
+    power: Floats = (x[..., at.wheel_drives(wheels, rotors)] * spin).sum(axis=-1)
     return power
 
 
@@ -142,7 +143,7 @@ class RunRecorder:
     def watch(self, now: ModelState, outputs: Outputs, seconds: float) -> None:
         """The state after `seconds` more."""
         self._energy[0] += float(outputs.rotor_power) * seconds
-        self._energy[1] += float(wheel_power(now.x, self._scenario.params.rotors)) * seconds
+        self._energy[1] += float(wheel_power(now.x, self._scenario.params)) * seconds
         if self._modes[-1][1] is Mode.FLIGHT:
             self._airborne, self._landed = True, False
         elif self._airborne and bool((outputs.wheel_load > 0.0).any()):

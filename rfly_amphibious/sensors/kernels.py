@@ -32,9 +32,6 @@ TRUTHS = 29
 IMU, GPS, BARO, HEIGHT = range(4)
 """rows of `Mounting.levers`"""
 
-STEERING, WHEEL_RATE, WHEEL_ANGLE, ROTOR_RATE = 0, 4, 8, 12
-"""columns of what `turn_joints` finds; then come the rotors' angles"""
-
 
 class Mounting(NamedTuple):
     """How the sensors are fixed to the body."""
@@ -51,9 +48,9 @@ class JointGeometry(NamedTuple):
     """What the angles of joints follow from. Eq. 5.1."""
 
     steering_sign: Floats
-    """(4,)"""
+    """(wheels,)"""
     wheel_y: Floats
-    """(4,) m, body axes"""
+    """(wheels,) m, body axes"""
     steering_lever: float
     """m"""
     rotor_spin: Floats
@@ -184,27 +181,29 @@ def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
 def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out: Floats) -> None:
     """Angles and rates of steering, wheels and rotors, integrated by the trapezoidal rule.
 
-    `x` (k, states), rows of steps of `dt`. `last` (8 + 2 rotors): angles of wheels and rotors, then their rates; those
-    of the step before, in place. NaN rates: this is the first.
-    `out` (k, 12 + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and angles, rotor speeds and
-    angles.
+    `x` (k, states), rows of steps of `dt`. `last` (2 wheels + 2 rotors): angles of wheels and rotors, then their rates;
+    those of the step before, in place. NaN rates: this is the first.
+    `out` (k, 3 wheels + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and angles, rotor
+    speeds and angles.
     """
     steering_sign, wheel_y, steering_lever, rotor_spin = geometry
-    rotors = rotor_spin.size
-    joints = 4 + rotors
+    rotors, wheels = rotor_spin.size, steering_sign.size
+    joints, wheel_rate = wheels + rotors, wheels
+    wheel_angle, rotor_rate = 2 * wheels, 3 * wheels
     for k in range(x.shape[0]):
         tangent = math.tan(x[k, at.ROTOR_SPEED + rotors])
-        for i in range(4):
+        for i in range(wheels):
             own = steering_sign[i] * tangent / (1.0 - wheel_y[i] * tangent / steering_lever)
-            out[k, STEERING + i] = math.atan(own)
+            out[k, i] = math.atan(own)
             carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
-            out[k, WHEEL_RATE + i] = x[k, at.WHEEL_SPEED + i] - carrier
+            out[k, wheel_rate + i] = x[k, at.state_of(at.WHEEL_SPEED, i, rotors)] - carrier
         for j in range(rotors):
-            out[k, ROTOR_RATE + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
+            out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
         for n in range(joints):
-            rate_column, angle_column = WHEEL_RATE + n, WHEEL_ANGLE + n
-            if n >= 4:
-                rate_column, angle_column = ROTOR_RATE + n - 4, ROTOR_RATE + rotors + n - 4
+            rate_column, angle_column = wheel_rate + n, wheel_angle + n
+            if n >= wheels:
+                rate_column = rotor_rate + n - wheels
+                angle_column = rate_column + rotors
             rate, rate_before = out[k, rate_column], last[joints + n]
             if not math.isnan(rate_before):
                 last[n] += 0.5 * dt * (rate_before + rate)

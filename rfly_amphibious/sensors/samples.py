@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
@@ -52,19 +51,19 @@ class BarometerSamples(NamedTuple):
 
 
 class JointSamples(NamedTuple):
-    """Wheels and struts: front left, front right, rear left, rear right."""
+    """Wheels and struts: front left, front right, rear left, rear right; of six also middle left, middle right."""
 
     time: Floats
     wheel_angle: Floats
-    """(k, 4) rad since the beginning, relative to the body, not wrapped; positive rolls forward"""
+    """(k, wheels) rad since the beginning, relative to the body, not wrapped; positive rolls forward"""
     wheel_rate: Floats
-    """(k, 4) rad/s: from the counts of one period, where the encoder counts"""
+    """(k, wheels) rad/s: from the counts of one period, where the encoder counts"""
     steering: Floats
-    """(k, 4) rad, positive = left"""
+    """(k, wheels) rad, positive = left"""
     strut: Floats
-    """(k, 4) m from the static place, positive = compressed"""
+    """(k, wheels) m from the static place, positive = compressed"""
     strut_rate: Floats
-    """(k, 4) m/s"""
+    """(k, wheels) m/s"""
     rotor_angle: Floats
     """(k, rotors) rad since the beginning, counter-clockwise seen from above"""
     rotor_rate: Floats
@@ -94,11 +93,11 @@ class HeightSamples(NamedTuple):
 
 
 class WheelLoadSamples(NamedTuple):
-    """Front left, front right, rear left, rear right."""
+    """In the order of the vehicle's wheels."""
 
     time: Floats
     load: Floats
-    """(k, 4) N"""
+    """(k, wheels) N"""
 
 
 class WindSamples(NamedTuple):
@@ -128,7 +127,7 @@ class SensorSamples:
 
 def joint_names(params: VehicleParameters) -> list[str]:
     """Of a vehicle's joint states: wheels, steered wheels, struts, rotors."""
-    steered = {"front": at.WHEELS[:2], "rear": at.WHEELS[2:], "all": at.WHEELS, "none": ()}[params.steered]
-    kinds: tuple[tuple[str, tuple[str, ...]], ...] = (("wheel", at.WHEELS), ("steer", steered), ("strut", at.WHEELS))
+    steered = [wheel for wheel, sign in zip(params.wheels, params.steering_sign, strict=True) if sign]
+    kinds = (("wheel", params.wheels), ("steer", steered), ("strut", params.wheels))
     names = [f"{kind}_{wheel}" for kind, wheels in kinds for wheel in wheels]
     return names + [f"rotor_{j + 1}" for j in range(params.rotors)]

@@ -46,14 +46,13 @@ class PlanarMotion(NamedTuple):
 class WheelOdometry:
     """Forward motion and turn that fit the turns of all wheels best, where no wheel slips, on level ground.
 
-    The vehicle turns about a point abreast of its unsteered axle, or of its middle where both axles are steered or
-    none. It knows nothing of slipping wheels, nor of wheels in the air: see `wheel_loads` for those.
+    The vehicle turns about a point abreast of its unsteered axle, between two of them, or abreast of its middle where
+    both ends are steered or none. It knows nothing of slipping wheels, nor of wheels in the air: see `wheel_loads`.
     """
 
     def __init__(self, params: VehicleParameters, wheel_angle: Floats | None = None) -> None:
-        """`wheel_angle` (4,): where the wheels are at the beginning, rad; else the first update tells."""
-        front, rear = params.front_axle, -params.rear_axle
-        self._turn_x = {"front": rear, "rear": front}.get(params.steered, 0.5 * (front + rear))
+        """`wheel_angle` (wheels,): where the wheels are at the beginning, rad; else the first update tells."""
+        self._turn_x = params.turn_x
         hubs = params.hub_position
         self._across = hubs[:, 1].tolist()
         self._along = (hubs[:, 0] - self._turn_x).tolist()
@@ -67,12 +66,12 @@ class WheelOdometry:
         return self._motion
 
     def update(self, wheel_angle: Floats, steering: Floats, period: float) -> PlanarMotion:
-        """With angles (4,) of wheels and steering (rad) `period` seconds after those before."""
+        """With angles (wheels,) of wheels and steering (rad) `period` seconds after those before."""
         angle, steered = wheel_angle.tolist(), steering.tolist()
         last = self._angle if self._angle is not None else angle
         self._angle = angle
         a00 = a01 = a11 = b0 = b1 = 0.0
-        for i in range(4):
+        for i in range(len(angle)):
             cosine, sine = math.cos(steered[i]), math.sin(steered[i])
             turn = sine * self._along[i] - cosine * self._across[i]
             rolled = self._radius[i] * (angle[i] - last[i])
@@ -104,8 +103,10 @@ class WheelOdometry:
     def restore(self, saved: list[float]) -> None:
         """Goes on from `save`. Raises ConfigError where it is none."""
         numbers = np.array(saved, np.float64)
-        if numbers.shape not in ((6,), (10,)) or not np.isfinite(numbers).all():
-            raise ConfigError("no saved state of wheel odometry: expected six or ten finite numbers")
+        sizes = 6, 6 + len(self._along)
+        if numbers.ndim != 1 or numbers.size not in sizes or not np.isfinite(numbers).all():
+            most = {4: "ten", 6: "twelve"}[len(self._along)]
+            raise ConfigError(f"no saved state of wheel odometry: expected six or {most} finite numbers")
         values = numbers.tolist()
         self._motion, self._angle = PlanarMotion(*values[:6]), values[6:] or None
 
@@ -115,7 +116,7 @@ def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
     record = vehicle_record(params, False, False, 0.0)
     return kernels.JointGeometry(
         np.array(record.steering_sign, float),
-        np.array(record.point_y[:4], float),
+        params.hub_position[:, 1].copy(),
         float(record.steering_lever),
         np.array(params.rotor_spin, float),
     )
@@ -193,10 +194,11 @@ class SensorSuite:
     def _prepare_joints(self) -> None:
         params = self.model.params
         self._geometry = joint_geometry(params)
-        joints = 4 + params.rotors
+        self._wheels = len(params.wheels)
+        joints = self._wheels + params.rotors
         self._joints = np.concatenate([np.zeros(joints), np.full(joints, np.nan)])
-        self._counted = np.zeros(4)
-        self._odometry = WheelOdometry(params, np.zeros(4))
+        self._counted = np.zeros(self._wheels)
+        self._odometry = WheelOdometry(params, np.zeros(self._wheels))
 
     # what callers ask
 
@@ -248,7 +250,7 @@ class SensorSuite:
     def observe(
         self, before: ModelState, x: Floats, memory: Floats, controls: Controls, wind: Wind = STILL
     ) -> SensorSamples:
-        """What is sensed in a tick that has been simulated already: `x` (k, states), `memory` (k, MEMORY), every step.
+        """What is sensed in a tick that has been simulated already: `x` (k, states), `memory` (k, memory), every step.
 
         `before` is the state at its beginning, where the tick before has ended. Raises ConfigError where it is not.
         """
@@ -290,30 +292,31 @@ class SensorSuite:
     def _turn(self, x: Floats) -> Floats:
         """Angles and rates of the joints at every step."""
         rotors = self.model.params.rotors
-        out = np.empty((len(x), 12 + 2 * rotors))
+        out = np.empty((len(x), 3 * self._wheels + 2 * rotors))
         kernels.turn_joints(self.step, np.ascontiguousarray(x), self._geometry, self._joints, out)
         return out
 
     def _look(self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind) -> _Seen:
         """All that can be seen at these steps."""
-        rows, rotors = steps - begin - 1, self.model.params.rotors
+        rows = steps - begin - 1
         obstacles = self.model.obstacles_at(begin * self.step, x[0], (len(x) + 1) * self.step)
         since = self._time(rows + 1)
         x, memory = x[rows], memory[rows]
         blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
-        acting = memory[:, at.BRAKE_ACTING : at.BRAKE_ACTING + 4].copy()
-        commands = controls.rows(rotors, len(x))
+        acting = np.array(memory[:, at.wheel_memory(self._wheels)])
+        params = self.model.params
+        commands = controls.rows(params, len(x))
         torques = controls.torques
         dx, numbers = self.model.evaluate_rows(x, Inputs(commands, torques, acting, blowing), obstacles, since)
         dead = memory[:, at.CRASHED] != 0.0
         if dead.any():  # what has crashed obeys nobody
-            brakes = Controls(brake_torque=self.model.params.max_brake_torque).rows(rotors, int(dead.sum()))
+            brakes = Controls(brake_torque=params.max_brake_torque).rows(params, int(dead.sum()))
             inputs = Inputs(brakes, False, acting[dead], blowing[dead])
             dx[dead], numbers[dead] = self.model.evaluate_rows(x[dead], inputs, obstacles, since[dead])
         truth = np.empty((len(x), kernels.TRUTHS))
         force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, self._field, truth)
-        return _Seen(x, truth, numbers[:, at.WHEEL_LOAD : at.WHEEL_LOAD + 4], blowing)
+        return _Seen(x, truth, numbers[:, at.wheel_outputs(at.WHEEL_LOAD, self._wheels)], blowing)
 
     # the sensors
 
@@ -363,10 +366,10 @@ class SensorSuite:
         return {"height": samples.HeightSamples(self._time(steps), read)}
 
     def _encoders(self, steps: Ints, seen: _Seen, turned: Floats) -> dict[str, Any]:
-        sensor, rotors = self.parameters.encoders, self.model.params.rotors
+        sensor, rotors, wheels = self.parameters.encoders, self.model.params.rotors, self._wheels
         assert sensor is not None
         time, period = self._time(steps), self._every["encoders"] * self.step
-        steering, rate, angle = turned[:, :4], turned[:, 4:8], turned[:, 8:12]
+        steering, rate, angle = (turned[:, k * wheels : (k + 1) * wheels] for k in range(3))
         if self.noise and sensor.steering_counts:
             steering = np.round(steering * (sensor.steering_counts / TURN)) * (TURN / sensor.steering_counts)
         if self.noise and sensor.wheel_counts:
@@ -375,8 +378,8 @@ class SensorSuite:
             rate = np.diff(counts, axis=0, prepend=self._counted[None]) * (TURN / sensor.wheel_counts / period)
             self._counted = counts[-1]
         motions = [self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)]
-        strut, strut_rate = seen.x[:, at.STRUT : at.STRUT + 4], seen.x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
-        spin, rotor = turned[:, 12 : 12 + rotors], turned[:, 12 + rotors :]
+        strut, strut_rate = (seen.x[:, at.wheel_states(k, wheels, rotors)] for k in (at.STRUT, at.STRUT_RATE))
+        spin, rotor = turned[:, 3 * wheels : 3 * wheels + rotors], turned[:, 3 * wheels + rotors :]
         joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)
         return {"joints": joints, "wheel_odometry": _odometry_samples(time, np.array(motions))}
 
@@ -422,7 +425,7 @@ class SensorSuite:
         if (
             set(noise) != set(self._sources)
             or joints.shape != self._joints.shape
-            or counted.shape != (4,)
+            or counted.shape != (self._wheels,)
             or not off <= set(self._sensors)
             or any(len(numbers) != 6 for _, numbers in pending)
         ):

@@ -124,7 +124,7 @@ class Simulation:
         self._rotor_failures = [event for event in events if isinstance(event, RotorFails)]
         for event in self._sensor_outages:
             self.sensors.switch(event.sensor, True)  # raises for a sensor that is not there
-        self._braked_wheels = WheelCommand(0.0, brake_torque=np.full(4, model.params.max_brake_torque))
+        self._braked_wheels = WheelCommand.braked(model.params, 0.0, model.params.max_brake_torque)
         self._fresh_sensors = self.sensors.save()
         self.dropped = 0
         """commands older than one that was there already"""
@@ -224,7 +224,7 @@ class Simulation:
 
     def command_wheels(self, command: WheelCommand) -> bool:
         """As `command_rotors`."""
-        command.check()
+        command.check(self.model.params)
         self._check_time(command.time)
         if self._wheels is not None and command.time < self._wheels.time:
             self.dropped += 1
@@ -331,7 +331,7 @@ class Simulation:
         begin = ModelState(np.array(state.x), np.array(state.memory), self.time)
         self._new_block(begin)
         self._outputs = self.model.outputs(begin, wind=self.wind.mean)
-        self._step_states = np.empty((0, begin.x.size)), np.empty((0, at.MEMORY))
+        self._step_states = np.empty((0, begin.x.size)), np.empty((0, begin.memory.size))
 
     def set_pose(
         self,
@@ -359,10 +359,11 @@ class Simulation:
         x[at.QUATERNION_XYZW] /= norm
         forward = rotation_matrix(x[at.QUATERNION_XYZW])[:, 0]
         rolling = float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
-        x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = rolling + x[at.RATES + 1]
-        x[at.TYRE_X : at.TYRE_X + 8] = 0.0
+        rotors, wheels = self.model.params.rotors, len(self.model.params.wheels)
+        x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] = rolling + x[at.RATES + 1]
+        x[at.wheel_states(at.TYRE_X, wheels, rotors)] = x[at.wheel_states(at.TYRE_Y, wheels, rotors)] = 0.0
         memory[at.OVERTURNED] = memory[at.CRASHED] = 0.0
-        memory[at.BRAKE_ACTING : at.BRAKE_ACTING + 4] = 0.0
+        memory[at.wheel_memory(wheels)] = 0.0
         self._set_state(ModelState(x, memory))
 
     def save(self) -> dict[str, Any]:
@@ -398,7 +399,8 @@ class Simulation:
             )
             failed, sensors_off = [int(rotor) for rotor in saved["failed"]], set(saved["silent"])
             shapes = x.shape, memory.shape, numbers.shape, wind.shape
-            expected = (self.model.params.state_size,), (at.MEMORY,), (at.REPORTED,), (3,)
+            count = len(self.model.params.wheels)
+            expected = (self.model.params.state_size,), (at.memory_size(count),), (at.reported(count),), (3,)
             if shapes != expected:
                 raise ValueError(f"arrays of {shapes}, expected {expected}")
             rotors: RotorCommand | None = None
@@ -411,7 +413,7 @@ class Simulation:
             if saved["wheels"] is not None:
                 time, steering, drive, brake = saved["wheels"]
                 wheels = WheelCommand(float(time), float(steering), np.array(drive, float), np.array(brake, float))
-                wheels.check()
+                wheels.check(self.model.params)
             if saved["failsafe"] is not None:
                 failsafe = FailSafe.restored(self.model, self.period, saved["failsafe"])
         except (KeyError, TypeError, ValueError) as error:

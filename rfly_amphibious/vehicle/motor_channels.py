@@ -10,17 +10,18 @@ from rfly_common.arrays import Floats
 CHANNELS = 8
 
 
-def motor_channels(x: Floats, rotors: int) -> Floats:
+def motor_channels(x: Floats, rotors: int, wheels: int = at.OUTER_WHEELS) -> Floats:
     """(channels,) rad/s of a state (states,): rotors, and behind them the wheels against the body as far as there is
-    room: all four (front left, front right, rear left, rear right), else the means of left and right, else none.
+    room: all four (front left, front right, rear left, rear right), else the means of left and right, else none. Six
+    wheels never have room beside three rotors: theirs are the means.
     """
     rotor = x[at.ROTOR_SPEED : at.ROTOR_SPEED + rotors]
-    wheel = x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] - x[at.RATES + 1]
+    wheel = x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] - x[at.RATES + 1]
     room = CHANNELS - rotors
-    if room >= 4:
+    if room >= wheels:
         shown = wheel
     elif room >= 2:
-        shown = 0.5 * (wheel[:2] + wheel[2:])
+        shown = wheel.reshape(-1, 2).mean(axis=0)
     else:
         shown = wheel[:0]
     both: Floats = np.concatenate([rotor, shown])

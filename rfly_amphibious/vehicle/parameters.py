@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rfly_amphibious.vehicle.parameter_files import Change, checked_document, read_parameters, shipped_sets
-from rfly_amphibious.vehicle.state_layout import MAX_ROTORS, WHEELS, state_size
+from rfly_amphibious.vehicle.state_layout import MAX_ROTORS, OUTER_WHEELS, WHEELS, state_size
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.declared import (
     bounded,
@@ -78,6 +78,15 @@ def _rotor_azimuth(layout: Sequence[Mapping[str, Any]], _document: Any) -> tuple
 
 def _rotor_arm(common: float, document: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(float(rotor.get("arm_m", common)) for rotor in document["rotors"]["layout"])
+
+
+def _maybe(path: str, meaning: str, **bounds: Any) -> Any:
+    """A dataclass field for a number that need not be there, and then is None; bounds as of `number`."""
+
+    def read(value: Any, _document: Any) -> float | None:
+        return None if value is None else float(value)
+
+    return declared(path, bounded(meaning, **bounds), read, required=False, default=None)
 
 
 def _rotor_spin(layout: Sequence[Mapping[str, Any]], _document: Any) -> tuple[int, ...]:
@@ -248,6 +257,21 @@ class VehicleParameters:
         at_least=0.0,
         at_most=1.0,
     )
+    middle_axle: float | None = _maybe(
+        "chassis.middle_axle_m",
+        "from the sprung centre of mass forward to a middle axle, negative behind it; without it there are four wheels",
+        at_least=-100.0,
+        at_most=100.0,
+    )
+    middle_spring: float | None = _maybe(
+        "suspension.middle_stiffness_npm", "wheel rate; a middle axle has to have it", above=0.0
+    )
+    middle_anti_roll: float | None = _maybe(
+        "suspension.middle_anti_roll_npm", "per metre of left-right difference; without it 0", at_least=0.0
+    )
+    cornering_factor_middle: float | None = _maybe(
+        "tyre.cornering_factor_middle", "lambda_K of a middle axle; without it 1", above=0.0, at_most=2.0
+    )
 
     def __post_init__(self) -> None:
         for key, text in _contradictions(self):
@@ -288,9 +312,90 @@ class VehicleParameters:
         return len(self.rotor_azimuth)
 
     @property
+    def wheels(self) -> tuple[str, ...]:
+        """Their names, in the order of all arrays."""
+        return WHEELS[:OUTER_WHEELS] if self.middle_axle is None else WHEELS
+
+    @property
     def state_size(self) -> int:
         """Numbers in the flat state."""
-        return state_size(self.rotors)
+        return state_size(self.rotors, len(self.wheels))
+
+    @property
+    def axles(self) -> Floats:
+        """(2 or 3,) x of the front, the rear and the middle axle, m."""
+        outer = (self.front_axle, -self.rear_axle)
+        return np.array(outer if self.middle_axle is None else (*outer, self.middle_axle))
+
+    def of_wheels(self, front: float, rear: float, middle: float | None) -> Floats:
+        """(wheels,) of numbers that all wheels of an axle have."""
+        outer = (front, front, rear, rear)
+        return np.array(outer if self.middle_axle is None else (*outer, middle, middle), float)
+
+    @property
+    def spring(self) -> Floats:
+        """(wheels,) N/m."""
+        return self.of_wheels(self.front_spring, self.rear_spring, self.middle_spring)
+
+    @property
+    def anti_roll(self) -> Floats:
+        """(wheels,) N/m."""
+        return self.of_wheels(self.front_anti_roll, self.rear_anti_roll, self.middle_anti_roll or 0.0)
+
+    @property
+    def cornering_factor(self) -> Floats:
+        """(wheels,) λ_K. Eq. 5.9."""
+        middle = 1.0 if self.cornering_factor_middle is None else self.cornering_factor_middle
+        return self.of_wheels(self.cornering_factor_front, self.cornering_factor_rear, middle)
+
+    @property
+    def steering_sign(self) -> Floats:
+        """(wheels,) ε: 1 turns with the virtual wheel, -1 against it. Eq. 5.1."""
+        signs = {"front": (1.0, 0.0), "rear": (0.0, -1.0), "all": (1.0, -1.0), "none": (0.0, 0.0)}[self.steered]
+        return self.of_wheels(*signs, 0.0)
+
+    @property
+    def is_driven(self) -> Floats:
+        """(wheels,) 1 where a motor drives it, else 0."""
+        return np.array([wheel in self.driven for wheel in self.wheels], float)
+
+    @property
+    def axle_stiffness(self) -> Floats:
+        """(axles,) cornering stiffness of both wheels of an axle, under their loads at rest, N/rad. Eq. 10.11."""
+        ratio = self.static_load[::2] / (self.cornering_load_ratio * self.nominal_load)
+        stiffness: Floats = (  # sin(2 atan r) = 2 r / (1 + r²)
+            2.0
+            * self.cornering_factor[::2]
+            * self.cornering_stiffness_per_rad
+            * self.nominal_load
+            * 2.0
+            * ratio
+            / (1.0 + ratio**2)
+        )
+        return stiffness
+
+    @property
+    def turn_x(self) -> float:
+        """x of the place abreast of which a slow turn's centre lies, m: the axle that does not steer, of two such the
+        place where linear tyres balance; the middle of the chassis where both ends steer or none. Eq. 6.13.
+        """
+        front, rear = self.front_axle, -self.rear_axle
+        if self.steered not in ("front", "rear"):
+            return 0.5 * (front + rear)
+        steering, fixed = (front, rear) if self.steered == "front" else (rear, front)
+        if self.middle_axle is None:
+            return fixed
+        # moments about the steered axle, whose own force has none: Σ C_a (x_a - x_t)(x_a - x_s) = 0
+        still = 1 if self.steered == "front" else 0
+        weight = self.axle_stiffness[[still, 2]] * np.array((fixed - steering, self.middle_axle - steering))
+        return float(weight @ (fixed, self.middle_axle) / weight.sum())
+
+    @property
+    def steering_lever(self) -> float:
+        """ℓ of Eq. 5.1, m: how far the steered wheels are from the turn's centre, along the vehicle."""
+        if self.steered in ("all", "none"):
+            return self.wheelbase / (2.0 if self.steered == "all" else 1.0)
+        return abs((-self.rear_axle if self.steered == "rear" else self.front_axle) - self.turn_x)
 
     @property
     def mass_sprung(self) -> float:
@@ -300,7 +405,7 @@ class VehicleParameters:
     @property
     def mass(self) -> float:
         """Of the whole vehicle, kg."""
-        return self.mass_sprung + 4.0 * self.mass_unsprung
+        return self.mass_sprung + len(self.wheels) * self.mass_unsprung
 
     @property
     def wheelbase(self) -> float:
@@ -310,31 +415,37 @@ class VehicleParameters:
     @property
     def center_x(self) -> float:
         """The total centre of mass, forward of the sprung one, m. Eq. 4.1."""
-        return 2.0 * self.mass_unsprung * (self.front_axle - self.rear_axle) / self.mass
+        return 2.0 * self.mass_unsprung * float(self.axles.sum()) / self.mass
 
     @property
     def spring_load(self) -> Floats:
-        """(4,) static load F₀ of each spring, N. Eq. 6.1."""
-        front = self.mass_sprung * GRAVITY * self.rear_axle / (2.0 * self.wheelbase)
-        rear = self.mass_sprung * GRAVITY * self.front_axle / (2.0 * self.wheelbase)
-        return np.array((front, front, rear, rear))
+        """(wheels,) static load F₀ of each spring, N. Eq. 6.1; of three axles as in Eq. 6.12."""
+        weight = self.mass_sprung * GRAVITY
+        if self.middle_axle is None:
+            front = weight * self.rear_axle / (2.0 * self.wheelbase)
+            rear = weight * self.front_axle / (2.0 * self.wheelbase)
+            return self.of_wheels(front, rear, None)
+        x, k = np.repeat(self.axles, 2), self.spring
+        down, lean = np.linalg.solve([[k.sum(), k @ x], [k @ x, k @ x**2]], (weight, 0.0))
+        load: Floats = k * (down + lean * x)
+        return load
 
     @property
     def static_load(self) -> Floats:
-        """(4,) load of each wheel at rest on level ground, N."""
+        """(wheels,) load of each wheel at rest on level ground, N."""
         return self.spring_load + self.mass_unsprung * GRAVITY
 
     @property
     def hub_position(self) -> Floats:
-        """(4, 3) hubs at rest on level ground, from the sprung centre of mass, body axes, m. Eq. 6.1."""
-        x = np.array((self.front_axle, self.front_axle, -self.rear_axle, -self.rear_axle))
-        y = np.array((1.0, -1.0, 1.0, -1.0)) * self.track / 2.0
+        """(wheels, 3) hubs at rest on level ground, from the sprung centre of mass, body axes, m. Eq. 6.1."""
+        x = np.repeat(self.axles, 2)
+        y = np.tile((1.0, -1.0), len(self.axles)) * self.track / 2.0
         z = -(self.origin_height - self.wheel_radius + self.static_load / self.tyre_stiffness)
         return np.stack([x, y, z], axis=-1)
 
     @property
     def rolling_radius(self) -> Floats:
-        """(4,) R_e of each wheel at rest, m."""
+        """(wheels,) R_e of each wheel at rest, m."""
         return self.wheel_radius - self.static_load / self.tyre_stiffness / 3.0
 
     @property
@@ -397,16 +508,16 @@ class VehicleParameters:
 
     @property
     def hanging_strut(self) -> Floats:
-        """(4,) strut positions in hover: the wheels on the rebound stops, m. Eq. 6.3."""
-        spring = np.array((self.front_spring, self.front_spring, self.rear_spring, self.rear_spring))
+        """(wheels,) strut positions in hover: the wheels on the rebound stops, m. Eq. 6.3."""
+        spring = self.spring
         pull = self.spring_load + self.mass_unsprung * GRAVITY
         at_stop = (self.rebound_stop_stiffness * self.rebound_stop - pull) / (spring + self.rebound_stop_stiffness)
         return np.where(-pull / spring < self.rebound_stop, at_stop, -pull / spring)
 
     @property
     def free_strut(self) -> Floats:
-        """(4,) strut positions in free fall: spring against rebound stop, or unloaded, m."""
-        spring = np.array((self.front_spring, self.front_spring, self.rear_spring, self.rear_spring))
+        """(wheels,) strut positions in free fall: spring against rebound stop, or unloaded, m."""
+        spring = self.spring
         at_stop = (self.rebound_stop_stiffness * self.rebound_stop - self.spring_load) / (
             spring + self.rebound_stop_stiffness
         )
@@ -421,6 +532,40 @@ def shipped_parameter_sets() -> list[str]:
 _PATHS = {name: declaration.path for name, declaration in declarations(VehicleParameters).items()}
 
 
+def _middle_axle(p: VehicleParameters) -> list[tuple[str, str]]:
+    """(field, what is wrong) of a middle axle, or of what only one has."""
+    if p.middle_axle is None:
+        ours = [_key(name) for name in _MIDDLE if getattr(p, name) is not None]
+        there = [wheel for wheel in p.driven if wheel not in p.wheels]
+        found = [("middle_axle", f"missing, but there is {', '.join(ours)}")] if ours else []
+        if there:
+            found.append(
+                ("driven", f"{', '.join(there)}: there is no middle axle; expected some of {', '.join(p.wheels)}")
+            )
+        return found
+    if p.middle_spring is None:
+        return [("middle_axle", f"{p.middle_axle} m, but there is no {_key('middle_spring')}")]
+    if not -p.rear_axle < p.middle_axle < p.front_axle:
+        return [("middle_axle", f"{p.middle_axle} m, expected between the others, {-p.rear_axle} … {p.front_axle} m")]
+    if p.spring_load.min() <= 0.0:
+        loads = ", ".join(f"{load:.4g}" for load in p.spring_load[::2])
+        return [
+            (
+                "middle_spring",
+                f"the springs of front, rear and middle axle would carry {loads} N: none may pull; "
+                "expected an axle elsewhere, or another stiffness",
+            )
+        ]
+    return []
+
+
+_MIDDLE = ("middle_spring", "middle_anti_roll", "cornering_factor_middle")
+
+
+def _key(field: str) -> str:
+    return ".".join(_PATHS[field])
+
+
 def _contradictions(p: VehicleParameters) -> list[tuple[str, str]]:
     """(field, what is wrong) of values that are each allowed but don't make a vehicle, or not one for steps of 1 ms.
 
@@ -432,8 +577,9 @@ def _contradictions(p: VehicleParameters) -> list[tuple[str, str]]:
         (field.name, f"{value} is not finite")
         for field in dataclasses.fields(p)
         for value in np.atleast_1d(getattr(p, field.name))
-        if not isinstance(value, str | np.str_) and not math.isfinite(float(value))
+        if not isinstance(value, str | np.str_ | None) and not math.isfinite(float(value))
     ]
+    found += _middle_axle(p)
     if found:
         return found
     moments = np.linalg.eigvalsh(p.inertia_matrix)
@@ -449,12 +595,11 @@ def _contradictions(p: VehicleParameters) -> list[tuple[str, str]]:
         )
     if p.steered == "none" and p.max_steering != 0.0:
         found.append(("max_steering", f"{p.max_steering}, expected 0 where no wheel is steered"))
-    lever = p.wheelbase if p.steered in ("front", "rear") else p.wheelbase / 2.0
-    if p.steered != "none" and math.tan(p.max_steering) * p.track / 2.0 >= lever:
+    if p.steered != "none" and math.tan(p.max_steering) * p.track / 2.0 >= p.steering_lever:
         found.append(("max_steering", "the turn's centre would lie between the wheels; expected less"))
     rotor_speed = 2.0 * p.low_speed_damping * p.wheel_radius**2 / p.wheel_inertia
     rules = (
-        ("tyre_stiffness", (p.tyre_stiffness + max(p.front_spring, p.rear_spring) + p.bump_stop_stiffness), 400.0**2),
+        ("tyre_stiffness", (p.tyre_stiffness + p.spring.max() + p.bump_stop_stiffness), 400.0**2),
         ("tyre_damping", p.tyre_damping, 1000.0),
         ("stop_damping", p.stop_damping, 1000.0),
     )

@@ -1,12 +1,25 @@
 """Layout of the flat arrays: state, controls, memory, outputs.
 
 World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left, front right,
-rear left, rear right. All SI. The state has 38 numbers and one for each rotor.
+rear left, rear right; then middle left and middle right, where there is a middle axle. All SI. The state has 38 numbers
+and one for each rotor.
+
+What is said below of four wheels lies side by side. The numbers of the two middle wheels come behind all that a
+vehicle without them has, in the same order, two and two: with them a state has 12 numbers more, controls 4, memory 2
+and outputs 10. So the same columns mean the same for all vehicles.
 """
 
 from __future__ import annotations
 
-WHEELS = ("fl", "fr", "rl", "rr")
+import numpy as np
+
+from rfly_common.arrays import Ints
+from rfly_common.kernels.jit import inlined_kernel
+
+WHEELS = ("fl", "fr", "rl", "rr", "ml", "mr")
+"""of all vehicles; the last two are those of a middle axle"""
+OUTER_WHEELS = 4
+MAX_WHEELS = 6
 MAX_ROTORS = 8
 
 # state
@@ -88,9 +101,104 @@ OFF_MAP = 35
 """wheels that are not above the map, where its edge's height is used"""
 REPORTED = 36
 """numbers above"""
-POINTS = 20
-"""looked up on the ground at once: hubs 4, corners of the body box 8, rotor hubs 8"""
-FIRST_CORNER, FIRST_ROTOR = 4, 12
+CORNERS = 8
+POINTS = 24
+"""looked up on the ground at once: hubs of all wheels, corners of the body box 8, rotor hubs 8; and two more, as a step
+takes 9 % longer where such a field does not fill whole cache lines"""
+
+
+@inlined_kernel
+def of_wheel(first: int, i: int, block: int, behind: int) -> int:
+    """Column of wheel i in what begins at column `first` for the outer wheels.
+
+    `block`: where the first quantity that wheels have begins; `behind`: where the middle wheels' numbers do.
+    """
+    return first + i if i < OUTER_WHEELS else behind + (first - block) // 2 + i - OUTER_WHEELS
+
+
+@inlined_kernel
+def state_of(first: int, i: int, rotors: int) -> int:
+    """Column of wheel i in the state: STRUT to TYRE_Y."""
+    return of_wheel(first, i, STRUT, FIXED_STATES + rotors)
+
+
+@inlined_kernel
+def drive_of(i: int, rotors: int) -> int:
+    """Column of wheel i's drive torque in the state: of the middle wheels behind five other quantities."""
+    first = ROTOR_SPEED + rotors + 1
+    return of_wheel(first, i, first - 5 * OUTER_WHEELS, FIXED_STATES + rotors)
+
+
+@inlined_kernel
+def command_of(first: int, i: int, rotors: int) -> int:
+    """Column of wheel i in the controls: DRIVE_COMMAND or BRAKE_COMMAND."""
+    return of_wheel(first, i, DRIVE_COMMAND, ROTOR_COMMAND + rotors)
+
+
+@inlined_kernel
+def memory_of(i: int) -> int:
+    """Column of wheel i's brake torque in the memory."""
+    return of_wheel(BRAKE_ACTING, i, BRAKE_ACTING, MEMORY)
+
+
+@inlined_kernel
+def output_of(first: int, i: int) -> int:
+    """Column of wheel i in the outputs: WHEEL_LOAD to TYRE_COMPRESSION."""
+    return of_wheel(first, i, WHEEL_LOAD, REPORTED)
+
+
+def _columns(first: int, wheels: int, block: int, behind: int) -> slice | Ints:
+    """Those of all wheels: a slice where they lie side by side."""
+    if wheels == OUTER_WHEELS:
+        return slice(first, first + OUTER_WHEELS)
+    more = behind + (first - block) // 2 + np.arange(wheels - OUTER_WHEELS)
+    return np.concatenate([np.arange(first, first + OUTER_WHEELS), more])
+
+
+def wheel_states(first: int, wheels: int, rotors: int) -> slice | Ints:
+    """As `state_of`, of all wheels."""
+    return _columns(first, wheels, STRUT, FIXED_STATES + rotors)
+
+
+def wheel_drives(wheels: int, rotors: int) -> slice | Ints:
+    """As `drive_of`, of all wheels."""
+    first = ROTOR_SPEED + rotors + 1
+    return _columns(first, wheels, first - 5 * OUTER_WHEELS, FIXED_STATES + rotors)
+
+
+def wheel_commands(first: int, wheels: int, rotors: int) -> slice | Ints:
+    """As `command_of`, of all wheels."""
+    return _columns(first, wheels, DRIVE_COMMAND, ROTOR_COMMAND + rotors)
+
+
+def wheel_memory(wheels: int) -> slice | Ints:
+    """As `memory_of`, of all wheels."""
+    return _columns(BRAKE_ACTING, wheels, BRAKE_ACTING, MEMORY)
+
+
+def wheel_outputs(first: int, wheels: int) -> slice | Ints:
+    """As `output_of`, of all wheels."""
+    return _columns(first, wheels, WHEEL_LOAD, REPORTED)
+
+
+def rotor_commands(rotors: int) -> slice:
+    """Columns of the controls."""
+    return slice(ROTOR_COMMAND, ROTOR_COMMAND + rotors)
+
+
+def controls_size(rotors: int, wheels: int) -> int:
+    """Numbers in the controls."""
+    return ROTOR_COMMAND + rotors + 2 * (wheels - OUTER_WHEELS)
+
+
+def memory_size(wheels: int) -> int:
+    """Numbers in the memory of a vehicle with so many wheels."""
+    return MEMORY + wheels - OUTER_WHEELS
+
+
+def reported(wheels: int) -> int:
+    """Numbers of one evaluation."""
+    return REPORTED + 5 * (wheels - OUTER_WHEELS)
 
 
 def crash_cause(code: int) -> str:
@@ -102,24 +210,21 @@ def crash_cause(code: int) -> str:
     return ("", "it lay overturned", "the hull hit something")[code]
 
 
-def state_size(rotors: int) -> int:
-    """Numbers in the state of a vehicle with this many rotors."""
-    return FIXED_STATES + rotors
+def state_size(rotors: int, wheels: int) -> int:
+    """Numbers in the state of a vehicle with so many rotors and wheels."""
+    return FIXED_STATES + rotors + 6 * (wheels - OUTER_WHEELS)
 
 
-def state_names(rotors: int) -> list[str]:
+def state_names(rotors: int, wheels: int = OUTER_WHEELS) -> list[str]:
     """One name with its unit for each number of the state, for tables and errors."""
     names = [
         f"{quantity}_{axis}_{unit}" for quantity, unit in (("position", "m"), ("velocity", "mps")) for axis in "xyz"
     ]
     names += [f"quaternion_{part}" for part in "wxyz"] + [f"rate_{axis}_radps" for axis in "xyz"]
-    for quantity, unit in (
-        ("strut", "m"),
-        ("strut_rate", "mps"),
-        ("wheel_speed", "radps"),
-        ("tyre_x", "m"),
-        ("tyre_y", "m"),
-    ):
-        names += [f"{quantity}_{wheel}_{unit}" for wheel in WHEELS]
+    of_wheels = (("strut", "m"), ("strut_rate", "mps"), ("wheel_speed", "radps"), ("tyre_x", "m"), ("tyre_y", "m"))
+    drive = ("drive_torque", "nm")
+    names += [f"{quantity}_{wheel}_{unit}" for quantity, unit in of_wheels for wheel in WHEELS[:OUTER_WHEELS]]
     names += [f"rotor_{j + 1}_radps" for j in range(rotors)] + ["steering_rad"]
-    return names + [f"drive_torque_{wheel}_nm" for wheel in WHEELS]
+    names += [f"{drive[0]}_{wheel}_{drive[1]}" for wheel in WHEELS[:OUTER_WHEELS]]
+    middle = WHEELS[OUTER_WHEELS:wheels]
+    return names + [f"{quantity}_{wheel}_{unit}" for quantity, unit in (*of_wheels, drive) for wheel in middle]

@@ -9,14 +9,33 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR, MAX_ROTORS, POINTS, WHEELS
+from rfly_amphibious.vehicle.state_layout import CORNERS, MAX_ROTORS, POINTS
 from rfly_common.config.declared import declarations
 from rfly_common.kernels.jit import use_numba
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
-_NOT_COPIED = ("steered", "driven", "rotor_azimuth", "rotor_arm")
+_NOT_COPIED = (
+    "steered",
+    "driven",
+    "rotor_azimuth",
+    "rotor_arm",
+    "middle_axle",
+    "middle_spring",
+    "middle_anti_roll",
+    "cornering_factor_middle",
+)
 """fields that the kernels get in another form; all others go into the record under their own names"""
-_DERIVED = ("mass_sprung", "mass", "spring_load", "torque_coefficient", "inflow_coefficient")
+_DERIVED = (
+    "mass_sprung",
+    "mass",
+    "spring_load",
+    "spring",
+    "anti_roll",
+    "steering_sign",
+    "steering_lever",
+    "torque_coefficient",
+    "inflow_coefficient",
+)
 
 
 HULL_FREQUENCY, HULL_DAMPING = 150.0, 0.3
@@ -49,22 +68,14 @@ def vehicle_record(
     half = 0.5 * np.array(p.body_box)
     corners = [half * (x, y, z) for z in (1, -1) for y in (1, -1) for x in (1, -1)]
     points = np.zeros((POINTS, 3))
-    points[: FIRST_ROTOR + p.rotors] = np.concatenate([hubs, corners, rotors])
+    points[: len(hubs) + CORNERS + p.rotors] = np.concatenate([hubs, corners, rotors])
     values["point_x"], values["point_y"], values["point_z"] = points.T
-    values["slips"] = 8
-    values["shapes"] = np.repeat((p.shape_x, p.shape_y), 4)
-    values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), 4)
-    front = np.array((1.0, 1.0, 0.0, 0.0))
-    values["spring"] = np.where(front > 0, p.front_spring, p.rear_spring)
-    values["anti_roll"] = np.where(front > 0, p.front_anti_roll, p.rear_anti_roll)
-    factor = np.where(front > 0, p.cornering_factor_front, p.cornering_factor_rear)
-    values["cornering_stiffness"] = factor * p.cornering_stiffness_per_rad * p.nominal_load
-    steering_sign = {"front": front, "rear": front - 1.0, "all": 2.0 * front - 1.0, "none": 0.0 * front}
-    values["steering_sign"] = steering_sign[p.steered]
-    values["steering_lever"] = p.wheelbase / 2.0 if p.steered == "all" else p.wheelbase
-    driven = np.array([wheel in p.driven for wheel in WHEELS])
-    values["driven"] = driven.astype(float)
-    values["drive_power"] = p.max_drive_power / max(int(driven.sum()), 1)
+    values["slips"] = 2 * len(hubs)
+    values["shapes"] = np.repeat((p.shape_x, p.shape_y), len(hubs))
+    values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), len(hubs))
+    values["cornering_stiffness"] = p.cornering_factor * p.cornering_stiffness_per_rad * p.nominal_load
+    values["driven"] = p.is_driven
+    values["drive_power"] = p.max_drive_power / max(len(p.driven), 1)
     values["peak_slip"] = max(peak_slip(p.shape_x, p.curvature_x), peak_slip(p.shape_y, p.curvature_y))
     values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
     values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)

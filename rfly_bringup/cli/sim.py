@@ -27,7 +27,7 @@ _MAX_ENDINGS = 8
 _Scenario = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley")
 ]
-_VEHICLE = "shipped parameters (full, scale, scale_quad) or a YAML file"
+_VEHICLE = "shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"
 
 
 def sweep(

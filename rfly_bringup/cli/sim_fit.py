@@ -111,12 +111,13 @@ def _show(found: "VehicleFit") -> None:
 
 def modes(
     vehicle: Annotated[
-        str, typer.Argument(metavar="SET", help="shipped parameters (full, scale, scale_quad) or a YAML file")
+        str,
+        typer.Argument(metavar="SET", help="shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"),
     ] = "scale",
     plot: Annotated[MaybeText, typer.Option(metavar="FILE", help="picture of the shapes", show_default=False)] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Tell the seven modes of a vehicle on its suspension: frequencies, damping ratios and shapes.
+    """Tell the seven modes of a vehicle on its suspension (nine on six wheels): frequencies, damping ratios and shapes.
 
     Examples:
 
@@ -127,7 +128,7 @@ def modes(
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_amphibious.analysis.suspension_modes import FREEDOMS, draw_modes, suspension_modes
+    from rfly_amphibious.analysis.suspension_modes import BODY_FREEDOMS, draw_modes, suspension_modes
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_terrain.plots.relief import check_picture_format
 
@@ -136,8 +137,7 @@ def modes(
         check_picture_format(Path(plot))
     params = VehicleParameters.load(vehicle)
     found = suspension_modes(params)
-    freedoms = (name.removeprefix("wheel ") for name in FREEDOMS)
-    table = Table("mode", "Hz", "damped", "ratio", *freedoms, box=None, padding=(0, 1, 0, 0))
+    table = Table("mode", "Hz", "damped", "ratio", *BODY_FREEDOMS, *params.wheels, box=None, padding=(0, 1, 0, 0))
     for mode in found:
         figures = (f"{mode.frequency:.3f}", f"{mode.damped_frequency:.3f}", f"{mode.damping_ratio:.3f}")
         table.add_row(mode.name, *figures, *(f"{part + 0.0:.2f}" for part in mode.shape.round(2)))

@@ -107,7 +107,10 @@ _SHOWN = "amphibious"
 _OF_PROCESSES = ("use_sim_time", "params_file", "log_level", "respawn")
 AMPHIBIOUS_ARGUMENTS = (
     Argument("scenario", "map, vehicle, start, mission, wind and events: a shipped name, or a file", "valley"),
-    Argument("vehicle", "parameters of the vehicle: full, scale, scale_quad or a YAML file (default: the scenario's)"),
+    Argument(
+        "vehicle",
+        "parameters of the vehicle: full, scale, scale_quad, scale_six or a YAML file (default: the scenario's)",
+    ),
     Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
     Argument(
         "autopilot",

@@ -64,7 +64,7 @@ SPAWNABLES = {
         Spawnable("fixed_wing", "aeroplane", 100, "fixed_wing", SpeedProfile(18.0, 2.0)),
     )
 }
-NOT_SPAWNED = frozenset({"land_air", "amphibious", "full", "scale", "scale_quad"})
+NOT_SPAWNED = frozenset({"land_air", "amphibious", "full", "scale", "scale_quad", "scale_six"})
 """what a land-air vehicle may be asked for by"""
 NO_LAND_AIR = "land-air vehicles are not spawned: each is processes of its own, which rfly up amphibious starts"
 

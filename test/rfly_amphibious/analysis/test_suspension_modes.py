@@ -49,6 +49,21 @@ def test_a_symmetric_vehicle_heaves_as_a_quarter_car():
     assert modes["heave"].shape[3:] == pytest.approx(np.full(4, modes["heave"].shape[3]))
 
 
+def test_a_symmetric_vehicle_on_six_wheels_heaves_on_a_sixth_of_its_body():
+    """Without damping: the two roots of a sixth of the body, a wheel, a spring and a tyre; nine modes in all."""
+    p = VehicleParameters.load("scale_six").replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0)
+    body, wheel, k, tyre = 28.8 / 6.0, 1.2, 1150.0, 12000.0
+    # m_b m_w λ⁴ + (m_b (k + k_t) + m_w k) λ² + k k_t = 0
+    squares = np.roots((body * wheel, -(body * (k + tyre) + wheel * k), k * tyre))
+    modes = suspension_modes(p)
+    assert len(modes) == 9
+    heave = next(mode for mode in modes if mode.name == "heave")
+    hop = next(mode for mode in modes if mode.name == "hop")
+    assert sorted((heave.frequency, hop.frequency)) == pytest.approx(sorted(np.sqrt(squares) / (2 * np.pi)), rel=1e-9)
+    assert heave.shape[3:] == pytest.approx(np.full(6, heave.shape[3]))
+    assert all(mode.damping_ratio > 0.1 for mode in modes)
+
+
 def test_overdamped_struts_creep():
     p = VehicleParameters.load("scale")
     heave = found(p.replace(bump_damping=300.0, rebound_damping=300.0))["heave"]

@@ -130,6 +130,9 @@ def test_moving_joints_are_those_of_joint_states():
         lock = 0.0 if steered == "none" else 0.3
         changed = Tree(vehicle_urdf(params.replace(steered=steered, max_steering=lock))).moving()
         assert [joint for joint in changed if joint.startswith("steer")] == expected
+    six = Tree(vehicle_urdf(VehicleParameters.load("scale_six"))).moving()
+    assert [j for j in six if j.startswith("wheel")] == [f"wheel_{w}" for w in (*wheels, "ml", "mr")]
+    assert [j for j in six if j.startswith("steer")] == [f"steer_{w}" for w in wheels]
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -141,7 +144,7 @@ def test_masses_and_inertia_add_up_to_the_vehicles(name):
     assert mass == pytest.approx(params.mass, rel=1e-7)
     center = sum(body[0] * body[1] for body in bodies) / mass
     assert center == pytest.approx([params.center_x, 0.0, params.center_height - params.origin_height], abs=1e-7)
-    wheels = 4 * params.wheel_inertia * np.diag((0.5, 1.0, 0.5))
+    wheels = len(params.wheels) * params.wheel_inertia * np.diag((0.5, 1.0, 0.5))
     balls = sum_about(bodies, center) - params.total_inertia - wheels
     assert np.abs(balls).max() < 0.005 * params.inertia[0]  # what carries the wheels has a size too
     assert np.all(np.diag(balls) > 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from amphibious_cases import SETS, forward_speed, masses, model, parameters, roll_pitch_yaw
+from amphibious_cases import SETS, energy, forward_speed, model, parameters, roll_pitch_yaw
 from scipy.integrate import solve_ivp
 
 from rfly_amphibious import AmphibiousModel, Controls, ModelState
@@ -106,19 +106,6 @@ def test_rk4_is_of_fourth_order_where_nothing_switches(name):
     ends = [m.step(begin, controls, dt, steps=round(0.4 / dt)).x[:13] for dt in (8e-3, 4e-3, 1e-3)]
     errors = [np.abs(end - ends[2]).max() for end in ends[:2]]
     assert 10.0 < errors[0] / errors[1] < 24.0
-
-
-def energy(p, x):
-    """J, of the undamped vehicle on level ground."""
-    total = 0.5 * x[10:13] @ p.inertia_matrix @ x[10:13]
-    for i, (mass, place, velocity) in enumerate(masses(p, x)):
-        total += 0.5 * mass * velocity @ velocity + mass * G * place[2]
-        if i:
-            total += 0.5 * p.tyre_stiffness * max(0.0, p.wheel_radius - place[2]) ** 2
-    s = x[at.STRUT : at.STRUT + 4]
-    stiffness = np.array((p.front_spring, p.front_spring, p.rear_spring, p.rear_spring))
-    total += (p.spring_load * s + 0.5 * stiffness * s**2).sum()
-    return total + 0.5 * p.front_anti_roll * (s[0] - s[1]) ** 2 + 0.5 * p.rear_anti_roll * (s[2] - s[3]) ** 2
 
 
 @pytest.mark.parametrize(("method", "limit"), [("rk4", 3e-4), ("semi_implicit_euler", 0.08)])

@@ -1,4 +1,4 @@
-"""The equations once more, slowly: a 10 x 10 mass matrix Σ JᵀmJ of rigid body and point masses, matrices throughout.
+"""The equations once more, slowly: a mass matrix Σ JᵀmJ, 10 x 10 or 12 x 12, of rigid body and point masses.
 
 Nothing of the closed forms of the kernels is used: no eliminated struts, no 3 x 3 solve, no trigonometric shortcut.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from amphibious_cases import random_state, rotation
+from amphibious_cases import of_wheels, random_state, rotation
 
 from rfly_amphibious import AmphibiousModel, VehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
@@ -23,8 +23,10 @@ def cross(a):
 def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torques):
     R = rotation(x)
     v, w = x[3:6], x[10:13]
-    s, s_rate, spin, u, y = (x[k : k + 4] for k in (13, 17, 21, 25, 29))
-    speed, delta, drive = x[33 : 33 + p.rotors], x[33 + p.rotors], x[34 + p.rotors :]
+    wheels = len(p.hub_position)
+    at = {q: of_wheels(p, q) for q in ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque")}
+    s, s_rate, spin, u, y, drive = (x[columns] for columns in at.values())
+    speed, delta = x[33 : 33 + p.rotors], x[33 + p.rotors]
     dx = np.zeros_like(x)
     dx[0:3] = v
     W, X, Y, Zq = x[6:10]
@@ -70,18 +72,20 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         pull = push * n - p.body_friction * push * np.tanh(rate / 0.1) * slide / max(rate, 1e-12)
         force, moment = force + pull, moment + np.cross(place, pull)
 
-    # 10 x 10: body velocity (body axes, inertial), angular velocity, strut rates
-    mass = np.zeros((10, 10))
+    # body velocity (body axes, inertial), angular velocity, strut rates
+    freedoms = 6 + wheels
+    mass = np.zeros((freedoms, freedoms))
     mass[:3, :3] = p.mass_sprung * np.eye(3)
     mass[3:6, 3:6] = p.inertia_matrix
-    right = np.zeros(10)
-    spring = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
-    bar = (p.front_anti_roll, p.front_anti_roll, p.rear_anti_roll, p.rear_anti_roll)
-    soft = (p.cornering_factor_front, p.cornering_factor_front, p.cornering_factor_rear, p.cornering_factor_rear)
-    t = np.tan(delta) * p.track / 2 / p.wheelbase
+    right = np.zeros(freedoms)
+    spring = np.repeat((p.front_spring, p.rear_spring, p.middle_spring), 2)
+    bar = np.repeat((p.front_anti_roll, p.rear_anti_roll, p.middle_anti_roll), 2)
+    soft = np.repeat((p.cornering_factor_front, p.cornering_factor_rear, p.cornering_factor_middle), 2)
+    lever, against = {"front": (p.wheelbase, 0.0), "all": (p.wheelbase / 2, -1.0)}[p.steered]
+    t = np.tan(delta) * p.track / 2 / lever
     angles = np.arctan(np.tan(delta) / np.array((1 - t, 1 + t)))
-    angles = np.array((angles[0], angles[1], 0.0, 0.0))
-    loads = np.zeros(4)
+    angles = np.concatenate((angles, against * angles, (0.0, 0.0)))
+    loads = np.zeros(wheels)
     for i, hub in enumerate(p.hub_position):
         r = hub + s[i] * Z
         axle = np.array((-np.sin(angles[i]), np.cos(angles[i]), 0))
@@ -121,12 +125,12 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             tyre = fx * ex + fy * ey + load * n
             couple = np.cross(to_contact, tyre)
             couple = couple - (couple @ axle) * axle
-            dx[25 + i] = -sx - abs(vx) * u[i] / p.relaxation_x
-            dx[29 + i] = -sy - abs(vx) * y[i] / p.relaxation_y
+            dx[at["tyre_x"][i]] = -sx - abs(vx) * u[i] / p.relaxation_x
+            dx[at["tyre_y"][i]] = -sy - abs(vx) * y[i] / p.relaxation_y
             rolling = p.rolling_resistance * load * radius * np.tanh(radius * spin[i] / p.rolling_speed)
         motor = drive[i] + brake[i]
         couple = couple - motor * axle
-        dx[21 + i] = (motor - radius * fx - rolling) / p.wheel_inertia
+        dx[at["wheel_speed"][i]] = (motor - radius * fx - rolling) / p.wheel_inertia
         momentum = momentum + p.wheel_inertia * spin[i] * axle
         fs = max(0, p.spring_load[i] + spring[i] * s[i])
         fs += (p.bump_damping if s_rate[i] > 0 else p.rebound_damping) * s_rate[i]
@@ -135,7 +139,7 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         if s[i] < p.rebound_stop:
             fs += min(0, p.rebound_stop_stiffness * (s[i] - p.rebound_stop) + p.stop_damping * s_rate[i])
         fs += bar[i] * (s[i] - s[i ^ 1])
-        J = np.zeros((3, 10))
+        J = np.zeros((3, freedoms))
         J[:, :3], J[:, 3:6], J[:, 6 + i] = np.eye(3), -cross(r), Z
         bias = np.cross(w, np.cross(w, r)) + 2 * s_rate[i] * np.cross(w, Z)
         mass += p.mass_unsprung * J.T @ J
@@ -146,16 +150,16 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     right[3:6] += moment - np.cross(w, momentum)
     found = np.linalg.solve(mass, right)
     dx[3:6], dx[10:13] = R @ found[:3], found[3:6]
-    dx[13:17], dx[17:21] = s_rate, found[6:]
+    dx[at["strut"]], dx[at["strut_rate"]] = s_rate, found[6:]
     dx[33 : 33 + p.rotors] = speed_rate
     rate = (np.clip(steering, -p.max_steering, p.max_steering) - delta) / p.steering_lag
     dx[33 + p.rotors] = np.clip(rate, -p.max_steering_rate, p.max_steering_rate)
-    limit = np.minimum(p.max_drive_torque, p.max_drive_power / 4 / np.maximum(np.abs(spin), 1e-3))
-    dx[34 + p.rotors :] = (np.clip(torque, -limit, limit) - drive) / p.drive_lag
+    limit = np.minimum(p.max_drive_torque, p.max_drive_power / wheels / np.maximum(np.abs(spin), 1e-3))
+    dx[at["drive_torque"]] = (np.clip(torque, -limit, limit) - drive) / p.drive_lag
     return dx, loads
 
 
-@pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
+@pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_all_derivatives_of_random_states(name):
     p = VehicleParameters.load(name)
     rng = np.random.default_rng(20)
@@ -168,7 +172,7 @@ def test_all_derivatives_of_random_states(name):
     for k in range(120):
         x = random_state(p, rng, terrain, k % 3 == 0)
         wind, steering = rng.normal(0, 3, 3), rng.uniform(-1, 1)
-        torque, brake = rng.normal(0, 1, 4) * p.max_drive_torque, rng.normal(0, 1, 4) * p.max_brake_torque
+        torque, brake = (rng.normal(0, 1, len(p.wheels)) * most for most in (p.max_drive_torque, p.max_brake_torque))
         torques = k % 2 == 0
         command = (
             rng.uniform(-1, 1, p.rotors) * p.max_rotor_torque
@@ -183,11 +187,11 @@ def test_all_derivatives_of_random_states(name):
             slice(3, 6),
             slice(6, 10),
             slice(10, 13),
-            slice(13, 17),
-            slice(17, 21),
-            slice(21, 25),
-            slice(25, 33),
-            slice(33, None),
+            of_wheels(p, "strut"),
+            of_wheels(p, "strut_rate"),
+            of_wheels(p, "wheel_speed"),
+            of_wheels(p, "tyre_x") + of_wheels(p, "tyre_y"),
+            [*range(33, 34 + p.rotors), *of_wheels(p, "drive_torque")],
         ):
             scale = np.abs(expected[part]).max() + 1e-3
             assert got[part] == pytest.approx(expected[part], rel=0, abs=1e-10 * scale), (k, part)

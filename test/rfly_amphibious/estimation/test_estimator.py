@@ -600,7 +600,7 @@ def test_what_cannot_be_is_refused(turn):
         EstimatorParameters.parse(b"version: 1\nhistory_s: 1\n", "x.yaml")
     with pytest.raises(ConfigError, match="no saved state of an estimator"):
         estimator(turn).restore({"imu": []})
-    assert shipped_estimator_sets() == ["full", "scale", "scale_quad"]
+    assert shipped_estimator_sets() == ["full", "scale", "scale_quad", "scale_six"]
     for name in shipped_estimator_sets():
         assert EstimatorParameters.load(name).name == name
 

@@ -187,6 +187,8 @@ def test_mass_and_thrust_are_not_told_apart_without_loads_or_a_scale():
     assert len(fit.notes) == 4  # struts, lag, tyres, rotors: not in this log
     with pytest.raises(ConfigError, match="no more than the wheels and rotors"):
         fit_vehicle(at_rest(), GIVEN, mass=5.0)
+    with pytest.raises(ConfigError, match=r"'scale_six': chassis.middle_axle_m is -0.01 m, .* found for two axles"):
+        fit_vehicle(at_rest(), VehicleParameters.load("scale_six"))
 
 
 def test_the_loads_of_a_vehicle_at_rest_are_its_mass():

@@ -275,6 +275,13 @@ def test_a_controller_that_was_silent_may_count_from_0_again(linked, monkeypatch
     assert session.counters["older"] == 0
 
 
+def test_a_vehicle_on_six_wheels_is_refused():
+    """A frame holds the numbers of four."""
+    six = VehicleParameters.load("scale_six")
+    with pytest.raises(ConfigError, match=r"'scale_six': 6 wheels, .* room for 4; expected .* chassis.middle_axle_m"):
+        LinkSession(six, lambda handler: TcpTransport("127.0.0.1", 0, handler))
+
+
 def test_one_that_disconnects_supplies_nothing_and_may_come_back():
     with LinkSession(SCALE, lambda handler: TcpTransport("127.0.0.1", 0, handler)) as session:
         for _ in range(3):

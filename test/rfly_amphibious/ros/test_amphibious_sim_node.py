@@ -256,6 +256,47 @@ def test_commands_that_cannot_be_are_refused_and_the_node_stays(seat) -> None:
     assert not seat.failsafe[-1].data  # what is refused is no command
 
 
+def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_them(domain_id) -> None:
+    """Five are refused by their name; none are 0 for all."""
+    from node_harness import NodeProcess
+    from rfly_suite.msg import WheelCommand
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Float64MultiArray
+
+    from rfly_common.ros.qos import COMMANDS, sensor_qos
+
+    given = {"vehicle": "scale_six", "ground": "level", "wind": "[0.0, 0.0, 0.0]"}
+    with NodeProcess("amphibious_sim_node", domain_id, given, "-r", "__ns:=/car") as node:
+        seat = Seat(domain_id, node)
+        joints = seat.peer.receive(JointState, "/car/joint_states", sensor_qos(False))
+        loads = seat.peer.receive(Float64MultiArray, "/car/wheel_loads", sensor_qos(False))
+        wheels = ["fl", "fr", "rl", "rr", "ml", "mr"]
+        seat.until(lambda: joints and loads)
+        assert [n.removeprefix("wheel_") for n in joints[-1].name if n.startswith("wheel_")] == wheels
+        assert sum(loads[-1].data) == pytest.approx(36.0 * 9.80665, rel=1e-3)
+        assert len(loads[-1].data) == 6
+
+        text = "cmd/wheels refused: drive_torque: 5 values, expected one for each of fl, fr, rl, rr, ml, mr"
+        seat.wheels.publish(WheelCommand(drive_torque=[1.0] * 5))
+        seat.until(lambda: seat.said()[:2] == (1, text))
+        assert seat.said()[2]["refused_wheel_commands"] == "1"
+
+        def rolls() -> bool:
+            seat.wheels.publish(WheelCommand(drive_torque=[2.0] * 6))
+            middle = joints[-1].velocity[joints[-1].name.index("wheel_ml")]
+            return bool(middle > 5.0)
+
+        seat.until(rolls)
+        assert seat.said()[2]["refused_wheel_commands"] == "1"
+
+        told = seat.peer.receive(WheelCommand, "/car/cmd/wheels", COMMANDS)
+        with NodeProcess("chassis_control_node", domain_id, {"vehicle": "scale_six"}, "-r", "__ns:=/car"):
+            seat.until(lambda: told and len(told[-1].brake_torque) == 6)
+            assert list(told[-1].brake_torque) == pytest.approx([0.3 * 12.0] * 6)  # nobody tells the mode
+            seat.until(lambda: abs(joints[-1].velocity[4]) < 0.1)
+        seat.peer.close()
+
+
 def test_pause_step_reset_and_stop(seat) -> None:
     assert seat.state() == 1
     assert seat.go(1).result == 101  # already playing

@@ -35,7 +35,7 @@ def test_each_vehicle_has_its_sensors():
     assert shipped_sensor_sets() == shipped_parameter_sets()
 
 
-@pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
+@pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_defaults_of_the_description(name):
     """The table of docs/model, section 11, in SI units."""
     p = SensorParameters.load(name)
@@ -69,7 +69,7 @@ def test_the_earths_field_may_be_left_to_the_place():
         assert math.degrees(math.atan2(east, north)) == pytest.approx(3.73, abs=0.2)
 
 
-@pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
+@pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_defaults_of_what_sees(name):
     """docs/model, section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none is a SensorSuite's."""
     p = SensorParameters.load(name)
@@ -99,7 +99,7 @@ def test_a_file_of_ones_own(tmp_path):
     p = SensorParameters.load(tmp_path / "mine.yaml")
     assert (p.name, p.wind.rate, p.imu, p.gps) == ("mine", 20, None, None)
     assert p.replace(wind=None).sensors() == {}
-    with pytest.raises(ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad\)"):
+    with pytest.raises(ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad, scale_six\)"):
         SensorParameters.load(tmp_path / "none.yaml")
 
 

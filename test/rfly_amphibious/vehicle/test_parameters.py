@@ -28,7 +28,7 @@ def refusal(text):
 
 
 def test_shipped_sets():
-    assert shipped_parameter_sets() == ["full", "scale", "scale_quad"]
+    assert shipped_parameter_sets() == ["full", "scale", "scale_quad", "scale_six"]
     quad = VehicleParameters.load("scale_quad")
     assert quad.rotors == 4
     assert quad.rotor_spin == (1, -1, 1, -1)
@@ -113,7 +113,7 @@ def test_bad_files_are_named(tmp_path):
     with pytest.raises(ConfigError, match=r"mine.yaml:1: not UTF-8"):
         VehicleParameters.parse(b"\xff", "mine.yaml")
     assert "expected the keys" in refusal("- 1\n")
-    with pytest.raises(ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad\)"):
+    with pytest.raises(ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad, scale_six\)"):
         VehicleParameters.load(tmp_path / "none.yaml")
     (tmp_path / "big.yaml").write_text("#" * 1_000_001)
     with pytest.raises(ConfigError, match="larger than"):
