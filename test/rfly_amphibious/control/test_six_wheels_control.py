@@ -1,0 +1,138 @@
+"""Control of six wheels: how far to steer, how to brake, how fast to turn the wheels of each side on the spot."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.control.chassis_controller import ChassisController, turning_on_the_spot
+from rfly_amphibious.control.commands import WheelCommand
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.control.speed_controller import (
+    SpeedController,
+    curvature_to_steering,
+    steering_lever,
+    understeer_gradient,
+)
+from rfly_amphibious.dynamics.model import AmphibiousModel
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import CommandError
+
+G = 9.80665
+SIX = VehicleParameters.load("scale_six")
+LEVEL = SIX.replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0, cornering_factor_front=1.0)
+LEVEL = LEVEL.replace(cornering_factor_rear=1.0)
+"""its centre of mass above the middle axle, all tyres alike"""
+
+
+def test_two_axles_that_do_not_steer_take_more_steering():
+    """Winkler's equivalent wheelbase l + t²/l (1 + C_r/C_f): l to the middle between both, 0.6 m, t half their
+    distance, 0.2 m, and twice the stiffness of the front. The centre of the turn is where moments about the front axle
+    balance: C 0.4 (x_t) = C 0.8 (-0.4 - x_t), x_t = -0.8/3.
+    """
+    front = LEVEL.replace(steered="front")
+    assert steering_lever(front) == pytest.approx(0.6 + 0.04 / 0.6 * 3.0)
+    assert front.turn_x == pytest.approx(-0.8 / 3.0)
+    assert front.steering_lever == pytest.approx(0.4 + 0.8 / 3.0)
+    rear = LEVEL.replace(steered="rear")
+    assert steering_lever(rear) == pytest.approx(0.8)
+    assert rear.turn_x == pytest.approx(0.8 / 3.0)
+    assert steering_lever(LEVEL) == pytest.approx(0.4)
+    assert steering_lever(LEVEL.replace(steered="none", max_steering=0.0)) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("steered", ["front", "rear", "all"])
+def test_steering_for_a_curvature_is_that_of_linear_tyres_in_a_steady_turn(steered):
+    """The other way round: a steering angle's slip angle and yaw rate, of a plane model with three axles."""
+    p = SIX.replace(steered=steered, cornering_factor_rear=1.0)
+    stiffness, x = p.axle_stiffness, np.array((0.42, -0.44, -0.01)) - p.center_x
+    assert stiffness[2] == pytest.approx(2.0 * 15.0 * 60.0 * math.sin(2.0 * math.atan(58.8399 / 120.0)), rel=1e-5)
+    turns = np.array({"front": (1, 0, 0), "rear": (0, -1, 0), "all": (1, -1, 0)}[steered])
+    speed, angle = 3.0, 0.01
+    # M V r = Σ C_a (ε_a δ - β - x_a r/V),  0 = Σ x_a C_a (…)
+    of_slip, of_rate = np.array((stiffness.sum(), stiffness @ x)), np.array((stiffness @ x, stiffness @ x**2)) / speed
+    of_rate[0] += p.mass * speed
+    _, rate = np.linalg.solve(np.column_stack([of_slip, of_rate]), angle * np.array((stiffness, stiffness * x)) @ turns)
+    wanted = curvature_to_steering(p, rate / speed, speed, understeer_gradient(p))
+    assert wanted == pytest.approx(angle, rel=1e-3)  # atan
+
+
+def test_brakes_follow_the_load_that_moves_forward():
+    """At rest by the loads; braking, the changes of load have no sum and the moment h F."""
+    control = SpeedController(SIX)
+    x = SIX.hub_position[:, 0]
+    weight = 36.0 * G
+    assert control._brake_shares(0.0) * weight == pytest.approx(SIX.static_load)
+    change = control._brake_shares(100.0) * weight - SIX.static_load
+    assert change.sum() == pytest.approx(0.0, abs=1e-9)
+    assert change @ x == pytest.approx(SIX.center_height * 100.0)
+    assert change[0] > change[4] > change[2]
+    _, brake = control.torques(0.0, 5.0, 0.004)
+    assert brake.shape == (6,)
+    drive, brake = control.torques(0.0, 0.0, 0.004)
+    assert drive.tolist() == [0.0] * 6
+    assert brake == pytest.approx(0.3 * 12.0 * np.ones(6))
+
+
+def test_driven_wheels_share_the_force():
+    p = LEVEL.replace(driven=("ml", "mr"))
+    drive, brake = SpeedController(p).torques(1.0, 0.9, 0.004)
+    pull = p.effective_mass * 1.5 * 0.1 + SpeedController(p).resistance(0.9, 0.0)
+    assert drive == pytest.approx(np.array((0, 0, 0, 0, 0.5, 0.5)) * pull * p.rolling_radius)
+    assert not brake.any()
+
+
+def test_on_the_spot_all_slide():
+    """Equal loads at x = ±a and 0: treads that slide along by s for each rad, 4 (s b/2 - a²)/√(s² + a²) + b = 0."""
+    b, a = 0.56, 0.4
+    width, along, whole = turning_on_the_spot(LEVEL)
+    slide = 0.5 * (width - b)
+    assert 4.0 * (slide * b / 2.0 - a**2) / math.hypot(slide, a) + b == pytest.approx(0.0, abs=1e-9)
+    assert along / whole == pytest.approx((2.0 * slide / math.hypot(slide, a) + 1.0) / 3.0)
+    four = VehicleParameters.load("scale")
+    assert turning_on_the_spot(four)[0] == pytest.approx((0.56**2 + 0.66**2) / 0.56)
+
+
+@pytest.mark.needs("numba")
+@pytest.mark.parametrize(("speed", "yaw_rate", "share"), [(0.0, 0.8, 0.05), (1.5, 0.6, 0.08)])
+def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, share):
+    p = SIX.replace(steered="none", max_steering=0.0)
+    simulation = Simulation(AmphibiousModel(p), SensorParameters.load("scale_six"))
+    chassis = ChassisController(p)
+    rates = []
+    for tick in range(1500):
+        chassis.sense(simulation.tick())
+        now = simulation.state
+        state = (part.copy() for part in (now.position, now.orientation, now.velocity, now.rates))
+        if tick % 20 == 0:
+            chassis.set_twist(speed, yaw_rate, simulation.time)
+        command = chassis.step(Estimate(simulation.time, *state), Mode.DRIVE, simulation.period)
+        assert command.drive_torque.shape == command.brake_torque.shape == (6,)
+        simulation.command_wheels(dataclasses.replace(command, time=simulation.time))
+        rates.append(now.rates[2])
+    assert np.mean(rates[-250:]) == pytest.approx(yaw_rate, rel=share)
+
+
+@pytest.mark.needs("numba")
+def test_commands_of_another_number_of_wheels_are_refused_by_name():
+    simulation = Simulation(AmphibiousModel(SIX), SensorParameters.load("scale_six"))
+    with pytest.raises(CommandError, match="drive_torque: 4 values, expected one for each of fl, fr, rl, rr, ml, mr"):
+        simulation.command_wheels(WheelCommand(0.0))
+    with pytest.raises(CommandError, match="brake_torque: 5 values, expected"):
+        simulation.command_wheels(WheelCommand(0.0, 0.0, np.zeros(6), np.zeros(5)))
+    assert simulation.command_wheels(WheelCommand.braked(SIX, 0.0, 3.0))
+    for _ in range(5):
+        simulation.tick()
+    saved = simulation.save()
+    again = Simulation(AmphibiousModel(SIX), SensorParameters.load("scale_six"))
+    again.restore(saved)
+    simulation.tick()
+    again.tick()
+    assert again.state.x.tobytes() == simulation.state.x.tobytes()
+    assert again.sensors.save() == simulation.sensors.save()

@@ -1,0 +1,123 @@
+"""A middle axle in a vehicle's file: what it takes, what is refused, and what it changes in arrays and names."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.sensors.samples import joint_names
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.motor_channels import motor_channels
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import ConfigError
+
+VEHICLES = resources.files("rfly_amphibious") / "data" / "vehicles"
+TEXT = (VEHICLES / "scale_six.yaml").read_text(encoding="utf-8")
+SIX = VehicleParameters.load("scale_six")
+WHEELS = ("fl", "fr", "rl", "rr", "ml", "mr")
+
+
+def test_the_shipped_vehicle_by_hand():
+    """Equal springs: every axle's load follows its distance from their middle, -0.01 m, by the moments' balance."""
+    assert SIX.wheels == SIX.driven == WHEELS
+    assert SIX.mass == pytest.approx(22.8 + 6.0 + 6 * 1.2)
+    weight, places = 28.8 * 9.80665, np.array((0.42, -0.44, -0.01))
+    from_middle = places + 0.01
+    lean = weight / 2.0 * 0.01 / (from_middle @ from_middle)
+    assert SIX.spring_load[::2] == pytest.approx(weight / 6.0 + lean * from_middle, rel=1e-12)
+    assert SIX.spring_load @ np.repeat(places, 2) == pytest.approx(0.0, abs=1e-12)
+    assert SIX.center_x == pytest.approx(2 * 1.2 * (0.42 - 0.44 - 0.01) / 36.0)
+    assert SIX.hub_position[4:, :2] == pytest.approx(np.array(((-0.01, 0.28), (-0.01, -0.28))))
+    assert SIX.steering_lever == pytest.approx(0.43)
+    assert SIX.turn_x == pytest.approx(-0.01)
+    assert SIX.steering_sign.tolist() == [1, 1, -1, -1, 0, 0]
+    assert (SIX.max_rotor_speed / SIX.hover_speed) ** 2 > 1.5
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "told"),
+    [
+        (
+            "  middle_axle_m: -0.01  # forward of the centre of mass; without this key there are four wheels\n",
+            "",
+            r"mine.yaml:12: chassis.middle_axle_m: missing, but there is suspension.middle_stiffness_npm, "
+            r"suspension.middle_anti_roll_npm, tyre.cornering_factor_middle",
+        ),
+        ("middle_axle_m: -0.01", "middle_axle_m: 0.5", r"mine.yaml:15: chassis.middle_axle_m: 0.5 m, expected between"),
+        (
+            "  middle_stiffness_npm: 1150.0\n",
+            "",
+            r"chassis.middle_axle_m: -0.01 m, but there is no suspension.middle_st",
+        ),
+        ("middle_stiffness_npm: 1150.0", "middle_stiffness_npm: -1.0", r"suspension.middle_stiffness_npm: -1"),
+        ("rl, rr, ml, mr]", "rl, rr, mm]", r"drive.wheels\[4\]: 'mm', allowed: fl, fr, rl, rr, ml, mr"),
+    ],
+)
+def test_what_makes_no_vehicle_is_named(pattern, replacement, told):
+    assert TEXT.count(pattern) == 1
+    with pytest.raises(ConfigError, match=told):
+        VehicleParameters.parse(TEXT.replace(pattern, replacement).encode(), "mine.yaml")
+
+
+def test_springs_that_would_have_to_pull_are_refused():
+    """On a stiff middle axle ahead of the centre of mass the body leans back, and lifts the front."""
+    with pytest.raises(
+        ConfigError, match=r"middle_spring: the springs of front, .* would carry -\S+, \S+, \S+ N: none"
+    ):
+        SIX.replace(middle_axle=0.3, middle_spring=5e4)
+
+
+def test_wheels_of_a_middle_axle_that_is_not_there_are_refused():
+    with pytest.raises(ConfigError, match="driven: mr: there is no middle axle; expected some of fl, fr, rl, rr"):
+        VehicleParameters.load("scale").replace(driven=("rl", "mr"))
+
+
+def test_a_middle_axle_is_a_matter_of_three_keys():
+    """Of any shipped set; without its own keys its bar is none and its λ_K 1."""
+    keys = [(("chassis", "middle_axle_m"), 0.1), (("suspension", "middle_stiffness_npm"), 900.0)]
+    p = VehicleParameters.load("scale", keys)
+    assert p.wheels == WHEELS
+    assert p.driven == ("fl", "fr", "rl", "rr")
+    assert p.anti_roll.tolist() == [0.0] * 6
+    assert p.cornering_factor.tolist() == [0.85, 0.85, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_the_first_columns_are_those_of_four_wheels():
+    """So a reader of four wheels reads six rightly, as far as it reads."""
+    four, six = at.state_names(6), at.state_names(6, 6)
+    assert six[: len(four)] == four
+    assert six[len(four) :] == [
+        f"{quantity}_{wheel}_{unit}"
+        for quantity, unit in (
+            ("strut", "m"),
+            ("strut_rate", "mps"),
+            ("wheel_speed", "radps"),
+            ("tyre_x", "m"),
+            ("tyre_y", "m"),
+            ("drive_torque", "nm"),
+        )
+        for wheel in ("ml", "mr")
+    ]
+    assert len(six) == SIX.state_size == 56
+    assert (at.controls_size(6, 6), at.memory_size(6), at.reported(6)) == (19, 16, 46)
+    wheel_speed = at.wheel_states(at.WHEEL_SPEED, 6, 6)
+    assert [six[k] for k in wheel_speed] == [f"wheel_speed_{wheel}_radps" for wheel in WHEELS]
+    assert [six[k] for k in at.wheel_drives(6, 6)] == [f"drive_torque_{wheel}_nm" for wheel in WHEELS]
+
+
+def test_joint_states_name_all_wheels_and_only_those_that_steer():
+    names = joint_names(SIX)
+    assert names[:6] == [f"wheel_{wheel}" for wheel in WHEELS]
+    assert names[6:10] == [f"steer_{wheel}" for wheel in ("fl", "fr", "rl", "rr")]
+    assert names[10:16] == [f"strut_{wheel}" for wheel in WHEELS]
+
+
+@pytest.mark.parametrize(("rotors", "shown"), [(3, [10.0, 11.0]), (4, [10.0, 11.0]), (6, [10.0, 11.0]), (7, [])])
+def test_rflysim3ds_channels_show_the_means_of_both_sides(rotors, shown):
+    """(7 + 12 + 17)/3 is 12, less the pitch rate; six have no room behind three rotors."""
+    x = np.zeros(at.state_size(rotors, 6))
+    x[33 : 33 + rotors], x[11] = 100.0, 2.0
+    x[at.wheel_states(at.WHEEL_SPEED, 6, rotors)] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
+    assert motor_channels(x, rotors, 6).tolist() == [100.0] * rotors + shown
