@@ -160,6 +160,8 @@ def test_controls_become_commands():
     assert other.rotor_command(0.0, controls, SCALE).value.tolist() == [0.0, 0.0, 350.0, 350.0, 175.0, 0.0]
     assert other.wheel_command(0.0, controls, SCALE).steering_angle == 0.0
     assert other.wheel_command(0.0, [-1.0] * 16, SCALE).drive_torque.tolist() == [-12.0] * 4
+    six = VehicleParameters.load("scale_six")
+    assert other.wheel_command(0.0, [-1.0] * 16, six).drive_torque.tolist() == [-10.0] * 6
 
 
 @pytest.mark.parametrize(
