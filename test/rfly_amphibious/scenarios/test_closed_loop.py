@@ -12,7 +12,7 @@ from rfly_amphibious.scenarios.scenario import Scenario
 pytestmark = pytest.mark.needs("numba")
 
 SHORT = """version: 1
-vehicle: {vehicle}
+vehicle: scale
 seed: {seed}
 method: semi_implicit_euler
 wind: {{mean_mps: [1.5, -1, 0], gust_sigma_mps: [0.5, 0.5, 0.2]}}
@@ -27,14 +27,13 @@ end: {{when: {when}, time_s: {time}}}
 """
 
 
-def short(seed, events="", when="mission_done", time=60, vehicle="scale"):
-    text = SHORT.format(seed=seed, events=events, when=when, time=time, vehicle=vehicle)
-    return Scenario.parse(text.encode(), "s.yaml")
+def short(seed, events="", when="mission_done", time=60):
+    return Scenario.parse(SHORT.format(seed=seed, events=events, when=when, time=time).encode(), "s.yaml")
 
 
-@pytest.mark.parametrize(("vehicle", "seed"), [("scale", 1), ("scale", 2), ("scale_six", 1)])
-def test_a_mission_is_done_without_the_truth(vehicle, seed):
-    done = run_closed_loop(short(seed, vehicle=vehicle))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_mission_is_done_without_the_truth(seed):
+    done = run_closed_loop(short(seed))
     run = done.run
     assert run.reached, run.ending
     flight = [Mode.DISARMED, Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
