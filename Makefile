@@ -29,8 +29,11 @@ test: ## the whole test suite; JOBS=2 runs it in two processes. What fails runs 
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 
-test-exhaustive: ## what make test leaves out: the same with more worlds, seeds, peers and values (minutes)
-	@$(IN_ENV) --dev --browser --autopilot pytest -n $(JOBS) --dist loadfile --assert=plain --showlocals -m exhaustive
+test-exhaustive: ## what make test leaves out: longer loops, more worlds, seeds, peers and values (minutes)
+	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot \
+	pytest -n $(JOBS) --dist load --assert=plain --showlocals -m exhaustive || \
+	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
+	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none -m exhaustive; }
 
 test-lib: ## the library tests alone: no ROS, no compiler, seconds
 	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow and not exhaustive"

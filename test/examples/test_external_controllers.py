@@ -195,6 +195,7 @@ def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared
     slow.assert_same(by_udp, until=6.0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.needs("pymavlink")
 def test_by_mavlink_too(shared_domain_id, sensors):
     flight = Flight(shared_domain_id, sensors, "mavlink_hil_node", {}, MAVLINK)

@@ -254,6 +254,7 @@ def test_a_program_that_ends_at_once_is_said(tmp_path):
         BetaflightSession(shipped_settings("scale_quad"), tmp_path, Path("/bin/false"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ros
 def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(firmware_ports, domain_id, tmp_path):
     from diagnostic_msgs.msg import DiagnosticArray

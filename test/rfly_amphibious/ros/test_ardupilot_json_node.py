@@ -131,6 +131,7 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
         assert node.stop() == 0, node.output
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.needs("numba")
 def test_a_hover_through_noise_and_bad_datagrams(domain_id):

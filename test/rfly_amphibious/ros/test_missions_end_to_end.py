@@ -140,6 +140,7 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
     assert np.linalg.norm(loop.place[:2] - (4.0, 1.0)) < 1.0
 
 
+@pytest.mark.exhaustive
 def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     from geometry_msgs.msg import PoseStamped
     from node_harness import NodeProcess

@@ -31,7 +31,7 @@ def short(seed, events="", when="mission_done", time=60):
     return Scenario.parse(SHORT.format(seed=seed, events=events, when=when, time=time).encode(), "s.yaml")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_a_mission_is_done_without_the_truth(seed):
     done = run_closed_loop(short(seed))
     run = done.run

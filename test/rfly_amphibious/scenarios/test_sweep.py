@@ -210,6 +210,7 @@ for result in run_sweep_on_dask(sweep, sys.argv[2], lambda done, runs: print(don
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.needs("distributed")
 def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_property):

@@ -281,6 +281,7 @@ def test_the_demo_measures_from_outside_and_ends_by_itself(domain_id, tmp_path):
     assert (tmp_path / "build" / "demo" / "convoy.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.exhaustive
 def test_the_demo_fails_when_the_bridge_is_killed(domain_id, tmp_path):
     """Exit code 1, and the reason."""
     with Running(DEMO, tmp_path, DURATION="60") as demo:
