@@ -72,11 +72,13 @@ def imported_from_outside(path: Path) -> dict[str, str]:
         seen.add(file)
         for module in imported(file):
             package = module.split(".")[0]
+            if package in sys.stdlib_module_names:
+                continue
             if source_of(module):
                 files.append(source_of(module))
             elif not (ROOT / package).is_dir() and not (TESTS / package).exists() and not source_of(package):
                 found.setdefault(package, str(file.relative_to(ROOT)))
-    return {package: file for package, file in found.items() if package not in sys.stdlib_module_names}
+    return found
 
 
 @pytest.mark.parametrize("name", FILES)
