@@ -109,7 +109,8 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
     subprocess.run([*pip, "--target", str(installed), str(source)], check=True, timeout=300)
     script = SCRIPT + "".join(f"reveal_type({expression})\n" for expression in TYPES)
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
-    checker = [sys.executable, "-m", "mypy", "--strict", "--no-color-output", "--cache-dir", str(tmp_path / "cache")]
+    cache = str(ROOT / ".mypy_cache/user")
+    checker = [sys.executable, "-m", "mypy", "--strict", "--no-color-output", "--cache-dir", cache]
     run = subprocess.run(
         [*checker, "script.py"],
         cwd=tmp_path,

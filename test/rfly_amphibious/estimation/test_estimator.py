@@ -436,7 +436,7 @@ def test_wheels_that_skid_tell_no_speed():
     assert np.linalg.norm(made.estimate.velocity - state.velocity) < 0.4, "and it is known again once it has stopped"
 
 
-@pytest.mark.parametrize("gps", [True, False])
+@pytest.mark.parametrize("gps", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_positions_are_as_uncertain_as_it_says(hop, gps):
     """Drive, flight in wind, touch-down: of normalised errors squared nine of ten are within their 95 % bound."""
     inside = []

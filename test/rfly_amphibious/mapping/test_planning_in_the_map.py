@@ -220,7 +220,7 @@ def check(kind, seed):
     return done
 
 
-@pytest.mark.parametrize("kind", [Driven, Flown])
+@pytest.mark.parametrize("kind", [Driven, pytest.param(Flown, marks=pytest.mark.exhaustive)])
 def test_from_sensors_only_it_arrives_without_contact(kind):
     assert check(kind, 0).plans > 1, "what it met on the way made it plan anew"
 

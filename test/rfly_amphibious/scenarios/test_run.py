@@ -188,7 +188,7 @@ def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_trut
     assert quiet.x.tobytes() == calm.x.tobytes()
 
 
-@pytest.mark.parametrize("rotor", [1, 4])
+@pytest.mark.parametrize("rotor", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
 def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
     run = run_scenario(up_and_down(events=f"{{time_s: 5, rotor_fails: {rotor}}}", when="standing_after_landing"))
     assert run.reached, run.ending
