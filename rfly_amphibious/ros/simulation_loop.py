@@ -38,6 +38,8 @@ from rfly_common.ros.stamps import stamp_to_ns
 
 REPEAT_TICK_S = 0.5
 """wall time after which an unanswered tick is published again"""
+STEPS_WAIT_S = 5.0
+"""wall time that steps asked for by a service wait for the commands of one tick, before they are answered as failed"""
 BATCH_S = 0.005
 """wall time of ticks in a row, before messages and services have their turn"""
 STILL_SHOWN_S = 0.2
@@ -86,6 +88,8 @@ class SimulationLoop:
         """measured real-time factor"""
         self._factor_from: tuple[float, float] | None = None
         self._steps_asked = 0
+        self._stepped_at = -math.inf
+        """wall time of the last of them, or of the asking"""
         self._is_queued = False
         self._answered = {"cmd/rotors": False, "cmd/wheels": False}
         self._fresh_at = self._refused_at = -math.inf
@@ -159,7 +163,7 @@ class SimulationLoop:
 
     def step(self, ticks: int) -> None:
         """So many ticks while paused; 0: no more."""
-        self._steps_asked = ticks
+        self._steps_asked, self._stepped_at = ticks, time.monotonic()
         self._queue()
 
     def close(self) -> None:
@@ -247,6 +251,7 @@ class SimulationLoop:
                 return
             ran += 1
             if stepping:
+                self._stepped_at = time.monotonic()
                 self._services.progress(self._steps_asked - ran)
                 if not self._steps_asked:  # cancelled
                     return
@@ -308,6 +313,11 @@ class SimulationLoop:
         if self._given.lock_step and not self.may_step() and now - self._topics.tick_at >= REPEAT_TICK_S:
             self._topics.publish_tick(simulation)
             self._diagnostics.count("ticks_told_again")
+        if self._services.stepping and not self.may_step():
+            self._services.check_cancel()
+            if now - self._stepped_at > STEPS_WAIT_S:
+                missing = f"no {' and '.join(self.unanswered)} of {simulation.time:.3f} s came within"
+                self._services.break_steps(f"{missing} {STEPS_WAIT_S:g} s: {self._steps_asked} steps are left undone")
         if now - self._topics.shown_at >= STILL_SHOWN_S:
             self._topics.publish_vehicle(simulation)
 

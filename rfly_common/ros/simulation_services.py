@@ -111,7 +111,12 @@ class SimulationServices:
         self._goal.publish_feedback(
             SimulateSteps.Feedback(completed_steps=self._steps - remaining, remaining_steps=remaining)
         )
-        if self._goal.is_cancel_requested and remaining:
+        if remaining:
+            self.check_cancel()
+
+    def check_cancel(self) -> None:
+        """End steps whose cancellation was asked for."""
+        if self._goal is not None and self._goal.is_cancel_requested:
             self.break_steps("cancelled")
 
     def stepped(self, problem: str = "") -> None:

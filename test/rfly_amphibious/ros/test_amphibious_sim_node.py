@@ -466,6 +466,27 @@ def test_lock_step_steps_are_answered_when_their_commands_are_and_a_reset_begins
     locked.until(lambda: stamp(locked.ticks[-1]) == pytest.approx(0.004))
 
 
+def test_lock_step_steps_that_nobody_answers_are_told_as_failed(locked) -> None:
+    from rclpy.action import ActionClient
+    from simulation_interfaces.action import SimulateSteps
+
+    locked.until(lambda: locked.ticks)
+    assert locked.go(2).result == 1
+    end = locked.call("step_simulation", steps=3).result
+    assert end.result == 4
+    assert end.error_message == "no cmd/rotors and cmd/wheels of 0.000 s came within 5 s: 3 steps are left undone"
+    client = ActionClient(locked.peer.node, SimulateSteps, f"{SIM}/simulate_steps")
+    locked.until(client.server_is_ready)
+    sent = client.send_goal_async(SimulateSteps.Goal(steps=2))
+    goal = locked.until(lambda: sent.done() and sent.result())
+    locked.peer.spin_for(0.3)
+    cancelled = goal.cancel_goal_async()
+    ended = goal.get_result_async()
+    assert locked.until(lambda: ended.done() and ended.result()).result.result.error_message == "cancelled"
+    assert cancelled.done()
+    client.destroy()
+
+
 def test_ends_within_two_seconds_while_it_waits(locked) -> None:
     begin = time.monotonic()
     assert locked.node.stop() == 0
