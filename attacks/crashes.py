@@ -53,7 +53,9 @@ class Crew:
 
     def nodes(self) -> dict[str, psutil.Process]:
         """The processes of the nodes by their names in the graph."""
-        return {_full_name(p): p for n, p in self.running.processes().items() if n.partition(" ")[0].endswith("_node")}
+        processes = [p for n, p in self.running.processes().items() if n.partition(" ")[0].endswith("_node")]
+        names = [_full_name(process) for process in processes]
+        return {name: process for name, process in zip(names, processes, strict=True) if name}
 
     def kill(self, name: str, respawn: bool) -> None:
         """Kill a node, and see what comes of it."""
@@ -89,8 +91,13 @@ class Crew:
 
 
 def _full_name(process: psutil.Process) -> str:
-    """`/amphibious_1/mapping_node` of a node's command line."""
-    command = process.cmdline()
+    """`/amphibious_1/mapping_node` of a node's command line; "" where it has ended meanwhile."""
+    try:
+        command = process.cmdline()
+    except psutil.NoSuchProcess:
+        return ""
+    if len(command) < 2:
+        return ""
     namespace = next((word.partition(":=")[2] for word in command if word.startswith("__ns:=")), "")
     return f"{namespace.rstrip('/')}/{Path(command[1]).name}"
 
