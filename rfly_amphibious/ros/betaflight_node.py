@@ -115,11 +115,10 @@ class BetaflightNode(Node):
         return command
 
     def _update_diagnostics(self) -> None:
-        flight, session = self._flight, self._session
+        session = self._session
         silence = time.monotonic() - self._heard_at
         values: dict[str, Any] = {
-            "mode": flight.mode.value,
-            "reason": flight.reason,
+            **self._topics.values(),
             "armed": session.status is not None and session.status.armed,
             "real_time_factor": f"{self._pace:.2f}",
             "ignored_datagrams": session.ignored,
@@ -136,11 +135,7 @@ class BetaflightNode(Node):
             (abs(self._pace - 1.0) > PACE_ERROR, WARN, off_pace),
             (flags, WARN, f"Betaflight does not arm: {', '.join(flags)}"),
         ]
-        own = next((row for row in rows if row[0]), None)
-        if own is None:  # as flight_control_node tells it
-            self._diagnostics.set_first(self._topics.rows(), **self._topics.values())
-        else:
-            self._diagnostics.set_first([own], **values)
+        self._diagnostics.set_first([*rows, *self._topics.rows()], **values)
 
 
 def _start(given: FirmwareParameters) -> BetaflightSession:

@@ -294,6 +294,7 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fi
                 asked = time.monotonic()
             peer.spin_for(0.02)
         peer.spin_until(lambda: (told := flight()) and told[2].get("armed") == "True")
+        assert flight()[2].keys() >= {"mode", "answers", "armed", "real_time_factor"}  # whichever text stands above
         height, seen = truth[-1].pose.pose.position.z, stamp_to_ns(truth[-1].header.stamp)
         assert height > PARAMS.origin_height + 0.3
         peer.spin_until(lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000)  # it holds its place
