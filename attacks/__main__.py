@@ -53,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no such area: {', '.join(unknown)}; known: {', '.join(known)}")
     progress = Console(stderr=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then, too
+    # a shell's background job ignores it, and so would all that is started from here until it takes it in hand
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     start = time.monotonic()
     results: list[Result] = []
     try:

@@ -9,8 +9,10 @@ import functools
 import itertools
 import math
 import multiprocessing
+import os
 import re
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -364,6 +366,15 @@ _terrains: tuple[HeightMap | None, ...] = ()
 def _hold_terrains(terrains: tuple[HeightMap | None, ...]) -> None:
     global _terrains  # noqa: PLW0603  a pool's processes get what all tasks share only this way
     _terrains = terrains
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _run_held(scenario: Scenario, terrain: int) -> Result:

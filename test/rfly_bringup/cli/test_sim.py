@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import socket
+import subprocess
 import sys
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from chromium_harness import wait_until
 
 from rfly_amphibious.scenarios import sweep
 from rfly_bringup.cli.main import main
@@ -140,6 +143,23 @@ def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(words, expected, scena
     assert (code, out) == (2, "")
     assert err.startswith(expected)
     assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_killed_sweep_leaves_no_process(scenario):
+    words = ("sim", "sweep", "short.yaml", "--vary", "seed=0:500", "--jobs", "2")
+    code = f"import sys; sys.argv = ['rfly', *{words}]; from rfly_bringup.cli.main import main; main()"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=scenario.parent, stdout=subprocess.DEVNULL) as parent:
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+
+        def workers() -> list[Path]:
+            found = [Path("/proc") / number for number in children.read_text().split()]
+            return [each for each in found if b"spawn_main" in (each / "cmdline").read_bytes()]
+
+        wait_until(lambda: len(workers()) == 2, 60, "two workers")
+        left = workers()
+        parent.kill()
+    wait_until(lambda: not any(each.exists() for each in left), 30, "the end of the workers")
 
 
 @pytest.mark.needs("distributed")
