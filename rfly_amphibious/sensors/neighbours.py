@@ -222,24 +222,24 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
     moving = world.moving_solids if time is not None else None
     poses = [] if moving is None or time is None else [path.at(time) for path in moving.paths]
     bodies: list[WorldObject | MovingObject] = [*world.objects, *(world.moving if poses else ())]
-    parts = [(row, part) for row, o in enumerate(bodies) for part in o.scaled_model.seen]
-    row = np.array([at for at, _ in parts], np.int64)
-    different = {id(part): part for _, part in parts}
+    models = [o.scaled_model for o in bodies]
+    parts = [(row, *each) for row, m in enumerate(models) for each in zip(m.seen, m.seen_colors, strict=True)]
+    row = np.array([at for at, _, _ in parts], np.int64)
+    different = {id(part): part for _, part, _ in parts}
     which = {key: index for index, key in enumerate(different)}
     turns = np.zeros((len(bodies), 3))
     turns[:, 2] = [*(o.yaw for o in world.objects), *(yaw for _, yaw, _ in poses)]
     velocity = np.zeros((len(bodies), 3))
     velocity[len(world.objects) :] = np.reshape([velocity for _, _, velocity in poses], (-1, 3))
-    models = [o.model for o in bodies]
     return SceneBodies(
         tuple(ConvexHull(part) if part.ndim == 2 else TriangleMesh(part) for part in different.values()),
-        np.array([which[id(part)] for _, part in parts], np.int64),
+        np.array([which[id(part)] for _, part, _ in parts], np.int64),
         np.concatenate([world.positions, np.reshape([place for place, _, _ in poses], (-1, 3))])[row],
         np.asarray(euler_to_quat(turns), float)[row],
         velocity[row],
         np.full(len(row), time or 0.0),
         row + 1,
-        np.array([model.color for model in models], float).reshape(-1, 3)[row] / 255.0,
+        np.array([color for _, _, color in parts], float).reshape(-1, 3) / 255.0,
         np.array([model.class_id for model in models], np.int64)[row],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
     if axes == "ned":
         position, box = np.asarray(ned_to_enu(position)), np.asarray(ned_to_enu(box))
         orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))
-    hulls, row, hull = _hulls(message, seen)
+    hulls, row, hull, color = _hulls(message, seen)
     placed = PlacedBodies(
         id=columns["id"][:, 0].astype(np.int64),
         vehicle_type=columns["vehicle_type"][:, 0].astype(np.int64),
@@ -101,11 +102,18 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
         class_id=_class_ids(message, n),
         paths=paths_of_objects(message, FrameToWorld(axes)),
     )
-    return placed.rows(row, hulls, hull)
+    bodies = placed.rows(row, hulls, hull)
+    if color is None:
+        return bodies
+    of_object = np.full((len(row), 3), np.nan) if bodies.color is None else bodies.color
+    return dataclasses.replace(bodies, color=np.where(np.isnan(color), of_object, color))
 
 
-def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, ...], Ints, Ints]:
-    """(different hulls, (m,) which object each body is of, (m,) which of the hulls it is, or -1)."""
+def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, ...], Ints, Ints, Floats | None]:
+    """(different hulls, (m,) which object each body is of, (m,) its hull, or -1, (m, 3) its own colour).
+
+    Colours are 0 … 1, NaN for the object's; None where no part has one of its own.
+    """
     parts, solid = parts_of_solids(message)
     surfaces = surfaces_of_solids(message) if seen else [None] * len(parts)
     shapes: list[list[ConvexHull | TriangleMesh]] = []
@@ -120,16 +128,29 @@ def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, .
     times = counts[solid]
     row = np.repeat(np.arange(len(solid)), times)
     hull = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times) + first[solid][row]
-    return hulls, row, np.where(solid[row] < 0, -1, hull)
+    hull = np.where(solid[row] < 0, -1, hull)
+    of_parts = _listed_colors("part_color", message.part_color, sum(map(len, parts)), "parts")
+    if of_parts is None:
+        return hulls, row, hull, None
+    # a solid that is met by its triangles has the object's colour
+    each = np.split(of_parts, np.cumsum([len(part) for part in parts])[:-1])
+    met = [own if surface is None else np.full((1, 3), np.nan) for own, surface in zip(each, surfaces, strict=True)]
+    of_hulls = np.concatenate([*met, np.full((1, 3), np.nan)])  # the last is what -1 finds
+    return hulls, row, hull, of_hulls[hull]
 
 
 def _colors(message: Any, n: int) -> Floats | None:
     """(n, 3) 0 … 1, NaN where an object has none of its own; None where nobody has."""
-    color = np.asarray(message.color, float)
+    return _listed_colors("color", message.color, n, "objects")
+
+
+def _listed_colors(name: str, values: Any, n: int, of: str) -> Floats | None:
+    """(n, 3) 0 … 1, NaN for 0 0 0; None where all are that."""
+    color = np.asarray(values, float)
     if not color.any():
         return None
     if color.size != 3 * n:
-        raise PlacementError(f"placed_objects: color: {color.size} numbers for {n} objects, expected {3 * n} or none")
+        raise PlacementError(f"placed_objects: {name}: {color.size} numbers for {n} {of}, expected {3 * n} or none")
     color = color.reshape(n, 3) / 255.0
     color[~color.any(axis=1)] = np.nan
     return color

@@ -57,14 +57,14 @@ def write_objects(world: World, name: str, folder: Path) -> ET.Element:
             shapes[id(each.model)] = _shapes(each.model, folder, len(shapes))
         link = ET.SubElement(element, "link", name=f"{each.model.name}_{number}")
         text_element(link, "pose", in_words(*place, 0.0, 0.0, each.yaw))
-        for part, shape in enumerate(shapes[id(each.model)]):
+        for part, (shape, color) in enumerate(zip(shapes[id(each.model)], each.model.colors, strict=True)):
             for kind in ("collision", "visual"):
                 inner = ET.SubElement(link, kind, name=f"{kind}_{part}")
                 if shape.kind != "mesh":
                     text_element(inner, "pose", in_words(*(each.scale * v for v in shape.middle), 0.0, 0.0, 0.0))
                 _geometry(ET.SubElement(inner, "geometry"), shape, each.scale)
                 if kind == "visual":
-                    _material(inner, each.model.color)
+                    _material(inner, color)
     return element
 
 

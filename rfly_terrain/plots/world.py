@@ -25,7 +25,7 @@ def draw_objects(axes: Axes, world: World) -> None:
     from matplotlib.collections import PolyCollection
 
     outlines = world.solids.outlines
-    of_parts = [o.model.color for o in world.objects for _ in o.model.parts]
+    of_parts = [color for o in world.objects for color in o.model.colors]
     order = np.argsort(outlines.top, kind="stable")
     polygons = [outlines.corners[outlines.first[row] : outlines.first[row + 1]] for row in order.tolist()]
     colors = np.array(of_parts, float).reshape(-1, 3)[order] / 255.0

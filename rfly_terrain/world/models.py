@@ -51,6 +51,24 @@ class Model:
     """RflySim3D's ClassID; 0: none of its models, a box of that size in `rfly view`"""
     surface: Floats | None = None
     """(t, 3, 3) corners of the triangles that rays meet; None: the faces of the parts"""
+    part_colors: tuple[Color, ...] = ()
+    """of each part; empty: all have `color`"""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for colours of parts that are not as many as the parts, or beside a surface."""
+        if self.part_colors and (len(self.part_colors) != len(self.parts) or self.surface is not None):
+            beside = "" if self.surface is None else ", and a surface"
+            raise ValueError(f"{self.name}: {len(self.part_colors)} part_colors for {len(self.parts)} parts{beside}")
+
+    @property
+    def colors(self) -> tuple[Color, ...]:
+        """Of each part."""
+        return self.part_colors or (self.color,) * len(self.parts)
+
+    @property
+    def seen_colors(self) -> tuple[Color, ...]:
+        """Of each of `seen`."""
+        return self.part_colors or (self.color,) * len(self.seen)
 
     @property
     def seen(self) -> tuple[Floats, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.world.models import CLASSES, Model, box_part, cylinder_part, hull_part, placed_part
+from rfly_terrain.world.models import CLASSES, Color, Model, box_part, cylinder_part, hull_part, placed_part
 from rfly_terrain.world.moving import MovingObject, MovingPath
 from rfly_terrain.world.world import World, WorldObject
 
@@ -201,25 +201,25 @@ def _default_area(terrain: HeightMap) -> Area:
     return Area(x - half, x + half, y - half, y + half)
 
 
-def _model(name: str, kind: str, color: tuple[int, int, int], *parts: Floats) -> Model:
-    return Model(name, parts, CLASSES.index(kind), color)
+def _model(name: str, kind: str, color: Color, *parts: Floats, colors: tuple[Color, ...] = ()) -> Model:
+    return Model(name, parts, CLASSES.index(kind), color, part_colors=colors)
 
 
 def _raised(part: Floats, z: float, x: float = 0.0, y: float = 0.0) -> Floats:
     return placed_part(part, (x, y, z), 0.0)
 
 
+_PINE, _PINE_BARK = (46, 84, 52), (112, 78, 54)
+_LEAVES, _BARK = (86, 125, 58), (94, 76, 58)
+
+
 def _trees() -> tuple[Model, Model, Model]:
     """A pine, a broad-leaved tree, a bush; their trunks reach 1 m into the ground, for slopes."""
-    pine = _model(
-        "pine",
-        "vegetation",
-        (46, 84, 52),
-        _raised(cylinder_part(0.22, 4.0), -1.0),
-        _raised(cylinder_part(2.0, 9.0, 0.0), 2.2),
-    )
-    crown = _raised(cylinder_part(1.4, 1.8, 3.0), 3.0), _raised(cylinder_part(3.0, 3.2, 1.2), 4.8)
-    leaved = _model("leaved", "vegetation", (86, 125, 58), _raised(cylinder_part(0.3, 4.5), -1.0), *crown)
+    stem, crown = _raised(cylinder_part(0.22, 4.0), -1.0), _raised(cylinder_part(2.0, 9.0, 0.0), 2.2)
+    pine = _model("pine", "vegetation", _PINE, stem, crown, colors=(_PINE_BARK, _PINE))
+    crowns = _raised(cylinder_part(1.4, 1.8, 3.0), 3.0), _raised(cylinder_part(3.0, 3.2, 1.2), 4.8)
+    stem, colors = _raised(cylinder_part(0.3, 4.5), -1.0), (_BARK, _LEAVES, _LEAVES)
+    leaved = _model("leaved", "vegetation", _LEAVES, stem, *crowns, colors=colors)
     bush = _model("bush", "vegetation", (104, 134, 74), _raised(cylinder_part(0.7, 1.6, 0.4), -0.3))
     return pine, leaved, bush
 
@@ -269,20 +269,19 @@ def _pillars(site: _Site, density: float) -> _Made:
     return objects, []
 
 
-def _house(name: str, size: tuple[float, float, float], roof: float, color: tuple[int, int, int]) -> Model:
+def _house(name: str, size: tuple[float, float, float], roof: float, color: Color, tiles: Color) -> Model:
     """Walls with foundations of 2 m below a gable roof along x."""
     length, width, height = size
     eaves = [(x * (length / 2 + 0.4), y * (width / 2 + 0.5), height) for x in (-1, 1) for y in (-1, 1)]
     ridge = [(x * (length / 2 + 0.4), 0.0, height + roof) for x in (-1, 1)]
-    return _model(
-        name, "building", color, _raised(box_part(length, width, height + 2.0), -2.0), hull_part([*eaves, *ridge])
-    )
+    walls = _raised(box_part(length, width, height + 2.0), -2.0)
+    return _model(name, "building", color, walls, hull_part([*eaves, *ridge]), colors=(color, tiles))
 
 
 _HOUSES = (
-    _house("house_small", (9.0, 7.0, 3.0), 2.5, (201, 180, 150)),
-    _house("house_large", (12.0, 8.5, 5.6), 3.2, (186, 140, 112)),
-    _house("barn", (16.0, 9.0, 4.5), 3.5, (140, 96, 76)),
+    _house("house_small", (9.0, 7.0, 3.0), 2.5, (201, 180, 150), (146, 78, 58)),
+    _house("house_large", (12.0, 8.5, 5.6), 3.2, (216, 206, 188), (118, 66, 52)),
+    _house("barn", (16.0, 9.0, 4.5), 3.5, (140, 96, 76), (92, 94, 98)),
 )
 _SETBACK = 9.0
 """m from the middle of the road to the middle of a house's front garden"""

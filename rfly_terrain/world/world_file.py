@@ -20,6 +20,7 @@ from rfly_common.files import StrPath
 from rfly_terrain.world.models import (
     CLASSES,
     GREY,
+    Color,
     Model,
     box_part,
     cylinder_part,
@@ -132,6 +133,8 @@ class _Reader:
             offset = [float(part.get(axis, 0.0)) if placed else 0.0 for axis in "xyz"]
             yaw = math.radians(part.get("yaw_deg", 0.0)) if placed else 0.0
             shapes = self._shapes(part, inner)
+            if has_mesh and placed and "color" in part:
+                raise self._document.error((*inner, "color"), "a model with a mesh has one color: give it to the model")
             corners += [placed_part(each, offset, yaw) for each in shapes]
             self._made += sum(map(len, shapes))
             if has_mesh:
@@ -140,14 +143,16 @@ class _Reader:
                 if self._made > MAX_CORNERS:
                     raise self._document.error(inner, f"the models have more than {MAX_CORNERS:,} corners")
                 faces += [placed_part(each, offset, yaw) for each in seen]
-        color = entry.get("color", GREY)
+        color = _color(entry, GREY)
+        colors = tuple(_color(part, color) for part in parts) if any("color" in part for part in parts) else ()
         return Model(
             name,
             tuple(corners),
             CLASSES.index(entry.get("class", "unknown")),
-            (color[0], color[1], color[2]),
+            color,
             int(entry.get("type", 0)),
             np.concatenate(faces) if faces else None,
+            colors if set(colors) - {color} else (),
         )
 
     def _shapes(self, part: Mapping[str, Any], path: tuple[Key, ...]) -> list[Floats]:
@@ -165,6 +170,11 @@ class _Reader:
             return self._meshes[value][0]
         except (ShapeError, ConfigError) as error:
             raise self._document.error((*path, kind), str(error)) from None
+
+
+def _color(entry: Mapping[str, Any], otherwise: Color) -> Color:
+    red, green, blue = entry.get("color", otherwise)
+    return red, green, blue
 
 
 def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
@@ -210,7 +220,9 @@ def world_to_yaml(world: World) -> str:
         lines.append(f"    color: [{', '.join(map(str, model.color))}]")
         lines += [f"    type: {model.vehicle_type}"] if model.vehicle_type else []
         lines.append("    parts:")
-        lines += [f"      - {_part_text(part)}" for part in model.parts]
+        for part, color in zip(model.parts, model.colors, strict=True):
+            own = "" if color == model.color else f", color: [{', '.join(map(str, color))}]"
+            lines.append(f"      - {{{_part_text(part)}{own}}}")
     lines.append("objects:" if world.objects else "objects: []")
     for placed in world.objects:
         keys = [f"model: {names[id(placed.model)]}", f"x: {_text(placed.x)}", f"y: {_text(placed.y)}"]
@@ -236,8 +248,8 @@ def _part_text(part: Floats) -> str:
         keys = [f"box: [{', '.join(_text(v, 4) for v in size.tolist())}]"]
         offset = (*middle[:2].tolist(), float(low[2]))
         keys += [f"{axis}: {_text(v, 4)}" for axis, v in zip("xyz", offset, strict=True) if v]
-        return f"{{{', '.join(keys)}}}"
-    return f"{{hull: [{', '.join('[' + ', '.join(_text(v, 4) for v in row) + ']' for row in part.tolist())}]}}"
+        return ", ".join(keys)
+    return f"hull: [{', '.join('[' + ', '.join(_text(v, 4) for v in row) + ']' for row in part.tolist())}]"
 
 
 def _text(value: float, digits: int = 2) -> str:

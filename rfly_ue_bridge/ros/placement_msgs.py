@@ -57,6 +57,7 @@ def placement_to_msg(
     }
     row = {key: index for index, key in enumerate(solids)}
     parts = [part for model in solids.values() for part in model.parts]
+    part_colors = [color for model in solids.values() for color in model.colors]
     surfaces = [np.empty((0, 3, 3)) if model.surface is None else model.surface for model in solids.values()]
     position, orientation = poses_in_frame(placement.position, placement.yaw, FrameToWorld(axes))
     box = placement.box_origin
@@ -76,6 +77,7 @@ def placement_to_msg(
         solid_parts=flat("i", [len(model.parts) for model in solids.values()]),
         part_vertices=flat("i", [len(part) for part in parts]),
         vertices=flat("d", np.concatenate(parts) if parts else ()),
+        part_color=flat("B", part_colors if any(model.part_colors for model in solids.values()) else ()),
         solid_triangles=flat("i", [len(surface) for surface in surfaces]),
         triangles=flat("f", np.concatenate(surfaces) if surfaces else ()),
         version=version % 2**32,

@@ -45,16 +45,18 @@ def world_meshes(world: World) -> list[Meshes]:
     single: dict[Color, list[Floats]] = defaultdict(list)
     for rows in by_model.values():
         model = world.objects[rows[0]].model
-        triangles = np.concatenate([part_triangles(part) for part in model.parts])
         at = world.positions[rows]
         yaw, scale = (np.array([getattr(world.objects[row], name) for row in rows]) for name in ("yaw", "scale"))
-        if len(rows) >= SHARED:
-            found.append(_meshes(triangles, model.color, at, yaw, scale))
-            continue
-        for place, angle, factor in zip(at, yaw.tolist(), scale.tolist(), strict=True):
-            c, s = np.cos(angle), np.sin(angle)
-            turned = factor * triangles @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
-            single[model.color].append(turned + place)
+        for color in dict.fromkeys(model.colors):
+            of_color = [part for part, own in zip(model.parts, model.colors, strict=True) if own == color]
+            triangles = np.concatenate([part_triangles(part) for part in of_color])
+            if len(rows) >= SHARED:
+                found.append(_meshes(triangles, color, at, yaw, scale))
+                continue
+            for place, angle, factor in zip(at, yaw.tolist(), scale.tolist(), strict=True):
+                c, s = np.cos(angle), np.sin(angle)
+                turned = factor * triangles @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+                single[color].append(turned + place)
     here = (np.zeros((1, 3)), np.zeros(1), np.ones(1))
     return found + [_meshes(np.concatenate(parts), color, *here) for color, parts in single.items()]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -176,13 +177,15 @@ def test_a_world_is_seen_part_by_part_or_by_its_surface():
     """A pillar 10 m to the north, and a gate 20 m to the east that stands askew: ranges, ids, classes, colours."""
     slab = box_part(1.0, 1.0, 4.0)
     posts = [placed_part(slab, (0.0, y, 0.0), 0.0) for y in (-3.0, 3.0)]
-    pillar = Model("pillar", (cylinder_part(0.5, 4.0), placed_part(slab, (0.0, 0.0, 4.0), 0.0)), 5, (255, 0, 51))
+    pillar = Model("pillar", (cylinder_part(0.5, 4.0), placed_part(slab, (0.0, 0.0, 4.0), 0.0)), 5)
+    pillar = dataclasses.replace(pillar, part_colors=((255, 0, 51), (51, 102, 153)))
     gate = Model("gate", (box_part(1.0, 7.0, 4.0),), 4, surface=np.concatenate([part_faces(post) for post in posts]))
     world = World("w", (WorldObject(pillar, 0.0, 10.0, z=0.0), WorldObject(gate, 20.0, 0.0, 0.1, z=0.0, scale=2.0)))
     seen = world_bodies(world)
     assert seen.id.tolist() == [1, 1, 2]
     assert seen.class_id.tolist() == [5, 5, 4]
-    assert seen.color[0].tolist() == [1.0, 0.0, 0.2]
+    assert seen.color[:2].tolist() == [[1.0, 0.0, 0.2], [0.2, 0.4, 0.6]]
+    assert seen.color[2].tolist() == pytest.approx([150 / 255] * 3)
     origins = np.array([(0.0, 0.0, 1.0), (0.0, 0.0, 6.0), (0.0, 0.0, 1.0), (20.0, 0.0, 1.0)])
     directions = np.array([(0, 1.0, 0), (0, 1.0, 0), (1.0, 0, 0), (-math.sin(0.1), math.cos(0.1), 0)])
     hits = SceneRays(None, seen).cast(origins, directions, 50.0)

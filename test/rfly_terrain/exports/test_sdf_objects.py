@@ -83,6 +83,10 @@ def test_by_hand(tmp_path):
         assert corners.min(axis=0) == pytest.approx([18, 28, 9])
         assert corners.max(axis=0) == pytest.approx([22, 36, 15])
     assert numbers(first, "visual/material/diffuse") == pytest.approx([1, 0, 0.2, 1])
+    two = Model("two", (box.parts[0], box_part(1.0, 1.0, 9.0)), color=(9, 9, 9), part_colors=((255, 0, 51), (51, 0, 0)))
+    write_gazebo_world(SLOPE, tmp_path / "two", world=World(objects=(WorldObject(two, 0, 0),)))
+    diffuse = [visual.find("material/diffuse").text for visual in objects(tmp_path / "two").findall("link/visual")]
+    assert [float(text.split()[0]) for text in diffuse] == pytest.approx([1.0, 0.2])
     corners = corners_in_gazebo(tmp_path / "w", second, second.find("collision"))
     assert {tuple(row) for row in np.round(corners, 6).tolist()} == {(60, 10, 7), (64, 10, 7), (60, 13, 7), (60, 10, 9)}
 

@@ -121,6 +121,13 @@ def test_contacts_take_the_same_parts():
     assert placed.color[1:] == pytest.approx(np.array([(1.0, 0.2, 0.0)] * 2))
     assert np.isnan(placed.color[0]).all()
     assert placed.class_id.tolist() == [3, 5, 5]
+    parts = msg_to_placed(message(color=[0, 0, 51, 255, 51, 0], part_color=[0, 0, 0, 0, 102, 0]), "enu", seen=True)
+    assert parts.color == pytest.approx(np.array([(0.0, 0.0, 0.2), (1.0, 0.2, 0.0), (0.0, 0.4, 0.0)]))
+    parts = msg_to_placed(message(part_color=[51, 0, 0, 0, 0, 0]), "enu")
+    assert parts.color[1].tolist() == [0.2, 0.0, 0.0]
+    assert np.isnan(parts.color[[0, 2]]).all()
+    with pytest.raises(PlacementError, match="part_color: 3 numbers for 2 parts, expected 6 or none"):
+        msg_to_placed(message(part_color=[1, 2, 3]), "enu")
     shapes, index = placed.shapes(of_types())
     assert shapes[index[2]].vertices.tolist() == [list(corner) for corner in BLADE]
     with pytest.raises(PlacementError, match="in one plane or line"):

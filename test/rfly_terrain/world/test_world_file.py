@@ -12,6 +12,7 @@ import pytest
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap, World, load_world, shipped_worlds
 from rfly_terrain.world.models import CLASSES, cylinder_part
+from rfly_terrain.world.world import WorldObject
 from rfly_terrain.world.world_file import parse_world, world_to_yaml, write_world
 
 EVERYTHING = b"""\
@@ -63,6 +64,41 @@ def test_every_shape_where_it_says():
     assert (CLASSES[second.model.class_id], second.model.vehicle_type) == ("building", 40)
     assert (CLASSES[third.model.class_id], second.model.is_box, third.model.is_box) == ("unknown", True, False)
     assert parts_of(world)[0][:, 2].min() == 0.0  # no terrain yet: level ground
+
+
+TREE = """version: 1
+models:
+  tree:
+    color: [34, 85, 43]
+    parts:
+      - {cylinder: {radius: 0.2, height: 3}, color: [90, 60, 30]}
+      - {box: [2, 2, 2], z: 3}
+objects:
+  - {model: tree, x: 0, y: 0}
+"""
+
+
+def test_parts_have_colours_of_their_own(tmp_path):
+    tree = parse_world(TREE.encode(), "w.yaml", "w").objects[0].model
+    assert (tree.color, tree.part_colors) == ((34, 85, 43), ((90, 60, 30), (34, 85, 43)))
+    again = (
+        parse_world(world_to_yaml(World(objects=(WorldObject(tree, 0.0, 0.0),))).encode(), "w.yaml", "w")
+        .objects[0]
+        .model
+    )
+    assert again.part_colors == tree.part_colors
+    alike = parse_world(TREE.replace("[90, 60, 30]", "[34, 85, 43]").encode(), "w.yaml", "w").objects[0].model
+    assert alike.part_colors == ()
+    assert alike.colors == ((34, 85, 43),) * 2
+    with pytest.raises(ConfigError, match=r"w.yaml:6: models.tree.parts\[0\].color\[0\]: 256"):
+        parse_world(TREE.replace("[90,", "[256,").encode(), "w.yaml", "w")
+    with pytest.raises(ValueError, match="tree: 1 part_colors for 2 parts"):
+        dataclasses.replace(tree, part_colors=((1, 2, 3),))
+    mesh = "{mesh: wedge.obj, color: [1, 2, 3]}"
+    (tmp_path / "wedge.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    (tmp_path / "w.yaml").write_text(TREE.replace("{box: [2, 2, 2], z: 3}", mesh))
+    with pytest.raises(ConfigError, match=r"w.yaml:6: .*color: a model with a mesh has one color"):
+        load_world(tmp_path / "w.yaml")
 
 
 def test_a_cylinder_lies_within_its_prism():
