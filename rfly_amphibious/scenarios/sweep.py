@@ -288,7 +288,7 @@ def run_sweep(sweep: Sweep, jobs: int | None = None, progress: Progress | None =
             told(run + 1, len(sweep))
         return results
     # not forked: threads of numba's and of the caller's own do not live on in a fork
-    context = multiprocessing.get_context("spawn")
+    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     pool = concurrent.futures.ProcessPoolExecutor(jobs, context, _hold_terrains, (sweep.terrains,))
     try:
         with _main_left_out():
@@ -301,6 +301,10 @@ def run_sweep(sweep: Sweep, jobs: int | None = None, progress: Progress | None =
         raise ConfigError(
             f"one of {jobs} processes ended in the middle of its run (out of memory?); try fewer jobs"
         ) from None
+    except KeyboardInterrupt:  # nobody waits for the runs under way
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

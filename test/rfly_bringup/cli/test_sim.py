@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -146,20 +147,27 @@ def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(words, expected, scena
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_killed_sweep_leaves_no_process(scenario):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_a_sweep_that_is_ended_leaves_no_process(number, code, scenario):
+    """Ctrl-C without a trace or a warning."""
     words = ("sim", "sweep", "short.yaml", "--vary", "seed=0:500", "--jobs", "2")
-    code = f"import sys; sys.argv = ['rfly', *{words}]; from rfly_bringup.cli.main import main; main()"
-    with subprocess.Popen([sys.executable, "-c", code], cwd=scenario.parent, stdout=subprocess.DEVNULL) as parent:
+    command = [sys.executable, "-c", "from rfly_bringup.cli.entry_point import rfly; rfly()"]
+    with subprocess.Popen([*command, *words], cwd=scenario.parent, stdout=subprocess.DEVNULL, stderr=-1) as parent:
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
 
         def workers() -> list[Path]:
-            found = [Path("/proc") / number for number in children.read_text().split()]
+            found = [Path("/proc") / child for child in children.read_text().split()]
             return [each for each in found if b"spawn_main" in (each / "cmdline").read_bytes()]
 
         wait_until(lambda: len(workers()) == 2, 60, "two workers")
         left = workers()
-        parent.kill()
+        parent.send_signal(number)
+        _, said = parent.communicate(timeout=30)
     wait_until(lambda: not any(each.exists() for each in left), 30, "the end of the workers")
+    assert parent.returncode == code
+    if number == signal.SIGINT:
+        assert b"leaked" not in said
+        assert b"Traceback" not in said
 
 
 @pytest.mark.needs("distributed")
