@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from rfly_common.arrays import Floats, Triple
-from rfly_common.config.declared import flag, number, triple
+from rfly_common.config.declared import declared, flag, number, triple, values_of
+from rfly_common.errors import ConfigError
 
 DEGREE = math.pi / 180.0
+MOST_BEAMS = 1024
 
 
 def angle(path: str, meaning: str, default: float, within: float, *, optional: bool = False) -> Any:
@@ -57,9 +60,24 @@ class LidarParameters:
         at_least=-360.0,
         at_most=360.0,
     )
-    beams: int = number("beams", "rings", default=32, kind="integer", at_least=1, at_most=1024)
-    lowest: float = angle("lowest_beam_deg", "elevation of ring 0; the others follow evenly", -30.67, 90.0)
-    highest: float = angle("highest_beam_deg", "elevation of the last ring", 10.67, 90.0)
+    beams: int = number("beams", "rings", default=32, kind="integer", optional=True, at_least=1, at_most=MOST_BEAMS)
+    lowest: float = angle(
+        "lowest_beam_deg", "elevation of ring 0; the others follow evenly", -30.67, 90.0, optional=True
+    )
+    highest: float = angle("highest_beam_deg", "elevation of the last ring", 10.67, 90.0, optional=True)
+    beam_elevations: tuple[float, ...] = declared(
+        "beam_elevations_deg",
+        {
+            "type": "array",
+            "description": "of each ring, rising, in place of the three keys above",
+            "minItems": 1,
+            "maxItems": MOST_BEAMS,
+            "items": {"type": "number", "minimum": -90.0, "maximum": 90.0},
+        },
+        lambda value, _section: tuple(float(each) * DEGREE for each in value or ()),
+        required=False,
+        default=(),
+    )
     columns: int = number(
         "columns_per_turn", "each fired at its own time", default=1800, kind="integer", at_least=1, at_most=36000
     )
@@ -92,9 +110,24 @@ class LidarParameters:
         at_most=1.0,
     )
 
+    @classmethod
+    def of_section(cls, section: Mapping[str, Any]) -> LidarParameters:
+        """Of a section of a sensor file that fits the schema."""
+        values = values_of(cls, section)
+        if values["beam_elevations"]:
+            values["beams"] = len(values["beam_elevations"])
+        return cls(**values)
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError where `beams` and `beam_elevations`, if there are any, tell different numbers of rings."""
+        if len(self.beam_elevations) not in (0, self.beams):
+            raise ConfigError(f"beams: {self.beams}, but beam_elevations tells {len(self.beam_elevations)} rings")
+
     @property
     def elevations(self) -> Floats:
-        """(beams,) rad, ring 0 first."""
+        """(beams,) rad, ring 0 first: `beam_elevations`, or else evenly from `lowest` to `highest`."""
+        if self.beam_elevations:
+            return np.array(self.beam_elevations)
         if self.beams == 1:
             return np.array([self.lowest])
         return np.linspace(self.lowest, self.highest, self.beams)

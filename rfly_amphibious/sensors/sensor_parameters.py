@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from rfly_amphibious.vehicle.parameter_files import checked_document, load_schem
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.declared import schema_of, values_of
+from rfly_common.config.marked_yaml import Document
 from rfly_common.geodesy import GeoPoint
 from rfly_common.physics import GRAVITY
 
@@ -163,6 +165,8 @@ class SensorParameters:
             limits = document.value.get(section)
             if limits and limits[low] >= limits[high]:
                 raise document.error((section, low), f"{limits[low]}, expected less than {high}, {limits[high]}")
+        if "lidar" in document.value:
+            _check_rings(document)
         if "scan" in document.value and "lidar" not in document.value:
             raise document.error(("scan",), "a ring of the lidar, which is not there")
         sensors = {key: _MAKERS[key](section) for key, section in document.value.items() if key != "version"}
@@ -277,6 +281,21 @@ def _plain(section: Mapping[str, Any]) -> Sensor:
     return Sensor(rate=section["rate_hz"])
 
 
+def _check_rings(document: Document) -> None:
+    """Evenly, or each by its elevation."""
+    lidar, each = document.value["lidar"], "beam_elevations_deg"
+    even = ("beams", "lowest_beam_deg", "highest_beam_deg")
+    for key in even:
+        if each in lidar and key in lidar:
+            raise document.error(("lidar", key), f"{lidar[key]}, expected none beside {each}, which tells all rings")
+        if each not in lidar and key not in lidar:
+            raise document.error(("lidar",), f"{key} is missing: give {', '.join(even)}, or {each}")
+    elevations = lidar.get(each, ())
+    for number, (below, above) in enumerate(itertools.pairwise(elevations), 1):
+        if above <= below:
+            raise document.error(("lidar", each, number), f"{above}, expected more than the one before, {below}")
+
+
 def _of_section(cls: Any, section: Mapping[str, Any]) -> Any:
     """Of a section whose keys the class declares."""
     return cls(**values_of(cls, section))
@@ -292,6 +311,7 @@ _DECLARED = {
 """sections whose keys are fields of a dataclass"""
 _MAKERS: dict[str, Any] = {
     **{section: partial(_of_section, cls) for section, cls in _DECLARED.items()},
+    "lidar": LidarParameters.of_section,
     "imu": _imu,
     "gps": _gps,
     "magnetometer": _magnetometer,

@@ -85,6 +85,15 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
     assert np.isneginf(low.ranges[:, 0]).all()  # 0.45 m / sin 30.67° = 0.88 m
 
 
+def test_uneven_rings_on_level_ground():
+    """The Velodyne VLP-32C's lowest three rings and its 20th: height by the sine, as its manual states the angles."""
+    elevations = np.radians([-25.0, -15.639, -11.31, -0.333])
+    parameters = LidarParameters(beams=4, beam_elevations=tuple(elevations.tolist()), max_range=1000.0)
+    ground = HeightMap(np.zeros((2, 2)), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000)
+    ranges = Lidar(parameters, noise=False).sweep(0, standing((3.0, -4.0, 2.0)), SceneRays(ground)).ranges
+    np.testing.assert_allclose(ranges, np.tile(2.0 / np.sin(-elevations), (1800, 1)), rtol=1e-12)
+
+
 def test_points_of_a_turn():
     """Clockwise from the rear, column by column, each with its ring and its time."""
     lidar = Lidar(LidarParameters(), noise=False)

@@ -12,11 +12,15 @@ import pytest
 from rfly_amphibious import AmphibiousModel, SensorParameters, SensorSuite, VehicleParameters
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_amphibious.sensors.sensor_parameters import Sensor, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import shipped_parameter_sets
 from rfly_common.errors import ConfigError
 
 SCALE = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(encoding="utf-8")
+
+
+LAYOUT = r"  beams: 32\n  lowest_beam_deg: -30.67\n  highest_beam_deg: 10.67\n"
 
 
 def changed(pattern, replacement):
@@ -87,6 +91,14 @@ def test_defaults_of_what_sees(name):
     assert not {"lidar", "scan", "depth_camera", "color_camera", "gimbal"} & set(p.sensors())
 
 
+def test_rings_as_the_maker_states_them():
+    lidar = SensorParameters.parse(changed(LAYOUT, "  beam_elevations_deg: [-25, -1.5, 0, 15]\n").encode(), "m").lidar
+    assert (lidar.beams, np.degrees(lidar.elevations)) == (4, pytest.approx([-25.0, -1.5, 0.0, 15.0]))
+    assert (lidar.columns, lidar.max_range) == (1800, 70.0)
+    with pytest.raises(ConfigError, match=r"beams: 32, but beam_elevations tells 2 rings"):
+        LidarParameters(beam_elevations=(0.0, 0.1))
+
+
 def test_scan_needs_a_lidar():
     assert (
         refusal("version: 1\nscan: {elevation_deg: 0}\n")
@@ -133,6 +145,19 @@ def test_a_file_of_ones_own(tmp_path):
             r"gimbal.min_pitch_deg: -30.0, expected less than max_pitch_deg",
         ),
         ("columns_per_turn: 1800", "columns_per_turn: 0", r"lidar.columns_per_turn: 0"),
+        ("  beams: 32\n", "", r"mine.yaml:59: lidar: beams is missing: give beams, .* or beam_elevations_deg"),
+        (
+            "  beams: 32\n",
+            "  beams: 32\n  beam_elevations_deg: [0, 1]\n",
+            r"mine.yaml:62: lidar.beams: 32, expected none beside beam_elevations_deg, which tells all rings",
+        ),
+        (
+            LAYOUT,
+            "  beam_elevations_deg: [-25, 0, 0.0]\n",
+            r"mine.yaml:62: lidar.beam_elevations_deg\[2\]: 0.0, expected more than the one before, 0",
+        ),
+        (LAYOUT, "  beam_elevations_deg: [91]\n", r"mine.yaml:62: lidar.beam_elevations_deg\[0\]: 91"),
+        (LAYOUT, "  beam_elevations_deg: []\n", r"mine.yaml:62: lidar.beam_elevations_deg: 0 elements"),
         ("gps:", "gsp:", r"gsp: unknown key; did you mean gps"),
         ("rate_hz: 250", "rate_hz: 0", r"mine.yaml:4: imu.rate_hz: 0"),
         ("rate_hz: 250", "rate_hz: .nan", r"mine.yaml:4: .*nan is not a finite number"),
