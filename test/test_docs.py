@@ -17,6 +17,7 @@ import pytest
 import yaml
 from page_commands import ROOT, fenced, parse, run, shell_lines
 
+from rfly_amphibious import SensorParameters
 from rfly_bringup.cli.main import main
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS
@@ -246,6 +247,15 @@ def test_the_fleet_file_of_the_page_is_one():
         ("walker", 110),
         ("drone", 120),
     ]
+
+
+def test_the_lidar_of_the_page_is_a_vlp_32c():
+    """Velodyne's manual: 32 rings from -25 to 15 degrees, a third of a degree apart from -4 to 1.667."""
+    page = ROOT / "docs" / "howto" / "lidar-and-cameras.md"
+    lidar = SensorParameters.parse(fenced(page, "yaml")[0].encode(), name(page)).lidar
+    rings = np.degrees(lidar.elevations)
+    assert (lidar.beams, rings[0], rings[-1]) == (32, pytest.approx(-25.0), pytest.approx(15.0))
+    assert np.diff(rings[8:26]) == pytest.approx([1 / 3] * 17, abs=0.01)
 
 
 @pytest.mark.ros
