@@ -34,10 +34,10 @@ from rfly_terrain import DRIVE, FLY, HeightMap, Planner, PlanPose, World, load_v
 
 CLASSES = {DRIVE: "rover", FLY: "multirotor"}
 TRIPS = {
-    "forest": {DRIVE: (95.0, -95.0, -95.0, 95.0), FLY: (102.0, -82.0, -102.0, 78.0)},
-    "village": {DRIVE: (-90.0, 90.0, 90.0, -90.0), FLY: (-102.0, 78.0, 102.0, -82.0)},
+    "forest": {DRIVE: (50.0, -50.0, -63.5, 58.5), FLY: (102.0, -82.0, -102.0, 78.0)},
+    "village": {DRIVE: (-40.0, 60.0, 60.0, -50.0), FLY: (-102.0, 78.0, 102.0, -82.0)},
 }
-"""from x, y to x, y, m; flown between places that are level enough"""
+"""from x, y to x, y, m; driven from among what stands there, flown between places that are level enough"""
 SPEED_MPS = {DRIVE: 3.0, FLY: 5.0}
 HEIGHT = 6.0
 """m above the ground, flown"""
@@ -50,7 +50,7 @@ TUFT = 0.5
 
 
 def trip(world: World, mode: int) -> ScenarioRun:
-    """From one corner to the other, around what stands there."""
+    """From one place to the other, around what stands there."""
     assert world.terrain is not None
     vehicle = load_vehicle_classes()[CLASSES[mode]]
     planner = Planner(world.terrain, world.solids, resolution=0.5, margin=1.5)
@@ -170,21 +170,24 @@ def registration_errors(track: VehicleTrack, lidar: Lidar, scene: SceneRays, rea
 
 
 def main() -> None:
-    shipped = SensorParameters.load("scale").lidar
-    assert shipped is not None
     modes = {"driven": DRIVE, "flown": FLY}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", nargs="+", default=list(TRIPS), choices=TRIPS, help="default: %(default)s")
     parser.add_argument("--modes", nargs="+", default=list(modes), choices=modes, help="default: %(default)s")
-    parser.add_argument("--beams", nargs="+", type=int, default=[shipped.beams], help="rings; default: %(default)s")
+    parser.add_argument("--sensors", default="scale", help="set or file whose lidar it is; default: %(default)s")
+    parser.add_argument("--beams", nargs="+", type=int, help="rings, evenly apart; default: the lidar's own")
     parser.add_argument(
-        "--ranges", nargs="+", type=float, default=[shipped.max_range, 30.0], help="KISS-ICP's max_range; %(default)s"
+        "--ranges", nargs="+", type=float, default=[70.0, 30.0], help="KISS-ICP's max_range; default: %(default)s"
     )
     parser.add_argument("--cover", type=float, default=0.0, help="height of grass and herbs, m; default: bare ground")
     parser.add_argument(
         "--registration", action="store_true", help="how far one registration is off, all else being true"
     )
     options = parser.parse_args()
+    shipped = SensorParameters.load(options.sensors).lidar
+    if shipped is None:
+        parser.error(f"--sensors: {options.sensors}: there is no lidar")
+    even = [dataclasses.replace(shipped, beams=beams, beam_elevations=()) for beams in options.beams or ()]
     told = (
         "off, median of 10, mm | a step, mm"
         if options.registration
@@ -201,8 +204,8 @@ def main() -> None:
                 print(f"`{name}`, {word}: {run.ending}", flush=True)
                 continue
             track = VehicleTrack(run.time, run.position, run.x[:, state_layout.QUATERNION_XYZW])
-            for beams in options.beams:
-                lidar = Lidar(dataclasses.replace(shipped, beams=beams), seed=1)
+            for parameters in even or [shipped]:
+                lidar, beams = Lidar(parameters, seed=1), parameters.beams
                 rows = []
                 if options.registration:
                     for reach in options.ranges:
