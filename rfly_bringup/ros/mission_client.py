@@ -17,6 +17,7 @@ from rfly_suite.srv import SetMissionCommand
 
 from rfly_bringup.ros.command_client import CommandClient, check_name
 from rfly_common.errors import ConfigError
+from rfly_common.ros.goal_result import GoalResult
 from rfly_common.ros.qos import LATCHED
 from rfly_trajectory.missions.items import MissionCommand, MissionMode
 
@@ -50,7 +51,7 @@ class MissionClient(CommandClient):
             self.wait_for(lambda: client.server_is_ready() or stopped(), self.nobody(where))
             sent = client.send_goal_async(goal, feedback_callback=lambda m: show(*_progress(m.feedback)))
             self.wait_for(sent.done, f"{where} does not answer")
-            ended = sent.result().get_result_async()
+            ended = GoalResult(sent.result())
             if not wait and not self.spin(ended.done, 1.0):  # a refused goal ends at once
                 return True, "the mission has begun: rfly mission status tells more"
             self.spin(lambda: ended.done() or stopped())

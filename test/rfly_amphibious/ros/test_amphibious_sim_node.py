@@ -8,6 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from rfly_common.ros.goal_result import GoalResult
+
 pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
 
 SIM = "/car/amphibious_sim_node"
@@ -332,7 +334,7 @@ def test_steps_as_an_action_end_when_they_are_done(seat) -> None:
         SimulateSteps.Goal(steps=25), lambda message: told.append(message.feedback.remaining_steps)
     )
     seat.until(asked.done)
-    ended = asked.result().get_result_async()
+    ended = GoalResult(asked.result())
     seat.until(ended.done)
     assert ended.result().result.result.result == 1
     assert told == sorted(told, reverse=True)  # as far as it came: the node may not know of who listens yet
@@ -481,7 +483,7 @@ def test_lock_step_steps_that_nobody_answers_are_told_as_failed(locked) -> None:
     goal = locked.until(lambda: sent.done() and sent.result())
     locked.peer.spin_for(0.3)
     cancelled = goal.cancel_goal_async()
-    ended = goal.get_result_async()
+    ended = GoalResult(goal)
     assert locked.until(lambda: ended.done() and ended.result()).result.result.error_message == "cancelled"
     assert cancelled.done()
     client.destroy()

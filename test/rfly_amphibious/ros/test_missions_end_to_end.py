@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from amphibious_cases import slower_imu
 
+from rfly_common.ros.goal_result import GoalResult
+
 pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
 
 PATIENCE = 300.0
@@ -131,7 +133,7 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
     ]
     sent = client.send_goal_async(ExecuteMission.Goal(items=items, home_source=2))
     peer.spin_until(sent.done)
-    ended = sent.result().get_result_async()
+    ended = GoalResult(sent.result())
     peer.spin_until(ended.done, PATIENCE)
     result = ended.result().result
     assert result.success, result.message + loop.output()

@@ -12,6 +12,7 @@ import pytest
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.readers.asked_files import resolve_below, without_content
+from rfly_common.ros.goal_result import GoalResult
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_terrain.files.asked_maps import is_plain, load_asked_map
 from rfly_terrain.files.writer import write_map
@@ -197,6 +198,6 @@ def result_of(peer, client, goal):
     """The result of a goal that ends at once."""
     sent = client.send_goal_async(goal)
     peer.spin_until(sent.done)
-    got = sent.result().get_result_async()
+    got = GoalResult(sent.result())
     peer.spin_until(got.done)
     return got.result().result

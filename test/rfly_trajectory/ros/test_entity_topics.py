@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from fleet_harness import TerrainSource, ground, positions, receive_states
 
+from rfly_common.ros.goal_result import GoalResult
+
 pytestmark = pytest.mark.ros
 
 FLEET = """
@@ -334,7 +336,7 @@ def test_steps_as_an_action_tell_each_and_can_be_cancelled(client):
         return future.result()
 
     def end(handle):
-        future = handle.get_result_async()
+        future = GoalResult(handle)
         client.peer.spin_until(future.done)
         return future.result().status, future.result().result.result.result
 

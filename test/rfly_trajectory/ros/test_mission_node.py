@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rfly_common.geodesy import ned_to_geodetic
+from rfly_common.ros.goal_result import GoalResult
 from rfly_terrain.height_map.height_map import HeightMap
 
 pytestmark = pytest.mark.ros
@@ -135,7 +136,7 @@ class Pilot:
         self.peer.spin_until(sent.done)
         self.handle = sent.result()
         assert self.handle.accepted
-        return self.handle.get_result_async()
+        return GoalResult(self.handle)
 
     def result(self, future):
         self.peer.spin_until(future.done)
