@@ -268,6 +268,7 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
     from rfly_common.ros.qos import COMMANDS, sensor_qos
 
     given = {"vehicle": "scale_six", "ground": "level", "wind": "[0.0, 0.0, 0.0]"}
+    given["command_timeout"] = "10.0"  # a slow test process is no link loss, whose fail-safe would stay
     with NodeProcess("amphibious_sim_node", domain_id, given, "-r", "__ns:=/car") as node:
         seat = Seat(domain_id, node)
         joints = seat.peer.receive(JointState, "/car/joint_states", sensor_qos(False))
