@@ -270,19 +270,24 @@ def cloud(
 
     ENU, or (ned) x north, y east, z down.
     """
+    columns = out.shape[1]
     for r in range(out.shape[0]):
-        x = x_of_row[r]
-        row = heights[first_row + r * stride]
+        x, line = x_of_row[r], out[r].reshape(-1)
+        row = heights[first_row + r * stride, first_column:]
+        z = row[:columns] if stride == 1 else np.ascontiguousarray(row[::stride][:columns])
+        # unsigned indices into contiguous lines: only so do the loops become SIMD
         if ned:
-            for c in range(out.shape[1]):
-                out[r, c, 0] = y_of_column[c]
-                out[r, c, 1] = x
-                out[r, c, 2] = np.float32(0.0) - row[first_column + c * stride]  # 0 - z: no negative zeros in the cloud
+            for c in range(columns):
+                k = np.uint64(c)
+                line[np.uint64(3) * k] = y_of_column[k]
+                line[np.uint64(3) * k + np.uint64(1)] = x
+                line[np.uint64(3) * k + np.uint64(2)] = np.float32(0.0) - z[k]  # 0 - z: no negative zeros in the cloud
         else:
-            for c in range(out.shape[1]):
-                out[r, c, 0] = x
-                out[r, c, 1] = y_of_column[c]
-                out[r, c, 2] = row[first_column + c * stride]
+            for c in range(columns):
+                k = np.uint64(c)
+                line[np.uint64(3) * k] = x
+                line[np.uint64(3) * k + np.uint64(1)] = y_of_column[k]
+                line[np.uint64(3) * k + np.uint64(2)] = z[k]
 
 
 @kernel

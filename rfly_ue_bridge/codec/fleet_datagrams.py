@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools
+from rfly_ue_bridge.codec.ned_states import all_fit_float32
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun, encode_columns
 from rfly_ue_bridge.codec.to_rflysim3d import (
@@ -93,7 +94,7 @@ def _common(
     present[ids] = True
     if np.count_nonzero(present) != n:
         raise ValueError("vehicle_id: an id occurs twice, expected each once")
-    scales = _packed("scale", scale)  # checked and rounded as given, which may be one number for all
+    scales = _packable("scale", scale).astype(np.float32)  # checked as given, which may be one number for all
     wrong = (scales < 0) | (scales > np.float32(MAX_SCALE))
     if wrong.any():
         raise ValueError(f"scale: {_first(scales, wrong)}, expected 0 to {MAX_SCALE}")
@@ -108,6 +109,8 @@ def _common(
 
 def _broadcast(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     array = np.asarray(value)
+    if array.shape == shape:
+        return array
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
@@ -118,26 +121,29 @@ def _integers(name: str, value: ArrayLike, shape: tuple[int, ...], low: int) -> 
     array = _broadcast(name, value, shape)
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"{name}: {array.dtype}, expected whole numbers")
-    wrong = (array < low) | (array > MAX_UINT16)
-    if wrong.any():
+    if not array.size:
+        return array.astype(np.uint16)
+    if array.min() < low or array.max() > MAX_UINT16:
+        wrong = (array < low) | (array > MAX_UINT16)
         raise ValueError(f"{name}: {_first(array, wrong)}, expected {low} to {MAX_UINT16}")
-    return array if array.size else array.astype(np.uint16)
+    return array
 
 
-def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    return _broadcast(name, _packed(name, value), shape)
+def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+    return _broadcast(name, _packable(name, value), shape)
 
 
-def _packed(name: str, value: ArrayLike) -> NDArray[np.float32]:
+def _packable(name: str, value: ArrayLike) -> NDArray[Any]:
+    """Numbers that a float32 holds, as they were given: they become float32 in the packet itself."""
     array = np.asarray(value)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: {array.dtype}, expected numbers")
-    with np.errstate(over="ignore"):
-        packed = array.astype(np.float32)
-    wrong = ~np.isfinite(packed)
-    if wrong.any():
-        raise ValueError(f"{name}: {_first(array, wrong)}, expected finite numbers up to 3.4e38")
-    return packed
+    if not all_fit_float32(array):
+        with np.errstate(over="ignore"):
+            wrong = ~np.isfinite(array.astype(np.float32))
+        if wrong.any():
+            raise ValueError(f"{name}: {_first(array, wrong)}, expected finite numbers up to 3.4e38")
+    return array
 
 
 def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Bools:

@@ -113,12 +113,12 @@ def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str,
     records["checksum"] = checksum
     full = n // per_packet
     for name, values in columns.items():
-        flat = values.reshape(-1)
-        slots = packet_type.dtype[name].shape[0]
-        whole = full * slots
-        records[name][:full] = flat[:whole].reshape(full, slots)
+        each = packet_type.dtype[name].shape[0] // per_packet
+        slots = records[name].reshape(len(records), per_packet, each)
+        rows = values.reshape(n, each)  # as the slots a view, also of what was broadcast: each number is copied once
+        slots[:full] = rows[: full * per_packet].reshape(full, per_packet, each)
         if full < len(records):
-            records[name][full, : flat.size - whole] = flat[whole:]
+            slots[full, : n - full * per_packet] = rows[full * per_packet :]
     return [_run(records, packet_type)]
 
 
