@@ -16,7 +16,7 @@ from rfly_amphibious.estimation.measurement_models import (
     expect_orientation,
     expect_pressure,
 )
-from rfly_amphibious.estimation.measurement_update import leave_map, update
+from rfly_amphibious.estimation.measurement_update import bend_ground, leave_map, update
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_to_euler
@@ -147,7 +147,8 @@ class Alignment:
             h, expected = np.zeros((1, at.ERRORS)), np.empty(1)
             spread_x, spread_y = np.sqrt(np.diag(p)[at.E_POSITION : at.E_POSITION + 2]).tolist()
             bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, expected)
-            variance = np.array([c.height_white**2 + bent])
+            bend_ground(x, p, bent)
+            variance = np.array([c.height_white**2])
             residual = heights[-1][2:3] - expected
             if update(x, p, h, residual, variance, c.gates[1], c.ground_known) > c.gates[1]:
                 leave_map(x, p, residual[0], c)

@@ -103,7 +103,7 @@ class StateEstimator:
         if self._alignment is not None:
             self._alignment = Alignment(self.parameters, self.sensors, self._constants)
             return
-        self._x[at.GROUND_ERROR] = self._x[at.OFF_MAP] = 0.0
+        self._x[at.GROUND_ERROR] = self._x[at.OFF_MAP] = self._x[at.GROUND_BENT] = 0.0
         self._p[at.E_GROUND, :] = self._p[:, at.E_GROUND] = 0.0
         self._p[at.E_GROUND, at.E_GROUND] = self.parameters.map_error**2 if terrain is not None else 1e6
         last = self._rows - 1

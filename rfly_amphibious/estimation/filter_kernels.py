@@ -18,7 +18,14 @@ from rfly_amphibious.estimation.measurement_models import (
     expect_velocity,
     expect_wheels,
 )
-from rfly_amphibious.estimation.measurement_update import count_update, judge_fix, leave_map, return_to_map, update
+from rfly_amphibious.estimation.measurement_update import (
+    bend_ground,
+    count_update,
+    judge_fix,
+    leave_map,
+    return_to_map,
+    update,
+)
 from rfly_amphibious.estimation.prediction import predict
 from rfly_amphibious.estimation.row_operations import add_scaled, symmetrise
 from rfly_common.kernels.jit import inner_kernel, kernel
@@ -141,7 +148,8 @@ def height_innovation(x: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, res
     spread_y = max(0.05, math.sqrt(p[at.E_POSITION + 1, at.E_POSITION + 1]))
     bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
     residual[0] = row[at.LOG_VALUES] - residual[0]
-    variance[0] = c.height_white * c.height_white + bent
+    variance[0] = c.height_white * c.height_white
+    bend_ground(x, p, bent)
     if x[at.OFF_MAP] != 0.0:
         return_to_map(x, p, h, residual, variance, c)
     return at.HEIGHT

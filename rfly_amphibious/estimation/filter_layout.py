@@ -43,11 +43,12 @@ STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 42, 43, 49, 50
 ACCEPTED, REJECTED, LAST_ACCEPTED, INNOVATION, INNOVATION_SUM = 51, 60, 69, 78, 87
 """of each sensor; the last normalised innovation squared, and the sum of all of them"""
 CONTACT, GPS_DOUBT, GPS_REFUSED, GPS_AGREES, GPS_OFF, GPS_RESETS = 96, 102, 103, 104, 105, 108
-OFF_MAP = 109
+OFF_MAP, GROUND_BENT = 109, 110
 """when each wheel was last off the ground; fixes that did not fit, less those that did; whether the GPS is refused,
-since when its fixes agree with each other, how far it is off (3), how often its position was taken over, and
-whether what is below the vehicle is not the map's ground"""
-SIZE = 110
+since when its fixes agree with each other, how far it is off (3), how often its position was taken over,
+whether what is below the vehicle is not the map's ground, and the variance (m²) of the map's ground about its mean
+plane where the vehicle may be"""
+SIZE = 111
 
 IMU_TIME, IMU_COASTS, IMU_FORCE, IMU_RATES, IMU_WIDTH = 0, 1, 2, 5, 8
 """a row of the IMU's log, in body axes; it coasts where the IMU was silent"""

@@ -80,9 +80,11 @@ def expect_pressure(x: Any, lever: Any, altitude: float, h: Any, out: Any) -> No
 
 @kernel
 def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: float, h: Any, out: Any) -> float:
-    """m straight down to the ground, and its Jacobian (1, 27) with the ground's mean slope over ± the spreads (m).
+    """m straight down to the ground, and its Jacobian (1, 27): of the ground's mean height and mean slope where the
+    vehicle may be, the spreads (m) being the standard deviations of its place.
 
-    -> the variance of what is not linear in the ground there.
+    -> m², the variance of the ground about that plane. As a filter of second order has it (Bar-Shalom, Li and
+    Kirubarajan 2001, section 10.3.2), the second derivatives being those of differences over ± the spreads.
     """
     r, arm = np.empty((3, 3)), np.empty(3)
     attitude(x, r)
@@ -92,15 +94,15 @@ def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: fl
     east, west = ground_altitude(ground, px + spread_x, py), ground_altitude(ground, px - spread_x, py)
     north, south = ground_altitude(ground, px, py + spread_y), ground_altitude(ground, px, py - spread_y)
     gx, gy = (east - west) / (2.0 * spread_x), (north - south) / (2.0 * spread_y)
-    out[0] = x[at.POSITION + 2] + arm[2] - here - x[at.GROUND_ERROR]
+    bend_x, bend_y = 0.5 * (east + west) - here, 0.5 * (north + south) - here
+    out[0] = x[at.POSITION + 2] + arm[2] - (here + bend_x + bend_y) - x[at.GROUND_ERROR]
     h[0, at.E_POSITION], h[0, at.E_POSITION + 1], h[0, at.E_POSITION + 2] = -gx, -gy, 1.0
     # the row (-gx, -gy, 1) of -[R l]×
     h[0, at.E_ATTITUDE] = gy * arm[2] + arm[1]
     h[0, at.E_ATTITUDE + 1] = -gx * arm[2] - arm[0]
     h[0, at.E_ATTITUDE + 2] = gx * arm[1] - gy * arm[0]
     h[0, at.E_GROUND] = -1.0
-    bend_x, bend_y = 0.5 * (east + west) - here, 0.5 * (north + south) - here
-    return bend_x * bend_x + bend_y * bend_y
+    return 2.0 * (bend_x * bend_x + bend_y * bend_y)
 
 
 @kernel

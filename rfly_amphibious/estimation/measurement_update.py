@@ -120,6 +120,15 @@ def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual:
 
 
 @kernel
+def bend_ground(x: Any, p: Any, bent: float) -> None:
+    """Where the vehicle may be, the map's ground has now the variance `bent` (m²) about its mean plane: as much is
+    what a height tells of the ground's error, for as long as the vehicle stays in such a place (`predict`).
+    """
+    p[at.E_GROUND, at.E_GROUND] += max(0.0, bent - x[at.GROUND_BENT])
+    x[at.GROUND_BENT] = bent
+
+
+@kernel
 def leave_map(x: Any, p: Any, residual: float, c: Any) -> None:
     """After a height that does not fit: there is other ground below, such as a roof, and unknown how high it is."""
     x[at.OFF_MAP] = 1.0 if c.ground_known else 0.0
@@ -130,7 +139,8 @@ def leave_map(x: Any, p: Any, residual: float, c: Any) -> None:
 def return_to_map(x: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) -> None:
     """The ground below is the map's again, where a height fits that; `h`, `residual`, `variance` of the height."""
     off = residual[0] - x[at.GROUND_ERROR]
-    spread = variance[0] + c.markov_sigma[at.E_GROUND] ** 2
+    error = c.markov_sigma[at.E_GROUND] ** 2 + x[at.GROUND_BENT]
+    spread = variance[0] + error
     for i in range(at.E_GROUND):
         for n in range(at.E_GROUND):
             spread += h[0, i] * p[i, n] * h[0, n]
@@ -138,7 +148,7 @@ def return_to_map(x: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) 
         x[at.OFF_MAP], x[at.GROUND_ERROR], residual[0] = 0.0, 0.0, off
         for n in range(at.ERRORS):
             p[at.E_GROUND, n] = p[n, at.E_GROUND] = 0.0
-        p[at.E_GROUND, at.E_GROUND] = c.markov_sigma[at.E_GROUND] ** 2
+        p[at.E_GROUND, at.E_GROUND] = error
 
 
 @inner_kernel

@@ -82,8 +82,15 @@ def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: 
     keep = np.ones(at.ERRORS)
     for i in range(at.E_GYRO, at.ERRORS):
         keep[i] = keep[i - 1] if c.markov_time[i] == c.markov_time[i - 1] else math.exp(-dt / c.markov_time[i])
+    ground_variance = c.markov_sigma[at.E_GROUND] * c.markov_sigma[at.E_GROUND] + x[at.GROUND_BENT]
     if wanders:
         keep[at.E_GROUND] = 1.0
+    elif ground_variance > 0.0:
+        # two errors in one, by their shares: the map's, and the ground's about its mean plane, which is another one
+        # as soon as the vehicle has moved as far as it is uncertain where it is
+        reach = math.sqrt(p[at.E_POSITION, at.E_POSITION] + p[at.E_POSITION + 1, at.E_POSITION + 1])
+        other = x[at.GROUND_BENT] / ground_variance
+        keep[at.E_GROUND] = keep[at.E_GROUND] ** (1.0 - other) * math.exp(-dt * other * speed / max(reach, 0.05))
     for i in range(at.E_GYRO, at.ERRORS):
         x[at.GYRO_BIAS + i - at.E_GYRO] *= keep[i]
     x[at.TIME] += dt
@@ -100,12 +107,9 @@ def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: 
         p[at.E_VELOCITY + i, at.E_POSITION + i] += 0.5 * noise * dt
         p[at.E_VELOCITY + i, at.E_VELOCITY + i] += noise
         p[at.E_ATTITUDE + i, at.E_ATTITUDE + i] += gyro
-    lost = 0.0
     for i in range(at.E_GYRO, at.ERRORS):
-        if c.markov_time[i] != c.markov_time[i - 1]:
-            lost = -math.expm1(-2.0 * dt / c.markov_time[i])
-        if lost > 0.0:
-            p[i, i] += c.markov_sigma[i] * c.markov_sigma[i] * lost
+        stationary = ground_variance if i == at.E_GROUND else c.markov_sigma[i] * c.markov_sigma[i]
+        p[i, i] += stationary * (1.0 - keep[i] * keep[i])
     if wanders:
         rough = c.ground_slope * speed + 1e-3
         p[at.E_GROUND, at.E_GROUND] += rough * rough * dt

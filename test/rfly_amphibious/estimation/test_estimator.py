@@ -27,7 +27,7 @@ from rfly_amphibious.estimation.measurement_models import (
     expect_velocity,
     expect_wheels,
 )
-from rfly_amphibious.estimation.measurement_update import inject_error
+from rfly_amphibious.estimation.measurement_update import bend_ground, inject_error, update
 from rfly_amphibious.scenarios.run import MissionPilot
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.noise import NoiseModel
@@ -307,6 +307,44 @@ def test_the_order_of_arrival_changes_nothing(turn):
     assert sum(second.late[kind] for kind in second.late if kind != "gps") == 0
     assert np.array_equal(first.covariance, second.covariance)
     assert all(np.array_equal(a, b) for a, b in zip(first.estimate, second.estimate, strict=True))
+
+
+def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None:
+    """Over a bowl, mean and variance of the height, against 200,000 places of a normal distribution."""
+    u = np.arange(401) * 0.1 - 20.0
+    bowl = HeightMap(
+        (0.02 * u[:, None] ** 2 + 0.01 * u[None, :] ** 2 + 0.1 * u[:, None]).astype(np.float32),
+        origin_x=-20.0, origin_y=-20.0, step_x=0.1, step_y=0.1,
+    )  # fmt: skip
+    x, h, out = np.zeros(at.SIZE), np.zeros((1, at.ERRORS)), np.empty(1)
+    x[at.QUATERNION], x[at.POSITION : at.POSITION + 3] = 1.0, (1.5, -2.0, 6.0)
+    bent = expect_height(x, bowl.ground, np.zeros(3), 2.0, 1.5, h, out)
+    places = np.random.default_rng(5).normal((1.5, -2.0), (2.0, 1.5), (200_000, 2))
+    height = 6.0 - np.asarray(bowl.altitude(places[:, 0], places[:, 1]))
+    assert out[0] == pytest.approx(height.mean(), abs=5e-3)
+    about_plane = height - height.mean() - (places - (1.5, -2.0)) @ h[0, at.E_POSITION : at.E_POSITION + 2]
+    assert bent == pytest.approx(about_plane.var(), rel=0.05)
+
+
+def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
+    """A vehicle that hovers over a bump, 2 m uncertain where: its altitude stays uncertain by what the bump may be."""
+    u = np.arange(201) * 0.2 - 20.0
+    bump = HeightMap(
+        np.exp(-(u[:, None] ** 2 + u[None, :] ** 2) / 8.0).astype(np.float32),
+        origin_x=-20.0, origin_y=-20.0, step_x=0.2, step_y=0.2,
+    )  # fmt: skip
+    x, p, h = np.zeros(at.SIZE), np.diag(np.full(at.ERRORS, 1e-8)), np.zeros((1, at.ERRORS))
+    x[at.QUATERNION], x[at.POSITION + 2] = 1.0, 5.0
+    p[at.E_POSITION, at.E_POSITION] = p[at.E_POSITION + 1, at.E_POSITION + 1] = 4.0
+    p[at.E_POSITION + 2, at.E_POSITION + 2] = 25.0
+    residual = np.empty(1)
+    for _ in range(500):  # 10 s
+        bent = expect_height(x, bump.ground, np.zeros(3), 2.0, 2.0, h, residual)
+        bend_ground(x, p, bent)
+        residual[0] = 4.4 - residual[0]
+        update(x, p, h, residual, np.full(1, 0.02**2), np.inf, True)
+    assert bent > 0.1
+    assert np.sqrt(p[at.E_POSITION + 2, at.E_POSITION + 2]) == pytest.approx(np.sqrt(bent), rel=0.05)
 
 
 @pytest.mark.parametrize(
