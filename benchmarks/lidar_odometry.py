@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--sensors", default="scale", help="set or file whose lidar it is; default: %(default)s")
     parser.add_argument("--beams", nargs="+", type=int, help="rings, evenly apart; default: the lidar's own")
     parser.add_argument(
-        "--ranges", nargs="+", type=float, default=[70.0, 30.0], help="KISS-ICP's max_range; default: %(default)s"
+        "--ranges", nargs="+", type=float, default=[100.0], help="KISS-ICP's max_range; default: %(default)s"
     )
     parser.add_argument("--cover", type=float, default=0.0, help="height of grass and herbs, m; default: bare ground")
     parser.add_argument(
