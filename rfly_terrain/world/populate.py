@@ -283,12 +283,14 @@ _HOUSES = (
     _house("house_large", (12.0, 8.5, 5.6), 3.2, (216, 206, 188), (118, 66, 52)),
     _house("barn", (16.0, 9.0, 4.5), 3.5, (140, 96, 76), (92, 94, 98)),
 )
-_SETBACK = 9.0
-"""m from the middle of the road to the middle of a house's front garden"""
+_SETBACK, _HEDGES = 9.0, 6.5
+"""m from the middle of the road to the middle of a house's front garden, and to the hedges"""
+_PLANTS = 40.0
+"""trees and bushes a hectare: enough that lidar odometry finds its way out to the edge (docs/benchmarks.md)"""
 
 
 def _village(site: _Site, density: float) -> _Made:
-    """Houses and lamps along a road, garden walls, trees around; cars on the road, people in between."""
+    """Houses, lamps and hedges along a road, garden walls, trees around; cars on the road, people in between."""
     rng = site.rng
     road = find_road(site.terrain, (site.area.x_min, site.area.x_max, site.area.y_min, site.area.y_max))
     for x, y in road.points(2.0):
@@ -318,8 +320,16 @@ def _village(site: _Site, density: float) -> _Made:
         if site.free(x, y, 1.0, STEEPEST_TREE):
             objects.append(WorldObject(wall, x, y, house.yaw))
             site.take(x, y, 3.2)
+    hedge = _model("hedge", "vegetation", (78, 112, 56), _raised(box_part(4.4, 0.9, 2.0), -0.6))
+    for s in np.arange(5.0, road.length - 5.0, 5.0).tolist():
+        x, y, heading = road.at(s)
+        for side in (_HEDGES, -_HEDGES):
+            place = round(x - side * math.sin(heading), 2), round(y + side * math.cos(heading), 2)
+            if rng.random() < 0.8 and site.free(*place, 2.25, STEEPEST_TREE):
+                objects.append(WorldObject(hedge, *place, math.radians(round(math.degrees(heading)))))
+                site.take(*place, 2.25)
     _, leaved, bush = _trees()
-    for _ in range(round(12.0 * site.area.hectares)):
+    for _ in range(round(_PLANTS * site.area.hectares)):
         model, radius = (leaved, 2.6) if rng.random() < 0.7 else (bush, 0.9)
         free = site.anywhere(radius, STEEPEST_TREE)
         if free is not None:
