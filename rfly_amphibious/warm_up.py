@@ -20,6 +20,21 @@ def warm_up() -> None:
     SensorSuite(model, SensorParameters.load("scale")).advance(state, Controls(), 0.2)
 
 
+def warm_up_lanes() -> None:
+    """The same for many vehicles in one state, side by side."""
+    if not use_numba():
+        return
+    import numpy as np
+
+    from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_common.kernels.lanes import LANES
+
+    model = AmphibiousModel(VehicleParameters.load("scale"))
+    one = model.standing()
+    model.step(ModelState(np.tile(one.x, (LANES, 1)), np.tile(one.memory, (LANES, 1))), Controls(), 1e-3)
+
+
 def warm_up_solids() -> None:
     """The same for a vehicle among solid things: other machine code, for which the bare step does not pay."""
     if not use_numba():

@@ -28,6 +28,7 @@ PARTS = {
     "amphibious": ("rfly_amphibious.warm_up:warm_up",),
     "estimator": ("rfly_amphibious.estimation.estimator:warm_up",),
     "solids": ("rfly_amphibious.warm_up:warm_up_solids",),
+    "batches": ("rfly_amphibious.warm_up:warm_up_lanes",),
     "trajectory": ("rfly_trajectory.warm_up:warm_up",),
     "planner": ("rfly_terrain.planning.planner:warm_up",),
     "range sensors": ("rfly_amphibious.warm_up:warm_up_rays", "rfly_amphibious.mapping.octomap_grid:warm_up"),

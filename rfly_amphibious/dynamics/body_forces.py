@@ -7,9 +7,10 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_normal
-from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
+from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, only_where, rotated_back, scaled
 from rfly_amphibious.dynamics.wheels import first_corner, first_rotor
 from rfly_common.kernels.jit import inlined_kernel
+from rfly_common.kernels.lanes import any_lane, where
 
 SLIDING_SPEED = 0.1
 """m/s: friction of the body is full well above it. Eq. 6.4"""
@@ -31,15 +32,17 @@ def contact_force(point: Vector, depth: float, normal: Vector, motion: BodyMotio
 def body_contact_forces(motion: BodyMotion, p: Any, ground: Any, scratch: Any) -> tuple[Vector, Vector]:
     """(force, moment) of all contact points on the body, N and N m, body axes. Eq. 6.4, 7.2."""
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    points_down = 0
+    points_down = 0.0
     for k in range(first_corner(p), first_rotor(p) + p.rotors):
-        if scratch.point_height[k] >= 0.0:
+        down = scratch.point_height[k] < 0.0
+        if not any_lane(down):
             continue
-        points_down += 1
+        points_down += where(down, 1.0, 0.0)
         point = (p.point_x[k], p.point_y[k], p.point_z[k])
-        world_normal = ground_normal(ground, scratch.point_x[k], scratch.point_y[k])
+        world_normal = ground_normal(ground, k, scratch)
         normal = rotated_back(motion.rotation, world_normal)
         pressed = contact_force(point, -scratch.point_height[k] * world_normal[2], normal, motion, p)
+        pressed = only_where(down, pressed)
         force = add(force, pressed)
         moment = add(moment, cross(point, pressed))
     scratch.body_points_down = points_down

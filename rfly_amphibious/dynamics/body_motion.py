@@ -8,9 +8,10 @@ import numpy as np
 
 from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
 from rfly_amphibious.dynamics.vectors import Matrix, Vector, rotated_back
-from rfly_amphibious.dynamics.wheels import first_rotor, wheel_count
+from rfly_amphibious.dynamics.wheels import first_corner, first_rotor, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
+from rfly_common.kernels.lanes import any_lane, where
 from rfly_common.kernels.rotations import rotation_matrix
 
 
@@ -63,14 +64,33 @@ def place_points(x: Any, rotation: Matrix, p: Any, ground: Any, scratch: Any) ->
         scratch.point_x[i] += r02 * strut
         scratch.point_y[i] += r12 * strut
         scratch.point_height[i] += r22 * strut
-    heights_above_ground(ground, count, scratch)
-    clearance, off_map = np.inf, 0
+    hub_z = scratch.point_height[0]
+    heights_above_ground(ground, 0, first_corner(p), scratch)
+    if any_lane(corners_may_touch(x, hub_z, p, ground, scratch)):
+        heights_above_ground(ground, first_corner(p), count, scratch)
+    else:
+        for k in range(first_corner(p), first_rotor(p)):
+            scratch.point_height[k] = np.inf
+        heights_above_ground(ground, first_rotor(p), count, scratch)
+    clearance, off_map = np.inf, 0.0
     for i in range(wheel_count(p)):
         clearance = min(clearance, scratch.point_height[i] - p.wheel_radius)
-        off_map += (
-            (scratch.point_x[i] < ground.x_min)
-            or (scratch.point_x[i] > ground.x_max)
-            or (scratch.point_y[i] < ground.y_min)
-            or (scratch.point_y[i] > ground.y_max)
-        )
+        off_x = (scratch.point_x[i] < ground.x_min) | (scratch.point_x[i] > ground.x_max)
+        off_y = (scratch.point_y[i] < ground.y_min) | (scratch.point_y[i] > ground.y_max)
+        off_map += where(off_x | off_y, 1.0, 0.0)
     scratch.clearance, scratch.wheels_off_map = clearance, off_map
+
+
+@inlined_kernel
+def corners_may_touch(x: Any, hub_z: float, p: Any, ground: Any, scratch: Any) -> Any:
+    """False only where the steepest ground of the map could not rise from below the first hub, at `hub_z`, to a corner.
+
+    The heights of the corners are still those above z = 0.
+    """
+    lowest = scratch.point_height[first_corner(p)]
+    for k in range(first_corner(p) + 1, first_rotor(p)):
+        lowest = min(lowest, scratch.point_height[k])
+    gap = lowest - hub_z + scratch.point_height[0]
+    reach = p.corner_reach + abs(x[at.STRUT])
+    upright = ground.least_normal_z * ground.least_normal_z
+    return gap * abs(gap) * upright <= reach * reach * (1.0 - upright)

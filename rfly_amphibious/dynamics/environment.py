@@ -7,38 +7,57 @@ from typing import Any
 import numpy as np
 
 from rfly_common.kernels.atmosphere import air_density, pressure_at_temperature, standard_temperature
-from rfly_common.kernels.jit import kernel
-from rfly_terrain.height_map.bilinear import clamp, gradient, interpolate, unit_normal
+from rfly_common.kernels.jit import inlined_kernel, kernel
+from rfly_common.kernels.lanes import flat, lanes_of, where
+from rfly_terrain.height_map.bilinear import clamp, heights_around, interpolate, on_map, unit_normal, vertex_gradients
 
 
 @kernel
-def heights_above_ground(ground: Any, count: int, scratch: Any) -> None:
+def heights_above_ground(ground: Any, begin: int, end: int, scratch: Any) -> None:
     """Turns z in `point_height` into the height above the bilinear ground, m, as `HeightMap.altitude` has it. Eq. 3.1.
 
     Three loops, so that the first and the last become vector instructions; unsigned offsets spare a test for negatives.
     """
-    last_row, last_column = ground.rows - 1.0, ground.columns - 1.0
-    heights, columns = ground.heights, ground.columns
-    for k in range(count):
-        scratch.row[k] = clamp((scratch.point_x[k] - ground.origin_x) / ground.step_x, last_row)
-        scratch.column[k] = clamp((scratch.point_y[k] - ground.origin_y) / ground.step_y, last_column)
-    below = np.uint64(columns)
-    for k in range(count):
-        u, v = scratch.row[k], scratch.column[k]
-        i, j = min(int(u), ground.rows - 2), min(int(v), columns - 2)
-        first = np.uint64(i * columns + j)
-        scratch.row[k], scratch.column[k] = u - i, v - j
-        scratch.height_00[k], scratch.height_01[k] = heights[first], heights[first + np.uint64(1)]
-        scratch.height_10[k], scratch.height_11[k] = heights[first + below], heights[first + below + np.uint64(1)]
-    for k in range(count):
-        z00, z01, z10, z11 = scratch.height_00[k], scratch.height_01[k], scratch.height_10[k], scratch.height_11[k]
-        scratch.point_height[k] -= interpolate(z00, z01, z10, z11, scratch.row[k], scratch.column[k])
+    last_row, last_column, columns = ground.rows - 1.0, ground.columns - 1.0, float(ground.columns)
+    x, y, height = flat(scratch.point_x), flat(scratch.point_y), flat(scratch.point_height)
+    row, column = flat(scratch.row), flat(scratch.column)
+    cell, cell_row, cell_column = flat(scratch.cell), flat(scratch.cell_row), flat(scratch.cell_column)
+    z00, z01 = flat(scratch.height_00), flat(scratch.height_01)
+    z10, z11 = flat(scratch.height_10), flat(scratch.height_11)
+    heights, below, lanes = ground.heights, np.uint64(ground.columns), lanes_of(scratch)
+    for k in range(begin * lanes, end * lanes):
+        u = clamp((x[k] - ground.origin_x) / ground.step_x, last_row)
+        v = clamp((y[k] - ground.origin_y) / ground.step_y, last_column)
+        i, j = min(np.floor(u), last_row - 1.0), min(np.floor(v), last_column - 1.0)
+        row[k], column[k], cell_row[k], cell_column[k], cell[k] = u - i, v - j, i, j, i * columns + j
+    for k in range(begin * lanes, end * lanes):
+        first = np.uint64(int(cell[k]))
+        z00[k], z01[k] = heights[first], heights[first + np.uint64(1)]
+        z10[k], z11[k] = heights[first + below], heights[first + below + np.uint64(1)]
+    for k in range(begin * lanes, end * lanes):
+        height[k] -= interpolate(z00[k], z01[k], z10[k], z11[k], row[k], column[k])
 
 
-@kernel
-def ground_normal(ground: Any, x: float, y: float) -> tuple[float, float, float]:
-    """The smooth unit normal, world, as `HeightMap.normal` has it. Eq. 3.2."""
-    _, along_x, along_y, _, _ = gradient(ground, x, y, True)
+@inlined_kernel
+def ground_normal(ground: Any, point: int, scratch: Any) -> tuple[float, float, float]:
+    """The smooth unit normal, world, at a point whose height is known, as `HeightMap.normal` has it. Eq. 3.2."""
+    lanes, around = lanes_of(scratch), flat(scratch.heights_around)
+    i, j = flat(scratch.cell_row), flat(scratch.cell_column)
+    for k in range(lanes):
+        beside = heights_around(ground, int(i[point * lanes + k]), int(j[point * lanes + k]))
+        for n in range(8):
+            around[n * lanes + k] = beside[n]
+    h = scratch.heights_around
+    z = (scratch.height_00[point], scratch.height_01[point], scratch.height_10[point], scratch.height_11[point])
+    x, y = vertex_gradients(
+        ground, scratch.cell_row[point], scratch.cell_column[point], z, (h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7])
+    )
+    a, b = scratch.row[point], scratch.column[point]
+    u = (scratch.point_x[point] - ground.origin_x) / ground.step_x
+    v = (scratch.point_y[point] - ground.origin_y) / ground.step_y
+    on_x, on_y = on_map(ground, u, v)
+    along_x = where(on_x, interpolate(x[0], x[1], x[2], x[3], a, b), 0.0)
+    along_y = where(on_y, interpolate(y[0], y[1], y[2], y[3], a, b), 0.0)
     return unit_normal(along_x, along_y)
 
 

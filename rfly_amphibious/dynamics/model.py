@@ -33,6 +33,8 @@ from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.files import open_regular
 from rfly_common.frames import euler_to_quat
+from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.lanes import LANES
 from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_common.readers.numpy_files import NpzReader
 from rfly_common.readers.reader_errors import reader_errors
@@ -525,21 +527,32 @@ class AmphibiousModel:
         numbers = np.empty((vehicles, count, self._outputs))
         status = np.zeros((vehicles, 2), np.int64)
         code = RK4 if method == "rk4" else SEMI_IMPLICIT_EULER
+        abreast = vehicles >= LANES and self._obstacles is None and use_numba()
+        if abreast:
+            from rfly_amphibious.dynamics import lane_stepping
 
         def work(start: int, stop: int) -> None:
-            piece = slice(start, stop)
-            stepping.simulate(
-                Vehicles(x[piece], memory[piece], status[piece]),
-                HeldControls(rows[piece], controls.torques, steps),
-                WindSeries(mean[piece], noise[piece], new, keep, add, float(wind.turbulence), GUST_PERIOD),
-                Integrator(dt, code),
-                self._records,
-                self._ground,
-                self._obstacles,
-                Samples(max(every, 1), samples[piece], memories[piece], numbers[piece]),
-            )
+            whole = start + (stop - start) // LANES * LANES if abreast else start
+            for first, last in ((start, whole), (whole, stop)):
+                if first == last:
+                    continue
+                piece = slice(first, last)
+                of_vehicles = (
+                    Vehicles(x[piece], memory[piece], status[piece]),
+                    HeldControls(rows[piece], controls.torques, steps),
+                    WindSeries(mean[piece], noise[piece], new, keep, add, float(wind.turbulence), GUST_PERIOD),
+                    Integrator(dt, code),
+                    self._records,
+                    self._ground,
+                )
+                kept = Samples(max(every, 1), samples[piece], memories[piece], numbers[piece])
+                if last == whole:
+                    lane_stepping.simulate_lanes(*of_vehicles, kept)
+                else:
+                    stepping.simulate(*of_vehicles, self._obstacles, kept)
 
-        in_chunks(work, vehicles, max(1, -(-vehicles // (4 * cores()))))
+        size = max(1, -(-vehicles // (4 * cores())))
+        in_chunks(work, vehicles, -(-size // LANES) * LANES if abreast else size)
         if status[:, 0].any():
             raise self._diverged(x, status, state.time, dt, len(shape) == 2)
         after = ModelState(x.reshape(shape), memory.reshape(state.memory.shape), state.time + steps * dt)

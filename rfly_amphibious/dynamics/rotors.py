@@ -10,6 +10,7 @@ from rfly_amphibious.dynamics.vectors import Vector, add, cross
 from rfly_amphibious.dynamics.wheels import first_rotor
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
+from rfly_common.kernels.lanes import any_lane, where
 
 
 @inlined_kernel
@@ -18,7 +19,7 @@ def vortex_inflow(speed: float, climb: float, level: float, p: Any) -> float:
     its axis and at `level` (m/s) in its plane. Eq. 4.14.
     """
     hover = speed * math.sqrt(p.thrust_coefficient / (2.0 * math.pi * p.air_density)) / p.rotor_radius
-    sink = climb / hover if climb > -2.0 * hover else 0.0
+    sink = where(climb > -2.0 * hover, climb / hover, 0.0)
     more = sink * (-1.125 + sink * (-1.372 + sink * (-1.718 - 0.655 * sink)))
     return max(hover - level, 0.0) * more
 
@@ -30,8 +31,8 @@ def rotor_thrust(speed: float, climb: float, level: float, height: float, densit
 
     Eq. 4.3, 4.6; `density` is k_ρ.
     """
-    if p.vortex_ring > 0.0 and climb < 0.0:
-        climb += p.vortex_ring * vortex_inflow(speed, climb, level, p)
+    if p.vortex_ring > 0.0:
+        climb += where(climb < 0.0, p.vortex_ring * vortex_inflow(speed, climb, level, p), 0.0)
     static = p.thrust_coefficient * density * speed * speed
     inflow = p.inflow_coefficient * density * speed * climb
     thrust = min(max(static - inflow, 0.0), 1.5 * static)
@@ -44,11 +45,12 @@ def rotor_thrust(speed: float, climb: float, level: float, height: float, densit
 @inlined_kernel
 def rotor_acceleration(speed: float, resistance: float, command: float, torques: bool, p: Any) -> float:
     """ϖ̇, rad/s², for a commanded speed (Eq. 4.9), or torque (Eq. 4.10) against the `resistance` of the air."""
-    if not torques:
-        return (min(max(command, 0.0), p.max_rotor_speed) - speed) / p.rotor_lag
+    by_speed = (min(max(command, 0.0), p.max_rotor_speed) - speed) / p.rotor_lag
+    if not any_lane(torques):
+        return by_speed
     torque = min(max(command, -p.max_rotor_torque), p.max_rotor_torque)
     acceleration = (torque - resistance) / p.rotor_inertia
-    return 0.0 if speed <= 0.0 and acceleration < 0.0 else acceleration
+    return where(torques, where((speed <= 0.0) & (acceleration < 0.0), 0.0, acceleration), by_speed)
 
 
 @inlined_kernel
@@ -56,7 +58,7 @@ def rotor_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
     """(force, moment) of all rotors on the body, N and N m, body axes; their accelerations -> dx. Eq. 4.2–4.11, 7.2."""
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     density = motion.density_ratio
-    power, fastest_down, down, lost = 0.0, -1.0, -1, -1
+    power, fastest_down, down, lost = 0.0, -1.0, -1.0, -1.0
     for j in range(p.rotors):
         point = first_rotor(p) + j
         hub = (p.point_x[point], p.point_y[point], p.point_z[point])
@@ -75,10 +77,9 @@ def rotor_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
         scratch.thrust[j] = thrust
         power += shaft_torque * speed
         struck = scratch.rotor_touches[j] > 0.0
-        if (height < 0.0 or struck) and speed > fastest_down:
-            fastest_down, down = speed, j
-        if struck and speed > p.max_strike_speed * p.max_rotor_speed:
-            lost = j
+        faster = ((height < 0.0) | struck) & (speed > fastest_down)
+        fastest_down, down = where(faster, speed, fastest_down), where(faster, float(j), down)
+        lost = where(struck & (speed > p.max_strike_speed * p.max_rotor_speed), float(j), lost)
     scratch.rotor_power, scratch.rotor_down_speed = power, fastest_down
     scratch.rotor_down, scratch.rotor_lost = down, lost
     return force, moment

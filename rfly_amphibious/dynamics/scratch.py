@@ -9,6 +9,7 @@ import numpy as np
 
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inner_kernel, use_numba
+from rfly_common.kernels.lanes import LANES
 
 FIELDS: dict[str, tuple[int, ...]] = {
     # reported, see `state_layout`
@@ -33,10 +34,14 @@ FIELDS: dict[str, tuple[int, ...]] = {
     # the look-up of their ground: row and column, then the fractions of them; heights around, m
     "row": (at.POINTS,),
     "column": (at.POINTS,),
+    "cell": (at.POINTS,),
+    "cell_row": (at.POINTS,),
+    "cell_column": (at.POINTS,),
     "height_00": (at.POINTS,),
     "height_01": (at.POINTS,),
     "height_10": (at.POINTS,),
     "height_11": (at.POINTS,),
+    "heights_around": (8,),  # beside the cell of the point whose normal was looked up last
     # wheels, body axes: hub ρ (m); axle a; heading e_x and left e_y of the contact; ground's normal n_B
     "hub": (at.MAX_WHEELS, 3),
     "axle": (at.MAX_WHEELS, 3),
@@ -70,6 +75,9 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "slip_curve": (2 * at.MAX_WHEELS,),
 }
 SCRATCH = np.dtype([(name, np.float64, shape) for name, shape in FIELDS.items()])
+SCRATCH_LANES = np.dtype([(name, np.float64, (*shape, LANES)) for name, shape in FIELDS.items()])
+SCRATCH_SIZE = SCRATCH.itemsize // 8
+"""numbers"""
 
 
 if use_numba():
@@ -78,6 +86,11 @@ if use_numba():
     def new_scratch(count: int) -> Any:
         """`count` records. They live as long as the array, not a record taken from it."""
         return np.zeros(count, SCRATCH)
+
+    @inner_kernel
+    def new_lane_scratch(count: int) -> Any:
+        """`count` records for LANES vehicles each."""
+        return np.zeros(count, SCRATCH_LANES)
 
 else:
 

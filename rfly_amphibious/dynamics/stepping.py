@@ -17,9 +17,10 @@ from rfly_amphibious.dynamics.scratch import new_scratch
 from rfly_amphibious.dynamics.turbulence import next_turbulence
 from rfly_amphibious.dynamics.tyres import hub_velocity, slip_velocities, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
-from rfly_amphibious.dynamics.wheels import wheel_count
+from rfly_amphibious.dynamics.wheels import state_count, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
+from rfly_common.kernels.lanes import any_lane, where
 
 CRASH_TILT_COSINE = 0.5
 CRASH_TILT_TIME = 0.5
@@ -52,11 +53,7 @@ def simulate(
         gust = sample = 0
         for step in range(wind.gust_begins.size):
             if wind.gust_begins[step]:
-                if wind.turbulence > 0.0:
-                    mean, noise = wind.mean[v], wind.noise[v, gust]
-                    next_turbulence(x, memory, mean, noise, wind.turbulence, wind.period, ground)
-                for k in range(0 if wind.turbulence > 0.0 else 3):
-                    memory[at.GUST + k] = wind.keep[k] * memory[at.GUST + k] + wind.add[k] * wind.noise[v, gust, k]
+                next_gust(x, memory, v, gust, wind, ground)
                 gust += 1
             for k in range(3):
                 wind_now[k] = wind.mean[v, k] + memory[at.GUST + k]
@@ -89,6 +86,15 @@ def simulate(
                 samples.memories[v, sample] = memory
                 report(p, scratch[0], samples.outputs[v, sample])
                 sample += 1
+
+
+@inlined_kernel
+def next_gust(x: Any, memory: Any, v: int, gust: int, wind: WindSeries, ground: Any) -> None:
+    """The gust that begins at vehicle v -> memory. Eq. 3.5, 3.6."""
+    if wind.turbulence > 0.0:
+        next_turbulence(x, memory, wind.mean[v], wind.noise[v, gust], wind.turbulence, wind.period, ground)
+    for k in range(0 if wind.turbulence > 0.0 else 3):
+        memory[at.GUST + k] = wind.keep[k] * memory[at.GUST + k] + wind.add[k] * wind.noise[v, gust, k]
 
 
 @kernel
@@ -138,16 +144,16 @@ def accepted_command(given: Any, crashed: bool, p: Any, command: Any) -> None:
 def rk4_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: Any, stages: Any, scratch: Any) -> None:
     """One step of the classical Runge–Kutta method, x -> x. Eq. 13.1. `stages` (3, states), `scratch`: two records."""
     point, rate, total = stages[0], stages[1], stages[2]
-    for n in range(x.size):
+    for n in range(state_count(p)):
         point[n], total[n] = x[n], 0.0
     for stage in range(4):
         scratch[1].since = scratch[0].since + (dt if stage == 3 else 0.5 * dt)
         state_derivative(point, inputs, p, ground, obstacles, rate, scratch[min(stage, 1)])
         weight, ahead = 2.0 if 0 < stage < 3 else 1.0, dt if stage == 2 else 0.5 * dt
-        for n in range(x.size):
+        for n in range(state_count(p)):
             total[n] += weight * rate[n]
             point[n] = x[n] + ahead * rate[n]
-    for n in range(x.size):
+    for n in range(state_count(p)):
         x[n] += dt / 6.0 * total[n]
     brake(x, inputs, dt, p)
 
@@ -176,13 +182,15 @@ def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles
     velocity = velocity_in_body_axes(x)
     for i in range(wheel_count(p)):
         strut_rate = x[at.state_of(at.STRUT_RATE, i, p.rotors)]
-        if scratch.wheel_load[i] > 0.0:
+        pressed = scratch.wheel_load[i] > 0.0
+        if any_lane(pressed):
             spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
             hub = hub_velocity(i, velocity, rates, strut_rate, scratch)
             along, slide_x, slide_y = slip_velocities(i, hub, rates, spin, scratch)
             tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
-            x[tyre_x] = (x[tyre_x] - dt * slide_x) / (1.0 + dt * abs(along) / p.relaxation_x)
-            x[tyre_y] = (x[tyre_y] - dt * slide_y) / (1.0 + dt * abs(along) / p.relaxation_y)
+            moved_x = (x[tyre_x] - dt * slide_x) / (1.0 + dt * abs(along) / p.relaxation_x)
+            moved_y = (x[tyre_y] - dt * slide_y) / (1.0 + dt * abs(along) / p.relaxation_y)
+            x[tyre_x], x[tyre_y] = where(pressed, moved_x, x[tyre_x]), where(pressed, moved_y, x[tyre_y])
         x[at.state_of(at.STRUT, i, p.rotors)] += dt * strut_rate
     for k in range(3):
         x[at.POSITION + k] += dt * x[at.VELOCITY + k]
@@ -214,7 +222,7 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
         free = x[turning] - dt * inputs.brake_acting[i] / p.wheel_inertia - carrier
         torque = min(max(inputs.command[at.command_of(at.BRAKE_COMMAND, i, p.rotors)], 0.0), p.max_brake_torque)
         slowed = max(0.0, abs(free) - dt * torque / p.wheel_inertia)
-        slowed = slowed if free > 0.0 else -slowed
+        slowed = where(free > 0.0, slowed, -slowed)
         inputs.brake_acting[i] = p.wheel_inertia * (slowed - free) / dt
         x[turning] = slowed + carrier
 
@@ -235,16 +243,17 @@ def project(x: Any, p: Any, scratch: Any) -> None:
         x[at.ROTOR_SPEED + j] = max(x[at.ROTOR_SPEED + j], 0.0)
     for i in range(wheel_count(p)):
         tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
-        if scratch.wheel_load[i] <= 0.0:
+        pressed = scratch.wheel_load[i] > 0.0
+        if not any_lane(pressed):
             x[tyre_x], x[tyre_y] = 0.0, 0.0
             continue
         slip_x, slip_y = scratch.slip_gain_x[i] * x[tyre_x], scratch.slip_gain_y[i] * x[tyre_y]
         slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
         share = min(1.0, scratch.hub_speed[i] / p.low_speed)
         largest = p.peak_slip + (p.max_slip_deflection - p.peak_slip) * share
-        if slip > largest:
-            x[tyre_x] *= largest / slip
-            x[tyre_y] *= largest / slip
+        kept = where(slip > largest, largest / slip, 1.0)
+        x[tyre_x] = where(pressed, x[tyre_x] * kept, 0.0)
+        x[tyre_y] = where(pressed, x[tyre_y] * kept, 0.0)
 
 
 @inlined_kernel

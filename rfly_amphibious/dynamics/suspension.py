@@ -10,6 +10,7 @@ from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
 from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
+from rfly_common.kernels.lanes import where
 
 
 @inlined_kernel
@@ -18,11 +19,10 @@ def strut_force(x: Any, i: int, p: Any) -> float:
     strut, rate = x[at.state_of(at.STRUT, i, p.rotors)], x[at.state_of(at.STRUT_RATE, i, p.rotors)]
     other = x[at.state_of(at.STRUT, i ^ 1, p.rotors)]
     force = max(0.0, p.spring_load[i] + p.spring[i] * strut)
-    force += (p.bump_damping if rate > 0.0 else p.rebound_damping) * rate
-    if strut > p.bump_stop:
-        force += max(0.0, p.bump_stop_stiffness * (strut - p.bump_stop) + p.stop_damping * rate)
-    elif strut < p.rebound_stop:
-        force += min(0.0, p.rebound_stop_stiffness * (strut - p.rebound_stop) + p.stop_damping * rate)
+    force += where(rate > 0.0, p.bump_damping, p.rebound_damping) * rate
+    bump = max(0.0, p.bump_stop_stiffness * (strut - p.bump_stop) + p.stop_damping * rate)
+    rebound = min(0.0, p.rebound_stop_stiffness * (strut - p.rebound_stop) + p.stop_damping * rate)
+    force += where(strut > p.bump_stop, bump, where(strut < p.rebound_stop, rebound, 0.0))
     return force + p.anti_roll[i] * (strut - other)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_normal
-from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
+from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, only_where, rotated_back, scaled
 from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.kernels.arcs import atan, sin
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
+from rfly_common.kernels.lanes import any_lane, where
 
 MIN_UPRIGHT = 0.2
 """n_B·ẑ below which a tyre does not act. Eq. 5.3"""
@@ -20,7 +22,7 @@ MIN_UPRIGHT = 0.2
 def magic_formula(slip: float, shape: float, curvature: float) -> float:
     """f(ρ; C, E) for ρ ≥ 0: slope 1 at 0, maximum 1. Eq. 5.11."""
     z = slip / shape
-    return math.sin(shape * math.atan(z - curvature * (z - math.atan(z))))
+    return sin(shape * atan(z - curvature * (z - atan(z))))
 
 
 @inlined_kernel
@@ -68,15 +70,16 @@ def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, obstacles: A
     if obstacles is not None:
         for i in range(wheel_count(p)):
             touching |= scratch.part_distance[i] < p.wheel_radius
+    some_touch = any_lane(touching)
     for i in range(wheel_count(p)):
         set_row(scratch.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)]))
         set_row(scratch.axle, i, wheel_axle(i, tan_steering, p))
         scratch.wheel_load[i], scratch.tyre_compression[i] = 0.0, 0.0
         scratch.slip[i], scratch.slip[wheel_count(p) + i] = 0.0, 0.0
         dx[at.state_of(at.TYRE_X, i, p.rotors)], dx[at.state_of(at.TYRE_Y, i, p.rotors)] = 0.0, 0.0
-        if touching:
+        if some_touch:
             wheel_contact(x, i, motion, p, ground, obstacles, dx, scratch)
-    if touching:
+    if some_touch:
         for k in range(p.slips):  # a constant number would be unrolled, which keeps vector instructions away
             scratch.slip_curve[k] = magic_formula(scratch.slip[k], p.shapes[k], p.curvatures[k])
 
@@ -86,7 +89,7 @@ def wheel_contact(
     x: Any, i: int, motion: BodyMotion, p: Any, ground: Any, obstacles: Any, dx: Any, scratch: Any
 ) -> None:
     """Load, contact frame and slips of wheel i, where it stands on the ground or a solid part. Eq. 5.2–5.10, 6.9."""
-    world_normal = ground_normal(ground, scratch.point_x[i], scratch.point_y[i])
+    world_normal = ground_normal(ground, i, scratch)
     normal = rotated_back(motion.rotation, world_normal)
     distance = scratch.point_height[i] * world_normal[2]
     slope = 1.0
@@ -95,15 +98,17 @@ def wheel_contact(
         if scratch.part_distance[i] < distance or normal[2] <= MIN_UPRIGHT:
             distance, normal, slope = scratch.part_distance[i], row(scratch.part_normal, i), scratch.part_slope[i]
             set_row(scratch.contact_velocity, i, row(scratch.part_velocity, i))
-    if distance >= p.wheel_radius or normal[2] <= MIN_UPRIGHT:
+    touches = (distance < p.wheel_radius) & (normal[2] > MIN_UPRIGHT)
+    if not any_lane(touches):
         return
     strut_rate, spin = x[at.state_of(at.STRUT_RATE, i, p.rotors)], x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
     velocity = hub_velocity(i, motion.velocity, motion.rates, strut_rate, scratch)
     compression = p.wheel_radius - distance
     load = p.tyre_stiffness * compression - slope * p.tyre_damping * dot(velocity, normal)
-    load = max(0.0, load if slope == 1.0 else slope * load)
-    scratch.wheel_load[i], scratch.tyre_compression[i] = load, compression
-    if load <= 0.0:
+    load = where(touches, max(0.0, load if slope == 1.0 else slope * load), 0.0)
+    scratch.wheel_load[i], scratch.tyre_compression[i] = load, where(touches, compression, 0.0)
+    pressed = load > 0.0
+    if not any_lane(pressed):
         return
     heading = cross(row(scratch.axle, i), normal)
     heading = scaled(1.0 / math.sqrt(dot(heading, heading)), heading)
@@ -115,8 +120,8 @@ def wheel_contact(
     speed = abs(along)
     scratch.hub_speed[i] = speed
     tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
-    dx[tyre_x] = -slide_x - speed * x[tyre_x] / p.relaxation_x
-    dx[tyre_y] = -slide_y - speed * x[tyre_y] / p.relaxation_y
+    dx[tyre_x] = where(pressed, -slide_x - speed * x[tyre_x] / p.relaxation_x, 0.0)
+    dx[tyre_y] = where(pressed, -slide_y - speed * x[tyre_y] / p.relaxation_y, 0.0)
     tyre_slip(x, i, slide_x, slide_y, p, scratch)
 
 
@@ -133,9 +138,10 @@ def tyre_slip(x: Any, i: int, slide_x: float, slide_y: float, p: Any, scratch: A
     gain_y = p.cornering_stiffness[i] * 2.0 * ratio / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
     slip_x = gain_x * x[at.state_of(at.TYRE_X, i, p.rotors)]
     slip_y = gain_y * x[at.state_of(at.TYRE_Y, i, p.rotors)]
-    if speed < p.low_speed:
+    slow = speed < p.low_speed
+    if any_lane(slow):
         damping = 0.5 * (1.0 + math.cos(math.pi * speed / p.low_speed))
-        damping *= p.low_speed_damping * load / p.nominal_load
+        damping = where(slow, damping * (p.low_speed_damping * load / p.nominal_load), 0.0)
         slip_x -= damping * slide_x / peak_x
         slip_y -= damping * slide_y / peak_y
     slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
@@ -154,19 +160,22 @@ def tyre_force(x: Any, i: int, motor_torque: float, p: Any, dx: Any, scratch: An
     """
     turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
     load, spin = scratch.wheel_load[i], x[turning]
-    if load <= 0.0:
+    pressed = load > 0.0
+    if not any_lane(pressed):
         scratch.tyre_force_x[i], scratch.tyre_force_y[i] = 0.0, 0.0
         dx[turning] = motor_torque / p.wheel_inertia
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     normal, radius = row(scratch.normal, i), scratch.rolling_radius[i]
-    force_x = scratch.force_limit[i] * scratch.slip_curve[i]
-    force_y = scratch.force_limit[wheel_count(p) + i] * scratch.slip_curve[wheel_count(p) + i]
+    force_x = where(pressed, scratch.force_limit[i] * scratch.slip_curve[i], 0.0)
+    force_y = where(pressed, scratch.force_limit[wheel_count(p) + i] * scratch.slip_curve[wheel_count(p) + i], 0.0)
     along, across = scaled(force_x, row(scratch.heading, i)), scaled(force_y, row(scratch.left, i))
     force = add(add(along, across), scaled(load, normal))
     rolling = radius * spin / p.rolling_speed
-    if abs(rolling) < 20.0:  # beyond it tanh is 1 to the last bit
-        rolling = math.tanh(rolling)
+    slow = abs(rolling) < 20.0  # beyond it tanh is 1 to the last bit
+    if any_lane(slow):
+        rolling = where(slow, math.tanh(rolling), rolling)
     resistance = p.rolling_resistance * load * radius * min(max(rolling, -1.0), 1.0)
     dx[turning] = (motor_torque - radius * force_x - resistance) / p.wheel_inertia
     scratch.tyre_force_x[i], scratch.tyre_force_y[i] = force_x, force_y
-    return force, cross(scaled(-scratch.hub_distance[i], normal), force)
+    couple = cross(scaled(-scratch.hub_distance[i], normal), force)
+    return only_where(pressed, force), only_where(pressed, couple)

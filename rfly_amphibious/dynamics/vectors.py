@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rfly_common.kernels.jit import inlined_kernel
+from rfly_common.kernels.lanes import where
 
 Vector = tuple[float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
@@ -51,3 +54,9 @@ def rotated_back(r: Matrix, a: Vector) -> Vector:
         r[1] * a[0] + r[4] * a[1] + r[7] * a[2],
         r[2] * a[0] + r[5] * a[1] + r[8] * a[2],
     )
+
+
+@inlined_kernel
+def only_where(condition: Any, vector: Vector) -> Vector:
+    """The vector where the condition holds, else 0."""
+    return where(condition, vector[0], 0.0), where(condition, vector[1], 0.0), where(condition, vector[2], 0.0)

@@ -15,6 +15,12 @@ def wheel_count(p: Any) -> int:
 
 
 @inlined_kernel
+def state_count(p: Any) -> int:
+    """Numbers in the state, as `state_layout.state_size` has it."""
+    return at.FIXED_STATES + p.rotors + 6 * (wheel_count(p) - at.OUTER_WHEELS)
+
+
+@inlined_kernel
 def first_corner(p: Any) -> int:
     """The first of the points that belongs to the body box; before it there are the hubs."""
     return wheel_count(p)

@@ -70,6 +70,7 @@ def vehicle_record(
     points = np.zeros((POINTS, 3))
     points[: len(hubs) + CORNERS + p.rotors] = np.concatenate([hubs, corners, rotors])
     values["point_x"], values["point_y"], values["point_z"] = points.T
+    values["corner_reach"] = float(np.linalg.norm(np.array(corners) - hubs[0], axis=1).max())
     values["slips"] = 2 * len(hubs)
     values["shapes"] = np.repeat((p.shape_x, p.shape_y), len(hubs))
     values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), len(hubs))

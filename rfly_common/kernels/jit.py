@@ -148,6 +148,7 @@ def _import_numba() -> Any:
         importlib.import_module("numba.np.arraymath")
     finally:
         numba.np.linalg.ensure_blas = asks
+    importlib.import_module("rfly_common.kernels.lane_types")
     return numba
 
 

@@ -13,6 +13,11 @@ from typing import Any
 import numpy as np
 
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel
+from rfly_common.kernels.lanes import where
+
+Corners = tuple[float, float, float, float]
+"""of a cell: 00, 01, 10, 11"""
+Around = tuple[float, float, float, float, float, float, float, float]
 
 
 @inner_kernel
@@ -22,12 +27,18 @@ def clamp(u: float, last: float) -> float:
     return u if u < last else last
 
 
+@inlined_kernel
+def on_map(ground: Any, u: Any, v: Any) -> tuple[Any, Any]:
+    """Whether row u, and column v, are on the map."""
+    on_x = (u >= -ground.slack_u) & (u <= ground.rows - 1 + ground.slack_u)
+    return on_x, (v >= -ground.slack_v) & (v <= ground.columns - 1 + ground.slack_v)
+
+
 @inner_kernel
 def cell_at(ground: Any, x: float, y: float) -> tuple[int, int, float, float, bool, bool]:
     """(i, j, a, b, x is on the map, y is on the map)."""
     u, v = (x - ground.origin_x) / ground.step_x, (y - ground.origin_y) / ground.step_y
-    on_x = (u >= -ground.slack_u) & (u <= ground.rows - 1 + ground.slack_u)
-    on_y = (v >= -ground.slack_v) & (v <= ground.columns - 1 + ground.slack_v)
+    on_x, on_y = on_map(ground, u, v)
     u, v = clamp(u, ground.rows - 1.0), clamp(v, ground.columns - 1.0)
     i, j = min(int(u), ground.rows - 2), min(int(v), ground.columns - 2)
     return i, j, u - i, v - j, on_x, on_y
@@ -63,37 +74,51 @@ def altitude(ground: Any, x: float, y: float) -> float:
 
 
 @inner_kernel
-def vertex_gradient(ground: Any, i: int, j: int) -> tuple[float, float]:
-    """(dz/dx, dz/dy) at sample i, j: central differences, one-sided at the border."""
-    heights, columns = ground.heights, ground.columns
-    i_low, i_high = max(i - 1, 0), min(i + 1, ground.rows - 1)
-    j_low, j_high = max(j - 1, 0), min(j + 1, columns - 1)
-    east, west = np.float64(heights[np.uint64(i_high * columns + j)]), heights[np.uint64(i_low * columns + j)]
-    north, south = np.float64(heights[np.uint64(i * columns + j_high)]), heights[np.uint64(i * columns + j_low)]
-    return (east - west) / ((i_high - i_low) * ground.step_x), (north - south) / ((j_high - j_low) * ground.step_y)
-
-
-@inner_kernel
-def vertex_gradients(ground: Any, i: int, j: int) -> tuple[float, float, float, float, float, float, float, float]:
-    """dz/dx at the corners 00, 01, 10, 11 of cell i, j, then dz/dy."""
-    x00, y00 = vertex_gradient(ground, i, j)
-    x01, y01 = vertex_gradient(ground, i, j + 1)
-    x10, y10 = vertex_gradient(ground, i + 1, j)
-    x11, y11 = vertex_gradient(ground, i + 1, j + 1)
-    return x00, x01, x10, x11, y00, y01, y10, y11
+def heights_around(ground: Any, i: int, j: int) -> Around:
+    """Of the two samples each beside cell i, j at lower x, higher x, lower y and higher y; at the border its own."""
+    heights, columns, right, below = ground.heights, ground.columns, np.uint64(1), np.uint64(ground.columns)
+    low = np.uint64((i - 1 if i > 0 else i) * columns + j)
+    high = np.uint64((i + 2 if i < ground.rows - 2 else i + 1) * columns + j)
+    south = np.uint64(i * columns + (j - 1 if j > 0 else j))
+    north = np.uint64(i * columns + (j + 2 if j < columns - 2 else j + 1))
+    return (
+        np.float64(heights[low]),
+        np.float64(heights[low + right]),
+        np.float64(heights[high]),
+        np.float64(heights[high + right]),
+        np.float64(heights[south]),
+        np.float64(heights[south + below]),
+        np.float64(heights[north]),
+        np.float64(heights[north + below]),
+    )
 
 
 @inlined_kernel
-def gradient(ground: Any, x: float, y: float, smooth: bool) -> tuple[float, float, float, bool, bool]:
+def vertex_gradients(ground: Any, i: Any, j: Any, z: Corners, around: Around) -> tuple[Corners, Corners]:
+    """dz/dx at the corners 00, 01, 10, 11 of cell i, j, then dz/dy: central differences, one-sided at the border.
+
+    `z` are the heights of the corners, `around` the `heights_around` them.
+    """
+    z00, z01, z10, z11 = z
+    low_x0, low_x1, high_x0, high_x1, low_y0, low_y1, high_y0, high_y1 = around
+    below, above = where(i > 0, 2.0, 1.0) * ground.step_x, where(i < ground.rows - 2, 2.0, 1.0) * ground.step_x
+    south, north = where(j > 0, 2.0, 1.0) * ground.step_y, where(j < ground.columns - 2, 2.0, 1.0) * ground.step_y
+    along_x = ((z10 - low_x0) / below, (z11 - low_x1) / below, (high_x0 - z00) / above, (high_x1 - z01) / above)
+    along_y = ((z01 - low_y0) / south, (high_y0 - z00) / north, (z11 - low_y1) / south, (high_y1 - z10) / north)
+    return along_x, along_y
+
+
+@inlined_kernel
+def gradient(ground: Any, px: float, py: float, smooth: bool) -> tuple[float, float, float, bool, bool]:
     """(z, dz/dx, dz/dy, x is on the map, y is on the map): of the surface, or of the samples, interpolated (`smooth`).
 
     Along an axis on which the point lies outside the derivative is 0.
     """
-    i, j, a, b, on_x, on_y = cell_at(ground, x, y)
+    i, j, a, b, on_x, on_y = cell_at(ground, px, py)
     z00, z01, z10, z11 = corners(ground, i, j)
     if smooth:
-        x00, x01, x10, x11, y00, y01, y10, y11 = vertex_gradients(ground, i, j)
-        along_x, along_y = interpolate(x00, x01, x10, x11, a, b), interpolate(y00, y01, y10, y11, a, b)
+        x, y = vertex_gradients(ground, i, j, (z00, z01, z10, z11), heights_around(ground, i, j))
+        along_x, along_y = interpolate(x[0], x[1], x[2], x[3], a, b), interpolate(y[0], y[1], y[2], y[3], a, b)
     else:
         along_u, along_v = slopes(z00, z01, z10, z11, a, b)
         along_x, along_y = along_u / ground.step_x, along_v / ground.step_y

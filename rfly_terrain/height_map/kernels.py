@@ -19,7 +19,9 @@ from rfly_common.kernels.jit import kernel
 from rfly_terrain.height_map.bilinear import (
     cell_at,
     clamp,
+    corners,
     gradient,
+    heights_around,
     interpolate,
     slopes,
     unit_normal,
@@ -166,10 +168,10 @@ def gradient_rates(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -
         i, j, a, b, on_x, on_y = cell_at(ground, x[n], y[n])
         u_rate = vx[n] / ground.step_x if on_x else 0.0
         v_rate = vy[n] / ground.step_y if on_y else 0.0
-        x00, x01, x10, x11, y00, y01, y10, y11 = vertex_gradients(ground, i, j)
-        along_u, along_v = slopes(x00, x01, x10, x11, a, b)
+        x_slopes, y_slopes = vertex_gradients(ground, i, j, corners(ground, i, j), heights_around(ground, i, j))
+        along_u, along_v = slopes(x_slopes[0], x_slopes[1], x_slopes[2], x_slopes[3], a, b)
         rate_x = along_u * u_rate + along_v * v_rate
-        along_u, along_v = slopes(y00, y01, y10, y11, a, b)
+        along_u, along_v = slopes(y_slopes[0], y_slopes[1], y_slopes[2], y_slopes[3], a, b)
         rate_y = along_u * u_rate + along_v * v_rate
         out[n, 0] = rate_x if on_x else 0.0
         out[n, 1] = rate_y if on_y else 0.0

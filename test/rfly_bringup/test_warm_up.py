@@ -76,7 +76,8 @@ def test_a_part_that_fails_is_not_noted(monkeypatch, tmp_path):
 
 def test_the_nodes_that_are_named_are_nodes():
     assert {*warm_up._NODES} <= {node.executable for node in (*NODES, *OF_A_VEHICLE, MAPPING)}
-    assert {part for parts in warm_up._NODES.values() for part in parts} == set(warm_up.PARTS)
+    only_libraries = {"batches"}
+    assert {part for parts in warm_up._NODES.values() for part in parts} | only_libraries == set(warm_up.PARTS)
 
 
 def test_the_functions_of_all_parts_are_there():

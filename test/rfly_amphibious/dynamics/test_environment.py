@@ -21,17 +21,29 @@ from rfly_terrain.height_map.height_map import HeightMap
 pytestmark = pytest.mark.needs("numba")
 
 
+def looks_up():
+    """The kernels' look-up: (height of a point at z = 100 above the ground, normal of the ground there)."""
+    import numba
+
+    @numba.njit
+    def look_up(ground, x, y, records):
+        scratch = records[0]
+        scratch.point_x[3], scratch.point_y[3], scratch.point_height[3] = x, y, 100.0
+        heights_above_ground(ground, 3, 4, scratch)
+        return scratch.point_height[3], ground_normal(ground, 3, scratch)
+
+    return look_up
+
+
 def test_the_ground_is_the_height_maps():
     rng = np.random.default_rng(2)
     terrain = HeightMap(rng.normal(0, 5, (30, 40)), origin_x=-50.0, origin_y=80.0, step_x=3.7, step_y=-4.1)
     ground = ground_of(terrain)
     x, y = rng.uniform(-70, 80, 500), rng.uniform(-100, 100, 500)
-    scratch = np.zeros(1, SCRATCH).view(np.recarray)[0]
+    look_up = looks_up()
     for k in range(500):
-        scratch.point_x[0], scratch.point_y[0], scratch.point_height[0] = x[k], y[k], 100.0
-        heights_above_ground(ground, 1, scratch)
-        assert 100.0 - scratch.point_height[0] == pytest.approx(terrain.altitude(x[k], y[k]), abs=1e-12)
-        normal = ground_normal(ground, x[k], y[k])
+        height, normal = look_up(ground, x[k], y[k], np.zeros(1, SCRATCH))
+        assert 100.0 - height == pytest.approx(terrain.altitude(x[k], y[k]), abs=1e-12)
         assert normal == pytest.approx(terrain.normal(x[k], y[k], smooth=True), abs=1e-13)
         assert normal[2] >= ground.least_normal_z
     assert ground_of(plane(0.5)).least_normal_z == pytest.approx(1 / np.sqrt(1.25), rel=1e-5)
