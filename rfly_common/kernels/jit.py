@@ -148,7 +148,8 @@ def _import_numba() -> Any:
         importlib.import_module("numba.np.arraymath")
     finally:
         numba.np.linalg.ensure_blas = asks
-    importlib.import_module("rfly_common.kernels.lane_types")
+    import rfly_common.kernels.lane_types  # noqa: F401  # an import statement, so that all kernels depend on it
+
     return numba
 
 
