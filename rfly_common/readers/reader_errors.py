@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rfly_common.errors import RflyError
+from rfly_common.errors import RflyError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import StrPath
 
 _LONGEST = 200
 
@@ -23,6 +24,17 @@ def reader_errors(refuse: Callable[[str], RflyError]) -> Iterator[None]:
         raise
     except Exception as error:
         raise refuse(_reason(error)) from error
+
+
+@contextmanager
+def terrain_file_errors(path: StrPath) -> Iterator[None]:
+    """Raises TerrainFileNotFound or TerrainFormatError, which begin with the path, for a file that can't be opened."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise TerrainFileNotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise TerrainFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.readers.numpy_files import ArrayHeader, NpzReader, read_npy_header, read_npy_values
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.height_map.height_map import HeightMap
 
 _ReadValues = Callable[[str, type[np.number[Any]], int], NDArray[Any]]
@@ -50,20 +50,27 @@ def import_array(
                 raise ConfigError(
                     f"{path}: holds heights alone; say how large a cell is, such as --cell-size 10 10 (m)"
                 )
-            return _from_own_npz(path, headers, read, geo_origin, name)
-        raster = read(_choose(path, headers, key), np.float32, MAX_CELLS)
-    south_up = raster[::-1] if first_row == "north" else raster
-    heights = np.ascontiguousarray(south_up.T)
-    with _named(path):
+            heights, origin, step = _read_own_npz(path, headers, read)
+            if geo_origin is None and "geo_origin" in headers and headers["geo_origin"].shape == (3,):
+                latitude, longitude, altitude = read("geo_origin", np.float64, 3).tolist()
+                geo_origin = (latitude, longitude, altitude)
+        else:
+            raster = read(_choose(path, headers, key), np.float32, MAX_CELLS)
+            heights = np.ascontiguousarray((raster[::-1] if first_row == "north" else raster).T)
+            step = cell_size
+            origin = -(heights.shape[0] - 1) * step[0] / 2, -(heights.shape[1] - 1) * step[1] / 2
+    try:
         return HeightMap(
             heights,
-            origin_x=-(heights.shape[0] - 1) * cell_size[0] / 2,
-            origin_y=-(heights.shape[1] - 1) * cell_size[1] / 2,
-            step_x=cell_size[0],
-            step_y=cell_size[1],
+            origin_x=origin[0],
+            origin_y=origin[1],
+            step_x=step[0],
+            step_y=step[1],
             name=name,
             geo_origin=geo_origin,
         )
+    except TerrainFormatError as error:
+        raise TerrainFormatError(f"{path}: {error}") from None
 
 
 def write_npy(height_map: HeightMap, path: StrPath) -> None:
@@ -92,15 +99,6 @@ def north_up(height_map: HeightMap) -> NDArray[np.float32]:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Puts the file before the text of what HeightMap refuses."""
-    try:
-        yield
-    except TerrainFormatError as error:
-        raise TerrainFormatError(f"{path}: {error}") from None
-
-
-@contextmanager
 def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
     """What arrays a file holds, by name (that of a .npy has none), and how to read one of them.
 
@@ -109,12 +107,8 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
     ending = path.suffix.lower()
     if ending not in (".npy", ".npz"):
         raise ConfigError(f"{path}: expected a .npy or .npz file")
-    try:
+    with terrain_file_errors(path):
         file = open_regular(path, _MAX_FILE_BYTES)
-    except FileNotFoundError:
-        raise TerrainFileNotFound(f"{path}: no such file") from None
-    except OSError as error:
-        raise TerrainFormatError(f"{path}: cannot be read: {error.strerror}") from error
     with file, reader_errors(lambda text: TerrainFormatError(f"{path}: cannot be read as NumPy arrays: {text}")):
         if ending == ".npy":
             header = read_npy_header(file)
@@ -140,13 +134,10 @@ def _choose(path: Path, arrays: dict[str, ArrayHeader], key: str | None) -> str:
     return chosen
 
 
-def _from_own_npz(
-    path: Path,
-    headers: dict[str, ArrayHeader],
-    read: _ReadValues,
-    geo_origin: tuple[float, float, float] | None,
-    name: str,
-) -> HeightMap:
+def _read_own_npz(
+    path: Path, headers: dict[str, ArrayHeader], read: _ReadValues
+) -> tuple[NDArray[Any], tuple[float, float], tuple[float, float]]:
+    """Heights, origin (x, y) and steps (x, y), m, of what `write_npz` made."""
     x_shape, y_shape, shape = (headers[key].shape for key in ("x_east", "y_north", "heights_up"))
     if len(x_shape) != 1 or len(y_shape) != 1 or shape != (*x_shape, *y_shape) or min(shape) < 2:
         raise TerrainFormatError(f"{path}: heights_up {shape} at {x_shape} x_east and {y_shape} y_north")
@@ -158,17 +149,4 @@ def _from_own_npz(
             raise TerrainFormatError(f"{path}: {axis} is not evenly spaced")
         starts.append(float(values[0]))
         steps.append((float(values[-1]) - float(values[0])) / (values.size - 1))
-    if geo_origin is None and "geo_origin" in headers and headers["geo_origin"].shape == (3,):
-        latitude, longitude, altitude = read("geo_origin", np.float64, 3).tolist()
-        geo_origin = (latitude, longitude, altitude)
-    heights = read("heights_up", np.float32, MAX_CELLS)
-    with _named(path):
-        return HeightMap(
-            heights,
-            origin_x=starts[0],
-            origin_y=starts[1],
-            step_x=steps[0],
-            step_y=steps[1],
-            name=name,
-            geo_origin=geo_origin,
-        )
+    return read("heights_up", np.float32, MAX_CELLS), (starts[0], starts[1]), (steps[0], steps[1])

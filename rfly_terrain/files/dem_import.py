@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
-from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.imports import require
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -199,12 +199,8 @@ def rasterio_module() -> Any:
 @contextmanager
 def _open(path: StrPath) -> Iterator[DatasetReader]:
     rasterio = rasterio_module()
-    try:
+    with terrain_file_errors(path):
         open_regular(path).close()
-    except FileNotFoundError:
-        raise TerrainFileNotFound(f"{path}: no such file") from None
-    except OSError as error:
-        raise TerrainFormatError(f"{path}: cannot be read: {error.strerror}") from error
     file = os.path.abspath(path)  # a path, and no other name that GDAL knows
     with (
         rasterio.Env(**_ALONE),

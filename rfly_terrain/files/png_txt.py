@@ -9,10 +9,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
+from rfly_common.errors import TerrainFormatError
 from rfly_common.files import StrPath, open_regular
 from rfly_common.frames import up_to_down
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.calibration import (
     MAX_TXT_BYTES,
     Calibration,
@@ -24,21 +24,11 @@ from rfly_terrain.files.calibration import (
     parse_calibration,
 )
 from rfly_terrain.files.png_header import MAX_PNG_BYTES, PngHeader, picture_chunks, read_png_header
-from rfly_terrain.files.search import MapFiles, find_map
+from rfly_terrain.files.search import MapFiles
+from rfly_terrain.files.search import find_map as find_map
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
-
-__all__ = [
-    "MapFiles",
-    "RflySimMap",
-    "find_map",
-    "read_calibration",
-    "read_header",
-    "read_map",
-    "read_pixels",
-    "to_height_map",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,22 +126,10 @@ def _grey(pixels: NDArray[Any], file: str) -> NDArray[Any]:
 
 
 def _read_whole(path: StrPath) -> NDArray[np.uint8]:
-    try:
-        with open_regular(path, MAX_PNG_BYTES) as file:
-            return np.fromfile(file, np.uint8)  # cv2.imread cannot open every Windows path
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with terrain_file_errors(path), open_regular(path, MAX_PNG_BYTES) as file:
+        return np.fromfile(file, np.uint8)  # cv2.imread cannot open every Windows path
 
 
 def _read_start(path: StrPath, size: int) -> bytes:
-    try:
-        with open_regular(path) as file:
-            return file.read(size)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: StrPath, error: OSError) -> TerrainFileNotFound | TerrainFormatError:
-    if isinstance(error, FileNotFoundError):
-        return TerrainFileNotFound(f"{path}: no such file")
-    return TerrainFormatError(f"{path}: cannot be read: {error.strerror or error}")
+    with terrain_file_errors(path), open_regular(path) as file:
+        return file.read(size)

@@ -28,46 +28,54 @@ The arithmetic is float64 in any case
 def flat_arrays(
     names: Sequence[str], values: Sequence[ArrayLike], keep_float32: bool = False
 ) -> tuple[tuple[int, ...], list[NDArray[Any]]]:
-    """The common shape of real numbers that broadcast, and each as a one-dimensional array of float64 or kept float32.
-
-    Read-only: numba compiles once for one kind of array, and a caller's may be writable or not.
-    """
-    arrays = [np.asarray(value) for value in values]
-    for name, array in zip(names, arrays, strict=True):
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
+    """The common shape of real numbers that broadcast, and each of them flat, as float64 or kept float32."""
+    arrays = [real_array(name, value) for name, value in zip(names, values, strict=True)]
     dtype = np.float32 if keep_float32 and all(array.dtype == np.float32 for array in arrays) else np.float64
     shape = arrays[0].shape
     if any(array.shape != shape for array in arrays):
-        shape = _common_shape(names, arrays)
+        shape = common_shape(names, arrays, [array.shape for array in arrays])
         arrays = [np.broadcast_to(array, shape) for array in arrays]
-    flat = []
-    for array in arrays:
-        whole = np.ascontiguousarray(array, dtype).reshape(-1)
-        if not whole.flags.aligned:
-            whole = whole.copy()
-        whole = whole.view()
-        whole.flags.writeable = False
-        flat.append(whole)
-    return shape, flat
+    return shape, [for_kernels(array, dtype, (-1,)) for array in arrays]
 
 
-def _common_shape(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> tuple[int, ...]:
+def real_array(name: str, value: ArrayLike) -> NDArray[Any]:
+    """The value as an array. TypeError where it holds anything but real numbers."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
+    return array
+
+
+def for_kernels(array: NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Contiguous and read-only: numba compiles once for one kind of array, and a caller's may be writable or not."""
+    whole = np.ascontiguousarray(array, dtype).reshape(shape)
+    whole = whole.view() if whole.flags.aligned else whole.copy()
+    whole.flags.writeable = False
+    return whole
+
+
+def common_shape(
+    names: Sequence[str], arrays: Sequence[NDArray[Any]], shapes: Sequence[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """What the shapes, which are those of the arrays or a part of them, broadcast to."""
     try:
-        return np.broadcast_shapes(*(array.shape for array in arrays))
+        return np.broadcast_shapes(*shapes)
     except ValueError:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
-        raise ValueError(f"shapes do not broadcast: {shapes}") from None
+        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
+        raise ValueError(f"shapes do not broadcast: {listed}") from None
 
 
-def check_finite(names: Sequence[str], shape: tuple[int, ...], arrays: Sequence[NDArray[Any]]) -> None:
+def check_finite(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
     """ValueError that names the first coordinate that is NaN or infinite; called only when a kernel met one."""
     for name, array in zip(names, arrays, strict=True):
-        bad = np.flatnonzero(~np.isfinite(array))
-        if bad.size:
-            where = ", ".join(str(int(index)) for index in np.unravel_index(bad[0], shape))
-            place = f"{name}[{where}]" if shape else name
-            raise ValueError(f"{place} is {array[bad[0]]}: coordinates must be finite")
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            raise ValueError(f"{element(name, bad[0])} is {array[tuple(bad[0])]}: coordinates must be finite")
+
+
+def element(name: str, index: NDArray[Any]) -> str:
+    """`name[1, 2]`; of a number alone the name."""
+    return f"{name}{index.tolist()}" if index.size else name
 
 
 def run(
@@ -91,7 +99,7 @@ def run(
     else:
         finite = _run_in_chunks(function, ground, arrays, options, results, count)
     if not finite:
-        check_finite(names, shape, arrays)
+        check_finite(names, [array.reshape(shape) for array in arrays])
     return [result.reshape(shape + result.shape[1:]) for result in results]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Sequence
@@ -296,11 +297,10 @@ class HeightMap:
     def surface(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Surface:
         """`altitude`, both `gradient`s and `gradient_rate` of n points (one axis) in one pass; the same numbers."""
         names = ("x", "y", "vx", "vy")
-        shape, arrays = flat_arrays(names, (x, y, vx, vy))
-        (n,) = shape
+        (n,), arrays = flat_arrays(names, (x, y, vx, vy))
         out = np.empty((7, n))
         if not KERNELS.choose(n).surfaces(self.ground, *arrays, out):
-            check_finite(names, shape, arrays)
+            check_finite(names, arrays)
         self._use_compiled_kernels()
         return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
 
@@ -429,7 +429,7 @@ class HeightMap:
 
     def __reduce__(self) -> tuple[Any, ...]:
         keys = ("origin_x", "origin_y", "step_x", "step_y", "name", "geo_origin", "files")
-        return _restore, (self.heights, {key: getattr(self, key) for key in keys})
+        return functools.partial(HeightMap, **{key: getattr(self, key) for key in keys}), (self.heights,)
 
     def __repr__(self) -> str:
         x_min, x_max, y_min, y_max = self.bounds
@@ -437,10 +437,6 @@ class HeightMap:
             f"<HeightMap {self.name!r}: {self.rows} x {self.columns}, x {x_min:g} … {x_max:g}, "
             f"y {y_min:g} … {y_max:g}, z {self.z_min:g} … {self.z_max:g} m>"
         )
-
-
-def _restore(heights: NDArray[np.float32], keywords: dict[str, Any]) -> HeightMap:
-    return HeightMap(heights, **keywords)
 
 
 def _finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.arrays import Bools, Floats
 from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map.dispatch import check_finite, common_shape, element, for_kernels, real_array
 from rfly_terrain.height_map.ray_kernels_numpy import Rays
 from rfly_terrain.height_map.ray_pyramid import pyramid_of
 
@@ -37,16 +38,11 @@ def cast(
 ) -> tuple[Floats, Floats | None]:
     """Ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
     names = ("origins", "directions", "max_range")
-    arrays = [_real(name, value) for name, value in zip(names, (origins, directions, max_range), strict=True)]
+    arrays = [real_array(name, value) for name, value in zip(names, (origins, directions, max_range), strict=True)]
     for name, array in zip(names[:2], arrays[:2], strict=True):
         if array.ndim == 0 or array.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {array.shape}")
-    shapes = (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape)
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
-        raise ValueError(f"shapes do not broadcast: {listed}") from None
+    shape = common_shape(names, arrays, (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape))
     single = arrays[0].dtype == arrays[1].dtype == np.float32
     dtypes = (*(2 * [np.float32 if single else np.float64]), np.float64)
     rows = [
@@ -78,49 +74,22 @@ def _run(height_map: HeightMap, inputs: list[NDArray[Any]], ranges: Floats, norm
     return all_good
 
 
-def _real(name: str, value: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
-    return array
-
-
 def _rows(array: NDArray[Any], shape: tuple[int, ...], trailing: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """(n, *trailing), or (1, *trailing) where one serves all: an origin need not be repeated for a whole sweep.
-
-    Contiguous and read-only: numba compiles once for one kind of array, and a caller's may be writable or not.
-    """
+    """(n, *trailing), or (1, *trailing) where one serves all: an origin need not be repeated for a whole sweep."""
     if array.size != np.prod(trailing, dtype=int):
         array = np.broadcast_to(array, (*shape, *trailing))
-    whole = np.ascontiguousarray(array, dtype).reshape((-1, *trailing))
-    if not whole.flags.aligned:
-        whole = whole.copy()
-    whole = whole.view()
-    whole.flags.writeable = False
-    return whole
+    return for_kernels(array, dtype, (-1, *trailing))
 
 
 def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[Any]) -> None:
     """ValueError that names the first number that no ray can be cast with; called only when a kernel met one."""
-    check_finite("origins", origins)
-    check_finite("directions", directions)
+    check_finite(("origins", "directions"), (origins, directions))
     zero = np.argwhere(~directions.any(axis=-1))
     if len(zero):
-        raise ValueError(f"{_at('directions', zero[0])} is 0, 0, 0: a ray needs a direction")
+        raise ValueError(f"{element('directions', zero[0])} is 0, 0, 0: a ray needs a direction")
     bad = np.argwhere(~(max_range >= 0.0))
     if len(bad):
-        raise ValueError(f"{_at('max_range', bad[0])} is {max_range[tuple(bad[0])]}, expected 0 or more metres")
-
-
-def check_finite(name: str, array: NDArray[Any]) -> None:
-    """ValueError that names the first number of an array that is NaN or infinite."""
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        raise ValueError(f"{_at(name, bad[0])} is {array[tuple(bad[0])]}: coordinates must be finite")
-
-
-def _at(name: str, index: NDArray[Any]) -> str:
-    return f"{name}[{', '.join(str(int(number)) for number in index)}]" if index.size else name
+        raise ValueError(f"{element('max_range', bad[0])} is {max_range[tuple(bad[0])]}, expected 0 or more metres")
 
 
 def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> Floats:
@@ -138,11 +107,11 @@ def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> 
 
 def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> Bools:
     """Whether the ground leaves the straight line between points free; see `HeightMap.line_of_sight`."""
-    start, end = (_real(name, value).astype(np.float64) for name, value in (("a", a), ("b", b)))
+    start, end = (real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b)))
     for name, points in (("a", start), ("b", end)):
         if points.ndim == 0 or points.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {points.shape}")
-        check_finite(name, points)
+        check_finite((name,), (points,))
     if not 0.0 <= tolerance < np.inf:
         raise ValueError(f"tolerance is {tolerance}, expected 0 or more metres")
     try:

@@ -5,9 +5,6 @@ Files come from anywhere: sizes are checked before anything is decoded.
 
 from __future__ import annotations
 
-import functools
-import importlib.resources
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,11 +16,11 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools
-from rfly_common.config.documents import check_schema, parse_mapping
+from rfly_common.config.documents import check_schema, load_schema, parse_mapping
 from rfly_common.config.marked_yaml import Document
-from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.png_header import SIGNATURE, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 
@@ -141,7 +138,9 @@ def load_map(path: StrPath) -> MapImage:
     Raises TerrainFileNotFound, and TerrainFormatError that names file, line and key.
     """
     file = Path(path)
-    document = _parse(_read(file, MAX_YAML_BYTES), str(file))
+    with terrain_file_errors(file):
+        data = read_regular(file, MAX_YAML_BYTES)
+    document = _parse(data, str(file))
     values = document.value
     x, y, yaw = [*values["origin"], 0.0][:3]
     pixels = _read_image(file.parent / values["image"])
@@ -203,36 +202,19 @@ def _save(
     file.write_text(yaml.safe_dump(keys, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
-def _read(file: Path, limit: int) -> bytes:
-    try:
-        return read_regular(file, limit)
-    except FileNotFoundError:
-        raise TerrainFileNotFound(f"{file}: no such file") from None
-    except OSError as error:
-        raise TerrainFormatError(f"{file}: cannot be read: {error.strerror or error}") from error
-
-
 def _parse(data: bytes, file: str) -> Document:
     try:
         document = parse_mapping(data, file, "image, resolution and origin")
-        check_schema(document, _schema())
+        check_schema(document, load_schema("rfly_terrain", "map_server"))
     except ConfigError as error:
         raise TerrainFormatError(str(error)) from None
     return document
 
 
-@functools.lru_cache(maxsize=1)
-def _schema() -> Mapping[str, Any]:
-    text = (importlib.resources.files("rfly_terrain") / "data" / "schemas" / "map_server.schema.json").read_text(
-        "utf-8"
-    )
-    schema: Mapping[str, Any] = json.loads(text)
-    return schema
-
-
 def _read_image(file: Path) -> NDArray[Any]:
     """(rows, columns) or (rows, columns, channels), grey levels 0 … 255, or 0 … 65535 as uint16."""
-    data = _read(file, MAX_IMAGE_BYTES)
+    with terrain_file_errors(file):
+        data = read_regular(file, MAX_IMAGE_BYTES)
     encoded = np.frombuffer(data, np.uint8)
     if data.startswith(SIGNATURE):
         header, encoded = picture_chunks(encoded, str(file))
