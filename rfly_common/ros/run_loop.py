@@ -16,7 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from rfly_common import startup
-from rfly_common.errors import ConfigError, WorkError
+from rfly_common.errors import ConfigError, RflyError, WorkError
 from rfly_common.kernels.jit import plain_because
 from rfly_common.ros.callback_errors import guard_callbacks, tell_error
 
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
     """The result of work(), from a thread of its own; the node goes on meanwhile. For `async` services.
 
-    `work` touches nothing of the node, and gives errors as part of its result. Raises WorkError where it raises one.
+    `work` touches nothing of the node. Raises the RflyError that it raises, and WorkError where it raises another.
     """
     done: Future = Future(executor=node.executor)
 
@@ -34,6 +34,8 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
         end: tuple[Callable[[Any], None], Any]
         try:
             end = done.set_result, work()
+        except RflyError as error:
+            end = done.set_exception, error
         except Exception as error:  # noqa: BLE001  told, counted, and whoever waits is answered
             end = done.set_exception, WorkError(f"broke off by {tell_error(node, error)}")
         # a node that ends waits for nothing, and its executor, shut down, would raise here

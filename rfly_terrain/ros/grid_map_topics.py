@@ -54,9 +54,7 @@ class TerrainGridMap:
         if self._publisher is None:
             return
         try:
-            layers = await in_thread(self._node, lambda: _layers_or_error(world, None, LAYERS, self._max_cells))
-            if isinstance(layers, ConfigError):
-                raise layers
+            layers = await in_thread(self._node, lambda: _layers(world, None, LAYERS, self._max_cells))
         except (ConfigError, WorkError) as error:
             self._node.get_logger().error(f"terrain_grid_map: {error}; the one before it stays")
             return
@@ -71,9 +69,7 @@ class TerrainGridMap:
                 raise ConfigError("the map's costs are not worked out yet: ask again in a moment")
             region = _region(request, self._frames.resolve(request.frame_id or "map"))
             names, most = tuple(request.layers) or LAYERS, self._max_cells
-            found = await in_thread(self._node, lambda: _layers_or_error(world, region, names, most))
-            if isinstance(found, ConfigError):
-                raise found
+            found = await in_thread(self._node, lambda: _layers(world, region, names, most))
         except (ConfigError, FrameError, WorkError) as error:
             self._diagnostics.count("refused_grid_maps")
             self._node.get_logger().warning(f"get_grid_map: {error}")
@@ -83,18 +79,14 @@ class TerrainGridMap:
         return response
 
 
-def _layers_or_error(
-    world: CostedTerrain, region: Region | None, names: tuple[str, ...], max_cells: int
-) -> GridLayers | ConfigError:
+def _layers(world: CostedTerrain, region: Region | None, names: tuple[str, ...], max_cells: int) -> GridLayers:
     try:
         layers = ground_layers(*world, region=region, names=names, max_cells=max_cells)
-    except ConfigError as error:
-        return error
     except MemoryError:
-        return ConfigError("not enough memory for so many cells")
+        raise ConfigError("not enough memory for so many cells") from None
     if layers is None:
         x_min, x_max, y_min, y_max = world.terrain.bounds
-        return ConfigError(f"the region lies off the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g} m")
+        raise ConfigError(f"the region lies off the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g} m")
     return layers
 
 

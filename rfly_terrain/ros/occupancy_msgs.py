@@ -1,9 +1,10 @@
-"""BinaryOccupancyMap <-> nav_msgs/OccupancyGrid."""
+"""BinaryOccupancyMap <-> nav_msgs/OccupancyGrid; costs -> OccupancyGrid."""
 
 from __future__ import annotations
 
 import numpy as np
 from nav_msgs.msg import OccupancyGrid
+from numpy.typing import NDArray
 
 from rfly_common.frames import quat_to_euler
 from rfly_common.ros.flat_arrays import flat
@@ -15,14 +16,22 @@ from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 def occupancy_map_to_msg(occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0) -> OccupancyGrid:
     """100 where occupied, 0 where free, from the bottom row up; the origin is the bottom-left corner."""
     info, data = occupancy.to_occupancy_grid()
+    cells = data.reshape(info["height"], info["width"])
+    return costs_to_msg(cells, info["resolution"], info["origin"][:2], frame_id, stamp_ns)
+
+
+def costs_to_msg(
+    costs: NDArray[np.int8], resolution: float, origin: tuple[float, float], frame_id: str, stamp_ns: int
+) -> OccupancyGrid:
+    """Costs 0 … 100, −1 unknown, from the south-west corner: width along x east, height along y north."""
     message = OccupancyGrid()
     message.header.frame_id = frame_id
     message.header.stamp = message.info.map_load_time = ns_to_stamp(stamp_ns)
-    message.info.resolution = info["resolution"]
-    message.info.width, message.info.height = info["width"], info["height"]
-    message.info.origin.position.x, message.info.origin.position.y, _ = info["origin"]
+    message.info.resolution = resolution
+    message.info.height, message.info.width = costs.shape
+    message.info.origin.position.x, message.info.origin.position.y = origin
     message.info.origin.orientation.w = 1.0
-    message.data = flat("b", data)
+    message.data = flat("b", costs)
     return message
 
 

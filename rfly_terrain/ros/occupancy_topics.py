@@ -22,17 +22,16 @@ from rfly_suite.msg import PlacedObjectArray
 from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
-from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.grid_map_topics import CostedTerrain, TerrainGridMap
 from rfly_terrain.ros.node_parameters import OccupancyParameters
+from rfly_terrain.ros.occupancy_msgs import costs_to_msg
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.world.solids import Solids
 
@@ -44,19 +43,6 @@ LARGEST_MESSAGE = 25_000_000
 """cells: a map with more gets larger ones where `occupancy_resolution` leaves the choice"""
 
 _PARAMETERS = frozenset(each.name for each in parameters_of(OccupancyParameters))
-
-
-def traversability_to_msg(grid: TraversabilityGrid, frame_id: str, stamp_ns: int) -> OccupancyGrid:
-    """Costs 0 … 100, −1 unknown, from the south-west corner: width along x east, height along y north."""
-    message = OccupancyGrid()
-    message.header.frame_id = frame_id
-    message.header.stamp = message.info.map_load_time = ns_to_stamp(stamp_ns)
-    message.info.resolution = grid.resolution
-    message.info.height, message.info.width = grid.cost.shape
-    message.info.origin.position.x, message.info.origin.position.y = grid.origin
-    message.info.origin.orientation.w = 1.0
-    message.data = flat("b", grid.cost)
-    return message
 
 
 class TerrainOccupancy:
@@ -142,21 +128,19 @@ class TerrainOccupancy:
     ) -> None:
         start = time.monotonic()
 
-        def stop() -> bool:
-            return not self._node.context.ok()
-
-        def grid_or_error() -> tuple[TraversabilityGrid | None, str]:
+        def work() -> TraversabilityGrid:
             try:
-                return traversability(terrain, limits, solids, wanted[3], stop=stop), ""
+                return traversability(terrain, limits, solids, wanted[3], stop=lambda: not self._node.context.ok())
             except InterruptedError:
-                return None, "the node ends"
-            except (ConfigError, MemoryError) as reason:
-                return None, str(reason) or "not enough memory"
+                raise ConfigError("the node ends") from None
+            except MemoryError as reason:
+                raise ConfigError(str(reason) or "not enough memory") from None
 
+        grid, error = None, ""
         try:
-            grid, error = await in_thread(self._node, grid_or_error)
-        except WorkError as reason:
-            grid, error = None, str(reason)
+            grid = await in_thread(self._node, work)
+        except (ConfigError, WorkError) as reason:
+            error = str(reason)
         world = None if grid is None else CostedTerrain(terrain, grid, limits)
         if world is not None:
             self._grid_map.take(world)
@@ -178,7 +162,7 @@ class TerrainOccupancy:
         else:
             self._grid, self._used = grid, used
             stamp = self._node.get_clock().now().nanoseconds
-            self._publisher.publish(traversability_to_msg(grid, "map", stamp))
+            self._publisher.publish(costs_to_msg(grid.cost, grid.resolution, grid.origin, "map", stamp))
             self._on_grid(terrain, grid)
             self._diagnostics.count("published")
         self._update_diagnostics()
@@ -239,11 +223,6 @@ def _limits(values: Mapping[str, float]) -> TraversabilityLimits:
     for name, value in values.items():
         if not math.isfinite(value):
             raise ConfigError(f"{name}: {value} is not a finite number")
-    return TraversabilityLimits(
-        max_slope_deg=values["max_slope_deg"],
-        max_roughness=values["max_roughness"] or None,
-        max_step=values["max_step"] or None,
-        water_level=values["water_level"],
-        vehicle_radius=values["vehicle_radius"],
-        half_wheelbase=values["half_wheelbase"],
-    )
+    given = {name: values[name] for name in ("max_slope_deg", "water_level", "vehicle_radius", "half_wheelbase")}
+    roughness, step = (values[name] or None for name in ("max_roughness", "max_step"))
+    return TraversabilityLimits(max_roughness=roughness, max_step=step, **given)

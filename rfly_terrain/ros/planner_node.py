@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
+from octomap_msgs.msg import Octomap
 from rclpy.node import Node
 from rfly_suite.msg import PlacedObjectArray
 from rfly_suite.srv import PlanPath
@@ -28,13 +31,14 @@ from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.occupancy.octree import read_octree
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import MODES, Plan
 from rfly_terrain.planning.planner import Planner, warm_up
 from rfly_terrain.planning.replanning import Replanner
+from rfly_terrain.planning.seen_space import SeenSpace, seen_space
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.ros.node_parameters import NO_WATER, PlannerParameters
-from rfly_terrain.ros.octomap_space import OctomapSpace
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.ros.plan_msgs import plan_to_path, pose_to_plan_pose
 from rfly_terrain.ros.planned_vehicles import NAME, PlannedVehicles
@@ -63,6 +67,44 @@ class _Way(NamedTuple):
     frame: FrameToWorld
 
 
+class _OctomapSpace:
+    """The newest `octomap`; it is read when somebody plans, once, in that one's thread."""
+
+    def __init__(self, node: Node, given: PlannerParameters, frames: Frames, on_octomap: Callable[[], Any]) -> None:
+        self._given, self._frames, self._on_octomap = given, frames, on_octomap
+        self._newest: Octomap | None = None
+        self._read: tuple[Octomap, HeightMap, SeenSpace] | None = None
+        subscription(node, Octomap, "octomap", self._take, LATCHED)
+
+    async def _take(self, message: Octomap) -> None:
+        self._newest = message
+        await self._on_octomap()
+
+    def seen(self, terrain: HeightMap) -> SeenSpace:
+        """What the newest map says. Raises PlanError where there is none, or none that can be read."""
+        message = self._newest
+        if message is None:
+            raise PlanError("no_octomap", "no octomap has come yet, and the parameter space is octomap")
+        if self._read is None or self._read[0] is not message or self._read[1] is not terrain:
+            try:
+                frame = self._frames.resolve(message.header.frame_id or "map", stamp_to_ns(message.header.stamp))
+                if frame.axes != "enu" or not frame.is_world:
+                    raise PlanError("bad_octomap", f"its frame {message.header.frame_id!r} is not the ENU world frame")
+                if not message.binary or message.id != "OcTree":
+                    kind = "binary" if message.binary else "full"
+                    raise PlanError("bad_octomap", f"a {kind} {message.id!r}, expected a binary 'OcTree'")
+                leaves = read_octree(np.asarray(message.data, np.int8), message.resolution)
+            except RflyError as error:
+                raise PlanError("bad_octomap", f"octomap: {error}") from None
+            given = self._given
+            self._read = (
+                message,
+                terrain,
+                seen_space(leaves, terrain, ground_margin=given.ground_margin, unknown_height=given.unknown_height),
+            )
+        return self._read[2]
+
+
 class PlannerNode(Node):
     """Serves `plan_path`, takes `goal_pose`, publishes `<name>/follow_path` and `planned_path`."""
 
@@ -86,7 +128,7 @@ class PlannerNode(Node):
         self._ground.start(self._diagnostics)
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         octomap = given.space == "octomap"
-        self._space = OctomapSpace(self, given, self._frames, self._on_octomap) if octomap else None
+        self._space = _OctomapSpace(self, given, self._frames, self._on_octomap) if octomap else None
         self._vehicles.start(self._diagnostics)
         if given.goal_vehicle:
             self._follower(given.goal_vehicle)
@@ -161,21 +203,16 @@ class PlannerNode(Node):
 
     async def _planned(self, way: Replanner, here: PlanPose) -> Plan | None:
         """The first plan, or another one where the octomap asks for it. Raises PlanError."""
-        plan = await in_thread(self, lambda: self._work(way, here))
-        if isinstance(plan, RflyError):
-            raise plan
-        return plan
+        return await in_thread(self, lambda: self._work(way, here))
 
-    def _work(self, way: Replanner, here: PlanPose) -> Plan | RflyError | None:
+    def _work(self, way: Replanner, here: PlanPose) -> Plan | None:
         """In a thread; one after the other, so that each has the machine for itself."""
         with self._lock:
             start = time.monotonic()
             try:
                 return way.update(None if self._space is None else self._space.seen(way.planner.terrain), here)
-            except RflyError as error:
-                return error
             except MemoryError:
-                return PlanError("memory", "not enough memory to plan on this map")
+                raise PlanError("memory", "not enough memory to plan on this map") from None
             finally:
                 self._last_s = time.monotonic() - start
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
 
 MAX_POINTS_PER_CALL = 10_000_000
-VERTICAL_TOLERANCE = 1e-6
 
 
 class _Loaded(NamedTuple):

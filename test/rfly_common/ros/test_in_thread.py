@@ -7,7 +7,7 @@ import threading
 import pytest
 from node_harness import Peer
 
-from rfly_common.errors import WorkError
+from rfly_common.errors import PlanError, RflyError, WorkError
 
 
 @pytest.mark.ros
@@ -19,18 +19,23 @@ def test_work_that_breaks_off_is_told(domain_id):
     async def ask(work):
         try:
             told.append((await in_thread(peer.node, work), threading.get_ident()))
-        except WorkError as error:
-            told.append((str(error), threading.get_ident()))
+        except RflyError as error:
+            told.append((error, threading.get_ident()))
+
+    def refuse():
+        raise PlanError("too_steep", "no way")
 
     try:
-        for work in (lambda: 6 * 7, lambda: 1 // 0, lambda: "again"):
+        for work in (lambda: 6 * 7, lambda: 1 // 0, refuse, lambda: "again"):
             peer.node.executor.create_task(ask, work)
             count = len(told)
             peer.spin_until(lambda count=count: len(told) > count)
     finally:
         peer.close()
-    (whole, broke_off, again) = (answer for answer, _ in told)
+    (whole, broke_off, refused, again) = (answer for answer, _ in told)
     assert (whole, again) == (42, "again")
-    assert "test_in_thread.py" in broke_off
-    assert "told in the node's log" in broke_off
+    assert isinstance(broke_off, WorkError)
+    assert "test_in_thread.py" in str(broke_off)
+    assert "told in the node's log" in str(broke_off)
+    assert (type(refused), refused.reason, str(refused)) == (PlanError, "too_steep", "no way")
     assert {where for _, where in told} == {threading.get_ident()}

@@ -62,9 +62,10 @@ def hills():
 
 @pytest.fixture(scope="module")
 def grid(hills):
-    from rfly_terrain.ros.occupancy_topics import traversability_to_msg
+    from rfly_terrain.ros.occupancy_msgs import costs_to_msg
 
-    return traversability_to_msg(traversability(hills, TraversabilityLimits(max_slope_deg=14)), "map", 5)
+    grid = traversability(hills, TraversabilityLimits(max_slope_deg=14))
+    return costs_to_msg(grid.cost, grid.resolution, grid.origin, "map", 5)
 
 
 def test_the_static_layer_takes_the_grid_and_keeps_its_costs(grid):
