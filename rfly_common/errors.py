@@ -108,12 +108,16 @@ class FeedbackError(RflyError, OSError):
         return str(self.args[-1])
 
 
-class PacketError(RflyError, ValueError):
-    """Bytes that are not a known RflySim3D packet. `reason` is a short counter key, such as ``length``."""
+class _ErrorOfKind(RflyError, ValueError):
+    """An error whose `reason` is a short key, to be counted by."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
         self.reason = reason
+
+
+class PacketError(_ErrorOfKind):
+    """Bytes that are not a known RflySim3D packet. `reason` is a short counter key, such as ``length``."""
 
 
 class AutopilotError(RflyError, OSError):
@@ -127,20 +131,12 @@ class LinkError(RflyError, OSError):
     """The port for a controller outside cannot be opened: another program holds it, or the address is not ours."""
 
 
-class LinkFrameError(RflyError, ValueError):
+class LinkFrameError(_ErrorOfKind):
     """Bytes that are no frame of the link to a controller outside. `reason` is a short counter key, such as ``crc``."""
 
-    def __init__(self, reason: str, text: str) -> None:
-        super().__init__(text)
-        self.reason = reason
 
-
-class PlanError(RflyError, ValueError):
+class PlanError(_ErrorOfKind):
     """A path that cannot be planned. `reason` is a short key, such as ``unreachable``; the text says what is where."""
-
-    def __init__(self, reason: str, text: str) -> None:
-        super().__init__(text)
-        self.reason = reason
 
 
 class CaptureError(RflyError, ValueError):

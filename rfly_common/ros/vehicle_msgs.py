@@ -24,12 +24,10 @@ def states_to_msg(states: VehicleStates) -> VehicleStateArray:
     )
     message.header.frame_id = states.frame_id
     message.header.stamp = ns_to_stamp(states.stamp_ns)
-    if states.velocity.any():
-        message.velocity = flat("f", states.velocity)
-    if states.angular_velocity.any():
-        message.angular_velocity = flat("f", states.angular_velocity)
-    if states.motor_speed.any():
-        message.motor_speed = flat("f", states.motor_speed)
+    for name in ("velocity", "angular_velocity", "motor_speed"):
+        values = getattr(states, name)
+        if values.any():
+            setattr(message, name, flat("f", values))
     if (states.scale != 1).any():
         message.scale = flat("f", states.scale)
     if states.fit_ground.any():

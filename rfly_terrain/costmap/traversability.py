@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cv2
 import numpy as np
@@ -354,16 +354,9 @@ def _sums(values: Floats, weights: Floats) -> Floats:
 def _steps(heights: Floats, disc: Bools) -> Floats:
     """Largest |difference| of two cells within the disc that share an edge."""
     largest = np.zeros(heights.shape)
-    for axis in (0, 1):
-        ahead: list[Any] = [slice(None), slice(None)]
-        here: list[Any] = [slice(None), slice(None)]
-        ahead[axis], here[axis] = slice(1, None), slice(None, -1)
-        step = np.zeros(heights.shape)  # to the next cell
-        np.abs(heights[tuple(ahead)] - heights[tuple(here)], out=step[tuple(here)])
-        pairs = disc.copy()
-        pairs[tuple(here)] &= disc[tuple(ahead)]
-        last: list[Any] = [slice(None), slice(None)]
-        last[axis] = slice(-1, None)
-        pairs[tuple(last)] = False
-        np.maximum(largest, cv2.dilate(step, pairs.astype(np.uint8)), out=largest)
+    for here, ahead in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
+        step, pairs = np.zeros(heights.shape), np.zeros(disc.shape, np.uint8)  # to the next cell
+        np.abs(heights[ahead] - heights[here], out=step[here])
+        pairs[here] = disc[here] & disc[ahead]
+        np.maximum(largest, cv2.dilate(step, pairs), out=largest)
     return largest

@@ -340,7 +340,7 @@ def _local_grid(
         transform, _, _ = rasterio.warp.calculate_default_transform(
             crs, local, dataset.width, dataset.height, *dataset.bounds
         )
-        resolution = _round_to_digits(abs(transform.a), 4)
+        resolution = float(f"{abs(transform.a):.4g}")
     edges = _edges_in(dataset, crs, local)
     west, east, south, north = (edges[side] for side in ("west", "east", "south", "north"))
     x_range, y_range = (west[0].max(), east[0].min()), (south[1].max(), north[1].min())
@@ -504,7 +504,3 @@ def _height_map(
 
 def _length(span: tuple[float, float]) -> float:
     return span[1] - span[0]
-
-
-def _round_to_digits(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")

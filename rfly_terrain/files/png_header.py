@@ -27,14 +27,15 @@ MAX_CHUNKS = 1_000_000
 MAX_DEFLATE_RATIO = 1032
 """bytes that one byte of deflate data can become at most (zlib, technical details)"""
 
-_CHANNELS_AND_DEPTHS = {
-    0: (1, (1, 2, 4, 8, 16)),
-    2: (3, (8, 16)),
-    3: (1, (1, 2, 4, 8)),
-    4: (2, (8, 16)),
-    6: (4, (8, 16)),
+_COLOUR_TYPES = {
+    0: ("grey", 1, 1, (1, 2, 4, 8, 16)),
+    2: ("colour", 3, 3, (8, 16)),
+    3: ("palette", 1, 3, (1, 2, 4, 8)),
+    4: ("grey with alpha", 2, 4, (8, 16)),
+    6: ("colour with alpha", 4, 4, (8, 16)),
 }
-_COLOUR_NAMES = {0: "grey", 2: "colour", 3: "palette", 4: "grey with alpha", 6: "colour with alpha"}
+"""name, channels in the file, channels as OpenCV hands them out (palettes are colours, and alpha comes with three of
+them), bits a channel"""
 _PICTURE_CHUNKS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 
 
@@ -50,11 +51,11 @@ class PngHeader:
 
     @property
     def channels(self) -> int:
-        return _CHANNELS_AND_DEPTHS[self.colour_type][0]
+        return _COLOUR_TYPES[self.colour_type][1]
 
     @property
     def colour_name(self) -> str:
-        return f"{self.bit_depth}-bit {_COLOUR_NAMES[self.colour_type]}"
+        return f"{self.bit_depth}-bit {_COLOUR_TYPES[self.colour_type][0]}"
 
     @property
     def packed_bytes(self) -> int:
@@ -63,10 +64,8 @@ class PngHeader:
 
     @property
     def decoded_bytes(self) -> int:
-        """Of the pixels as OpenCV hands them out: at least 8 bits a channel; palettes are colours, and alpha comes with
-        three of them."""
-        channels = {0: 1, 2: 3, 3: 3, 4: 4, 6: 4}[self.colour_type]
-        return self.width * self.height * channels * max(1, self.bit_depth // 8)
+        """Of the pixels as OpenCV hands them out: at least 8 bits a channel."""
+        return self.width * self.height * _COLOUR_TYPES[self.colour_type][2] * max(1, self.bit_depth // 8)
 
 
 def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
@@ -77,7 +76,8 @@ def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
     if len(data) < 33 or bytes(data[8:16]) != b"\0\0\0\rIHDR":
         raise TerrainFormatError(f"{file}: the png header (IHDR, 25 bytes at byte 8) is missing or cut off")
     width, height, bit_depth, colour_type, compression, filtering, interlace = struct.unpack_from(">IIBBBBB", data, 16)
-    if bit_depth not in _CHANNELS_AND_DEPTHS.get(colour_type, (0, ()))[1] or compression or filtering or interlace > 1:
+    depths = _COLOUR_TYPES[colour_type][3] if colour_type in _COLOUR_TYPES else ()
+    if bit_depth not in depths or compression or filtering or interlace > 1:
         raise TerrainFormatError(
             f"{file}: no valid png header (bit depth {bit_depth}, colour type {colour_type}, compression "
             f"{compression}, filter {filtering}, interlace {interlace}), expected 8 or 16 bit, 0 (grey), 0, 0, 0 or 1"

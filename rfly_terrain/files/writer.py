@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import cv2
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath
-from rfly_terrain.files.calibration import calibrate, parse_calibration
+from rfly_terrain.files.calibration import ThirdPixelRule, calibrate, parse_calibration
 from rfly_terrain.files.search import MapFiles
 
 if TYPE_CHECKING:
@@ -153,13 +153,8 @@ def _txt(
         ]
         line = ",".join(np.format_float_positional(value, trim="-") for value in values) + "\n"
         points = parse_calibration(line.encode("ascii"), str(file))
-        if all(
-            (read.third_row, read.third_column) == (i3, j3)
-            for read in (
-                calibrate(points, pixels, str(file), "truncate"),
-                calibrate(points, pixels, str(file), "round"),
-            )
-        ):
+        reads = (calibrate(points, pixels, str(file), rule) for rule in get_args(ThirdPixelRule))
+        if all((read.third_row, read.third_column) == (i3, j3) for read in reads):
             return line
     raise TerrainFormatError(
         f"{file}: steps of {x[1] / 100:g} x {y[1] / 100:g} m are too small beside "

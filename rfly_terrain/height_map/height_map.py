@@ -69,28 +69,6 @@ class HeightMap:
     NumPy scalars too), arrays broadcast. All methods may be called from several threads at once.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_altitude_at",
-        "_pyramid",
-        "_sha256",
-        "_state",
-        "_state_address",
-        "columns",
-        "files",
-        "geo_origin",
-        "ground",
-        "heights",
-        "name",
-        "origin_x",
-        "origin_y",
-        "rows",
-        "step_x",
-        "step_y",
-        "z_max",
-        "z_min",
-    )
-
     heights: NDArray[np.float32]
     """(rows, columns) m, z up; read-only"""
     rows: int
@@ -115,7 +93,6 @@ class HeightMap:
     ground: Ground
     """the same as plain numbers: what kernels take"""
     _pyramid: Pyramid | None
-    _sha256: str | None
     _altitude_at: Callable[[int, float, float], float]
     _state: scalar.State
     _state_address: int
@@ -171,7 +148,6 @@ class HeightMap:
             files=tuple(Path(file).absolute() for file in files or ()),
             ground=ground,
             _pyramid=None,
-            _sha256=None,
             _altitude_at=scalar.altitude_function(ground),
             _state=state,
             _state_address=state.address,
@@ -196,17 +172,10 @@ class HeightMap:
         """(x_min, x_max, y_min, y_max), ENU metres, of the outermost samples."""
         return self.ground.x_min, self.ground.x_max, self.ground.y_min, self.ground.y_max
 
-    @property
+    @functools.cached_property
     def sha256(self) -> str:
-        """SHA-256 (hexadecimal) of the heights as little-endian float32, row by row.
-
-        Worked out once, at the first call.
-        """
-        digest = self._sha256
-        if digest is None:
-            digest = hashlib.sha256(self.heights.astype("<f4", copy=False).data).hexdigest()
-            object.__setattr__(self, "_sha256", digest)
-        return digest
+        """SHA-256 (hexadecimal) of the heights as little-endian float32, row by row."""
+        return hashlib.sha256(self.heights.astype("<f4", copy=False).data).hexdigest()
 
     @overload
     def altitude(self, x: Scalar, y: Scalar) -> float: ...

@@ -64,11 +64,7 @@ class _Cells:
         j_low, j_high = np.maximum(j - 1, 0), np.minimum(j + 1, columns - 1)
         east, west = z[i_high * columns + j].astype(np.float64), z[i_low * columns + j]
         north, south = z[i * columns + j_high].astype(np.float64), z[i * columns + j_low]
-        along_x, along_y = (
-            (east - west) / ((i_high - i_low) * g.step_x),
-            (north - south) / ((j_high - j_low) * g.step_y),
-        )
-        return along_x, along_y
+        return (east - west) / ((i_high - i_low) * g.step_x), (north - south) / ((j_high - j_low) * g.step_y)
 
     def gradient(self, smooth: bool) -> tuple[Floats, Floats]:
         if smooth:

@@ -204,8 +204,6 @@ def _read(path: Path) -> Maps:
 
 def example_maps() -> Maps:
     """Maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one with 0.5 for unknown."""
-    from rfly_terrain.occupancy.random_maps import map_clutter, map_maze
-
     simple = np.zeros((26, 27), bool)
     simple[[0, -1]], simple[:, [0, -1]] = True, True
     simple[8, :18], simple[17, 9:] = True, True

@@ -65,6 +65,15 @@ def max_range_of(max_range: Any) -> float:
     return float(array.reshape(()))
 
 
+def _readings(ranges: Any, angles: Any) -> tuple[Floats, Floats]:
+    lengths, turned = real_numbers(ranges, "ranges").reshape(-1), numbers(angles, "angles").reshape(-1)
+    if lengths.shape != turned.shape:
+        raise ValueError(f"{lengths.size} ranges for {turned.size} angles, expected the same number")
+    if (lengths < 0).any():
+        raise ValueError(f"ranges: {lengths[lengths < 0][0]:g}, expected none below 0")
+    return lengths, turned
+
+
 def scan_of(rays: Any, angles: Any, max_range: Any) -> Rays:
     """(ranges, angles, max_range), or (scan, max_range) with the range in either of the last two places."""
     if isinstance(rays, Scan):
@@ -75,11 +84,7 @@ def scan_of(rays: Any, angles: Any, max_range: Any) -> Rays:
         rays, angles = rays.ranges, rays.angles
     if angles is None or max_range is None:
         raise ValueError("expected ranges, angles and max_range, or a scan and max_range")
-    ranges, turned = real_numbers(rays, "ranges").reshape(-1), numbers(angles, "angles").reshape(-1)
-    if ranges.shape != turned.shape:
-        raise ValueError(f"{ranges.size} ranges for {turned.size} angles, expected the same number")
-    if (ranges < 0).any():
-        raise ValueError(f"ranges: {ranges[ranges < 0][0]:g}, expected none below 0")
+    ranges, turned = _readings(rays, angles)
     limit = max_range_of(max_range)
     known = ~np.isnan(ranges)
     ranges, turned = ranges[known], turned[known]
@@ -104,15 +109,9 @@ class LidarScan:
             self._ranges, self._angles = np.hypot(*xy.T), np.arctan2(xy[:, 1], xy[:, 0])
             self._cartesian = xy
         else:
-            self._ranges = real_numbers(ranges, "ranges").reshape(-1)
-            self._angles = numbers(angles, "angles").reshape(-1)
-            if self._ranges.shape != self._angles.shape:
-                raise ValueError(f"{self._ranges.size} ranges for {self._angles.size} angles, expected the same number")
-            if (self._ranges < 0.0).any():
-                raise ValueError(f"ranges: {self._ranges[self._ranges < 0.0][0]:g}, expected none below 0")
-            directions = np.column_stack((np.cos(self._angles), np.sin(self._angles)))
+            self._ranges, self._angles = _readings(ranges, angles)
             with np.errstate(invalid="ignore"):
-                self._cartesian = self._ranges[:, None] * directions
+                self._cartesian = self._ranges[:, None] * directions(0.0, self._angles)
         for array in (self._ranges, self._angles, self._cartesian):
             array.flags.writeable = False
 

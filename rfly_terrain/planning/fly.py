@@ -19,7 +19,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.height_map.grid import Grid
-from rfly_terrain.planning.plan import FLY, Plan
+from rfly_terrain.planning.plan import FLY, Plan, steps_between
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.world.solids import Solids
 
@@ -180,11 +180,10 @@ class _Flight:
         keep = _bends(s, xy, z)
         position, heading = position[keep], heading[keep]
         position, heading = np.concatenate([rise[:, :3], position]), np.concatenate([rise[:, 3], heading])
-        d = np.diff(position, axis=0)
-        over_ground = np.hypot(d[:, 0], d[:, 1])
-        energy = self._fly.energy(self._vehicle.mass, over_ground, d[:, 2])
-        duration = self._fly.duration(over_ground, d[:, 2])
-        return Plan(position, heading, np.full(len(d), FLY, np.uint8), float(energy.sum()), float(duration.sum()))
+        over_ground, climb = steps_between(position)
+        energy = float(self._fly.energy(self._vehicle.mass, over_ground, climb).sum())
+        duration = float(self._fly.duration(over_ground, climb).sum())
+        return Plan(position, heading, np.full(len(climb), FLY, np.uint8), energy, duration)
 
     def _risen(self, pose: tuple[float, float, float], begin: float, end: float) -> Floats:
         """(n, 4) x, y, z, heading from `begin` up to `end` (m) at a pose: straight up, or in whole turns to the side

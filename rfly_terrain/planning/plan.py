@@ -42,8 +42,7 @@ class Plan:
     @property
     def steps(self) -> tuple[Floats, Floats]:
         """(n - 1,) of each segment: metres over ground, and metres of climb."""
-        d = np.diff(self.position, axis=0)
-        return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
+        return steps_between(self.position)
 
     @property
     def backward(self) -> Bools:
@@ -55,7 +54,7 @@ class Plan:
     @property
     def length(self) -> float:
         """m along the path in space"""
-        return float(np.sqrt((np.diff(self.position, axis=0) ** 2).sum(axis=1)).sum())
+        return float(np.hypot(*self.steps).sum())
 
     @property
     def climb(self) -> float:
@@ -65,9 +64,14 @@ class Plan:
     @property
     def share_climbed(self) -> float:
         """Of the path's length, what rises."""
-        rising = np.diff(self.position[:, 2]) > 1e-9
-        pieces = np.sqrt((np.diff(self.position, axis=0) ** 2).sum(axis=1))
-        return float(pieces[rising].sum() / pieces.sum()) if pieces.sum() > 0 else 0.0
+        pieces = np.hypot(*self.steps)
+        return float(pieces[self.steps[1] > 1e-9].sum() / pieces.sum()) if pieces.sum() > 0 else 0.0
+
+
+def steps_between(position: Floats) -> tuple[Floats, Floats]:
+    """(n - 1,) from each place (n, 3) to the next: metres over ground, and metres of climb."""
+    d = np.diff(position, axis=0)
+    return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
 
 
 def join_plans(plans: Sequence[Plan]) -> Plan:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_common.kernels.jit import use_numba
@@ -21,7 +20,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
 from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, Obstacles, plan_fly
 from rfly_terrain.planning.nearest_free import name_nearest_free
-from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
+from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan, steps_between
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
 from rfly_terrain.world.solids import Solids, joined
 
@@ -122,7 +121,8 @@ class Planner:
         z = self.terrain.altitude(poses[:, 0], poses[:, 1])
         position = np.column_stack([poses[:, :2], z])
         fine = path.poses(grid.resolution / 4)  # between the poses the ground rises and falls too
-        over_ground, climb = _steps(np.column_stack([fine[:, :2], self.terrain.altitude(fine[:, 0], fine[:, 1])]))
+        ground = self.terrain.altitude(fine[:, 0], fine[:, 1])
+        over_ground, climb = steps_between(np.column_stack([fine[:, :2], ground]))
         energy = float(driving.energy(vehicle.mass, over_ground, climb).sum())
         duration = float(np.hypot(over_ground, climb).sum()) / driving.speed
         return Plan(position, poses[:, 2].copy(), np.full(len(position) - 1, DRIVE, np.uint8), energy, duration)
@@ -203,11 +203,6 @@ def _driving(vehicle: VehicleClass) -> Driving:
     if vehicle.drive is None:
         raise PlanError("cannot_drive", vehicle.cannot("drive", "ground or land_air"))
     return vehicle.drive
-
-
-def _steps(position: Floats) -> tuple[Floats, Floats]:
-    d = np.diff(position, axis=0)
-    return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
 
 
 def _around(terrain: HeightMap, x: float, y: float, reach: float) -> HeightMap:

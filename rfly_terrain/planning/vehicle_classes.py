@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_common.config.documents import check_schema, decode_text, load_schema, read_limited
 from rfly_common.config.marked_yaml import parse_yaml
@@ -18,11 +17,11 @@ from rfly_common.errors import ConfigError
 from rfly_common.physics import GRAVITY
 from rfly_terrain.costmap.traversability import TraversabilityLimits
 
-Floats = NDArray[np.float64]
-
 MAX_FILE_BYTES = 1_000_000
 _UNFIT = {"ground": ("fly",), "multirotor": ("drive",), "fixed_wing": ("drive", "fly.hover_power")}
 """keys that a kind of vehicle has no use for"""
+_LIMITS = ("max_slope_deg", "max_roughness", "max_step", "half_wheelbase")
+"""keys of TraversabilityLimits"""
 
 
 @dataclass(frozen=True)
@@ -158,15 +157,8 @@ def _class(entry: Mapping[str, Any]) -> VehicleClass:
     drive = fly = None
     if "drive" in entry:
         values = dict(entry["drive"])
-        slope = values.pop("max_slope_deg", 25.0)
-        limits = TraversabilityLimits(
-            max_slope_deg=slope,
-            max_roughness=values.pop("max_roughness", None),
-            max_step=values.pop("max_step", None),
-            vehicle_radius=float(entry["radius"]),
-            half_wheelbase=float(values.pop("half_wheelbase", 0.7)),
-        )
-        drive = Driving(limits=limits, **values)
+        limits = {key: values.pop(key) for key in _LIMITS if key in values}
+        drive = Driving(limits=TraversabilityLimits(**limits, vehicle_radius=float(entry["radius"])), **values)
     if "fly" in entry:
         fly = Flying(**entry["fly"])
     return VehicleClass(entry["name"], entry["kind"], float(entry["mass"]), float(entry["radius"]), drive, fly)
