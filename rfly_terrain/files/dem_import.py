@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Progress = Callable[[float], None]
 """Called with the share that is done, 0 … 1"""
 Resampling = Literal["nearest", "bilinear", "cubic", "cubic_spline", "average"]
+_Pair = tuple[float, float]
 
 DRIVERS = ("GTiff", "AAIGrid", "DTED", "SRTMHGT", "USGSDEM")
 """GDAL's formats that are read: each is one file of heights"""
@@ -154,23 +155,23 @@ def import_dem(
     _check_arguments(resolution, size, center)
     with _open(path) as dataset:
         raster_crs = _crs(dataset, crs, path)
+        raster = _Raster(dataset, raster_crs, resolution, size)
         if not 1 <= band <= dataset.count:
             raise ConfigError(f"{path}: band {band}, expected 1 … {dataset.count}")
-        latitude, longitude = center if center is not None else _center(dataset, raster_crs)
+        latitude, longitude = center if center is not None else raster.center()
         metric = raster_crs.is_projected and math.isclose(raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9)
         north_up = dataset.transform.b == dataset.transform.d == 0
         if metric and north_up and not local_grid:
-            place = (latitude, longitude) if center else None
-            target, x_0, y_0 = _own_grid(dataset, raster_crs, resolution, size, place)
+            target, x_0, y_0 = raster.own_grid(center)
         else:
-            target, x_0, y_0 = _local_grid(dataset, raster_crs, resolution, size, latitude, longitude), 0.0, 0.0
+            target, x_0, y_0 = raster.local_grid(latitude, longitude), 0.0, 0.0
         grid = target.grid
         if min(grid.rows, grid.columns) < 2 or grid.rows * grid.columns > MAX_CELLS:
             raise ConfigError(
                 f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x {-grid.step_y:g} m, expected "
                 f"2 x 2 to {MAX_CELLS:,}; choose another --resolution or --size"
             )
-        heights = _read(dataset, band, raster_crs, target, resampling, progress)
+        heights = raster.read(band, target, resampling, progress)
         heights *= _metres_per_unit(dataset, band, path)
     missing = _check_gaps(heights, fill_nodata, path)
     if missing:
@@ -245,9 +246,7 @@ def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
             )
 
 
-def _check_arguments(
-    resolution: float | None, size: tuple[float, float] | None, center: tuple[float, float] | None
-) -> None:
+def _check_arguments(resolution: float | None, size: _Pair | None, center: _Pair | None) -> None:
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
         raise ConfigError(f"resolution {resolution}: expected a cell size above 0 m")
     if size is not None and not all(math.isfinite(s) and s > 0 for s in size):
@@ -271,51 +270,145 @@ def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
     return dataset.crs
 
 
-def _center(dataset: DatasetReader, crs: CRS) -> tuple[float, float]:
-    x, y = _world(dataset, dataset.width / 2, dataset.height / 2)
-    (longitude,), (latitude,) = rasterio_module().warp.transform(crs, _WGS84, [x], [y])
-    if not (math.isfinite(latitude) and math.isfinite(longitude)):
-        raise TerrainFormatError(
-            f"{dataset.name}: its middle, {x:g}, {y:g}, is no place on the Earth in {crs.to_string()}"
-        )
-    return latitude, longitude
+@dataclass(frozen=True)
+class _Raster:
+    """A raster, and what is asked for of it."""
 
+    dataset: DatasetReader
+    crs: CRS
+    resolution: float | None
+    size: _Pair | None
 
-def _world(dataset: DatasetReader, column: Any, row: Any) -> tuple[Any, Any]:
-    """x, y in the raster's coordinates of pixel coordinates; 0.5, 0.5 is the middle of the first cell."""
-    t = dataset.transform
-    return t.a * column + t.b * row + t.c, t.d * column + t.e * row + t.f
+    def center(self) -> tuple[float, float]:
+        """Latitude and longitude of its middle."""
+        x, y = self._world(self.dataset.width / 2, self.dataset.height / 2)
+        (longitude,), (latitude,) = rasterio_module().warp.transform(self.crs, _WGS84, [x], [y])
+        if not (math.isfinite(latitude) and math.isfinite(longitude)):
+            raise TerrainFormatError(
+                f"{self.dataset.name}: its middle, {x:g}, {y:g}, is no place on the Earth in {self.crs.to_string()}"
+            )
+        return latitude, longitude
 
+    def _world(self, column: Any, row: Any) -> tuple[Any, Any]:
+        """x, y in the raster's coordinates of pixel coordinates; 0.5, 0.5 is the middle of the first cell."""
+        t = self.dataset.transform
+        return t.a * column + t.b * row + t.c, t.d * column + t.e * row + t.f
 
-def _own_grid(
-    dataset: DatasetReader,
-    crs: CRS,
-    resolution: float | None,
-    size: tuple[float, float] | None,
-    center: tuple[float, float] | None,
-) -> tuple[_Target, float, float]:
-    """The grid in the raster's own projection, and the map's origin in it. Without a resolution the cells are kept."""
-    t = dataset.transform
-    step_x, step_y = abs(t.a), abs(t.e)
-    west, east = sorted((t.c, t.c + t.a * dataset.width))
-    south, north = sorted((t.f, t.f + t.e * dataset.height))
-    x_0, y_0 = (west + east) / 2, (south + north) / 2
-    if center is not None:
-        (x_0,), (y_0,) = rasterio_module().warp.transform(_WGS84, crs, [center[1]], [center[0]])
-    x_range, y_range = (west + step_x / 2, east - step_x / 2), (south + step_y / 2, north - step_y / 2)
-    if resolution is not None and math.isclose(step_x, resolution) and math.isclose(step_y, resolution):
-        resolution = None  # the raster's own cells, which stay as they are
-    if resolution is not None or t.a < 0 or t.e > 0:
-        step = (resolution, resolution) if resolution is not None else (step_x, step_y)
-        return _new_grid(crs, x_range, y_range, step, size, (x_0, y_0), dataset.name), x_0, y_0
-    columns, rows = range(dataset.width), range(dataset.height)
-    if size is not None:
-        _check_covered(x_range, y_range, size, (x_0, y_0), dataset.name)
-        columns = _cells_within(x_range[0], step_x, x_0, size[0])
-        rows = _cells_within(-y_range[1], step_y, -y_0, size[1])
-    x_corner, y_corner = west + columns[0] * step_x, north - rows[0] * step_y
-    grid = Grid(len(rows), len(columns), step_x, -step_y, x_corner, y_corner)
-    return _Target(crs, grid, (rows[0], columns[0])), x_0, y_0
+    def own_grid(self, center: _Pair | None) -> tuple[_Target, float, float]:
+        """The grid in the raster's own projection, and the map's origin in it. Without a resolution the cells are
+        kept."""
+        t, resolution, size = self.dataset.transform, self.resolution, self.size
+        step_x, step_y = abs(t.a), abs(t.e)
+        west, east = sorted((t.c, t.c + t.a * self.dataset.width))
+        south, north = sorted((t.f, t.f + t.e * self.dataset.height))
+        x_0, y_0 = (west + east) / 2, (south + north) / 2
+        if center is not None:
+            (x_0,), (y_0,) = rasterio_module().warp.transform(_WGS84, self.crs, [center[1]], [center[0]])
+        x_range, y_range = (west + step_x / 2, east - step_x / 2), (south + step_y / 2, north - step_y / 2)
+        if resolution is not None and math.isclose(step_x, resolution) and math.isclose(step_y, resolution):
+            resolution = None  # the raster's own cells, which stay as they are
+        if resolution is not None or t.a < 0 or t.e > 0:
+            step = (resolution, resolution) if resolution is not None else (step_x, step_y)
+            return self._new_grid(self.crs, x_range, y_range, step, (x_0, y_0)), x_0, y_0
+        columns, rows = range(self.dataset.width), range(self.dataset.height)
+        if size is not None:
+            self._check_covered(x_range, y_range, size, (x_0, y_0))
+            columns = _cells_within(x_range[0], step_x, x_0, size[0])
+            rows = _cells_within(-y_range[1], step_y, -y_0, size[1])
+        x_corner, y_corner = west + columns[0] * step_x, north - rows[0] * step_y
+        grid = Grid(len(rows), len(columns), step_x, -step_y, x_corner, y_corner)
+        return _Target(self.crs, grid, (rows[0], columns[0])), x_0, y_0
+
+    def local_grid(self, latitude: float, longitude: float) -> _Target:
+        """The grid in a local projection, inside the raster's outermost cell centres."""
+        local, resolution = local_crs(latitude, longitude), self.resolution
+        if resolution is None:
+            transform, _, _ = rasterio_module().warp.calculate_default_transform(
+                self.crs, local, self.dataset.width, self.dataset.height, *self.dataset.bounds
+            )
+            resolution = float(f"{abs(transform.a):.4g}")
+        west, east, south, north = self._edges_in(local)
+        x_range, y_range = (west[0].max(), east[0].min()), (south[1].max(), north[1].min())
+        every = np.concatenate([west, east, south, north], axis=1)
+        whole_x, whole_y = (every[0].min(), every[0].max()), (every[1].min(), every[1].max())
+        inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
+        if self.size is not None or inner < _MOSTLY:
+            # a part that was asked for, or a raster so turned that an upright rectangle inside it would be small: cells
+            # that reach over its edges hold no data and are reported as such
+            x_range, y_range = whole_x, whole_y
+        return self._new_grid(local, x_range, y_range, (resolution, resolution), (0.0, 0.0))
+
+    def _edges_in(self, target: CRS) -> tuple[Floats, Floats, Floats, Floats]:
+        """(2, n) x and y in `target` of points along the western, eastern, southern and northern side of the raster,
+        through its outermost cell centres."""
+        columns = np.linspace(0.5, self.dataset.width - 0.5, 65)
+        rows = np.linspace(0.5, self.dataset.height - 0.5, 65)
+        edges = []
+        for column, row in ((columns[0], rows), (columns[-1], rows), (columns, rows[0]), (columns, rows[-1])):
+            x, y = np.broadcast_arrays(*self._world(column, row))
+            edges.append(np.array(rasterio_module().warp.transform(self.crs, target, x, y)))
+        if not np.isfinite(edges).all():
+            raise TerrainFormatError(
+                f"{self.dataset.name}: reaches too far round the Earth for one flat map; cut it first, such as with "
+                "gdalwarp"
+            )
+        west, east = sorted(edges[:2], key=lambda edge: float(edge[0].mean()))
+        south, north = sorted(edges[2:], key=lambda edge: float(edge[1].mean()))
+        return west, east, south, north
+
+    def _new_grid(self, crs: CRS, x_range: _Pair, y_range: _Pair, step: _Pair, center: _Pair) -> _Target:
+        """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or into `size`."""
+        if self.size is not None:
+            self._check_covered(x_range, y_range, self.size, center)
+            x_range, y_range = ((c - length / 2, c + length / 2) for c, length in zip(center, self.size, strict=True))
+        west, south = (math.floor(snap((center[k] - (x_range, y_range)[k][0]) / step[k])) for k in (0, 1))
+        east, north = (math.floor(snap(((x_range, y_range)[k][1] - center[k]) / step[k])) for k in (0, 1))
+        x_corner, y_corner = center[0] - (west + 0.5) * step[0], center[1] + (north + 0.5) * step[1]
+        return _Target(crs, Grid(south + north + 1, west + east + 1, step[0], -step[1], x_corner, y_corner))
+
+    def _check_covered(self, x_range: _Pair, y_range: _Pair, size: _Pair, center: _Pair) -> None:
+        for what, span, length, origin in zip(("east", "north"), (x_range, y_range), size, center, strict=True):
+            low, high, half = span[0] - origin, span[1] - origin, length / 2
+            if low > half * 1e-9 - half or high < half - half * 1e-9:
+                raise ConfigError(
+                    f"{self.dataset.name}: covers {low:.1f} … {high:.1f} m {what} of the center, but the size asks for "
+                    f"{-half:g} … {half:g} m; choose another --center or --size"
+                )
+
+    def read(self, band: int, target: _Target, resampling: str, progress: Progress | None) -> NDArray[np.float32]:
+        """(columns, rows) float32, first index east, second north: a height map's order; NaN where no data are."""
+        rasterio = rasterio_module()
+        grid, dataset = target.grid, self.dataset
+        heights = np.empty((grid.columns, grid.rows), np.float32)
+        source: Any = dataset
+        first_row, first_column = target.own_cells or (0, 0)
+        if target.own_cells is None:
+            source = rasterio.vrt.WarpedVRT(
+                dataset,
+                src_crs=self.crs,
+                crs=target.crs,
+                transform=rasterio.transform.from_origin(grid.x_corner, grid.y_corner, grid.step_x, -grid.step_y),
+                width=grid.columns,
+                height=grid.rows,
+                resampling=rasterio.enums.Resampling[resampling],
+                src_nodata=dataset.nodatavals[band - 1],
+                nodata=math.nan,
+                dtype="float32",
+            )
+        for start in range(0, grid.rows, _ROWS_AT_ONCE):
+            count = min(_ROWS_AT_ONCE, grid.rows - start)
+            window = rasterio.windows.Window(first_column, first_row + start, grid.columns, count)
+            block = source.read(band, window=window, masked=True).astype(np.float32).filled(np.nan)
+            heights[:, grid.rows - start - count : grid.rows - start] = block[::-1].T
+            if progress is not None:
+                progress((start + count) / grid.rows)
+        if source is not dataset:
+            source.close()
+        scale, offset = dataset.scales[band - 1], dataset.offsets[band - 1]
+        if (scale, offset) != (1.0, 0.0):
+            heights *= scale
+            heights += offset
+        return heights
 
 
 def _cells_within(first: float, step: float, center: float, size: float) -> range:
@@ -323,136 +416,6 @@ def _cells_within(first: float, step: float, center: float, size: float) -> rang
     low = math.ceil(snap((center - size / 2 - first) / step))
     high = math.floor(snap((center + size / 2 - first) / step))
     return range(max(low, 0), max(high, low + 1) + 1)
-
-
-def _local_grid(
-    dataset: DatasetReader,
-    crs: CRS,
-    resolution: float | None,
-    size: tuple[float, float] | None,
-    latitude: float,
-    longitude: float,
-) -> _Target:
-    """The grid in a local projection, inside the raster's outermost cell centres."""
-    rasterio = rasterio_module()
-    local = local_crs(latitude, longitude)
-    if resolution is None:
-        transform, _, _ = rasterio.warp.calculate_default_transform(
-            crs, local, dataset.width, dataset.height, *dataset.bounds
-        )
-        resolution = float(f"{abs(transform.a):.4g}")
-    edges = _edges_in(dataset, crs, local)
-    west, east, south, north = (edges[side] for side in ("west", "east", "south", "north"))
-    x_range, y_range = (west[0].max(), east[0].min()), (south[1].max(), north[1].min())
-    every = np.concatenate([west, east, south, north], axis=1)
-    whole_x, whole_y = (every[0].min(), every[0].max()), (every[1].min(), every[1].max())
-    inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
-    if size is not None or inner < _MOSTLY:
-        # a part that was asked for, or a raster so turned that an upright rectangle inside it would be small: cells
-        # that reach over its edges hold no data and are reported as such
-        x_range, y_range = whole_x, whole_y
-    return _new_grid(local, x_range, y_range, (resolution, resolution), size, (0.0, 0.0), dataset.name)
-
-
-def _edges_in(dataset: DatasetReader, crs: CRS, target: CRS) -> dict[str, Floats]:
-    """(2, n) x and y in `target` of points along each side of the raster, through its outermost cell centres."""
-    columns = np.linspace(0.5, dataset.width - 0.5, 65)
-    rows = np.linspace(0.5, dataset.height - 0.5, 65)
-    first, last = np.full(65, 0.5), np.full(65, 1.0)
-    sides = {
-        "left": (first, rows),
-        "right": (last * (dataset.width - 0.5), rows),
-        "top": (columns, first),
-        "bottom": (columns, last * (dataset.height - 0.5)),
-    }
-    edges = {}
-    for side, (column, row) in sides.items():
-        x, y = _world(dataset, column, row)
-        edges[side] = np.array(rasterio_module().warp.transform(crs, target, x, y))
-        if not np.isfinite(edges[side]).all():
-            raise TerrainFormatError(
-                f"{dataset.name}: reaches too far round the Earth for one flat map; cut it first, such as with gdalwarp"
-            )
-    by_x = sorted(("left", "right"), key=lambda side: edges[side][0].mean())
-    by_y = sorted(("top", "bottom"), key=lambda side: edges[side][1].mean())
-    return {"west": edges[by_x[0]], "east": edges[by_x[1]], "south": edges[by_y[0]], "north": edges[by_y[1]]}
-
-
-def _new_grid(
-    crs: CRS,
-    x_range: tuple[float, float],
-    y_range: tuple[float, float],
-    step: tuple[float, float],
-    size: tuple[float, float] | None,
-    center: tuple[float, float],
-    file: str,
-) -> _Target:
-    """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or into `size`."""
-    if size is not None:
-        _check_covered(x_range, y_range, size, center, file)
-        x_range = (center[0] - size[0] / 2, center[0] + size[0] / 2)
-        y_range = (center[1] - size[1] / 2, center[1] + size[1] / 2)
-    west, south = (math.floor(snap((center[k] - (x_range, y_range)[k][0]) / step[k])) for k in (0, 1))
-    east, north = (math.floor(snap(((x_range, y_range)[k][1] - center[k]) / step[k])) for k in (0, 1))
-    x_corner, y_corner = center[0] - (west + 0.5) * step[0], center[1] + (north + 0.5) * step[1]
-    return _Target(crs, Grid(south + north + 1, west + east + 1, step[0], -step[1], x_corner, y_corner))
-
-
-def _check_covered(
-    x_range: tuple[float, float],
-    y_range: tuple[float, float],
-    size: tuple[float, float],
-    center: tuple[float, float],
-    file: str,
-) -> None:
-    for what, span, half, origin in (
-        ("east", x_range, size[0] / 2, center[0]),
-        ("north", y_range, size[1] / 2, center[1]),
-    ):
-        low, high = span[0] - origin, span[1] - origin
-        if low > half * 1e-9 - half or high < half - half * 1e-9:
-            raise ConfigError(
-                f"{file}: covers {low:.1f} … {high:.1f} m {what} of the center, but the size asks for "
-                f"{-half:g} … {half:g} m; choose another --center or --size"
-            )
-
-
-def _read(
-    dataset: DatasetReader, band: int, crs: CRS, target: _Target, resampling: str, progress: Progress | None
-) -> NDArray[np.float32]:
-    """(columns, rows) float32, first index east, second index north: a height map's order; NaN where no data are."""
-    rasterio = rasterio_module()
-    grid = target.grid
-    heights = np.empty((grid.columns, grid.rows), np.float32)
-    source: Any = dataset
-    first_row, first_column = target.own_cells or (0, 0)
-    if target.own_cells is None:
-        source = rasterio.vrt.WarpedVRT(
-            dataset,
-            src_crs=crs,
-            crs=target.crs,
-            transform=rasterio.transform.from_origin(grid.x_corner, grid.y_corner, grid.step_x, -grid.step_y),
-            width=grid.columns,
-            height=grid.rows,
-            resampling=rasterio.enums.Resampling[resampling],
-            src_nodata=dataset.nodatavals[band - 1],
-            nodata=math.nan,
-            dtype="float32",
-        )
-    for start in range(0, grid.rows, _ROWS_AT_ONCE):
-        count = min(_ROWS_AT_ONCE, grid.rows - start)
-        window = rasterio.windows.Window(first_column, first_row + start, grid.columns, count)
-        block = source.read(band, window=window, masked=True).astype(np.float32).filled(np.nan)
-        heights[:, grid.rows - start - count : grid.rows - start] = block[::-1].T
-        if progress is not None:
-            progress((start + count) / grid.rows)
-    if source is not dataset:
-        source.close()
-    scale, offset = dataset.scales[band - 1], dataset.offsets[band - 1]
-    if (scale, offset) != (1.0, 0.0):
-        heights *= scale
-        heights += offset
-    return heights
 
 
 def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
@@ -502,5 +465,5 @@ def _height_map(
     return build((*place, altitude))
 
 
-def _length(span: tuple[float, float]) -> float:
+def _length(span: _Pair) -> float:
     return span[1] - span[0]
