@@ -109,17 +109,14 @@ def _geometry(parent: ET.Element, shape: _Shape, scale: float) -> None:
     if shape.kind == "box":
         text_element(element, "size", in_words(*size))
     elif shape.kind == "cylinder":
-        text_element(element, "radius", in_words(size[0]))
-        text_element(element, "length", in_words(size[1]))
+        text_elements(element, radius=in_words(size[0]), length=in_words(size[1]))
     else:
-        text_element(element, "uri", shape.uri)
-        text_element(element, "scale", in_words(scale, scale, scale))
+        text_elements(element, uri=shape.uri, scale=in_words(scale, scale, scale))
 
 
 def _material(visual: ET.Element, color: Color) -> None:
-    material = ET.SubElement(visual, "material")
-    for light in ("ambient", "diffuse"):
-        text_element(material, light, in_words(*(value / 255 for value in color), 1.0))
+    rgba = in_words(*(value / 255 for value in color), 1.0)
+    text_elements(ET.SubElement(visual, "material"), ambient=rgba, diffuse=rgba)
 
 
 def text_element(parent: ET.Element, tag: str, text: str) -> ET.Element:
@@ -127,6 +124,12 @@ def text_element(parent: ET.Element, tag: str, text: str) -> ET.Element:
     element = ET.SubElement(parent, tag)
     element.text = text
     return element
+
+
+def text_elements(parent: ET.Element, /, **texts: str) -> None:
+    """A new child for each text, by its tag."""
+    for tag, text in texts.items():
+        text_element(parent, tag, text)
 
 
 def in_words(*values: float) -> str:
@@ -283,25 +286,19 @@ def _write_png(file: Path, pixels: NDArray[np.uint8] | NDArray[np.uint16]) -> No
 def _world(height_map: HeightMap, name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Element:
     world = ET.Element("world", name=name)
     physics = ET.SubElement(world, "physics", name="1ms", type="ignored")
-    text_element(physics, "max_step_size", "0.001")
-    text_element(physics, "real_time_factor", "1")
+    text_elements(physics, max_step_size="0.001", real_time_factor="1")
     # with DART's default detector, ODE, bodies fall through height maps
     text_element(ET.SubElement(physics, "dart"), "collision_detector", "bullet")
     if height_map.geo_origin is not None:
         coordinates = ET.SubElement(world, "spherical_coordinates")
-        text_element(coordinates, "surface_model", "EARTH_WGS84")
-        text_element(coordinates, "world_frame_orientation", "ENU")
+        text_elements(coordinates, surface_model="EARTH_WGS84", world_frame_orientation="ENU")
         for key, value in zip(("latitude_deg", "longitude_deg", "elevation"), height_map.geo_origin, strict=True):
             text_element(coordinates, key, repr(float(value)))
         text_element(coordinates, "heading_deg", "0")
-    scene = ET.SubElement(world, "scene")
-    text_element(scene, "ambient", "0.6 0.6 0.6 1")
-    text_element(scene, "background", "0.7 0.8 0.9 1")
+    text_elements(ET.SubElement(world, "scene"), ambient="0.6 0.6 0.6 1", background="0.7 0.8 0.9 1")
     world.append(_gui(heights))
     sun = ET.SubElement(world, "light", type="directional", name="sun")
-    text_element(sun, "cast_shadows", "false")
-    text_element(sun, "diffuse", "0.7 0.7 0.7 1")
-    text_element(sun, "specular", "0.1 0.1 0.1 1")
+    text_elements(sun, cast_shadows="false", diffuse="0.7 0.7 0.7 1", specular="0.1 0.1 0.1 1")
     text_element(sun, "direction", "0.5 -0.5 -0.7")  # from the north-west, as the relief is lit
     world.append(_model(name, heights, images))
     return _sdf(world)
@@ -313,33 +310,21 @@ def _gui(heights: GazeboHeights) -> ET.Element:
     far = math.hypot(east, north, up)
     gui = ET.Element("gui")
     view = ET.SubElement(gui, "plugin", filename="MinimalScene", name="3D View")
-    window = ET.SubElement(view, "gz-gui")
-    _property(window, "showTitleBar", "bool", "false")
-    _property(window, "state", "string", "docked")
-    text_element(view, "engine", "ogre2")
-    text_element(view, "scene", "scene")
-    text_element(view, "ambient_light", "0.6 0.6 0.6")
-    text_element(view, "background_color", "0.7 0.8 0.9")
+    _window(view, showTitleBar=False, state="docked")
+    text_elements(view, engine="ogre2", scene="scene", ambient_light="0.6 0.6 0.6", background_color="0.7 0.8 0.9")
     text_element(view, "camera_pose", in_words(x, y - 0.6 * far, z + up + 0.4 * far, 0.0, 0.6, math.pi / 2))
-    clip = ET.SubElement(view, "camera_clip")
-    text_element(clip, "near", "0.1")
-    text_element(clip, "far", in_words(max(5.0 * far, 1000.0)))
+    text_elements(ET.SubElement(view, "camera_clip"), near="0.1", far=in_words(max(5.0 * far, 1000.0)))
     for plugin in _GUI_PLUGINS:
-        window = ET.SubElement(ET.SubElement(gui, "plugin", filename=plugin, name=plugin), "gz-gui")
-        _property(window, "resizable", "bool", "false")
-        _property(window, "width", "double", "5")
-        _property(window, "height", "double", "5")
-        _property(window, "state", "string", "floating")
-        _property(window, "showTitleBar", "bool", "false")
+        element = ET.SubElement(gui, "plugin", filename=plugin, name=plugin)
+        _window(element, resizable=False, width=5, height=5, state="floating", showTitleBar=False)
     for plugin, switches in (
         ("WorldControl", ("play_pause", "step", "use_event")),
         ("WorldStats", ("sim_time", "real_time", "real_time_factor")),
         ("EntityTree", ()),
     ):
         element = ET.SubElement(gui, "plugin", filename=plugin, name=plugin)
-        _property(ET.SubElement(element, "gz-gui"), "state", "string", "docked")
-        for switch in switches:
-            text_element(element, switch, "true")
+        _window(element, state="docked")
+        text_elements(element, **dict.fromkeys(switches, "true"))
     return gui
 
 
@@ -353,13 +338,9 @@ def _model(name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Elem
     # (gz-sim issue 1295): each is given in the one place that counts.
     visual = ET.SubElement(link, "visual", name="visual")
     shape = ET.SubElement(ET.SubElement(visual, "geometry"), "heightmap")
-    text_element(shape, "uri", images["height"])
-    text_element(shape, "size", in_words(*heights.size))
-    text_element(shape, "pos", in_words(*heights.position))
+    text_elements(shape, uri=images["height"], size=in_words(*heights.size), pos=in_words(*heights.position))
     texture = ET.SubElement(shape, "texture")
-    text_element(texture, "size", in_words(max(east, north)))
-    text_element(texture, "diffuse", images["relief"])
-    text_element(texture, "normal", images["normal"])
+    text_elements(texture, size=in_words(max(east, north)), diffuse=images["relief"], normal=images["normal"])
 
     collision = ET.SubElement(link, "collision", name="collision")
     text_element(collision, "pose", in_words(*heights.position, 0.0, 0.0, 0.0))
@@ -373,12 +354,9 @@ def _model(name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Elem
 
 def _config(name: str, height_map: HeightMap) -> ET.Element:
     root = ET.Element("model")
-    text_element(root, "name", name)
-    text_element(root, "version", "1.0")
+    text_elements(root, name=name, version="1.0")
     text_element(root, "sdf", "model.sdf").set("version", "1.9")
-    author = ET.SubElement(root, "author")
-    text_element(author, "name", "rfly_suite")
-    text_element(author, "email", "")
+    text_elements(ET.SubElement(root, "author"), name="rfly_suite", email="")
     x_min, x_max, y_min, y_max = height_map.bounds
     text_element(
         root,
@@ -395,5 +373,7 @@ def _sdf(content: ET.Element) -> ET.Element:
     return root
 
 
-def _property(parent: ET.Element, key: str, kind: str, value: str) -> None:
-    text_element(parent, "property", value).attrib.update(type=kind, key=key)
+def _window(plugin: ET.Element, **properties: bool | int | str) -> None:
+    window, kinds = ET.SubElement(plugin, "gz-gui"), {bool: "bool", int: "double", str: "string"}
+    for key, value in properties.items():
+        text_element(window, "property", str(value).lower()).attrib.update(type=kinds[type(value)], key=key)

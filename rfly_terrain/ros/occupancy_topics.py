@@ -144,23 +144,11 @@ class TerrainOccupancy:
         world = None if grid is None else CostedTerrain(terrain, grid, limits)
         if world is not None:
             self._grid_map.take(world)
-        self._finish(terrain, grid, error, wanted, time.monotonic() - start)
-        if world is not None:
-            await self._grid_map.publish(world)
-
-    def _finish(
-        self,
-        terrain: HeightMap,
-        grid: TraversabilityGrid | None,
-        error: str,
-        used: tuple[Any, ...],
-        took_s: float,
-    ) -> None:
-        self._working, self._took_s, self._error = False, took_s, error
+        self._working, self._took_s, self._error = False, time.monotonic() - start, error
         if grid is None:
             self._node.get_logger().error(f"terrain_occupancy: {error}; the grid before it stays")
         else:
-            self._grid, self._used = grid, used
+            self._grid, self._used = grid, wanted
             stamp = self._node.get_clock().now().nanoseconds
             self._publisher.publish(costs_to_msg(grid.cost, grid.resolution, grid.origin, "map", stamp))
             self._on_grid(terrain, grid)
@@ -169,6 +157,8 @@ class TerrainOccupancy:
         if self._again:
             self._again = False
             self._note_change()
+        if world is not None:
+            await self._grid_map.publish(world)
 
     def _solids(self) -> Solids | None:
         """The objects in `map`, or None and an error to say."""
