@@ -50,7 +50,7 @@ def kernel(function: F) -> F:
 
     A kernel releases the GIL and divides as NumPy does: by 0 to inf or NaN.
     """
-    return _cached(function)
+    return _lazily(function, cached=True)
 
 
 def pasted_kernel(function: F) -> F:
@@ -58,12 +58,12 @@ def pasted_kernel(function: F) -> F:
 
     For small ones with arrays in or out: no call is left, and no counting of the arrays' references.
     """
-    return _cached(function, inline="always")
+    return _lazily(function, cached=True, inline="always")
 
 
 def inner_kernel(function: F) -> F:
     """`kernel` for what only other kernels call: compiled into those, not cached and not to be called from Python."""
-    return _compiled(function, **_UNWRAPPED)
+    return _lazily(function, cached=False, **_UNWRAPPED)
 
 
 def inlined_kernel(function: F) -> F:
@@ -71,21 +71,13 @@ def inlined_kernel(function: F) -> F:
 
     Worth it where many arguments are passed and few places call; small functions are inlined anyway.
     """
-    return _compiled(function, forceinline=True, **_UNWRAPPED)
+    return _lazily(function, cached=False, forceinline=True, **_UNWRAPPED)
 
 
 _UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def _compiled(function: F, **options: Any) -> F:
-    return _lazily(function, options, cached=False)
-
-
-def _cached(function: F, **options: Any) -> F:
-    return _lazily(function, options, cached=True)
-
-
-def _lazily(function: F, options: dict[str, Any], *, cached: bool) -> F:
+def _lazily(function: F, *, cached: bool, **options: Any) -> F:
     if not use_numba():
         return function
     lazy = LazyKernel(function, options, cached)

@@ -7,7 +7,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
@@ -106,14 +106,7 @@ class _RosLog(logging.Handler):
         rclpy.logging.get_logger("rfly").info(record.getMessage())
 
 
-def _log_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _log_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
     """Python's warnings as lines of the log. That a client has gone before its answer concerns nobody here."""
     text = " ".join(str(message).split())
     logger = rclpy.logging.get_logger("rfly")

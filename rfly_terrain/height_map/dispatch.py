@@ -94,30 +94,19 @@ def run(
     count = arrays[0].size
     results: list[NDArray[Any]] = [np.empty((count, *trailing), dtype) for trailing, dtype in outputs]
     function = getattr(KERNELS.choose(count), kernel)
-    if count < 2 * CHUNK:
-        finite = function(ground, *arrays, *options, *results)
-    else:
-        finite = _run_in_chunks(function, ground, arrays, options, results, count)
-    if not finite:
+
+    def work(start: int, stop: int) -> bool:
+        inputs, outputs = ([array[start:stop] for array in group] for group in (arrays, results))
+        return bool(function(ground, *inputs, *options, *outputs))
+
+    in_pieces = count >= 2 * CHUNK
+    if not (all_in_chunks(work, count, CHUNK) if in_pieces else function(ground, *arrays, *options, *results)):
         check_finite(names, [array.reshape(shape) for array in arrays])
     return [result.reshape(shape + result.shape[1:]) for result in results]
 
 
-def _run_in_chunks(
-    function: Callable[..., bool],
-    ground: Ground,
-    arrays: Sequence[NDArray[Any]],
-    options: Sequence[Any],
-    results: Sequence[NDArray[Any]],
-    count: int,
-) -> bool:
-    all_finite = True
-
-    def work(start: int, stop: int) -> None:
-        nonlocal all_finite
-        inputs, outputs = ([array[start:stop] for array in group] for group in (arrays, results))
-        if not function(ground, *inputs, *options, *outputs):
-            all_finite = False
-
-    in_chunks(work, count, CHUNK)
-    return all_finite
+def all_in_chunks(work: Callable[[int, int], bool], count: int, chunk: int) -> bool:
+    """`in_chunks`, and whether all pieces said True."""
+    answers: list[bool] = []
+    in_chunks(lambda start, stop: answers.append(work(start, stop)), count, chunk)
+    return all(answers)

@@ -92,7 +92,7 @@ class HeightMap:
     """absolute paths of what the map was read from, or ()"""
     ground: Ground
     """the same as plain numbers: what kernels take"""
-    _pyramid: Pyramid | None
+    _pyramid: Pyramid | None = None
     _altitude_at: Callable[[int, float, float], float]
     _state: scalar.State
     _state_address: int
@@ -117,7 +117,6 @@ class HeightMap:
         origin, steps or geo_origin that are not finite, and for a step of 0.
         """
         heights = _frozen(_checked_shape(np.asarray(heights_up)))
-        rows, columns = heights.shape
         z_min, z_max = float(heights.min()), float(heights.max())  # either is NaN where any height is
         if not (math.isfinite(z_min) and math.isfinite(z_max)):
             row, column = np.argwhere(~np.isfinite(heights))[0].tolist()
@@ -130,24 +129,17 @@ class HeightMap:
         for key, step in (("step_x", step_x), ("step_y", step_y)):
             if step == 0 or not math.isfinite(1.0 / step):
                 raise TerrainFormatError(f"{key} is {step}: the samples of a map cannot all lie in one line")
-        origin_x, origin_y, step_x, step_y = (float(value) for value in numbers.values())
-        ground = ground_of_grid(heights, origin_x, origin_y, step_x, step_y)
+        ground = ground_of_grid(heights, *map(float, numbers.values()))
         state = scalar.State(ground)
         self._set(
             heights=heights,
-            rows=rows,
-            columns=columns,
-            origin_x=origin_x,
-            origin_y=origin_y,
-            step_x=step_x,
-            step_y=step_y,
+            **{key: getattr(ground, key) for key in ("rows", "columns", *numbers)},
             z_min=z_min,
             z_max=z_max,
             name=str(name),
             geo_origin=_checked_geo_origin(geo_origin),
             files=tuple(Path(file).absolute() for file in files or ()),
             ground=ground,
-            _pyramid=None,
             _altitude_at=scalar.altitude_function(ground),
             _state=state,
             _state_address=state.address,

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats
 from rfly_common.kernels.jit import KernelModule
-from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.dispatch import check_finite, common_shape, element, for_kernels, real_array
+from rfly_terrain.height_map import dispatch
 from rfly_terrain.height_map.ray_kernels_numpy import Rays
 from rfly_terrain.height_map.ray_pyramid import pyramid_of
 
@@ -38,11 +37,11 @@ def cast(
 ) -> tuple[Floats, Floats | None]:
     """Ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
     names = ("origins", "directions", "max_range")
-    arrays = [real_array(name, value) for name, value in zip(names, (origins, directions, max_range), strict=True)]
+    arrays = [dispatch.real_array(*pair) for pair in zip(names, (origins, directions, max_range), strict=True)]
     for name, array in zip(names[:2], arrays[:2], strict=True):
         if array.ndim == 0 or array.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {array.shape}")
-    shape = common_shape(names, arrays, (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape))
+    shape = dispatch.common_shape(names, arrays, (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape))
     single = arrays[0].dtype == arrays[1].dtype == np.float32
     dtypes = (*(2 * [np.float32 if single else np.float64]), np.float64)
     rows = [
@@ -62,34 +61,31 @@ def _run(height_map: HeightMap, inputs: list[NDArray[Any]], ranges: Floats, norm
     pyramid = pyramid_of(height_map)
     function = KERNELS.choose(ranges.size).cast
     surface = (height_map.ground, height_map.z_max)
-    all_good = True
 
-    def work(start: int, stop: int) -> None:
-        nonlocal all_good
-        parts = [array if len(array) == 1 else array[start:stop] for array in inputs]
-        if not function(*surface, pyramid, START_LEVEL, Rays(*parts), ranges[start:stop], normals[start:stop]):
-            all_good = False
+    def work(start: int, stop: int) -> bool:
+        rays = Rays(*(array if len(array) == 1 else array[start:stop] for array in inputs))
+        return bool(function(*surface, pyramid, START_LEVEL, rays, ranges[start:stop], normals[start:stop]))
 
-    in_chunks(work, ranges.size, CHUNK)
-    return all_good
+    return dispatch.all_in_chunks(work, ranges.size, CHUNK)
 
 
 def _rows(array: NDArray[Any], shape: tuple[int, ...], trailing: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """(n, *trailing), or (1, *trailing) where one serves all: an origin need not be repeated for a whole sweep."""
     if array.size != np.prod(trailing, dtype=int):
         array = np.broadcast_to(array, (*shape, *trailing))
-    return for_kernels(array, dtype, (-1, *trailing))
+    return dispatch.for_kernels(array, dtype, (-1, *trailing))
 
 
 def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[Any]) -> None:
     """ValueError that names the first number that no ray can be cast with; called only when a kernel met one."""
-    check_finite(("origins", "directions"), (origins, directions))
+    dispatch.check_finite(("origins", "directions"), (origins, directions))
     zero = np.argwhere(~directions.any(axis=-1))
     if len(zero):
-        raise ValueError(f"{element('directions', zero[0])} is 0, 0, 0: a ray needs a direction")
+        raise ValueError(f"{dispatch.element('directions', zero[0])} is 0, 0, 0: a ray needs a direction")
     bad = np.argwhere(~(max_range >= 0.0))
     if len(bad):
-        raise ValueError(f"{element('max_range', bad[0])} is {max_range[tuple(bad[0])]}, expected 0 or more metres")
+        where = dispatch.element("max_range", bad[0])
+        raise ValueError(f"{where} is {max_range[tuple(bad[0])]}, expected 0 or more metres")
 
 
 def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> Floats:
@@ -107,11 +103,11 @@ def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> 
 
 def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> Bools:
     """Whether the ground leaves the straight line between points free; see `HeightMap.line_of_sight`."""
-    start, end = (real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b)))
+    start, end = (dispatch.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b)))
     for name, points in (("a", start), ("b", end)):
         if points.ndim == 0 or points.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {points.shape}")
-        check_finite((name,), (points,))
+        dispatch.check_finite((name,), (points,))
     if not 0.0 <= tolerance < np.inf:
         raise ValueError(f"tolerance is {tolerance}, expected 0 or more metres")
     try:

@@ -21,6 +21,7 @@ from rfly_common.errors import PlanError
 from rfly_common.kernels.jit import use_numba
 from rfly_terrain.planning import kernels
 from rfly_terrain.planning import search_kernels as searching
+from rfly_terrain.planning.kernels import Steering
 
 COST_WEIGHT = 2.0
 """by which a metre of the worst ground that can be driven exceeds one of the best"""
@@ -39,6 +40,12 @@ _HALF_OF_THE_STEPS = (
     *((2, side, ((1, 0), (1, side))) for side in (1, -1)),
 )
 """rows, columns, and the cells that are crossed on the way; the other half are these backwards"""
+
+
+Weights = NDArray[np.float32]
+"""(rows, columns) what a metre costs in each cell, 0 where nobody may be: what the kernels read"""
+_Place = tuple[float, float, float]
+"""x, y of a grid's south-west corner, and the side of its cells, m"""
 
 
 class CostGrid(Protocol):
@@ -111,8 +118,8 @@ class DrivePath:
         return np.concatenate([poses, self.joints[-1:]])
 
 
-def weights(grid: CostGrid) -> NDArray[np.float32]:
-    """What a metre costs in each cell, 0 where nobody may be: what the kernels read."""
+def weights(grid: CostGrid) -> Weights:
+    """Of a grid's costs."""
     table = np.zeros(256, np.float32)  # by the cost's byte: -1 is 255
     table[:100] = 1.0 + COST_WEIGHT * np.arange(100) / 99.0
     return table[grid.cost.view(np.uint8)]
@@ -126,7 +133,7 @@ def plan_drive(
     *,
     backward_cost: float = math.inf,
     cusp_cost: float = 0.0,
-    weight: NDArray[np.float32] | None = None,
+    weight: Weights | None = None,
 ) -> DrivePath:
     """A path from start to goal that enters no forbidden or unknown cell and turns with `turning_radius` (m) at least.
 
@@ -155,7 +162,7 @@ def plan_drive(
             f"no way leads from ({start.x:g}, {start.y:g}) to ({goal.x:g}, {goal.y:g}): forbidden ground lies all "
             f"around one of them; the goal can be reached from {100 * reachable:.1f} % of the map",
         )
-    steering = kernels.Steering(float(turning_radius), float(backward_cost), float(cusp_cost))
+    steering = Steering(float(turning_radius), float(backward_cost), float(cusp_cost))
     target = np.array([goal.x, goal.y, goal.heading or 0.0])
     free_goal = goal.heading is None
     costs, end = searching.Costs(weight, place, to_go), searching.Goal(target, free_goal)
@@ -169,14 +176,14 @@ def plan_drive(
         )
     if status == searching.GAVE_UP:
         raise PlanError("gave_up", f"no way was found among {MOST_NODES:,} poses between start and goal")
-    return _shortened(weight, place, joints, pieces, start.heading is None, free_goal, steering)
+    return _shortened(weight, place, joints, pieces, (start.heading is None, free_goal), steering)
 
 
 def check_drive(path: DrivePath, grid: CostGrid) -> bool:
     """Whether a path stays on cells that may be entered: all that its lines and arcs cross."""
     weight = weights(grid)
     place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
-    return _cost_of(weight, place, path.joints, path.pieces, kernels.Steering(1.0, 1.0)) != kernels.BLOCKED
+    return _cost_of(weight, place, path.joints, path.pieces, Steering(1.0, 1.0)) != kernels.BLOCKED
 
 
 def _same_heading(start: PlanPose, goal: PlanPose) -> bool:
@@ -185,11 +192,11 @@ def _same_heading(start: PlanPose, goal: PlanPose) -> bool:
     return abs(math.remainder(goal.heading - start.heading, 2 * math.pi)) < 1e-9
 
 
-def _cell(place: tuple[float, float, float], pose: PlanPose) -> tuple[int, int]:
+def _cell(place: _Place, pose: PlanPose) -> tuple[int, int]:
     return math.floor((pose.y - place[1]) / place[2]), math.floor((pose.x - place[0]) / place[2])
 
 
-def _check_place(weight: NDArray[np.float32], place: tuple[float, float, float], name: str, pose: PlanPose) -> None:
+def _check_place(weight: Weights, place: _Place, name: str, pose: PlanPose) -> None:
     row, column = _cell(place, pose)
     rows, columns = weight.shape
     if not (0 <= row < rows and 0 <= column < columns):
@@ -205,9 +212,7 @@ def _check_place(weight: NDArray[np.float32], place: tuple[float, float, float],
         )
 
 
-def _cost_to_go(
-    weight: NDArray[np.float32], place: tuple[float, float, float], goal: PlanPose, start: PlanPose, radius: float
-) -> NDArray[np.float32]:
+def _cost_to_go(weight: Weights, place: _Place, goal: PlanPose, start: PlanPose, radius: float) -> NDArray[np.float32]:
     goal_cell, start_cell = _cell(place, goal), _cell(place, start)
     if not use_numba():
         return plain_cost_to_go(weight, goal_cell)
@@ -215,7 +220,7 @@ def _cost_to_go(
     return kernels.cost_to_go(weight, goal_cell, start_cell, spare)
 
 
-def plain_cost_to_go(weight: NDArray[np.float32], goal: tuple[int, int]) -> NDArray[np.float32]:
+def plain_cost_to_go(weight: Weights, goal: tuple[int, int]) -> NDArray[np.float32]:
     """`kernels.cost_to_go` of all cells by SciPy, for where plain Python would take a minute."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
@@ -252,18 +257,12 @@ def _starts(start: PlanPose, goal: PlanPose) -> Floats:
 
 
 def _shortened(
-    weight: NDArray[np.float32],
-    place: tuple[float, float, float],
-    joints: Floats,
-    pieces: Floats,
-    free_start: bool,
-    free_goal: bool,
-    steering: kernels.Steering,
+    weight: Weights, place: _Place, joints: Floats, pieces: Floats, free_ends: tuple[bool, bool], steering: Steering
 ) -> DrivePath:
     cost = math.inf
     for _ in range(ROUNDS):
         joints, pieces = _split(joints, pieces, max(float(np.abs(pieces[:, 0]).sum()) / _JOINTS, place[2]))
-        joints, pieces, now = searching.shorten(weight, place, joints, pieces, free_start, free_goal, steering)
+        joints, pieces, now = searching.shorten(weight, place, joints, pieces, *free_ends, steering)
         if now > 0.999 * cost:
             break
         cost = now
@@ -291,13 +290,7 @@ def _split(joints: Floats, pieces: Floats, spacing: float) -> tuple[Floats, Floa
     return path.poses(spacing), parts
 
 
-def _cost_of(
-    weight: NDArray[np.float32],
-    place: tuple[float, float, float],
-    joints: Floats,
-    pieces: Floats,
-    steering: kernels.Steering,
-) -> float:
+def _cost_of(weight: Weights, place: _Place, joints: Floats, pieces: Floats, steering: Steering) -> float:
     cost = steering.cusp_cost * float((np.diff(np.sign(pieces[:, 0])) != 0.0).sum())
     for (x, y, heading), (length, curvature) in zip(joints.tolist(), pieces.tolist(), strict=False):
         part = kernels.piece_cost(weight, place, x, y, heading, length, curvature, math.inf)

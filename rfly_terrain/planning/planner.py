@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_common.kernels.jit import use_numba
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
+from rfly_terrain.planning.drive import PlanPose, Weights, plan_drive, weights
 from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, Obstacles, plan_fly
 from rfly_terrain.planning.nearest_free import name_nearest_free
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan, steps_between
@@ -61,7 +60,7 @@ class Planner:
         self._bare: Planner = self
         self._seen: SeenSpace | None = None
         self._unknown_cost = 0
-        self._grids: dict[TraversabilityLimits, tuple[TraversabilityGrid, NDArray[np.float32]]] = {}
+        self._grids: dict[TraversabilityLimits, tuple[TraversabilityGrid, Weights]] = {}
         self._lock = threading.Lock()
 
     def amid(self, seen: SeenSpace, vehicle: VehicleClass, start: PlanPose, unknown_cost: int = 0) -> Planner:
@@ -151,7 +150,7 @@ class Planner:
         """The costs of driving for a class."""
         return self.driving_grid(vehicle)[0]
 
-    def driving_grid(self, vehicle: VehicleClass) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
+    def driving_grid(self, vehicle: VehicleClass) -> tuple[TraversabilityGrid, Weights]:
         """The costs of driving for a class, and what `plan_drive.weights` makes of them."""
         return self._grid(self._limits(_driving(vehicle)))
 
@@ -187,7 +186,7 @@ class Planner:
             return driving.limits
         return dataclasses.replace(driving.limits, water_level=self._water_level)
 
-    def _grid(self, limits: TraversabilityLimits) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
+    def _grid(self, limits: TraversabilityLimits) -> tuple[TraversabilityGrid, Weights]:
         with self._lock:
             if limits not in self._grids:
                 away = limits.vehicle_radius + self._margin

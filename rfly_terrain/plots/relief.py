@@ -84,22 +84,15 @@ def draw_relief(
     Raises ValueError for a region without at least 2 x 2 samples.
     """
     require("matplotlib", "drawing")
-    from matplotlib.cm import ScalarMappable
-
     rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
     part = height_map.heights[rows, columns]
-    low, high = float(part.min()), float(part.max())
+    span = float(part.min()), float(part.max())
     rows, columns = _one_more(rows, height_map.rows), _one_more(columns, height_map.columns)
-    z, extent = _north_up(height_map, rows, columns)
-    np.clip(z, low, high, out=z)
-    step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
-
-    picture, scale, tints = _picture(z, (low, high), (step_x, step_y), vertical_exaggeration, colours)
+    picture, z, extent, heights = _picture(height_map, rows, columns, span, vertical_exaggeration, colours)
     axes.imshow(picture, extent=extent, origin="lower", interpolation="bicubic", zorder=0)
-    if contours and high > low:
-        _draw_contours(axes, z, (low, high), (extent[0], extent[2], step_x, step_y))
+    if contours and span[1] > span[0]:
+        _draw_contours(axes, z, span, extent)
     axes.set(aspect="equal", xlim=(x_min, x_max), ylim=(y_min, y_max), xlabel="x east (m)", ylabel="y north (m)")
-    heights = ScalarMappable(scale, tints)
     if colour_bar:
         figure: Any = axes.figure
         figure.colorbar(heights, ax=axes, label="z up (m)", shrink=0.85, pad=0.02, aspect=30)
@@ -111,11 +104,9 @@ def relief_pixels(height_map: HeightMap, width: int, height: int) -> NDArray[np.
 
     What a texture needs: the outer edges of the outer pixels lie on the map's bounds.
     """
-    z, extent = _north_up(height_map, slice(0, height_map.rows), slice(0, height_map.columns))
-    low, high = height_map.z_min, height_map.z_max
-    np.clip(z, low, high, out=z)
-    step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
-    picture, _, _ = _picture(z, (low, high), (step_x, step_y), None, _TINTS)
+    rows, columns = slice(0, height_map.rows), slice(0, height_map.columns)
+    picture, z, extent, _ = _picture(height_map, rows, columns, (height_map.z_min, height_map.z_max), None, _TINTS)
+    step_x, step_y = _pixel_size(z, extent)
     x_min, x_max, y_min, y_max = height_map.bounds
     x = x_min + (np.arange(width) + 0.5) * ((x_max - x_min) / width)
     y = y_max - (np.arange(height) + 0.5) * ((y_max - y_min) / height)
@@ -183,19 +174,27 @@ def write_relief(
 
 
 def _picture(
-    z: Floats,
+    height_map: HeightMap,
+    rows: slice,
+    columns: slice,
     heights: tuple[float, float],
-    steps: tuple[float, float],
     exaggeration: float | None,
     colours: Sequence[str],
-) -> tuple[Floats, Any, Any]:
-    """RGB 0 … 1 of each pixel; the scale of the heights and the colours along it."""
+) -> tuple[Floats, Floats, Region, ScalarMappable]:
+    """RGB 0 … 1 of each pixel, heights and limits as of `_north_up`, and the scale of the heights with its colours."""
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
+    z, extent = _north_up(height_map, rows, columns)
     (low, high), tints = heights, LinearSegmentedColormap.from_list("rfly_terrain", list(colours))
+    np.clip(z, low, high, out=z)
     scale = Normalize(low, high) if high > low else Normalize(low - 1, high + 1)
-    light = hillshade(z, *steps, exaggeration)
-    return lit(tints(scale(z))[..., :3], light[..., None]), scale, tints
+    light = hillshade(z, *_pixel_size(z, extent), exaggeration)
+    return lit(tints(scale(z))[..., :3], light[..., None]), z, extent, ScalarMappable(scale, tints)
+
+
+def _pixel_size(z: Floats, extent: Region) -> tuple[float, float]:
+    return (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
 
 
 def _shown(height_map: HeightMap, region: Region | None) -> tuple[slice, slice, Region]:
@@ -258,15 +257,12 @@ def _spline(z: NDArray[np.float32], zoom: float) -> Floats:
     return np.asarray(np.round(fine, 6) + low)  # rounded: level ground stays level, also for contours
 
 
-def _draw_contours(
-    axes: Axes, z: Floats, heights: tuple[float, float], grid: tuple[float, float, float, float]
-) -> None:
-    (low, high), (x_0, y_0, step_x, step_y) = heights, grid
+def _draw_contours(axes: Axes, z: Floats, heights: tuple[float, float], extent: Region) -> None:
+    (low, high), (step_x, step_y) = heights, _pixel_size(z, extent)
     interval = _round_interval((high - low) / 10)
     levels = np.arange(math.ceil(low / interval), math.floor(high / interval) + 1) * interval
-    x, y = (
-        start + (np.arange(n) + 0.5) * step for start, n, step in ((x_0, z.shape[1], step_x), (y_0, z.shape[0], step_y))
-    )
+    x = extent[0] + (np.arange(z.shape[1]) + 0.5) * step_x
+    y = extent[2] + (np.arange(z.shape[0]) + 0.5) * step_y
     thin = 2 if min(z.shape) >= _SMOOTH_PIXELS // 2 else 1
     lines = axes.contour(
         x[::thin], y[::thin], z[::thin, ::thin], levels=levels, colors="#2b211a", linewidths=0.5, alpha=0.45, zorder=1

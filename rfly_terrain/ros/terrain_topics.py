@@ -32,11 +32,7 @@ class LatestTerrain:
     in m). After one that can't be used the ground before it stays, and `error` tells why until a usable map comes.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        changed: Callable[[HeightMap, tuple[float, float, float]], None],
-    ) -> None:
+    def __init__(self, node: Node, changed: Callable[[HeightMap, tuple[float, float, float]], None]) -> None:
         self.terrain: HeightMap | None = None
         self.error = ""
         self._node, self._changed = node, changed
