@@ -157,5 +157,4 @@ def check_schema(document: Document, schema: Mapping[str, Any]) -> None:
 def load_schema(package: str, name: str) -> Mapping[str, Any]:
     """A JSON schema of a package by its name."""
     file = importlib.resources.files(package) / "data" / "schemas" / f"{name}.schema.json"
-    schema: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return schema
+    return json.loads(file.read_text(encoding="utf-8"))

@@ -85,8 +85,7 @@ def _lazily(function: F, *, cached: bool, **options: Any) -> F:
         if LazyKernel.waiting is not None:
             LazyKernel.waiting.append(lazy)
             return cast("F", lazy)  # stands for the function
-    compiled: F = lazy.dispatcher
-    return compiled
+    return lazy.dispatcher
 
 
 _lock = threading.RLock()

@@ -54,8 +54,7 @@ def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
         )
     known = all(field.datatype in _FORMATS for field in cloud.fields)
     if read_points is not None and known and cloud.row_step == row and cloud.is_bigendian == (sys.byteorder == "big"):
-        points: NDArray[Any] = read_points(cloud, field_names=list(names))
-        return points
+        return read_points(cloud, field_names=list(names))
     kind = np.dtype(
         {
             "names": list(names),

@@ -43,8 +43,7 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
             node.executor.create_task(*end)
 
     threading.Thread(target=run_there, daemon=True).start()
-    result: Result = await done
-    return result
+    return await done
 
 
 def run(make_node: Callable[[], Node], *, often: bool = False) -> None:

@@ -298,8 +298,7 @@ def disc_of(radius: float) -> Bools:
     """(2 reach + 1)² cells: those whose centres lie within the radius (in cells, at least 1) of the middle one's."""
     reach = disc_reach(radius)
     offset = np.arange(-reach, reach + 1)
-    result: Bools = offset[:, None] ** 2 + offset**2 <= max(radius, 1.0) ** 2 + 1e-6
-    return result
+    return offset[:, None] ** 2 + offset**2 <= max(radius, 1.0) ** 2 + 1e-6
 
 
 class GroundPlane(NamedTuple):

@@ -43,8 +43,7 @@ class RflySimMap:
     @property
     def heights_ned(self) -> NDArray[np.float32]:
         """(rows, columns) m, z down: RflySim's own numbers, `binmap`. A new array at each call."""
-        heights: NDArray[np.float32] = up_to_down(self.heights_up)
-        return heights
+        return up_to_down(self.heights_up)
 
 
 def read_map(files: MapFiles, third_pixel: ThirdPixelRule = "truncate", *, txt_rule: TxtRule = "python") -> RflySimMap:

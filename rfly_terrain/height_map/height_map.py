@@ -231,8 +231,7 @@ class HeightMap:
         Exact: of the bilinear surface, with a jump at the borders of cells (there it is the cell of the higher index).
         `smooth`: of the interpolated gradient of the samples, without jumps. See `gradient` for points off the map.
         """
-        normal: Floats = self._query(("x", "y"), x, y, True, smooth).normal
-        return normal
+        return self._query(("x", "y"), x, y, True, smooth).normal
 
     def gradient(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Floats:
         """(…, 2) dz/dx (east) and dz/dy (north) of the ground.

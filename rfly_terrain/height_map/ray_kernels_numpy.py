@@ -124,8 +124,7 @@ def _start(ground: Ground, high: float, origins: Array, directions: Array, limit
 
 def _time(rays: _Rays, axis: str, line: Array) -> Array:
     """When rays cross lines of the grid."""
-    crossed: Array = (line.astype(np.float64) - getattr(rays, axis)) * getattr(rays, f"per_{axis}")
-    return crossed
+    return (line.astype(np.float64) - getattr(rays, axis)) * getattr(rays, f"per_{axis}")
 
 
 def _traverse(rays: _Rays, ground: Ground, pyramid: Pyramid, start_level: int, ranges: Array, normals: Array) -> None:

@@ -139,8 +139,7 @@ class MatrixGrid(Grid):
             uv = np.column_stack(self.coordinates(*xy.T))
         if not np.isfinite(uv).all():
             raise ValueError("a point is too far away to be counted in cells")
-        result: Floats = snap(uv, SNAP)
-        return result
+        return snap(uv, SNAP)
 
     def metres(self, uv: Floats) -> Floats:
         """(n, 2) cell coordinates -> (n, 2) metres."""
@@ -149,8 +148,7 @@ class MatrixGrid(Grid):
     def inside(self, uv: Floats) -> Bools:
         """(n,) whether snapped cell coordinates lie on the grid, all four borders included."""
         u, v = uv.T
-        result: Bools = (u >= 0) & (u <= self.columns) & (v >= 0) & (v <= self.rows)
-        return result
+        return (u >= 0) & (u <= self.columns) & (v >= 0) & (v <= self.rows)
 
     def indices(self, uv: Floats) -> Ints:
         """(n, 2) row, column of snapped cell coordinates: an edge belongs to the cell on its left, or below.

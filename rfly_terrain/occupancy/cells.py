@@ -45,8 +45,7 @@ def near_cells(cells: Bools, radius: float) -> Bools:
         from scipy.ndimage import distance_transform_edt
 
         distance = distance_transform_edt(free)
-    result: Bools = distance < radius
-    return result
+    return distance < radius
 
 
 def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
@@ -94,5 +93,4 @@ def _any_along_rows(cells: NDArray[Any], rows: int, factor: float) -> Bools:
     last = np.minimum(np.ceil(snap(edges[1:], SNAP)).astype(np.int64), len(cells))
     sums = np.zeros((len(cells) + 1, cells.shape[1]), np.int32)
     np.cumsum(cells, axis=0, out=sums[1:])
-    result: Bools = sums[last] > sums[np.minimum(first, last)]
-    return result
+    return sums[last] > sums[np.minimum(first, last)]

@@ -108,8 +108,7 @@ class MapImage(NamedTuple):
 
 def occupied(cells: NDArray[Any], threshold: float, unknown: bool) -> Bools:
     """Costs to cells: occupied from the threshold on; what is negative becomes `unknown`."""
-    result: Bools = np.where(cells < 0, unknown, cells >= threshold)
-    return result
+    return np.where(cells < 0, unknown, cells >= threshold)
 
 
 def from_message(

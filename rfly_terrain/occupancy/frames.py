@@ -146,13 +146,11 @@ class MapFrames:
 
     def world2local(self, xy: ArrayLike) -> Floats:
         """(n, 2) m."""
-        result: Floats = points(xy, "xy") - self._local_origin
-        return result
+        return points(xy, "xy") - self._local_origin
 
     def local2world(self, xy: ArrayLike) -> Floats:
         """(n, 2) m."""
-        result: Floats = points(xy, "xy") + self._local_origin
-        return result
+        return points(xy, "xy") + self._local_origin
 
     def _find(self, places: ArrayLike, frame: str) -> tuple[Ints, Any]:
         """((k, 2) row, column of those points that are on the map, (n,) bool which are)."""
@@ -189,5 +187,4 @@ def _coordinates(grid: MatrixGrid, xy: ArrayLike, what: str) -> Floats:
         return uv
     nearest = np.rint(uv)
     rounding = np.finfo(np.float32).eps * np.abs(places) / grid.step_x
-    result: Floats = np.where(np.abs(uv - nearest) <= rounding, nearest, uv)
-    return result
+    return np.where(np.abs(uv - nearest) <= rounding, nearest, uv)

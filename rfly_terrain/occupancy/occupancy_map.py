@@ -376,8 +376,7 @@ class BinaryOccupancyMap(MapFrames):
     def _reach(self, start_uv: Floats) -> Floats:
         """(n,) cells from which on a ray from there is off the map, with some to spare."""
         u, v = np.abs(start_uv).T
-        result: Floats = u + v + (self._columns + self._rows + 2.0)
-        return result
+        return u + v + (self._columns + self._rows + 2.0)
 
     def _clearance_for(self, rays: int) -> NDArray[np.uint8]:
         """What `first_hits` needs; the distances for leaps are made once rays enough have been cast to pay for it."""

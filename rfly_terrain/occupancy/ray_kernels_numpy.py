@@ -66,8 +66,7 @@ class _Oriented:
         leaves = np.where(forward, slab + 1.0 - self.a0, self.a0 - slab)
         leaves = np.minimum(leaves, np.abs(self.a1 - self.a0))
         to_cell = np.where(self.b1 >= self.b0, cell - self.b0, self.b0 - (cell + 1.0))
-        result: Array = np.maximum(np.minimum(np.maximum(enters, to_cell * self.inverse), leaves), 0.0)
-        return result
+        return np.maximum(np.minimum(np.maximum(enters, to_cell * self.inverse), leaves), 0.0)
 
 
 def _expand(first: Array, last: Array) -> tuple[Array, Array]:
@@ -174,8 +173,7 @@ def _look_at_slab(line: _Oriented, slab: Array, which: Array, clearance: Array, 
     if hit.any():
         _store_hits(line.take(hit), slab[hit], nearest[hit], nearest_cell[hit], which[hit], distances, hits)
     rises = (line.slope > 0.0) == (line.a1 >= line.a0)
-    result: Array = hit | np.where(rises, first >= line.size_b, last < 0)
-    return result
+    return hit | np.where(rises, first >= line.size_b, last < 0)
 
 
 def _store_hits(

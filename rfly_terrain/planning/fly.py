@@ -257,8 +257,7 @@ def lowest_profile(s: Floats, required: Floats, up: float, down: float) -> Float
     """(n,) the lowest altitudes at distances s (rising) that are at least `required` and rise by no more than `up`,
     fall by no more than `down` metres a metre."""
     climbing = np.maximum.accumulate((required - up * s)[::-1])[::-1] + up * s
-    lowest: Floats = np.maximum.accumulate(climbing + down * s) - down * s
-    return lowest
+    return np.maximum.accumulate(climbing + down * s) - down * s
 
 
 def _bends(s: Floats, xy: Floats, z: Floats) -> Bools:

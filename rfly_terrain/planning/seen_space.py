@@ -59,8 +59,7 @@ class SeenSpace:
         for row in (0, 1):
             for column in (0, 1):
                 np.add.at(steps, (rows[row], columns[column]), 1 if row == column else -1)
-        known: Bools = steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
-        return known
+        return steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
 
 
 def seen_space(

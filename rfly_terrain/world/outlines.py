@@ -170,8 +170,7 @@ def _areas(polygon: Floats) -> Floats:
     """(n,) twice the area of polygons (n, c, 2), by the shoelace about their first corners."""
     about = polygon - polygon[:, :1]
     following = np.roll(about, -1, axis=1)
-    area: Floats = np.abs((about[..., 0] * following[..., 1] - about[..., 1] * following[..., 0]).sum(axis=1))
-    return area
+    return np.abs((about[..., 0] * following[..., 1] - about[..., 1] * following[..., 0]).sum(axis=1))
 
 
 def _in_portions(counts: Ints, most: int) -> Iterator[tuple[Ints, Ints]]:
