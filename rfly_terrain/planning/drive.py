@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from rfly_common.kernels.jit import use_numba
 from rfly_terrain.planning import kernels
 from rfly_terrain.planning import search_kernels as searching
 from rfly_terrain.planning.kernels import Steering
+
+if TYPE_CHECKING:
+    from rfly_terrain.costmap.traversability import TraversabilityGrid
 
 COST_WEIGHT = 2.0
 """by which a metre of the worst ground that can be driven exceeds one of the best"""
@@ -46,22 +49,6 @@ Weights = NDArray[np.float32]
 """(rows, columns) what a metre costs in each cell, 0 where nobody may be: what the kernels read"""
 _Place = tuple[float, float, float]
 """x, y of a grid's south-west corner, and the side of its cells, m"""
-
-
-class CostGrid(Protocol):
-    """What `traversability` makes."""
-
-    @property
-    def cost(self) -> NDArray[np.int8]:
-        """(rows, columns), row along y north, column along x east: 0 … 99, 100 forbidden, -1 unknown"""
-
-    @property
-    def resolution(self) -> float:
-        """m, side of a cell"""
-
-    @property
-    def origin(self) -> tuple[float, float]:
-        """x, y of the south-west corner, m"""
 
 
 @dataclass(frozen=True)
@@ -118,7 +105,7 @@ class DrivePath:
         return np.concatenate([poses, self.joints[-1:]])
 
 
-def weights(grid: CostGrid) -> Weights:
+def weights(grid: TraversabilityGrid) -> Weights:
     """Of a grid's costs."""
     table = np.zeros(256, np.float32)  # by the cost's byte: -1 is 255
     table[:100] = 1.0 + COST_WEIGHT * np.arange(100) / 99.0
@@ -126,7 +113,7 @@ def weights(grid: CostGrid) -> Weights:
 
 
 def plan_drive(
-    grid: CostGrid,
+    grid: TraversabilityGrid,
     start: PlanPose,
     goal: PlanPose,
     turning_radius: float,
@@ -179,7 +166,7 @@ def plan_drive(
     return _shortened(weight, place, joints, pieces, (start.heading is None, free_goal), steering)
 
 
-def check_drive(path: DrivePath, grid: CostGrid) -> bool:
+def check_drive(path: DrivePath, grid: TraversabilityGrid) -> bool:
     """Whether a path stays on cells that may be entered: all that its lines and arcs cross."""
     weight = weights(grid)
     place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
