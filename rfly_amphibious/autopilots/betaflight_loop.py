@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.autopilots.betaflight_attitude import BetaflightAttitudeLoop
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
@@ -21,8 +20,6 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_common.errors import ConfigError
-
-Floats = NDArray[np.float64]
 
 IMU_RATE = 500.0
 """Hz: packets of the vehicle's state a second"""

@@ -171,9 +171,6 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
         """ArduPilot runs, or another one."""
         self._begin(-1)
 
-    def closed(self) -> None:
-        """UDP has no end."""
-
     def parse(self, data: bytes) -> list[ServoFrame]:
         """Of a datagram: one, or none."""
         try:

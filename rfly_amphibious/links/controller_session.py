@@ -6,7 +6,7 @@ import abc
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rfly_amphibious.links.transport import Handler, Transport
 
@@ -19,7 +19,7 @@ QUEUE_SIZE = 256
 Item = TypeVar("Item")
 
 
-class ControllerSession(abc.ABC, Generic[Item]):
+class ControllerSession(Handler, abc.ABC, Generic[Item]):
     """What all protocols share: `LinkSession` (frames) and `HilSession` (MAVLink) make sense of the bytes.
 
     It speaks with the controller from `start` to `close`; `commands` gives what has come. `connect` makes the
@@ -74,28 +74,9 @@ class ControllerSession(abc.ABC, Generic[Item]):
 
     def commands(self) -> list[Item]:
         """What has come, oldest first. Never waits."""
-        found = []
-        while self._queue:
-            found.append(self._queue.popleft())
-        return found
+        return [self._queue.popleft() for _ in range(len(self._queue))]
 
     # --- in the transport's thread
-
-    @abc.abstractmethod
-    def opened(self, peer: str) -> None:
-        """From now on everything comes from this one."""
-
-    @abc.abstractmethod
-    def closed(self) -> None:
-        """The peer has gone."""
-
-    @abc.abstractmethod
-    def parse(self, data: bytes) -> list[Any]:
-        """What a datagram or the next piece of a stream holds; what makes no sense is counted and left out."""
-
-    @abc.abstractmethod
-    def take(self, items: list[Any]) -> bool:
-        """Takes in what was parsed; whether anything of it was a sign of life."""
 
     def tick(self) -> None:
         """A heartbeat, when it is time for one."""

@@ -15,12 +15,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_common.errors import LinkFrameError
-
-Floats = NDArray[np.float64]
 
 MAGIC = b"LAV1"
 HEADER = struct.Struct("<4sBBHQd")
@@ -113,7 +111,7 @@ class _Doubles:
     """A payload of doubles only: how many each field has, in order; 0: as many as are left."""
 
     def __init__(self, make: Callable[..., Any], **counts: int) -> None:
-        self._make, self._counts, self._fixed = make, counts, sum(counts.values())
+        self.make, self._counts, self._fixed = make, counts, sum(counts.values())
         self._open = 0 in counts.values()
 
     def pack(self, message: Any) -> bytes:
@@ -135,12 +133,13 @@ class _Doubles:
             size = wanted or count - self._fixed
             fields.append(float(values[at]) if wanted == 1 else values[at : at + size])
             at += size
-        return self._make(time, *fields)
+        return self.make(time, *fields)
 
 
 class _Rotors:
     """Mode u8, count u8, six bytes of nothing, as many doubles as count says."""
 
+    make = RotorCommand
     _HEAD = struct.Struct("<BB6x")
 
     def pack(self, message: RotorCommand) -> bytes:
@@ -161,6 +160,7 @@ class _Rotors:
 class _Status:
     """u32."""
 
+    make = Heartbeat
     _WHOLE = struct.Struct("<I")
 
     def pack(self, message: Heartbeat) -> bytes:
@@ -194,13 +194,7 @@ _PAYLOADS: dict[FrameType, Any] = {
     FrameType.CHASSIS: _Doubles(WheelCommand, steering_angle=1, drive_torque=4, brake_torque=4),
     FrameType.HEARTBEAT: _Status(),
 }
-_TYPE_OF: dict[type, FrameType] = {
-    StateReport: FrameType.STATE,
-    GpsReport: FrameType.GPS,
-    RotorCommand: FrameType.ROTORS,
-    WheelCommand: FrameType.CHASSIS,
-    Heartbeat: FrameType.HEARTBEAT,
-}
+_TYPE_OF = {payload.make: kind for kind, payload in _PAYLOADS.items()}
 
 
 def encode(message: Message, sequence: int, flags: int = 0) -> bytes:
@@ -277,20 +271,6 @@ class FrameReader:
                 at, self._lost = (end, False) if whole else (at + len(MAGIC), True)
         self._rest = data[at:]
         return found
-
-
-class NewestWins:
-    """Of the frames of one sender: the newest of each type by its sequence; those that are older are not taken."""
-
-    def __init__(self) -> None:
-        self._last: dict[FrameType, int] = {}
-
-    def takes(self, frame: Frame) -> bool:
-        """Whether this one is newer than all before it."""
-        if frame.sequence <= self._last.get(frame.type, -1):
-            return False
-        self._last[frame.type] = frame.sequence
-        return True
 
 
 def _beginning_at_the_end(data: bytes) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.links.frames import StateReport
@@ -13,10 +12,9 @@ from rfly_amphibious.sensors import samples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.frames import quat_conjugate, quat_rotate
 
-Floats = NDArray[np.float64]
-
 PATIENCE_S = 0.1
 """of simulation time, from the first IMU sample, that the slower sensors are waited for"""
+_TOLD_AS_FRESH = ("imu", "magnetometer", "barometer", "wind")
 
 
 class Perception:
@@ -39,46 +37,28 @@ class Perception:
         self.height = math.nan
         self.wind = np.full(3, math.nan)
         self.fresh: set[str] = set()
-        """of imu, magnetometer, barometer, wind: those that have come since somebody cleared it"""
+        """of `_TOLD_AS_FRESH`: those that have come since somebody cleared it"""
 
-    def take_imu(self, given: samples.ImuSamples) -> None:
-        """Of imu/data."""
-        if self.imu is None:
-            self._since = float(given.time[0])
-        self.imu = given
-        self.fresh.add("imu")
-
-    def take_pose(self, given: Estimate) -> None:
-        """Of odometry in the world."""
-        self.pose = given
-
-    def take_joints(self, given: samples.JointSamples) -> None:
-        """Of joint_states."""
-        self.wheel_rate, self.steering = given.wheel_rate[-1], given.steering[-1, :2]
-        self.rotor_speed = np.abs(given.rotor_rate[-1])  # each turns its own way; commands know speeds only
-
-    def take_wheel_loads(self, given: samples.WheelLoadSamples) -> None:
-        """Of wheel_loads."""
-        self.wheel_load = given.load[-1]
-
-    def take_barometer(self, given: samples.BarometerSamples) -> None:
-        """Of baro."""
-        self.pressure = float(given.pressure[-1])
-        self.fresh.add("barometer")
-
-    def take_magnetometer(self, given: samples.MagnetometerSamples) -> None:
-        """Of imu/mag."""
-        self.field = given.field[-1]
-        self.fresh.add("magnetometer")
-
-    def take_height(self, given: samples.HeightSamples) -> None:
-        """Of height_above_ground."""
-        self.height = float(given.distance[-1])
-
-    def take_wind(self, given: samples.WindSamples) -> None:
-        """Of environment/wind."""
-        self.wind = given.velocity[-1]
-        self.fresh.add("wind")
+    def sense(self, seen: samples.SensorSamples) -> None:
+        """What the sensors say."""
+        if seen.imu is not None:
+            if self.imu is None:
+                self._since = float(seen.imu.time[0])
+            self.imu = seen.imu
+        if seen.joints is not None:
+            self.wheel_rate, self.steering = seen.joints.wheel_rate[-1], seen.joints.steering[-1, :2]
+            self.rotor_speed = np.abs(seen.joints.rotor_rate[-1])  # each turns its own way; commands know speeds only
+        if seen.wheel_loads is not None:
+            self.wheel_load = seen.wheel_loads.load[-1]
+        if seen.barometer is not None:
+            self.pressure = float(seen.barometer.pressure[-1])
+        if seen.magnetometer is not None:
+            self.field = seen.magnetometer.field[-1]
+        if seen.height is not None:
+            self.height = float(seen.height.distance[-1])
+        if seen.wind is not None:
+            self.wind = seen.wind.velocity[-1]
+        self.fresh |= {kind for kind in _TOLD_AS_FRESH if getattr(seen, kind) is not None}
 
     @property
     def airspeed(self) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from rfly_amphibious.links.transport import Handler
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_trajectory.mavlink.wire import load_dialect
+from rfly_trajectory.mavlink.wire import Writer, load_dialect
 
 CHANNELS = 16
 FRAME_BYTES = 49
@@ -20,17 +19,14 @@ class ServoOutput:
 
     def __init__(self) -> None:
         """Raises ConfigError where pymavlink is missing."""
-        self._dialect = load_dialect()
-        self._packer = self._dialect.MAVLink(None, 1, 1)
+        self._dialect, self._writer = load_dialect(), Writer(1)
 
     def pack(self, time_s: float, pulse: Floats) -> bytes:
         """The frame for at most 16 pulse widths, µs; the others are 0, which means unused."""
         channels = np.zeros(CHANNELS, int)
         channels[: len(pulse)] = np.rint(pulse)
         message = self._dialect.MAVLink_servo_output_raw_message(int(time_s * 1e6) % 2**32, 0, *channels.tolist())
-        data: bytes = message.pack(self._packer)
-        self._packer.seq = (self._packer.seq + 1) % 256
-        return data
+        return self._writer.write(message)
 
 
 def check_rate(rate: float, baud: int) -> None:
@@ -40,26 +36,12 @@ def check_rate(rate: float, baud: int) -> None:
         raise ConfigError(f"rate: {rate:g} Hz, expected at most {largest:.0f} at {baud} bit/s")
 
 
-class OneWay:
+class OneWay(Handler):
     """Handler of a transport from which nothing is expected."""
 
     losses = 0
     """times that the line was lost"""
 
-    def opened(self, peer: str) -> None:
-        """The line is there."""
-
     def closed(self) -> None:
         """It is gone."""
         self.losses += 1
-
-    def parse(self, data: bytes) -> list[Any]:
-        """Whatever comes is left out."""
-        return []
-
-    def take(self, items: list[Any]) -> bool:
-        """There is nothing to take."""
-        return False
-
-    def tick(self) -> None:
-        """There is nothing to do."""

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.links.controller_session import HEARTBEAT_EVERY_S, ControllerSession
@@ -24,7 +23,6 @@ from rfly_amphibious.links.frames import (
     FrameType,
     GpsReport,
     Heartbeat,
-    NewestWins,
     StateReport,
     decode,
     encode,
@@ -51,21 +49,6 @@ than one of the same type before · not_supplied: a command that the last heartb
 fit the vehicle · overflow: the oldest of a full queue"""
 
 
-class LinkStatus(NamedTuple):
-    """Of a moment."""
-
-    peer: str
-    """host:port, "" while there is none"""
-    supplies: int
-    """`SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`"""
-    gap: float
-    """s of wall time since the last command that was taken; infinite before the first"""
-    age: float
-    """s of wall time from a state's being sent to the arrival of the last command that answers it; NaN: none yet"""
-    jitter: float
-    """s, of that age, smoothed as RFC 3550 (6.4.1) does"""
-
-
 class LinkSession(ControllerSession[Command]):
     """Frames over a UdpTransport or StreamTransport; `commands` gives those that fit the vehicle.
 
@@ -86,15 +69,22 @@ class LinkSession(ControllerSession[Command]):
         super().__init__(connect, wake, COUNTERS)
         self.params = params
         self._stream = isinstance(self._transport, StreamTransport)
-        self._reader, self._newest = FrameReader(), NewestWins()
+        self._reader = FrameReader()
+        self._newest: dict[FrameType, int] = {}
+        """sequence of the last frame of each type"""
         self._lock = threading.Lock()
         self._sequence = 0
         self._flags = 0
         self._time = 0.0
         self._sent: OrderedDict[float, float] = OrderedDict()
         self._taken = 0
-        self._peer, self._supplies = "", 0
-        self._age, self._jitter = float("nan"), 0.0
+        self._peer = ""
+        self.supplies = 0
+        """what the controller's last heartbeat announces: `SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`; 0 before it"""
+        self.age = math.nan
+        """s of wall time from a state's being sent to the arrival of the last command that answers it; NaN: none yet"""
+        self.jitter = 0.0
+        """s, of that age, smoothed as RFC 3550 (6.4.1) does"""
         self.last_refused = ""
         """why the last command was refused"""
 
@@ -105,16 +95,6 @@ class LinkSession(ControllerSession[Command]):
         if self._stream:
             found.update(self._reader.counters)
         return found
-
-    @property
-    def status(self) -> LinkStatus:
-        """Who is there, and how well."""
-        return LinkStatus(self.peer, self._supplies, self.gap, self._age, self._jitter)
-
-    @property
-    def supplies(self) -> int:
-        """What the controller's last heartbeat announces; 0 before it."""
-        return self._supplies
 
     def send(self, message: StateReport | GpsReport, lock_step: bool = False) -> None:
         """To the controller, if there is one. Never waits."""
@@ -139,14 +119,14 @@ class LinkSession(ControllerSession[Command]):
             before, self._reader = self._reader.counters, FrameReader()
             self._reader.counters = before
         if peer != self._peer:
-            self._peer, self._supplies = peer, 0
-            self._commanded_at, self._age, self._jitter = float("-inf"), float("nan"), 0.0
-        self._newest = NewestWins()
+            self._peer, self.supplies = peer, 0
+            self._commanded_at, self.age, self.jitter = -math.inf, math.nan, 0.0
+        self._newest = {}
         self._heartbeat_at = -HEARTBEAT_EVERY_S
 
     def closed(self) -> None:
         """Nobody supplies anything."""
-        self._peer, self._supplies = "", 0
+        self._peer, self.supplies = "", 0
 
     def parse(self, data: bytes) -> list[Frame]:
         """The frames in a datagram or a piece of the stream."""
@@ -176,12 +156,13 @@ class LinkSession(ControllerSession[Command]):
         if frame.type not in _FROM_CONTROLLERS:
             self._counts["direction"] += 1
             return False
-        if not self._newest.takes(frame):
+        if frame.sequence <= self._newest.get(frame.type, -1):  # frames overtake each other on their way by UDP
             self._counts["older"] += 1
             return False
+        self._newest[frame.type] = frame.sequence
         if isinstance(frame.message, Heartbeat):
-            self._supplies = frame.message.status & (SUPPLIES_ROTORS | SUPPLIES_CHASSIS)
-        elif not self._supplies & _SUPPLIED_BY[frame.type]:
+            self.supplies = frame.message.status & (SUPPLIES_ROTORS | SUPPLIES_CHASSIS)
+        elif not self.supplies & _SUPPLIED_BY[frame.type]:
             self._counts["not_supplied"] += 1
         else:
             self._command(frame.message)
@@ -199,9 +180,9 @@ class LinkSession(ControllerSession[Command]):
         sent = self._sent.get(command.time)
         if sent is not None:
             age = self._commanded_at - sent
-            if not math.isnan(self._age):
-                self._jitter += (abs(age - self._age) - self._jitter) / 16.0
-            self._age = age
+            if not math.isnan(self.age):
+                self.jitter += (abs(age - self.age) - self.jitter) / 16.0
+            self.age = age
 
 
 class LockStep:

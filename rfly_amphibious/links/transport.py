@@ -1,6 +1,6 @@
 """Links to one peer at a time that never wait: UDP, a TCP server, and a serial line.
 
-One thread reads, accepts and sends what could not be sent at once; a `Protocol` makes sense of the bytes in it.
+One thread reads, accepts and sends what could not be sent at once; a `Handler` makes sense of the bytes in it.
 
 Who is the peer: whoever has sent something that makes sense. Another one is not listened to (UDP) or is closed at once
 (TCP) until the peer has said nothing sensible for `PEER_SILENCE_S`, three heartbeats: then it takes the peer's place,
@@ -18,7 +18,7 @@ import socket
 import threading
 import time
 from collections import deque
-from typing import Any, Protocol
+from typing import Any
 
 from rfly_amphibious.links.serial_port import SerialPort
 from rfly_common.errors import ConfigError, LinkError
@@ -47,8 +47,8 @@ closed because there is a peer · replaced_peers: peers that were silent and had
 reader that is too slow, or for none · socket_errors: failed reads and writes, resets by the peer included"""
 
 
-class Handler(Protocol):
-    """What a transport tells; all of it in the transport's thread."""
+class Handler:
+    """What a transport tells, all of it in the transport's thread; by itself it takes nothing in."""
 
     def opened(self, peer: str) -> None:
         """From now on everything comes from this one."""
@@ -58,9 +58,11 @@ class Handler(Protocol):
 
     def parse(self, data: bytes) -> list[Any]:
         """What a datagram or the next piece of a stream holds; what makes no sense is counted and left out."""
+        return []
 
     def take(self, items: list[Any]) -> bool:
         """Takes in what was parsed; whether anything of it was a sign of life."""
+        return False
 
     def tick(self) -> None:
         """At least four times a second."""

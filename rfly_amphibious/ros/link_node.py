@@ -24,6 +24,8 @@ from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
 
+_SUPPLIED = {SUPPLIES_ROTORS: "rotors", SUPPLIES_CHASSIS: "chassis"}
+
 
 def _transport(given: LinkParameters, handler: Handler) -> Transport:
     if given.transport == "serial":
@@ -133,33 +135,32 @@ class LinkNode(Node):
         self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
-        status, counters = self._session.status, self._session.counters
-        supplied = [
-            name for bit, name in ((SUPPLIES_ROTORS, "rotors"), (SUPPLIES_CHASSIS, "chassis")) if status.supplies & bit
-        ]
-        told = f"{status.peer} supplies {' and '.join(supplied)}"
+        session, counters = self._session, self._session.counters
+        peer, supplies, gap = session.peer, session.supplies, session.gap
+        supplied = [name for bit, name in _SUPPLIED.items() if supplies & bit]
+        told = f"{peer} supplies {' and '.join(supplied)}"
         lock_step, simulated = self._topics.lock_step, time.monotonic() - self._state_at < 1.0
-        overdue = self._step.overdue_s(status.supplies) if lock_step else 0.0
-        silent = status.gap > LINK_LOSS_S
-        who = f"{status.peer} supplies nothing" if status.peer else "no controller has spoken yet"
+        overdue = self._step.overdue_s(supplies) if lock_step else 0.0
+        silent = gap > LINK_LOSS_S
+        who = f"{peer} supplies nothing" if peer else "no controller has spoken yet"
         unready = f"{told}; not told anything before imu/data and {self._topics.odometry} have come"
-        late = f"fail-safe: {status.peer} has not answered for {overdue:.0f} s, and simulated time stands"
-        silence = f"for {status.gap:.1f} s" if math.isfinite(status.gap) else "yet"
-        lost = f"link loss: no command of {status.peer} {silence}; the simulation's fail-safe acts"
+        late = f"fail-safe: {peer} has not answered for {overdue:.0f} s, and simulated time stands"
+        silence = f"for {gap:.1f} s" if math.isfinite(gap) else "yet"
+        lost = f"link loss: no command of {peer} {silence}; the simulation's fail-safe acts"
         self._diagnostics.set_first(
             [
-                (not status.peer or not supplied, WARN, f"{who} ({self._where})"),
+                (not peer or not supplied, WARN, f"{who} ({self._where})"),
                 (simulated and not self._ready, WARN, unready),
                 (overdue, ERROR, late),
                 (not lock_step and simulated and silent, ERROR, lost),
-                (counters["refused"] and silent, WARN, f"commands are refused: {self._session.last_refused}"),
+                (counters["refused"] and silent, WARN, f"commands are refused: {session.last_refused}"),
                 (True, OK, told),
             ],
-            age_ms=f"{1e3 * status.age:.2f}",
-            jitter_ms=f"{1e3 * status.jitter:.2f}",
+            age_ms=f"{1e3 * session.age:.2f}",
+            jitter_ms=f"{1e3 * session.jitter:.2f}",
             other_time=self._step.other_time,
             repeated_ticks=self._topics.repeated,
-            last_refused=self._session.last_refused,
+            last_refused=session.last_refused,
             **counters,
         )
 

@@ -19,7 +19,6 @@ from rfly_amphibious.links.frames import (
     FrameType,
     GpsReport,
     Heartbeat,
-    NewestWins,
     StateReport,
     decode,
     encode,
@@ -236,14 +235,5 @@ def test_it_never_keeps_more_than_a_frame(chunks):
         assert len(reader._rest) < MAX_FRAME
 
 
-def test_the_newest_of_each_type_wins():
-    """Frames overtake each other on their way by UDP."""
-    newest = NewestWins()
-
-    def takes(message, sequence):
-        return newest.takes(decode(encode(message, sequence)))
-
-    rotors, wheels = RotorCommand(0.0, np.zeros(6)), WheelCommand(0.0)
-    assert [takes(rotors, k) for k in (0, 2, 1, 2, 3)] == [True, True, False, False, True]
-    assert takes(wheels, 1)
+def test_the_heartbeats_type_is_that_of_the_document():
     assert FrameType.HEARTBEAT == 5

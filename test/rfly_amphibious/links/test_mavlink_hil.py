@@ -22,7 +22,14 @@ from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accur
 from rfly_amphibious.links.mavlink_hil_session import HilSession
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport
-from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples, WindSamples
+from rfly_amphibious.sensors.samples import (
+    BarometerSamples,
+    GpsSamples,
+    ImuSamples,
+    MagnetometerSamples,
+    SensorSamples,
+    WindSamples,
+)
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
 from rfly_trajectory.mavlink.wire import load_dialect
@@ -47,18 +54,18 @@ def decoded(message):
 
 def perception(orientation=(0, 0, 0, 1.0), position=(0.0, 0, 0), velocity=(0.0, 0, 0)):
     seen = Perception(SCALE)
-    seen.take_imu(
-        ImuSamples(np.zeros(1), np.array([[1.0, 2, 9.80665]]), np.array([[0.1, 0.2, 0.3]]), np.array([[0, 0, 0, 1.0]]))
-    )
+    force, rates = np.array([[1.0, 2, 9.80665]]), np.array([[0.1, 0.2, 0.3]])
+    seen.sense(SensorSamples(imu=ImuSamples(np.zeros(1), force, rates, np.array([[0, 0, 0, 1.0]]))))
     rates = np.array((0.4, 0.5, 0.6))
-    seen.take_pose(Estimate(0.0, np.array(position), np.array(orientation), np.array(velocity), rates))
+    seen.pose = Estimate(0.0, np.array(position), np.array(orientation), np.array(velocity), rates)
     return seen
 
 
 def test_sensors_are_forward_right_down_in_mavlinks_units(messages):
     seen = perception()
-    seen.take_magnetometer(MagnetometerSamples(np.zeros(1), np.array([[21.5e-6, 1e-6, -42.5e-6]])))
-    seen.take_barometer(BarometerSamples(np.zeros(1), np.array([89_874.57])))  # standard atmosphere at 1000 m
+    seen.sense(SensorSamples(magnetometer=MagnetometerSamples(np.zeros(1), np.array([[21.5e-6, 1e-6, -42.5e-6]]))))
+    pressure = 89_874.57  # standard atmosphere at 1000 m
+    seen.sense(SensorSamples(barometer=BarometerSamples(np.zeros(1), np.array([pressure]))))
     got = decoded(messages.sensors(4000, seen))
     assert got.time_usec == 4000
     assert (got.xacc, got.yacc, got.zacc) == pytest.approx((1.0, -2.0, -9.80665), rel=1e-6)
@@ -86,11 +93,11 @@ def test_differential_pressure_of_the_wind_along_the_body(messages):
     """To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa; from behind it is negative."""
     north = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
     seen = perception(north, velocity=(0.0, 12.0, 0.0))
-    seen.take_wind(WindSamples(np.zeros(1), np.array([[5.0, 3.0, 1.0]])))
+    seen.sense(SensorSamples(wind=WindSamples(np.zeros(1), np.array([[5.0, 3.0, 1.0]]))))
     got = decoded(messages.sensors(0, seen))
     assert got.diff_pressure == pytest.approx(0.6125 * 81.0 / 100.0, rel=1e-5)
     assert got.fields_updated == 0x43F
-    seen.take_pose(perception(north, velocity=(0.0, -6.0, 0.0)).pose)
+    seen.pose = perception(north, velocity=(0.0, -6.0, 0.0)).pose
     seen.fresh.clear()
     got = decoded(messages.sensors(0, seen))
     assert got.diff_pressure == pytest.approx(-0.6125 * 81.0 / 100.0, rel=1e-5)
@@ -115,7 +122,7 @@ def test_what_does_not_fit_is_at_its_limit(messages):
     assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
     assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
     seen = perception()
-    seen.take_barometer(BarometerSamples(np.zeros(1), np.array([1e300])))
+    seen.sense(SensorSamples(barometer=BarometerSamples(np.zeros(1), np.array([1e300]))))
     assert decoded(messages.sensors(0, seen)).abs_pressure == pytest.approx(3.4e38, rel=0.01)
 
 

@@ -14,6 +14,7 @@ from rfly_amphibious.sensors.samples import (
     ImuSamples,
     JointSamples,
     MagnetometerSamples,
+    SensorSamples,
     WheelLoadSamples,
 )
 
@@ -26,8 +27,9 @@ def imu(time):
 
 def with_imu_and_pose(time):
     perception = Perception(SCALE)
-    perception.take_imu(imu(time))
-    perception.take_pose(Estimate(time, *map(np.array, ((11.0, 12, 13), (1.0, 0, 0, 0), (14.0, 15, 16), (7.0, 8, 9)))))
+    perception.sense(SensorSamples(imu=imu(time)))
+    parts = map(np.array, ((11.0, 12, 13), (1.0, 0, 0, 0), (14.0, 15, 16), (7.0, 8, 9)))
+    perception.pose = Estimate(time, *parts)
     return perception
 
 
@@ -35,10 +37,11 @@ def take_the_rest(perception):
     quarter = np.array([0.25])
     four = np.array([[1.0, 2, 3, 4]])
     spins = np.array([[-100.0, 101, -102, 103, -104, 105]])
-    perception.take_joints(JointSamples(quarter, 0 * four, four, four / 10, 0 * four, 0 * four, 0 * spins, spins))
-    perception.take_wheel_loads(WheelLoadSamples(quarter, 10 * four))
-    perception.take_barometer(BarometerSamples(np.array([0.2, 0.25]), np.array([1e5, 99e3])))
-    perception.take_magnetometer(MagnetometerSamples(quarter, np.array([[1e-6, 2e-6, 3e-6]])))
+    joints = JointSamples(quarter, 0 * four, four, four / 10, 0 * four, 0 * four, 0 * spins, spins)
+    perception.sense(SensorSamples(joints=joints))
+    perception.sense(SensorSamples(wheel_loads=WheelLoadSamples(quarter, 10 * four)))
+    perception.sense(SensorSamples(barometer=BarometerSamples(np.array([0.2, 0.25]), np.array([1e5, 99e3]))))
+    perception.sense(SensorSamples(magnetometer=MagnetometerSamples(quarter, np.array([[1e-6, 2e-6, 3e-6]]))))
 
 
 def test_everything_lands_in_its_field():
@@ -65,7 +68,7 @@ def test_everything_lands_in_its_field():
 
 def test_the_slow_sensors_are_waited_for_and_those_that_never_come_are_not():
     perception = Perception(SCALE)
-    perception.take_imu(imu(0.25))
+    perception.sense(SensorSamples(imu=imu(0.25)))
     assert not perception.ready(10.0)  # without a pose nobody can control anything
     perception = with_imu_and_pose(0.25)
     assert not perception.ready(0.3)

@@ -145,10 +145,20 @@ def test_commands_reach_the_platform_and_its_state_the_controller(linked):
     assert found[0].value.tolist() == list(SIX)
     assert isinstance(found[1], WheelCommand)
     assert found[1].drive_torque.tolist() == [1, 2, 3, 4]
-    status = session.status
-    assert 0.0 < status.age < 5.0
-    assert status.gap < 5.0
-    assert status.peer.startswith("127.0.0.1:")
+    assert 0.0 < session.age < 5.0
+    assert session.gap < 5.0
+    assert session.peer.startswith("127.0.0.1:")
+
+
+def test_the_newest_of_each_type_wins():
+    """Frames overtake each other on their way by UDP."""
+    session = LinkSession(SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler))
+
+    def takes(data):
+        return session.take(session.parse(data))
+
+    assert [takes(rotors(k, 0.0, *SIX)) for k in (0, 2, 1, 2, 3)] == [True, True, False, False, True]
+    assert takes(wheels(1, 0.0))
 
 
 def test_the_platform_beats_once_a_second(linked):
@@ -260,7 +270,7 @@ def test_a_controller_that_was_silent_may_count_from_0_again(linked, monkeypatch
         peer.send(heartbeat(100))
         wait(lambda: session.supplies == 3)
         peer.close()
-        wait(lambda: not session.status.peer)
+        wait(lambda: not session.peer)
         again = TcpPeer(session.port)
     else:
         monkeypatch.setattr(transport, "PEER_SILENCE_S", 0.2)
@@ -343,7 +353,7 @@ def test_datagrams_of_other_hosts_are_not_taken():
         foreign.bind(("127.0.0.2", 0))
         foreign.sendto(heartbeat(0), ("127.0.0.1", session.port))
         wait(lambda: session.counters["stranger"] == 1)
-        assert session.status.peer == ""
+        assert session.peer == ""
 
 
 def test_to_a_configured_port_frames_go_before_anything_has_come():
@@ -435,7 +445,7 @@ def test_commands_and_states_pass_in_full(tmp_path):
     with session_on(tmp_path / "tty") as session:
         peer.send(heartbeat(0))
         wait(lambda: session.supplies == 3)
-        assert session.status.peer == str(tmp_path / "tty")
+        assert session.peer == str(tmp_path / "tty")
         for k in range(256):
             session.send(state(k / 256))
         times = []
@@ -462,7 +472,7 @@ def test_a_line_that_was_pulled_out_is_opened_again(tmp_path, monkeypatch):
         session.send(state(1.0))
         assert session.counters["send_dropped"] >= 1
         peer = SerialPeer(path)
-        wait(lambda: session.status.peer)
+        wait(lambda: session.peer)
         peer.send(heartbeat(0) + rotors(1, 0.25, *SIX))
         (command,) = wait(session.commands)
         assert command.time == 0.25
