@@ -20,9 +20,8 @@ from rfly_amphibious.links.ardupilot_session import (
 )
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
-from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping
+from rfly_amphibious.ros.external_control_topics import ExternalControl, PerceptionTopics, declare_mapping
 from rfly_amphibious.ros.node_parameters import ArdupilotParameters, HilPerceptionParameters
-from rfly_amphibious.ros.perception_topics import PerceptionTopics
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
@@ -44,10 +43,9 @@ class ArdupilotJsonNode(Node):
         self._params = VehicleParameters.load(given.vehicle)
         self._mapping = declare_mapping(self, self._params)
         self._interlock = DriveInterlock(self._mapping)
-        address = f"udp {given.bind}"
-        self._diagnostics = Diagnostics(self, "ardupilot", f"{address}:{given.port}", self._update_diagnostics)
+        self._diagnostics = Diagnostics(self, "ardupilot", f"udp {given.bind}", self._update_diagnostics)
         self._perception = Perception(self._params)
-        self._control = ExternalControl(self, self._params, self._use_frames, given.supplies)
+        self._control = ExternalControl(self, self._params, self._diagnostics, self._use_frames, given.supplies)
         self._stamp_ns = self._told_ns = -1
         self._asked_at = self._state_at = -math.inf
         self._frame: ServoFrame | None = None
@@ -57,8 +55,7 @@ class ArdupilotJsonNode(Node):
         self._session = ArdupilotSession(given.bind, given.port, given.controller_host, self._control.wake)
         told = declare_parameters(self, HilPerceptionParameters)
         self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._on_state, heard=HEARD)
-        self._where = self._control.start(self._session, "ArduPilot", address, self._check)
-        self._diagnostics.hardware_id = self._where
+        self._control.start(self._session, "ArduPilot", self._check)
         self._update_diagnostics()
 
     def destroy_node(self) -> None:
@@ -73,7 +70,7 @@ class ArdupilotJsonNode(Node):
             self._stamp_ns, self._answer = stamp_ns, None
             self._told_ns, self._asked_at = -1, time.monotonic()
         elif self._topics.lock_step and self._answer is not None:
-            self._publish(*self._answer)  # it was lost on its way
+            self._control.publish(*self._answer)  # it was lost on its way
             return
         self._ready = self._perception.imu is not None and self._perception.pose is not None
         self._exchange()
@@ -85,7 +82,7 @@ class ArdupilotJsonNode(Node):
         if not self._ready:
             if self._topics.lock_step and self._answer is None:
                 self._answer = self._control.rest(self._stamp_ns)
-                self._publish(*self._answer)
+                self._control.publish(*self._answer)
         elif self._told_ns != self._stamp_ns:
             self._session.reply(self._frame, encode_state(self._stamp_ns * 1e-9, self._perception))
             self._told_ns, self._frame = self._stamp_ns, None
@@ -98,12 +95,8 @@ class ArdupilotJsonNode(Node):
                 not self._topics.lock_step or (self._told_ns == self._stamp_ns and self._answer is None)
             ):
                 self._answer = servo_commands(self._stamp_ns * 1e-9, pulses, self._mapping, self._params)
-                self._publish(*self._answer)
+                self._control.publish(*self._answer)
             self._exchange()
-
-    def _publish(self, rotors: RotorCommand, wheels: WheelCommand) -> None:
-        self._control.publish(rotors)
-        self._control.publish(wheels)
 
     def _check(self) -> None:
         self._use_frames()
@@ -119,7 +112,7 @@ class ArdupilotJsonNode(Node):
         lost = f"no frame of {session.peer} for {session.gap:.1f} s; the simulation's fail-safe acts"
         self._diagnostics.set_first(
             [
-                (not session.peer, WARN, f"ArduPilot has not spoken yet ({self._where})"),
+                (not session.peer, WARN, f"ArduPilot has not spoken yet ({self._diagnostics.hardware_id})"),
                 (simulated and not self._ready, WARN, unready),
                 (waited > ANSWER_WITHIN_S, ERROR, late),
                 (not lock_step and simulated and session.gap > LINK_LOSS_S, ERROR, lost),

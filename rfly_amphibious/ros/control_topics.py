@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
@@ -13,12 +13,7 @@ from rclpy.publisher import Publisher
 from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.ros.amphibious_msgs import (
-    WENT_BACK_S,
-    is_unknown,
-    odometry_to_estimate,
-    time_of,
-)
+from rfly_amphibious.ros.amphibious_msgs import WENT_BACK_S, is_unknown, odometry_to_estimate, time_of
 from rfly_amphibious.ros.node_parameters import MotionCommandParameters
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
 from rfly_amphibious.sensors.samples import SensorSamples
@@ -34,8 +29,11 @@ from rfly_common.ros.qos import COMMANDS, STATE_IN, STATE_OUT, sensor_qos
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
 
-LONGEST_STEP = 0.1
+if TYPE_CHECKING:
+    from rfly_amphibious.control.chassis_controller import ChassisController
+    from rfly_amphibious.control.flight_controller import FlightController
 
+LONGEST_STEP = 0.1
 
 FASTEST = 40.0
 """m/s: beyond it a target has jumped"""
@@ -111,9 +109,8 @@ class MotionCommands:
     def _on_cmd_vel_stamped(self, message: TwistStamped) -> None:
         frame = message.header.frame_id
         if frame not in self._bases:
-            self.refuse(
-                "cmd_vel", f"header.frame_id is {frame!r}, expected {self._bases[-1]}: it is in the body's axes"
-            )
+            why = f"header.frame_id is {frame!r}, expected {self._bases[-1]}: it is in the body's axes"
+            self.refuse("cmd_vel", why)
             return
         self._on_cmd_vel(message.twist)
 
@@ -138,89 +135,6 @@ class MotionCommands:
             self.refuse("cmd/pose", error)
 
 
-class Estimates:
-    """`odometry/global`: the newest estimate, and for lock-step when it has come to a tick."""
-
-    def __init__(
-        self, node: Node, diagnostics: Diagnostics, lock_step: bool, heard: Callable[[int], None] | None = None
-    ) -> None:
-        self._node, self._diagnostics, self._heard = node, diagnostics, heard
-        self.newest: Estimate | None = None
-        subscription(node, Odometry, "odometry/global", self._on_odometry, sensor_qos(True) if lock_step else STATE_IN)
-
-    def _on_odometry(self, message: Odometry) -> None:
-        try:
-            if not is_unknown(message):
-                self.newest = odometry_to_estimate(message)
-        except RflyError as error:
-            self._diagnostics.count("refused_odometry")
-            self._node.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
-        if self._heard is not None:
-            self._heard(stamp_to_ns(message.header.stamp))
-
-
-class Ticks:
-    """Lock-step: one answer to each tick, once its samples and the estimate have arrived; the same answer again for a
-    repeated tick.
-
-    The first tick after a simulation's reset announces it before any sample does.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        watched: Sequence[int],
-        compute: Callable[[int, float], None],
-        again: Callable[[], None],
-        reset: Callable[[], None],
-        begun: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`compute(stamp_ns, dt)` makes and sends the answer, `again()` sends the last one once more, `reset()` forgets
-        everything because the time went back, `begun()` is called when a new tick has arrived.
-        """
-        self._compute, self._again, self._reset, self._begun = compute, again, reset, begun
-        self._last_ns: int | None = None
-        self._tick_ns = -1
-        self.gate = TickGate(watched, self._open, answers=True)
-        subscription(node, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
-
-    def _on_simulation_tick(self, message: SimulationTick) -> None:
-        stamp_ns = stamp_to_ns(message.header.stamp)
-        if stamp_ns < self._tick_ns:
-            self._last_ns = None
-            self._reset()
-        if stamp_ns != self._tick_ns:
-            self._begun()
-        self._tick_ns = stamp_ns
-        self.gate.tick(stamp_ns, message.count)
-
-    def unanswered(self) -> None:
-        """No answer could be made to the last tick: the next repetition of the tick tries again."""
-        self._last_ns = None
-
-    def _open(self, stamp_ns: int) -> None:
-        last = self._last_ns
-        if stamp_ns == last:
-            self._again()
-            return
-        self._last_ns = stamp_ns
-        self._compute(stamp_ns, 0.0 if last is None else max(stamp_ns - last, 0) * 1e-9)
-
-
-class Controller(Protocol):
-    """What a control loop runs."""
-
-    @property
-    def time(self) -> float:
-        """s, of the newest sample."""
-
-    def sense(self, samples: SensorSamples) -> None:
-        """What the sensors say."""
-
-    def reset(self) -> None:
-        """Forget everything: the time went back."""
-
-
 class ControlLoop:
     """Sensor samples into a controller, and its command out: for each message of the first sensor topic, or in
     lock-step for each tick of the simulation, with the stamp of what it answers.
@@ -230,7 +144,7 @@ class ControlLoop:
         self,
         node: Node,
         diagnostics: Diagnostics,
-        controller: Controller,
+        controller: FlightController | ChassisController,
         step: Callable[[Estimate | None, float], Any],
         commands: Publisher,
         params: VehicleParameters,
@@ -246,33 +160,23 @@ class ControlLoop:
         """
         self._node, self._diagnostics, self._controller = node, diagnostics, controller
         self._step, self._commands, self._reset_text = step, commands, reset_text
-        self._on_stamp = on_stamp
+        self._before_tick, self._on_stamp = before_tick, on_stamp
         self._read = SampleReader(params, lambda: controller.time)
-        self._last_ns = -1
+        self._last_ns = self._tick_ns = self._answered_ns = -1
         self._answer: Any = None
         self.answers = 0
         """commands that were made"""
+        self.estimate: Estimate | None = None
+        """the newest that has come"""
         watched = [SENSOR_TOPICS[topic].tick_index for topic in sensors]
-        self._ticks: Ticks | None = None
+        self._gate = TickGate(watched, self._answer_tick, answers=True) if lock_step else None
         qos = sensor_qos(lock_step)
         for topic in sensors:
             callback = self._sensor_callback(topic, is_clock=topic == sensors[0])
             subscription(node, SENSOR_TOPICS[topic].msg_type, topic, callback, qos)
         if lock_step:  # last: once its ticks reach this node, so do the samples
-            self._ticks = Ticks(node, watched, self._compute, self._send, self._reset, before_tick)
-        self._estimates = Estimates(
-            node, diagnostics, lock_step, None if self._ticks is None else self._ticks.gate.answered
-        )
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """The newest that has come."""
-        return self._estimates.newest
-
-    @property
-    def lock_step(self) -> bool:
-        """Whether the simulation waits for each command."""
-        return self._ticks is not None
+            subscription(node, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
+        subscription(node, Odometry, "odometry/global", self._on_odometry, qos if lock_step else STATE_IN)
 
     def sense(self, topic: str, read: Callable[[], SensorSamples]) -> None:
         """Give a message's samples to the controller; what can't be read is refused, counted and told."""
@@ -295,25 +199,55 @@ class ControlLoop:
                     last = -1
                 self._last_ns = max(last, stamp_ns)
             self.sense(topic, lambda: SensorSamples(**{kind: self._read(topic, message)}))
-            if self._ticks is not None:
-                self._ticks.gate.heard(index)
+            if self._gate is not None:
+                self._gate.heard(index)
             elif last < stamp_ns:
                 self._compute(stamp_ns, 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP))
 
         return on_message
 
+    def _on_odometry(self, message: Odometry) -> None:
+        try:
+            if not is_unknown(message):
+                self.estimate = odometry_to_estimate(message)
+        except RflyError as error:
+            self._diagnostics.count("refused_odometry")
+            self._node.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
+        if self._gate is not None:
+            self._gate.answered(stamp_to_ns(message.header.stamp))
+
+    def _on_simulation_tick(self, message: SimulationTick) -> None:
+        """The first after a simulation's reset announces it before any sample does."""
+        assert self._gate is not None
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        if stamp_ns < self._tick_ns:
+            self._answered_ns = -1
+            self._reset()
+        if stamp_ns != self._tick_ns:
+            self._before_tick()
+        self._tick_ns = stamp_ns
+        self._gate.tick(stamp_ns, message.count)
+
+    def _answer_tick(self, stamp_ns: int) -> None:
+        """Its samples and the estimate have arrived; a repeated tick gets the same answer again."""
+        last = self._answered_ns
+        if stamp_ns == last:
+            self._send()
+            return
+        self._answered_ns = stamp_ns
+        self._compute(stamp_ns, 0.0 if last < 0 else max(stamp_ns - last, 0) * 1e-9)
+
     def _reset(self) -> None:
         self._node.get_logger().warning(self._reset_text)
         self._diagnostics.count("clock_jumps_back")
         self._controller.reset()
-        self._estimates.newest = None
+        self.estimate = None
         self._last_ns = -1
 
     def _compute(self, stamp_ns: int, dt: float) -> None:
-        command = self._step(self._estimates.newest, dt)
+        command = self._step(self.estimate, dt)
         if command is None:
-            if self._ticks is not None:
-                self._ticks.unanswered()
+            self._answered_ns = -1  # the next repetition of the tick tries again
             return
         command.header.stamp = ns_to_stamp(stamp_ns)
         self._answer = command

@@ -1,60 +1,180 @@
-"""Actuator commands of a controller outside, and its session.
+"""Topics of a controller outside: sensors as its Perception, its session and actuator commands.
 
 Part of link_node, mavlink_hil_node and ardupilot_json_node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
+from rfly_suite.msg import SimulationTick
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
+from sensor_msgs.msg import NavSatFix
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.links.controller_session import ControllerSession
 from rfly_amphibious.links.mavlink_hil import ControlMapping
-from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg, wheel_command_to_msg
-from rfly_amphibious.ros.node_parameters import ControlMappingParameters, Supplies
+from rfly_amphibious.links.perception import Perception
+from rfly_amphibious.ros.amphibious_msgs import (
+    is_unknown,
+    odometry_to_estimate,
+    rotor_command_to_msg,
+    wheel_command_to_msg,
+)
+from rfly_amphibious.ros.node_parameters import ControlMappingParameters, PerceptionParameters, Supplies
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
+from rfly_amphibious.sensors.samples import GpsSamples, SensorSamples
+from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.errors import ConfigError, LinkError
-from rfly_common.ros.endpoints import publisher
+from rfly_common.errors import ConfigError, LinkError, SensorMessageError
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import COMMANDS
+from rfly_common.ros.qos import COMMANDS, sensor_qos
+from rfly_common.ros.stamps import stamp_to_ns
 
 CHECK_PERIOD_S = 0.1
+ODOMETRY = {"filtered": "odometry/global", "truth": "ground_truth/odom"}
+HEARD = ("imu/data", "joint_states", "wheel_loads", "baro", "imu/mag")
+
+
+class PerceptionTopics:
+    """Subscribes, and calls `on_state(stamp_ns)` when there is something to answer.
+
+    Free-running that is each imu/data; with the parameter `lock_step` each tick, once all of it has come, and again
+    where the tick is told again. `on_gps(samples, fix)` is called for each pair of gps/fix and gps/vel; in a tick
+    before `on_state`; without it nobody listens to them. `heard`: topics of the other sensors.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        perception: Perception,
+        diagnostics: Diagnostics,
+        given: PerceptionParameters,
+        on_state: Callable[[int], None],
+        on_gps: Callable[[GpsSamples, NavSatFix], None] | None = None,
+        heard: Sequence[str] = HEARD,
+    ) -> None:
+        self._node, self._perception, self._diagnostics = node, perception, diagnostics
+        self.lock_step = given.lock_step
+        self._filtered = given.odometry == "filtered"
+        self.odometry = ODOMETRY[given.odometry]
+        self._on_state, self._on_gps = on_state, on_gps
+        self._read, self._fix = SampleReader(perception.params), NavSatFix()
+        self._stamp_ns = -1
+        topics = [*heard, *(("gps/fix", "gps/vel") if on_gps is not None else ())]
+        watched = {SENSOR_TOPICS[topic].tick_index for topic in topics}
+        watched |= set() if self._filtered else {SimulationTick.GROUND_TRUTH}
+        self._gate = TickGate(sorted(watched), self._tick, answers=self._filtered)
+        qos = sensor_qos(self.lock_step)
+        for topic in topics:
+            subscription(node, SENSOR_TOPICS[topic].msg_type, topic, partial(self._on_sensor, topic), qos)
+        subscription(node, Odometry, self.odometry, self._on_odometry, qos)
+        if self.lock_step:
+            subscription(node, SimulationTick, "simulation_tick", self._on_simulation_tick, COMMANDS)
+
+    @property
+    def repeated(self) -> int:
+        """Ticks that were told again before all of them had come."""
+        return self._gate.repeated
+
+    def _on_sensor(self, topic: str, message: Any) -> None:
+        kind, _, index, _ = SENSOR_TOPICS[topic]
+        is_clock = kind == "imu" and not self.lock_step
+        if is_clock:
+            self._forget_if_back(stamp_to_ns(message.header.stamp))
+        elif topic == "gps/fix":
+            self._fix = message
+        try:
+            samples = self._read(topic, message)
+            if samples is None:  # the other half is still to come
+                return
+            if self._on_gps is not None and kind == "gps":
+                self._on_gps(samples, self._fix)
+            else:
+                self._perception.sense(SensorSamples(**{kind: samples}))
+        except SensorMessageError as error:
+            self._refuse(topic, error)
+        if self.lock_step:  # what could not be taken has come all the same: a tick does not wait for it
+            self._gate.heard(index)
+        elif is_clock:
+            self._new(stamp_to_ns(message.header.stamp))
+
+    def _refuse(self, topic: str, error: SensorMessageError) -> None:
+        self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
+        self._node.get_logger().warning(f"{topic}: {error}", throttle_duration_sec=5.0)
+
+    def _on_odometry(self, message: Odometry) -> None:
+        try:
+            if not is_unknown(message):
+                self._perception.pose = odometry_to_estimate(message)
+        except SensorMessageError as error:
+            self._refuse("odometry", error)
+        if not self.lock_step:
+            return
+        if self._filtered:
+            self._gate.answered(stamp_to_ns(message.header.stamp))
+        else:
+            self._gate.heard(SimulationTick.GROUND_TRUTH)
+
+    def _on_simulation_tick(self, message: SimulationTick) -> None:
+        self._gate.tick(stamp_to_ns(message.header.stamp), message.count)
+
+    def _tick(self, stamp_ns: int) -> None:
+        self._forget_if_back(stamp_ns)
+        self._new(stamp_ns)
+
+    def _forget_if_back(self, stamp_ns: int) -> None:
+        """The simulation was reset: a tick of its own, without samples, says so before any sample does."""
+        if stamp_ns < self._stamp_ns:
+            self._perception.reset()
+
+    def _new(self, stamp_ns: int) -> None:
+        self._stamp_ns = stamp_ns
+        self._on_state(stamp_ns)
 
 
 class ExternalControl:
     """Publishes `cmd/rotors` and `cmd/wheels`; `on_received()` runs in the node's thread after each `wake`."""
 
     def __init__(
-        self, node: Node, params: VehicleParameters, on_received: Callable[[], None], supplies: Supplies = "both"
+        self,
+        node: Node,
+        params: VehicleParameters,
+        diagnostics: Diagnostics,
+        on_received: Callable[[], None],
+        supplies: Supplies = "both",
     ) -> None:
-        self._node, self._params, self._on_received = node, params, on_received
+        self._node, self._params, self._diagnostics, self._on_received = node, params, diagnostics, on_received
         left_out: dict[str, tuple[type, ...]] = {"both": (), "rotors": (WheelCommand,), "chassis": (RotorCommand,)}
         self._left_out = left_out[supplies]
         self._rotors = publisher(node, RotorCommandMsg, "cmd/rotors", COMMANDS)
         self._wheels = publisher(node, WheelCommandMsg, "cmd/wheels", COMMANDS)
 
-    def start(self, session: ControllerSession[Any], who: str, address: str, check: Callable[[], None]) -> str:
-        """Start the session and call `check()` every CHECK_PERIOD_S; where it listens. `address`: transport and host,
-        or a serial line.
+    def start(self, session: ControllerSession[Any], who: str, check: Callable[[], None]) -> None:
+        """Start the session and call `check()` every CHECK_PERIOD_S. The hardware id of diagnostics is the address that
+        it is to have, transport and host or a serial line, and from then on where it listens.
 
         Raises ConfigError.
         """
+        diagnostics = self._diagnostics
         try:
             session.start()
         except LinkError as error:
-            where = "parameter device" if address.startswith("serial ") else "parameters bind and port"
-            raise ConfigError(f"{where}: {error}") from error
-        where = f"{address}:{session.port}" if session.port else address
-        self._node.get_logger().info(f"listening for {who} on {where}")
+            serial = diagnostics.hardware_id.startswith("serial ")
+            raise ConfigError(f"{'parameter device' if serial else 'parameters bind and port'}: {error}") from error
+        if session.port:
+            diagnostics.hardware_id += f":{session.port}"
+        self._node.get_logger().info(f"listening for {who} on {diagnostics.hardware_id}")
         self._node.create_timer(CHECK_PERIOD_S, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        return where
 
     def wake(self) -> None:
         """In the session's thread: something was received."""
@@ -62,14 +182,15 @@ class ExternalControl:
         if executor is not None:  # before the node spins, and when it ends
             executor.create_task(self._on_received)
 
-    def publish(self, command: RotorCommand | WheelCommand) -> None:
-        """A command to the vehicle, unless it is of a kind that the controller does not supply."""
-        if isinstance(command, self._left_out):
-            return
-        if isinstance(command, RotorCommand):
-            self._rotors.publish(rotor_command_to_msg(command))
-        else:
-            self._wheels.publish(wheel_command_to_msg(command))
+    def publish(self, *commands: RotorCommand | WheelCommand) -> None:
+        """Commands to the vehicle, but those of a kind that the controller does not supply."""
+        for command in commands:
+            if isinstance(command, self._left_out):
+                continue
+            if isinstance(command, RotorCommand):
+                self._rotors.publish(rotor_command_to_msg(command))
+            else:
+                self._wheels.publish(wheel_command_to_msg(command))
 
     def rest(self, stamp_ns: int) -> tuple[RotorCommand, WheelCommand]:
         """Rotors at rest and wheels braked: what acts while nobody controls."""

@@ -15,9 +15,8 @@ from rfly_amphibious.links.frames import SUPPLIES_CHASSIS, SUPPLIES_ROTORS, GpsR
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import LINK_LOSS_S, Command, LinkSession, LockStep
 from rfly_amphibious.links.transport import Handler, SerialTransport, TcpTransport, Transport, UdpTransport
-from rfly_amphibious.ros.external_control_topics import ExternalControl
+from rfly_amphibious.ros.external_control_topics import ExternalControl, PerceptionTopics
 from rfly_amphibious.ros.node_parameters import LinkParameters, PerceptionParameters
-from rfly_amphibious.ros.perception_topics import PerceptionTopics
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
@@ -42,25 +41,18 @@ class LinkNode(Node):
         super().__init__("link_node")
         given = declare_parameters(self, LinkParameters)
         params = VehicleParameters.load(given.vehicle)
-        serial = given.transport == "serial"
-        address = f"serial {given.device}" if serial else f"{given.transport} {given.bind}"
-        self._where = address if serial else f"{address}:{given.port}"
-        self._diagnostics = Diagnostics(self, "link", self._where, self._update_diagnostics)
+        address = f"serial {given.device}" if given.transport == "serial" else f"{given.transport} {given.bind}"
+        self._diagnostics = Diagnostics(self, "link", address, self._update_diagnostics)
         self._perception = Perception(params)
-        self._control = ExternalControl(self, params, self._use_commands)
+        self._control = ExternalControl(self, params, self._diagnostics, self._use_commands)
         self._step, self._answers = LockStep(), dict[type, Command]()
         self._stamp_ns = -1
         self._state_at = -math.inf
         self._ready = False
-        self._session = LinkSession(
-            params,
-            lambda handler: _transport(given, handler),
-            self._control.wake,
-        )
+        self._session = LinkSession(params, lambda handler: _transport(given, handler), self._control.wake)
         told = declare_parameters(self, PerceptionParameters)
         self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._answer, self._send_gps)
-        self._where = self._control.start(self._session, "a controller", address, self._check)
-        self._diagnostics.hardware_id = self._where
+        self._control.start(self._session, "a controller", self._check)
         self._update_diagnostics()
 
     def destroy_node(self) -> None:
@@ -82,8 +74,7 @@ class LinkNode(Node):
         if not repeated:
             self._answers.clear()
         self._step.ask(now)
-        for command in self._answers.values():
-            self._control.publish(command)
+        self._control.publish(*self._answers.values())
         if self._step.complete(self._session.supplies):
             return
         if self._ready:
@@ -127,9 +118,8 @@ class LinkNode(Node):
     # --- what is to be told
 
     def _check(self) -> None:
-        if (
-            self._topics.lock_step and self._stamp_ns >= 0 and not self._ready
-        ):  # who supplies what may have become known meanwhile
+        # who supplies what may have become known meanwhile
+        if self._topics.lock_step and self._stamp_ns >= 0 and not self._ready:
             self._publish_rest()
         self._use_commands()
         self._update_diagnostics()
@@ -149,7 +139,7 @@ class LinkNode(Node):
         lost = f"link loss: no command of {peer} {silence}; the simulation's fail-safe acts"
         self._diagnostics.set_first(
             [
-                (not peer or not supplied, WARN, f"{who} ({self._where})"),
+                (not peer or not supplied, WARN, f"{who} ({self._diagnostics.hardware_id})"),
                 (simulated and not self._ready, WARN, unready),
                 (overdue, ERROR, late),
                 (not lock_step and simulated and silent, ERROR, lost),

@@ -18,9 +18,8 @@ from rfly_amphibious.links.mavlink_hil_session import ActuatorControls, HilSessi
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport
-from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping
+from rfly_amphibious.ros.external_control_topics import HEARD, ExternalControl, PerceptionTopics, declare_mapping
 from rfly_amphibious.ros.node_parameters import HilPerceptionParameters, MavlinkHilParameters
-from rfly_amphibious.ros.perception_topics import HEARD, PerceptionTopics
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
@@ -47,10 +46,9 @@ class MavlinkHilNode(Node):
         self._messages = HilMessages(origin)
         self._ground = None if given.geo_origin else LatestTerrain(self, self._on_terrain_map)
         address = f"serial {given.device}" if given.device else f"tcp {given.bind}"
-        self._where = address if given.device else f"{address}:{given.port}"
-        self._diagnostics = Diagnostics(self, "mavlink", self._where, self._update_diagnostics)
+        self._diagnostics = Diagnostics(self, "mavlink", address, self._update_diagnostics)
         self._perception = Perception(self._params)
-        self._control = ExternalControl(self, self._params, self._use_controls, given.supplies)
+        self._control = ExternalControl(self, self._params, self._diagnostics, self._use_controls, given.supplies)
         self._stamp_ns = self._sent_ns = -1
         self._sent_to = 0
         self._asked_at = self._state_at = -math.inf
@@ -73,8 +71,7 @@ class MavlinkHilNode(Node):
         self._topics = PerceptionTopics(
             self, self._perception, self._diagnostics, told, self._answer, self._send_gps, (*HEARD, "environment/wind")
         )
-        self._where = self._control.start(self._session, "an autopilot", address, self._check)
-        self._diagnostics.hardware_id = self._where
+        self._control.start(self._session, "an autopilot", self._check)
         if self._ground is not None:
             self._ground.start()
         self._update_diagnostics()
@@ -96,7 +93,7 @@ class MavlinkHilNode(Node):
             self._asked_at = time.monotonic()
         self._state_at = time.monotonic()
         if self._topics.lock_step and self._answer_made is not None:
-            self._publish(*self._answer_made)  # it was lost on its way
+            self._control.publish(*self._answer_made)  # it was lost on its way
             return
         self._ready = self._perception.ready(stamp_ns * 1e-9)
         if self._ready:
@@ -124,7 +121,7 @@ class MavlinkHilNode(Node):
     def _publish_rest(self) -> None:
         """Nobody controls yet: what the autopilot will command rests, braked."""
         self._answer_made = self._control.rest(self._stamp_ns)
-        self._publish(*self._answer_made)
+        self._control.publish(*self._answer_made)
 
     def _meet_silence(self) -> None:
         """Where the present tick is not answered in time, do what the parameter `unanswered` says."""
@@ -168,11 +165,7 @@ class MavlinkHilNode(Node):
             self._mapping.rotor_command(now, controls.controls, self._params),
             self._mapping.wheel_command(now, controls.controls, self._params),
         )
-        self._publish(*self._answer_made)
-
-    def _publish(self, rotors: RotorCommand, wheels: WheelCommand) -> None:
-        self._control.publish(rotors)
-        self._control.publish(wheels)
+        self._control.publish(*self._answer_made)
 
     # --- what is to be told
 
@@ -197,7 +190,7 @@ class MavlinkHilNode(Node):
         lost = f"no controls for {session.gap:.1f} s; the simulation's fail-safe acts"
         self._diagnostics.set_first(
             [
-                (not session.peer, WARN, f"no autopilot has connected ({self._where})"),
+                (not session.peer, WARN, f"no autopilot has connected ({self._diagnostics.hardware_id})"),
                 (simulated and not self._ready, WARN, unready),
                 (not session.up, WARN, f"{session.peer} is connected and does not control yet"),
                 (waited > ANSWER_WITHIN_S, ERROR, late),
