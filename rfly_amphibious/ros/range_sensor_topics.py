@@ -23,12 +23,7 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters, SimulationParameters
-from rfly_amphibious.ros.range_sensor_msgs import (
-    camera_info,
-    image_to_msg,
-    sweep_to_cloud,
-    sweep_to_scan,
-)
+from rfly_amphibious.ros.range_sensor_msgs import camera_info, image_to_msg, sweep_to_cloud, sweep_to_scan
 from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, Due, RangeSensors
 from rfly_amphibious.sensors.scene_rays import SceneRays
@@ -115,32 +110,21 @@ class RangeSensorTopics:
             self._thread.start()
 
     def _make_publishers(self, p: SensorParameters) -> None:
-        topics: dict[str, Any] = {}
-        if p.lidar is not None:
-            topics["lidar/points"] = PointCloud2
-        if p.scan is not None:
-            topics["scan"] = LaserScan
-        if p.depth_camera is not None:
-            topics |= dict(zip(_image_topics("depth", "ir"), (Image, CameraInfo) * 2, strict=True))
-        if p.color_camera is not None:
-            kinds = tuple(_COLOR_IMAGES)
-            topics |= dict(zip(_image_topics(*kinds), (Image, CameraInfo) * len(kinds), strict=True))
-        for topic, kind in topics.items():
-            # reliable: of messages of a megabyte, best effort loses many; subscriptions of both kinds match
-            self._publishers[topic] = publisher(self._node, kind, topic, STATE_OUT)
+        for sensor, topics in _TOPICS.items():
+            for topic, msg_type in topics.items():
+                if getattr(p, "scan" if topic == "scan" else sensor) is not None:
+                    # reliable: of messages of a megabyte, best effort loses many; subscriptions of both kinds match
+                    self._publishers[topic] = publisher(self._node, msg_type, topic, STATE_OUT)
 
     def _publish_fixed_frames(self, p: SensorParameters) -> None:
         fixed = [("camera_link", "camera_optical", ORIGIN, QUAT_FLU_OPTICAL_XYZW)]
         if p.lidar is not None:
             fixed.append(("base_link", "lidar_link", p.lidar.position, tuple(euler_to_quat(p.lidar.rotation).tolist())))
-        self._tf_static.publish(
-            TFMessage(
-                transforms=[
-                    transform_to_msg(self._prefix + parent, self._prefix + child, place, turn, 0)
-                    for parent, child, place, turn in fixed
-                ]
-            )
-        )
+        transforms = [
+            transform_to_msg(self._prefix + parent, self._prefix + child, place, turn, 0)
+            for parent, child, place, turn in fixed
+        ]
+        self._tf_static.publish(TFMessage(transforms=transforms))
 
     # what the simulation says
 
@@ -168,7 +152,7 @@ class RangeSensorTopics:
         if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
             self._gimbal_at = self._time
             self._publish_gimbal(self._time, self._sensors.gimbal.pitch)
-        wanted = [each for each in due if self._wanted(each.sensor)]
+        wanted = [each for each in due if self._is_heard(*_TOPICS[each.sensor])]
         if not wanted:
             return
         clock_ahead = simulation.model.clock_ahead
@@ -198,9 +182,6 @@ class RangeSensorTopics:
     def _is_heard(self, *topics: str) -> bool:
         return any(t in self._publishers and self._publishers[t].get_subscription_count() for t in topics)
 
-    def _wanted(self, sensor: str) -> bool:
-        return self._is_heard(*_TOPICS[sensor])
-
     def _weather(self) -> Weather:
         return Weather.told(*(self._node.get_parameter(name).value for name in _WEATHER))
 
@@ -218,10 +199,8 @@ class RangeSensorTopics:
     def _measure(self, due: Due, scene: SceneRays, weather: Weather) -> None:
         if due.sensor == LIDAR:
             self._lidar(due, scene, weather)
-        elif due.sensor == DEPTH_CAMERA:
-            self._depth(due, scene, weather)
         else:
-            self._color(due, scene, weather)
+            self._images(due, scene, weather)
         self._made[due.sensor] += 1
 
     def _lidar(self, due: Due, scene: SceneRays, weather: Weather) -> None:
@@ -236,26 +215,19 @@ class RangeSensorTopics:
         if ring is not None and self._is_heard("scan"):
             self._publishers["scan"].publish(sweep_to_scan(sweep, ring, p.lidar, frame))
 
-    def _depth(self, due: Due, scene: SceneRays, weather: Weather) -> None:
-        camera = self._sensors.depth_camera
+    def _images(self, due: Due, scene: SceneRays, weather: Weather) -> None:
+        sensors, frame = self._sensors, self._prefix + "camera_optical"
+        is_depth = due.sensor == DEPTH_CAMERA
+        camera = sensors.depth_camera if is_depth else sensors.color_camera
         assert camera is not None
-        images = self._sensors.depth_images(due, scene, weather)
-        self._publish_image("depth", due, camera.pinhole, images.depth, "32FC1")
-        self._publish_image("ir", due, camera.pinhole, images.infrared, "mono16")
-
-    def _color(self, due: Due, scene: SceneRays, weather: Weather) -> None:
-        camera = self._sensors.color_camera
-        assert camera is not None
-        images = self._sensors.color_images(due, scene, weather)
-        for kind, encoding in _COLOR_IMAGES.items():
-            if self._is_heard(*_image_topics(kind)):
-                self._publish_image(kind, due, camera.pinhole, getattr(images, kind), encoding)
-
-    def _publish_image(self, kind: str, due: Due, pinhole: Any, pixels: Any, encoding: str) -> None:
-        stamp_ns, frame = round(due.time * 1e9), self._prefix + "camera_optical"
+        images = (sensors.depth_images if is_depth else sensors.color_images)(due, scene, weather)
+        stamp_ns = round(due.time * 1e9)
         self._publish_gimbal(due.time, due.pitch)
-        self._publishers[f"camera/{kind}/image_raw"].publish(image_to_msg(pixels, encoding, stamp_ns, frame))
-        self._publishers[f"camera/{kind}/camera_info"].publish(camera_info(pinhole, stamp_ns, frame))
+        for kind, (pixels, encoding) in _IMAGES[due.sensor].items():
+            if self._is_heard(*_image_topics(kind)):
+                image = image_to_msg(getattr(images, pixels), encoding, stamp_ns, frame)
+                self._publishers[f"camera/{kind}/image_raw"].publish(image)
+                self._publishers[f"camera/{kind}/camera_info"].publish(camera_info(camera.pinhole, stamp_ns, frame))
 
     def _publish_gimbal(self, when: float, pitch: float) -> None:
         link = transform_to_msg(
@@ -331,24 +303,24 @@ class RangeSensorTopics:
         numbers = {f"{name}_made": count for name, count in self._made.items()}
         numbers |= {f"{name}_left_out": count for name, count in self._left_out.items()}
         text = f"rates that can't be held, left out in the last second: {', '.join(behind)}"
-        self._diagnostics.set_first(
-            [(behind, WARN, text), (True, OK, "computes what is subscribed to")],
-            **numbers,
-        )
+        self._diagnostics.set_first([(behind, WARN, text), (True, OK, "computes what is subscribed to")], **numbers)
 
 
 _WEATHER = ("light", "visibility", "cloud_cover", "rain_rate")
 _REFUSALS = ("refused_states", "refused_objects", "refused_gimbal", "refused_environment")
 
 
-def _image_topics(*kinds: str) -> tuple[str, ...]:
-    return tuple(f"camera/{kind}/{what}" for kind in kinds for what in ("image_raw", "camera_info"))
+def _image_topics(*kinds: str) -> dict[str, Any]:
+    types = {"image_raw": Image, "camera_info": CameraInfo}
+    return {f"camera/{kind}/{what}": msg_type for kind in kinds for what, msg_type in types.items()}
 
 
-_COLOR_IMAGES = {"color": "rgb8", "semantic": "mono8", "instance": "32SC1"}
-"""encodings of a `ColorImages`"""
+_IMAGES = {
+    DEPTH_CAMERA: {"depth": ("depth", "32FC1"), "ir": ("infrared", "mono16")},
+    COLOR_CAMERA: {"color": ("color", "rgb8"), "semantic": ("semantic", "mono8"), "instance": ("instance", "32SC1")},
+}
+"""fields of a camera's images, and their encodings"""
 _TOPICS = {
-    LIDAR: ("lidar/points", "scan"),
-    DEPTH_CAMERA: _image_topics("depth", "ir"),
-    COLOR_CAMERA: _image_topics(*_COLOR_IMAGES),
+    LIDAR: {"lidar/points": PointCloud2, "scan": LaserScan},
+    **{camera: _image_topics(*kinds) for camera, kinds in _IMAGES.items()},
 }

@@ -5,23 +5,36 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
 from rclpy.node import Node
-from rfly_suite.msg import SimulationTick
+from rclpy.publisher import Publisher
+from rfly_suite.msg import SimulationTick, VehicleStateArray
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Bool
+from tf2_msgs.msg import TFMessage
 
+from rfly_amphibious.estimation.odometry_frame import footprint
+from rfly_amphibious.ros.amphibious_msgs import WORLD, SampleMessages, frame_of
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
-from rfly_amphibious.ros.sample_topics import SHOW_RATE, SamplePublisher, VehicleShow
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle.motor_channels import motor_channels
+from rfly_common.frames import euler_to_quat
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.qos import CLOCK, LATCHED, STATE_OUT
+from rfly_common.ros.frame_lookup import transform_to_msg
+from rfly_common.ros.qos import CLOCK, FLEET_OUT, LATCHED, STATE_OUT, TF, TF_STATIC_OUT, sensor_qos
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.weather import CLEAR
 
+SHOW_RATE = 50
+"""Hz, of vehicle_states and of /tf"""
 CLOCK_RATE = 100
 """Hz of simulation time"""
 CLOCK_SLACK_S = 0.1
@@ -124,6 +137,86 @@ class SimulationTopics:
     def _publish_clock(self, simulation: Simulation) -> None:
         if self._clock is not None:
             self._clock.publish(Clock(clock=ns_to_stamp(simulation.time_ns)))
+
+
+class SamplePublisher:
+    """Publishes those samples that somebody listens to."""
+
+    def __init__(self, node: Node, sensors: SensorParameters, vehicle: str, lock_step: bool, truth: bool) -> None:
+        self._vehicle = vehicle
+        self._messages: SampleMessages | None = None
+        there = sensors.sensors()
+        qos = sensor_qos(lock_step)
+        self._publishers: dict[tuple[str, int], list[Publisher]] = {}
+        """by kind of samples and index in SimulationTick"""
+        for topic, (kind, sensor, index, msg_type) in SENSOR_TOPICS.items():
+            if sensor in there and (truth or kind != "ground_truth"):
+                made = publisher(node, msg_type, topic, qos)
+                self._publishers.setdefault((kind, index), []).append(made)
+
+    def begin(self, simulation: Simulation) -> None:
+        """From now on samples are of this simulation."""
+        self._messages = SampleMessages(simulation.sensors, self._vehicle)
+
+    def publish(self, samples: SensorSamples) -> list[int]:
+        """A tick's; how many messages of each kind there were, as in SimulationTick."""
+        counts = [0] * KINDS
+        for (kind, index), outs in self._publishers.items():
+            given = getattr(samples, kind)
+            if given is None or not any(out.get_subscription_count() for out in outs):
+                continue
+            made = getattr(self._messages, kind)(given)
+            counts[index] = len(made)
+            for message in made:
+                for out, part in zip(outs, message if len(outs) > 1 else (message,), strict=True):
+                    out.publish(part)
+        return counts
+
+
+class VehicleShow:
+    """Where the vehicle is, for those who show it: vehicle_states, frames of its sensors, and /tf of the truth."""
+
+    def __init__(self, node: Node, sensors: SensorParameters, vehicle: str, tf: bool, id: int, type: int) -> None:
+        """`tf`: whether /tf, odom and base_link are told here; `id` and `type` as in vehicle_states."""
+        self._node, self._vehicle = node, vehicle
+        self._id, self._type = np.array([id]), np.array([type])
+        self._states = publisher(node, VehicleStateArray, "vehicle_states", FLEET_OUT)
+        self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
+        self._static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
+        base, zero = frame_of(vehicle, "base_link"), (0.0, 0.0, 0.0)
+        frames = [transform_to_msg(WORLD, frame_of(vehicle, "odom"), zero, euler_to_quat(zero), 0)] if tf else []
+        for name in ("imu", "gps", "barometer", "height"):
+            sensor = getattr(sensors, name)
+            if sensor is not None:
+                frame = frame_of(vehicle, "baro_link" if name == "barometer" else f"{name}_link")
+                turn = euler_to_quat(getattr(sensor, "rotation", zero))
+                frames.append(transform_to_msg(base, frame, sensor.position, turn, 0))
+        self._static.publish(TFMessage(transforms=frames))
+
+    def publish(self, simulation: Simulation, stamp_ns: int, source: str) -> None:
+        """The present state; `stamp_ns` is that of vehicle_states, /tf has the simulation's time."""
+        state = simulation.state
+        params = simulation.model.params
+        motors = motor_channels(state.x, params.rotors, len(params.wheels)).astype(np.float32)
+        states = VehicleStates(
+            id=self._id,
+            vehicle_type=self._type,
+            position=state.position[None],
+            orientation=state.orientation[None],
+            velocity=state.velocity[None].astype(np.float32),
+            angular_velocity=state.rates[None].astype(np.float32),
+            motor_speed=motors[None],
+            source=source,
+            stamp_ns=stamp_ns,
+        )
+        self._states.publish(states_to_msg(states))
+        if self._tf is not None:
+            odom, base = frame_of(self._vehicle, "odom"), frame_of(self._vehicle, "base_link")
+            below = footprint(state.position, state.orientation, simulation.model.terrain)
+            frames = ((base, (state.position, state.orientation)), (frame_of(self._vehicle, "base_footprint"), below))
+            now = round(simulation.time * 1e9)
+            moved = [transform_to_msg(odom, child, place, turned, now) for child, (place, turned) in frames]
+            self._tf.publish(TFMessage(transforms=moved))
 
 
 def _due(ticks: int, period: float, rate: float) -> bool:
