@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from rfly_amphibious.control import chassis_controller, flight_controller
@@ -22,6 +23,11 @@ DELAY = 0.02
 """s, through ROS, where the simulation does not wait"""
 VEHICLE = "parameters: full, scale, scale_quad, scale_six or a YAML file"
 SENSORS = "sensor set: a shipped name or a YAML file (default: the vehicle's)"
+
+
+def _as_in(owner: Any, name: str, text: str, unit: str = "", **about: Any) -> Any:
+    """A parameter whose default is the field `name` of `owner`."""
+    return parameter(getattr(owner, name), text, unit=unit, **about)
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,7 @@ class WorldParameters:
     vehicle: str = parameter("", "parameters: full, scale, scale_quad, scale_six or a YAML file (default: scale)")
     sensors: str = parameter("", SENSORS)
     ground: Literal["auto", "terrain_map", "level"] = parameter(
-        "auto",
-        "terrain_map (the topic), level (z = 0), or auto: the scenario's, without a scenario the topic's",
+        "auto", "terrain_map (the topic), level (z = 0), or auto: the scenario's, without a scenario the topic's"
     )
     map_folders: list[str] = parameter([], "folders searched first for the map that a scenario names")
     start: list[float] = parameter([], "x east, y north (m), heading (rad from east); default: the scenario's")
@@ -133,43 +138,19 @@ class ControlParameters:
     vehicle: str = parameter("scale", VEHICLE, shown="scale; betaflight_node: scale_quad")
 
 
+def _gain(text: str, unit: str, high: float) -> Any:
+    return parameter(1.0, text, unit=unit, low=1e-3, high=high, shown="the vehicle's", changeable=True)
+
+
 @dataclass(frozen=True)
 class GainParameters:
     """Gains of the flight controller, which may be changed in flight."""
 
-    attitude_frequency: float = parameter(
-        1.0,
-        "of the attitude loop in roll and pitch",
-        unit="rad/s",
-        low=1e-3,
-        high=100.0,
-        shown="the vehicle's",
-        changeable=True,
-    )
-    attitude_damping: float = parameter(
-        1.0, "of the attitude loop, 1: critical", low=1e-3, high=5.0, shown="the vehicle's", changeable=True
-    )
-    position_gain: float = parameter(
-        1.0,
-        "m/s for each metre beside the place",
-        unit="1/s",
-        low=1e-3,
-        high=100.0,
-        shown="the vehicle's",
-        changeable=True,
-    )
-    velocity_gain: float = parameter(
-        1.0,
-        "m/s² for each m/s beside the velocity",
-        unit="1/s",
-        low=1e-3,
-        high=100.0,
-        shown="the vehicle's",
-        changeable=True,
-    )
-    max_tilt: float = parameter(
-        1.0, "of the thrust in flight", unit="rad", low=1e-3, high=1.4, shown="the vehicle's", changeable=True
-    )
+    attitude_frequency: float = _gain("of the attitude loop in roll and pitch", "rad/s", 100.0)
+    attitude_damping: float = _gain("of the attitude loop, 1: critical", "", 5.0)
+    position_gain: float = _gain("m/s for each metre beside the place", "1/s", 100.0)
+    velocity_gain: float = _gain("m/s² for each m/s beside the velocity", "1/s", 100.0)
+    max_tilt: float = _gain("of the thrust in flight", "rad", 1.4)
 
 
 @dataclass(frozen=True)
@@ -235,12 +216,8 @@ class GuidanceParameters:
     rate: float = parameter(50.0, "commands a second of the estimates' time", unit="Hz", low=5.0, high=500.0)
 
 
-def _limit(name: str, text: str, unit: str) -> Any:
-    return parameter(getattr(TeleopLimits(), name), text, unit=unit, low=0.001, high=100.0)
-
-
-def _number(name: str, text: str) -> Any:
-    return parameter(getattr(JoystickLayout(), name), text, low=-1, high=99)
+_limit = partial(_as_in, TeleopLimits(), low=0.001, high=100.0)
+_number = partial(_as_in, JoystickLayout(), low=-1, high=99)
 
 
 @dataclass(frozen=True)
@@ -268,31 +245,30 @@ class JoystickParameters:
     button_takeoff: int = _number("button_takeoff", "button that takes off")
     button_land: int = _number("button_land", "button that lands")
     button_abort: int = _number("button_abort", "button that aborts the flight")
-    dead_zone: float = parameter(
-        JoystickLayout().dead_zone, "of the axes, within which they count as 0", low=0.0, high=0.9
-    )
+    dead_zone: float = _number("dead_zone", "of the axes, within which they count as 0", low=0.0, high=0.9)
 
 
 # --- mapping_node
+
+_voxel = partial(_as_in, OctomapParameters())
+_elevation = partial(_as_in, ElevationParameters(), low=0.0)
 
 
 @dataclass(frozen=True)
 class VoxelParameters:
     """Side of the voxels, and log-odds of a sensor's rays."""
 
-    resolution: float = parameter(OctomapParameters().resolution, "side of the voxels", unit="m", low=0.05, high=10.0)
-    hit: float = parameter(OctomapParameters().hit, "log-odds that a ray's end adds")
-    miss: float = parameter(OctomapParameters().miss, "log-odds that a passing ray adds, negative")
-    clamp_min: float = parameter(OctomapParameters().clamp_min, "least log-odds, negative")
-    clamp_max: float = parameter(OctomapParameters().clamp_max, "largest log-odds")
-    max_range: float = parameter(OctomapParameters().max_range, "what is farther is free up to there", unit="m")
-    max_voxels: int = parameter(
-        OctomapParameters().max_voxels, "then those farthest from the sensor make room; 16 to 32 bytes each"
-    )
-    forget_after: float = parameter(
-        OctomapParameters().forget_after,
+    resolution: float = _voxel("resolution", "side of the voxels", "m", low=0.05, high=10.0)
+    hit: float = _voxel("hit", "log-odds that a ray's end adds")
+    miss: float = _voxel("miss", "log-odds that a passing ray adds, negative")
+    clamp_min: float = _voxel("clamp_min", "least log-odds, negative")
+    clamp_max: float = _voxel("clamp_max", "largest log-odds")
+    max_range: float = _voxel("max_range", "what is farther is free up to there", "m")
+    max_voxels: int = _voxel("max_voxels", "then those farthest from the sensor make room; 16 to 32 bytes each")
+    forget_after: float = _voxel(
+        "forget_after",
         "after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays alone clear it",
-        unit="s",
+        "s",
     )
 
 
@@ -307,10 +283,6 @@ class MappingParameters:
     lock_step: bool = parameter(False, "lidar/points is reliable, as with the simulation's lock_step")
     octomap: bool = parameter(True, "keep voxels; false: the map of heights alone")
     file: str = parameter("", "where ~/save writes the map: a .bt file")
-
-
-def _elevation(name: str, text: str, unit: str = "") -> Any:
-    return parameter(getattr(ElevationParameters(), name), text, unit=unit, low=0.0)
 
 
 @dataclass(frozen=True)
@@ -441,35 +413,21 @@ class MotorOutputParameters:
     file: str = parameter("", "CSV file that gets them; empty: none")
 
 
-_FLIGHT = (VehicleNameParameters, ControlParameters, GainParameters, FlightControlParameters)
+_NAMED, _MOVED = (VehicleNameParameters,), (MotionCommandParameters, FrameParameters)
+_FLIGHT = (*_NAMED, ControlParameters, GainParameters, FlightControlParameters)
+_SIMULATION = (WorldParameters, SimulationParameters, RangeSensorNodeParameters, LatestTerrainParameters)
+_AUTOPILOT = (ControlMappingParameters, HilPerceptionParameters)
 NODES = {
-    "amphibious_sim_node": (
-        VehicleNameParameters,
-        WorldParameters,
-        SimulationParameters,
-        RangeSensorNodeParameters,
-        LatestTerrainParameters,
-    ),
-    "state_estimator_node": (VehicleNameParameters, EstimatorNodeParameters, LatestTerrainParameters),
-    "flight_control_node": (*_FLIGHT, MotionCommandParameters, FrameParameters),
-    "betaflight_node": (*_FLIGHT, FirmwareParameters, MotionCommandParameters, FrameParameters),
-    "chassis_control_node": (
-        VehicleNameParameters,
-        ControlParameters,
-        ChassisControlParameters,
-        MotionCommandParameters,
-        FrameParameters,
-    ),
-    "guidance_node": (VehicleNameParameters, GuidanceParameters, FrameParameters, LatestTerrainParameters),
-    "teleop_node": (VehicleNameParameters, MotionCommandParameters, TeleopLimitParameters, JoystickParameters),
+    "amphibious_sim_node": (*_NAMED, *_SIMULATION),
+    "state_estimator_node": (*_NAMED, EstimatorNodeParameters, LatestTerrainParameters),
+    "flight_control_node": (*_FLIGHT, *_MOVED),
+    "betaflight_node": (*_FLIGHT, FirmwareParameters, *_MOVED),
+    "chassis_control_node": (*_NAMED, ControlParameters, ChassisControlParameters, *_MOVED),
+    "guidance_node": (*_NAMED, GuidanceParameters, FrameParameters, LatestTerrainParameters),
+    "teleop_node": (*_NAMED, MotionCommandParameters, TeleopLimitParameters, JoystickParameters),
     "mapping_node": (VoxelParameters, MappingParameters, ElevationMapParameters, FrameParameters),
     "link_node": (LinkParameters, PerceptionParameters),
-    "mavlink_hil_node": (
-        MavlinkHilParameters,
-        ControlMappingParameters,
-        HilPerceptionParameters,
-        LatestTerrainParameters,
-    ),
-    "ardupilot_json_node": (ArdupilotParameters, ControlMappingParameters, HilPerceptionParameters),
+    "mavlink_hil_node": (MavlinkHilParameters, *_AUTOPILOT, LatestTerrainParameters),
+    "ardupilot_json_node": (ArdupilotParameters, *_AUTOPILOT),
     "motor_output_node": (MotorOutputParameters,),
 }
