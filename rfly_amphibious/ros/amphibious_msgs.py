@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from ackermann_msgs.msg import AckermannDriveStamped
-from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3, Vector3Stamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3Stamped
 from nav_msgs.msg import Odometry, Path
 from numpy.typing import ArrayLike
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
@@ -83,8 +83,8 @@ class SampleMessages:
         made = []
         for time, f, w, q in _rows(given):
             message = _stamped(Imu(), time, frame_of(self._vehicle, "imu_link"))
-            message.linear_acceleration.x, message.linear_acceleration.y, message.linear_acceleration.z = f
-            message.angular_velocity.x, message.angular_velocity.y, message.angular_velocity.z = w
+            _set_vector(message.linear_acceleration, f)
+            _set_vector(message.angular_velocity, w)
             _set_quaternion(message.orientation, q)
             message.linear_acceleration_covariance = force
             message.angular_velocity_covariance = rate
@@ -158,19 +158,8 @@ class SampleMessages:
         sensor = self._suite.parameters.height
         assert sensor is not None
         frame = frame_of(self._vehicle, "height_link")
-        return [
-            _stamped(
-                Range(
-                    radiation_type=Range.INFRARED,
-                    min_range=sensor.min_range,
-                    max_range=sensor.max_range,
-                    range=distance,
-                ),
-                time,
-                frame,
-            )
-            for time, distance in _rows(given)
-        ]
+        about = {"radiation_type": Range.INFRARED, "min_range": sensor.min_range, "max_range": sensor.max_range}
+        return [_stamped(Range(range=distance, **about), time, frame) for time, distance in _rows(given)]
 
     def wheel_loads(self, given: samples.WheelLoadSamples) -> list[Float64MultiArray]:
         """For wheel_loads: N, in the order of the vehicle's wheels."""
@@ -257,18 +246,6 @@ def wheel_load_samples(
 def wind_samples(message: Vector3Stamped) -> samples.WindSamples:
     """Of environment/wind."""
     return samples.WindSamples(_time(message), _vector("vector", message.vector)[None])
-
-
-def odometry_samples(message: Odometry) -> samples.OdometrySamples:
-    """Of wheel/odom or ground_truth/odom."""
-    pose, twist = message.pose.pose, message.twist.twist
-    return samples.OdometrySamples(
-        _time(message),
-        _vector("position", pose.position)[None],
-        _quaternion(pose.orientation)[None],
-        _vector("linear", twist.linear)[None],
-        _vector("angular", twist.angular)[None],
-    )
 
 
 class JointReader:
@@ -441,14 +418,14 @@ def _rows(given: Any) -> Any:
 def _odometry(child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
     message = Odometry(child_frame_id=child)
     pose, twist = message.pose.pose, message.twist.twist
-    pose.position.x, pose.position.y, pose.position.z = p
+    _set_vector(pose.position, p)
     _set_quaternion(pose.orientation, q)
     _set_vector(twist.linear, v)
     _set_vector(twist.angular, w)
     return message
 
 
-def _set_vector(vector: Vector3, xyz: Any) -> None:
+def _set_vector(vector: Any, xyz: Any) -> None:
     vector.x, vector.y, vector.z = xyz
 
 
@@ -504,7 +481,6 @@ def points_to_path(points: Floats, time: float) -> Path:
 
 def _pose(time: float, place: Any, quat_xyzw: Any) -> PoseStamped:
     message = _stamped(PoseStamped(), time, WORLD)
-    position, orientation = message.pose.position, message.pose.orientation
-    position.x, position.y, position.z = map(float, place)
-    orientation.x, orientation.y, orientation.z, orientation.w = map(float, quat_xyzw)
+    _set_vector(message.pose.position, map(float, place))
+    _set_quaternion(message.pose.orientation, map(float, quat_xyzw))
     return message

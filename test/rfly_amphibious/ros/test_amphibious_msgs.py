@@ -12,6 +12,7 @@ from optional_parts import late_module
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors.samples import OdometrySamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
 from rfly_amphibious.vehicle.motor_channels import motor_channels
@@ -43,15 +44,23 @@ def sensed():
     return suite, samples
 
 
+def odometry_samples(message):
+    pose, twist = message.pose.pose, message.twist.twist
+    parts = [[getattr(part, axis) for axis in "xyz"] for part in (pose.position, twist.linear, twist.angular)]
+    position, velocity, rates = (np.array([part]) for part in parts)
+    turn = np.array([[getattr(pose.orientation, axis) for axis in "xyzw"]])
+    return OdometrySamples(np.array([msgs.time_of(message)]), position, turn, velocity, rates)
+
+
 READERS = {
     "imu": msgs.imu_samples,
     "magnetometer": msgs.magnetometer_samples,
     "barometer": msgs.barometer_samples,
     "joints": msgs.JointReader(PARAMS),
-    "wheel_odometry": msgs.odometry_samples,
+    "wheel_odometry": odometry_samples,
     "height": msgs.height_samples,
     "wind": msgs.wind_samples,
-    "ground_truth": msgs.odometry_samples,
+    "ground_truth": odometry_samples,
 }
 
 
