@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
+from grid_map_msgs.msg import GridMap
 from nav_msgs.msg import Odometry
 from octomap_msgs.msg import Octomap
 from rclpy.clock import Clock, ClockType
@@ -20,13 +21,14 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
+from rfly_amphibious.mapping.elevation_map import ElevationMap, ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapGrid, OctomapParameters, warm_up
 from rfly_amphibious.mapping.pose_track import PoseTrack
 from rfly_amphibious.ros.amphibious_msgs import is_unknown
-from rfly_amphibious.ros.elevation_topics import ElevationTopic
 from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
-from rfly_amphibious.ros.node_parameters import MappingParameters, VoxelParameters
-from rfly_common.errors import FrameError, RflyError
+from rfly_amphibious.ros.node_parameters import ElevationMapParameters, MappingParameters, VoxelParameters
+from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError, FrameError, RflyError
 from rfly_common.frames import quat_rotate
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -37,6 +39,7 @@ from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import Transform
+from rfly_terrain.ros.grid_layers_msgs import buffers_to_msg
 
 MOST_WAITING = 5
 """clouds that wait for poses; the oldest makes room"""
@@ -48,6 +51,51 @@ _POSES = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 class _Cloud(NamedTuple):
     frame_id: str
     points: LidarPoints
+
+
+class ElevationTopic:
+    """Keeps the map, and publishes it where it has changed and somebody listens. ConfigError where it can't be."""
+
+    def __init__(self, node: Node) -> None:
+        given = asdict(declare_parameters(node, ElevationMapParameters))
+        self._map: ElevationMap | None = None
+        if given.pop("elevation_map"):
+            fields = {name.removeprefix("elevation_"): value for name, value in given.items()}
+            try:
+                self._map = ElevationMap(ElevationParameters(**fields))
+            except ConfigError as error:
+                raise ConfigError(f"parameter elevation_{error}") from None
+            self._publisher = publisher(node, GridMap, "elevation_map", LATCHED)
+        self._changed, self._stamp_ns = False, 0
+
+    @property
+    def known(self) -> int:
+        """Cells of which something is known."""
+        return self._map.known if self._map is not None else 0
+
+    def insert(self, origins: Floats, ends: Floats, stamp_ns: int) -> None:
+        """Points (n, 3) of one cloud in the world, seen from (n, 3) m."""
+        if self._map is not None:
+            self._map.insert(origins, ends, stamp_ns * 1e-9)
+            self._changed, self._stamp_ns = True, stamp_ns
+
+    def clear(self) -> None:
+        """Forget everything."""
+        if self._map is not None:
+            self._map.clear()
+            self._changed = True
+
+    def publish(self, frame_id: str) -> None:
+        """The map, if it is a new one."""
+        if self._map is None or not self._changed or not self._publisher.get_subscription_count():
+            return
+        buffers = self._map.buffers()
+        if buffers is not None:
+            layers = {"elevation": buffers.elevation, "variance": buffers.variance}
+            side = self._map.parameters.resolution
+            message = buffers_to_msg(layers, side, buffers.corner, buffers.start, frame_id, self._stamp_ns)
+            self._publisher.publish(message)
+            self._changed = False
 
 
 class MappingNode(Node):
@@ -73,9 +121,8 @@ class MappingNode(Node):
         self._diagnostics = Diagnostics(self, "mapping", "", self._update_diagnostics)
         self._octomap = publisher(self, Octomap, "octomap", LATCHED)
         self._voxels = publisher(self, PointCloud2, "occupied_voxels", LATCHED)
-        subscription(
-            self, PointCloud2, "lidar/points", self._on_lidar_points, sensor_qos(True) if given.lock_step else SENSORS
-        )
+        qos = sensor_qos(True) if given.lock_step else SENSORS
+        subscription(self, PointCloud2, "lidar/points", self._on_lidar_points, qos)
         subscription(self, Odometry, "odometry/global", self._on_odometry, _POSES)
         self.create_service(Trigger, "~/save", self._save)
         self.create_service(Trigger, "~/reset", self._reset)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import IO
 
 import numpy as np
@@ -63,8 +63,8 @@ class MotorOutputNode(Node):
         if given.file:
             self._file = self._open_file(given.file)
         self._publisher = publisher(self, MotorOutputMsg, "motor_output", STATE_OUT)
-        subscription(self, RotorCommandMsg, "cmd/rotors", self._on_rotors, COMMANDS)
-        subscription(self, WheelCommandMsg, "cmd/wheels", self._on_wheels, COMMANDS)
+        subscription(self, RotorCommandMsg, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS)
+        subscription(self, WheelCommandMsg, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS)
         subscription(self, JointState, "joint_states", self._on_joint_states, SENSORS)
         self.create_service(SetBool, "~/arm", self._serve_arm)
         self.create_timer(1.0 / given.rate, self._put_out, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -103,25 +103,17 @@ class MotorOutputNode(Node):
 
     # --- what is commanded
 
-    def _on_rotors(self, message: RotorCommandMsg) -> None:
-        def take(now: float) -> None:
-            command = msg_to_rotor_command(message, now)
-            command.check(self._params)
-            self._rotors = command
-
-        self._take("cmd/rotors", take)
-
-    def _on_wheels(self, message: WheelCommandMsg) -> None:
-        def take(now: float) -> None:
-            command = msg_to_wheel_command(message, now, len(self._params.wheels))
-            command.check(self._params)
-            self._wheels = command
-
-        self._take("cmd/wheels", take)
-
-    def _take(self, topic: str, take: Callable[[float], None]) -> None:
+    def _on_command(self, topic: str, message: RotorCommandMsg | WheelCommandMsg) -> None:
+        now = self.get_clock().now().nanoseconds * 1e-9
         try:
-            take(self.get_clock().now().nanoseconds * 1e-9)
+            if topic == "cmd/rotors":
+                rotors = msg_to_rotor_command(message, now)
+                rotors.check(self._params)
+                self._rotors = rotors
+            else:
+                wheels = msg_to_wheel_command(message, now, len(self._params.wheels))
+                wheels.check(self._params)
+                self._wheels = wheels
         except CommandError as error:
             self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
             self.get_logger().warning(f"{topic} refused: {error}", throttle_duration_sec=1.0)

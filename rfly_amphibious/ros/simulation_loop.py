@@ -1,28 +1,31 @@
-"""Loop of a simulation: ticks in real time or lock-step, commands, services. Part of amphibious_sim_node."""
+"""Loop of a simulation: ticks in real time or lock-step, commands, services, entity. Part of amphibious_sim_node."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rfly_suite.msg import RotorCommand, WheelCommand
 from std_msgs.msg import String
 
-from rfly_amphibious.ros.amphibious_msgs import msg_to_rotor_command, msg_to_wheel_command
+from rfly_amphibious.ros.amphibious_msgs import WORLD, msg_to_rotor_command, msg_to_wheel_command
 from rfly_amphibious.ros.node_parameters import SimulationParameters
-from rfly_amphibious.ros.simulation_services import VehicleEntity
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
 from rfly_amphibious.simulation.pacing import Pacer
 from rfly_amphibious.simulation.simulation import Simulation
-from rfly_common.errors import CommandError, DynamicsError
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_collision.shapes.shape_file import load_shapes
+from rfly_common.errors import CommandError, ConfigError, DynamicsError
+from rfly_common.frames import rotation_matrix
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.entity_services import FEATURES
+from rfly_common.ros.entity_services import FEATURES, ROBOT, Entity, EntityServices, Motion, Pose, Twist
 from rfly_common.ros.qos import COMMANDS
 from rfly_common.ros.simulation_services import (
     LOADING,
@@ -35,6 +38,7 @@ from rfly_common.ros.simulation_services import (
     SimulationServices,
 )
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_trajectory.fleet.entities import check_place
 
 REPEAT_TICK_S = 0.5
 """wall time after which an unanswered tick is published again"""
@@ -45,6 +49,8 @@ BATCH_S = 0.005
 STILL_SHOWN_S = 0.2
 """wall time between two vehicle_states of a simulation that stands still"""
 REFUSED_SHOWN_S = 5.0
+MOST = 10_000.0, 200.0, 50.0
+"""m up, m/s along an axis, rad/s about one, to which the vehicle may be set: far beyond, no step is small enough"""
 _COMMANDS: dict[str, tuple[Any, Any, str]] = {
     "cmd/rotors": (
         lambda message, now: msg_to_rotor_command(message, now.time),
@@ -91,7 +97,8 @@ class SimulationLoop:
         self._stepped_at = -math.inf
         """wall time of the last of them, or of the asking"""
         self._is_queued = False
-        self._answered = {"cmd/rotors": False, "cmd/wheels": False}
+        self.unanswered = list(_COMMANDS)
+        """in lock-step the topics of commands that are missing for the present tick"""
         self._fresh_at = self._refused_at = -math.inf
         self._refused = ""
         self.pacer = Pacer(given.real_time_factor, period)
@@ -126,7 +133,7 @@ class SimulationLoop:
 
     def _restart(self, simulation: Simulation) -> None:
         """The simulation is at its start, or was reset."""
-        self._answered = {"cmd/rotors": False, "cmd/wheels": False}
+        self.unanswered = list(_COMMANDS)
         self._topics.restart(simulation)
         self._restart_pace()
         self._topics.publish_start(simulation)
@@ -189,7 +196,7 @@ class SimulationLoop:
             self._refuse(topic, counter, str(error))
             return
         if self._given.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
-            self._answered[topic] = True
+            self.unanswered = [other for other in self.unanswered if other != topic]
             self._run_due()
 
     def _refuse(self, topic: str, counter: str, why: str) -> None:
@@ -202,11 +209,6 @@ class SimulationLoop:
     def refused(self) -> str:
         """The command that was refused lately, and why; "": none."""
         return self._refused if time.monotonic() - self._refused_at < REFUSED_SHOWN_S else ""
-
-    @property
-    def unanswered(self) -> list[str]:
-        """In lock-step the topics of commands that are missing for the present tick."""
-        return [topic for topic, there in self._answered.items() if not there]
 
     def _on_cmd_mode(self, message: String) -> None:
         """`arm` ends the fail-safe; the other words are for flight_control_node."""
@@ -272,7 +274,7 @@ class SimulationLoop:
     def may_step(self) -> bool:
         """Whether the commands for the next tick are there, or need not be waited for."""
         if self._given.lock_step:
-            return all(self._answered.values())
+            return not self.unanswered
         simulation = self.simulation
         if not self._given.command_patience or simulation is None or simulation.failsafe:
             return True
@@ -284,7 +286,7 @@ class SimulationLoop:
 
     def _tick(self, simulation: Simulation) -> bool:
         in_failsafe, was_crashed = simulation.failsafe, simulation.crashed
-        self._answered = {"cmd/rotors": False, "cmd/wheels": False}
+        self.unanswered = list(_COMMANDS)
         try:
             samples = simulation.tick()
         except DynamicsError as error:
@@ -331,3 +333,60 @@ class SimulationLoop:
         if now - began >= 0.9:
             self.factor = (simulation.time - at) / (now - began)
             self._factor_from = now, simulation.time
+
+
+class VehicleEntity:
+    """The only entity of a simulation (None: there is none yet), of a vehicleType. `moved()`: it was put elsewhere."""
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        vehicle_type: int,
+        simulation: Callable[[], Simulation | None],
+        moved: Callable[[], None],
+    ) -> None:
+        self._simulation, self._moved = simulation, moved
+        shapes = load_shapes()
+        shape = shapes[int(shapes.index_of([vehicle_type])[0])]
+        text = "land-air vehicle with its dynamics"
+        self._entity = Entity(name, ROBOT, text, ("land-air",), shape.low, shape.high)
+        EntityServices(node, self, {WORLD: "enu", f"{WORLD}_ned": "ned"}.get)
+
+    def entities(self) -> Sequence[Entity] | None:
+        """As `Entities`, and so are the others."""
+        return None if self._simulation() is None else (self._entity,)
+
+    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
+        """All in the axes of the world."""
+        simulation = self._simulation()
+        assert simulation is not None
+        now, derivative = simulation.state, simulation.derivative()
+        rotation = rotation_matrix(now.orientation)
+        motion = Motion(
+            now.position,
+            now.orientation,
+            now.velocity,
+            rotation @ now.rates,
+            derivative[at.VELOCITY : at.VELOCITY + 3],
+            rotation @ derivative[at.RATES : at.RATES + 3],
+        )
+        return simulation.time_ns, [motion for _ in indices]
+
+    def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
+        """Raises PlacementError for a place off the map or below the ground."""
+        simulation = self._simulation()
+        assert simulation is not None
+        now = simulation.state
+        position, orientation = pose or (now.position, now.orientation)
+        if pose is not None:
+            check_place(simulation.model.terrain, *position.tolist())
+        to_body = rotation_matrix(orientation).T
+        if twist is None:
+            twist = Twist(now.velocity, rotation_matrix(now.orientation) @ now.rates)
+        parts = {"pose.position.z": position[2], "twist.linear": twist.linear, "twist.angular": twist.angular}
+        for (name, value), most in zip(parts.items(), MOST, strict=True):
+            if np.max(np.abs(value)) > most:
+                raise ConfigError(f"{name}: {np.max(np.abs(value)):g}, expected at most {most:g}")
+        simulation.set_pose(position, orientation, twist.linear, to_body @ twist.angular)
+        self._moved()
