@@ -48,7 +48,8 @@ class BetaflightSticks:
     """A radio's channels for attitude setpoints. Raises ConfigError for a vehicle that the firmware can't fly."""
 
     def __init__(self, params: VehicleParameters) -> None:
-        places = [math.remainder(math.degrees(a) - b, 360.0) for a, b in zip(_azimuths(params), AZIMUTHS, strict=False)]
+        azimuths = zip(params.rotor_azimuth, AZIMUTHS, strict=False)
+        places = [math.remainder(math.degrees(a) - b, 360.0) for a, b in azimuths]
         if params.rotors != 4 or max(map(abs, places)) > 1.0 or tuple(params.rotor_spin) != SPINS:
             raise ConfigError(
                 f"vehicle {params.name!r}: Betaflight flies four rotors, front right, front left, rear left, rear "
@@ -177,11 +178,6 @@ def tilt_to(up: Floats, heading: float) -> tuple[float, float]:
     c, s = math.cos(heading), math.sin(heading)
     forward, left = c * up[0] + s * up[1], c * up[1] - s * up[0]
     return -math.asin(min(max(float(left), -1.0), 1.0)), math.atan2(float(forward), float(up[2]))
-
-
-def _azimuths(params: VehicleParameters) -> list[float]:
-    x, y = params.rotor_position[:, 0] - params.center_x, params.rotor_position[:, 1]
-    return np.arctan2(y, x).tolist()
 
 
 def _radio(roll: float, pitch: float, throttle: float, yaw: float, arm: bool) -> list[float]:

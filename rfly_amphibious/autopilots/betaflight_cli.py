@@ -145,10 +145,6 @@ class BetaflightSerial(Closing):
                     return payload
             self._receive(end, f"the MSP request {code}")
 
-    def attitude(self) -> Attitude:
-        """Its own attitude, in our axes."""
-        return attitude_of(self.request(MSP_ATTITUDE))
-
     def status(self) -> Status:
         """Whether it is armed, and why not."""
         return status_of(self.request(MSP_STATUS_EX))

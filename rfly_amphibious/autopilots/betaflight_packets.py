@@ -54,20 +54,9 @@ def state_packet(
     """
     latitude, longitude, altitude = np.asarray(geodetic, float).tolist()
     x, y, z, w = quat_enu_flu_to_ned_frd(orientation).tolist()
-    numbers = (
-        time,
-        *flu_to_frd(rates).tolist(),
-        *(-np.asarray(specific_force, float)).tolist(),
-        w,
-        x,
-        y,
-        z,
-        *np.asarray(velocity, float).tolist(),
-        longitude,
-        latitude,
-        altitude,
-        pressure,
-    )
+    turning, speed = flu_to_frd(rates).tolist(), np.asarray(velocity, float).tolist()
+    pull = (-np.asarray(specific_force, float)).tolist()
+    numbers = (time, *turning, *pull, w, x, y, z, *speed, longitude, latitude, altitude, pressure)
     if not all(map(math.isfinite, numbers)):
         raise PacketError("finite", f"state of the vehicle: {numbers}, expected finite numbers")
     return STATE.pack(*numbers)

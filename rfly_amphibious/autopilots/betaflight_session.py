@@ -106,22 +106,15 @@ class BetaflightSession(Closing):
         self._state = self._ends.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self._motors = self._ends.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self._motors.setblocking(False)
-        ports = ((self._motors, packets.MOTOR_PORT, "UDP"), (socket.socket(), packets.SERIAL_PORT, "TCP"))
-        try:
-            for end, port, kind in ports:
-                if kind == "TCP":
-                    end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with socket.socket() as serial:  # the firmware's, which is only tried
+            serial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            for end, port, kind in ((self._motors, packets.MOTOR_PORT, "UDP"), (serial, packets.SERIAL_PORT, "TCP")):
                 try:
                     end.bind((LOOPBACK, port))
                 except OSError as error:
-                    why = (
-                        "is taken: is Betaflight running, or ardupilot_json_node (UDP 9002)?"
-                        if error.errno == errno.EADDRINUSE
-                        else str(error)
-                    )
+                    taken = error.errno == errno.EADDRINUSE
+                    why = "is taken: is Betaflight running, or ardupilot_json_node (UDP 9002)?" if taken else str(error)
                     raise AutopilotError(f"{kind} port {port} {why}") from None
-        finally:
-            ports[1][0].close()
 
     def _set_up(self, lines: Sequence[str]) -> None:
         """Types the settings in, where the folder has not got these already."""

@@ -22,12 +22,7 @@ from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import barometer_samples
 from rfly_amphibious.ros.declared_vehicle import declare_gains, declare_vehicle_name, load_sensors
 from rfly_amphibious.ros.flight_control_topics import FlightControlTopics
-from rfly_amphibious.ros.node_parameters import (
-    DELAY,
-    ControlParameters,
-    FirmwareParameters,
-    FlightControlParameters,
-)
+from rfly_amphibious.ros.node_parameters import DELAY, ControlParameters, FirmwareParameters, FlightControlParameters
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import AutopilotError, ConfigError

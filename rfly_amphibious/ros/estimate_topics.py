@@ -5,8 +5,6 @@ Part of state_estimator_node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
@@ -65,7 +63,8 @@ class EstimateTopics:
         if self._tf is not None and estimate is not None and due:
             self._transformed_ns = stamp_ns
             place, odom = self._way.transforms()
-            below = odom.inverse() @ _as_transform(footprint(estimate.position, estimate.orientation, terrain))
+            ground = Transform(*map(np.array, footprint(estimate.position, estimate.orientation, terrain)))
+            below = odom.inverse() @ ground
             moved = [(WORLD, "odom", odom), ("odom", "base_link", place), ("odom", "base_footprint", below)]
             self._tf.publish(TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved]))
 
@@ -89,8 +88,3 @@ class EstimateTopics:
     def _transform(self, stamp_ns: int, parent: str, child: str, pose: Transform) -> TransformStamped:
         parent = parent if parent == WORLD else frame_of(self._vehicle, parent)
         return transform_to_msg(parent, frame_of(self._vehicle, child), pose.translation, pose.quat_xyzw, stamp_ns)
-
-
-def _as_transform(pose: tuple[Sequence[float], Sequence[float]]) -> Transform:
-    position, quat_xyzw = pose
-    return Transform(np.array(position), np.array(quat_xyzw))

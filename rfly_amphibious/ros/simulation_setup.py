@@ -1,4 +1,4 @@
-"""Set-up of a simulation: vehicle, sensors, start and wind out of amphibious_sim_node's parameters. No ROS."""
+"""Set-up of a simulation: vehicle, sensors, start and wind out of amphibious_sim_node's parameters."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 
 from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.ros.declared_vehicle import load_sensors
 from rfly_amphibious.ros.node_parameters import WorldParameters
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 
@@ -36,7 +37,6 @@ class SimulationSetup:
             params = scenario.params
         else:
             params = VehicleParameters.load(given.vehicle or "scale")
-        sensors = given.sensors or (params.name if params.name in shipped_sensor_sets() else "scale")
         start = given.start
         if start and (len(start) != 3 or not all(map(math.isfinite, start))):
             raise ConfigError(f"parameter start: {start}, expected x, y, heading")
@@ -44,7 +44,7 @@ class SimulationSetup:
         return cls(
             scenario,
             params,
-            SensorParameters.load(sensors),
+            load_sensors(given.sensors, params),
             (start[0], start[1], start[2]) if start else of_scenario,
             _wind(given, Wind() if scenario is None else scenario.wind),
             given.ground == "terrain_map" or (given.ground == "auto" and scenario is None),
