@@ -194,27 +194,18 @@ def gps_samples(fix: NavSatFix, velocity: TwistStamped) -> samples.GpsSamples:
 
 
 class GpsPairs:
-    """Brings gps/fix and gps/vel of one time together, whichever comes first."""
+    """Brings gps/fix and gps/vel of one time together, whichever comes first: their samples, None before."""
 
     def __init__(self) -> None:
-        self._fix: NavSatFix | None = None
-        self._velocity: TwistStamped | None = None
+        self._halves: dict[type, Any] = {}
 
-    def fix(self, message: NavSatFix) -> samples.GpsSamples | None:
-        """A message of gps/fix: the pair, if its other half is there."""
-        self._fix = message
-        return self._pair()
-
-    def velocity(self, message: TwistStamped) -> samples.GpsSamples | None:
-        """A message of gps/vel."""
-        self._velocity = message
-        return self._pair()
-
-    def _pair(self) -> samples.GpsSamples | None:
-        fix, velocity = self._fix, self._velocity
+    def __call__(self, message: NavSatFix | TwistStamped) -> samples.GpsSamples | None:
+        """A message of gps/fix or gps/vel."""
+        self._halves[type(message)] = message
+        fix, velocity = self._halves.get(NavSatFix), self._halves.get(TwistStamped)
         if fix is None or velocity is None or fix.header.stamp != velocity.header.stamp:
             return None
-        self._fix = self._velocity = None
+        self._halves.clear()
         return gps_samples(fix, velocity)
 
 

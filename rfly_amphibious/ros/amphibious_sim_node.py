@@ -78,7 +78,7 @@ class AmphibiousSimNode(Node):
 
     def destroy_node(self) -> None:
         """Ends the thread of lidar and cameras first."""
-        self._topics.close()
+        self._topics.range_sensors.close()
         self._loop.close()
         super().destroy_node()
 
@@ -148,7 +148,7 @@ class AmphibiousSimNode(Node):
             self._diagnostics.set_first([(problem, ERROR, problem), (True, STALE, NOT_YET)], **values)
             return
         loop.measure_factor(simulation)
-        others = self._topics.neighbours
+        others = self._topics.range_sensors.neighbours
         values |= {
             "time_s": f"{simulation.time:.3f}",
             "real_time_factor": f"{loop.factor:.2f}",

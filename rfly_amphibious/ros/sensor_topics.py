@@ -57,8 +57,8 @@ class SampleReader:
         pairs = convert.GpsPairs()
         self._readers: dict[str, Callable[[Any], Any]] = {
             "imu/data": convert.imu_samples,
-            "gps/fix": pairs.fix,
-            "gps/vel": pairs.velocity,
+            "gps/fix": pairs,
+            "gps/vel": pairs,
             "imu/mag": convert.magnetometer_samples,
             "baro": convert.barometer_samples,
             "joint_states": convert.JointReader(params),

@@ -51,19 +51,8 @@ STILL_SHOWN_S = 0.2
 REFUSED_SHOWN_S = 5.0
 MOST = 10_000.0, 200.0, 50.0
 """m up, m/s along an axis, rad/s about one, to which the vehicle may be set: far beyond, no step is small enough"""
-_COMMANDS: dict[str, tuple[Any, Any, str]] = {
-    "cmd/rotors": (
-        lambda message, now: msg_to_rotor_command(message, now.time),
-        Simulation.command_rotors,
-        "refused_rotor_commands",
-    ),
-    "cmd/wheels": (
-        lambda message, now: msg_to_wheel_command(message, now.time, len(now.model.params.wheels)),
-        Simulation.command_wheels,
-        "refused_wheel_commands",
-    ),
-}
-"""topic: reads a message for a simulation, gives it to the simulation, counts what is refused"""
+_COMMANDS = {"cmd/rotors": "refused_rotor_commands", "cmd/wheels": "refused_wheel_commands"}
+"""topics, and the counters of what is refused"""
 
 
 class SimulationLoop:
@@ -189,21 +178,21 @@ class SimulationLoop:
         simulation = self.simulation
         if simulation is None:
             return
-        read, command, counter = _COMMANDS[topic]
         try:
-            command(simulation, read(message, simulation))
+            if topic == "cmd/rotors":
+                simulation.command_rotors(msg_to_rotor_command(message, simulation.time))
+            else:
+                wheels = len(simulation.model.params.wheels)
+                simulation.command_wheels(msg_to_wheel_command(message, simulation.time, wheels))
         except CommandError as error:
-            self._refuse(topic, counter, str(error))
+            self._diagnostics.count(_COMMANDS[topic])
+            self._refused, self._refused_at = f"{topic} refused: {error}", time.monotonic()
+            self._log.warning(self._refused, throttle_duration_sec=2.0)
+            self._changed()
             return
         if self._given.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
             self.unanswered = [other for other in self.unanswered if other != topic]
             self._run_due()
-
-    def _refuse(self, topic: str, counter: str, why: str) -> None:
-        self._diagnostics.count(counter)
-        self._refused, self._refused_at = f"{topic} refused: {why}", time.monotonic()
-        self._log.warning(self._refused, throttle_duration_sec=2.0)
-        self._changed()
 
     @property
     def refused(self) -> str:

@@ -19,7 +19,6 @@ from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
-from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
@@ -57,7 +56,7 @@ class SimulationTopics:
         """wall time of the last simulation_tick"""
         self._samples = SamplePublisher(node, setup.sensors, vehicle, given.lock_step, given.publish_truth)
         self._show = VehicleShow(node, setup.sensors, vehicle, given.tf_source == "truth", given.id, given.type)
-        self._range_sensors = RangeSensorTopics(
+        self.range_sensors = RangeSensorTopics(
             node,
             setup.sensors,
             vehicle=vehicle,
@@ -71,24 +70,15 @@ class SimulationTopics:
         self._ticks = publisher(node, SimulationTick, "simulation_tick", STATE_OUT) if given.lock_step else None
         self._clock = publisher(node, Clock, "/clock", CLOCK) if given.publish_clock else None
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """The other vehicles."""
-        return self._range_sensors.neighbours
-
-    def close(self) -> None:
-        """Ends the thread of lidar and cameras."""
-        self._range_sensors.close()
-
     def begin(self, simulation: Simulation) -> None:
         """From now on all is of this simulation."""
         self._samples.begin(simulation)
-        self._range_sensors.begin(simulation, self._given)
+        self.range_sensors.begin(simulation, self._given)
 
     def restart(self, simulation: Simulation) -> None:
         """The simulation is at its start, or was reset; `publish_start` follows."""
         self._counts = [0] * KINDS
-        self._range_sensors.restart(simulation)
+        self.range_sensors.restart(simulation)
         self.publish_failsafe(simulation.failsafe)
 
     def publish_start(self, simulation: Simulation) -> None:
@@ -99,7 +89,7 @@ class SimulationTopics:
 
     def moved(self, simulation: Simulation) -> None:
         """The vehicle was put elsewhere."""
-        self._range_sensors.restart(simulation)
+        self.range_sensors.restart(simulation)
         self.publish_vehicle(simulation)
 
     def publish_samples(self, simulation: Simulation, samples: SensorSamples) -> None:
@@ -109,8 +99,8 @@ class SimulationTopics:
         self.publish_tick(simulation)
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
-        self._range_sensors.follow(simulation)
-        if _due(ticks, period, SHOW_RATE) or self.neighbours.solid:  # who is run into is to know at once
+        self.range_sensors.follow(simulation)
+        if _due(ticks, period, SHOW_RATE) or self.range_sensors.neighbours.solid:  # who is run into is to know at once
             self.publish_vehicle(simulation)
 
     def publish_failsafe(self, acts: bool) -> None:

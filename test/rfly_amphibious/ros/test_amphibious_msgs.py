@@ -86,10 +86,10 @@ def test_gps_comes_in_two_messages_that_find_each_other_by_their_time(sensed) ->
     assert np.diag(fix.position_covariance.reshape(3, 3)) == pytest.approx((2.34, 2.34, 9.36))
     for first, second in (("fix", "velocity"), ("velocity", "fix")):
         pairs, halves = msgs.GpsPairs(), {"fix": fix, "velocity": velocity}
-        assert getattr(pairs, first)(halves[first]) is None
+        assert pairs(halves[first]) is None
         old = geometry_msgs.TwistStamped() if second == "velocity" else sensor_msgs.NavSatFix()
-        assert getattr(pairs, second)(old) is None  # of another time
-        found = getattr(pairs, second)(halves[second])
+        assert pairs(old) is None  # of another time
+        found = pairs(halves[second])
         assert found.geodetic == pytest.approx(samples.gps.geodetic[:1], abs=1e-12)
         assert found.velocity == pytest.approx(samples.gps.velocity[:1])
         assert found.time == pytest.approx(samples.gps.time[:1])
