@@ -145,10 +145,6 @@ class BetaflightSerial(Closing):
                     return payload
             self._receive(end, f"the MSP request {code}")
 
-    def status(self) -> Status:
-        """Whether it is armed, and why not."""
-        return status_of(self.request(MSP_STATUS_EX))
-
     def _send(self, data: bytes) -> None:
         self._socket.settimeout(self._timeout)
         try:

@@ -154,7 +154,7 @@ class BetaflightSession(Closing):
     def _loop_begins(self, serial: BetaflightSerial) -> bool:
         end = time.monotonic() + LOOP_TIME
         while time.monotonic() < end:
-            self.status = serial.status()
+            self.status = _status_of(serial.request(MSP_STATUS_EX))
             if 0.0 < self.status.loop_time < SLOW_LOOP:
                 return True
             time.sleep(0.01)

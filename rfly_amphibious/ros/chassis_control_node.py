@@ -61,7 +61,11 @@ class ChassisControlNode(Node):
             before_tick=self._use_mode,
         )
         self._commands = MotionCommands(
-            self, self._diagnostics, name, velocity=self._set_velocity, pose=self._set_target
+            self,
+            self._diagnostics,
+            name,
+            velocity=lambda velocity, yaw_rate: self._chassis.set_twist(velocity[0], yaw_rate),
+            pose=lambda position, velocity, _yaw: self._chassis.set_target(position, velocity),
         )
         subscription(self, AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann, COMMANDS)
         subscription(self, String, "mode", self._on_mode, LATCHED)
@@ -76,12 +80,6 @@ class ChassisControlNode(Node):
             self._chassis.set_speed(drive.speed, drive.steering_angle, None, drive.acceleration)
         except CommandError as error:
             self._commands.refuse("cmd/ackermann", error)
-
-    def _set_velocity(self, velocity: tuple[float, float, float], yaw_rate: float) -> None:
-        self._chassis.set_twist(velocity[0], yaw_rate)
-
-    def _set_target(self, position: tuple[float, float, float], velocity: Any, yaw: float | None) -> None:
-        self._chassis.set_target(position, velocity)
 
     def _on_mode(self, message: String) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,26 +49,19 @@ class TargetMotion:
     """
 
     def __init__(self) -> None:
-        self._place: Floats | None = None
-        self._time = 0.0
+        self._place, self._time = np.zeros(0), -math.inf
         self._moved: Floats | None = None
-        self._velocity: Floats | None = None
+        self._velocity = np.zeros(0)
 
     def update(self, place: Floats, time: float) -> Floats:
         """(n,) m/s with a place (n,) m at a time, s."""
-        still = np.zeros(len(place))
-        before, dt = self._place, time - self._time
-        if dt == 0.0 and before is not None and self._velocity is not None:
+        dt = time - self._time
+        if dt == 0.0:
             return self._velocity
-        self._place, self._time = place, time
-        if before is None or not 0.0 < dt <= SILENCE:
-            self._moved, self._velocity = None, still
-            return still
-        moved = (place - before) / dt
-        last, self._moved = self._moved, moved
-        if last is None or np.linalg.norm(moved) > FASTEST:
-            self._velocity = still
-        else:
+        last, moved = self._moved, (place - self._place) / dt if 0.0 < dt <= SILENCE else None
+        self._place, self._time, self._moved = place, time, moved
+        self._velocity = np.zeros(len(place))
+        if moved is not None and last is not None and np.linalg.norm(moved) <= FASTEST:
             smaller = np.minimum(np.abs(moved), np.abs(last))
             self._velocity = np.where(moved * last > 0.0, np.copysign(smaller, moved), 0.0)
         return self._velocity

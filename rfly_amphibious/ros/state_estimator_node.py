@@ -82,7 +82,8 @@ class StateEstimatorNode(Node):
 
     def _subscribe(self) -> list[int]:
         """Subscribes to the sensors that there are; their indices in SimulationTick."""
-        read, there = SampleReader(self._params, self._load_time_now), self._sensors.sensors()
+        # wheel_loads has no stamp: its time is the sensor's last up to now; in lock-step the tick's time tells
+        read, there = SampleReader(self._params, lambda: self._load_time(self._imu_time)), self._sensors.sensors()
         topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in there]
         for topic in topics:
             callback = self._sensor_callback(topic, read)
@@ -114,12 +115,8 @@ class StateEstimatorNode(Node):
 
         return take
 
-    def _load_time_now(self) -> float:
-        """Of wheel_loads, which has no stamp: the sensor's last time up to now; in lock-step the tick's time tells."""
-        return self._load_time(self._imu_time)
-
     def _load_time(self, now: float, before: int = 0) -> float:
-        """When the sensor was last read up to now, or some readings before that."""
+        """When the sensor of wheel_loads was last read up to now, or some readings before that."""
         rate = self._sensors.wheel_loads.rate if self._sensors.wheel_loads is not None else 1.0
         return (math.floor(now * rate + 1e-4) - before) / rate if math.isfinite(now) else -1.0
 
