@@ -13,8 +13,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import NavSatFix
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.links.mavlink_hil import HilMessages, accuracies
-from rfly_amphibious.links.mavlink_hil_session import ActuatorControls, HilSession
+from rfly_amphibious.links.mavlink_hil import ActuatorControls, HilMessages, HilSession, accuracies
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport

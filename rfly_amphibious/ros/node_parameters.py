@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rfly_amphibious.control import chassis_controller, flight_controller
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
 from rfly_amphibious.dynamics.wind import MOST_TURBULENCE
-from rfly_amphibious.links import ardupilot_session, mavlink_hil_session, session
+from rfly_amphibious.links import ardupilot_session, mavlink_hil, session
 from rfly_amphibious.mapping.elevation_map import ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapParameters
 from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED
@@ -352,9 +352,7 @@ class MavlinkHilParameters:
 
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
-    port: int = parameter(
-        mavlink_hil_session.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535
-    )
+    port: int = parameter(mavlink_hil.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535)
     device: str = parameter("", "serial line to an autopilot's board, instead of TCP")
     baud: int = parameter(921600, "of the serial line", unit="bit/s")
     supplies: Supplies = parameter("both", "what the autopilot commands")

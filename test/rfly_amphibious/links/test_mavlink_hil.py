@@ -18,8 +18,7 @@ from optional_parts import late_module
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accuracies
-from rfly_amphibious.links.mavlink_hil_session import HilSession
+from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, HilSession, accuracies
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport
 from rfly_amphibious.sensors.samples import (
@@ -265,7 +264,7 @@ def test_an_autopilots_board_at_a_serial_line(messages):
 
 
 def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(messages, monkeypatch):
-    monkeypatch.setattr("rfly_amphibious.links.mavlink_hil_session.FIRST_WORD_S", 0.2)
+    monkeypatch.setattr("rfly_amphibious.links.mavlink_hil.FIRST_WORD_S", 0.2)
     with HilSession(messages, by_tcp) as session, socket.create_connection(("127.0.0.1", session.port), 5.0):
         start = time.monotonic()
         wait(lambda: session.booting)
