@@ -138,5 +138,4 @@ class MotorModel:
 def _voltage(torque: Floats, speed: Floats, constant: float, resistance: float, no_load: float) -> Floats:
     """V; friction acts against the spin, at rest against the torque."""
     friction = no_load * np.sign(np.where(speed != 0.0, speed, torque))
-    volts: Floats = resistance * (torque / constant + friction) + constant * speed
-    return volts
+    return resistance * (torque / constant + friction) + constant * speed

@@ -139,8 +139,7 @@ class DrivePathFollower:
         while k < path.last and distance > path.lengths[k]:
             distance -= float(path.lengths[k])
             k += 1
-        point: Floats = path.vertices[k] + distance * path.directions[k]
-        return point
+        return path.vertices[k] + distance * path.directions[k]
 
 
 def _slowing(final: float, left: float) -> float:

@@ -130,8 +130,7 @@ class SpeedController:
         lever = p.hub_position[:, 0] - stiffness @ p.hub_position[:, 0] / stiffness.sum()
         load = p.static_load + p.center_height * force * stiffness * lever / (stiffness @ lever**2)
         load = np.maximum(load, 0.0)
-        shares: Floats = load / load.sum()
-        return shares
+        return load / load.sum()
 
     def resistance(self, speed: float, grade: float) -> float:
         """N, of rolling, air and slope at a speed."""

@@ -116,8 +116,7 @@ class _Columns:
     def __get__(self, holder: Any, _owner: Any = None) -> Floats:
         if holder is None:
             return self  # type: ignore[return-value]  # asked of the class, as a property answers
-        columns: Floats = getattr(holder, self._array)[..., self._columns]
-        return columns
+        return getattr(holder, self._array)[..., self._columns]
 
 
 class _OfWheels:
@@ -129,8 +128,7 @@ class _OfWheels:
     def __get__(self, holder: Any, _owner: Any = None) -> Floats:
         if holder is None:
             return self  # type: ignore[return-value]  # asked of the class, as a property answers
-        columns: Floats = holder.numbers[..., self._columns[holder.numbers.shape[-1]]]
-        return columns
+        return holder.numbers[..., self._columns[holder.numbers.shape[-1]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,8 +170,7 @@ class ModelState:
     def brake_torque_acting(self) -> Floats:
         """(…, wheels) signed brake torques of the last step, N m."""
         wheels = self.memory.shape[-1] - at.MEMORY + at.OUTER_WHEELS
-        acting: Floats = self.memory[..., at.wheel_memory(wheels)]
-        return acting
+        return self.memory[..., at.wheel_memory(wheels)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """To an .npz file, bit by bit."""

@@ -80,5 +80,4 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     z = numbers + np.uint64(_HASH[0])
     z = (z ^ (z >> np.uint64(30))) * np.uint64(_HASH[1])
     z = (z ^ (z >> np.uint64(27))) * np.uint64(_HASH[2])
-    mixed: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
-    return mixed
+    return z ^ (z >> np.uint64(31))

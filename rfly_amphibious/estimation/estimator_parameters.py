@@ -288,8 +288,7 @@ def chi_square(degrees: int, probability: float) -> float:
 
 def turn_on_bias(sensor: NoisySensor | None, channels: int) -> Floats:
     """(channels,) standard deviation of what a sensor's biases begin with."""
-    turned_on: Floats = _noise(sensor, slice(None), channels)["turn_on_bias"]
-    return turned_on
+    return _noise(sensor, slice(None), channels)["turn_on_bias"]
 
 
 def _side_gain(vehicle: VehicleParameters) -> float:

@@ -322,5 +322,4 @@ def _ahead_of(way: Floats, place: Floats) -> Floats:
     share = np.clip(((place - way[:-1]) * steps).sum(axis=1) / squares, 0.0, 1.0)
     feet = way[:-1] + share[:, None] * steps
     nearest = int(np.argmin(((feet - place) ** 2).sum(axis=1)))
-    ahead: Floats = np.concatenate([feet[nearest : nearest + 1], way[nearest + 1 :]])
-    return ahead
+    return np.concatenate([feet[nearest : nearest + 1], way[nearest + 1 :]])

@@ -19,8 +19,7 @@ LEAST = 3.0
 
 def sprung_inertia(p: VehicleParameters, m: Motion, inertia: Floats) -> Floats:
     """(k, 3) dL/dt of the sprung mass, N m."""
-    turning: Floats = m.rate_change @ inertia.T + np.cross(m.rates, m.rates @ inertia.T)
-    return turning
+    return m.rate_change @ inertia.T + np.cross(m.rates, m.rates @ inertia.T)
 
 
 def inertial_wrench(p: VehicleParameters, m: Motion) -> tuple[Floats, Floats]:
@@ -40,8 +39,7 @@ def airborne(p: VehicleParameters, m: Motion) -> Bools:
     """(k,) whether no wheel touches the ground."""
     by_height: Bools = m.height > 0.5 * p.wheel_radius - p.rebound_stop
     by_load = m.load.max(axis=1) < 0.005 * p.mass * GRAVITY
-    found: Bools = np.where(np.isnan(m.load[:, 0]), by_height, by_load)
-    return found
+    return np.where(np.isnan(m.load[:, 0]), by_height, by_load)
 
 
 def fit_flight(p: VehicleParameters, m: Motion) -> list[Estimated]:

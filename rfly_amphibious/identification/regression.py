@@ -38,16 +38,14 @@ class Estimated(NamedTuple):
 
 def comparable(rows: Floats) -> Floats:
     """Rows along the first axis without what is quicker than FIT_BAND, so few that their errors are independent."""
-    kept: Floats = low_pass(rows, FIT_BAND)[:: _every()]
-    return kept
+    return low_pass(rows, FIT_BAND)[:: _every()]
 
 
 def inside(mask: Bools, margin: float) -> Bools:
     """Which of the `comparable` rows lie within the mask (k,) and `margin` (s) away from its ends."""
     from scipy.ndimage import binary_erosion
 
-    kept: Bools = binary_erosion(mask, iterations=round(margin * RATE), border_value=0)[:: _every()]
-    return kept
+    return binary_erosion(mask, iterations=round(margin * RATE), border_value=0)[:: _every()]
 
 
 def _every() -> int:

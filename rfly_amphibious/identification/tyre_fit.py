@@ -95,8 +95,7 @@ def tyre_forces(
 
     def curve(shape: float, curvature: float) -> Floats:
         z = slip / shape
-        made: Floats = np.sin(shape * np.arctan(z - curvature * (z - np.arctan(z)))) / slip
-        return made
+        return np.sin(shape * np.arctan(z - curvature * (z - np.arctan(z)))) / slip
 
     return peak_x * x * curve(p.shape_x, p.curvature_x), peak_y * y * curve(p.shape_y, p.curvature_y)
 
@@ -242,8 +241,7 @@ def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
 
 def _scatter(left: Floats) -> Floats:
     """(r,) standard deviation of what is left over (n, r), by its median: moments in which wheels lock don't count."""
-    deviation: Floats = 1.4826 * np.median(np.abs(left), axis=0)
-    return deviation
+    return 1.4826 * np.median(np.abs(left), axis=0)
 
 
 def _estimates(p: VehicleParameters, fitted: VehicleParameters, sigma: Floats, covariance: Floats) -> list[Estimated]:

@@ -327,5 +327,4 @@ def low_pass(values: Floats, band: float, rate: float = RATE) -> Floats:
 
     if band >= 0.45 * rate:
         return values
-    filtered: Floats = sosfiltfilt(butter(4, band, fs=rate, output="sos"), values, axis=0)
-    return filtered
+    return sosfiltfilt(butter(4, band, fs=rate, output="sos"), values, axis=0)

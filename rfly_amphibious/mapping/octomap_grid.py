@@ -136,8 +136,7 @@ class OctomapGrid:
         table, odds = self._voxels
         packed = np.sort(table[(table != 0) & ((odds >= 0.0) == occupied)]) - 1
         keys = np.stack([packed >> 32, packed >> 16 & 0xFFFF, packed & 0xFFFF], axis=-1)
-        centres: Floats = (keys - (kernels.HALF - 0.5)) * self.parameters.resolution
-        return centres
+        return (keys - (kernels.HALF - 0.5)) * self.parameters.resolution
 
     def log_odds(self, points: ArrayLike) -> Floats:
         """(n,) of the voxels around points (n, 3) m; NaN where nothing is known."""

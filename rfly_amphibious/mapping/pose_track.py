@@ -84,5 +84,4 @@ def _slerp(a: Any, b: Any, share: Any) -> Floats:
     first = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / safe)
     second = np.where(small, share, np.sin(share * angle) / safe)
     mixed = first[:, None] * a + second[:, None] * b
-    whole: Floats = mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)
-    return whole
+    return mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)

@@ -384,8 +384,7 @@ _PLACES = np.ix_((0, 1, 2, 6, 7, 8), (0, 1, 2, 6, 7, 8))
 
 
 def _diagonal(variances: ArrayLike) -> Floats:
-    whole: Floats = np.diag(np.asarray(variances, float)).ravel()
-    return whole
+    return np.diag(np.asarray(variances, float)).ravel()
 
 
 def _wheel_covariances(suite: SensorSuite) -> tuple[Floats, Floats]:

@@ -118,8 +118,7 @@ def wheel_power(x: Floats, params: VehicleParameters) -> Floats:
     """W of the drive torques at the spins of their wheels against the body, of states (…, states)."""
     rotors, wheels = params.rotors, len(params.wheels)
     spin = x[..., at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] - x[..., at.RATES + 1 : at.RATES + 2]
-    power: Floats = (x[..., at.wheel_drives(wheels, rotors)] * spin).sum(axis=-1)
-    return power
+    return (x[..., at.wheel_drives(wheels, rotors)] * spin).sum(axis=-1)
 
 
 class RunRecorder:

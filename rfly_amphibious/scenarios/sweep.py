@@ -339,8 +339,7 @@ def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = No
         for done, future in enumerate(as_completed(futures, loop=client.loop), 1):
             future.result()
             told(done, len(sweep))
-        results: list[Result] = client.gather(futures)
-        return results
+        return client.gather(futures)
     finally:
         if not given:
             client.close()

@@ -80,8 +80,7 @@ class NoiseModel:
     def variance(self, period: float) -> Floats:
         """(channels,) of a sample's error, but for scale and the bias' growth."""
         white = np.asarray(self.white_sigma) ** 2 + np.asarray(self.white_density) ** 2 / period
-        total: Floats = white + np.asarray(self.markov_sigma) ** 2 + np.asarray(self.turn_on_bias) ** 2
-        return total
+        return white + np.asarray(self.markov_sigma) ** 2 + np.asarray(self.turn_on_bias) ** 2
 
 
 class NoiseSource:
@@ -120,8 +119,7 @@ class NoiseSource:
     @property
     def bias(self) -> Floats:
         """(channels,) that the next sample will have."""
-        total: Floats = self._memory[self._kernels.BIAS] + self._memory[self._kernels.WALKED]
-        return total
+        return self._memory[self._kernels.BIAS] + self._memory[self._kernels.WALKED]
 
     def disturb(self, truth: Floats, first: int = 0) -> Floats:
         """(k, channels) readings of the next samples; the truth is in columns of `truth` from `first` on."""

@@ -136,8 +136,7 @@ class LidarParameters:
     def azimuths(self) -> Floats:
         """(columns,) rad from x forward to the left, in the order in which they are fired."""
         turn = (-2.0 if self.clockwise else 2.0) * math.pi
-        azimuths: Floats = self.first_azimuth + turn / self.columns * np.arange(self.columns, dtype=np.float64)
-        return azimuths
+        return self.first_azimuth + turn / self.columns * np.arange(self.columns, dtype=np.float64)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

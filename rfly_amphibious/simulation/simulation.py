@@ -202,8 +202,7 @@ class Simulation:
     @property
     def wind_now(self) -> Floats:
         """(3,) m/s, ENU: mean, gusts and events."""
-        wind: Floats = self._total_disturbance() + self.wind.mean + self.state.memory[at.GUST : at.GUST + 3]
-        return wind
+        return self._total_disturbance() + self.wind.mean + self.state.memory[at.GUST : at.GUST + 3]
 
     def derivative(self) -> Floats:
         """(states,) dx/dt now, with the commands of the last tick."""

@@ -24,5 +24,4 @@ def motor_channels(x: Floats, rotors: int, wheels: int = at.OUTER_WHEELS) -> Flo
         shown = wheel.reshape(-1, 2).mean(axis=0)
     else:
         shown = wheel[:0]
-    both: Floats = np.concatenate([rotor, shown])
-    return both
+    return np.concatenate([rotor, shown])

@@ -427,8 +427,7 @@ class VehicleParameters:
             return self.of_wheels(front, rear, None)
         x, k = np.repeat(self.axles, 2), self.spring
         down, lean = np.linalg.solve([[k.sum(), k @ x], [k @ x, k @ x**2]], (weight, 0.0))
-        load: Floats = k * (down + lean * x)
-        return load
+        return k * (down + lean * x)
 
     @property
     def static_load(self) -> Floats:

@@ -343,8 +343,7 @@ def _lower_lane_record(_context: Any, builder: Any, _sig: Any, args: Any) -> Any
 
 
 def _shape(kind: LaneRecordType, name: str) -> tuple[int, ...]:
-    shape: tuple[int, ...] = kind.record.typeof(name).shape  # type: ignore[attr-defined]  # of an array
-    return shape
+    return kind.record.typeof(name).shape  # type: ignore[attr-defined]  # of an array
 
 
 @infer_getattr
