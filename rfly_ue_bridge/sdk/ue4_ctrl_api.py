@@ -25,6 +25,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
@@ -34,7 +35,6 @@ from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import (
-    ATTACHMENTS,
     CHECKSUM,
     CHECKSUM_ACTION,
     CHECKSUM_ATTACH,
@@ -57,8 +57,6 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     UE4_CMD_NET,
     UE4_EXT_MSG,
     VEHICLE_ATTATCH_25,
-    VEHICLES_20,
-    VEHICLES_100,
 )
 from rfly_ue_bridge.sdk import listener
 from rfly_ue_bridge.sdk.radiation import Radiation
@@ -67,7 +65,6 @@ from rfly_ue_bridge.sdk.records import (
     CoptReqData,
     ObjReqData,
     PX4SILIntFloat,
-    SdkRecord,
     VisionSensorReqNew,
     reqVeCrashData,
 )
@@ -99,12 +96,38 @@ _ZEROS, _ONES, _RED, _ID_0, _NO_NAME = [0, 0, 0], [1, 1, 1], [255, 0, 0], [0], [
 _NO_MOTORS, _NO_ACTIONS = [0] * MOTORS, [0] * _ACTIONS
 
 
-def _packer(packet_type: PacketType) -> Any:
-    """`struct.pack` of that packet in native form, which rounds a number too large for a float to infinity."""
+def fill_list(data: Any, length: int) -> list[Any]:
+    """A list of that length, by the SDK's rule for vectors (see above); never `data` itself where it would change."""
+    if isinstance(data, np.ndarray):
+        data = data.tolist()
+    if not isinstance(data, list):
+        return [data] + [0] * (length - 1)
+    return data[:length] + [0] * (length - len(data))
+
+
+def _native(packet_type: PacketType) -> Struct:
+    """That packet in native form, which rounds a number too large for a float to infinity."""
     order = "@" if sys.byteorder == "little" else "<"
     native = Struct(order + packet_type.struct.format.lstrip("<"))
     assert native.size == packet_type.size  # no packet has a padding byte
-    return native.pack
+    return native
+
+
+def _packer(packet_type: PacketType) -> Callable[..., bytes]:
+    """Makes that packet of one value for each field, vectors by `fill_list`."""
+    pack = _native(packet_type).pack
+    counts = [1 if field.is_text else field.count for field in packet_type.fields]
+
+    def pack_values(*values: Any) -> bytes:
+        flat: list[Any] = []
+        for value, count in zip(values, counts, strict=True):
+            if count == 1:
+                flat.append(value)
+            else:  # most are as long as the field
+                flat += value if type(value) is list and len(value) == count else fill_list(value, count)
+        return pack(*flat)
+
+    return pack_values
 
 
 _pack_command_short = _packer(UE4_CMD0)
@@ -119,16 +142,12 @@ _pack_100 = _packer(MULTI3D_DATA_100_NEW)
 _pack_20 = _packer(MULTI3D_DATA_2_NEW)
 _pack_action = _packer(UE4_EXT_MSG)
 _pack_attachments = _packer(VEHICLE_ATTATCH_25)
-_pack_label = _packer(COPTER_MSG)
+_pack_label = _native(COPTER_MSG).pack  # RGB is never filled
 
 
-def fill_list(data: Any, length: int) -> list[Any]:
-    """A list of that length, by the SDK's rule for vectors (see above); never `data` itself where it would change."""
-    if isinstance(data, np.ndarray):
-        data = data.tolist()
-    if not isinstance(data, list):
-        return [data] + [0] * (length - 1)
-    return data[:length] + [0] * (length - len(data))
+def _records_of(kind: str, text: str) -> property:
+    """The listener's records of a class of the SDK, as an attribute that a script reads."""
+    return property(lambda api: api._listener.records[kind], doc=text)
 
 
 class UE4CtrlAPI:
@@ -199,11 +218,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle, with velocity, the speeds of its motors and a time stamp (s; -1 = none)."""
-        datagram = _pack_time(
-            CHECKSUM_TIME, copterID, vehicleType, 0, 0, 0,
-            *fill_list(PWMs, MOTORS), *fill_list(VelE, 3), *fill_list(AngEuler, 3), *fill_list(PosE, 3),
-            runnedTime,
-        )  # fmt: skip
+        datagram = _pack_time(CHECKSUM_TIME, copterID, vehicleType, 0, PWMs, VelE, AngEuler, PosE, runnedTime)
         self._send(datagram, windowID)
 
     def sendUE4Pos2Ground(
@@ -216,10 +231,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle that RflySim3D keeps on the ground: its z is ignored."""
-        datagram = _pack_simple(
-            CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, *fill_list(PosE, 3), *fill_list(AngEuler, 3)
-        )
-        self._send(datagram, windowID)
+        self._send(_pack_simple(CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler), windowID)
 
     def sendUE4PosScale(
         self,
@@ -232,7 +244,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle of another size."""
-        self._send_scaled(CHECKSUM, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale, windowID)
+        self._send(_pack_scaled(CHECKSUM, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale), windowID)
 
     def sendUE4PosScale2Ground(
         self,
@@ -245,7 +257,8 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle of another size that RflySim3D keeps on the ground."""
-        self._send_scaled(CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale, windowID)
+        datagram = _pack_scaled(CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale)
+        self._send(datagram, windowID)
 
     def sendUE4PosSimple(
         self,
@@ -259,12 +272,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """As sendUE4PosNew, in the old packet. Mind the order: velocity before position."""
-        datagram = _pack_time_old(
-            CHECKSUM, copterID, vehicleType,
-            *fill_list(PWMs, MOTORS), *fill_list(PosE, 3), *fill_list(VelE, 3), *fill_list(AngEuler, 3),
-            runnedTime,
-        )  # fmt: skip
-        self._send(datagram, windowID)
+        self._send(_pack_time_old(CHECKSUM, copterID, vehicleType, PWMs, PosE, VelE, AngEuler, runnedTime), windowID)
 
     def sendUE4PosFull(
         self,
@@ -279,11 +287,8 @@ class UE4CtrlAPI:
     ) -> None:
         """Create or move a vehicle with angular rates (rad/s, FRD); quaternion, acceleration and GPS are sent as 0."""
         datagram = _pack_full(
-            CHECKSUM_FULL, copterID, vehicleType, 0,
-            *fill_list(VelE, 3), *fill_list(AngEuler, 3), 0, 0, 0, 0, *fill_list(MotorRPMS, MOTORS),
-            0, 0, 0, *fill_list(RateB, 3),
-            -1, *fill_list(PosE, 3), 0, 0, 0,
-        )  # fmt: skip
+            CHECKSUM_FULL, copterID, vehicleType, 0, VelE, AngEuler, 0, MotorRPMS, 0, RateB, -1, PosE, 0
+        )
         self._send(datagram, windowID)
 
     # ---- many vehicles
@@ -300,13 +305,8 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """100 vehicles in one packet: flat vectors of 100 or 300; Scale in hundredths; id 0 leaves a slot unused."""
-        datagram = _pack_100(
-            CHECKSUM_GROUND if isFitGround else CHECKSUM,
-            *fill_list(copterID, VEHICLES_100), *fill_list(vehicleType, VEHICLES_100),
-            *fill_list(PosE, 3 * VEHICLES_100), *fill_list(AngEuler, 3 * VEHICLES_100),
-            *fill_list(Scale, 3 * VEHICLES_100), *fill_list(MotorRPMSMean, VEHICLES_100),
-        )  # fmt: skip
-        self._send(datagram, windowID)
+        checksum = CHECKSUM_GROUND if isFitGround else CHECKSUM
+        self._send(_pack_100(checksum, copterID, vehicleType, PosE, AngEuler, Scale, MotorRPMSMean), windowID)
 
     def sendUE4PosScalePwm20(
         self,
@@ -320,29 +320,18 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """20 vehicles with 8 motors each in one packet: flat vectors of 20, 60 or 160; Scale in hundredths."""
-        datagram = _pack_20(
-            CHECKSUM_GROUND if isFitGround else CHECKSUM,
-            *fill_list(copterID, VEHICLES_20), *fill_list(vehicleType, VEHICLES_20),
-            *fill_list(PosE, 3 * VEHICLES_20), *fill_list(AngEuler, 3 * VEHICLES_20),
-            *fill_list(Scale, 3 * VEHICLES_20), *fill_list(PWMs, MOTORS * VEHICLES_20),
-        )  # fmt: skip
-        self._send(datagram, windowID)
+        checksum = CHECKSUM_GROUND if isFitGround else CHECKSUM
+        self._send(_pack_20(checksum, copterID, vehicleType, PosE, AngEuler, Scale, PWMs), windowID)
 
     # ---- actions, attachments, labels
 
     def sendUE4ExtAct(self, copterID: int = 1, ActExt: Any = _NO_ACTIONS, windowID: int = -1) -> None:
         """16 numbers to a vehicle's blueprint, with the time since this object was made."""
-        datagram = _pack_action(CHECKSUM_ACTION, copterID, time.time() - self.startTime, *fill_list(ActExt, _ACTIONS))
-        self._send(datagram, windowID)
+        self._send(_pack_action(CHECKSUM_ACTION, copterID, time.time() - self.startTime, ActExt), windowID)
 
     def sendUE4Attatch(self, CopterIDs: Any, AttatchIDs: Any, AttatchTypes: Any, windowID: int = -1) -> None:
         """Attach up to 25 vehicles to others; types: 0 not, 1 position, 2 position and yaw, 3 position and attitude."""
-        datagram = _pack_attachments(
-            CHECKSUM_ATTACH,
-            *fill_list(CopterIDs, ATTACHMENTS), *fill_list(AttatchIDs, ATTACHMENTS),
-            *fill_list(AttatchTypes, ATTACHMENTS),
-        )  # fmt: skip
-        self._send(datagram, windowID)
+        self._send(_pack_attachments(CHECKSUM_ATTACH, CopterIDs, AttatchIDs, AttatchTypes), windowID)
 
     def sendUE4LabelID(
         self, CopterID: int = 0, Txt: str = "", fontSize: float = 30, RGB: Any = _RED, windowID: int = -1
@@ -488,40 +477,20 @@ class UE4CtrlAPI:
         """False while it listens."""
         return not self._listener.listening
 
-    @property
-    def inReqVect(self) -> list[SdkRecord]:
-        """reqVeCrashData records, one a vehicle, in the order of their first arrival; so are the others."""
-        return self._listener.records["reqVeCrashData"]
+    inReqVect = _records_of(
+        "reqVeCrashData",
+        "reqVeCrashData records, one a vehicle, in the order of their first arrival; so are the others.",
+    )
+    inSilVect = _records_of("PX4SILIntFloat", "PX4SILIntFloat records.")
+    CamDataVect = _records_of("CameraData", "CameraData records.")
+    CamDataVect1 = _records_of("VisionSensorReqNew", "VisionSensorReqNew records.")
+    CoptDataVect = _records_of("CoptReqData", "CoptReqData records.")
+    ObjDataVect = _records_of("ObjReqData", "ObjReqData records.")
 
     @property
     def inReqUpdateVect(self) -> list[bool]:
         """For each record of inReqVect: True after every arrival; a script that has read it sets False."""
         return self._listener.vehicle_updates
-
-    @property
-    def inSilVect(self) -> list[SdkRecord]:
-        """PX4SILIntFloat records."""
-        return self._listener.records["PX4SILIntFloat"]
-
-    @property
-    def CamDataVect(self) -> list[SdkRecord]:
-        """CameraData records."""
-        return self._listener.records["CameraData"]
-
-    @property
-    def CamDataVect1(self) -> list[SdkRecord]:
-        """VisionSensorReqNew records."""
-        return self._listener.records["VisionSensorReqNew"]
-
-    @property
-    def CoptDataVect(self) -> list[SdkRecord]:
-        """CoptReqData records."""
-        return self._listener.records["CoptReqData"]
-
-    @property
-    def ObjDataVect(self) -> list[SdkRecord]:
-        """ObjReqData records."""
-        return self._listener.records["ObjReqData"]
 
     # ---- beneath
 
@@ -535,22 +504,6 @@ class UE4CtrlAPI:
             return
         for k in range(WINDOWS):
             self.udp_socket.sendto(datagram, (self.ip, WINDOW_PORT + k))
-
-    def _send_scaled(
-        self,
-        checksum: int,
-        copter_id: int,
-        vehicle_type: int,
-        rpm: float,
-        pos: Any,
-        euler: Any,
-        scale: Any,
-        window: int,
-    ) -> None:
-        datagram = _pack_scaled(
-            checksum, copter_id, vehicle_type, rpm, *fill_list(pos, 3), *fill_list(euler, 3), *fill_list(scale, 3)
-        )
-        self._send(datagram, window)
 
     def _send_stencil(self, command: str, window: int) -> None:
         self.sendUE4Cmd(command, window)
