@@ -10,7 +10,7 @@ stated nowhere. Every other position on the wire is NED in metres, so these are 
 
 from __future__ import annotations
 
-from rfly_ue_bridge.codec.packets import Field, PacketTable, PacketType
+from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import SENSOR
 
 CHECKSUM_CRASH = 1234567890
@@ -114,3 +114,9 @@ FROM_RFLYSIM3D = PacketTable(
     )
 )
 """What RflySim3D and CopterSim send to a host: UDP 20006, unicast and multicast 224.0.0.10."""
+
+
+def key_of(packet: Packet) -> int:
+    """What tells senders of one kind of packet apart, behind the checksum: copterID, or SeqID or seqID."""
+    number: int = packet[packet.type.fields[1].name]
+    return number

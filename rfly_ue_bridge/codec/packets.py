@@ -77,6 +77,11 @@ class PacketType:
             raise ValueError(f"{self.name}: the fields make {self.struct.size} bytes, declared are {self.size}")
 
     @functools.cached_property
+    def kind(self) -> str:
+        """The wire name without what tells an old layout from the present one."""
+        return self.name.removesuffix(" (old)")
+
+    @functools.cached_property
     def struct(self) -> Struct:
         """All fields as one `struct.Struct`; its `pack` is the quick way for a single packet."""
         return Struct("<" + "".join(f"{field.count}{field.code}" for field in self.fields))

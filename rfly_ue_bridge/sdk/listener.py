@@ -13,18 +13,14 @@ from types import SimpleNamespace
 from rfly_common.errors import FeedbackError
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.from_rflysim3d import (
-    CAMERA_DATA,
-    CAMERA_DATA_OLD,
-    COPT_REQ_DATA,
-    COPT_REQ_DATA_OLD,
     COPTER_SIM_CRASH,
-    OBJ_REQ_DATA,
-    OBJ_REQ_DATA_OLD,
-    PX4_SIL_INT_FLOAT,
+    FROM_RFLYSIM3D,
     REQ_VE_CRASH_DATA,
+    VISION_SENSOR_REQ_NEW,
+    key_of,
 )
 from rfly_ue_bridge.codec.packets import Packet
-from rfly_ue_bridge.sdk.records import RECORD_CLASSES, SdkRecord, reqVeCrashData
+from rfly_ue_bridge.sdk.records import RECORD_CLASSES, SdkRecord
 from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
 
 ANY = INTERFACE = "0.0.0.0"
@@ -71,7 +67,7 @@ class SdkListener:
         self._receiver.close()
 
     def _forget(self) -> None:
-        self.records = {record.__name__: [] for record in RECORD_CLASSES.values()}
+        self.records = {kind: [] for kind in RECORD_CLASSES}
         self._numbers = {name: {} for name in self.records}
         self._gone = dict.fromkeys(self.records, 0)
         self.vehicle_updates = []
@@ -86,17 +82,17 @@ class SdkListener:
             self._news.set()
 
     def _update(self, packet: Packet) -> None:
-        record_class = RECORD_CLASSES[packet.name]
-        kind, is_vehicle = record_class.__name__, record_class is reqVeCrashData
+        kind = packet.type.kind
+        is_vehicle = packet.type is REQ_VE_CRASH_DATA
         records, numbers = self.records[kind], self._numbers[kind]
-        number = numbers.get(packet[record_class.key_field])
+        number = numbers.get(key_of(packet))
         if number is not None:
             place = number - self._gone[kind]
             records[place].update(packet.values)
             if is_vehicle:
                 self.vehicle_updates[place] = True
             return
-        record = record_class.of(packet)
+        record = RECORD_CLASSES[kind].of(packet)
         if len(records) >= MAX_RECORDS:
             del numbers[records.pop(0).key]
             self._gone[kind] += 1
@@ -124,20 +120,6 @@ MAX_RECORDS = 4096
 
 _NO_QUATERNION = (0.0, 0.0, 0.0, 0.0)
 
-# wire name -> (kind, field that is the key); both layouts of an answer share a kind
-_KEYS = {
-    COPTER_SIM_CRASH.name: ("crash", "copterID"),
-    REQ_VE_CRASH_DATA.name: ("vehicle_crash", "copterID"),
-    PX4_SIL_INT_FLOAT.name: ("sil", "copterID"),
-    CAMERA_DATA_OLD.name: ("camera", "SeqID"),
-    CAMERA_DATA.name: ("camera", "SeqID"),
-    COPT_REQ_DATA_OLD.name: ("vehicle", "copterID"),
-    COPT_REQ_DATA.name: ("vehicle", "copterID"),
-    OBJ_REQ_DATA_OLD.name: ("object", "seqID"),
-    OBJ_REQ_DATA.name: ("object", "seqID"),
-}
-_HAVE_QUATERNION = frozenset({"camera", "vehicle", "object"})
-
 
 class Record(SimpleNamespace):
     """The fields of a packet as attributes, named as on the wire (`record.PosUE`): numbers, tuples, texts.
@@ -152,18 +134,19 @@ class FeedbackRecords:
 
     def __init__(self, max_records: int = MAX_RECORDS) -> None:
         self._max_records = max_records
-        self._records: dict[str, dict[int, Record]] = {kind: {} for kind, _ in _KEYS.values()}
+        self._records: dict[str, dict[int, Record]] = {
+            packet_type.kind: {} for packet_type in FROM_RFLYSIM3D if packet_type is not VISION_SENSOR_REQ_NEW
+        }
 
     def update(self, packet: Packet) -> Record | None:
         """Take a packet in; None for one of which no record is kept (a gimbal's)."""
-        kind, key_field = _KEYS.get(packet.name, ("", ""))
-        if not kind:
+        records = self._records.get(packet.type.kind)
+        if records is None:
             return None
-        records = self._records[kind]
-        key = packet[key_field]
+        key = key_of(packet)
         record = records.pop(key, None)
         if record is None:
-            record = Record(angQuat=_NO_QUATERNION) if kind in _HAVE_QUATERNION else Record()
+            record = Record(angQuat=_NO_QUATERNION) if "PosUE" in packet.values else Record()
             while len(records) >= self._max_records:
                 del records[next(iter(records))]
         record.__dict__.update(packet.values)
@@ -172,27 +155,27 @@ class FeedbackRecords:
 
     def crash(self, copter_id: int) -> Record | None:
         """The last CopterSimCrash of a vehicle; None if none was seen, as below."""
-        return self._records["crash"].get(copter_id)
+        return self._records["CopterSimCrash"].get(copter_id)
 
     def vehicle_crash(self, copter_id: int) -> Record | None:
         """The last reqVeCrashData of a vehicle: where it is, and what it ran into."""
-        return self._records["vehicle_crash"].get(copter_id)
+        return self._records["reqVeCrashData"].get(copter_id)
 
     def sil(self, copter_id: int) -> Record | None:
         """The last PX4SILIntFloat of a vehicle."""
-        return self._records["sil"].get(copter_id)
+        return self._records["PX4SILIntFloat"].get(copter_id)
 
     def camera(self, seq_id: int) -> Record | None:
         """The last CameraData of a camera."""
-        return self._records["camera"].get(seq_id)
+        return self._records["CameraData"].get(seq_id)
 
     def vehicle(self, copter_id: int) -> Record | None:
         """The last CoptReqData of a vehicle."""
-        return self._records["vehicle"].get(copter_id)
+        return self._records["CoptReqData"].get(copter_id)
 
     def object(self, name: str) -> Record | None:
         """The last ObjReqData of that name. Kept by seqID, so a name whose seqID another object took over is gone."""
-        for record in reversed(self._records["object"].values()):
+        for record in reversed(self._records["ObjReqData"].values()):
             if record.name == name:
                 return record
         return None

@@ -32,8 +32,6 @@ class SdkRecord:
 
     layout: ClassVar[PacketType]
     old_layout: ClassVar[PacketType | None] = None
-    key_field: ClassVar[str]
-    """wire name of the field that tells one record from another"""
     sdk_names: ClassVar[dict[str, str]] = {}
     """wire name -> the SDK's, where they differ"""
 
@@ -54,7 +52,8 @@ class SdkRecord:
 
     @property
     def key(self) -> int:
-        number: int = getattr(self, self.key_field)
+        """What tells one record from another, as `from_rflysim3d.key_of`."""
+        number: int = getattr(self, self.layout.fields[1].name)
         return number
 
     def CopyData(self, iv: Sequence[Any]) -> None:
@@ -89,7 +88,6 @@ class PX4SILIntFloat(SdkRecord):
     """Numbers of a CopterSim model."""
 
     layout = PX4_SIL_INT_FLOAT
-    key_field = "copterID"
     sdk_names: ClassVar[dict[str, str]] = {"copterID": "CopterID", "inSILFloats": "inSILFLoats"}
 
 
@@ -97,14 +95,12 @@ class reqVeCrashData(SdkRecord):
     """Where a vehicle is, and what it ran into."""
 
     layout = REQ_VE_CRASH_DATA
-    key_field = "copterID"
 
 
 class CameraData(SdkRecord):
     """A camera's place and picture size."""
 
     layout, old_layout = CAMERA_DATA, CAMERA_DATA_OLD
-    key_field = "SeqID"
     sdk_names: ClassVar[dict[str, str]] = {"timestamp": "timestmp"}
 
 
@@ -112,7 +108,6 @@ class CoptReqData(SdkRecord):
     """A vehicle's place and size."""
 
     layout, old_layout = COPT_REQ_DATA, COPT_REQ_DATA_OLD
-    key_field = "copterID"
     sdk_names: ClassVar[dict[str, str]] = {"copterID": "CopterID", "boxExtent": "BoxExtent", "timestamp": "timestmp"}
 
 
@@ -120,7 +115,6 @@ class ObjReqData(SdkRecord):
     """A scene object's place and size."""
 
     layout, old_layout = OBJ_REQ_DATA, OBJ_REQ_DATA_OLD
-    key_field = "seqID"
     sdk_names: ClassVar[dict[str, str]] = {"boxExtent": "BoxExtent", "timestamp": "timestmp", "name": "ObjName"}
 
 
@@ -128,13 +122,10 @@ class VisionSensorReqNew(SdkRecord):
     """A gimbal's camera."""
 
     layout = VISION_SENSOR_REQ_NEW
-    key_field = "SeqID"
 
 
 RECORD_CLASSES: dict[str, type[SdkRecord]] = {
-    layout.name: record
+    record.layout.kind: record
     for record in (PX4SILIntFloat, reqVeCrashData, CameraData, CoptReqData, ObjReqData, VisionSensorReqNew)
-    for layout in (record.layout, record.old_layout)
-    if layout is not None
 }
-"""wire name -> class, for both layouts"""
+"""by `PacketType.kind`, which is the class's name"""
