@@ -7,7 +7,7 @@ RflySim states neither, so this module is the one place to correct should that t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
@@ -36,35 +36,7 @@ from rfly_ue_bridge.codec.from_rflysim3d import (
     REQ_VE_CRASH_DATA,
     VISION_SENSOR_REQ_NEW,
 )
-from rfly_ue_bridge.codec.packets import Packet
-
-TOPICS = MappingProxyType(
-    {
-        "ue_crash": UeCrash,
-        "ue_vehicle_report": UeVehicleReport,
-        "ue_camera": UeCameraData,
-        "ue_vehicle": UeVehicleData,
-        "ue_object": UeObjectData,
-        "px4_sil": Px4SilData,
-        "ue_gimbal": UeGimbalRequest,
-    }
-)
-
-TOPIC_OF = MappingProxyType(
-    {
-        COPTER_SIM_CRASH.name: "ue_crash",
-        REQ_VE_CRASH_DATA.name: "ue_vehicle_report",
-        CAMERA_DATA_OLD.name: "ue_camera",
-        CAMERA_DATA.name: "ue_camera",
-        COPT_REQ_DATA_OLD.name: "ue_vehicle",
-        COPT_REQ_DATA.name: "ue_vehicle",
-        OBJ_REQ_DATA_OLD.name: "ue_object",
-        OBJ_REQ_DATA.name: "ue_object",
-        PX4_SIL_INT_FLOAT.name: "px4_sil",
-        VISION_SENSOR_REQ_NEW.name: "ue_gimbal",
-    }
-)
-"""Wire name -> topic."""
+from rfly_ue_bridge.codec.packets import Packet, PacketType
 
 _RPM = 2.0 * math.pi / 60.0
 _PLACES = ("PosE", "VelE", "CrashPos", "targetPos", "AngEuler", "PosUE", "angEuler", "boxOrigin", "boxExtent")
@@ -74,11 +46,6 @@ def has_finite_pose(packet: Packet) -> bool:
     """False for a packet whose positions, angles or box hold NaN or infinity."""
     values = packet.values
     return all(math.isfinite(number) for name in _PLACES if name in values for number in values[name])
-
-
-def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
-    """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's frame: enu, ned."""
-    return _MAKERS[TOPIC_OF[packet.name]](packet, header, axes)
 
 
 def answer_to_pose(packet: Packet, header: Header, axes: str) -> tuple[PoseStamped, Numbers, Numbers]:
@@ -127,13 +94,12 @@ def _report(packet: Packet, header: Header, axes: str) -> UeVehicleReport:
         velocity=vector(packet["VelE"]),
         crash_position=vector(packet["CrashPos"]),
         target_position=vector(packet["targetPos"]),
-        motor_speed=_scaled(packet["MotorRPMS"], _RPM),
+        motor_speed=[speed * _RPM for speed in packet["MotorRPMS"]],
         ray=packet["ray"],
     )
 
 
 def _camera(packet: Packet, header: Header, axes: str) -> UeCameraData:
-    position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
     return UeCameraData(
         header=header,
         id=packet["SeqID"],
@@ -141,29 +107,29 @@ def _camera(packet: Packet, header: Header, axes: str) -> UeCameraData:
         height=packet["DataHeight"],
         width=packet["DataWidth"],
         fov_deg=packet["CameraFOV"],
-        position=position,
-        orientation=quat,
-        wire_quaternion=packet.values.get("angQuat", ()),
-        timestamp=packet["timestamp"],
+        **_answer(packet, axes),
     )
 
 
 def _vehicle(packet: Packet, header: Header, axes: str) -> UeVehicleData:
-    return UeVehicleData(header=header, id=packet["copterID"], **_body(packet, axes))
+    return UeVehicleData(header=header, id=packet["copterID"], **_answer(packet, axes))
 
 
 def _object(packet: Packet, header: Header, axes: str) -> UeObjectData:
-    return UeObjectData(header=header, id=packet["seqID"], name=packet["name"], **_body(packet, axes))
+    return UeObjectData(header=header, id=packet["seqID"], name=packet["name"], **_answer(packet, axes))
 
 
-def _body(packet: Packet, axes: str) -> dict[str, Any]:
+def _answer(packet: Packet, axes: str) -> dict[str, Any]:
+    """What all answers to requests hold, and the box of those that have one."""
     position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
+    box = {}
+    if "boxOrigin" in packet.values:
+        box = {"box_origin": _VECTOR[axes](packet["boxOrigin"]), "box_extent": packet["boxExtent"]}
     return {
+        **box,
         "position": position,
         "orientation": quat,
         "wire_quaternion": packet.values.get("angQuat", ()),
-        "box_origin": _VECTOR[axes](packet["boxOrigin"]),
-        "box_extent": packet["boxExtent"],
         "timestamp": packet["timestamp"],
     }
 
@@ -189,16 +155,23 @@ def _gimbal(packet: Packet, header: Header, axes: str) -> UeGimbalRequest:
     )
 
 
-def _scaled(numbers: Sequence[float], factor: float) -> list[float]:
-    return [number * factor for number in numbers]
-
-
-_MAKERS: dict[str, Callable[[Packet, Header, str], Any]] = {
-    "ue_crash": _crash,
-    "ue_vehicle_report": _report,
-    "ue_camera": _camera,
-    "ue_vehicle": _vehicle,
-    "ue_object": _object,
-    "px4_sil": _sil,
-    "ue_gimbal": _gimbal,
+_TOPICS: dict[str, tuple[type, Callable[[Packet, Header, str], Any], tuple[PacketType, ...]]] = {
+    "ue_crash": (UeCrash, _crash, (COPTER_SIM_CRASH,)),
+    "ue_vehicle_report": (UeVehicleReport, _report, (REQ_VE_CRASH_DATA,)),
+    "ue_camera": (UeCameraData, _camera, (CAMERA_DATA_OLD, CAMERA_DATA)),
+    "ue_vehicle": (UeVehicleData, _vehicle, (COPT_REQ_DATA_OLD, COPT_REQ_DATA)),
+    "ue_object": (UeObjectData, _object, (OBJ_REQ_DATA_OLD, OBJ_REQ_DATA)),
+    "px4_sil": (Px4SilData, _sil, (PX4_SIL_INT_FLOAT,)),
+    "ue_gimbal": (UeGimbalRequest, _gimbal, (VISION_SENSOR_REQ_NEW,)),
 }
+"""topic -> its message, what makes one, and of which packets"""
+
+TOPICS = MappingProxyType({topic: message for topic, (message, _, _) in _TOPICS.items()})
+TOPIC_OF = MappingProxyType({packet.name: topic for topic, (_, _, packets) in _TOPICS.items() for packet in packets})
+"""Wire name -> topic."""
+
+
+def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
+    """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's frame: enu, ned."""
+    _, make, _ = _TOPICS[TOPIC_OF[packet.name]]
+    return make(packet, header, axes)
