@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rfly_common.arrays import Triple
 from rfly_common.errors import CommandError, ConfigError
 from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M
-
-Triple = tuple[float, float, float]
 
 DEFAULT_TEXT_S, LONGEST_TEXT_S = 5.0, 3600.0
 KEYS = {
@@ -29,15 +28,19 @@ MAX_TEXT = 200
 """characters of a text that is shown"""
 
 
+class Command:
+    """Base of what a text can ask for."""
+
+
 @dataclass(frozen=True)
-class ChangeMap:
+class ChangeMap(Command):
     """RflyChangeMapbyName"""
 
     name: str
 
 
 @dataclass(frozen=True)
-class MoveCamera:
+class MoveCamera(Command):
     """RflyCameraPosAng and RflyCameraPosAngAdd"""
 
     position_ned: Triple
@@ -47,7 +50,7 @@ class MoveCamera:
 
 
 @dataclass(frozen=True)
-class CameraFov:
+class CameraFov(Command):
     """RflyCameraFovDegrees: the horizontal angle, as Unreal's cameras have it"""
 
     horizontal: float
@@ -55,7 +58,7 @@ class CameraFov:
 
 
 @dataclass(frozen=True)
-class ChangeModel:
+class ChangeModel(Command):
     """RflyChange3DModel; id -1: all vehicles"""
 
     vehicle_id: int
@@ -63,7 +66,7 @@ class ChangeModel:
 
 
 @dataclass(frozen=True)
-class ChangeSize:
+class ChangeSize(Command):
     """RflyChangeVehicleSize; id -1: all vehicles"""
 
     vehicle_id: int
@@ -71,7 +74,7 @@ class ChangeSize:
 
 
 @dataclass(frozen=True)
-class MoveVehicle:
+class MoveVehicle(Command):
     """RflyMoveVehiclePosAng and RflySetVehiclePosAng"""
 
     vehicle_id: int
@@ -83,7 +86,7 @@ class MoveVehicle:
 
 
 @dataclass(frozen=True)
-class RequestObject:
+class RequestObject(Command):
     """RflyReqObjData: kind 0 the camera of a SeqID, 1 the vehicle of a copterID, 2 the scene object of a name"""
 
     kind: int
@@ -91,14 +94,14 @@ class RequestObject:
 
 
 @dataclass(frozen=True)
-class RequestVehicles:
+class RequestVehicles(Command):
     """RflyReqVehicleData"""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class ScanTerrain:
+class ScanTerrain(Command):
     """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples"""
 
     low: tuple[float, float]
@@ -107,7 +110,7 @@ class ScanTerrain:
 
 
 @dataclass(frozen=True)
-class ShowText:
+class ShowText(Command):
     """RflyShowText and RflyShowTextTime"""
 
     text: str
@@ -115,19 +118,19 @@ class ShowText:
 
 
 @dataclass(frozen=True)
-class SetWeather:
+class SetWeather(Command):
     """RflySuiteWeather, of this suite"""
 
     weather: Weather
 
 
 @dataclass(frozen=True)
-class CollisionMode:
+class CollisionMode(Command):
     """RflyChangeViewKeyCmd P: the key that turns the reports of contacts on and off"""
 
 
 @dataclass(frozen=True)
-class SetLabel:
+class SetLabel(Command):
     """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times"""
 
     vehicle_id: int
@@ -139,26 +142,26 @@ class SetLabel:
 
 
 @dataclass(frozen=True)
-class Focus:
+class Focus(Command):
     """RflyChangeViewKeyCmd B n: follow vehicle n; None: the next one"""
 
     vehicle_id: int | None
 
 
 @dataclass(frozen=True)
-class OnBoard:
+class OnBoard(Command):
     """RflyChangeViewKeyCmd V n: n 1 looks ahead from the vehicle that is followed, 0 follows it from outside again"""
 
     camera: int
 
 
 @dataclass(frozen=True)
-class GroundView:
+class GroundView(Command):
     """RflyChangeViewKeyCmd N: a view of its own again, of all vehicles"""
 
 
 @dataclass(frozen=True)
-class Show:
+class Show(Command):
     """RflyChangeViewKeyCmd S (ids) and T (trails); `on` None: the other way round"""
 
     what: str
@@ -167,33 +170,11 @@ class Show:
 
 
 @dataclass(frozen=True)
-class UnsupportedCommand:
+class UnsupportedCommand(Command):
     """A command that RflySim3D has and that means nothing here; `reason` is shown."""
 
     text: str
     reason: str
-
-
-Command = (
-    ChangeMap
-    | MoveCamera
-    | CameraFov
-    | ChangeModel
-    | ChangeSize
-    | MoveVehicle
-    | RequestObject
-    | RequestVehicles
-    | ScanTerrain
-    | ShowText
-    | SetWeather
-    | CollisionMode
-    | SetLabel
-    | Focus
-    | OnBoard
-    | GroundView
-    | Show
-    | UnsupportedCommand
-)
 
 
 def parse(text: str) -> Command:

@@ -27,18 +27,6 @@ MAX_EVENTS = 1000
 """that wait to be taken; a flood of commands loses the oldest"""
 FLAT_SIZE_M = 2000.0
 
-Event = (
-    console.MoveCamera
-    | console.CameraFov
-    | console.RequestObject
-    | console.ScanTerrain
-    | console.SetWeather
-    | console.ShowText
-    | console.Focus
-    | console.OnBoard
-    | console.GroundView
-    | console.Show
-)
 ALL_VEHICLES = -1
 """the copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel"""
 
@@ -46,6 +34,9 @@ ALL_VEHICLES = -1
 @dataclass(frozen=True)
 class MapChanged:
     """`SceneState.terrain` is another one; the vehicles are gone, as after RflySim3D's change of map."""
+
+
+Event = console.Command | MapChanged
 
 
 def flat_ground(name: str = "") -> HeightMap:
@@ -78,7 +69,7 @@ class SceneState:
         self.collision_mode = False
         """key P: send CopterSimCrash"""
         self._load = load or (lambda name: HeightMap.load(name, search_path))
-        self._events: deque[Event | MapChanged] = deque(maxlen=MAX_EVENTS)
+        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
 
     def apply(self, update: StateBatch | Packet, now_s: float) -> None:
         """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say raises."""
@@ -96,7 +87,7 @@ class SceneState:
         if not self.log or self.log[-1] != text:
             self.log.append(text)
 
-    def take_events(self) -> list[Event | MapChanged]:
+    def take_events(self) -> list[Event]:
         """What is to be done, in its order; each event once."""
         taken = list(self._events)
         self._events.clear()

@@ -19,21 +19,10 @@ from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
+from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.annotations import LabelLayers, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
 from rfly_ue_bridge.viewer.connections import open_server
-from rfly_ue_bridge.viewer.console import (
-    CameraFov,
-    Focus,
-    GroundView,
-    MoveCamera,
-    OnBoard,
-    RequestObject,
-    ScanTerrain,
-    SetWeather,
-    Show,
-    ShowText,
-)
 from rfly_ue_bridge.viewer.drawing import Sky, VehicleLayer, WorldLayer
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
@@ -187,27 +176,27 @@ class Viewer:
             match event:
                 case MapChanged():
                     self._map_shown()
-                case MoveCamera():
+                case console.MoveCamera():
                     self.cameras.move(event, self.state.terrain)
-                case CameraFov(horizontal):
+                case console.CameraFov(horizontal):
                     self.cameras.set_fov(horizontal)
-                case Focus(vehicle_id):
+                case console.Focus(vehicle_id):
                     self.panel.follow(vehicle_id)
-                case OnBoard(camera):
+                case console.OnBoard(camera):
                     self.cameras.mount(camera)
-                case GroundView():
+                case console.GroundView():
                     self.panel.follow_nobody()
                     self.cameras.mount(0)
                     self._show_all()
-                case Show(what, on):
+                case console.Show(what, on):
                     self.panel.show(what, on)
-                case SetWeather(weather):
+                case console.SetWeather(weather):
                     self._sky.show(weather)
-                case ShowText(text, seconds):
+                case console.ShowText(text, seconds):
                     self._notify(text, "", seconds)
-                case RequestObject():
+                case console.RequestObject():
                     self.feedback.answer(event, self._poses, self.cameras.current(), now_s)
-                case ScanTerrain():
+                case console.ScanTerrain():
                     path = scan_terrain(event, self.state.terrain, self.state.map_name, self._settings.scan_folder)
                     self.state.add_log_line(f"wrote {path}.png and .txt")
         except (CommandError, RflyError, OSError, ValueError, ArithmeticError) as error:
