@@ -120,3 +120,29 @@ def key_of(packet: Packet) -> int:
     """What tells senders of one kind of packet apart, behind the checksum: copterID, or SeqID or seqID."""
     number: int = packet[packet.type.fields[1].name]
     return number
+
+
+Question = tuple[int, int | str]
+"""Kind (CAMERA, VEHICLE, OBJECT), and the SeqID, copterID or name: what `commands.request_object` asks."""
+
+ANSWERS = {
+    CAMERA_DATA_OLD.name: (CAMERA, "SeqID"),
+    CAMERA_DATA.name: (CAMERA, "SeqID"),
+    COPT_REQ_DATA_OLD.name: (VEHICLE, "copterID"),
+    COPT_REQ_DATA.name: (VEHICLE, "copterID"),
+    OBJ_REQ_DATA_OLD.name: (OBJECT, "name"),
+    OBJ_REQ_DATA.name: (OBJECT, "name"),
+}
+"""Wire name of an answer -> its subject, and the field that identifies it."""
+
+
+def is_answer(packet: Packet, asked: Question) -> bool:
+    """Whether a packet answers the question. A name of more than 31 bytes comes back cut to its field."""
+    kind, field = ANSWERS.get(packet.name, (-1, ""))
+    if kind != asked[0]:
+        return False
+    key, wanted = packet[field], asked[1]
+    if key == wanted or not isinstance(wanted, str):
+        return bool(key == wanted)
+    cut, whole = key.encode(), wanted.encode()
+    return len(cut) >= _NAME.count - 4 and len(whole) >= _NAME.count and whole.startswith(cut)

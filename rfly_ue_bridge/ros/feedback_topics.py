@@ -21,9 +21,9 @@ from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FEEDBACK_OUT
-from rfly_ue_bridge.codec.from_rflysim3d import REQ_VE_CRASH_DATA
+from rfly_ue_bridge.codec.commands import request_object, request_vehicle_data
+from rfly_ue_bridge.codec.from_rflysim3d import ANSWERS, OBJECT, REQ_VE_CRASH_DATA, Question, is_answer
 from rfly_ue_bridge.codec.packets import Packet
-from rfly_ue_bridge.objects.object_requests import ANSWERS, Question, is_answer, question, request_command
 from rfly_ue_bridge.ros.feedback_msgs import TOPIC_OF, TOPICS, answer_to_pose, has_finite_pose, packet_to_msg
 from rfly_ue_bridge.ros.node_parameters import FeedbackParameters
 from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
@@ -193,7 +193,8 @@ class FeedbackTopics:
         if not 0.0 < timeout <= MAX_TIMEOUT_S:
             return f"timeout: {request.timeout}, expected 0 to {MAX_TIMEOUT_S:.0f} s", None
         try:
-            asked = question(request.kind, request.id, request.name)
+            asked = (request.kind, request.name if request.kind == OBJECT else request.id)
+            command = request_object(*asked)
         except CommandError as error:
             return str(error), None
         if self._receiver is None:
@@ -202,7 +203,6 @@ class FeedbackTopics:
             return self._error, None
         if len(self._waiting) >= MAX_WAITING:
             return f"{MAX_WAITING} requests wait already", None
-        command = request_command(asked)
         wrong = self._send_command(command, 0)
         if wrong:
             return wrong, None
@@ -226,7 +226,7 @@ class FeedbackTopics:
         now_s = time.monotonic()
         if self._request_vehicle_data and now_s - max(self._asked_s, self._reported_s) > ASK_AGAIN_S:
             self._asked_s = now_s
-            self._send_command("RflyReqVehicleData 1", -1)
+            self._send_command(request_vehicle_data(), -1)
 
     # --- what is to be told
 

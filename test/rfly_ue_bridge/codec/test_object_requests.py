@@ -6,8 +6,8 @@ import pytest
 from feedback_datagrams import DATAGRAMS
 
 from rfly_common.errors import CommandError
-from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D, OBJ_REQ_DATA
-from rfly_ue_bridge.objects.object_requests import is_answer, question, request_command
+from rfly_ue_bridge.codec.commands import request_object
+from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D, OBJ_REQ_DATA, is_answer
 
 
 def packet(wire_name, /, **changes):
@@ -16,21 +16,21 @@ def packet(wire_name, /, **changes):
 
 
 @pytest.mark.parametrize(
-    ("kind", "number", "name", "command"),
+    ("kind", "name", "command"),
     [
-        (0, 3, "", "RflyReqObjData 0 3 0"),
-        (1, 1001, "not looked at", "RflyReqObjData 1 1001 0"),
-        (2, 7, "Ziel_ä", "RflyReqObjData 2 Ziel_ä 0"),
+        (0, 3, "RflyReqObjData 0 3 0"),
+        (1, 1001, "RflyReqObjData 1 1001 0"),
+        (2, "Ziel_ä", "RflyReqObjData 2 Ziel_ä 0"),
     ],
 )
-def test_command_by_kind(kind, number, name, command):
-    assert request_command(question(kind, number, name)) == command
+def test_command_by_kind(kind, name, command):
+    assert request_object(kind, name) == command
 
 
 @pytest.mark.parametrize(("kind", "name"), [(3, "x"), (2, ""), (2, "two words"), (2, " led"), (2, "tail\n")])
 def test_what_cannot_be_asked_is_refused(kind, name):
     with pytest.raises(CommandError, match=r"^(kind|name): "):
-        question(kind, 1, name)
+        request_object(kind, name)
 
 
 @pytest.mark.parametrize(
