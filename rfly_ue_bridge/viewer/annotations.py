@@ -129,6 +129,9 @@ class TrailLayer:
     def clear(self) -> None:
         """Forget all ways."""
         self._samples.clear()
+        self._remove()
+
+    def _remove(self) -> None:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
@@ -143,16 +146,13 @@ class TrailLayer:
         del self._samples[:-TRAIL_POINTS]
         points, ids = self._segments() if wanted else (np.empty((0, 2, 3)), np.empty(0, np.int64))
         if not len(points):
-            if self._handle is not None:
-                self._handle.remove()
-                self._handle = None
+            self._remove()
             return
         points[..., 2] += _OVER_GROUND_M
         colours = np.repeat(colour_of(ids)[:, None], 2, axis=1)
         if below is not None:
             points, colours = with_ground_lines(points, colours, below)
-        if self._handle is not None:
-            self._handle.remove()
+        self._remove()
         self._handle = self._server.scene.add_line_segments(
             "/trails", points.astype(np.float32), colors=colours, thickness=3.0, thickness_units="screen"
         )

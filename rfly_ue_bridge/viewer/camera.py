@@ -1,8 +1,9 @@
-"""Camera poses: RflySim3D's (NED, looking along body x) and a browser's (ENU, position and look-at point)."""
+"""Camera poses: RflySim3D's (NED, looking along body x) and a browser's (ENU, position and look-at point). No viser."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,3 +91,34 @@ def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[
     )
     distance = max(radius, 8.0) / math.sin(min(vertical, 1.2) / 2) * 0.9
     return middle + back * distance, middle
+
+
+_FROM_BEHIND_M = (-12.0, -12.0, 7.0)
+_SAME_M = 0.01
+_REMEMBERED = 200
+"""places of the vehicle: some seconds, longer than a browser's report is on its way"""
+
+
+class FollowingCamera:
+    """One browser's. What it reports is late, and its two points may be of two moments: one read while the other was
+    replaced. Only a report that belongs to a place of the vehicle, and to one alone, is the mouse's doing.
+    """
+
+    def __init__(self) -> None:
+        self._back: Floats = np.array(_FROM_BEHIND_M)
+        """m, ENU, from the vehicle to the camera"""
+        self._targets: deque[Floats] = deque(maxlen=_REMEMBERED)
+
+    def place(self, target: Floats, position: Floats, look_at: Floats) -> Floats:
+        """Where the camera goes, (3,) m; the vehicle is at `target` now, the browser reports the other two."""
+        if self._targets:
+            sent = np.array(self._targets)
+            of_report = np.flatnonzero(np.linalg.norm(sent - look_at, axis=1) < _SAME_M)
+            if of_report.size:
+                ways = sent - sent[of_report[-1]]
+                ways = ways[np.linalg.norm(ways, axis=1) >= _SAME_M]
+                turned = position - look_at - self._back
+                if not (np.linalg.norm(ways - turned, axis=1) < _SAME_M).any():
+                    self._back = position - look_at
+        self._targets.append(np.array(target))
+        return np.asarray(target + self._back)

@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, on_board, overview, position_enu, vertical_fov
+from rfly_ue_bridge.viewer.camera import (
+    CameraPose,
+    FollowingCamera,
+    from_browser,
+    on_board,
+    overview,
+    position_enu,
+    vertical_fov,
+)
 from rfly_ue_bridge.viewer.console import MoveCamera
-from rfly_ue_bridge.viewer.follow import FollowingCamera
 from rfly_ue_bridge.viewer.picking import ground_distance
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
@@ -124,7 +131,7 @@ class Cameras:
                 _set(client, at, at + _AHEAD_M * forward, up)
             self._follows = None
             return
-        target = ned_to_enu(poses.position_ned[row])
+        target = np.asarray(ned_to_enu(poses.position_ned[row]), np.float64)
         if self._follows != followed:
             self._follows, self._following = followed, {}
         for number, client in clients.items():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rfly_ue_bridge.viewer.follow import FollowingCamera
+from rfly_ue_bridge.viewer.camera import FollowingCamera
 
 BEHIND = np.array([-12.0, -12.0, 7.0])
 
