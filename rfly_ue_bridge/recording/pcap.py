@@ -88,12 +88,11 @@ def read_pcapng(file: BinaryIO, start: bytes) -> Iterator[CapturedFrame]:
         head = file.read(8)
 
 
-def _read(file: BinaryIO, size: int, position: int, block: int) -> bytes:
+def _read(file: BinaryIO, size: int, position: int, begin: int, what: str = "block") -> bytes:
     data = file.read(size)
     if len(data) < size:
-        raise TruncatedCaptureError(
-            f"ends at byte {position + len(data)}, within the block that begins at byte {block}"
-        )
+        end = position + len(data)
+        raise TruncatedCaptureError(f"ends at byte {end}, within the {what} that begins at byte {begin}")
     return data
 
 
@@ -252,9 +251,6 @@ def _read_pcap(file: BinaryIO, order: str, tick_ns: int) -> Iterator[CapturedFra
             raise CaptureError(f"the record at byte {at} says it has {kept} bytes; at most {MAX_FRAME} are possible")
         if ticks * tick_ns >= 1_000_000_000:
             raise CaptureError(f"the record at byte {at} has {ticks * tick_ns} ns within its second")
-        data = file.read(kept)
-        if len(data) < kept:
-            end = at + record.size + len(data)
-            raise TruncatedCaptureError(f"ends at byte {end}, within the record that begins at byte {at}")
+        data = _read(file, kept, at + record.size, at, "record")
         at += record.size + kept
         yield CapturedFrame(seconds * 1_000_000_000 + ticks * tick_ns, link_type, data)

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -36,16 +35,8 @@ MAX_PAUSE_S = 86_400.0
 _LATENESS_LIMIT_US = 100_000
 
 
-class Clock(Protocol):
-    """A steady clock that can wait."""
-
-    def now_ns(self) -> int: ...
-
-    def sleep(self, ns: int) -> None: ...
-
-
-class SteadyClock:
-    """The system's."""
+class Clock:
+    """The system's steady clock."""
 
     def now_ns(self) -> int:
         """Nanoseconds since some time in the past."""
@@ -177,7 +168,7 @@ def replay(
     if not 0 < pause_s <= MAX_PAUSE_S:
         raise ConfigError(f"pause {pause_s:g} s: expected more than 0 and at most {MAX_PAUSE_S:g}")
     report = Report() if report is None else report
-    clock = SteadyClock() if clock is None else clock
+    clock = Clock() if clock is None else clock
     start_ns: int | None = None
     due_ns = 0
     while passes == 0 or report.passes < passes:

@@ -29,6 +29,7 @@ from rfly_common.errors import ConfigError, FeedbackError, PacketError
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
+from rfly_ue_bridge.sockets.udp_sender import ipv4
 
 QUEUE_SIZE = 4096
 MAX_RATE = 16_000
@@ -95,8 +96,8 @@ class FeedbackReceiver:
         wake: Callable[[], None] | None = None,
         share_port: bool = True,
     ) -> None:
-        self._bind = _ipv4(bind, "bind")
-        self._interface = _ipv4(multicast_interface, "multicast_interface") if multicast_interface else ""
+        self._bind = ipv4(bind, "bind")
+        self._interface = ipv4(multicast_interface, "multicast_interface") if multicast_interface else ""
         self._allow = [_network(text) for text in allow]
         if not 0 <= port <= 65535:
             raise ConfigError(f"port: {port}, expected 0 to 65535")
@@ -340,13 +341,6 @@ def _dropped_by_system(sock: socket.socket) -> int:
         return int(_SK_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _SK_MEMINFO.size))[8])
     except (OSError, struct.error):  # an old kernel, or closed meanwhile
         return 0
-
-
-def _ipv4(text: str, name: str) -> str:
-    try:
-        return str(ipaddress.IPv4Address(text))
-    except ValueError as error:
-        raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error
 
 
 def _network(text: str) -> tuple[int, int]:

@@ -81,7 +81,7 @@ class UdpSender:
         self._multicast_ttl = multicast_ttl
         self._multicast_interface = multicast_interface
         if multicast_interface:
-            _require_ipv4(multicast_interface, "multicast_interface")
+            ipv4(multicast_interface, "multicast_interface")
         last = port + windows - 1
         if windows < 1 or not (port >= 1 and last <= 65535):
             raise ConfigError(f"ports {port} to {last} for {windows} windows: expected 1 window or more, 1 to 65535")
@@ -251,8 +251,9 @@ def resolve(host: str) -> str:
         raise ConfigError(f"host {host!r}: no IPv4 address for that name ({error})") from error
 
 
-def _require_ipv4(text: str, name: str) -> None:
+def ipv4(text: str, name: str) -> str:
+    """The IPv4 address in a text. Raises ConfigError that begins with `name`."""
     try:
-        ipaddress.IPv4Address(text)
+        return str(ipaddress.IPv4Address(text))
     except ValueError as error:
         raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error
