@@ -43,8 +43,6 @@ from rfly_ue_bridge.sockets.udp_sender import resolve
 MAX_LABEL_BYTES = 120
 MAX_LABEL_LINE = 5
 ACTION_NUMBERS = 16
-_FLOAT_MAX = 3.4028234663852886e38
-_INT32 = (-(2**31), 2**31 - 1)
 _ZEROS = (0.0, 0.0, 0.0)
 
 
@@ -60,8 +58,8 @@ class RflySim3D(Closing):
         self, host: str = DEFAULT_HOST, port: int = WINDOW_PORT, windows: int = 1, *, broadcast: bool = False
     ) -> None:
         self._address = resolve(host)
-        self._port = _integer("port", port, 1, 65535)
-        self._windows = _integer("windows", windows, 1, 65536 - port)
+        self._port = whole_number("port", port, 1, 65535)
+        self._windows = whole_number("windows", windows, 1, 65536 - port)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         if broadcast:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
@@ -118,14 +116,14 @@ class RflySim3D(Closing):
         scale than 1 it leaves as SOut2SimulatorSimple or -Simple1, which have no velocity and one mean motor speed.
         motor_speed_rpm: up to 8 motors. time_s: a time stamp, -1 for none.
         """
-        head = _id(copter_id), _integer("vehicle_type", vehicle_type, 0, _INT32[1])
+        head = whole_number("copter_id", copter_id), whole_number("vehicle_type", vehicle_type, 0)
         position, angles = _vector("position_ned", position_ned, 3), _vector("euler", euler, 3)
         motors, size = _motors(motor_speed_rpm), _vector("scale", scale, 3)
-        velocity, stamp = _vector("velocity_ned", velocity_ned, 3), _number("time_s", time_s)
+        velocity, stamp = _vector("velocity_ned", velocity_ned, 3), number_within("time_s", time_s)
         if min(size) < 0:
             raise ValueError(f"scale: {min(size)}, expected 0 or more")
         scaled = size != [1.0, 1.0, 1.0]
-        if not scaled and not _flag("fit_ground", fit_ground):
+        if not scaled and not check_flag("fit_ground", fit_ground):
             pack = SOUT2_SIMULATOR_SIMPLE_TIME.struct.pack
             speeds = motors + [0.0] * (MOTORS - len(motors))
             checksum = SOUT2_SIMULATOR_SIMPLE_TIME.checksums[0]
@@ -165,8 +163,8 @@ class RflySim3D(Closing):
         self._send(
             SOUT2_SIMULATOR.struct.pack(
                 SOUT2_SIMULATOR.checksums[0],
-                _id(copter_id),
-                _integer("vehicle_type", vehicle_type, 0, _INT32[1]),
+                whole_number("copter_id", copter_id),
+                whole_number("vehicle_type", vehicle_type, 0),
                 0,
                 *_vector("velocity_ned", velocity_ned, 3),
                 *_vector("euler", euler, 3),
@@ -174,11 +172,11 @@ class RflySim3D(Closing):
                 *(_motors(motor_speed_rpm) + [0.0] * MOTORS)[:MOTORS],
                 *_vector("acceleration_frd", acceleration_frd, 3),
                 *_vector("angular_velocity_frd", angular_velocity_frd, 3),
-                _number("time_s", time_s),
+                number_within("time_s", time_s),
                 *_vector("position_ned", position_ned, 3),
-                _number("longitude_deg", longitude_deg, -180.0, 180.0),
-                _number("latitude_deg", latitude_deg, -90.0, 90.0),
-                _number("altitude", altitude),
+                number_within("longitude_deg", longitude_deg, -180.0, 180.0),
+                number_within("latitude_deg", latitude_deg, -90.0, 90.0),
+                number_within("altitude", altitude),
             ),
             window,
         )
@@ -198,16 +196,18 @@ class RflySim3D(Closing):
             raise ValueError(f"numbers: {len(values)}, expected at most {ACTION_NUMBERS}")
         values += [0.0] * (ACTION_NUMBERS - len(values))
         elapsed = time.monotonic() - self._start
-        datagram = UE4_EXT_MSG.struct.pack(UE4_EXT_MSG.checksums[0], _id(copter_id), elapsed, *values)
+        datagram = UE4_EXT_MSG.struct.pack(
+            UE4_EXT_MSG.checksums[0], whole_number("copter_id", copter_id), elapsed, *values
+        )
         self._send(datagram, window)
 
     def attach(self, attachments: Iterable[tuple[int, int, int]], *, window: int = -1) -> None:
         """Attach vehicles to others: (who, to whom, how) of up to 25, `how` one of ATTACH_NONE … ATTACH_ATTITUDE."""
         rows = [
             (
-                _integer("who", who, 1, _INT32[1]),
-                _integer("to whom", whom, *_INT32),
-                _integer("how", how, ATTACH_NONE, ATTACH_ATTITUDE),
+                whole_number("who", who, 1),
+                whole_number("to whom", whom),
+                whole_number("how", how, ATTACH_NONE, ATTACH_ATTITUDE),
             )
             for who, whom, how in attachments
         ]
@@ -235,16 +235,16 @@ class RflySim3D(Closing):
         raw = text.encode()
         if len(raw) > MAX_LABEL_BYTES or "\0" in text:
             raise ValueError(f"text: {len(raw)} bytes, expected at most {MAX_LABEL_BYTES} and no zero character")
-        colour = [_integer("rgb", part, 0, 255) for part in rgb]
+        colour = [whole_number("rgb", part, 0, 255) for part in rgb]
         if len(colour) != 3:
             raise ValueError(f"rgb: {len(colour)} numbers, expected 3")
-        flag = -1 if line is None else _integer("line", line, 0, MAX_LABEL_LINE)
-        size = _number("font_size", font_size, 0.0)
-        self._label(copter_id, flag, colour, _number("seconds", seconds, 0.0), size, raw, window)
+        flag = -1 if line is None else whole_number("line", line, 0, MAX_LABEL_LINE)
+        size = number_within("font_size", font_size, 0.0)
+        self._label(copter_id, flag, colour, number_within("seconds", seconds, 0.0), size, raw, window)
 
     def remove_label(self, copter_id: int, line: int | None = None, *, window: int = -1) -> None:
         """Take away line 1 to 5 of a vehicle's labels; None: all."""
-        flag = -1 if line is None else _integer("line", line, 1, MAX_LABEL_LINE)
+        flag = -1 if line is None else whole_number("line", line, 1, MAX_LABEL_LINE)
         self._label(copter_id, flag, [0, 0, 0], -1.0, 0.0, b"", window)
 
     # ---- beneath
@@ -252,7 +252,7 @@ class RflySim3D(Closing):
     def _label(
         self, copter_id: int, flag: int, rgb: list[int], seconds: float, size: float, text: bytes, window: int
     ) -> None:
-        who = _integer("copter_id", copter_id, 0, _INT32[1])
+        who = whole_number("copter_id", copter_id, 0)
         self._send(COPTER_MSG.struct.pack(COPTER_MSG.checksums[0], who, flag, *rgb, seconds, size, text), window)
 
     def _after(self, text: str, wait: bool) -> float:
@@ -263,26 +263,10 @@ class RflySim3D(Closing):
         return self.ready_in
 
     def _send(self, datagram: bytes | memoryview, window: int) -> None:
-        index = _integer("window", window, -1, 65535 - self._port)
+        index = whole_number("window", window, -1, 65535 - self._port)
         ports = range(self._port, self._port + self._windows) if index < 0 else (self._port + index,)
         for port in ports:
             self._socket.sendto(datagram, (self._address, port))
-
-
-def _integer(argument: str, value: Any, low: int, high: int) -> int:
-    return whole_number(argument, value, low, high, ValueError)
-
-
-def _id(value: Any) -> int:
-    return _integer("copter_id", value, *_INT32)
-
-
-def _flag(argument: str, value: Any) -> bool:
-    return check_flag(argument, value, ValueError)
-
-
-def _number(argument: str, value: Any, low: float = -_FLOAT_MAX, high: float = _FLOAT_MAX) -> float:
-    return number_within(argument, value, low, high, ValueError)
 
 
 def _vector(argument: str, values: Any, length: int | None) -> list[float]:
@@ -292,7 +276,7 @@ def _vector(argument: str, values: Any, length: int | None) -> list[float]:
         raise ValueError(f"{argument}: {values!r}, expected {length or 'some'} numbers") from None
     if length is not None and len(numbers) != length:
         raise ValueError(f"{argument}: {len(numbers)} numbers, expected {length}")
-    return [_number(argument, number) for number in numbers]
+    return [number_within(argument, number) for number in numbers]
 
 
 def _motors(values: Any) -> list[float]:

@@ -9,8 +9,14 @@ from typing import Any
 
 MakeError = Callable[[str], Exception]
 
+INT32 = (-(2**31), 2**31 - 1)
+FLOAT_MAX = 3.4028234663852886e38
+"""of the packets' floats, and of Unreal's numbers"""
 
-def whole_number(name: str, value: Any, low: int, high: int, error: MakeError) -> int:
+
+def whole_number(
+    name: str, value: Any, low: int = INT32[0], high: int = INT32[1], error: MakeError = ValueError
+) -> int:
     """The value as an int. Raises `error` where it is no whole number from low to high, or a bool."""
     try:
         number = operator.index(value)
@@ -21,7 +27,9 @@ def whole_number(name: str, value: Any, low: int, high: int, error: MakeError) -
     return number
 
 
-def number_within(name: str, value: Any, low: float, high: float, error: MakeError) -> float:
+def number_within(
+    name: str, value: Any, low: float = -FLOAT_MAX, high: float = FLOAT_MAX, error: MakeError = ValueError
+) -> float:
     """The value as a float. Raises `error` where it is a text, a bool, or no number from low to high."""
     try:
         number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
@@ -32,7 +40,7 @@ def number_within(name: str, value: Any, low: float, high: float, error: MakeErr
     return number
 
 
-def check_flag(name: str, value: Any, error: MakeError) -> bool:
+def check_flag(name: str, value: Any, error: MakeError = ValueError) -> bool:
     """0, 1, False or True as a bool. Raises `error` for anything else."""
     if value not in (0, 1):
         raise error(f"{name}: {value!r}, expected True or False")

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from rfly_common.errors import CommandError
-from rfly_ue_bridge.codec.arguments import check_flag, number_within, whole_number
+from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
 MAX_SHORT_BYTES = 51
@@ -24,8 +24,6 @@ MAX_LONG_BYTES = 249
 MAX_LAN_BYTES = 91
 
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
-_FLOAT_MAX = 3.4028234663852886e38
-"""Unreal's numbers are floats."""
 
 MAP_CHANGE_SECONDS = 1.0
 """After a map change RflySim3D takes no poses for about this time; RflySim's SDK waits as long."""
@@ -250,9 +248,6 @@ def set_stencil_value_by_mesh_component_name(name: str, value: int, *, is_regex:
     return _stencil("RflySetStencilValueByMeshComponentName", name, value, is_regex)
 
 
-# ---- words
-
-
 # ---- of this suite's own window
 
 
@@ -271,6 +266,9 @@ def weather(light: float, visibility: float, cloud_cover: float, rain_rate: floa
         _number("cloud_cover", cloud_cover, 0.0, 1.0),
         _number("rain_rate", rain_rate, 0.0, MOST_RAIN),
     )
+
+
+# ---- words
 
 
 def _command(*words: str) -> str:
@@ -308,7 +306,7 @@ def _id(value: Any) -> str:
     return _integer("copter_id", value)
 
 
-def _integer(argument: str, value: Any, low: int = -(2**31), high: int = 2**31 - 1) -> str:
+def _integer(argument: str, value: Any, low: int = INT32[0], high: int = INT32[1]) -> str:
     return str(whole_number(argument, value, low, high, CommandError))
 
 
@@ -316,7 +314,7 @@ def _flag(argument: str, value: Any) -> str:
     return "1" if check_flag(argument, value, CommandError) else "0"
 
 
-def _number(argument: str, value: Any, low: float = -_FLOAT_MAX, high: float = _FLOAT_MAX) -> str:
+def _number(argument: str, value: Any, low: float = -FLOAT_MAX, high: float = FLOAT_MAX) -> str:
     """The shortest text that is this number, without an exponent."""
     number = number_within(argument, value, low, high, CommandError)
     if number == int(number):

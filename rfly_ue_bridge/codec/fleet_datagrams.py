@@ -12,18 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools
 from rfly_ue_bridge.codec.ned_states import all_fit_float32
-from rfly_ue_bridge.codec.packets import PacketType
-from rfly_ue_bridge.codec.state_datagrams import DatagramRun, encode_columns
-from rfly_ue_bridge.codec.to_rflysim3d import (
-    CHECKSUM,
-    CHECKSUM_GROUND,
-    MOTORS,
-    MULTI3D_DATA_2_NEW,
-    MULTI3D_DATA_100_NEW,
-)
-
-MAX_UINT16 = 65535
-MAX_SCALE = 655.35
+from rfly_ue_bridge.codec.state_datagrams import MAX_SCALE, MAX_UINT16, DatagramRun, encode_fleet_columns
+from rfly_ue_bridge.codec.to_rflysim3d import MOTORS, MULTI3D_DATA_2_NEW, MULTI3D_DATA_100_NEW
 
 
 def encode_fleet(
@@ -44,7 +34,7 @@ def encode_fleet(
     """
     ids, columns = _common(vehicle_id, vehicle_type, position_ned, euler, scale)
     columns["MotorRPMSMean"] = _floats("motor_speed_mean_rpm", motor_speed_mean_rpm, (len(ids),))
-    return _encode(MULTI3D_DATA_100_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
+    return encode_fleet_columns(MULTI3D_DATA_100_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
 
 
 def encode_fleet_with_motors(
@@ -69,17 +59,7 @@ def encode_fleet_with_motors(
     speeds = np.zeros((len(ids), MOTORS), np.float32)
     speeds[:, :motors] = _floats("motor_speed_rpm", given, (len(ids), motors))
     columns["PWMs"] = speeds
-    return _encode(MULTI3D_DATA_2_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
-
-
-def _encode(packet_type: PacketType, columns: dict[str, NDArray[Any]], ground: Bools) -> list[DatagramRun]:
-    if not ground.any():
-        return encode_columns(packet_type, CHECKSUM, columns)
-    if ground.all():
-        return encode_columns(packet_type, CHECKSUM_GROUND, columns)
-    above = {name: values[~ground] for name, values in columns.items()}
-    on = {name: values[ground] for name, values in columns.items()}
-    return encode_columns(packet_type, CHECKSUM, above) + encode_columns(packet_type, CHECKSUM_GROUND, on)
+    return encode_fleet_columns(MULTI3D_DATA_2_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
 
 
 def _common(

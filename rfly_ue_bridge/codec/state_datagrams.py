@@ -40,8 +40,9 @@ SINGLY_UP_TO = 20
 NO_TIME = -1.0
 """runnedTime of a packet that carries none"""
 
-_UINT16_MAX = 65535
-_MAX_FLEET_SCALE = np.float32(655.35)
+MAX_UINT16 = 65535
+MAX_SCALE = 655.35
+"""of fleet packets, which hold ids and types as uint16, scales as its hundredths"""
 _MIN_FLEET_SCALE = np.float32(0.005)  # a smaller one would round to 0 hundredths and make the vehicle vanish
 
 _NO_GPS = (0, 0, 0)
@@ -122,25 +123,31 @@ def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str,
     return [_run(records, packet_type)]
 
 
+def encode_fleet_columns(
+    packet_type: PacketType, columns: Mapping[str, NDArray[Any]], fit_ground: Bools
+) -> list[DatagramRun]:
+    """As `encode_columns`; vehicles that are kept on the ground come behind the others, in packets of their own."""
+    if not fit_ground.any():
+        return encode_columns(packet_type, CHECKSUM, columns)
+    if fit_ground.all():
+        return encode_columns(packet_type, CHECKSUM_GROUND, columns)
+    above = {name: values[~fit_ground] for name, values in columns.items()}
+    on = {name: values[fit_ground] for name, values in columns.items()}
+    return encode_columns(packet_type, CHECKSUM, above) + encode_columns(packet_type, CHECKSUM_GROUND, on)
+
+
 def _fits_fleet_packet(states: NedStates) -> Bools:
     ids, types, scale = states.id, states.vehicle_type, states.scale
-    fits = (ids >= 1) & (ids <= _UINT16_MAX) & (types >= 0) & (types <= _UINT16_MAX)
+    fits = (ids >= 1) & (ids <= MAX_UINT16) & (types >= 0) & (types <= MAX_UINT16)
     if not all_fit_float32(states.position_ned):
         with np.errstate(over="ignore"):
             fits &= np.isfinite(states.position_ned.astype(np.float32)).all(axis=1)
     if not (scale == 1).all():
-        fits &= ((scale <= _MAX_FLEET_SCALE) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))).all(axis=1)
+        fits &= ((scale <= np.float32(MAX_SCALE)) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))).all(axis=1)
     return fits
 
 
 def _encode_fleet(states: NedStates) -> list[DatagramRun]:
-    ground = states.fit_ground
-    if not ground.any():
-        return _encode_series(states, CHECKSUM)
-    return _encode_series(states.select(~ground), CHECKSUM) + _encode_series(states.select(ground), CHECKSUM_GROUND)
-
-
-def _encode_series(states: NedStates, checksum: int) -> list[DatagramRun]:
     columns = {
         "copterID": states.id,
         "vehicleType": states.vehicle_type,
@@ -149,7 +156,7 @@ def _encode_series(states: NedStates, checksum: int) -> list[DatagramRun]:
         "Scale": np.rint(states.scale.astype(np.float64) * 100.0),
         "MotorRPMSMean": states.motor_speed_mean_rpm,
     }
-    return encode_columns(MULTI3D_DATA_100_NEW, checksum, columns)
+    return encode_fleet_columns(MULTI3D_DATA_100_NEW, columns, states.fit_ground)
 
 
 def _encode_singly(states: NedStates) -> list[DatagramRun]:
