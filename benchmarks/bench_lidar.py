@@ -19,8 +19,7 @@ from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
 from rfly_amphibious.sensors.neighbours import world_bodies
 from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_collision.shapes.shape import Box
-from rfly_collision.shapes.triangle_mesh import TriangleMesh
+from rfly_collision.shapes.shape import Box, TriangleMesh
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap

@@ -10,8 +10,7 @@ import numpy as np
 
 from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
 from rfly_collision.models.vehicle_models import ball
-from rfly_collision.shapes.shape import ConvexHull, Shape, core_of, radius_of
-from rfly_collision.shapes.triangle_mesh import TriangleMesh
+from rfly_collision.shapes.shape import ConvexHull, Shape, TriangleMesh, core_of, radius_of
 from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
 from rfly_collision.world.collision_world import within_limits
 from rfly_collision.world.fleet_table import FleetTable

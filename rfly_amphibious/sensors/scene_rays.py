@@ -12,9 +12,8 @@ import numpy as np
 from rfly_amphibious.sensors import scene_ray_kernels as kernels
 from rfly_amphibious.sensors.box_tree import BoxTree, box_tree
 from rfly_amphibious.sensors.scene_ray_kernels import Hits, Meshes, Placed, Rays
-from rfly_collision.shapes.shape import Shape
+from rfly_collision.shapes.shape import Shape, TriangleMesh
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
-from rfly_collision.shapes.triangle_mesh import TriangleMesh
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import rotation_matrix
 from rfly_common.kernels.parallel import in_chunks

@@ -12,8 +12,7 @@ from rfly_suite.msg import ContactArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from rfly_collision.shapes.shape import ConvexHull
-from rfly_collision.shapes.triangle_mesh import TriangleMesh
+from rfly_collision.shapes.shape import ConvexHull, TriangleMesh
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
 from rfly_collision.world.contact_tracker import GROUND, MAX_ID, STATIC, ContactEvents, PairContacts
 from rfly_collision.world.placed_bodies import PlacedBodies
@@ -98,7 +97,7 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
         scale=np.where(columns["scale"] < SCALES[0], 1.0, columns["scale"]),
         box_origin=box,
         box_half_extent=columns["box_half_extent"],
-        color=_colors(message, n),
+        color=_listed_colors("color", message.color, n, "objects"),
         class_id=_class_ids(message, n),
         paths=paths_of_objects(message, FrameToWorld(axes)),
     )
@@ -137,11 +136,6 @@ def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, .
     met = [own if surface is None else np.full((1, 3), np.nan) for own, surface in zip(each, surfaces, strict=True)]
     of_hulls = np.concatenate([*met, np.full((1, 3), np.nan)])  # the last is what -1 finds
     return hulls, row, hull, of_hulls[hull]
-
-
-def _colors(message: Any, n: int) -> Floats | None:
-    """(n, 3) 0 … 1, NaN where an object has none of its own; None where nobody has."""
-    return _listed_colors("color", message.color, n, "objects")
 
 
 def _listed_colors(name: str, values: Any, n: int, of: str) -> Floats | None:

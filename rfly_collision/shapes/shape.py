@@ -89,6 +89,14 @@ class ConvexHull:
         _set(self, vertices=_corners(self.vertices))
 
 
+@dataclass(frozen=True, eq=False)
+class TriangleMesh:
+    """A surface as rays see it, from both sides; it need not be closed. What collides are a model's convex parts."""
+
+    triangles: Floats
+    """(t, 3, 3) corners, m, in body axes"""
+
+
 Shape: TypeAlias = Sphere | Capsule | Box | ConvexHull
 """all convex; in the axes of the body that has them"""
 

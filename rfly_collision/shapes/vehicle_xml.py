@@ -10,11 +10,13 @@ from __future__ import annotations
 import codecs
 import contextlib
 import difflib
+import itertools
 import math
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -302,23 +304,11 @@ def _find_elements(text: str, file: str) -> tuple[_Element, ...]:
         raise VehicleXmlError(f"{file}, line {line}, column {column + 1}: not well-formed XML: {what}") from None
     except ValueError as error:
         raise VehicleXmlError(f"{file}, line {parser.parser.CurrentLineNumber}: {error}") from None
-    utf8 = text.encode()
-    to_index = range(len(text) + 1) if len(utf8) == len(text) else _CharIndex(utf8)
+    # UTF-8 offset -> character index, for the offsets at which characters begin
+    to_index: Sequence[int] = range(len(text) + 1)
+    if not text.isascii():
+        to_index = list(itertools.accumulate((byte & 0xC0 != 0x80 for byte in text.encode()), initial=0))
     return tuple(_element(text, path, words, to_index[a], to_index[b]) for path, words, a, b in finder.found)
-
-
-class _CharIndex:
-    """UTF-8 offset -> character index, for the offsets at which characters begin."""
-
-    def __init__(self, utf8: bytes) -> None:
-        begins = [byte & 0xC0 != 0x80 for byte in utf8]
-        self._index = [0] * (len(utf8) + 1)
-        for offset, begin in enumerate(begins):
-            self._index[offset + 1] = self._index[offset] + begin
-
-    def __getitem__(self, offset: int) -> int:
-        # inside a character the count includes it already; only its first byte has the index of the character
-        return self._index[offset]
 
 
 def _element(text: str, path: tuple[str, ...], words: str, start: int, end_event: int) -> _Element:

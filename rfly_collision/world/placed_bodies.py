@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.shapes.shape import Box, ConvexHull
-from rfly_collision.shapes.triangle_mesh import TriangleMesh
+from rfly_collision.shapes.shape import Box, ConvexHull, TriangleMesh
 from rfly_collision.shapes.vehicle_shapes import VehicleShapes
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_terrain.world.moving import MovingPath

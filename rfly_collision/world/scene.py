@@ -110,41 +110,23 @@ class Scene:
         placed = place(table, motion, float(dt))
         if pairs is None:
             pairs = pairs_of(bodies, placed, self.max_pairs)
-        between = self._between_bodies(table, pairs, motion, placed, float(dt))
+        arguments = (table, motion, placed, float(dt))
+        touching, columns = touches_of(pair_kernels.pair_contacts, arguments, pairs, PAIRS_AT_ONCE)
+        between = Contacts(*touching.T.copy(), *columns)
         if self.terrain is None:
             return between
-        return merged(self._with_terrain(self.terrain, table, bodies, motion, placed, float(dt)), between)
+        return merged(self._with_terrain(self.terrain, bodies, placed, arguments), between)
 
-    def _with_terrain(
-        self, terrain: HeightMap, table: ShapeTable, bodies: Bodies, motion: Motion, placed: Placed, dt: float
-    ) -> Contacts:
+    def _with_terrain(self, terrain: HeightMap, bodies: Bodies, placed: Placed, arguments: tuple[Any, ...]) -> Contacts:
         from rfly_collision.narrow_phase import terrain_contact
 
-        kernel: Any = terrain_contact.terrain_contacts
         counts = ~bodies.static
         ignore = bodies.ignore
         counts[ignore.max(axis=1, initial=TERRAIN)[ignore.min(axis=1, initial=0) == TERRAIN]] = False
         chosen = np.flatnonzero(counts & (placed.low[:, 2] <= terrain.z_max))
-        touches, ground = room_for(len(chosen)), self._terrain(terrain)
-
-        def work(start: int, stop: int) -> None:
-            kernel(ground, table, motion, placed, dt, chosen[start:stop], rows_of(touches, start, stop))
-
-        in_chunks(work, len(chosen), BODIES_AT_ONCE)
-        a = chosen[touches.touching]
-        b = np.full(len(a), TERRAIN, np.int64)
-        return Contacts(a, b, *(array[touches.touching] for array in touches[1:]))
-
-    def _between_bodies(self, table: ShapeTable, pairs: Ints, motion: Motion, placed: Placed, dt: float) -> Contacts:
-        kernel: Any = pair_kernels.pair_contacts
-        touches = room_for(len(pairs))
-
-        def work(start: int, stop: int) -> None:
-            kernel(table, motion, placed, dt, pairs[start:stop], rows_of(touches, start, stop))
-
-        in_chunks(work, len(pairs), PAIRS_AT_ONCE)
-        a, b = pairs[touches.touching].T
-        return Contacts(a.copy(), b.copy(), *(array[touches.touching] for array in touches[1:]))
+        arguments = (self._terrain(terrain), *arguments)
+        a, columns = touches_of(terrain_contact.terrain_contacts, arguments, chosen, BODIES_AT_ONCE)
+        return Contacts(a, np.full(len(a), TERRAIN, np.int64), *columns)
 
     def _table(self, shapes: tuple[Shape, ...]) -> ShapeTable:
         """Of the shapes of the last call, or a new one."""
@@ -165,16 +147,16 @@ def motion_of(bodies: Bodies) -> Motion:
     return Motion(bodies.shape_index, bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity)
 
 
-def room_for(m: int) -> Touches:
-    """Arrays for what is found of m bodies or pairs."""
-    return Touches(np.empty(m, np.bool_), np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m))
+def touches_of(kernel: Any, arguments: tuple[Any, ...], rows: Ints, at_once: int) -> tuple[Ints, tuple[Any, ...]]:
+    """Those of the bodies or pairs `rows` that touch something, and the columns of `Contacts` behind a and b."""
+    m = len(rows)
+    touches = Touches(np.empty(m, np.bool_), np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m))
 
+    def work(start: int, stop: int) -> None:
+        kernel(*arguments, rows[start:stop], Touches._make(column[start:stop] for column in touches))
 
-def rows_of(touches: Touches, start: int, stop: int) -> Touches:
-    """Views of the rows from start to before stop."""
-    touching, points, normals, depths, times = touches
-    rows = slice(start, stop)
-    return Touches(touching[rows], points[rows], normals[rows], depths[rows], times[rows])
+    in_chunks(work, m, at_once)
+    return rows[touches.touching], tuple(column[touches.touching] for column in touches[1:])
 
 
 def merged(one: Contacts, other: Contacts) -> Contacts:

@@ -12,8 +12,7 @@ from scipy.spatial import ConvexHull as QuickHull
 from rfly_amphibious.sensors.box_tree import DEPTH, box_tree
 from rfly_amphibious.sensors.neighbours import world_bodies
 from rfly_amphibious.sensors.scene_rays import PIECE, SceneBodies, SceneRays, joined
-from rfly_collision.shapes.shape import Box, ConvexHull
-from rfly_collision.shapes.triangle_mesh import TriangleMesh
+from rfly_collision.shapes.shape import Box, ConvexHull, TriangleMesh
 from rfly_common.frames import euler_to_quat, rotation_matrix
 from rfly_terrain.world.models import Model, box_part, cylinder_part, part_faces, placed_part
 from rfly_terrain.world.world import World, WorldObject
