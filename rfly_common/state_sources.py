@@ -30,6 +30,10 @@ class Conflict:
     first: str
     second: str
 
+    def __str__(self) -> str:
+        second = self.second or "a source without a name"
+        return f"vehicle {self.vehicle_id} comes from {self.first}; what {second} says of it is dropped"
+
 
 @dataclass(frozen=True, eq=False)
 class Claim:

@@ -29,7 +29,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CONTACTS_OUT, FLEET_IN, LATCHED, STATE_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import msg_to_states
-from rfly_common.state_sources import Conflict, IdOwners, StampFilter
+from rfly_common.state_sources import IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates, states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
@@ -114,7 +114,7 @@ class CollisionNode(Node):
             return
         claim = self._owners.claim(states.id, states.source, steady_ns)
         if claim.conflicts:
-            self._drop("other_source", claim.others, _conflict_text(claim.conflicts[0]))
+            self._drop("other_source", claim.others, str(claim.conflicts[0]))
             states = states.select(claim.accepted)
         try:
             in_map, dropped = self._in_map(states)
@@ -278,11 +278,6 @@ class CollisionNode(Node):
 def _default_text(types: list[int]) -> str:
     shown = ", ".join(map(str, types[:10])) + (" …" if len(types) > 10 else "")
     return f"types without a shape of their own, taken for the default: {shown} (parameter shapes)"
-
-
-def _conflict_text(conflict: Conflict) -> str:
-    second = conflict.second or "a source without a name"
-    return f"vehicle {conflict.vehicle_id} comes from {conflict.first}; what {second} says of it is dropped"
 
 
 def main() -> None:

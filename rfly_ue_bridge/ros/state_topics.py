@@ -225,17 +225,17 @@ class StateTopics:
     def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
         for conflict in claim.conflicts:
             self._conflicts[conflict.first, conflict.second] = (steady_ns, conflict)
-            self._problems.begin((conflict.first, conflict.second), _conflict_text(conflict))
+            self._problems.begin((conflict.first, conflict.second), str(conflict))
         if claim.configured:
-            self.drop("configured", claim.configured, _conflict_text(claim.conflicts[0]))
+            self.drop("configured", claim.configured, str(claim.conflicts[0]))
         if claim.others:
-            self.drop("other_source", claim.others, _conflict_text(claim.conflicts[-1]))
+            self.drop("other_source", claim.others, str(claim.conflicts[-1]))
 
     def warnings(self) -> list[str]:
         """What has gone wrong lately, the most helpful first."""
         since_ns = time.monotonic_ns() - WARNING_SHOWN_NS
         self._conflicts = {pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns}
-        found = [_conflict_text(conflict) for _, conflict in self._conflicts.values()]
+        found = [str(conflict) for _, conflict in self._conflicts.values()]
         if self._warning_ns > since_ns and self._warning and not self._conflicts:
             found.append(f"dropped, {self._warning}")
         return found + [
@@ -248,7 +248,7 @@ class StateTopics:
         """Say once of each window that nothing reaches, and of each source of others' vehicles; once more when over."""
         now_ns = time.monotonic_ns()
         found: dict[object, str] = {
-            pair: _conflict_text(conflict)
+            pair: str(conflict)
             for pair, (seen_ns, conflict) in self._conflicts.items()
             if now_ns - seen_ns <= WARNING_SHOWN_NS
         }
@@ -266,8 +266,3 @@ class StateTopics:
     def _on_clock_jump(self, _jump: Any) -> None:
         self.stamps.reset()
         self.frames.clear()
-
-
-def _conflict_text(conflict: Conflict) -> str:
-    second = conflict.second or "a source without a name"
-    return f"vehicle {conflict.vehicle_id} comes from {conflict.first}; what {second} says of it is dropped"
