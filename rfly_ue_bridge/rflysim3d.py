@@ -27,8 +27,6 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     ATTACH_ATTITUDE,
     ATTACH_NONE,
     ATTACHMENTS,
-    CHECKSUM,
-    CHECKSUM_GROUND,
     COPTER_MSG,
     MOTORS,
     SOUT2_SIMULATOR,
@@ -124,18 +122,13 @@ class RflySim3D(Closing):
             raise ValueError(f"scale: {min(size)}, expected 0 or more")
         scaled = size != [1.0, 1.0, 1.0]
         if not scaled and not check_flag("fit_ground", fit_ground):
-            pack = SOUT2_SIMULATOR_SIMPLE_TIME.struct.pack
             speeds = motors + [0.0] * (MOTORS - len(motors))
-            checksum = SOUT2_SIMULATOR_SIMPLE_TIME.checksums[0]
-            datagram = pack(checksum, *head, 0, 0, 0, *speeds, *velocity, *angles, *position, stamp)
+            time_and_all = (0, 0, 0, *speeds, *velocity, *angles, *position, stamp)
+            datagram = SOUT2_SIMULATOR_SIMPLE_TIME.pack_flat(*head, *time_and_all)
         else:
-            checksum = CHECKSUM_GROUND if fit_ground else CHECKSUM
             mean = math.fsum(motors) / len(motors) if motors else 0.0
-            if scaled:
-                pack = SOUT2_SIMULATOR_SIMPLE1.struct.pack
-                datagram = pack(checksum, *head, mean, *position, *angles, *size)
-            else:
-                datagram = SOUT2_SIMULATOR_SIMPLE.struct.pack(checksum, *head, mean, *position, *angles)
+            pack = (SOUT2_SIMULATOR_SIMPLE1 if scaled else SOUT2_SIMULATOR_SIMPLE).pack_flat
+            datagram = pack(*head, mean, *position, *angles, *(size if scaled else ()), ground=fit_ground)
         self._send(datagram, window)
 
     def vehicle_full(
@@ -161,8 +154,7 @@ class RflySim3D(Closing):
         The order of the quaternion is documented nowhere; four zeros are what RflySim's SDK sends.
         """
         self._send(
-            SOUT2_SIMULATOR.struct.pack(
-                SOUT2_SIMULATOR.checksums[0],
+            SOUT2_SIMULATOR.pack_flat(
                 whole_number("copter_id", copter_id),
                 whole_number("vehicle_type", vehicle_type, 0),
                 0,
@@ -196,10 +188,7 @@ class RflySim3D(Closing):
             raise ValueError(f"numbers: {len(values)}, expected at most {ACTION_NUMBERS}")
         values += [0.0] * (ACTION_NUMBERS - len(values))
         elapsed = time.monotonic() - self._start
-        datagram = UE4_EXT_MSG.struct.pack(
-            UE4_EXT_MSG.checksums[0], whole_number("copter_id", copter_id), elapsed, *values
-        )
-        self._send(datagram, window)
+        self._send(UE4_EXT_MSG.pack_flat(whole_number("copter_id", copter_id), elapsed, *values), window)
 
     def attach(self, attachments: Iterable[tuple[int, int, int]], *, window: int = -1) -> None:
         """Attach vehicles to others: (who, to whom, how) of up to 25, `how` one of ATTACH_NONE … ATTACH_ATTITUDE."""
@@ -215,7 +204,7 @@ class RflySim3D(Closing):
             raise ValueError(f"attachments: {len(rows)}, expected 1 to {ATTACHMENTS}")
         rows += [(0, 0, 0)] * (ATTACHMENTS - len(rows))
         flat = [number for column in zip(*rows, strict=True) for number in column]
-        self._send(VEHICLE_ATTATCH_25.struct.pack(VEHICLE_ATTATCH_25.checksums[0], *flat), window)
+        self._send(VEHICLE_ATTATCH_25.pack_flat(*flat), window)
 
     def label(
         self,
@@ -253,7 +242,7 @@ class RflySim3D(Closing):
         self, copter_id: int, flag: int, rgb: list[int], seconds: float, size: float, text: bytes, window: int
     ) -> None:
         who = whole_number("copter_id", copter_id, 0)
-        self._send(COPTER_MSG.struct.pack(COPTER_MSG.checksums[0], who, flag, *rgb, seconds, size, text), window)
+        self._send(COPTER_MSG.pack_flat(who, flag, *rgb, seconds, size, text), window)
 
     def _after(self, text: str, wait: bool) -> float:
         if changes_map(text):

@@ -16,7 +16,7 @@ from typing import Any
 
 from rfly_common.errors import CommandError
 from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_within, whole_number
-from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
+from rfly_ue_bridge.codec.to_rflysim3d import UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
 MAX_SHORT_BYTES = 51
 MAX_LONG_BYTES = 249
@@ -35,14 +35,12 @@ def encode_command(text: str) -> bytes:
     Raises CommandError for a text that is empty, too long or holds a zero byte, where RflySim3D would cut it.
     """
     raw = _checked(text, MAX_LONG_BYTES)
-    if len(raw) <= MAX_SHORT_BYTES:
-        return UE4_CMD0.struct.pack(CHECKSUM, raw)
-    return UE4_CMD.struct.pack(CHECKSUM, raw)
+    return (UE4_CMD0 if len(raw) <= MAX_SHORT_BYTES else UE4_CMD).pack_flat(raw)
 
 
 def encode_command_lan(text: str) -> bytes:
     """A console command to all RflySim3D of a network: Ue4CMDNet (96 bytes), up to 91 bytes of UTF-8. Same errors."""
-    return UE4_CMD_NET.struct.pack(CHECKSUM_LAN, _checked(text, MAX_LAN_BYTES))
+    return UE4_CMD_NET.pack_flat(_checked(text, MAX_LAN_BYTES))
 
 
 def changes_map(text: str) -> bool:

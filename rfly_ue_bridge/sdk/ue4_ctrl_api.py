@@ -20,6 +20,7 @@ New code is better served by `RflySim3D`, which refuses what is no number or doe
 
 from __future__ import annotations
 
+import functools
 import math
 import socket
 import sys
@@ -31,33 +32,10 @@ from typing import Any
 
 import numpy as np
 
+from rfly_ue_bridge.codec import to_rflysim3d
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
 from rfly_ue_bridge.codec.packets import PacketType
-from rfly_ue_bridge.codec.to_rflysim3d import (
-    CHECKSUM,
-    CHECKSUM_ACTION,
-    CHECKSUM_ATTACH,
-    CHECKSUM_FULL,
-    CHECKSUM_GROUND,
-    CHECKSUM_LABEL,
-    CHECKSUM_LAN,
-    CHECKSUM_TIME,
-    COPTER_MSG,
-    MOTORS,
-    MULTI3D_DATA_2_NEW,
-    MULTI3D_DATA_100_NEW,
-    SOUT2_SIMULATOR,
-    SOUT2_SIMULATOR_SIMPLE,
-    SOUT2_SIMULATOR_SIMPLE1,
-    SOUT2_SIMULATOR_SIMPLE_TIME,
-    SOUT2_SIMULATOR_SIMPLE_TIME_OLD,
-    UE4_CMD,
-    UE4_CMD0,
-    UE4_CMD_NET,
-    UE4_EXT_MSG,
-    VEHICLE_ATTATCH_25,
-)
 from rfly_ue_bridge.sdk import listener
 from rfly_ue_bridge.sdk.radiation import Radiation
 from rfly_ue_bridge.sdk.records import (
@@ -93,7 +71,7 @@ _ACTIONS = 16
 
 # The SDK's defaults are lists, and a tuple would count as a number; no call changes them.
 _ZEROS, _ONES, _RED, _ID_0, _NO_NAME = [0, 0, 0], [1, 1, 1], [255, 0, 0], [0], [""]
-_NO_MOTORS, _NO_ACTIONS = [0] * MOTORS, [0] * _ACTIONS
+_NO_MOTORS, _NO_ACTIONS = [0] * to_rflysim3d.MOTORS, [0] * _ACTIONS
 
 
 def fill_list(data: Any, length: int) -> list[Any]:
@@ -114,12 +92,12 @@ def _native(packet_type: PacketType) -> Struct:
 
 
 def _packer(packet_type: PacketType) -> Callable[..., bytes]:
-    """Makes that packet of one value for each field, vectors by `fill_list`."""
+    """Makes that packet of one value for each field behind the checksum, vectors by `fill_list`."""
     pack = _native(packet_type).pack
-    counts = [1 if field.is_text else field.count for field in packet_type.fields]
+    counts = [1 if field.is_text else field.count for field in packet_type.fields[1:]]
 
-    def pack_values(*values: Any) -> bytes:
-        flat: list[Any] = []
+    def pack_values(*values: Any, ground: Any = False) -> bytes:
+        flat: list[Any] = [packet_type.checksums[1 if ground else 0]]
         for value, count in zip(values, counts, strict=True):
             if count == 1:
                 flat.append(value)
@@ -130,19 +108,20 @@ def _packer(packet_type: PacketType) -> Callable[..., bytes]:
     return pack_values
 
 
-_pack_command_short = _packer(UE4_CMD0)
-_pack_command_long = _packer(UE4_CMD)
-_pack_command_lan = _packer(UE4_CMD_NET)
-_pack_simple = _packer(SOUT2_SIMULATOR_SIMPLE)
-_pack_scaled = _packer(SOUT2_SIMULATOR_SIMPLE1)
-_pack_time = _packer(SOUT2_SIMULATOR_SIMPLE_TIME)
-_pack_time_old = _packer(SOUT2_SIMULATOR_SIMPLE_TIME_OLD)
-_pack_full = _packer(SOUT2_SIMULATOR)
-_pack_100 = _packer(MULTI3D_DATA_100_NEW)
-_pack_20 = _packer(MULTI3D_DATA_2_NEW)
-_pack_action = _packer(UE4_EXT_MSG)
-_pack_attachments = _packer(VEHICLE_ATTATCH_25)
-_pack_label = _native(COPTER_MSG).pack  # RGB is never filled
+_pack_command_short = _packer(to_rflysim3d.UE4_CMD0)
+_pack_command_long = _packer(to_rflysim3d.UE4_CMD)
+_pack_command_lan = _packer(to_rflysim3d.UE4_CMD_NET)
+_pack_simple = _packer(to_rflysim3d.SOUT2_SIMULATOR_SIMPLE)
+_pack_scaled = _packer(to_rflysim3d.SOUT2_SIMULATOR_SIMPLE1)
+_pack_time = _packer(to_rflysim3d.SOUT2_SIMULATOR_SIMPLE_TIME)
+_pack_time_old = _packer(to_rflysim3d.SOUT2_SIMULATOR_SIMPLE_TIME_OLD)
+_pack_full = _packer(to_rflysim3d.SOUT2_SIMULATOR)
+_pack_100 = _packer(to_rflysim3d.MULTI3D_DATA_100_NEW)
+_pack_20 = _packer(to_rflysim3d.MULTI3D_DATA_2_NEW)
+_pack_action = _packer(to_rflysim3d.UE4_EXT_MSG)
+_pack_attachments = _packer(to_rflysim3d.VEHICLE_ATTATCH_25)
+# whose RGB is never filled
+_pack_label = functools.partial(_native(to_rflysim3d.COPTER_MSG).pack, to_rflysim3d.COPTER_MSG.checksums[0])
 
 
 def _records_of(kind: str, text: str) -> property:
@@ -172,9 +151,9 @@ class UE4CtrlAPI:
         """A console command; waits 1 s after one that changes the map. One above 249 bytes is told and not sent."""
         raw = cmd.encode() if isinstance(cmd, str) else cmd
         if len(raw) <= MAX_SHORT_BYTES:
-            datagram = _pack_command_short(CHECKSUM, raw)
+            datagram = _pack_command_short(raw)
         elif len(raw) <= MAX_LONG_BYTES:
-            datagram = _pack_command_long(CHECKSUM, raw)
+            datagram = _pack_command_long(raw)
         else:
             print("Error: Cmd is too long")
             return
@@ -187,7 +166,7 @@ class UE4CtrlAPI:
         if len(raw) > MAX_LAN_BYTES:
             print("Error: Cmd is too long")
             return
-        self.udp_socket.sendto(_pack_command_lan(CHECKSUM_LAN, raw), LAN_GROUP)
+        self.udp_socket.sendto(_pack_command_lan(raw), LAN_GROUP)
         _wait_for_map(raw)
 
     # ---- one vehicle
@@ -203,7 +182,7 @@ class UE4CtrlAPI:
     ) -> None:
         """Create or move a vehicle; all eight motors turn with MotorRPMSMean."""
         self.sendUE4PosNew(
-            copterID, vehicleType, PosE, AngEuler, [0, 0, 0], [MotorRPMSMean] * MOTORS, windowID=windowID
+            copterID, vehicleType, PosE, AngEuler, [0, 0, 0], [MotorRPMSMean] * to_rflysim3d.MOTORS, windowID=windowID
         )
 
     def sendUE4PosNew(
@@ -218,7 +197,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle, with velocity, the speeds of its motors and a time stamp (s; -1 = none)."""
-        datagram = _pack_time(CHECKSUM_TIME, copterID, vehicleType, 0, PWMs, VelE, AngEuler, PosE, runnedTime)
+        datagram = _pack_time(copterID, vehicleType, 0, PWMs, VelE, AngEuler, PosE, runnedTime)
         self._send(datagram, windowID)
 
     def sendUE4Pos2Ground(
@@ -231,7 +210,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle that RflySim3D keeps on the ground: its z is ignored."""
-        self._send(_pack_simple(CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler), windowID)
+        self._send(_pack_simple(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, ground=True), windowID)
 
     def sendUE4PosScale(
         self,
@@ -244,7 +223,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle of another size."""
-        self._send(_pack_scaled(CHECKSUM, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale), windowID)
+        self._send(_pack_scaled(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale), windowID)
 
     def sendUE4PosScale2Ground(
         self,
@@ -257,7 +236,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle of another size that RflySim3D keeps on the ground."""
-        datagram = _pack_scaled(CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale)
+        datagram = _pack_scaled(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale, ground=True)
         self._send(datagram, windowID)
 
     def sendUE4PosSimple(
@@ -272,7 +251,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """As sendUE4PosNew, in the old packet. Mind the order: velocity before position."""
-        self._send(_pack_time_old(CHECKSUM, copterID, vehicleType, PWMs, PosE, VelE, AngEuler, runnedTime), windowID)
+        self._send(_pack_time_old(copterID, vehicleType, PWMs, PosE, VelE, AngEuler, runnedTime), windowID)
 
     def sendUE4PosFull(
         self,
@@ -286,9 +265,7 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle with angular rates (rad/s, FRD); quaternion, acceleration and GPS are sent as 0."""
-        datagram = _pack_full(
-            CHECKSUM_FULL, copterID, vehicleType, 0, VelE, AngEuler, 0, MotorRPMS, 0, RateB, -1, PosE, 0
-        )
+        datagram = _pack_full(copterID, vehicleType, 0, VelE, AngEuler, 0, MotorRPMS, 0, RateB, -1, PosE, 0)
         self._send(datagram, windowID)
 
     # ---- many vehicles
@@ -305,8 +282,8 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """100 vehicles in one packet: flat vectors of 100 or 300; Scale in hundredths; id 0 leaves a slot unused."""
-        checksum = CHECKSUM_GROUND if isFitGround else CHECKSUM
-        self._send(_pack_100(checksum, copterID, vehicleType, PosE, AngEuler, Scale, MotorRPMSMean), windowID)
+        datagram = _pack_100(copterID, vehicleType, PosE, AngEuler, Scale, MotorRPMSMean, ground=isFitGround)
+        self._send(datagram, windowID)
 
     def sendUE4PosScalePwm20(
         self,
@@ -320,18 +297,17 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """20 vehicles with 8 motors each in one packet: flat vectors of 20, 60 or 160; Scale in hundredths."""
-        checksum = CHECKSUM_GROUND if isFitGround else CHECKSUM
-        self._send(_pack_20(checksum, copterID, vehicleType, PosE, AngEuler, Scale, PWMs), windowID)
+        self._send(_pack_20(copterID, vehicleType, PosE, AngEuler, Scale, PWMs, ground=isFitGround), windowID)
 
     # ---- actions, attachments, labels
 
     def sendUE4ExtAct(self, copterID: int = 1, ActExt: Any = _NO_ACTIONS, windowID: int = -1) -> None:
         """16 numbers to a vehicle's blueprint, with the time since this object was made."""
-        self._send(_pack_action(CHECKSUM_ACTION, copterID, time.time() - self.startTime, ActExt), windowID)
+        self._send(_pack_action(copterID, time.time() - self.startTime, ActExt), windowID)
 
     def sendUE4Attatch(self, CopterIDs: Any, AttatchIDs: Any, AttatchTypes: Any, windowID: int = -1) -> None:
         """Attach up to 25 vehicles to others; types: 0 not, 1 position, 2 position and yaw, 3 position and attitude."""
-        self._send(_pack_attachments(CHECKSUM_ATTACH, CopterIDs, AttatchIDs, AttatchTypes), windowID)
+        self._send(_pack_attachments(CopterIDs, AttatchIDs, AttatchTypes), windowID)
 
     def sendUE4LabelID(
         self, CopterID: int = 0, Txt: str = "", fontSize: float = 30, RGB: Any = _RED, windowID: int = -1
@@ -354,7 +330,7 @@ class UE4CtrlAPI:
         dispFlag < 0 appends a line, 1 to 5 replaces that one, 0 is the id line. dispTime 0 = for ever, > 0 = that many
         seconds, < 0 deletes the line, or all lines where dispFlag < 0.
         """
-        datagram = _pack_label(CHECKSUM_LABEL, CopterID, dispFlag, *RGB, dispTime, fontSize, Txt.encode())
+        datagram = _pack_label(CopterID, dispFlag, *RGB, dispTime, fontSize, Txt.encode())
         self._send(datagram, windowID)
 
     # ---- stencil values (segmentation and infrared pictures)
