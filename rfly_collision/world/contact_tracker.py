@@ -94,8 +94,7 @@ def joined(first: PairContacts, second: PairContacts) -> PairContacts:
 class ContactTracker:
     """Compares each look with the one before."""
 
-    def __init__(self, hold_s: float = HOLD_S) -> None:
-        self._hold_ns = round(hold_s * 1e9)
+    def __init__(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
@@ -132,7 +131,9 @@ class ContactTracker:
         self._active = joined(found, kept)
         self._touched_ns = np.concatenate((np.full(len(found), now_ns), self._touched_ns[held]))
         self._key = np.concatenate((key, self._key[held]))
-        self._sort()
+        order = np.argsort(self._key)
+        self._active = self._active.select(order)
+        self._key, self._touched_ns = self._key[order], self._touched_ns[order]
         order = np.argsort(contacts.key)
         return ContactEvents(contacts.select(order), event[order])
 
@@ -145,9 +146,4 @@ class ContactTracker:
     def _may_hold(self, now_ns: int) -> Bools:
         """Which active contacts may go on without touching."""
         since_ns = now_ns - self._touched_ns
-        return (self._active.other < 0) & (since_ns >= 0) & (since_ns < self._hold_ns)
-
-    def _sort(self) -> None:
-        order = np.argsort(self._key)
-        self._active = self._active.select(order)
-        self._key, self._touched_ns = self._key[order], self._touched_ns[order]
+        return (self._active.other < 0) & (since_ns >= 0) & (since_ns < HOLD_S * 1e9)

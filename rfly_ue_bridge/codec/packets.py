@@ -130,6 +130,10 @@ class PacketType:
         """
         return self.struct.pack(self.checksums[1 if ground else 0], *values)
 
+    def read(self, datagram: bytes | bytearray | memoryview) -> Packet:
+        """The packet in a datagram of this type's size; errors as `unpack`."""
+        return Packet(self, MappingProxyType(self.unpack(datagram)))
+
     def unpack(self, datagram: bytes | bytearray | memoryview) -> dict[str, Any]:
         """Field name -> number, tuple of numbers or text. PacketError (`text`) where a text is not UTF-8.
 
@@ -204,8 +208,7 @@ class PacketTable:
 
     def decode(self, datagram: bytes | bytearray | memoryview) -> Packet:
         """The packet in a datagram. PacketError with reason `length`, `checksum` or `text`, and no other error."""
-        packet_type = self.find(datagram)
-        return Packet(packet_type, MappingProxyType(packet_type.unpack(datagram)))
+        return self.find(datagram).read(datagram)
 
 
 def _flatten(packet: str, field: Field, value: Any) -> list[Any]:

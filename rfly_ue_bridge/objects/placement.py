@@ -21,10 +21,7 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Bools, Floats, Triple
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlacementError
-from rfly_common.frames import (
-    enu_to_ned,
-    yaw_ned_to_enu,
-)
+from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.world.models import Model, placed_part
 from rfly_terrain.world.world import World, WorldObject
@@ -32,9 +29,7 @@ from rfly_ue_bridge.codec.ned_states import NedStates
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
-    from rfly_terrain.world.models import Model
     from rfly_terrain.world.moving import MovingPath
-
 
 FIRST_CHOSEN_ID = 1001
 """where free ids are looked for, out of the way of vehicles; RflySim's own examples begin their targets there"""
@@ -71,10 +66,9 @@ class PlacedObject:
     """along which it moves, on the ground, with a model; None: it stands"""
 
     def __post_init__(self) -> None:
-        for name, low, high in (("id", 0, 2**31 - 1), ("vehicle_type", 0, 2**31 - 1)):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise PlacementError(f"{name}: {value}, allowed are {low} … {high}")
+        for name, value in (("id", self.id), ("vehicle_type", self.vehicle_type)):
+            if not 0 <= value < 2**31:
+                raise PlacementError(f"{name}: {value}, allowed are 0 … {2**31 - 1}")
         numbers = {"x": self.x, "y": self.y, "z": self.z or 0.0, "offset": self.offset}
         for name, number in numbers.items():
             if not abs(number) <= MAX_DISTANCE:  # false for NaN too
@@ -280,17 +274,13 @@ def _about_middle(model: Model) -> tuple[Model, float]:
 MAX_OBJECTS = 100_000
 
 
-def _nobody(_id: int) -> str | None:
-    return None
-
-
 class ObjectRegistry:
     """Keeps objects and sees to it that ids are unique, among them and beside the vehicles.
 
     `owner_of` tells who else uses an id (None: nobody).
     """
 
-    def __init__(self, owner_of: Callable[[int], str | None] = _nobody) -> None:
+    def __init__(self, owner_of: Callable[[int], str | None] = lambda _id: None) -> None:
         self._owner_of = owner_of
         self._objects: dict[int, PlacedObject] = {}
         self._maybe_free = FIRST_CHOSEN_ID

@@ -26,10 +26,9 @@ from rfly_common.config.documents import (
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.files import StrPath
-from rfly_ue_bridge.objects.placement import PlacedObject, from_ned
+from rfly_ue_bridge.objects.placement import MAX_OBJECTS, PlacedObject, from_ned
 
 MAX_FILE_BYTES = 10_000_000
-MAX_OBJECTS = 100_000
 _YAML, _CSV = (".yaml", ".yml"), (".csv",)
 _LISTS = frozenset({"scale", "size"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

@@ -22,7 +22,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Container, Sequence
-from types import MappingProxyType
 from typing import cast
 
 from rfly_common.errors import ConfigError, FeedbackError, PacketError
@@ -206,11 +205,9 @@ class FeedbackReceiver:
                 self._counts["not_wanted"] += 1
                 continue
             try:
-                values = packet_type.unpack(datagram)
+                packets.append(packet_type.read(datagram))
             except PacketError as error:
                 self._counts[error.reason] = self._counts.get(error.reason, 0) + 1
-                continue
-            packets.append(Packet(packet_type, MappingProxyType(values)))
         return packets
 
     def __len__(self) -> int:

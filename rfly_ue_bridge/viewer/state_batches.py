@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import PacketError
-from rfly_ue_bridge.codec.packets import Packet, PacketTable, PacketType
+from rfly_ue_bridge.codec.packets import Packet, PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
 
 MAX_COORDINATE_M = 1e6
@@ -57,21 +56,19 @@ def land_air_rotors(vehicle_type: ArrayLike) -> Ints:
     return np.where(np.isin(types, (400_003, 600_003, 800_003)), types // 100_000, 0)
 
 
-def read_batches(
-    datagrams: Sequence[bytes], counters: Counter[str], table: PacketTable = TO_RFLYSIM3D
-) -> Iterator[StateBatch | Packet]:
+def read_batches(datagrams: Sequence[bytes], counters: Counter[str]) -> Iterator[StateBatch | Packet]:
     """What a run of datagrams says, in its order: states are gathered up to the next packet of another kind.
 
     `counters` counts by packet name and, for what is dropped, by reason: `length`, `checksum`, `text`, `not_finite`.
     """
-    states = {kind.name for kind in table if {"vehicleType", "PosE"} <= {field.name for field in kind.fields}}
+    states = {kind.name for kind in TO_RFLYSIM3D if {"vehicleType", "PosE"} <= {field.name for field in kind.fields}}
     pending: _Pending = {}
     kinds: dict[tuple[int, bytes], PacketType | str] = {}
     for number, datagram in enumerate(datagrams):
         key = (len(datagram), datagram[:4])
         kind = kinds.get(key)
         if kind is None:
-            kind = kinds[key] = _kind_or_reason(datagram, table)
+            kind = kinds[key] = _kind_or_reason(datagram)
         if isinstance(kind, str):
             counters[kind] += 1
             continue
@@ -81,7 +78,7 @@ def read_batches(
             raw.append(datagram)
             continue
         try:
-            packet = Packet(kind, MappingProxyType(kind.unpack(datagram)))
+            packet = kind.read(datagram)
         except PacketError as error:
             counters[error.reason] += 1
             continue
@@ -98,9 +95,9 @@ _Pending = dict[tuple[int, bytes], tuple[PacketType, list[int], list[bytes]]]
 """by length and checksum: what arrived when, and its bytes"""
 
 
-def _kind_or_reason(datagram: bytes, table: PacketTable) -> PacketType | str:
+def _kind_or_reason(datagram: bytes) -> PacketType | str:
     try:
-        return table.find(datagram)
+        return TO_RFLYSIM3D.find(datagram)
     except PacketError as error:
         return error.reason
 
