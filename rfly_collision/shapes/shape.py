@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,8 +28,16 @@ FLAT = 1e-6
 """of the largest extent: hulls thinner than that count as flat, and faces that differ by less as one"""
 
 
+class _Solid:
+    """Checks and converts the fields of a shape by their names."""
+
+    def __post_init__(self) -> None:
+        for name, value in list(vars(self).items()):
+            object.__setattr__(self, name, _CHECKS[name](f"{type(self).__name__}.{name}", value))
+
+
 @dataclass(frozen=True)
-class Sphere:
+class Sphere(_Solid):
     """A sphere about `offset`."""
 
     radius: float
@@ -36,12 +45,9 @@ class Sphere:
     offset: Offset = (0.0, 0.0, 0.0)
     """the middle, m, in body axes"""
 
-    def __post_init__(self) -> None:
-        _set(self, radius=_size("Sphere.radius", self.radius), offset=_offset("Sphere.offset", self.offset))
-
 
 @dataclass(frozen=True)
-class Capsule:
+class Capsule(_Solid):
     """A cylinder along body x with half spheres at both ends."""
 
     radius: float
@@ -51,17 +57,9 @@ class Capsule:
     offset: Offset = (0.0, 0.0, 0.0)
     """the middle, m, in body axes"""
 
-    def __post_init__(self) -> None:
-        _set(
-            self,
-            radius=_size("Capsule.radius", self.radius),
-            length=_size("Capsule.length", self.length),
-            offset=_offset("Capsule.offset", self.offset),
-        )
-
 
 @dataclass(frozen=True)
-class Box:
+class Box(_Solid):
     """A box along the body's axes."""
 
     size: tuple[float, float, float]
@@ -69,24 +67,15 @@ class Box:
     offset: Offset = (0.0, 0.0, 0.0)
     """the middle, m, in body axes"""
 
-    def __post_init__(self) -> None:
-        size = _three("Box.size", self.size)
-        checked = tuple(_size(f"Box.size[{axis}]", value) for axis, value in enumerate(size))
-        _set(self, size=checked, offset=_offset("Box.offset", self.offset))
-
 
 @dataclass(frozen=True, eq=False)
-class ConvexHull:
+class ConvexHull(_Solid):
     """The convex hull of points; those that are no corner of it are dropped."""
 
     vertices: Floats
     """(n, 3) m, in body axes before the offset; read-only, corners of the hull only"""
     offset: Offset = (0.0, 0.0, 0.0)
     """moves all vertices, m, in body axes"""
-
-    def __post_init__(self) -> None:
-        _set(self, offset=_offset("ConvexHull.offset", self.offset))
-        _set(self, vertices=_corners(self.vertices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,27 +161,25 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
     return Polyhedron(vertices, table, np.array(edges, np.int64), hull.simplices.astype(np.int64))
 
 
-def _corners(points: ArrayLike) -> Floats:
+def _corners(name: str, points: ArrayLike) -> Floats:
     try:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"ConvexHull.vertices: expected numbers of shape (n, 3), got {points!r:.80}") from None
+        raise ShapeError(f"{name}: expected numbers of shape (n, 3), got {points!r:.80}") from None
     if array.ndim != 2 or array.shape[1] != 3:
-        raise ShapeError(f"ConvexHull.vertices: expected shape (n, 3), got {array.shape}")
+        raise ShapeError(f"{name}: expected shape (n, 3), got {array.shape}")
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, axis = bad[0].tolist()
-        raise ShapeError(f"ConvexHull.vertices[{row}, {axis}] is {array[row, axis]}, expected finite metres")
+        raise ShapeError(f"{name}[{row}, {axis}] is {array[row, axis]}, expected finite metres")
     if len(array) < 4:
-        raise ShapeError(f"ConvexHull.vertices: {len(array)} points enclose no volume, expected 4 or more")
+        raise ShapeError(f"{name}: {len(array)} points enclose no volume, expected 4 or more")
     singular = np.linalg.svd(array - array.mean(axis=0), compute_uv=False)
     if not singular[2] > FLAT * singular[0]:
-        raise ShapeError("ConvexHull.vertices: the points lie in one plane or line and enclose no volume")
+        raise ShapeError(f"{name}: the points lie in one plane or line and enclose no volume")
     corners = array[np.sort(_hull(array).vertices)]
     if len(corners) > MAX_VERTICES:
-        raise ShapeError(
-            f"ConvexHull.vertices: the hull has {len(corners)} corners, expected at most {MAX_VERTICES}; thin it out"
-        )
+        raise ShapeError(f"{name}: the hull has {len(corners)} corners, expected at most {MAX_VERTICES}; thin it out")
     corners.flags.writeable = False
     return corners
 
@@ -213,6 +200,10 @@ def _size(name: str, value: Any) -> float:
     if not 0.0 < number < math.inf:
         raise ShapeError(f"{name} is {number}, expected more than 0 and finite metres")
     return number
+
+
+def _sizes(name: str, value: Any) -> tuple[float, ...]:
+    return tuple(_size(f"{name}[{axis}]", number) for axis, number in enumerate(_three(name, value)))
 
 
 def _offset(name: str, value: Any) -> Offset:
@@ -240,6 +231,10 @@ def _number(name: str, value: Any) -> float:
         raise ShapeError(f"{name} is {value!r}, expected a number of metres") from None
 
 
-def _set(shape: Any, **values: Any) -> None:
-    for key, value in values.items():
-        object.__setattr__(shape, key, value)
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "radius": _size,
+    "length": _size,
+    "size": _sizes,
+    "offset": _offset,
+    "vertices": _corners,
+}
