@@ -50,11 +50,7 @@ def measure_offset(click_point_ned: Sequence[float], object_position_ned: Sequen
 
     Raises ValueError for a point that is not three finite numbers.
     """
-    click = _point("click_point_ned", click_point_ned)
-    origin = _point("object_position_ned", object_position_ned)
-    return ModelOffset((origin[0] - click[0], origin[1] - click[1], origin[2] - click[2]))
-
-
-def _point(name: str, values: Sequence[float]) -> tuple[float, float, float]:
-    x, y, z = finite_array(name, values, (3,), error=ValueError).tolist()
-    return x, y, z
+    click = finite_array("click_point_ned", click_point_ned, (3,), error=ValueError)
+    origin = finite_array("object_position_ned", object_position_ned, (3,), error=ValueError)
+    x, y, z = (origin - click).tolist()
+    return ModelOffset((x, y, z))

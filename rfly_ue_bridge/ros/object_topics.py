@@ -1,13 +1,14 @@
 """Services of placed objects, and the latched `placed_objects`. Part of ue_bridge_node.
 
-Part of ue_bridge_node. RflySim3D forgets nothing, but a window that was restarted or has changed its map knows nothing:
+RflySim3D forgets nothing, but a window that was restarted or has changed its map knows nothing:
 all objects are sent again in turn, each once in `objects_resend_period`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -109,31 +110,26 @@ class PlacedObjects:
     # --- services
 
     def _serve_place(self, request: Any, response: Any) -> Any:
-        def work() -> None:
-            frame = self._frame(request.frame_id)
-            where = place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
+        with self._answering(response):
+            frame, where = self._asked_place(request)
             self._put(self._registry.checked(request_to_object(request, where)), frame, response)
-
-        return self._answer(work, response)
+        return response
 
     def _serve_move(self, request: Any, response: Any) -> Any:
-        def work() -> None:
-            frame = self._frame(request.frame_id)
-            where = place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
+        with self._answering(response):
+            frame, where = self._asked_place(request)
             self._put(self._registry.get(request.id).moved(**where), frame, response)
-
-        return self._answer(work, response)
+        return response
 
     def _serve_remove(self, request: Any, response: Any) -> Any:
-        def work() -> None:
+        with self._answering(response):
             gone = self._registry.remove(request.id)
             self._owners.release(gone.id)
             leaving = self._placed(gone).to_ned_states().to_removal()
             self._leaving[gone.id] = (leaving, REMOVALS_SENT - 1)
             self._send(leaving)
             self._note_change()
-
-        return self._answer(work, response)
+        return response
 
     def _serve_list(self, _request: Any, response: Any) -> Any:
         if self._changed:
@@ -141,15 +137,19 @@ class PlacedObjects:
         response.success, response.objects = True, self._message()
         return response
 
-    def _answer(self, work: Callable[[], None], response: Any) -> Any:
+    @contextlib.contextmanager
+    def _answering(self, response: Any) -> Iterator[None]:
+        """Whether what is done within succeeds, or why not."""
         try:
-            work()
+            yield
+            response.success = True
         except (PlacementError, FrameError) as error:
             self._diagnostics.count("refused")
             response.message = str(error)
-            return response
-        response.success = True
-        return response
+
+    def _asked_place(self, request: Any) -> tuple[FrameToWorld, dict[str, Any]]:
+        frame = self._frames.resolve(request.frame_id or self._own_frame)
+        return frame, place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
 
     def _put(self, wanted: PlacedObject, frame: FrameToWorld, response: Any) -> None:
         """Keep and show an object that has its id already, and tell its pose."""
@@ -170,9 +170,6 @@ class PlacedObjects:
             why = self._ground.error or NOT_YET
             raise PlacementError(f"{why} (with use_ground_packet RflySim3D finds the ground itself)")
         return place([wanted], self._ground.terrain)
-
-    def _frame(self, frame_id: str) -> FrameToWorld:
-        return self._frames.resolve(frame_id or self._own_frame)
 
     # --- the ground beneath
 

@@ -48,6 +48,10 @@ _IP_MULTICAST_ALL = 49
 _LINUX = sys.platform == "linux"
 _WINDOWS = sys.platform == "win32"
 
+_EXPLAINED = {
+    errno.EADDRINUSE: "another program holds it",
+    errno.EADDRNOTAVAIL: "this machine does not have that address",
+}
 _HEADS = {t.size: (t.checksum_struct.pack(t.checksums[0]), t) for t in FROM_RFLYSIM3D}
 _LARGEST = max(_HEADS)
 
@@ -225,14 +229,8 @@ class FeedbackReceiver:
             sock.bind((self._bind, self._asked_port))
         except OSError as error:
             sock.close()
-            where = f"{self._bind}:{self._asked_port}"
-            if error.errno == errno.EADDRINUSE:
-                text = f"feedback port {where}: another program holds it"
-            elif error.errno == errno.EADDRNOTAVAIL:
-                text = f"feedback port {where}: this machine does not have that address"
-            else:
-                text = f"feedback port {where}: {error.strerror or error}"
-            raise FeedbackError(error.errno, text) from error
+            reason = _EXPLAINED.get(error.errno or 0, error.strerror or error)
+            raise FeedbackError(error.errno, f"feedback port {self._bind}:{self._asked_port}: {reason}") from error
         return sock
 
     def _sockets(self) -> list[socket.socket]:

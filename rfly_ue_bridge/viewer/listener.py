@@ -67,9 +67,7 @@ class Listener(Closing):
         while not self._closed:
             try:
                 datagram = opened.recv(_LARGEST)
-            except TimeoutError:
-                continue
-            except OSError:  # an ICMP answer to something sent from here, or, on Windows, a longer datagram
+            except OSError:  # nothing for a while; an ICMP answer; or, on Windows, a longer datagram
                 continue
             with self._lock:
                 if self._queued_bytes >= MAX_QUEUED_BYTES:

@@ -17,10 +17,11 @@ from rfly_common.files import StrPath
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
+from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE
 from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.labels import Labels
 from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M, StateBatch
-from rfly_ue_bridge.viewer.vehicle_table import RELATIVE_ATTITUDE, VehicleTable
+from rfly_ue_bridge.viewer.vehicle_table import VehicleTable
 
 MAX_LOG_LINES = 50
 MAX_EVENTS = 1000
@@ -169,7 +170,7 @@ class SceneState:
     def _take_attachments(self, values: Any, now_s: float) -> None:
         ids, parents, kinds = (np.asarray(values[name]) for name in ("CopterIDs", "AttatchIDs", "AttatchTypes"))
         used = ids > 0
-        allowed = (kinds >= 0) & (kinds <= RELATIVE_ATTITUDE)
+        allowed = (kinds >= 0) & (kinds <= ATTACH_ATTITUDE)
         for kind in kinds[used & ~allowed].tolist():
             self.add_log_line(f"VehicleAttatch25: type {kind} is none of 0 to 3")
         used &= allowed

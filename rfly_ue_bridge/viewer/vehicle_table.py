@@ -13,15 +13,13 @@ from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE, ATTACH_NONE, ATTACH_POSITION_YAW
 from rfly_ue_bridge.viewer.state_batches import StateBatch
 
 MAX_VEHICLES = 10_000
 """ids beyond so many are dropped and counted"""
 MAX_CHAIN = 8
 """A vehicle on a vehicle on a …: so deep attachments are followed. Deeper ones, and rings, are taken as normal."""
-
-NORMAL, RELATIVE_POSITION, RELATIVE_YAW, RELATIVE_ATTITUDE = 0, 1, 2, 3
-"""VehicleAttatch25's types"""
 
 _NO_VEHICLE = -(2**63)
 _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
@@ -35,7 +33,7 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
     "wheel_speed_rpm": (np.float64, (), 0.0),
     "on_ground": (np.bool_, (), False),
     "parent": (np.int64, (), _NO_VEHICLE),
-    "attachment": (np.int64, (), NORMAL),
+    "attachment": (np.int64, (), ATTACH_NONE),
     "changed_s": (np.float64, (), 0.0),
 }
 
@@ -120,7 +118,7 @@ class VehicleTable:
         """Attach vehicles; returns the ids that were never seen, which stay away."""
         known = np.isin(ids, self.id)
         rows = np.searchsorted(self.id, ids[known])
-        self._columns["parent"][rows] = np.where(kinds[known] == NORMAL, _NO_VEHICLE, parents[known])
+        self._columns["parent"][rows] = np.where(kinds[known] == ATTACH_NONE, _NO_VEHICLE, parents[known])
         self._columns["attachment"][rows] = kinds[known]
         unknown: list[int] = ids[~known].tolist()
         return unknown
@@ -129,7 +127,7 @@ class VehicleTable:
         """Where each vehicle is: attachments followed, then those that are to be kept on the ground put there."""
         position = self["position_ned"].copy()
         quat = np.asarray(euler_to_quat(self["euler"]), np.float64)
-        if (self["attachment"] != NORMAL).any():
+        if (self["attachment"] != ATTACH_NONE).any():
             self._follow_attachments(position, quat)
         kind = models.kind_of(self["vehicle_type"])
         grounded = np.flatnonzero(self["on_ground"])
@@ -172,7 +170,7 @@ class VehicleTable:
     def _follow_attachments(self, position: Floats, quat: Floats) -> None:
         """Parents before children, so that each child finds its parent's place in the world."""
         kinds, parents = self["attachment"], self["parent"]
-        there = np.isin(parents, self.id) & (kinds != NORMAL)
+        there = np.isin(parents, self.id) & (kinds != ATTACH_NONE)
         parent_row = np.where(there, np.searchsorted(self.id, parents), -1)
         placed = parent_row < 0
         for _ in range(MAX_CHAIN):
@@ -181,8 +179,8 @@ class VehicleTable:
                 return
             above = parent_row[ready]
             turned = quat[above].copy()
-            level = kinds[ready] != RELATIVE_ATTITUDE
-            yaw = np.where(kinds[ready] == RELATIVE_YAW, quat_to_euler(turned)[:, 2], 0.0)
+            level = kinds[ready] != ATTACH_ATTITUDE
+            yaw = np.where(kinds[ready] == ATTACH_POSITION_YAW, quat_to_euler(turned)[:, 2], 0.0)
             yaw_only = euler_to_quat(np.column_stack([np.zeros((len(ready), 2)), yaw]))
             turned[level] = yaw_only[level]
             position[ready] = position[above] + quat_rotate(turned, position[ready])
