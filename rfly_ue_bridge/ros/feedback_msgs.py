@@ -24,19 +24,8 @@ from rfly_suite.msg import (
 from std_msgs.msg import Header
 
 from rfly_common.frames import Numbers, pose_ned_euler_to_enu, pose_ned_euler_to_ned, vector_ned_to_enu
-from rfly_ue_bridge.codec.from_rflysim3d import (
-    CAMERA_DATA,
-    CAMERA_DATA_OLD,
-    COPT_REQ_DATA,
-    COPT_REQ_DATA_OLD,
-    COPTER_SIM_CRASH,
-    OBJ_REQ_DATA,
-    OBJ_REQ_DATA_OLD,
-    PX4_SIL_INT_FLOAT,
-    REQ_VE_CRASH_DATA,
-    VISION_SENSOR_REQ_NEW,
-)
-from rfly_ue_bridge.codec.packets import Packet, PacketType
+from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
+from rfly_ue_bridge.codec.packets import Packet
 
 _RPM = 2.0 * math.pi / 60.0
 _PLACES = ("PosE", "VelE", "CrashPos", "targetPos", "AngEuler", "PosUE", "angEuler", "boxOrigin", "boxExtent")
@@ -155,23 +144,22 @@ def _gimbal(packet: Packet, header: Header, axes: str) -> UeGimbalRequest:
     )
 
 
-_TOPICS: dict[str, tuple[type, Callable[[Packet, Header, str], Any], tuple[PacketType, ...]]] = {
-    "ue_crash": (UeCrash, _crash, (COPTER_SIM_CRASH,)),
-    "ue_vehicle_report": (UeVehicleReport, _report, (REQ_VE_CRASH_DATA,)),
-    "ue_camera": (UeCameraData, _camera, (CAMERA_DATA_OLD, CAMERA_DATA)),
-    "ue_vehicle": (UeVehicleData, _vehicle, (COPT_REQ_DATA_OLD, COPT_REQ_DATA)),
-    "ue_object": (UeObjectData, _object, (OBJ_REQ_DATA_OLD, OBJ_REQ_DATA)),
-    "px4_sil": (Px4SilData, _sil, (PX4_SIL_INT_FLOAT,)),
-    "ue_gimbal": (UeGimbalRequest, _gimbal, (VISION_SENSOR_REQ_NEW,)),
+_TOPICS: dict[str, tuple[str, type, Callable[[Packet, Header, str], Any]]] = {
+    "CopterSimCrash": ("ue_crash", UeCrash, _crash),
+    "reqVeCrashData": ("ue_vehicle_report", UeVehicleReport, _report),
+    "CameraData": ("ue_camera", UeCameraData, _camera),
+    "CoptReqData": ("ue_vehicle", UeVehicleData, _vehicle),
+    "ObjReqData": ("ue_object", UeObjectData, _object),
+    "PX4SILIntFloat": ("px4_sil", Px4SilData, _sil),
+    "VisionSensorReqNew": ("ue_gimbal", UeGimbalRequest, _gimbal),
 }
-"""topic -> its message, what makes one, and of which packets"""
+"""kind of packet -> its topic, its message, and what makes one"""
 
-TOPICS = MappingProxyType({topic: message for topic, (message, _, _) in _TOPICS.items()})
-TOPIC_OF = MappingProxyType({packet.name: topic for topic, (_, _, packets) in _TOPICS.items() for packet in packets})
+TOPICS = MappingProxyType({topic: message for topic, message, _ in _TOPICS.values()})
+TOPIC_OF = MappingProxyType({packet_type.name: _TOPICS[packet_type.kind][0] for packet_type in FROM_RFLYSIM3D})
 """Wire name -> topic."""
 
 
 def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
     """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's frame: enu, ned."""
-    _, make, _ = _TOPICS[TOPIC_OF[packet.name]]
-    return make(packet, header, axes)
+    return _TOPICS[packet.type.kind][2](packet, header, axes)

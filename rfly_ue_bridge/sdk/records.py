@@ -9,17 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from rfly_ue_bridge.codec.from_rflysim3d import (
-    CAMERA_DATA,
-    CAMERA_DATA_OLD,
-    COPT_REQ_DATA,
-    COPT_REQ_DATA_OLD,
-    OBJ_REQ_DATA,
-    OBJ_REQ_DATA_OLD,
-    PX4_SIL_INT_FLOAT,
-    REQ_VE_CRASH_DATA,
-    VISION_SENSOR_REQ_NEW,
-)
+from rfly_ue_bridge.codec import from_rflysim3d
 from rfly_ue_bridge.codec.packets import Packet, PacketType
 
 
@@ -87,41 +77,41 @@ class SdkRecord:
 class PX4SILIntFloat(SdkRecord):
     """Numbers of a CopterSim model."""
 
-    layout = PX4_SIL_INT_FLOAT
+    layout = from_rflysim3d.PX4_SIL_INT_FLOAT
     sdk_names: ClassVar[dict[str, str]] = {"copterID": "CopterID", "inSILFloats": "inSILFLoats"}
 
 
 class reqVeCrashData(SdkRecord):
     """Where a vehicle is, and what it ran into."""
 
-    layout = REQ_VE_CRASH_DATA
+    layout = from_rflysim3d.REQ_VE_CRASH_DATA
 
 
 class CameraData(SdkRecord):
     """A camera's place and picture size."""
 
-    layout, old_layout = CAMERA_DATA, CAMERA_DATA_OLD
+    layout, old_layout = from_rflysim3d.CAMERA_DATA, from_rflysim3d.CAMERA_DATA_OLD
     sdk_names: ClassVar[dict[str, str]] = {"timestamp": "timestmp"}
 
 
 class CoptReqData(SdkRecord):
     """A vehicle's place and size."""
 
-    layout, old_layout = COPT_REQ_DATA, COPT_REQ_DATA_OLD
+    layout, old_layout = from_rflysim3d.COPT_REQ_DATA, from_rflysim3d.COPT_REQ_DATA_OLD
     sdk_names: ClassVar[dict[str, str]] = {"copterID": "CopterID", "boxExtent": "BoxExtent", "timestamp": "timestmp"}
 
 
 class ObjReqData(SdkRecord):
     """A scene object's place and size."""
 
-    layout, old_layout = OBJ_REQ_DATA, OBJ_REQ_DATA_OLD
+    layout, old_layout = from_rflysim3d.OBJ_REQ_DATA, from_rflysim3d.OBJ_REQ_DATA_OLD
     sdk_names: ClassVar[dict[str, str]] = {"boxExtent": "BoxExtent", "timestamp": "timestmp", "name": "ObjName"}
 
 
 class VisionSensorReqNew(SdkRecord):
     """A gimbal's camera."""
 
-    layout = VISION_SENSOR_REQ_NEW
+    layout = from_rflysim3d.VISION_SENSOR_REQ_NEW
 
 
 RECORD_CLASSES: dict[str, type[SdkRecord]] = {
