@@ -17,9 +17,9 @@ from rfly_ue_bridge.codec.state_datagrams import encode_pose as encode_pose
 from rfly_ue_bridge.codec.state_datagrams import encode_states as encode_states
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D as TO_RFLYSIM3D
 from rfly_ue_bridge.codec.to_rflysim3d import decode as decode
-from rfly_ue_bridge.objects.model_offset import ModelOffset as ModelOffset
-from rfly_ue_bridge.objects.model_offset import measure_offset as measure_offset
+from rfly_ue_bridge.objects.placement import ModelOffset as ModelOffset
 from rfly_ue_bridge.objects.placement import PlacedObject as PlacedObject
+from rfly_ue_bridge.objects.placement import measure_offset as measure_offset
 from rfly_ue_bridge.objects.placement import place as place
 from rfly_ue_bridge.objects.placement_file import load_placements as load_placements
 from rfly_ue_bridge.objects.placement_file import shipped_placements as shipped_placements

@@ -143,7 +143,7 @@ def fit(
         rfly objects fit --click 0 0 -8 --object 0 0 -8.9 --xml Target.xml --dry-run
     """
     from rfly_collision.shapes.vehicle_xml import ELEMENT, correct_center_height
-    from rfly_ue_bridge.objects.model_offset import measure_offset
+    from rfly_ue_bridge.objects.placement import measure_offset
 
     if dry_run and xml is None:
         raise typer.BadParameter("--dry-run: shows what would change in --xml FILE")

@@ -2,7 +2,7 @@
 
 An object is a vehicle of RflySim3D that nobody drives: the first packet with its id creates it, and it stays as it is.
 It stands upright, whatever the slope. RflySim3D puts a model's origin where the packet says, so that the origin's
-height above the ground, the model's offset (`model_offset`), is added to the terrain's altitude.
+height above the ground, the model's offset (`ModelOffset`), is added to the terrain's altitude.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Bools, Floats, Triple
-from rfly_common.config.checks import finite_number
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import PlacementError
-from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
+from rfly_common.frames import enu_to_ned, up_to_down, yaw_ned_to_enu
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.world.models import Model, placed_part
 from rfly_terrain.world.world import World, WorldObject
@@ -269,6 +269,52 @@ def _about_middle(model: Model) -> tuple[Model, float]:
     parts = tuple(placed_part(part, (0.0, 0.0, -offset), 0.0) for part in model.parts)
     surface = None if model.surface is None else placed_part(model.surface, (0.0, 0.0, -offset), 0.0)
     return dataclasses.replace(model, parts=parts, surface=surface), offset
+
+
+@dataclass(frozen=True)
+class ModelOffset:
+    """From the click point (on the ground) to the object position (the model's origin).
+
+    RflySim3D tells two points of a double click, in metres NED: *click point*, where the ray hit (the ground, if one
+    clicks beside the model's foot), and *object pos*, the model's origin. z points down, so that a model that stands on
+    the ground with its origin in its middle has an object z that is *less* than the click z:
+
+        height of the origin above the ground = z_click − z_object        (m, positive: the origin is above the ground)
+        <CenterHeightAboveGroundCm>           = 100 · (z_click − z_object)
+        z to send for the model               = z_ground − height          (what the three targets of experiment 2 got)
+
+    A target whose object pos is (43.943, 1.620, −11.465) where the ground beneath has z = −10.465 has an offset of
+    +1 m: the XML wants 100, and on ground of z = −176.181 (experiment 3's mountain) it is sent with z = −177.181.
+    """
+
+    vector_ned: tuple[float, float, float]
+    """m: object position minus click point; z is negative for an origin above the ground"""
+
+    @property
+    def height(self) -> float:
+        """m, the origin above the ground: what `PlaceObject` and `rfly objects place` call offset."""
+        return float(up_to_down(self.vector_ned[2])) + 0.0
+
+    @property
+    def height_cm(self) -> float:
+        """cm: the value of <CenterHeightAboveGroundCm>."""
+        return self.height * 100.0
+
+    @property
+    def distance(self) -> float:
+        """m, horizontally: on a slope a click point far from the model says little of the ground beneath it."""
+        return math.hypot(self.vector_ned[0], self.vector_ned[1])
+
+
+def measure_offset(click_point_ned: Sequence[float], object_position_ned: Sequence[float]) -> ModelOffset:
+    """The offset of a model from the two points of a double click, each x, y, z in m NED.
+
+    Raises ValueError for a point that is not three finite numbers.
+    """
+    click = finite_array("click_point_ned", click_point_ned, (3,), error=ValueError)
+    origin = finite_array("object_position_ned", object_position_ned, (3,), error=ValueError)
+    x, y, z = (origin - click).tolist()
+    return ModelOffset((x, y, z))
 
 
 MAX_OBJECTS = 100_000

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from rfly_ue_bridge.objects.model_offset import measure_offset
+from rfly_ue_bridge.objects.placement import measure_offset
 
 
 def test_experiment_2_a_target_one_metre_above_the_ground():
