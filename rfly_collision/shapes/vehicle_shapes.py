@@ -99,8 +99,7 @@ class VehicleShapes:
 
     def column(self, name: str) -> Floats:
         """A number (or three) of each of `shapes` and then of the default, such as `centre_height` or `low`."""
-        values: Floats = np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
-        return values
+        return np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
 
     @property
     def footprint(self) -> Floats:

@@ -338,8 +338,7 @@ def deepest_of_each_pair(found: PairContacts) -> PairContacts:
 def _surplus_shapes(kind: Ints, scale: Floats) -> Bools:
     """(n,) whose shapes are more than MAX_SHAPES."""
     _, which = np.unique(np.column_stack([kind, scale]), axis=0, return_inverse=True)
-    surplus: Bools = which.reshape(-1) >= MAX_SHAPES
-    return surplus
+    return which.reshape(-1) >= MAX_SHAPES
 
 
 def _find(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], Bools]:
@@ -376,5 +375,4 @@ def _rotation_vector(quat_xyzw: NDArray[np.floating]) -> Floats:
     sine = np.sqrt(np.einsum("ij,ij->i", vector, vector))
     angle = 2 * np.arctan2(sine, w)
     factor = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), 2.0)
-    found: Floats = vector * factor[:, None]
-    return found
+    return vector * factor[:, None]

@@ -60,8 +60,7 @@ class PairContacts:
         """(m,) a number for each pair: sorted by vehicle; then the ground, other vehicles, objects."""
         code = np.where(self.other == GROUND, 0, self.other).astype(np.uint64)
         code = np.where(self.other == STATIC, _STATIC_CODE + self.object_id.astype(np.uint64), code)
-        keys: NDArray[np.uint64] = (self.vehicle.astype(np.uint64) << _SHIFT) | code
-        return keys
+        return (self.vehicle.astype(np.uint64) << _SHIFT) | code
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,8 +56,7 @@ class FleetTable:
 
     def types_of(self, ids: Ints) -> Ints:
         """(m,) the types of vehicles that are all known."""
-        types: Ints = self._columns["vehicle_type"][self.rows(ids)]
-        return types
+        return self._columns["vehicle_type"][self.rows(ids)]
 
     def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> None:
         """Take over states in `map`; `steady_ns` is when they arrived."""

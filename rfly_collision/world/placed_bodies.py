@@ -81,8 +81,7 @@ class PlacedBodies:
     @property
     def has_box(self) -> Bools:
         """(n,) of which a size is known."""
-        known: Bools = np.all(self.box_half_extent > 0, axis=1) & (self.hull_index < 0)
-        return known
+        return np.all(self.box_half_extent > 0, axis=1) & (self.hull_index < 0)
 
     @property
     def hull_index(self) -> Ints:

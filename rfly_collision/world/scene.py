@@ -163,10 +163,7 @@ def merged(one: Contacts, other: Contacts) -> Contacts:
     """Both, sorted by a, then b."""
     if not len(one):
         return other
-    parts = [
-        np.concatenate([getattr(part, name) for part in (one, other)])
-        for name in ("a", "b", "position", "normal", "depth", "time")
-    ]
+    parts = [np.concatenate((getattr(one, name), getattr(other, name))) for name in Contacts.__dataclass_fields__]
     order = np.lexsort((parts[1], parts[0]))
     return Contacts(*(part[order] for part in parts))
 

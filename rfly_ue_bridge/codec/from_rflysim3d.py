@@ -118,8 +118,7 @@ FROM_RFLYSIM3D = PacketTable(
 
 def key_of(packet: Packet) -> int:
     """What tells senders of one kind of packet apart, behind the checksum: copterID, or SeqID or seqID."""
-    number: int = packet[packet.type.fields[1].name]
-    return number
+    return packet[packet.type.fields[1].name]
 
 
 Question = tuple[int, int | str]

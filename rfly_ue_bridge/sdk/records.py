@@ -43,8 +43,7 @@ class SdkRecord:
     @property
     def key(self) -> int:
         """What tells one record from another, as `from_rflysim3d.key_of`."""
-        number: int = getattr(self, self.layout.fields[1].name)
-        return number
+        return getattr(self, self.layout.fields[1].name)
 
     def CopyData(self, iv: Sequence[Any]) -> None:
         """Take over an answer as `struct.unpack` gives it, in the present layout."""

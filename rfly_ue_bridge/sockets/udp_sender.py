@@ -116,18 +116,13 @@ class UdpSender:
         """
         if index < -1 or self._port + index > 65535:
             return f"window {index}: expected -1 for all windows, or 0 to {65535 - self._port}"
-        if index == -1:
-            wrong = [f"{window}: {window.last_error}" for window in self.windows if not self._send(window, datagram)]
-            return "; ".join(wrong)
-        if index < len(self.windows):
-            chosen = self.windows[index]
-            return "" if self._send(chosen, datagram) else f"{chosen}: {chosen.last_error}"
-        other = Window(index, (self._ip, self._port + index))
-        self._open(other, time.monotonic_ns())
-        sent = self._send(other, datagram)
-        if other.socket is not None:
-            other.socket.close()
-        return "" if sent else f"{other}: {other.last_error}"
+        chosen = self.windows if index == -1 else self.windows[index : index + 1]
+        if not chosen:
+            chosen = [Window(index, (self._ip, self._port + index))]  # `_send` opens it
+        wrong = [f"{window}: {window.last_error}" for window in chosen if not self._send(window, datagram)]
+        if index >= len(self.windows) and chosen[0].socket is not None:
+            chosen[0].socket.close()
+        return "; ".join(wrong)
 
     def closed_ports(self) -> list[int]:
         """Ports that refused what was sent, as far as known: at once on this machine, later or never elsewhere."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_common.arrays import Floats, Triple
+from rfly_common.arrays import Floats
 from rfly_common.frames import (
     QUAT_FLU_OPTICAL_XYZW,
     enu_to_ned,
@@ -35,9 +35,9 @@ class CameraPose:
     euler: Floats
     """roll, pitch, yaw (rad) of the camera's FRD axes in NED; it looks along x"""
 
-    def moved_by(self, position_ned: Triple, euler: Triple) -> CameraPose:
+    def moved_by(self, other: CameraPose) -> CameraPose:
         """RflyCameraPosAngAdd: the numbers are added, in NED."""
-        return CameraPose(self.position_ned + np.array(position_ned), self.euler + np.array(euler))
+        return CameraPose(self.position_ned + other.position_ned, self.euler + other.euler)
 
     def axes_enu(self) -> tuple[Floats, Floats]:
         """(forward, up), unit vectors in ENU."""

@@ -80,18 +80,15 @@ class Cameras:
     def move(self, command: MoveCamera, terrain: HeightMap) -> None:
         """RflyCameraPosAng, or RflyCameraPosAngAdd from where each camera is; on board both are the body's."""
         self._untouched = False
+        pose = CameraPose(np.array(command.position_ned), np.array(command.euler))
         if self._mount is not None:
-            moved = self._mount.moved_by(command.position_ned, command.euler)
-            absolute = CameraPose(np.array(command.position_ned), np.array(command.euler))
-            self._mount = moved if command.relative else absolute
-            return
-        if not command.relative:
-            pose = CameraPose(np.array(command.position_ned), np.array(command.euler))
+            self._mount = self._mount.moved_by(pose) if command.relative else pose
+        elif not command.relative:
             self._go(*_orbit(pose, terrain))
-            return
-        for client in self._server.get_clients().values():
-            pose = from_browser(client.camera.position, client.camera.wxyz)
-            _set(client, *_orbit(pose.moved_by(command.position_ned, command.euler), terrain))
+        else:
+            for client in self._server.get_clients().values():
+                here = from_browser(client.camera.position, client.camera.wxyz)
+                _set(client, *_orbit(here.moved_by(pose), terrain))
 
     def set_fov(self, horizontal: float) -> None:
         """RflyCameraFovDegrees, kept when a browser's window changes its shape."""

@@ -297,8 +297,7 @@ def _serve(
                 connections.counters["refused"] += 1
                 return Response(http.HTTPStatus.SERVICE_UNAVAILABLE, "BUSY", Headers(), b"too many browsers\n")
             connection.browsing = True
-        answer: Response | None = inner(connection, request)
-        return answer
+        return inner(connection, request)
 
     limits = {"create_connection": connections.connection, "max_size": MAX_MESSAGE_BYTES}
     return serve(*arguments, **{**options, **limits, "process_request": process_request})

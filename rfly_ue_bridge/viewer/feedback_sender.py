@@ -244,5 +244,4 @@ def crash_data(table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows:
 
 
 def _wxyz(quat_xyzw: NDArray[Any]) -> list[float]:
-    wxyz: list[float] = np.roll(quat_xyzw, 1).tolist()
-    return wxyz
+    return np.roll(quat_xyzw, 1).tolist()

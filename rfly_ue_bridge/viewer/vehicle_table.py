@@ -120,8 +120,7 @@ class VehicleTable:
         rows = np.searchsorted(self.id, ids[known])
         self._columns["parent"][rows] = np.where(kinds[known] == ATTACH_NONE, _NO_VEHICLE, parents[known])
         self._columns["attachment"][rows] = kinds[known]
-        unknown: list[int] = ids[~known].tolist()
-        return unknown
+        return ids[~known].tolist()
 
     def world(self, terrain: HeightMap) -> WorldPoses:
         """Where each vehicle is: attachments followed, then those that are to be kept on the ground put there."""
