@@ -223,7 +223,9 @@ def request_object(kind: int, name: int | str) -> str:
 
     The kinds have names in `from_rflysim3d`: CAMERA, VEHICLE, OBJECT.
     """
-    kind_text = _integer("kind", kind, 0, 2)
+    if kind not in (0, 1, 2):
+        raise CommandError(f"kind: {kind!r}, expected 0 (camera), 1 (vehicle) or 2 (object)")
+    kind_text = _integer("kind", kind)
     if kind == 2:
         return _command("RflyReqObjData", kind_text, _word("name", name), "0")
     if isinstance(name, str):
