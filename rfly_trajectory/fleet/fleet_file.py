@@ -15,11 +15,11 @@ from rfly_common.config.documents import check_schema, load_schema, parse_mappin
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
-from rfly_trajectory.motion.formation import formation_offsets, turned
+from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.nav_path import SAME_POINT
-from rfly_trajectory.paths.path import Path
+from rfly_trajectory.paths.path import Path, rotation
 from rfly_trajectory.paths.point_files import read_points
 from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Point, Polyline, Shape, Spline
 
@@ -217,7 +217,7 @@ class _Reader:
             if "heading_deg" in spot.value:
                 raise self._document.error((*spot.path, "heading_deg"), "only with frame: world, this formation turns")
             return [(a, b) for a, b in offsets.tolist()], nowhere
-        moved = turned(offsets, spot.value.get("heading_deg", 0.0))
+        moved = offsets @ rotation(spot.value.get("heading_deg", 0.0))
         return nowhere, [(a, b) for a, b in moved.tolist()]
 
     def _own(self, index: int, key: str, value: Any) -> None:

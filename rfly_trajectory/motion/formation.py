@@ -72,12 +72,6 @@ def formation_offsets(
     return np.stack([ahead, left], axis=-1) + 0.0  # no negative zeros
 
 
-def turned(offsets: Floats, heading_deg: float) -> Floats:
-    """(n, 2) offsets ahead and left of a fixed heading (counter-clockwise from east) as [east, north]."""
-    c, s = math.cos(math.radians(heading_deg)), math.sin(math.radians(heading_deg))
-    return np.asarray(offsets @ np.array([[c, s], [-s, c]]))
-
-
 def extrapolate_straight(points: Floats, beyond: Floats) -> None:
     """Move points (k, 6) of open paths `beyond` (k,) metres along their tangents, in place; 0 leaves a point alone."""
     points[:, :2] += beyond[:, None] * points[:, 2:4]

@@ -126,6 +126,12 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
     return bends
 
 
+def rotation(heading_deg: float) -> Floats:
+    """(2, 2) that turns row vectors (ahead, left) of a heading, counter-clockwise from east, to (east, north)."""
+    c, s = math.cos(math.radians(heading_deg)), math.sin(math.radians(heading_deg))
+    return np.array([[c, s], [-s, c]])
+
+
 def spiral_end(angle: float, length: float) -> tuple[float, float]:
     """Where a clothoid of the given length ends that begins straight along x and turns by `angle` [rad], up to π.
 

@@ -17,7 +17,7 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.altitude import altitude_profile
 from rfly_trajectory.paths.curves import fit_path, fit_spans
-from rfly_trajectory.paths.path import Path, PathBuilder, spiral_end
+from rfly_trajectory.paths.path import Path, PathBuilder, rotation, spiral_end
 
 Point = Sequence[float]
 
@@ -145,8 +145,7 @@ class Ellipse(Shape):
                 f"height: {height:.10g} m beside a width of {width:.10g} m; at most {SLENDEREST:g} : 1 can be driven"
             )
         half = 0.5 * np.array([width, -height if self.clockwise else height])
-        c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
-        to_map = np.array([[c, s], [-s, c]])  # for row vectors
+        to_map = rotation(self.heading_deg)
 
         def curve(u: Floats) -> tuple[Floats, ...]:
             arm = (np.stack([np.cos(u), np.sin(u)], -1) * half) @ to_map
@@ -186,13 +185,12 @@ class LawnMower(Shape):
         # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of the first.
         _, side = spiral_end(0.5 * math.pi, math.pi)
         radius = 0.5 * across / side
-        heading = math.radians(self.heading_deg)
-        c, s = math.cos(heading), math.sin(heading)
+        heading, to_map = math.radians(self.heading_deg), rotation(self.heading_deg)
         path = PathBuilder(0.0, 0.0, 0.0)
         for lane in range(spaces + 1):
             forth = 1.0 if lane % 2 == 0 else -1.0
-            ahead, left = -forth * length / 2, lane * across - width / 2
-            path.anchor(x + c * ahead - s * left, y + s * ahead + c * left, heading + (0.0 if forth > 0 else math.pi))
+            east, north = np.array([-forth * length / 2, lane * across - width / 2]) @ to_map
+            path.anchor(x + east, y + north, heading + (0.0 if forth > 0 else math.pi))
             path.arc(length)
             if lane < spaces:
                 path.spiral_in(math.pi * radius, forth / radius).spiral_out(math.pi * radius, forth / radius)
@@ -220,8 +218,7 @@ class FigureEight(Shape):
     def path(self) -> Path:
         center = np.array(_point("center", self.center))
         half = np.array([_positive("width", self.width) / 2, _positive("height", self.height) / 2])
-        c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
-        to_map = np.array([[c, s], [-s, c]])  # for row vectors
+        to_map = rotation(self.heading_deg)
 
         def curve(u: Floats) -> tuple[Floats, ...]:
             u2 = 2.0 * u
@@ -261,7 +258,8 @@ class Polyline(Shape):
             turns[-1] = 0.0
         turns[np.abs(turns) < 1e-9] = 0.0
         cuts = self._cuts(turns, lengths)
-        path, s = self._join(points, headings, lengths, turns, cuts)
+        radii = np.full(len(turns), self.corner_radius)
+        path, s = rounded_path(points, headings, lengths, turns, radii, cuts, self.closed)
         return with_heights(path, s, heights)
 
     def _cuts(self, turns: Floats, lengths: Floats) -> Floats:
@@ -269,13 +267,9 @@ class Polyline(Shape):
         if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
             raise ConfigError(f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path turns")
         count = len(lengths)
-        of_one = np.zeros(count)
-        for i in np.flatnonzero(turns):
-            turn = abs(float(turns[i]))
-            if math.pi - turn < 1e-6:
-                raise ConfigError(f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round")
-            x, y = spiral_end(0.5 * turn, turn)
-            of_one[i] = x + y * math.tan(0.5 * turn)
+        for i in np.flatnonzero(math.pi - np.abs(turns) < 1e-6):
+            raise ConfigError(f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round")
+        of_one = corner_reach(turns)
         before = np.roll(of_one, 1)  # the corner at the beginning of each leg
         needed = of_one + before
         short = np.flatnonzero(needed * self.corner_radius > lengths * (1.0 + 1e-12))
@@ -290,30 +284,34 @@ class Polyline(Shape):
             )
         return np.asarray(of_one * self.corner_radius)
 
-    def _join(
-        self,
-        points: Floats,
-        headings: Floats,
-        lengths: Floats,
-        turns: Floats,
-        cuts: Floats,
-    ) -> tuple[Path, list[float]]:
-        """The path, and the arc length at each point. A closed one begins on its first leg, where the corner at its
-        first point is over."""
-        behind = float(cuts[-1]) if self.closed else 0.0
-        path, middles = PathBuilder(0.0, 0.0, 0.0), []
-        for i, heading in enumerate(headings.tolist()):
-            x, y = points[i]
-            path.anchor(x + behind * math.cos(heading), y + behind * math.sin(heading), heading)
-            path.arc(float(lengths[i] - behind - cuts[i]))
-            turn = float(turns[i])
-            spiral = abs(turn) * self.corner_radius
-            middles.append(path.length + spiral)
-            if turn:
-                curvature = math.copysign(1.0 / self.corner_radius, turn)
-                path.spiral_in(spiral, curvature).spiral_out(spiral, curvature)
-            behind = float(cuts[i])
-        return path.path(self.closed), [middles.pop() if self.closed else 0.0, *middles]
+
+def corner_reach(turns: Floats) -> Floats:
+    """(n,) how far corners of radius 1 that turn by `turns` (n,) [rad] reach along their two lines."""
+    x, y = np.array([spiral_end(0.5 * turn, turn) for turn in np.abs(turns).tolist()]).reshape(-1, 2).T
+    return np.asarray(x + y * np.tan(0.5 * np.abs(turns)))
+
+
+def rounded_path(
+    points: Floats, headings: Floats, lengths: Floats, turns: Floats, radii: Floats, cuts: Floats, closed: bool
+) -> tuple[Path, list[float]]:
+    """Straight legs (n,) with a corner of two clothoids at the end of each, and the arc length at each point.
+
+    A corner turns by turns[i] [rad] with a smallest radius of radii[i], from cuts[i] metres before its point to as far
+    behind it. A closed path begins on its first leg, where the corner at its first point is over.
+    """
+    behind = float(cuts[-1]) if closed else 0.0
+    path, middles = PathBuilder(0.0, 0.0, 0.0), []
+    for i, (heading, turn, radius) in enumerate(zip(headings.tolist(), turns.tolist(), radii.tolist(), strict=True)):
+        x, y = points[i, :2].tolist()
+        path.anchor(x + behind * math.cos(heading), y + behind * math.sin(heading), heading)
+        path.arc(float(lengths[i] - behind - cuts[i]))
+        spiral = abs(turn) * radius
+        middles.append(path.length + spiral)
+        if turn:
+            curvature = math.copysign(1.0 / radius, turn)
+            path.spiral_in(spiral, curvature).spiral_out(spiral, curvature)
+        behind = float(cuts[i])
+    return path.path(closed), [middles.pop() if closed else 0.0, *middles]
 
 
 def _floor4(value: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -16,8 +15,8 @@ from rfly_trajectory.paths.altitude import AltitudeProfile, altitude_profile, al
 from rfly_trajectory.paths.curves import fit_between
 from rfly_trajectory.paths.dubins import DubinsPath, dubins_path
 from rfly_trajectory.paths.nav_path import SAME_POINT, without_repeats
-from rfly_trajectory.paths.path import Path, PathBuilder, make_path, spiral_end
-from rfly_trajectory.paths.shapes import with_heights
+from rfly_trajectory.paths.path import Path, PathBuilder, make_path
+from rfly_trajectory.paths.shapes import corner_reach, rounded_path, with_heights
 
 DENSE_TURN = math.radians(15.0)
 """points between which a way never turns by more are samples of a smooth curve, others are corners to be rounded"""
@@ -85,29 +84,13 @@ def _smooth(points: Floats, ends: tuple[float, float] | None) -> Path:
 
 def _rounded(points: Floats, headings: Floats, lengths: Floats, turns: Floats, radius: float) -> Path:
     """Straight lines with rounded corners; each corner may use half of its lines, that at an end all of it."""
-    turns = np.where(np.abs(turns) < 1e-9, 0.0, turns)
-    # A corner of radius 1 reaches this far along both of its lines.
-    x, y = np.array([spiral_end(0.5 * turn, turn) for turn in np.abs(turns).tolist()]).reshape(-1, 2).T
-    reach = x + y * np.tan(0.5 * np.abs(turns))
-    room = 0.5 * lengths
+    turns = np.append(np.where(np.abs(turns) < 1e-9, 0.0, turns), 0.0)
+    reach, room = corner_reach(turns), 0.5 * lengths
     room[[0, -1]] = lengths[[0, -1]]
-    room = np.minimum(room[:-1], room[1:])
+    room = np.minimum(room, np.append(room[1:], math.inf))
     radii = np.minimum(radius, np.divide(room, reach, out=np.full_like(reach, radius), where=reach > 0.0))
-    cuts = np.concatenate([reach * radii, [0.0]])
-    path, behind, middles = PathBuilder(0.0, 0.0, 0.0), 0.0, [0.0]
-    for i, heading in enumerate(headings.tolist()):
-        x0, y0 = points[i, :2].tolist()
-        path.anchor(x0 + behind * math.cos(heading), y0 + behind * math.sin(heading), heading)
-        path.arc(float(lengths[i] - behind - cuts[i]))
-        spiral = 0.0
-        if i < len(turns) and turns[i]:
-            spiral, curvature = abs(float(turns[i])) * float(radii[i]), math.copysign(1.0 / radii[i], turns[i])
-            path.spiral_in(spiral, curvature)
-        middles.append(path.length)
-        if spiral:
-            path.spiral_out(spiral, curvature)
-        behind = float(cuts[i])
-    return with_heights(path.path(), middles, points[:, 2:].ravel())
+    path, s = rounded_path(points, headings, lengths, turns, radii, reach * radii, closed=False)
+    return with_heights(path, s, points[:, 2:].ravel())
 
 
 def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10.0) -> Path | None:
@@ -234,8 +217,5 @@ def reversed_path(path: Path) -> Path:
 
 def _shifted(coefficients: Floats, run: float) -> Floats:
     """Of p(u + run), from those of p(u), lowest power first."""
-    out = coefficients.copy()
-    for k, m in itertools.product(range(len(out)), repeat=2):
-        if m > k:
-            out[k] += math.comb(m, k) * coefficients[m] * run ** (m - k)
-    return out
+    n = range(len(coefficients))
+    return np.array([[math.comb(m, k) * run ** max(m - k, 0) for m in n] for k in n]) @ coefficients

@@ -12,7 +12,7 @@ from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
 from rfly_trajectory.kernels import KERNELS
-from rfly_trajectory.motion.formation import formation_offsets, turned
+from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
 
@@ -45,11 +45,6 @@ def either_backend(request, monkeypatch):
 )
 def test_offsets_by_hand(kind, count, keys, expected):
     np.testing.assert_allclose(formation_offsets(kind, count, **keys), expected, atol=1e-14)
-
-
-def test_turned_offsets_by_hand():
-    """Looking north, ahead is north and left is west."""
-    np.testing.assert_allclose(turned(np.array([[3.0, 1.0]]), 90.0), [[-1, 3]], atol=1e-15)
 
 
 @pytest.mark.usefixtures("either_backend")

@@ -18,7 +18,7 @@ from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
 from rfly_trajectory.paths.curves import fit_path
 from rfly_trajectory.paths.dubins import Dubins
-from rfly_trajectory.paths.path import curvature_bends, join_paths, path_points
+from rfly_trajectory.paths.path import curvature_bends, join_paths, path_points, rotation
 from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline, Spline
 
 motion_kernels = late_module("rfly_trajectory.kernels.motion_kernels")
@@ -37,6 +37,11 @@ SHAPES = [
 ]
 coordinate = st.floats(-1e4, 1e4)
 size = st.floats(1.0, 1e4)
+
+
+def test_rotation_by_hand():
+    """Looking north, ahead is north and left is west."""
+    np.testing.assert_allclose(np.array([[3.0, 1.0]]) @ rotation(90.0), [[-1, 3]], atol=1e-15)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
