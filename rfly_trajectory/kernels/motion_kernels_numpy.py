@@ -28,10 +28,7 @@ from rfly_trajectory.kernels.tables import (
 
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
-    length = table.length[path]
-    at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
-    at = np.clip(at, 0.0, length)
-    piece = _last_not_above(table.first, table.start, path, at, table.length)
+    _, at, piece = _on_path(table, path, s)
     kind, values, start = table.kind[piece], table.values[piece], table.start[piece]
     points = np.empty((s.size, 6))
     for which, function in ((ARC, _arc), (SPIRAL, _spiral), (POLYNOMIAL, _polynomial)):
@@ -39,6 +36,14 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
         if chosen.size:
             points[chosen] = function(values[chosen], start[chosen], at[chosen])
     return points
+
+
+def _on_path(table: PathTable | AltitudeTable, path: Ints, s: Floats) -> tuple[Floats, Floats, Ints]:
+    """The places s (k,) with whole laps of closed paths taken off; the same within the paths; the pieces there."""
+    length = table.length[path]
+    at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
+    inside = np.clip(at, 0.0, length)
+    return at, inside, _last_not_above(table.first, table.start, path, inside, table.length)
 
 
 def _last_not_above(first: Ints, start: Floats, row: Ints, value: Floats, extent: Floats) -> Ints:
@@ -94,44 +99,35 @@ def _spiral(values: Floats, start: Floats, at: Floats) -> Floats:
 
 
 def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
-    run = (at - start)[:, None]
-    coefficients = values.reshape(-1, 2, 6)
-    p0, p1, p2, p3 = (np.zeros((len(values), 2)) for _ in range(4))
-    for n in range(5, -1, -1):  # Horner's scheme for the polynomials and their derivatives at once
-        p3 = p3 * run + 3.0 * p2
-        p2 = p2 * run + 2.0 * p1
-        p1 = p1 * run + p0
-        p0 = p0 * run + coefficients[:, :, n]
+    p0, p1, p2, p3 = _derivatives(values, at - start, 3)
     norm = np.hypot(p1[:, 0], p1[:, 1])
     curvature = (p1[:, 0] * p2[:, 1] - p1[:, 1] * p2[:, 0]) / norm**3
     rate = (p1[:, 0] * p3[:, 1] - p1[:, 1] * p3[:, 0]) / norm**3 - 3.0 * curvature * (p1 * p2).sum(-1) / norm**2
     return np.concatenate([p0, p1 / norm[:, None], curvature[:, None], rate[:, None]], axis=-1)
 
 
+def _derivatives(values: Floats, run: Floats, highest: int) -> list[Floats]:
+    """Each (k, 2): x and y of POLYNOMIAL pieces and their derivatives up to the `highest`, by Horner's scheme."""
+    coefficients, run = values.reshape(-1, 2, 6), run[:, None]
+    found = [np.zeros((len(values), 2)) for _ in range(highest + 1)]
+    for n in range(5, -1, -1):
+        for order in range(highest, 0, -1):
+            found[order] = found[order] * run + order * found[order - 1]
+        found[0] = found[0] * run + coefficients[:, :, n]
+    return found
+
+
 def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
-    length = table.length[path]
-    at = np.clip(np.where(table.closed[path], s - np.floor(s / length) * length, s), 0.0, length)
-    piece = _last_not_above(table.first, table.start, path, at, table.length)
-    run = (at - table.start[piece])[:, None]
-    coefficients = table.values[piece].reshape(-1, 2, 6)
-    p0, p1, p2, p3, p4 = (np.zeros((len(run), 2)) for _ in range(5))
-    for n in range(5, -1, -1):
-        p4 = p4 * run + 4.0 * p3
-        p3 = p3 * run + 3.0 * p2
-        p2 = p2 * run + 2.0 * p1
-        p1 = p1 * run + p0
-        p0 = p0 * run + coefficients[:, :, n]
+    _, at, piece = _on_path(table, path, s)
+    _, p1, p2, p3, p4 = _derivatives(table.values[piece], at - table.start[piece], 4)
     bends = p2[:, 0] * p3[:, 1] - p2[:, 1] * p3[:, 0] + p1[:, 0] * p4[:, 1] - p1[:, 1] * p4[:, 0]
     return np.where(table.kind[piece] == POLYNOMIAL, bends, 0.0)
 
 
 def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
-    length = table.length[path]
-    at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
-    inside = np.clip(at, 0.0, length)
-    piece = _last_not_above(table.first, table.start, path, inside, table.length)
+    at, inside, piece = _on_path(table, path, s)
     run = inside - table.start[piece]
     a, b, c, d = table.values[piece].T
     slope = b + run * (2.0 * c + run * 3.0 * d)
