@@ -13,10 +13,10 @@ from typing import Any
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_trajectory.mavlink.flight import Denied, FlightLogic
 from rfly_trajectory.mavlink.flight_modes import FlightMode, find_mode
-from rfly_trajectory.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW, Sender
+from rfly_trajectory.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW
 from rfly_trajectory.mavlink.mission_rows import Refused, Vector
 from rfly_trajectory.mavlink.telemetry import Telemetry
-from rfly_trajectory.mavlink.wire import load_dialect
+from rfly_trajectory.mavlink.wire import Sender, load_dialect, sender_of
 from rfly_trajectory.missions.mavlink import ABSOLUTE_FRAMES, GLOBAL_FRAMES, LOCAL_NED, TERRAIN_FRAMES
 
 _UNSET = 2**31 - 1
@@ -36,7 +36,7 @@ class Command:
     @classmethod
     def of_message(cls, message: Any) -> Command:
         """Of either message."""
-        sender = message.get_srcSystem(), message.get_srcComponent()
+        sender = sender_of(message)
         first = message.param1, message.param2, message.param3, message.param4
         if message.get_type() == "COMMAND_LONG":
             params = (*first, message.param5, message.param6, message.param7)
@@ -61,8 +61,8 @@ class CommandProtocol:
         self._flight, self._telemetry, self._send, self._tell = flight, telemetry, send, tell
         self._does: dict[int, Callable[[Command], None]] = {
             d.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
-            d.MAV_CMD_NAV_TAKEOFF: self._take_off,
-            d.MAV_CMD_NAV_LAND: self._land,
+            d.MAV_CMD_NAV_TAKEOFF: lambda c: flight.take_off(self._place(c)[2]),
+            d.MAV_CMD_NAV_LAND: lambda c: flight.land(*self._place(c)[:2]),
             d.MAV_CMD_NAV_RETURN_TO_LAUNCH: lambda _: flight.select(FlightMode.RETURN),
             d.MAV_CMD_NAV_LOITER_UNLIM: lambda _: flight.select(FlightMode.HOLD),
             d.MAV_CMD_DO_REPOSITION: self._reposition,
@@ -108,26 +108,21 @@ class CommandProtocol:
         else:
             raise Denied(f"Arm or disarm? {command.params[0]:g}, expected 1 or 0", "MAV_RESULT_DENIED")
 
-    def _take_off(self, command: Command) -> None:
-        self._flight.take_off(self._place(command)[2])
-
-    def _land(self, command: Command) -> None:
-        self._flight.land(*self._place(command)[:2])
-
     def _reposition(self, command: Command) -> None:
-        speed = command.params[0]
-        here, asked = self._flight.place, self._place(command)
+        place, speed = self._place_or_here(command), command.params[0]
         if math.isfinite(speed) and speed > 0.0:
             self._flight.set_speed(speed)
-        north, east, down = (a if math.isfinite(a) else b for a, b in zip(asked, here, strict=True))
-        self._flight.go_to((north, east, down), _angle(command.params[3]))
+        self._flight.go_to(place, _angle(command.params[3]))
 
     def _orbit(self, command: Command) -> None:
-        here, asked = self._flight.place, self._place(command)
-        north, east, down = (a if math.isfinite(a) else b for a, b in zip(asked, here, strict=True))
         angle = command.params[3]
         turns = abs(angle) / (2.0 * math.pi) if math.isfinite(angle) and angle != 0.0 else math.inf
-        self._flight.orbit((north, east, down), command.params[0], turns)
+        self._flight.orbit(self._place_or_here(command), command.params[0], turns)
+
+    def _place_or_here(self, command: Command) -> Vector:
+        asked, here = self._place(command), self._flight.place
+        north, east, down = (a if math.isfinite(a) else b for a, b in zip(asked, here, strict=True))
+        return north, east, down
 
     def _change_speed(self, command: Command) -> None:
         if command.params[0] not in (0.0, 1.0):

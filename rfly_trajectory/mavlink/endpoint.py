@@ -16,7 +16,7 @@ from rfly_trajectory.mavlink.log_protocol import LogFolder, LogProtocol
 from rfly_trajectory.mavlink.mission_protocol import MissionProtocol
 from rfly_trajectory.mavlink.mission_rows import Refused, Vector
 from rfly_trajectory.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
-from rfly_trajectory.mavlink.telemetry import Battery, BatteryModel, Telemetry
+from rfly_trajectory.mavlink.telemetry import Battery, Telemetry
 from rfly_trajectory.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
 from rfly_trajectory.missions.mavlink import ABSOLUTE_FRAMES, GLOBAL_FRAMES, LOCAL_NED, TERRAIN_FRAMES
 
@@ -57,10 +57,10 @@ class MavlinkVehicle:
         self._send = send
         self.system_id = system_id
         self.values, self.gains = values or Tunables(), ControllerGains()
-        self.battery = Battery(self._battery_model())
+        self.battery = Battery(self.values)
         self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
         self.gimbal = GimbalManager(self.flight, pilot)
-        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.values, self.gimbal)
+        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.gimbal)
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
         self._missions = MissionProtocol(self.flight, send, self.warn)
         self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
@@ -68,10 +68,6 @@ class MavlinkVehicle:
         self._time = math.nan
         self._warned_low = False
         self._text_id = 0
-
-    def _battery_model(self) -> BatteryModel:
-        values = self.values
-        return BatteryModel(values.battery_capacity / 1000.0, values.battery_cells, values.battery_resistance)
 
     def handle(self, message: Any, wall: float) -> None:
         """A message for this system, or for all."""
@@ -187,7 +183,6 @@ class MavlinkVehicle:
         dt, self._time = time - self._time, time
         if not 0.0 < dt < 10.0:
             return
-        self.battery.model = self._battery_model()
         self.battery.draw(self.values.idle_power + (self.values.flying_power if self.flight.in_air else 0.0), dt)
         low = self.battery.charge < self.values.battery_low
         if low and not self._warned_low:

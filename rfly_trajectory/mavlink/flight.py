@@ -349,12 +349,12 @@ class FlightLogic:
     # --- the mission
 
     def mission_error(self) -> str:
-        """Why no mission may come now."""
+        """Why no mission may come now; "": it may."""
         flown = self.armed and self.flying and (self.mode is FlightMode.MISSION or self.holding)
         return "Mission refused: one is being flown" if flown else ""
 
     def take_mission(self, rows: Sequence[Row]) -> None:
-        """The mission from now on. Raises Refused."""
+        """The mission is this from now on. Raises Refused; then it stays what it was."""
         if rows:
             origin = self.world.origin or (0.0, 0.0, 0.0)
             plan_of(rows, self.home_geodetic() or origin, origin, self._import_settings(), self._uav_type)

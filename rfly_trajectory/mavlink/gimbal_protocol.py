@@ -14,15 +14,13 @@ from typing import Any
 
 from rfly_common.frames import euler_to_quat, quat_multiply
 from rfly_trajectory.mavlink.flight import SILENCE_S, Denied, FlightLogic, Pilot
-from rfly_trajectory.mavlink.wire import load_dialect
+from rfly_trajectory.mavlink.wire import Sender, load_dialect, sender_of
 
 PITCHYAW, CONFIGURE = 1000, 1001
 """MAV_CMD_DO_GIMBAL_MANAGER_…, whose params 5 and 6 are no place"""
 DEVICE_ID = 1
 """of a gimbal that speaks no MAVLink itself"""
 NOBODY = (0, 0)
-Sender = tuple[int, int]
-"""system and component"""
 LONGEST_STEP_S, LEAST_ANGLE = 0.5, 1e-3
 """rad, rad/s: a smaller roll or yaw is none"""
 
@@ -83,9 +81,8 @@ class GimbalManager:
             is_given = abs(math.hypot(w, x, y, z) - 1.0) < 0.01
             angle = math.remainder(2.0 * math.atan2(y, w), 2.0 * math.pi) if is_given else math.nan
             rate, others = message.angular_velocity_y, [x, z, message.angular_velocity_x, message.angular_velocity_z]
-        sender = message.get_srcSystem(), message.get_srcComponent()
         with contextlib.suppress(Denied):
-            self._point(angle, rate, others, message.flags, message.gimbal_device_id, sender)
+            self._point(angle, rate, others, message.flags, message.gimbal_device_id, sender_of(message))
 
     def _check_device(self, device: float) -> None:
         if not self.exists:

@@ -6,29 +6,17 @@ https://mavlink.io/en/services/mission.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from rfly_trajectory.mavlink.flight import FlightLogic
 from rfly_trajectory.mavlink.mission_rows import MOST_ROWS, Refused, Row
-from rfly_trajectory.mavlink.wire import load_dialect
+from rfly_trajectory.mavlink.wire import Sender, load_dialect, sender_of
 
 RETRY_S = 0.25
 """after which a row is asked for again (the protocol's recommendation for items)"""
 TRIES = 12
-
-Sender = tuple[int, int]
-"""system and component"""
-
-
-class MissionStore(Protocol):
-    """Who flies the missions."""
-
-    def mission_error(self) -> str:
-        """Why no mission may come now; "": it may."""
-
-    def take_mission(self, rows: Sequence[Row]) -> None:
-        """The mission is this from now on. Raises Refused; then it stays what it was."""
 
 
 @dataclass
@@ -41,7 +29,7 @@ class _Upload:
 
 
 class MissionProtocol:
-    """Takes the messages of `HANDLED`, answers through `send`, and has the mission in `rows`."""
+    """Takes the messages of `HANDLED`, answers through `send`; `flight` has the mission."""
 
     HANDLED = frozenset(
         {
@@ -56,17 +44,15 @@ class MissionProtocol:
         }
     )
 
-    def __init__(self, store: MissionStore, send: Callable[[Any], None], tell: Callable[[str], None]) -> None:
+    def __init__(self, flight: FlightLogic, send: Callable[[Any], None], tell: Callable[[str], None]) -> None:
         """`tell(text)`: why a mission was refused."""
         self._d = load_dialect()
-        self._store, self._send, self._tell = store, send, tell
+        self._flight, self._send, self._tell = flight, send, tell
         self._upload: _Upload | None = None
-        self.rows: tuple[Row, ...] = ()
 
     def handle(self, message: Any, now: float) -> None:
         """One of HANDLED, for this vehicle."""
-        sender = message.get_srcSystem(), message.get_srcComponent()
-        kind = message.get_type()
+        sender, kind = sender_of(message), message.get_type()
         if kind in ("MISSION_ITEM", "MISSION_ITEM_INT"):
             self._on_item(message, sender, now)
         elif kind == "MISSION_ACK":
@@ -81,8 +67,8 @@ class MissionProtocol:
         elif kind == "MISSION_CLEAR_ALL":
             self._begin(sender, 0, now)
         elif kind == "MISSION_REQUEST_LIST":
-            self._send(self._d.MAVLink_mission_count_message(*sender, len(self.rows), 0))
-        elif message.seq < len(self.rows):
+            self._send(self._d.MAVLink_mission_count_message(*sender, len(self._flight.rows), 0))
+        elif message.seq < len(self._flight.rows):
             self._send(self._item_message(sender, message.seq))
         else:
             self._ack(sender, "MAV_MISSION_INVALID_SEQUENCE")
@@ -102,7 +88,7 @@ class MissionProtocol:
 
     def _begin(self, sender: Sender, count: int, now: float) -> None:
         busy = self._upload is not None and self._upload.sender != sender
-        why_not = "Mission refused: another one is being uploaded" if busy else self._store.mission_error()
+        why_not = "Mission refused: another one is being uploaded" if busy else self._flight.mission_error()
         if why_not:
             self._tell(why_not)
             self._ack(sender, "MAV_MISSION_DENIED")
@@ -135,19 +121,18 @@ class MissionProtocol:
 
     def _finish(self, sender: Sender, rows: tuple[Row, ...]) -> None:
         try:
-            self._store.take_mission(rows)
+            self._flight.take_mission(rows)
         except Refused as refusal:
             self._tell(f"Mission refused: {refusal}")
             self._ack(sender, refusal.result)
             return
-        self.rows = rows
         self._ack(sender, "MAV_MISSION_ACCEPTED")
 
     def _ack(self, sender: Sender, result: str, mission_type: int = 0) -> None:
         self._send(self._d.MAVLink_mission_ack_message(*sender, getattr(self._d, result), mission_type))
 
     def _item_message(self, sender: Sender, seq: int) -> Any:
-        row = self.rows[seq]
+        row = self._flight.rows[seq]
         return self._d.MAVLink_mission_item_int_message(
             *sender, seq, row.frame, row.command, 0, row.autocontinue, *row.params, row.x, row.y, row.z, 0
         )

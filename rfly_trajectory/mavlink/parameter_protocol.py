@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.mavlink.wire import load_dialect
+from rfly_trajectory.mavlink.wire import load_dialect, sender_of
 
 
 def tunable(name: str, default: float, text: str, low: float, high: float, unit: str = "") -> Any:
@@ -158,10 +158,8 @@ class ParameterProtocol:
         )
 
     def _send_error(self, message: Any, error: str) -> None:
-        sender = message.get_srcSystem(), message.get_srcComponent()
-        index = getattr(message, "param_index", -1)
-        param_id = _text(message.param_id).encode()
-        self._send(self._d.MAVLink_param_error_message(*sender, param_id, index, getattr(self._d, error)))
+        about = _text(message.param_id).encode(), getattr(message, "param_index", -1), getattr(self._d, error)
+        self._send(self._d.MAVLink_param_error_message(*sender_of(message), *about))
 
 
 def _text(param_id: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,42 +50,37 @@ RATES_HZ = {
 _CHARGES, _CELL_VOLTAGES = (0.0, 0.2, 1.0), (3.3, 3.7, 4.2)
 
 
-@dataclass(frozen=True)
-class BatteryModel:
-    """What a battery is made of."""
-
-    capacity_ah: float
-    cells: float
-    internal_resistance: float
-    """Ω, of all cells"""
-
-
 class Battery:
-    """The charge of one vehicle's battery; begins full."""
+    """The charge of one vehicle's battery, which `values` describe; begins full."""
 
-    def __init__(self, model: BatteryModel) -> None:
-        self.model = model
+    def __init__(self, values: Tunables) -> None:
+        self.values = values
         self.used_ah = self.used_wh = self.current = self.power = 0.0
         """used so far; A and W of now"""
 
     @property
+    def capacity_ah(self) -> float:
+        """Full."""
+        return self.values.battery_capacity / 1000.0
+
+    @property
     def charge(self) -> float:
         """0 … 1."""
-        return min(max(1.0 - self.used_ah / self.model.capacity_ah, 0.0), 1.0)
+        return min(max(1.0 - self.used_ah / self.capacity_ah, 0.0), 1.0)
 
     @property
     def open_circuit_voltage(self) -> float:
         """V, without a load."""
-        return self.model.cells * float(np.interp(self.charge, _CHARGES, _CELL_VOLTAGES))
+        return self.values.battery_cells * float(np.interp(self.charge, _CHARGES, _CELL_VOLTAGES))
 
     @property
     def voltage(self) -> float:
         """V, at the current of now."""
-        return self.open_circuit_voltage - self.model.internal_resistance * self.current
+        return self.open_circuit_voltage - self.values.battery_resistance * self.current
 
     def draw(self, power: float, dt: float) -> None:
         """Give `power` (W) for `dt` seconds; an empty battery gives nothing."""
-        v0, resistance = self.open_circuit_voltage, self.model.internal_resistance
+        v0, resistance = self.open_circuit_voltage, self.values.battery_resistance
         if self.charge <= 0.0:
             self.current = self.power = 0.0
             return
@@ -107,11 +101,10 @@ class Telemetry:
         system_id: int,
         flight: FlightLogic,
         battery: Battery,
-        values: Tunables,
         gimbal: GimbalManager,
     ) -> None:
         d = self._d = load_dialect()
-        self._flight, self._battery, self._values, self._system_id = flight, battery, values, system_id
+        self._flight, self._battery, self._system_id = flight, battery, system_id
         self.gimbal = gimbal
         self._type = {
             "multirotor": d.MAV_TYPE_QUADROTOR,
@@ -203,10 +196,10 @@ class Telemetry:
 
     def _battery_status(self, _: int) -> Any:
         d, battery = self._d, self._battery
-        cells = max(1, round(battery.model.cells))
+        cells = max(1, round(battery.values.battery_cells))
         voltages = [_u16(battery.voltage / cells * 1e3)] * min(cells, 10) + [_UNKNOWN_U16] * max(0, 10 - cells)
         more = [_u16(battery.voltage / cells * 1e3)] * min(max(0, cells - 10), 4)
-        low = battery.charge < self._values.battery_low
+        low = battery.charge < battery.values.battery_low
         return d.MAVLink_battery_status_message(
             0,
             d.MAV_BATTERY_FUNCTION_ALL,

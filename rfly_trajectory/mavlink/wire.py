@@ -10,6 +10,8 @@ from typing import Any
 
 from rfly_common.imports import require
 
+Sender = tuple[int, int]
+"""system and component"""
 AUTOPILOT_COMPONENT = 1
 """MAV_COMP_ID_AUTOPILOT1"""
 _SIGNING_EPOCH = 1_420_070_400
@@ -19,6 +21,11 @@ _SIGNING_EPOCH = 1_420_070_400
 def load_dialect() -> types.ModuleType:
     """pymavlink's `common`, MAVLink 2. Raises ConfigError that says how to install it."""
     return require("pymavlink.dialects.v20.common", "MAVLink")
+
+
+def sender_of(message: Any) -> Sender:
+    """Who has sent a message."""
+    return message.get_srcSystem(), message.get_srcComponent()
 
 
 def signing_key(passphrase: str) -> bytes:

@@ -191,14 +191,14 @@ class MavlinkVehicleTopics:
 
     def _publish_battery(self) -> None:
         battery = self.vehicle.battery
-        cells = round(battery.model.cells)
+        cells = round(battery.values.battery_cells)
         message = BatteryState(
             voltage=battery.voltage,
             temperature=math.nan,
             current=0.0 - battery.current,
-            charge=battery.model.capacity_ah * battery.charge,
-            capacity=battery.model.capacity_ah,
-            design_capacity=battery.model.capacity_ah,
+            charge=battery.capacity_ah * battery.charge,
+            capacity=battery.capacity_ah,
+            design_capacity=battery.capacity_ah,
             percentage=battery.charge,
             power_supply_status=BatteryState.POWER_SUPPLY_STATUS_DISCHARGING,
             power_supply_health=BatteryState.POWER_SUPPLY_HEALTH_GOOD,
