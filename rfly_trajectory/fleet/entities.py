@@ -31,7 +31,7 @@ MAX_SPEED = 400.0
 """m/s that a vehicle may be given"""
 ALONG = 1e-3
 """of its speed may point elsewhere than its nose"""
-_NAMES = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+VEHICLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def free_name(wanted: str, namespace: str, taken: Collection[str], default: str)
 
 def is_name(text: str) -> bool:
     """Whether topics can lie below it."""
-    return len(text) <= MAX_NAME and _NAMES.fullmatch(text) is not None
+    return len(text) <= MAX_NAME and VEHICLE_NAME.fullmatch(text) is not None
 
 
 def check_place(terrain: HeightMap | None, x: float, y: float, z: float | None = None) -> float:

@@ -196,8 +196,8 @@ class Fleet:
         """as `Vehicle.locations`, of the keys of the whole fleet"""
         self.vehicles = tuple(vehicles)
         self.terrain = terrain
-        _check_unique("id", [vehicle.id for vehicle in self.vehicles])
-        _check_unique("name", [vehicle.name for vehicle in self.vehicles])
+        check_unique("id", [vehicle.id for vehicle in self.vehicles])
+        check_unique("name", [vehicle.name for vehicle in self.vehicles])
         self._departures = join_schedules(
             [vehicle.schedule for vehicle in self.vehicles], [vehicle.delay for vehicle in self.vehicles]
         )
@@ -434,7 +434,8 @@ def orientation_in_ned(orientation: Floats) -> Floats:
     return np.asarray(quat_ned_frd_to_ned_flu(quat_enu_flu_to_ned_frd(orientation)), np.float64)
 
 
-def _check_unique(what: str, values: Sequence[object]) -> None:
+def check_unique(what: str, values: Sequence[object]) -> None:
+    """Raises ConfigError where two vehicles share one of the values."""
     seen: set[object] = set()
     for value in values:
         if value in seen:

@@ -70,6 +70,8 @@ class FollowPaths:
         self._wanted: dict[str, _Wanted] = {}
         self.refused: dict[str, str] = {}
         """by name, why the last path of a vehicle is not followed"""
+        told = (self._unplaced, self._points, self._wanted, self.refused, self._newest)
+        self._memories: tuple[dict[str, Any], ...] = told
         self.following: list[str] = []
         """names of the vehicles that have left their fleet's path"""
 
@@ -85,19 +87,15 @@ class FollowPaths:
 
     def release(self, name: str) -> None:
         """What a vehicle was told counts no more: it was put elsewhere, off its path."""
-        memories: tuple[dict[str, Any], ...] = (self._unplaced, self._points, self._wanted, self.refused, self._newest)
-        for memory in memories:
+        for memory in self._memories:
             memory.pop(name, None)
         self.following = sorted({*self.following, name})
 
     def forget(self) -> None:
         """The fleet restarts: what was told before counts no more."""
-        self._unplaced.clear()
-        self._points.clear()
-        self._wanted.clear()
-        self.refused.clear()
+        for memory in self._memories:
+            memory.clear()
         self.following = []
-        self._newest.clear()
 
     def take_over(self, fleet: Fleet, fleet_time: float) -> tuple[Fleet, list[int]] | None:
         """The fleet from now on, and the indices of the vehicles that changed; None where nothing is to be done."""

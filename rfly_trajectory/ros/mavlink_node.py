@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import socket
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_trajectory.fleet.entities import VEHICLE_NAME
 from rfly_trajectory.mavlink.endpoint import Address, MavlinkEndpoint
 from rfly_trajectory.mavlink.flight import SILENCE_S
 from rfly_trajectory.mavlink.log_protocol import LogFolder
@@ -32,7 +32,6 @@ PERIOD_S = 0.01
 MOST_DATAGRAMS = 200
 """in one look; more wait in the system's buffer, or are dropped there"""
 MOST_BYTES = 2048
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
 
 class MavlinkNode(Node):
@@ -61,7 +60,7 @@ class MavlinkNode(Node):
         self.get_logger().info(f"listening on {self._where} for ground stations{others}: {listed}")
 
     def _vehicle(self, name: str, index: int, frames: Frames) -> MavlinkVehicleTopics:
-        if not _NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:
+        if not VEHICLE_NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:
             raise ConfigError(f"parameter vehicles: {name!r}, expected names, each once, of letters, digits and _")
         given = declare_parameters(self, MavlinkVehicleParameters, prefix=f"{name}.", defaults={"system_id": index + 1})
         if given.system_id in self._endpoint.vehicles:

@@ -91,22 +91,19 @@ class MissionAction:
         """Feedback, and the end of the goal."""
         if self._goal is None:
             return
-        state, waiting = self._vehicle.state, self._start is not None
+        state = self._vehicle.state if self._start is None else None
         if self._goal.is_cancel_requested:
             self._end("cancelled: holding")
-        elif state is not None and not waiting and state.breach:
+        elif state is not None and state.breach:
             self._end(f"{state.breach} was breached: holding, then returning")
-        elif state is not None and not waiting and state.problem:
+        elif state is not None and state.problem:
             self._end(f"{state.problem}: holding")
-        elif state is not None and not waiting and state.returned:
+        elif state is not None and (state.returned or state.finished):
             self._publish_feedback(state)
-            self._end("returned by command")
-        elif state is not None and not waiting and state.finished:
-            self._publish_feedback(state)
-            self._end("")
+            self._end("returned by command" if state.returned else "")
         elif now_ns >= self._next_feedback_ns:
             self._next_feedback_ns = now_ns + int(FEEDBACK_PERIOD_S * 1e9)
-            self._publish_feedback(None if waiting else state)
+            self._publish_feedback(state)
 
     # --- goals
 
@@ -152,11 +149,8 @@ class MissionAction:
 
     def _items_done(self) -> int:
         """Of the goal that has begun."""
-        return (
-            self._vehicle.state.items_done
-            if self._vehicle.state is not None and self._goal is not None and self._start is None
-            else 0
-        )
+        state, has_begun = self._vehicle.state, self._goal is not None and self._start is None
+        return state.items_done if state is not None and has_begun else 0
 
     def _cancel(self, handle: Any) -> Any:
         """HOLD at once; the next tick ends the goal."""
@@ -188,7 +182,7 @@ class MissionAction:
             raise ConfigError(f"home_source: {goal.home_source}, expected 0 goal, 1 parameter, 2 pose at start")
         if goal.home_source == ExecuteMission.Goal.HOME_FROM_PARAMETER and self._vehicle.settings.home is None:
             raise ConfigError(f"home_source: 1, but the parameter {self._vehicle.settings.name}.home is not set")
-        MissionRunner(self._vehicle.settings.uav_type).load(items, start_index=goal.start_index)  # type: ignore[arg-type]
+        MissionRunner(self._vehicle.settings.given.uav_type).load(items, start_index=goal.start_index)
         return lambda: self._load_items(goal, items, axes)
 
     async def _load_items(self, goal: Any, items: list[MissionItem], axes: str) -> None:
@@ -205,7 +199,7 @@ class MissionAction:
             raise ConfigError(f"{goal.file}: another mission file is being read: ask again when it is done")
         self._reads = True
         try:  # a large file takes seconds; all vehicles go on meanwhile
-            mission = await in_thread(self._node, lambda: self._read(goal.file, vehicle.loiter_radius))
+            mission = await in_thread(self._node, lambda: self._read(goal.file, vehicle.given.loiter_radius))
         finally:
             self._reads = False
         if isinstance(mission, ConfigError):

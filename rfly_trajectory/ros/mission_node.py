@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,8 @@ from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
-from rfly_trajectory.fleet.fleet import states_in_ned
+from rfly_trajectory.fleet.entities import VEHICLE_NAME
+from rfly_trajectory.fleet.fleet import check_unique, states_in_ned
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, ShownVehicle
 from rfly_trajectory.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
@@ -36,8 +35,6 @@ TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
 START_SPACING = 10.0
 """m along east between vehicles that have no start given"""
 MAX_VEHICLES = 100
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
 
 class MissionNode(Node):
@@ -55,9 +52,9 @@ class MissionNode(Node):
         self._clock_watch = ClockWatch(self)
         if len(names) > MAX_VEHICLES:
             raise ConfigError(f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node")
-        _refuse_repeated("vehicles", names)
+        check_unique("parameter vehicles", names)
         settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
-        _refuse_repeated("<name>.id", [each.id for each in settings])
+        check_unique("parameter <name>.id", [each.given.id for each in settings])
         self._vehicles = [MissionVehicle(self, each, self._given, frames, self._diagnostics) for each in settings]
         self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if given.simulate else None
         self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if given.simulate else []
@@ -66,15 +63,14 @@ class MissionNode(Node):
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._timer = self.create_timer(1.0 / given.rate, self._tick)
-        listed = ", ".join(f"{each.name} ({each.uav_type})" for each in settings) or "no vehicles (parameter vehicles)"
-        self.get_logger().info(
-            f"{listed} at {given.rate:g} Hz" + ("; waiting for terrain_map" if given.simulate else "")
-        )
+        listed = [f"{each.name} ({each.given.uav_type})" for each in settings] or ["no vehicles (parameter vehicles)"]
+        waits = "; waiting for terrain_map" if given.simulate else ""
+        self.get_logger().info(f"{', '.join(listed)} at {given.rate:g} Hz{waits}")
         if names and given.simulate:
             _warm_up()  # last: the node is seen by others meanwhile
 
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
-        if not _NAME.fullmatch(name):
+        if not VEHICLE_NAME.fullmatch(name):
             raise ConfigError(f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter")
         defaults = {"id": FIRST_ID + index, "type": lambda earlier: TYPES[earlier["uav_type"]]}
         given = declare_parameters(self, MissionVehicleParameters, prefix=f"{name}.", defaults=defaults)
@@ -82,26 +78,13 @@ class MissionNode(Node):
         enu = self._given.axes == "enu"
         if not start:
             start = [START_SPACING * index, 0.0, 0.0] if enu else [0.0, START_SPACING * index, 0.0]
-        if len(start) != 3 or not np.isfinite(start).all():
-            raise ConfigError(f"parameter {name}.start: {list(start)}, expected x, y, yaw")
-        if home and (len(home) != 3 or not np.isfinite(home).all()):
-            raise ConfigError(f"parameter {name}.home: {list(home)}, expected x, y, z")
-        place = enu_to_ned(np.array([start[0], start[1], 0.0])) if enu else np.array(start)
-        heading = float(yaw_ned_to_enu(start[2])) if enu else start[2]
-        home_ned: Any = None
-        if home:
-            home_ned = tuple((enu_to_ned(np.array(home)) if enu else np.array(home)).tolist())
-        at = (float(place[0]), float(place[1]), heading)
-        return VehicleSettings(
-            name,
-            given.uav_type,
-            given.id,
-            given.type,
-            given.loiter_radius,
-            given.hold_turn_direction,
-            at,
-            home_ned,
-        )
+        for key, numbers, expected in (("start", start, "x, y, yaw"), ("home", home or [0.0] * 3, "x, y, z")):
+            if len(numbers) != 3 or not np.isfinite(numbers).all():
+                raise ConfigError(f"parameter {name}.{key}: {list(numbers)}, expected {expected}")
+        x, y, yaw = start
+        at = (y, x, float(yaw_ned_to_enu(yaw))) if enu else (x, y, yaw)
+        home_ned: Any = tuple((enu_to_ned(home) if enu else np.array(home)).tolist()) if home else None
+        return VehicleSettings(name, given, at, home_ned)
 
     def destroy_node(self) -> None:
         """Take the actions off the graph first."""
@@ -115,7 +98,7 @@ class MissionNode(Node):
         for vehicle in self._vehicles:
             vehicle.take_terrain(terrain, ground, geo_origin)
         if self._markers is not None:
-            shown = [ShownVehicle(v.settings.name, v.settings.id, v.settings.vehicle_type) for v in self._vehicles]
+            shown = [ShownVehicle(v.settings.name, v.settings.given.id, v.settings.given.type) for v in self._vehicles]
             self._markers.show(lambda: (shown, ()))
         self.get_logger().info(f"flying over map {terrain.name!r}")
         self._update_diagnostics()
@@ -147,8 +130,8 @@ class MissionNode(Node):
             orientation.append(quat)
             velocity.append(vector_ned_to_enu(vehicle.follower.velocity))
         states = VehicleStates(
-            id=np.array([v.settings.id for v in flying]),
-            vehicle_type=np.array([v.settings.vehicle_type for v in flying]),
+            id=np.array([v.settings.given.id for v in flying]),
+            vehicle_type=np.array([v.settings.given.type for v in flying]),
             position=np.array(position),
             orientation=np.array(orientation),
             velocity=np.array(velocity, np.float32),
@@ -198,12 +181,6 @@ def _warm_up() -> None:
     """One look ahead over the ground: kernels are loaded now, not in the middle of a flight."""
     flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
     Ground(flat).clear_ahead(0.0, 0.0, 0.0, 1.0)
-
-
-def _refuse_repeated(what: str, values: Sequence[object]) -> None:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            raise ConfigError(f"parameter {what}: {value!r} belongs to two vehicles, each needs its own")
 
 
 def main() -> None:

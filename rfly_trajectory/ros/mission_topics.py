@@ -31,7 +31,7 @@ from rfly_trajectory.missions.runner import GROUND_MODES, MissionRunner, RunnerS
 from rfly_trajectory.missions.vehicles import AIRBORNE_HEIGHT, make_follower
 from rfly_trajectory.ros.mission_action import MissionAction
 from rfly_trajectory.ros.mission_msgs import NO_POSE, follower_to_pose, params_to_msg, pose_to_ned
-from rfly_trajectory.ros.node_parameters import MissionParameters
+from rfly_trajectory.ros.node_parameters import MissionParameters, MissionVehicleParameters
 
 MAX_STEP_S = 0.1
 """a longer time is made in several steps"""
@@ -45,14 +45,10 @@ Pose = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class VehicleSettings:
-    """The parameters of one vehicle; positions NED."""
+    """Of one vehicle; positions NED."""
 
     name: str
-    uav_type: str
-    id: int
-    vehicle_type: int
-    loiter_radius: float
-    hold_turn_direction: int
+    given: MissionVehicleParameters
     start: tuple[float, float, float]
     """north, east, heading: where a simulated one stands at first"""
     home: tuple[float, float, float] | None
@@ -90,7 +86,7 @@ class MissionVehicle:
         self._mode_topic = f"{name}/mode"
         self._published_mode: str | None = None
         self._modes = self._targets = self._requests = None
-        land_air = vehicle.uav_type == "land-air"
+        land_air = vehicle.given.uav_type == "land-air"
         if shared.simulate and land_air:
             self._modes = publisher(node, String, self._mode_topic, LATCHED)
         else:
@@ -130,9 +126,9 @@ class MissionVehicle:
         if self._shared.simulate and self.follower is None:
             north, east, heading = self.settings.start
             position = (north, east, ground.down(north, east))
-            radius = self.settings.loiter_radius
+            radius = self.settings.given.loiter_radius
             self.follower = make_follower(
-                self.settings.uav_type, position, heading, ground=ground, loiter_radius=radius
+                self.settings.given.uav_type, position, heading, ground=ground, loiter_radius=radius
             )
         if self.follower is not None:
             self.follower.ground = ground
@@ -241,11 +237,11 @@ class MissionVehicle:
         height = (below if math.isfinite(below) else runner.home[2]) - at[2]
         flies = height > AIRBORNE_HEIGHT if self._mode is None else self._mode not in GROUND_MODES
         runner.guide = make_follower(
-            self.settings.uav_type,
+            self.settings.given.uav_type,
             at,
             pose[3],
             ground=ground,
-            loiter_radius=self.settings.loiter_radius,
+            loiter_radius=self.settings.given.loiter_radius,
             airborne=flies,
         )
 
@@ -269,11 +265,11 @@ class MissionVehicle:
     def _make_runner(self, pose: Pose) -> None:
         vehicle = self.settings
         self._runner = MissionRunner(
-            vehicle.uav_type,  # type: ignore[arg-type]
+            vehicle.given.uav_type,
             follower=self.follower,
             ground=self._ground,
-            loiter_radius=vehicle.loiter_radius,
-            hold_turn_direction=vehicle.hold_turn_direction,
+            loiter_radius=vehicle.given.loiter_radius,
+            hold_turn_direction=vehicle.given.hold_turn_direction,
             log=lambda text: self._log.info(f"{vehicle.name}: {text}"),
         )
         self._runner.load((), vehicle.home or pose[:3], fence=Geofence())
