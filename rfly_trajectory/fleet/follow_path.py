@@ -25,8 +25,6 @@ MIN_RADIUS = 0.5
 """m"""
 BLEND_TIME = 2.0
 """s, about, in which an aircraft begins to climb or sink to the path's heights"""
-
-
 DEFAULT_ACCELERATION = 2.0
 """m/s², where a speed profile has none"""
 STANDSTILL_SPEED = 1e-9
@@ -39,11 +37,12 @@ _Piece = tuple[float, float, float, float, float]
 def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Schedule:
     """From arc length 0, which is passed at `speed` ≥ 0 [m/s], to a stop at `length` [m].
 
-    It is the profile's own motion from rest to rest, entered on the way at that speed; EASY_ACCELERATION where the
+    It is the profile's own motion from rest to rest, entered on the way at that speed; DEFAULT_ACCELERATION where the
     profile has none. A vehicle above its cruising speed brakes to that first, and one that can't stop in time brakes
     as hard as it takes.
     """
-    profile = _with_acceleration(profile)
+    if profile.acceleration is None:
+        profile = dataclasses.replace(profile, acceleration=DEFAULT_ACCELERATION)
     brake = deceleration(profile)
     if speed > profile.cruise:
         distance, time = (speed**2 - profile.cruise**2) / (2.0 * brake), (speed - profile.cruise) / brake
@@ -79,12 +78,6 @@ def stop(s: float, speed: float, brake: float) -> Schedule:
 def deceleration(profile: SpeedProfile) -> float:
     """m/s² with which a vehicle of this profile brakes."""
     return profile.deceleration or profile.acceleration or DEFAULT_ACCELERATION
-
-
-def _with_acceleration(profile: SpeedProfile) -> SpeedProfile:
-    if profile.acceleration is not None:
-        return profile
-    return dataclasses.replace(profile, acceleration=DEFAULT_ACCELERATION)
 
 
 def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:

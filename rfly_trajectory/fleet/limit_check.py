@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rfly_common.arrays import Bools, Floats
-from rfly_trajectory.fleet.fleet import Fleet
-
-if TYPE_CHECKING:
-    from rfly_trajectory.fleet.fleet import Fleet, Vehicle
-
+from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 
 DRIVE_STEP = 2.0
 """m between the samples of a drive, where that makes no more than MAX_SAMPLES of them"""
