@@ -301,8 +301,9 @@ def read(
     file: Path, map_name: Any, search_path: Any, geo_origin: options.Triple, default_radius: float, loiter_radius: float
 ) -> "tuple[Mission, HeightMap | None, options.Triple]":
     """A mission, the map that it is flown over, and where the map's origin lies."""
-    from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
+    from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point
     from rfly_trajectory.missions.files import read_mission
+    from rfly_trajectory.missions.mavlink import terrain_altitude
 
     terrain = None if map_name is None else options.load_map(map_name, search_path, options.ThirdPixel.truncate)
     origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
@@ -310,12 +311,7 @@ def read(
     if asked is not None:
         origin = geo_point(asked, "--geo-origin")
 
-    def above_sea(latitude: float, longitude: float) -> float:
-        assert terrain is not None
-        north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
-        return origin[2] + float(terrain.altitude(east, north))
-
-    ground = above_sea if terrain is not None else None
+    ground = None if terrain is None else terrain_altitude(terrain, origin)
     mission = read_mission(file, default_radius=default_radius, loiter_radius=loiter_radius, terrain=ground)
     return mission, terrain, origin
 

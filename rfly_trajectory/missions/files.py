@@ -259,7 +259,8 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
             )
         for index, inner in enumerate(as_list(simple, f"{where} ({name}): Items")):
             inner_where = f"{where} ({name}) item {index + 1}"
-            _read_plan_item(_simple(as_object(inner, inner_where), inner_where), inner_where, rows)
+            expect(as_object(inner, inner_where), "type", "SimpleItem", f"{inner_where}: ")
+            _read_plan_item(inner, inner_where, rows)
             if len(rows) > MAX_ITEMS:
                 raise MissionFileError(f"more than {MAX_ITEMS} items")
         return
@@ -276,21 +277,13 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
     if math.isnan(params[6]) and entry.get("AltitudeMode") == ABOVE_CALCULATED_TERRAIN:
         where += f" (AltitudeMode {ABOVE_CALCULATED_TERRAIN})"
         if entry.get("AMSLAltAboveTerrain") is not None:
-            frame, params[6] = (
-                mavlink.ABSOLUTE_FRAME,
-                as_number(entry["AMSLAltAboveTerrain"], f"{where}: AMSLAltAboveTerrain"),
-            )
+            frame, key = mavlink.ABSOLUTE_FRAME, "AMSLAltAboveTerrain"
         else:
-            frame, params[6] = mavlink.TERRAIN_FRAME, as_number(get_key(entry, "Altitude", where), f"{where}: Altitude")
+            frame, key = mavlink.TERRAIN_FRAME, "Altitude"
+        params[6] = as_number(get_key(entry, key, where), f"{where}: {key}")
     _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
     number = as_integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
     rows.append(mavlink.MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
-
-
-def _simple(entry: dict[str, Any], where: str) -> dict[str, Any]:
-    if entry.get("type") != "SimpleItem":
-        raise MissionFileError(f"{where}: type: {short(entry.get('type'))}, expected 'SimpleItem'")
-    return entry
 
 
 def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from rfly_common.errors import MissionFileError
 from rfly_common.frames import enu_to_ned, wrap_angle
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
 from rfly_trajectory.missions.items import MissionItem, MissionMode
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
 
 WAYPOINT, SPLINE_WAYPOINT = 16, 82
 LOITER_UNLIMITED, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALTITUDE, DO_ORBIT = 17, 18, 19, 31, 34
@@ -48,6 +52,16 @@ _PLACED_COMMANDS = frozenset({179, DO_LAND_START, 195, 201})
 
 TerrainAltitude = Callable[[float, float], float]
 """(latitude deg, longitude deg) -> altitude of the ground above sea level, m"""
+
+
+def terrain_altitude(terrain: HeightMap, origin: GeoPoint) -> TerrainAltitude:
+    """That of a map whose origin lies there."""
+
+    def altitude(latitude: float, longitude: float) -> float:
+        north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
+        return origin[2] - float(terrain.altitude_ned(north, east))
+
+    return altitude
 
 
 @dataclass(frozen=True)
@@ -238,22 +252,11 @@ def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, fl
 def _lost(row: MavlinkItem) -> list[str]:
     """What is flown, and would be written, as another command; parameters neither 0 nor missing without a place."""
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
-    indices: tuple[int, ...] = ()
-    if kind is MissionMode.RTL:
-        indices = (0, 1, 2, 3, 4, 5, 6)
-    elif row.command == SPLINE_WAYPOINT:
-        indices = (3,)
-    elif row.command == LOITER_TURNS:
-        indices = (1,)
-    elif row.command == LOITER_UNLIMITED:
-        indices = (0, 1, 3)
-    elif row.command == DO_ORBIT:
-        indices = (2,)
-    elif kind is MissionMode.CUSTOM:
+    indices = _UNUSED_PARAMS.get(row.command, ())
+    if kind is MissionMode.CUSTOM:
         here = row.frame == MISSION_FRAME or (row.params[4] == 0.0 and row.params[5] == 0.0)
-        indices = (3, 4, 5, 6) if here and row.command > LAST_NAVIGATION else (3,)
-        if row.command == CONDITION_CHANGE_ALT:
-            indices = (3,)
+        aside = row.command > LAST_NAVIGATION and row.command != CONDITION_CHANGE_ALT
+        indices = (3, 4, 5, 6) if here and aside else (3,)
     changed = [f"{row.where} (command {row.command}): {_FLOWN_AS[row.command]}"] if row.command in _FLOWN_AS else []
     return changed + [
         f"{row.where} (command {row.command}): params[{index}] = {row.params[index]:g} has no place in {kind.name}"
@@ -354,6 +357,15 @@ _FLOWN_AS = {
     VTOL_LAND: "flown and written as an ordinary landing (21)",
     DO_ORBIT: "written as turns or endless turns where these say the same (18, 17)",
 }
+
+_UNUSED_PARAMS: dict[int, tuple[int, ...]] = {
+    RETURN_TO_LAUNCH: (0, 1, 2, 3, 4, 5, 6),
+    SPLINE_WAYPOINT: (3,),
+    LOITER_TURNS: (1,),
+    LOITER_UNLIMITED: (0, 1, 3),
+    DO_ORBIT: (2,),
+}
+"""indices of the parameters that have no place in an item of these commands"""
 
 _KINDS = {
     TAKEOFF: MissionMode.TAKEOFF,

@@ -464,30 +464,21 @@ class MissionRunner:
         return item if self.follower is None else self.follower.flown(item)
 
     def _for_custom(self, item: MissionItem) -> MissionItem:
-        command = mavlink.mavlink_command(item)
-        position = item.position
-        if command is not None and command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT:
-            ahead = self._next_position() if command == mavlink.CONDITION_DISTANCE else None
-            if ahead is not None:
-                return MissionItem.waypoint(ahead, math.nan)
-            if command == mavlink.CONDITION_YAW and not self._fixed_wing:
-                return MissionItem.waypoint(self._begun_at, math.radians(float(item.params[1])))
-        if command == mavlink.DELAY or (
-            command is not None and command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT
-        ):
+        command = mavlink.mavlink_command(item) or 0
+        if command == mavlink.CONDITION_DISTANCE and (ahead := self._next_position()) is not None:
+            return MissionItem.waypoint(ahead, math.nan)
+        if command == mavlink.CONDITION_YAW and not self._fixed_wing:
+            return MissionItem.waypoint(self._begun_at, math.radians(float(item.params[1])))
+        aside = command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT
+        if aside or command == mavlink.DELAY:
             params = (self._loiter_radius, 0.0, -1.0, -1.0) if self._fixed_wing else NO_PARAMS
             return MissionItem(MissionMode.HOLD, np.array(self._begun_at), np.array(params))
-        radius = float(item.params[3]) if command == mavlink.LOITER_TIME else math.nan
-        radius = float(item.params[2]) if command == mavlink.LOITER_TO_ALTITUDE else radius
-        return self._hover_or_loiter(position, radius)
-
-    def _hover_or_loiter(self, position: np.ndarray, radius: float) -> MissionItem:
-        """A multirotor stands, a fixed wing circles."""
-        if not self._fixed_wing:
-            return MissionItem.waypoint(position, math.nan)
-        sign = float(np.sign(radius)) if math.isfinite(radius) else 0.0
-        size = abs(radius) if math.isfinite(radius) and radius != 0.0 else self._loiter_radius
-        return MissionItem.orbit(position, size, sign, math.inf)
+        if not self._fixed_wing:  # stands, where a fixed wing circles
+            return MissionItem.waypoint(item.position, math.nan)
+        radius_at = {mavlink.LOITER_TIME: 3, mavlink.LOITER_TO_ALTITUDE: 2}.get(command)
+        radius = 0.0 if radius_at is None else float(item.params[radius_at])
+        radius = radius if math.isfinite(radius) else 0.0
+        return MissionItem.orbit(item.position, abs(radius) or self._loiter_radius, float(np.sign(radius)), math.inf)
 
     def _guide(self, params: MissionParams, flown: MissionItem, at: tuple[float, ...], driven: bool, dt: float) -> None:
         """Move the vehicle, or the guide ahead of it; during an instantaneous item it goes on as before."""

@@ -20,7 +20,7 @@ from std_msgs.msg import Float64, String, UInt8
 
 from rfly_common.errors import FrameError
 from rfly_common.frames import quat_ned_frd_to_enu_flu, quat_to_euler
-from rfly_common.geodesy import GeoPoint, geodetic_to_ned
+from rfly_common.geodesy import GeoPoint
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
@@ -32,6 +32,7 @@ from rfly_trajectory.mavlink.flight import Quaternion
 from rfly_trajectory.mavlink.mission_rows import FlightPlan, Vector
 from rfly_trajectory.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_trajectory.missions.items import MissionCommand, MissionMode
+from rfly_trajectory.missions.mavlink import terrain_altitude
 from rfly_trajectory.ros.mission_msgs import NO_POSE, item_to_msg, ned_to_point, pose_to_ned_euler
 
 PERIOD_S, PATIENCE_S = 1.0, 5.0
@@ -142,12 +143,7 @@ class MavlinkVehicleTopics:
         self._terrain = terrain
         world = self.vehicle.flight.world
         world.origin = origin
-
-        def altitude(latitude: float, longitude: float) -> float:
-            north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
-            return origin[2] - float(terrain.altitude_ned(north, east))
-
-        world.altitude = altitude
+        world.altitude = terrain_altitude(terrain, origin)
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp) or self._node.get_clock().now().nanoseconds

@@ -19,7 +19,7 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.run_loop import in_thread
 from rfly_trajectory.missions.files import Mission, read_mission
 from rfly_trajectory.missions.items import MissionItem
-from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command
+from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command, terrain_altitude
 from rfly_trajectory.missions.runner import MissionRunner, RunnerState
 from rfly_trajectory.ros.mission_msgs import item_to_msg, msg_to_item, params_to_msg, point_to_ned
 from rfly_trajectory.ros.node_parameters import MissionParameters
@@ -231,7 +231,7 @@ class MissionAction:
 
     def _read(self, name: str, loiter_radius: float) -> Mission | ConfigError:
         """The mission file that a peer names, or what is wrong, without a word of its content. In a thread."""
-        on_map = self._vehicle.terrain is not None and self._vehicle.geo_origin is not None
+        terrain, origin = self._vehicle.terrain, self._vehicle.geo_origin
         try:
             path = resolve_below(name, self._shared.file_folders, "file_folders")
         except ConfigError as error:
@@ -241,7 +241,7 @@ class MissionAction:
                 path,
                 default_radius=self._shared.default_radius,
                 loiter_radius=loiter_radius,
-                terrain=self._altitude_above_sea if on_map else None,
+                terrain=None if terrain is None or origin is None else terrain_altitude(terrain, origin),
             )
         except (MissionFileError, OSError) as error:
             return ConfigError(without_content(name, error, path, f"rfly mission check {path}"))
@@ -255,14 +255,6 @@ class MissionAction:
                     f"{self._vehicle.settings.name}: mission item {index}: command {command} is not carried out here; "
                     f"it ends when {self._vehicle.done_topic} says so"
                 )
-
-    def _altitude_above_sea(self, latitude: float, longitude: float) -> float:
-        """Of the ground, m; degrees."""
-        terrain, geo_origin = self._vehicle.terrain, self._vehicle.geo_origin
-        assert terrain is not None
-        assert geo_origin is not None
-        north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), geo_origin).tolist()
-        return geo_origin[2] - float(terrain.altitude_ned(north, east))
 
     def _publish_feedback(self, state: RunnerState | None) -> None:
         """Without a state nothing has begun: no pose is known yet, the distance is NaN."""
