@@ -296,8 +296,7 @@ def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequen
     if ("points" in shape) == ("file" in shape):
         raise ConfigError("expected exactly one of the keys file, points")
     if "points" in shape:
-        points: Sequence[Point] = shape["points"]
-        return points
+        return shape["points"]
     read = read_points(folder / shape["file"], shape.get("geo_origin", ()), heights=heights)
     if shape.get("closed", False) and len(read) > 1 and np.hypot(*(read[-1] - read[0])[:2]) <= SAME_POINT:
         read = read[:-1]  # a loop as recorded ends where it began

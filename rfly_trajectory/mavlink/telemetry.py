@@ -332,8 +332,7 @@ class Telemetry:
 def _singles(values: Any) -> list[float]:
     """As far as 32 bits go."""
     most = float(np.finfo(np.float32).max)
-    held: list[float] = np.clip(np.asarray(values, float), -most, most).tolist()
-    return held
+    return np.clip(np.asarray(values, float), -most, most).tolist()
 
 
 def _within(value: float, low: int, high: int) -> int:

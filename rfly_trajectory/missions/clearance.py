@@ -48,8 +48,7 @@ class Boxes:
         own = np.column_stack((cos * north + sin * east, cos * east - sin * north))
         beside = np.maximum(np.abs(own) - self.half[index], 0.0)
         above = np.maximum(self.top[index] - points[:, 2], 0.0)
-        result: Floats = np.sqrt(np.sum(beside**2, axis=1) + above**2)
-        return result
+        return np.sqrt(np.sum(beside**2, axis=1) + above**2)
 
 
 class Near(NamedTuple):

@@ -167,8 +167,7 @@ def _member(enum: type[Any], value: Any, name: str) -> Any:
 
 def command_of(value: int) -> MissionCommand:
     """A MissionCommand from its number. ValueError naming it otherwise."""
-    command: MissionCommand = _member(MissionCommand, value, "command")
-    return command
+    return _member(MissionCommand, value, "command")
 
 
 def check_uav_type(uav_type: str) -> None:

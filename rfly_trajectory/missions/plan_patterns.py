@@ -206,5 +206,4 @@ def moved_outwards(points: Floats, distance: float, where: str = "polygon") -> F
     before = np.roll(outward, 1, axis=0)
     bisector = outward + before
     squared = np.maximum(np.sum(bisector**2, axis=1, keepdims=True), 4.0 / MITRE_LIMIT**2)
-    moved: Floats = points + 2.0 * distance * bisector / squared
-    return moved
+    return points + 2.0 * distance * bisector / squared

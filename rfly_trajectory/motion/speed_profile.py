@@ -228,5 +228,4 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
 
     Before its departure a vehicle stands at the start of its motion. A closed path's s grows beyond its length.
     """
-    rows: Floats = KERNELS.choose().progress(departures, vehicle, time)
-    return rows
+    return KERNELS.choose().progress(departures, vehicle, time)

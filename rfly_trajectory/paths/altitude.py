@@ -75,5 +75,4 @@ def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
 
     Only for paths with a profile. Before its start and behind its end an open path goes on as steep as it is there.
     """
-    rows: Floats = KERNELS.choose().altitudes(table, path, s)
-    return rows
+    return KERNELS.choose().altitudes(table, path, s)

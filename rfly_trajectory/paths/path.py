@@ -113,8 +113,7 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
 
     One call for all of them; `path` holds indices of the table.
     """
-    points: Floats = KERNELS.choose().path_points(table, path, np.ascontiguousarray(s))
-    return points
+    return KERNELS.choose().path_points(table, path, np.ascontiguousarray(s))
 
 
 def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
@@ -122,8 +121,7 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
 
     0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.
     """
-    bends: Floats = KERNELS.choose().curvature_bends(table, path, s)
-    return bends
+    return KERNELS.choose().curvature_bends(table, path, s)
 
 
 def rotation(heading_deg: float) -> Floats:
