@@ -10,7 +10,7 @@ import numpy as np
 from rfly_common.physics import GRAVITY
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.multirotor import RETURN_HEIGHT, Vector, check_limits, clip
+from rfly_trajectory.missions.multirotor import RETURN_HEIGHT, SteeredVehicle, Vector, check_limits, clip
 
 TURN_MARGIN = 1.15
 """a target nearer to the tightest turn than this share of it can't be hit, and is flown away from first"""
@@ -46,14 +46,12 @@ class FixedWingLimits:
     bank: float = math.radians(45.0)
 
 
-class FixedWing:
+class FixedWing(SteeredVehicle):
     """An aircraft within a band of speeds, with a limited bank: it circles where a multirotor would hover.
 
     It takes off from a roll along its heading, flies through points and along lines, lands on a straight approach
     whose direction it chooses by the ground, and goes around when it misses.
     """
-
-    mode: str | None = None
 
     def __init__(
         self,
@@ -71,37 +69,24 @@ class FixedWing:
             raise ValueError(f"speed: {self.limits.speed!r}, expected one from min_speed to max_speed")
         if self.limits.bank >= math.pi / 2:
             raise ValueError(f"bank: {self.limits.bank!r} rad, expected less than a right angle")
-        self.ground = ground or Ground()
+        super().__init__(position, yaw, self.limits.speed if airborne else 0.0, ground)
         self.loiter_radius = loiter_radius
-        self.position = position
         self.airborne = airborne
-        self._speed = self.limits.speed if airborne else 0.0
-        self._course, self._rate, self._sink = yaw, 0.0, 0.0
+        self._rate = 0.0
         self._cruise, self._climb, self._descent = self.limits.speed, self.limits.climb, self.limits.descent
         self._lift_off: float | None = None
-        self._turn, self._cruise_down, self._final, self._arrived = 1.0, position[2], False, False
+        self._cruise_down, self._final, self._arrived = position[2], False, False
         self._spiral = False
         self._approach: tuple[float, float, float] | None = None
         self._go_arounds, self._approach_left = 0, 0.0
-        self.problem = ""
         self._circle_key: tuple[object, ...] = ()
         self._circle_down = 0.0
-
-    @property
-    def velocity(self) -> Vector:
-        """NED m/s."""
-        return self._speed * math.cos(self._course), self._speed * math.sin(self._course), self._sink
 
     @property
     def euler(self) -> Vector:
         """Bank from the turn rate, pitch from the flight path, yaw = course."""
         bank = math.atan(self._speed * self._rate / GRAVITY)
         return bank, math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0, self._course
-
-    @property
-    def pose(self) -> tuple[float, float, float, float]:
-        """x, y, z, course."""
-        return (*self.position, self._course)
 
     @property
     def lead(self) -> float:
@@ -156,9 +141,7 @@ class FixedWing:
         self._final, self._arrived, self._approach, self._spiral = False, False, None, False
         self._go_arounds, self.problem = 0, ""
         self._cruise_down = self.position[2]
-        to_north = self.position[0] - float(item.position[0]) if item.mode is not MissionMode.RTL else 0.0
-        to_east = self.position[1] - float(item.position[1]) if item.mode is not MissionMode.RTL else 0.0
-        free = -1.0 if to_north * math.sin(self._course) - to_east * math.cos(self._course) < 0.0 else 1.0
+        free = 1.0 if item.mode is MissionMode.RTL else self._free_turn(item.position)
         given = float(item.params[1]) if item.mode in (MissionMode.ORBIT, MissionMode.HOLD) else 0.0
         self._turn = given if given in (-1.0, 1.0) else free
 
@@ -192,7 +175,7 @@ class FixedWing:
         old = self._speed
         self._speed += clip(setpoint - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
         self._rate = self._sink = 0.0
-        self._advance(0.5 * (old + self._speed) * dt)
+        self._advance(0.5 * (old + self._speed) * dt, self._course)
         floor = self.ground.down(self.position[0], self.position[1])
         if math.isfinite(floor):
             self.position = (self.position[0], self.position[1], floor)
@@ -201,18 +184,8 @@ class FixedWing:
 
     def _fly_to(self, target: Vector, dt: float) -> None:
         """Fly to a point and on; again and again until something else is asked for."""
-        course = self._course_to(target)
+        course = self._course_to_point(target, TURN_MARGIN * self.turn_radius(self._speed))
         self._steer(course, target[2], self._cruise, dt)
-
-    def _course_to(self, target: Vector) -> float:
-        """The course to a point, or straight on where the point lies within the tightest turn."""
-        north, east = target[0] - self.position[0], target[1] - self.position[1]
-        radius = TURN_MARGIN * self.turn_radius(self._speed)
-        for side in (1.0, -1.0):
-            center = (-side * radius * math.sin(self._course), side * radius * math.cos(self._course))
-            if math.hypot(north - center[0], east - center[1]) < radius:
-                return self._course
-        return math.atan2(east, north)
 
     def _line(self, start: Vector, end: Vector, dt: float) -> None:
         north, east = end[0] - start[0], end[1] - start[1]
@@ -224,26 +197,19 @@ class FixedWing:
         down = start[2] + (end[2] - start[2]) * clip(along / length, 0.0, 1.0)
         if start[2] - end[2] > 0.0:  # climbs at once where it can: the next item may begin higher
             down = end[2]
-        course = self._course_on_line(start, math.atan2(east, north))
+        course = self._course_on_line(start, math.atan2(east, north), self._line_reach)
         self._steer(course, down, self._cruise, dt)
 
-    def _course_on_line(self, start: Vector, course: float) -> float:
-        """Back to the line at an angle that falls with the distance from it."""
-        north, east = self.position[0] - start[0], self.position[1] - start[1]
-        cross_track = math.cos(course) * east - math.sin(course) * north
-        return course - math.atan(cross_track / max(20.0, 1.2 * self.turn_radius(self._speed)))
+    @property
+    def _line_reach(self) -> float:
+        return max(20.0, 1.2 * self.turn_radius(self._speed))
 
     def _circle(self, center: Vector, radius: float, dt: float) -> None:
         tightest = GRAVITY * math.tan(self.limits.bank)
         speed = clip(math.sqrt(radius / TURN_MARGIN * tightest), self.limits.min_speed, self._cruise)
         radius = max(radius, TURN_MARGIN * speed * speed / tightest)
-        north, east = self.position[0] - center[0], self.position[1] - center[1]
-        distance = math.hypot(north, east)
-        bearing = math.atan2(east, north) if distance > 1e-6 else self._course
-        course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
-        near = abs(distance - radius) < 0.3 * radius
-        rate = self._turn * self._speed / max(distance, radius) if near else 0.0
-        self._steer(course, center[2], speed, dt, rate=rate)
+        course, curvature = self._course_around(center, radius)
+        self._steer(course, center[2], speed, dt, rate=self._speed * curvature)
 
     def _return(self, home: Vector, dt: float) -> None:
         down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
@@ -293,7 +259,7 @@ class FixedWing:
                 )
                 return
             self._go_around(touchdown)
-        on_line = self._course_on_line(touchdown, course)
+        on_line = self._course_on_line(touchdown, course, self._line_reach)
         share = clip(left / length, 0.0, 0.99)
         sink = slope * self._speed if left < length else 0.0
         self._steer(on_line, glide, self.limits.min_speed, dt, look_ahead=max(left, 1.0), sink=sink, clearance=share)
@@ -397,14 +363,10 @@ class FixedWing:
         self._sink += clip(sink - old_sink, -change, change)
         self._rate = rate
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
-        self._advance(0.5 * (old_speed + self._speed) * dt)
+        self._advance(0.5 * (old_speed + self._speed) * dt, self._course)
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
         down = self.position[2] + 0.5 * (old_sink + self._sink) * dt
         floor = self.ground.down(self.position[0], self.position[1])
         if down > floor:
             down, self._sink = floor, min(0.0, self._sink)
         self.position = (self.position[0], self.position[1], down)
-
-    def _advance(self, distance: float) -> None:
-        north, east, down = self.position
-        self.position = (north + distance * math.cos(self._course), east + distance * math.sin(self._course), down)

@@ -15,7 +15,7 @@ import numpy as np
 from rfly_common.frames import up_to_down
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.multirotor import Vector, check_limits, clip
+from rfly_trajectory.missions.multirotor import SteeredVehicle, Vector, check_limits, clip
 from rfly_trajectory.motion.attitude import wheel_contact
 
 TURN_MARGIN = 1.1
@@ -39,14 +39,11 @@ class GroundVehicleLimits:
     track: float = 1.6
 
 
-class GroundVehicle:
+class GroundVehicle(SteeredVehicle):
     """A car: it drives along the lines between waypoints, around circles, home, and stops to hold.
 
     Take-offs and landings are not its own; it stands still for them.
     """
-
-    mode: str | None = None
-    problem = ""
 
     def __init__(
         self,
@@ -58,11 +55,9 @@ class GroundVehicle:
     ) -> None:
         self.limits = limits or GroundVehicleLimits()
         check_limits(self.limits)
-        self.ground = ground or Ground()
-        self.position = position
-        self._course, self._speed, self._curvature = yaw, 0.0, 0.0
-        self._slope, self._sink = (0.0, 0.0), 0.0
-        self._cruise, self._turn = self.limits.speed, 1.0
+        super().__init__(position, yaw, 0.0, ground)
+        self._curvature, self._slope = 0.0, (0.0, 0.0)
+        self._cruise = self.limits.speed
         self._fit_to_ground(0.0)
 
     def set_pose(self, position: Vector, yaw: float) -> None:
@@ -81,20 +76,10 @@ class GroundVehicle:
         return 1.5 * self.limits.speed
 
     @property
-    def velocity(self) -> Vector:
-        """NED m/s."""
-        return self._speed * math.cos(self._course), self._speed * math.sin(self._course), self._sink
-
-    @property
     def euler(self) -> Vector:
         """Roll, pitch, yaw (FRD in NED): as the ground rises, the nose goes up, or the left side."""
         ahead, left = self._slope
         return math.atan2(left, math.hypot(1.0, ahead)), math.atan(ahead), self._course
-
-    @property
-    def pose(self) -> tuple[float, float, float, float]:
-        """x, y, z, course."""
-        return (*self.position, self._course)
 
     def flown(self, item: MissionItem) -> MissionItem:
         """A circle no tighter than the turning circle."""
@@ -113,8 +98,7 @@ class GroundVehicle:
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = True) -> None:
         """Choose the turn direction of a circle that leaves it free: the one that needs less turning."""
-        north, east = self.position[0] - float(item.position[0]), self.position[1] - float(item.position[1])
-        free = -1.0 if north * math.sin(self._course) - east * math.cos(self._course) < 0.0 else 1.0
+        free = self._free_turn(item.position)
         self._turn = (float(item.params[1]) or free) if item.mode is MissionMode.ORBIT else free
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
@@ -140,15 +124,9 @@ class GroundVehicle:
         return min(self._cruise, math.sqrt(max(passed_at, 0.2) ** 2 + 1.4 * self.limits.acceleration * distance))
 
     def _course_to(self, target: Vector) -> float:
-        """Toward a place, or straight on where it lies within the turning circle of either side."""
-        north, east = target[0] - self.position[0], target[1] - self.position[1]
+        is_near = math.hypot(target[0] - self.position[0], target[1] - self.position[1]) <= 2.0 * ARRIVED
         radius = TURN_MARGIN * self.limits.turn_radius
-        if math.hypot(north, east) > 2.0 * ARRIVED:
-            for side in (1.0, -1.0):
-                center = -side * radius * math.sin(self._course), side * radius * math.cos(self._course)
-                if math.hypot(north - center[0], east - center[1]) < radius - ARRIVED:
-                    return self._course
-        return math.atan2(east, north)
+        return self._course_to_point(target, radius, math.inf if is_near else ARRIVED)
 
     def _line_course(self, start: Vector, end: Vector) -> float:
         """Back to the line at an angle that falls with the distance from it; at its end to the end itself."""
@@ -158,19 +136,13 @@ class GroundVehicle:
         reach = 2.0 * self.limits.turn_radius
         if length < 1.0 or (to_north * north + to_east * east) / length > length - reach:
             return self._course_to(end)
-        course = math.atan2(east, north)
-        cross_track = (to_east * north - to_north * east) / length
-        return course - math.atan(cross_track / reach)
+        return self._course_on_line(start, math.atan2(east, north), reach)
 
     def _around(self, center: Vector, radius: float, dt: float) -> None:
         radius = max(radius, TURN_MARGIN * self.limits.turn_radius)
-        north, east = self.position[0] - center[0], self.position[1] - center[1]
-        distance = math.hypot(north, east)
-        bearing = math.atan2(east, north) if distance > 1e-6 else self._course
-        course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
-        near = abs(distance - radius) < 0.3 * radius
+        course, curvature = self._course_around(center, radius)
         speed = min(self._cruise, math.sqrt(0.7 * self.limits.lateral_acceleration * radius))
-        self._drive(course, speed, dt, curvature=self._turn / max(distance, radius) if near else 0.0)
+        self._drive(course, speed, dt, curvature)
 
     def _drive(self, course: float, speed: float, dt: float, curvature: float = 0.0) -> None:
         """Steer toward a course and change speed, both within limits; slower where much is to be turned."""
@@ -183,12 +155,7 @@ class GroundVehicle:
         self._speed += clip(speed - old, -limits.acceleration * dt, limits.acceleration * dt)
         distance = 0.5 * (old + self._speed) * dt
         turn = self._curvature * distance
-        middle = self._course + 0.5 * turn
-        self.position = (
-            self.position[0] + distance * math.cos(middle),
-            self.position[1] + distance * math.sin(middle),
-            self.position[2],
-        )
+        self._advance(distance, self._course + 0.5 * turn)
         self._course = math.remainder(self._course + turn, 2 * math.pi)
         self._fit_to_ground(self._curvature)
 

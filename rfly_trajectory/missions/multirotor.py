@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Protocol
 
+from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.physics import GRAVITY
 from rfly_trajectory.missions.ground import Ground
@@ -70,6 +71,60 @@ def check_limits(limits: object) -> None:
 def clip(value: float, low: float, high: float) -> float:
     """`value` within its limits."""
     return low if value < low else high if value > high else value
+
+
+class SteeredVehicle:
+    """What moves along its course and turns by steering: the common part of aircraft and cars."""
+
+    mode: str | None = None
+    problem = ""
+
+    def __init__(self, position: Vector, yaw: float, speed: float, ground: Ground | None) -> None:
+        self.position, self.ground = position, ground or Ground()
+        self._course, self._speed, self._sink = yaw, speed, 0.0
+        self._turn = 1.0
+
+    @property
+    def velocity(self) -> Vector:
+        """NED m/s."""
+        return self._speed * math.cos(self._course), self._speed * math.sin(self._course), self._sink
+
+    @property
+    def pose(self) -> tuple[float, float, float, float]:
+        """x, y, z, course."""
+        return (*self.position, self._course)
+
+    def _free_turn(self, center: Floats) -> float:
+        """The direction of a circle around a place that needs less turning: 1 clockwise."""
+        north, east = self.position[0] - float(center[0]), self.position[1] - float(center[1])
+        return -1.0 if north * math.sin(self._course) - east * math.cos(self._course) < 0.0 else 1.0
+
+    def _course_to_point(self, target: Vector, radius: float, margin: float = 0.0) -> float:
+        """Toward a place, or straight on where it lies so far (m) within the turning circle of either side."""
+        north, east = target[0] - self.position[0], target[1] - self.position[1]
+        for side in (1.0, -1.0):
+            center = -side * radius * math.sin(self._course), side * radius * math.cos(self._course)
+            if math.hypot(north - center[0], east - center[1]) < radius - margin:
+                return self._course
+        return math.atan2(east, north)
+
+    def _course_on_line(self, start: Vector, course: float, reach: float) -> float:
+        """Back to the line at an angle that falls with the distance from it, 45° at `reach` metres."""
+        north, east = self.position[0] - start[0], self.position[1] - start[1]
+        return course - math.atan((math.cos(course) * east - math.sin(course) * north) / reach)
+
+    def _course_around(self, center: Vector, radius: float) -> tuple[float, float]:
+        """Onto a circle and around it; and the curvature, 1/m, that holds it there, 0 far from it."""
+        north, east = self.position[0] - center[0], self.position[1] - center[1]
+        distance = math.hypot(north, east)
+        bearing = math.atan2(east, north) if distance > 1e-6 else self._course
+        course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
+        near = abs(distance - radius) < 0.3 * radius
+        return course, self._turn / max(distance, radius) if near else 0.0
+
+    def _advance(self, distance: float, course: float) -> None:
+        north, east, down = self.position
+        self.position = (north + distance * math.cos(course), east + distance * math.sin(course), down)
 
 
 @dataclass(frozen=True)
