@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rfly_common.arrays import Bools, Floats
+from rfly_common.arrays import Floats
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 
 DRIVE_STEP = 2.0
@@ -87,11 +87,11 @@ def check_limits(fleet: Fleet) -> list[Finding]:
         if not any(limits):
             continue
         start = None if vehicle.path.closed else vehicle.phase
-        key = (id(vehicle.path), start, vehicle.shift, vehicle.offset, vehicle.height, vehicle.profile, limits)
-        whole_key = (key, vehicle.at_end, vehicle.wheelbase, vehicle.track)
-        if whole_key in seen:
+        place = (id(vehicle.path), start, vehicle.shift, vehicle.offset, vehicle.height)
+        key = (*place, vehicle.profile, limits, vehicle.at_end, vehicle.wheelbase, vehicle.track)
+        if key in seen:
             continue
-        seen.add(whole_key)
+        seen.add(key)
         findings += _exceeded(vehicle, drive(fleet, index))
     return findings
 
@@ -217,44 +217,23 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
         points = min(max(math.ceil(path.length / half_cell), 16), MAX_POINTS) + 1
         s = np.linspace(0.0, path.length, points)
         position = fleet.points_at(index, s)[:, :2]
-        on_map = terrain.inside(position[:, 0], position[:, 1])
-        if not on_map.all():
-            first = _first(position, ~on_map)
-            share = path.length * float(np.mean(~on_map))
-            findings.append(
-                Finding(
-                    vehicle.name,
-                    f"about {share:.1f} m of its {path.length:.0f} m long track are off the map, first at "
-                    f"{_position_text(first)}; the ground there has the altitude of the map's edge",
-                    vehicle.locations.get("shape", ""),
-                    first,
-                )
-            )
+        off_map = ~terrain.inside(position[:, 0], position[:, 1])
+        share = path.length * float(np.mean(off_map))
+        text = f"about {share:.1f} m of its {path.length:.0f} m long track are off the map"
+        looked_at = [(off_map, text, "the ground there has the altitude of the map's edge", "shape")]
         climb = fleet.climb(index, s)
         if vehicle.absolute or climb is not None:
             under = terrain.altitude(position[:, 0], position[:, 1]) - (vehicle.height if climb is None else climb)
-            if under.max() > 0.0:
-                first = _first(position, under > 0.0)
-                what = "the altitude of its waypoints" if climb is not None else f"its altitude of {vehicle.height:g} m"
-                findings.append(
-                    Finding(
-                        vehicle.name,
-                        f"{what} is up to {under.max():.1f} m below the ground, first at "
-                        f"{_position_text(first)}; it is raised to the ground there",
-                        vehicle.locations.get("altitude" if vehicle.absolute else "shape", ""),
-                        first,
-                    )
-                )
+            what = "the altitude of its waypoints" if climb is not None else f"its altitude of {vehicle.height:g} m"
+            text = f"{what} is up to {under.max():.1f} m below the ground"
+            asked_by = "altitude" if vehicle.absolute else "shape"
+            looked_at.append((under > 0.0, text, "it is raised to the ground there", asked_by))
+        for where, text, consequence, asked_by in looked_at:
+            if where.any():
+                x, y = position[int(np.argmax(where))].tolist()
+                whole = f"{text}, first at x {x:.1f}, y {y:.1f}; {consequence}"
+                findings.append(Finding(vehicle.name, whole, vehicle.locations.get(asked_by, ""), (x, y)))
     return findings + check_limits(fleet)
-
-
-def _first(position: Floats, where: Bools) -> tuple[float, float]:
-    x, y = position[int(np.argmax(where))].tolist()
-    return x, y
-
-
-def _position_text(position: tuple[float, float]) -> str:
-    return f"x {position[0]:.1f}, y {position[1]:.1f}"
 
 
 class WheelGap(NamedTuple):

@@ -309,11 +309,9 @@ class FlightLogic:
     def land(self, north: float = math.nan, east: float = math.nan) -> None:
         """There, or where it is."""
         self._check_armed("Landing")
-        here = self.place
         if not (math.isfinite(north) and math.isfinite(east)):
-            north, east = here[:2]
-        floor = self.world.ground
-        self._fly(FlightMode.LAND, (MissionItem.land((north, east, floor if math.isfinite(floor) else here[2])),))
+            north, east, _ = self.place
+        self._fly(FlightMode.LAND, (MissionItem.land((north, east, self._floor())),))
 
     def go_to(self, position: Vector, yaw: float = math.nan) -> None:
         """There, and hold."""

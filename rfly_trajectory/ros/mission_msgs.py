@@ -16,13 +16,11 @@ from rfly_common.frames import (
     pose_enu_to_ned_euler,
     pose_ned_euler_to_enu,
     pose_ned_euler_to_ned,
-    pose_ned_to_ned_euler,
-    quat_multiply,
-    quat_rotate,
     yaw_ned_to_enu,
 )
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_terrain.ros.plan_msgs import pose_messages
 from rfly_trajectory.missions.items import MissionItem, MissionMode, MissionParams
 from rfly_trajectory.missions.multirotor import Follower, Vector
 
@@ -89,24 +87,14 @@ def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] |
     norm = float(np.linalg.norm(numbers[3:]))
     if not np.isfinite(numbers).all() or abs(norm - 1.0) > 1e-3:
         return None
-    position: Any = numbers[:3]
-    quat: Any = numbers[3:] / norm
-    if not frame.is_world:
-        position = quat_rotate(frame.transform.quat_xyzw, position) + frame.transform.translation
-        quat = quat_multiply(frame.transform.quat_xyzw, quat)
+    position = frame.points_to_enu(numbers[:3])
     if not np.abs(position).max() <= FARTHEST:
         return None
-    convert = pose_enu_to_ned_euler if frame.axes == "enu" else pose_ned_to_ned_euler
-    return convert(*position.tolist(), *quat.tolist())
+    return pose_enu_to_ned_euler(*position.tolist(), *frame.quats_to_enu(numbers[3:] / norm).tolist())
 
 
 def follower_to_pose(follower: Follower, axes: str, frame_id: str, stamp_ns: int) -> PoseStamped:
     """Where a vehicle of somebody else is to be now, in a frame of these axes (enu or ned)."""
     convert = pose_ned_euler_to_enu if axes == "enu" else pose_ned_euler_to_ned
-    (x, y, z), (qx, qy, qz, qw) = convert(follower.position, follower.euler)
-    message = PoseStamped()
-    message.header.frame_id, message.header.stamp = frame_id, ns_to_stamp(stamp_ns)
-    message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, z
-    orientation = message.pose.orientation
-    orientation.x, orientation.y, orientation.z, orientation.w = qx, qy, qz, qw
-    return message
+    position, quat = convert(follower.position, follower.euler)
+    return pose_messages(np.array([position]), np.array([quat]), frame_id, stamp_ns)[0]
