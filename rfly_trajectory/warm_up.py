@@ -18,8 +18,7 @@ def warm_up() -> None:
     from rfly_trajectory.fleet.fleet import Fleet, Vehicle
     from rfly_trajectory.kernels.tables import POLYNOMIAL
     from rfly_trajectory.motion.speed_profile import SpeedProfile
-    from rfly_trajectory.paths.altitude import AltitudeProfile
-    from rfly_trajectory.paths.path import make_path
+    from rfly_trajectory.paths.path import AltitudeProfile, make_path
     from rfly_trajectory.paths.shapes import Circle
 
     KERNELS.load()  # from now on height maps use compiled kernels

@@ -23,8 +23,7 @@ from rfly_trajectory.motion import speed_profile
 from rfly_trajectory.motion.attitude import Contact, Terrain, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
 from rfly_trajectory.motion.speed_profile import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
-from rfly_trajectory.paths.altitude import altitudes, join_profiles
-from rfly_trajectory.paths.path import Path, curvature_bends, join_paths, path_points
+from rfly_trajectory.paths.path import Path, altitudes, curvature_bends, join_paths, join_profiles, path_points
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap

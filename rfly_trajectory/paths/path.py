@@ -1,4 +1,4 @@
-"""Plane paths by arc length, made of segments with exact formulas.
+"""Plane paths by arc length, made of segments with exact formulas, and the altitudes along them.
 
 A path is a row of pieces, each with its own arc length s0 where it begins:
 
@@ -9,6 +9,10 @@ A path is a row of pieces, each with its own arc length s0 where it begins:
 Position, tangent, curvature and rate of curvature follow from the same formula of a piece, so they are derivatives of
 each other to rounding. Paths of many vehicles lie in one table (`PathTable`), and one call evaluates all of them.
 Coordinates are ENU metres; curvature is positive where the path turns left (counter-clockwise seen from above).
+
+An altitude profile is z by horizontal arc length, through the waypoints' heights. Between them it is a cubic polynomial
+that keeps within their heights (PCHIP; Fritsch and Butland, SIAM Journal on Scientific and Statistical Computing 5(2),
+1984): it climbs where they climb, is level at the highest and lowest, and the slope has no steps.
 """
 
 from __future__ import annotations
@@ -24,8 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats, Ints
 from rfly_trajectory.kernels import KERNELS
-from rfly_trajectory.kernels.tables import ARC, PIECE_VALUES, SPIRAL, SPIRAL_TERMS, PathTable
-from rfly_trajectory.paths.altitude import AltitudeProfile
+from rfly_trajectory.kernels.tables import ARC, PIECE_VALUES, SPIRAL, SPIRAL_TERMS, AltitudeTable, PathTable
 
 
 class PathPoints(NamedTuple):
@@ -48,6 +51,20 @@ class Bend(NamedTuple):
     """m"""
     curvature: float
     """1/m, left positive"""
+
+
+@dataclass(frozen=True, eq=False)
+class AltitudeProfile:
+    """z along one path; immutable."""
+
+    start: Floats
+    """(p,) arc length at which a piece begins, m; the first is 0"""
+    values: Floats
+    """(p, 4) coefficients of z [m] in the arc length since the piece's start, lowest power first"""
+
+    def __post_init__(self) -> None:
+        for array in (self.start, self.values):
+            array.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +112,15 @@ class Path:
         return PathPoints(rows[..., 0:2], rows[..., 2:4], rows[..., 4], rows[..., 5])
 
 
+def _first_pieces(starts: Sequence[Floats]) -> Ints:
+    """(n + 1,) where each path's pieces begin in a table of several."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum([len(start) for start in starts], dtype=np.int64)])
+
+
 def join_paths(paths: Sequence[Path]) -> PathTable:
     """The table of several paths, in their order."""
-    counts = np.array([len(path.start) for path in paths], np.int64)
     return PathTable(
-        first=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        first=_first_pieces([path.start for path in paths]),
         start=np.concatenate([path.start for path in paths]),
         kind=np.concatenate([path.kind for path in paths]),
         values=np.concatenate([path.values for path in paths]),
@@ -122,6 +143,47 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
     0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.
     """
     return KERNELS.choose().curvature_bends(table, path, s)
+
+
+def altitude_profile(s: ArrayLike, z: ArrayLike, length: float, closed: bool) -> AltitudeProfile:
+    """The profile through the heights z (k,) [m] at the arc lengths s (k,) [m] of a path of the given length.
+
+    s grows; on an open path from 0 to `length`, on a closed one (which goes round) it begins anywhere.
+    """
+    from scipy.interpolate import PchipInterpolator
+
+    knots, heights = np.asarray(s, float), np.asarray(z, float)
+    if closed:
+        knots = np.mod(knots, length)
+        order = np.argsort(knots)
+        knots, heights = knots[order], np.tile(heights[order], 3)
+        knots = np.concatenate([knots - length, knots, knots + length])
+    curve = PchipInterpolator(knots, heights)
+    inside = (curve.x > 0.0) & (curve.x < length)
+    start = np.concatenate([np.zeros(1), curve.x[inside]])
+    values = np.stack([curve(start), curve(start, 1), curve(start, 2) / 2.0, curve(start, 3) / 6.0], axis=-1)
+    return AltitudeProfile(start, values)
+
+
+def join_profiles(paths: Sequence[Path]) -> AltitudeTable:
+    """The table of several paths, in their order."""
+    empty = AltitudeProfile(np.zeros(0), np.zeros((0, 4)))
+    profiles = [path.altitude or empty for path in paths]
+    return AltitudeTable(
+        first=_first_pieces([profile.start for profile in profiles]),
+        start=np.concatenate([profile.start for profile in profiles]),
+        values=np.concatenate([profile.values for profile in profiles]),
+        length=np.array([path.length for path in paths]),
+        closed=np.array([path.closed for path in paths]),
+    )
+
+
+def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
+    """(k, 3) z [m], its slope and the slope's rate [1/m] by arc length at s (k,) [m] of the paths `path` (k,).
+
+    Only for paths with a profile. Before its start and behind its end an open path goes on as steep as it is there.
+    """
+    return KERNELS.choose().altitudes(table, path, s)
 
 
 def rotation(heading_deg: float) -> Floats:

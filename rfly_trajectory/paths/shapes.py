@@ -15,9 +15,8 @@ import numpy as np
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
-from rfly_trajectory.paths.altitude import altitude_profile
 from rfly_trajectory.paths.curves import fit_path, fit_spans
-from rfly_trajectory.paths.path import Path, PathBuilder, rotation, spiral_end
+from rfly_trajectory.paths.path import Path, PathBuilder, altitude_profile, rotation, spiral_end
 
 Point = Sequence[float]
 

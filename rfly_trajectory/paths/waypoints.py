@@ -11,11 +11,18 @@ import numpy as np
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels.tables import ARC, POLYNOMIAL, SPIRAL
-from rfly_trajectory.paths.altitude import AltitudeProfile, altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.curves import fit_between
 from rfly_trajectory.paths.dubins import DubinsPath, dubins_path
 from rfly_trajectory.paths.nav_path import SAME_POINT, without_repeats
-from rfly_trajectory.paths.path import Path, PathBuilder, make_path
+from rfly_trajectory.paths.path import (
+    AltitudeProfile,
+    Path,
+    PathBuilder,
+    altitude_profile,
+    altitudes,
+    join_profiles,
+    make_path,
+)
 from rfly_trajectory.paths.shapes import corner_reach, rounded_path, with_heights
 
 DENSE_TURN = math.radians(15.0)

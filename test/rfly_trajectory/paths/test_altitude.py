@@ -20,8 +20,8 @@ from rfly_trajectory.fleet.fleet_file import load_fleet, parse_fleet
 from rfly_trajectory.fleet.limit_check import check_limits, check_tracks
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
-from rfly_trajectory.paths.altitude import altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.dubins import Dubins
+from rfly_trajectory.paths.path import altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.shapes import Line, Polyline, Spline, with_heights
 
 BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
