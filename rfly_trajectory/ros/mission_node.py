@@ -119,29 +119,23 @@ class MissionNode(Node):
             self._publish_states(now)
 
     def _publish_states(self, now: int) -> None:
-        flying = [v for v in self._vehicles if v.follower is not None]
+        flying = [(v.settings, v.follower) for v in self._vehicles if v.follower is not None]
         if not flying or self._states is None or self._tf is None:
             return
-        position, orientation, velocity = [], [], []
-        for vehicle in flying:
-            assert vehicle.follower is not None
-            place, quat = pose_ned_euler_to_enu(vehicle.follower.position, vehicle.follower.euler)
-            position.append(place)
-            orientation.append(quat)
-            velocity.append(vector_ned_to_enu(vehicle.follower.velocity))
+        poses = [pose_ned_euler_to_enu(follower.position, follower.euler) for _, follower in flying]
         states = VehicleStates(
-            id=np.array([v.settings.given.id for v in flying]),
-            vehicle_type=np.array([v.settings.given.type for v in flying]),
-            position=np.array(position),
-            orientation=np.array(orientation),
-            velocity=np.array(velocity, np.float32),
+            id=np.array([settings.given.id for settings, _ in flying]),
+            vehicle_type=np.array([settings.given.type for settings, _ in flying]),
+            position=np.array([position for position, _ in poses]),
+            orientation=np.array([quat for _, quat in poses]),
+            velocity=np.array([vector_ned_to_enu(follower.velocity) for _, follower in flying], np.float32),
             source=self._source,
             stamp_ns=now,
         )
         if self._given.axes == "ned":
             states = states_in_ned(states, self._given.frame_id)
         self._states.publish(states_to_msg(states))
-        self._tf.publish(states_to_transforms(states, [v.settings.name for v in flying]))
+        self._tf.publish(states_to_transforms(states, [settings.name for settings, _ in flying]))
         for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
             pose_publisher.publish(pose)
 

@@ -282,11 +282,8 @@ class MissionVehicle:
             self.state = runner.step(min(dt / steps, MAX_STEP_S), own, done, self._mode)
             if runner.manager.state.switches != self._switches:
                 # what is_mode_done said belongs to the item before
-                self._switches, self._mode_done, done = (
-                    runner.manager.state.switches,
-                    False,
-                    None if done is None else False,
-                )
+                self._switches, self._mode_done = runner.manager.state.switches, False
+                done = None if done is None else False
                 self._action.feedback_due()
         assert self.state is not None
         self._params.publish(params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns))
