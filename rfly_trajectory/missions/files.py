@@ -169,13 +169,10 @@ def _finish(
     for row in rows:
         if row.command == mavlink.DO_JUMP_TAG and tags[row.params[0]] != 1:
             raise row.error("params[0]", row.params[0], f"the tag of one item (command {mavlink.JUMP_TAG}) to jump to")
-    if len(known) != len(numbers):
-        repeated = {number for number, count in Counter(numbers).items() if count > 1}
-        twice = next(
-            (row.params[0] for row in rows if row.command == mavlink.DO_JUMP and row.params[0] in repeated), None
-        )
-        if twice is not None:
-            raise MissionFileError(f"doJumpId: {twice:g} is that of several items, and a jump leads there")
+    repeated = {number for number, count in Counter(numbers).items() if count > 1}
+    for row in rows:
+        if row.command == mavlink.DO_JUMP and row.params[0] in repeated:
+            raise MissionFileError(f"doJumpId: {row.params[0]:g} is that of several items, and a jump leads there")
     items, lost = mavlink.to_mission_items(rows, home, settings)
     return Mission(items, home, numbers, fence, lost)
 
@@ -247,9 +244,8 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
     kind = get_key(entry, "type", where)
     if kind == "ComplexItem":
         name = entry.get("complexItemType")
-        simple = as_object(entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem").get(
-            "Items"
-        )
+        scan = as_object(entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem")
+        simple = scan.get("Items")
         if simple is None:
             simple = items_of_pattern(entry, where)
         if simple is None:

@@ -215,9 +215,8 @@ class FixedWing(SteeredVehicle):
         down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
         point = (home[0], home[1], down)
         if not self._arrived:
-            self._arrived = (
-                math.hypot(home[0] - self.position[0], home[1] - self.position[1]) <= 0.5 * self.loiter_radius
-            )
+            away = math.hypot(home[0] - self.position[0], home[1] - self.position[1])
+            self._arrived = away <= 0.5 * self.loiter_radius
             self._fly_to(point, dt)
         else:
             self._circle(point, self.loiter_radius, dt)
@@ -252,11 +251,8 @@ class FixedWing(SteeredVehicle):
         if left < 0.5 * self._speed * dt:
             if abs(cross_track) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
                 self.airborne, self._sink = False, 0.0
-                self.position = (
-                    self.position[0],
-                    self.position[1],
-                    min(touchdown[2], self.ground.down(*self.position[:2])),
-                )
+                floor = self.ground.down(*self.position[:2])
+                self.position = (self.position[0], self.position[1], min(touchdown[2], floor))
                 return
             self._go_around(touchdown)
         on_line = self._course_on_line(touchdown, course, self._line_reach)

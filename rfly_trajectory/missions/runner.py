@@ -340,12 +340,8 @@ class MissionRunner:
         ahead = self._next_position()
         if not self._monitor.update(at, watched, self._return_to, previous=previous, next_position=ahead):
             return False
-        if (
-            self._hold_at_waypoints
-            and item.mode is MissionMode.WAYPOINT
-            and item.params[2] > 0.0
-            and not self._fixed_wing
-        ):
+        holds = self._hold_at_waypoints and not self._fixed_wing
+        if holds and item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0:
             self._arrived = self._now if self._arrived is None else self._arrived
             return self._now - self._arrived >= float(item.params[2])
         return True

@@ -73,7 +73,7 @@ def _integrate_speed(curve: Curve, begin: Floats, end: Floats) -> Floats:
     return half * (_speed(curve, u.ravel()).reshape(u.shape) @ _WEIGHTS)
 
 
-def _measure(curve: Curve, begin: float, end: float, min_pieces: int = 64) -> _ArcLength:
+def _measure(curve: Curve, begin: float, end: float, min_pieces: int) -> _ArcLength:
     before = np.inf
     panels = min_pieces // 2
     while panels < 4096:
@@ -94,26 +94,25 @@ def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) ->
     tangent and curvature are continuous. Raises ConfigError for a curve with a corner or a cusp, which no number of
     pieces can follow.
     """
-    measured = _measure(curve, begin, end)
-    length = float(measured.sums[-1])
-    values = _pieces(measured, length, _POSITION_TOLERANCE * length, 32)
-    start = np.linspace(0.0, length, len(values), endpoint=False)
-    return make_path(start, np.full(len(values), POLYNOMIAL), values, length, closed)
+    return fit_spans(curve, np.array([begin, end]), np.zeros(2), closed=closed, pieces=32)[0]
 
 
-def fit_spans(curve: Curve, knots: Floats, origin: Floats, *, closed: bool = False) -> tuple[Path, Floats]:
+def fit_spans(
+    curve: Curve, knots: Floats, origin: Floats, *, closed: bool = False, pieces: int = 2
+) -> tuple[Path, Floats]:
     """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc length; and the arc
     lengths at the knots (n,).
 
     Inside each span the curve is smooth as `fit_path` wants it; at the knots position and its first two derivatives are
-    continuous, the third may jump. The tolerance of position is that of the whole path's length.
+    continuous, the third may jump. The tolerance of position is that of the whole path's length. Each span has at
+    least so many `pieces`.
     """
-    spans = [_measure(curve, begin, end, 4) for begin, end in itertools.pairwise(knots.tolist())]
+    spans = [_measure(curve, begin, end, 2 * pieces) for begin, end in itertools.pairwise(knots.tolist())]
     lengths = np.array([span.sums[-1] for span in spans])
     ends = np.cumsum(lengths)
     total = float(ends[-1])
     values = [
-        _pieces(span, length, _POSITION_TOLERANCE * total, 2)
+        _pieces(span, length, _POSITION_TOLERANCE * total, pieces)
         for span, length in zip(spans, lengths.tolist(), strict=True)
     ]
     start = [
