@@ -147,7 +147,7 @@ REFUSED = [
     (lambda: commands.weather(1, 0, NAN, 0), "cloud_cover: nan"),
     (lambda: commands.weather(1, 0, 0, 501), "rain_rate: 501"),
     (lambda: commands.request_vehicle_data("no"), "wanted: 'no'"),
-    (lambda: commands.request_object(3, 1), "kind: 3, expected 0 (camera), 1 (vehicle) or 2 (object)"),
+    (lambda: commands.request_object(3, 1), r"kind: 3, expected 0 \(camera\), 1 \(vehicle\) or 2 \(object\)"),
     (lambda: commands.request_object(1, "7"), "name: '7', expected a number for kind 1"),
     (lambda: commands.request_object(2, 7), "name: 7"),
     (lambda: commands.request_object(2, "Big Tree"), "name: 'Big Tree'"),
