@@ -1,7 +1,4 @@
-"""`rfly doctor` and `rfly status`: what is wrong, and what is going on.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly doctor` and `rfly status`: what is wrong, and what is going on."""
 
 import json
 from itertools import zip_longest

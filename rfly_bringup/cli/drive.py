@@ -1,7 +1,4 @@
-"""`rfly drive`: teleoperation of a land-air vehicle by the keyboard.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly drive`: teleoperation of a land-air vehicle by the keyboard."""
 
 from typing import Annotated
 

@@ -1,7 +1,4 @@
-"""`rfly fleet`: limit checks and plots of fleet files.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly fleet`: limit checks and plots of fleet files."""
 
 import math
 import sys
@@ -41,11 +38,11 @@ def check(
     map_name: options.MapOption = options.DEMO_MAP,
     seconds: Annotated[
         options.MaybeFloat,
-        typer.Option(min=0.1, help="s of fleet time for min_separation (default: every vehicle's way once)"),
+        options.optional("s of fleet time for min_separation (default: every vehicle's way once)", min=0.1),
     ] = None,
     out: Annotated[
         options.MaybePath,
-        typer.Option("--out", "-o", help="draw the fleet too, with a red cross where something is wrong: .png, .pdf …"),
+        options.optional("draw the fleet too, with a red cross where something is wrong: .png, .pdf …", "--out", "-o"),
     ] = None,
     overwrite: options.Overwrite = False,
     max_vehicles: MaxVehicles = MAX_CHECKED,
@@ -141,7 +138,7 @@ def plot(
     *,
     out: options.PictureOption,
     map_name: options.MapOption = options.DEMO_MAP,
-    title: Annotated[options.MaybeText, typer.Option(help="by default the fleet's and the map's name")] = None,
+    title: Annotated[options.MaybeText, options.optional("by default the fleet's and the map's name")] = None,
     overwrite: options.Overwrite = False,
     max_vehicles: MaxVehicles = MAX_CHECKED,
     search_path: options.SearchPath = None,

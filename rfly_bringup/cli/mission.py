@@ -1,7 +1,4 @@
-"""`rfly mission`: inspection, checks before flight, conversion and simulation of mission files, without ROS.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly mission`: inspection, checks before flight, conversion and simulation of mission files, without ROS."""
 
 import math
 import sys
@@ -44,9 +41,7 @@ class UavType(str, Enum):
 
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
-MapOption = Annotated[
-    options.MaybeText, typer.Option("--map", "-m", help="name or path of the map to fly over", show_default=False)
-]
+MapOption = Annotated[options.MaybeText, options.optional("name or path of the map to fly over", "--map", "-m")]
 OriginOption = Annotated[
     options.Triple,
     typer.Option(
@@ -163,12 +158,8 @@ def fly(
     limit: Annotated[
         float, typer.Option(min=1.0, help="s of flight after which a mission that does not end is left")
     ] = 3600.0,
-    csv: Annotated[
-        options.MaybeText, typer.Option(help="write the track: time, x east, y north, z up, yaw", show_default=False)
-    ] = None,
-    plot: Annotated[
-        options.MaybePath, typer.Option(help="picture of the track to write: .png, .pdf, .svg …", show_default=False)
-    ] = None,
+    csv: Annotated[options.MaybeText, options.optional("write the track: time, x east, y north, z up, yaw")] = None,
+    plot: Annotated[options.MaybePath, options.optional("picture of the track to write: .png, .pdf, .svg …")] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1 where it doesn't end.
@@ -337,8 +328,7 @@ def preflight(
     search_path: options.SearchPath = None,
     geo_origin: OriginOption = options.NO_TRIPLE,
     objects: Annotated[
-        options.MaybeText,
-        typer.Option(metavar="FILE", help="placed objects to keep away from, a list as `rfly objects` reads"),
+        options.MaybeText, options.file_option("placed objects to keep away from, a list as `rfly objects` reads")
     ] = None,
     uav_type: UavOption = UavType.multirotor,
     clearance: Annotated[float, _number("m over the ground and from objects, on all of the way")] = 10.0,
@@ -352,7 +342,7 @@ def preflight(
     loiter_radius: LoiterOption = 25.0,
     repair: Annotated[
         options.MaybeText,
-        typer.Option(metavar="TARGET", help="write the mission with items raised: .plan or .waypoints"),
+        options.optional("write the mission with items raised: .plan or .waypoints", metavar="TARGET"),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:

@@ -1,7 +1,4 @@
-"""`rfly mission start`, `hold`, `resume`, `return` and `status`: missions of a running mission_node.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly mission start`, `hold`, `resume`, `return` and `status`: missions of a running mission_node."""
 
 import sys
 from collections.abc import Callable, Iterator

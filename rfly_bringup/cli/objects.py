@@ -1,7 +1,4 @@
-"""`rfly objects`: objects on the ground of RflySim3D's scene, singly or from a list, and model offsets.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly objects`: objects on the ground of RflySim3D's scene, singly or from a list, and model offsets."""
 
 import math
 from typing import Annotated, Optional
@@ -41,7 +38,7 @@ def place(
     y: options.MaybeY = None,
     file: Annotated[
         options.MaybeText,
-        typer.Option("--file", "-f", metavar="LIST", help="instead: a YAML or CSV list, or a shipped one's name"),
+        options.optional("instead: a YAML or CSV list, or a shipped one's name", "--file", "-f", metavar="LIST"),
     ] = None,
     object_id: Annotated[int, typer.Option("--id", min=0, help="CopterID; 0: from 1001 on, in order")] = 0,
     yaw_deg: YawDeg = 0.0,
@@ -50,7 +47,7 @@ def place(
     ] = 0.0,
     z: Annotated[
         options.MaybeFloat,
-        typer.Option("--z", help="m, the origin's own height (up in map, down in map_ned), not the terrain's"),
+        options.optional("m, the origin's own height (up in map, down in map_ned), not the terrain's"),
     ] = None,
     scale: Annotated[float, typer.Option(min=0.001, max=1000.0, help="factor on the model's size")] = 1.0,
     ground: Annotated[
@@ -58,14 +55,12 @@ def place(
     ] = False,
     frame: Annotated[
         MaybeFrame,
-        typer.Option(
-            help="map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list says so"
-        ),
+        options.optional("map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list says so"),
     ] = None,
     map_name: Annotated[
         options.MaybeText,
-        typer.Option(
-            "--map", "-m", metavar="MAP", help=f"the terrain: name or path of a map [default: {options.DEMO_MAP}]"
+        options.optional(
+            f"the terrain: name or path of a map [default: {options.DEMO_MAP}]", "--map", "-m", metavar="MAP"
         ),
     ] = None,
     search_path: options.SearchPath = None,
@@ -125,8 +120,7 @@ def fit(
         options.Triple, typer.Option("--object", metavar="X Y Z", help="object pos: the model's origin, m NED")
     ],
     xml: Annotated[
-        options.MaybePath,
-        typer.Option("--xml", metavar="FILE", help="the model's XML, whose CenterHeightAboveGroundCm to correct"),
+        options.MaybePath, options.file_option("the model's XML, whose CenterHeightAboveGroundCm to correct")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="show what would change in the XML, write nothing")

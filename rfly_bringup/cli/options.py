@@ -75,6 +75,16 @@ class ThirdPixel(str, Enum):
     round = "round"
 
 
+def optional(text: str, *names: str, **settings: Any) -> Any:
+    """An option whose default is None, which typer 0.9 would show."""
+    return typer.Option(*names, help=text, show_default=False, **settings)
+
+
+def file_option(text: str, *names: str) -> Any:
+    """`optional`, of a file."""
+    return optional(text, *names, metavar="FILE")
+
+
 def _complete_map(incomplete: str) -> list[str]:
     from rfly_terrain.files.search import known_maps
 

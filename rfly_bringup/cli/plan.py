@@ -1,7 +1,4 @@
-"""`rfly plan`: a path over a map for a class of vehicles, without ROS.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly plan`: a path over a map for a class of vehicles, without ROS."""
 
 import math
 from enum import Enum
@@ -38,11 +35,8 @@ def plan(
     goal: PlaceArgument,
     map_name: Annotated[
         options.MaybeText,
-        typer.Option(
-            "--map",
-            "-m",
-            metavar="MAP",
-            help=f"name or path of the map (default: the world's, else {options.DEMO_MAP})",
+        options.optional(
+            f"name or path of the map (default: the world's, else {options.DEMO_MAP})", "--map", "-m", metavar="MAP"
         ),
     ] = None,
     world: WorldOption = None,
@@ -52,27 +46,20 @@ def plan(
             "--vehicle-class", metavar="NAME", help="what moves; by default the first class", show_default=False
         ),
     ] = "",
-    classes: Annotated[
-        options.MaybeText,
-        typer.Option("--classes", metavar="FILE", help="your own vehicle classes", show_default=False),
-    ] = None,
+    classes: Annotated[options.MaybeText, options.file_option("your own vehicle classes")] = None,
     mode: Annotated[Mode, typer.Option(help="how it gets there")] = Mode.drive,
     out: Annotated[
-        options.MaybeText,
-        typer.Option("--out", "--output", "-o", metavar="PICTURE", help="draw it: .png, .pdf, .svg …"),
+        options.MaybeText, options.optional("draw it: .png, .pdf, .svg …", "--out", "--output", "-o", metavar="PICTURE")
     ] = None,
     csv: Annotated[
-        options.MaybeText,
-        typer.Option("--csv", metavar="FILE", help="write the waypoints, as a fleet file's `file:` reads them"),
+        options.MaybeText, options.file_option("write the waypoints, as a fleet file's `file:` reads them")
     ] = None,
-    water_level: Annotated[
-        options.MaybeFloat, typer.Option(help="m up: ground below it is not driven on", show_default=False)
-    ] = None,
+    water_level: Annotated[options.MaybeFloat, options.optional("m up: ground below it is not driven on")] = None,
     margin: Annotated[
         float, typer.Option(min=0.0, max=1e4, help="m kept from objects beyond the vehicle's radius")
     ] = 0.5,
     resolution: Annotated[
-        options.MaybeFloat, typer.Option(min=1e-3, help="side of the cells, m (default: the map's)", show_default=False)
+        options.MaybeFloat, options.optional("side of the cells, m (default: the map's)", min=1e-3)
     ] = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,

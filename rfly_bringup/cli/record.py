@@ -1,7 +1,4 @@
-"""`rfly record`, `rfly replay`, `rfly dissector`: UDP capture, replay with timing, Wireshark dissector.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly record`, `rfly replay`, `rfly dissector`: UDP capture, replay with timing, Wireshark dissector."""
 
 from pathlib import Path
 from typing import Annotated
@@ -133,7 +130,7 @@ def replay(
 
 
 def dissector(
-    out: Annotated[options.MaybePath, typer.Option(help="file to write; without it, standard output")] = None,
+    out: Annotated[options.MaybePath, options.optional("file to write; without it, standard output")] = None,
 ) -> None:
     """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.
 

@@ -1,7 +1,4 @@
-"""`rfly sim`: scenarios of the land-air vehicle and sweeps of them, faster than real time and without ROS.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly sim`: scenarios of the land-air vehicle and sweeps of them, faster than real time and without ROS."""
 
 import sys
 import time
@@ -34,27 +31,17 @@ def sweep(
     scenario: _Scenario,
     vary: Annotated[
         options.MaybeTexts,
-        typer.Option(
-            metavar="KEY=VALUES",
-            help="a key of the scenario, or of its vehicle as vehicle.KEY, and its values: a,b,c or start:stop or "
+        options.optional(
+            "a key of the scenario, or of its vehicle as vehicle.KEY, and its values: a,b,c or start:stop or "
             "start:stop:step, which end before stop; may be repeated: all combinations are run",
-            show_default=False,
+            metavar="KEY=VALUES",
         ),
     ] = None,
-    out: Annotated[
-        options.MaybeText,
-        typer.Option(metavar="FILE", help="table of the results, .csv or .parquet", show_default=False),
-    ] = None,
-    jobs: Annotated[
-        options.MaybeInt, typer.Option(min=1, help="runs at once (default: one a core)", show_default=False)
-    ] = None,
+    out: Annotated[options.MaybeText, options.file_option("table of the results, .csv or .parquet")] = None,
+    jobs: Annotated[options.MaybeInt, options.optional("runs at once (default: one a core)", min=1)] = None,
     dask: Annotated[
         options.MaybeText,
-        typer.Option(
-            metavar="ADDRESS",
-            help="run on the Dask cluster of this scheduler, such as tcp://10.0.0.5:8786",
-            show_default=False,
-        ),
+        options.optional("run on the Dask cluster of this scheduler, such as tcp://10.0.0.5:8786", metavar="ADDRESS"),
     ] = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
@@ -137,30 +124,18 @@ sim_app = typer.Typer(
 def run(
     scenario: _Scenario,
     plot: Annotated[
-        options.MaybeText,
-        typer.Option(metavar="FILE", help="picture of track, heights, attitude, forces and power", show_default=False),
+        options.MaybeText, options.file_option("picture of track, heights, attitude, forces and power")
     ] = None,
-    csv: Annotated[
-        options.MaybeText,
-        typer.Option(metavar="FILE", help="table of all samples, one row each 20 ms", show_default=False),
-    ] = None,
-    save: Annotated[
-        options.MaybeText,
-        typer.Option(metavar="FILE", help="NumPy file (.npz) of all samples and the end", show_default=False),
-    ] = None,
+    csv: Annotated[options.MaybeText, options.file_option("table of all samples, one row each 20 ms")] = None,
+    save: Annotated[options.MaybeText, options.file_option("NumPy file (.npz) of all samples and the end")] = None,
     parquet: Annotated[
-        options.MaybeText,
-        typer.Option(metavar="FILE", help="the table as a Parquet file, for pandas or DuckDB", show_default=False),
+        options.MaybeText, options.file_option("the table as a Parquet file, for pandas or DuckDB")
     ] = None,
     mcap: Annotated[
-        options.MaybeText,
-        typer.Option(
-            metavar="FILE", help="ROS 2 messages in an MCAP file, for Foxglove and ros2 bag", show_default=False
-        ),
+        options.MaybeText, options.file_option("ROS 2 messages in an MCAP file, for Foxglove and ros2 bag")
     ] = None,
     seed: Annotated[
-        options.MaybeInt,
-        typer.Option(min=0, max=4294967295, help="of the gusts (default: the scenario's)", show_default=False),
+        options.MaybeInt, options.optional("of the gusts (default: the scenario's)", min=0, max=4294967295)
     ] = None,
     estimate: Annotated[
         bool,
@@ -172,10 +147,8 @@ def run(
     ] = False,
     sensors: Annotated[
         options.MaybeText,
-        typer.Option(
-            metavar="SET",
-            help="with --estimate: shipped set of sensors and estimator (default: that of the vehicle's name)",
-            show_default=False,
+        options.optional(
+            "with --estimate: shipped set of sensors and estimator (default: that of the vehicle's name)", metavar="SET"
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -200,13 +173,11 @@ def run(
     from rfly_amphibious.scenarios.table_log import check_parquet
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.warm_up import warm_up
-    from rfly_terrain.plots.relief import check_picture_format
 
     targets = {"--csv": csv, "--parquet": parquet, "--mcap": mcap, "--save": save, "--plot": plot}
     for option, target in targets.items():
         options.check_new_file(option, target, overwrite)
-    if plot is not None:
-        check_picture_format(Path(plot))
+    options.check_new_picture(plot, overwrite)
     if parquet is not None:
         check_parquet()
     if mcap is not None:
@@ -307,13 +278,12 @@ sim_app.command()(modes)
 def urdf(
     vehicle: Annotated[str, typer.Argument(metavar="SET", help=_VEHICLE)] = "scale",
     out: Annotated[
-        options.MaybePath,
-        typer.Option("--output", "--out", "-o", metavar="FILE", help="file to write; by default stdout"),
+        options.MaybePath, options.file_option("file to write; by default stdout", "--output", "--out", "-o")
     ] = None,
     prefix: Annotated[str, typer.Option(help="before the names of all links, such as car/")] = "",
     mesh: Annotated[
         options.MaybeTexts,
-        typer.Option(metavar="PART=FILE", help="a mesh instead of boxes: of body, wheel or rotor; may be repeated"),
+        options.optional("a mesh instead of boxes: of body, wheel or rotor; may be repeated", metavar="PART=FILE"),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:

@@ -1,14 +1,22 @@
-"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log; what follows from them for its suspension.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log; what follows from them for its suspension."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import MaybeFloat, MaybePath, MaybeText, Overwrite, check_new_file, check_target, status
+from rfly_bringup.cli.options import (
+    MaybeFloat,
+    MaybePath,
+    MaybeText,
+    Overwrite,
+    check_new_file,
+    check_new_picture,
+    check_target,
+    file_option,
+    optional,
+    status,
+)
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,28 +34,11 @@ def fit(
             help="parameters of a vehicle about like it, with its geometry: full, scale, scale_quad or a YAML file",
         ),
     ] = "scale",
-    mass: Annotated[
-        MaybeFloat,
-        typer.Option(min=1e-3, help="kg of the whole vehicle, weighed (default: wheel_loads)", show_default=False),
-    ] = None,
-    namespace: Annotated[
-        MaybeText, typer.Option(help="of the vehicle, where more than one was recorded", show_default=False)
-    ] = None,
-    plot: Annotated[
-        MaybeText, typer.Option(metavar="FILE", help="picture of the parameters and tyre curves", show_default=False)
-    ] = None,
-    out: Annotated[
-        MaybePath,
-        typer.Option(
-            "--output", "--out", "-o", metavar="FILE", help="vehicle file with what was found", show_default=False
-        ),
-    ] = None,
-    excite: Annotated[
-        MaybePath,
-        typer.Option(
-            metavar="FILE", help="instead: write the scenario of the manoeuvre that makes it show", show_default=False
-        ),
-    ] = None,
+    mass: Annotated[MaybeFloat, optional("kg of the whole vehicle, weighed (default: wheel_loads)", min=1e-3)] = None,
+    namespace: Annotated[MaybeText, optional("of the vehicle, where more than one was recorded")] = None,
+    plot: Annotated[MaybeText, file_option("picture of the parameters and tyre curves")] = None,
+    out: Annotated[MaybePath, file_option("vehicle file with what was found", "--output", "--out", "-o")] = None,
+    excite: Annotated[MaybePath, file_option("instead: write the scenario of the manoeuvre that makes it show")] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Find mass, inertia, rotor constants, struts and tyres of a vehicle in a log of it, with 95 % intervals.
@@ -64,7 +55,6 @@ def fit(
     from rfly_amphibious.identification.vehicle_fit import draw_fit, fit_vehicle, fitted_document
     from rfly_amphibious.identification.vehicle_log import read_log
     from rfly_amphibious.vehicle.parameters import VehicleParameters
-    from rfly_terrain.plots.relief import check_picture_format
 
     if (log is None) == (excite is None):
         raise ConfigError("expected either LOG.mcap or --excite FILE")
@@ -76,8 +66,7 @@ def fit(
         return
     assert log is not None
     check_new_file("--plot", plot, overwrite)
-    if plot is not None:
-        check_picture_format(Path(plot))
+    check_new_picture(plot, overwrite)
     if out is not None:
         check_target(out, overwrite)
     with status(f"reading {log}"):
@@ -114,7 +103,7 @@ def modes(
         str,
         typer.Argument(metavar="SET", help="shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"),
     ] = "scale",
-    plot: Annotated[MaybeText, typer.Option(metavar="FILE", help="picture of the shapes", show_default=False)] = None,
+    plot: Annotated[MaybeText, file_option("picture of the shapes")] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Tell the seven modes of a vehicle on its suspension (nine on six wheels): frequencies, damping ratios and shapes.
@@ -130,11 +119,9 @@ def modes(
 
     from rfly_amphibious.analysis.suspension_modes import BODY_FREEDOMS, draw_modes, suspension_modes
     from rfly_amphibious.vehicle.parameters import VehicleParameters
-    from rfly_terrain.plots.relief import check_picture_format
 
     check_new_file("--plot", plot, overwrite)
-    if plot is not None:
-        check_picture_format(Path(plot))
+    check_new_picture(plot, overwrite)
     params = VehicleParameters.load(vehicle)
     found = suspension_modes(params)
     table = Table("mode", "Hz", "damped", "ratio", *BODY_FREEDOMS, *params.wheels, box=None, padding=(0, 1, 0, 0))

@@ -21,29 +21,29 @@ def traversable(
     max_slope: Annotated[float, typer.Option(metavar="DEGREES", help="steepest slope that the vehicle drives")] = 25.0,
     max_roughness: Annotated[
         options.MaybeFloat,
-        typer.Option(metavar="M", help="largest RMS of the ground about a plane; by default from slope and cells"),
+        options.optional("largest RMS of the ground about a plane; by default from slope and cells", metavar="M"),
     ] = None,
     max_step: Annotated[
         options.MaybeFloat,
-        typer.Option(metavar="M", help="largest step between two cells; by default from slope and cells"),
+        options.optional("largest step between two cells; by default from slope and cells", metavar="M"),
     ] = None,
     water_level: Annotated[
-        options.MaybeFloat, typer.Option(metavar="M", help="ground below it (z up) is under water")
+        options.MaybeFloat, options.optional("ground below it (z up) is under water", metavar="M")
     ] = None,
     vehicle_radius: Annotated[float, typer.Option(metavar="M", help="forbidden cells are grown by it")] = 1.0,
     half_wheelbase: Annotated[
         float, typer.Option(metavar="M", help="radius within which slope, roughness and steps count")
     ] = 0.7,
     resolution: Annotated[
-        options.MaybeFloat, typer.Option(metavar="M", help="side of the cells; by default the smaller step of the map")
+        options.MaybeFloat, options.optional("side of the cells; by default the smaller step of the map", metavar="M")
     ] = None,
     out: Annotated[
         options.MaybePath,
-        typer.Option("--out", "-o", help="picture to write; by default MAP-traversable.png, replaced where it exists"),
+        options.optional("picture to write; by default MAP-traversable.png, replaced where it exists", "--out", "-o"),
     ] = None,
     save: Annotated[
         options.MaybePath,
-        typer.Option(metavar="FILE.yaml", help="also write the costs for map_server: a yaml, and its image beside it"),
+        options.optional("also write the costs for map_server: a yaml, and its image beside it", metavar="FILE.yaml"),
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
@@ -157,8 +157,7 @@ def query(
     frame: options.FrameOption = options.Frame.map,
     normal: Annotated[bool, typer.Option("--normal", help="also the unit normal of the ground")] = False,
     points: Annotated[
-        options.MaybeText,
-        typer.Option("--points", metavar="FILE", help="a CSV of x,y instead of one point; - reads stdin"),
+        options.MaybeText, options.file_option("a CSV of x,y instead of one point; - reads stdin")
     ] = None,
     search_path: options.SearchPath = None,
     third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
@@ -236,9 +235,9 @@ def plot(
     out: options.PictureOption,
     region: options.RegionOption = options.NO_QUADRUPLE,
     exaggeration: Annotated[
-        options.MaybeFloat, typer.Option(min=0.01, max=1000.0, help="of the shading; by default chosen for contrast")
+        options.MaybeFloat, options.optional("of the shading; by default chosen for contrast", min=0.01, max=1000.0)
     ] = None,
-    title: Annotated[options.MaybeText, typer.Option(help="by default the map's name")] = None,
+    title: Annotated[options.MaybeText, options.optional("by default the map's name")] = None,
     overwrite: options.Overwrite = False,
     map_name: options.AlsoMapOption = None,
     search_path: options.SearchPath = None,

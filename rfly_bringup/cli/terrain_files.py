@@ -34,7 +34,7 @@ class FirstRow(str, Enum):
 def import_(
     source: Annotated[Path, typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz")],
     out: Annotated[Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")],
-    resolution: Annotated[options.MaybeFloat, typer.Option(help="cell size, m; by default the raster's own")] = None,
+    resolution: Annotated[options.MaybeFloat, options.optional("cell size, m; by default the raster's own")] = None,
     center: Annotated[
         options.Pair,
         typer.Option(
@@ -53,7 +53,7 @@ def import_(
     band: Annotated[int, typer.Option(min=1, help="of the raster")] = 1,
     crs: Annotated[
         options.MaybeText,
-        typer.Option(metavar="EPSG:N", help="what the raster's coordinates are, where it does not say"),
+        options.optional("what the raster's coordinates are, where it does not say", metavar="EPSG:N"),
     ] = None,
     local_grid: Annotated[
         bool, typer.Option("--local-grid", help="true north for a metric raster too: resample it")
@@ -61,7 +61,7 @@ def import_(
     cell_size: Annotated[
         options.Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m")
     ] = options.NO_PAIR,
-    key: Annotated[options.MaybeText, typer.Option(help="the array of an .npz")] = None,
+    key: Annotated[options.MaybeText, options.optional("the array of an .npz")] = None,
     first_row: Annotated[FirstRow, typer.Option(help="the edge that an array's first row is")] = FirstRow.north,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     overwrite: options.Overwrite = False,
@@ -128,18 +128,18 @@ def export(
     ctx: typer.Context,
     name: options.MapArgument = options.DEMO_MAP,
     *,
-    out: Annotated[options.MaybePath, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")] = None,
+    out: Annotated[options.MaybePath, options.optional("file to write: .tif, .npy or .npz", "--out", "-o")] = None,
     sdf: Annotated[
         options.MaybePath,
-        typer.Option("--sdf", metavar="FOLDER", help="folder to write a world of Gazebo (gz sim) into"),
+        options.optional("folder to write a world of Gazebo (gz sim) into", metavar="FOLDER"),
     ] = None,
     sdf_samples: Annotated[
         options.MaybeInt,
-        typer.Option(help="of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"),
+        options.optional("of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"),
     ] = None,
     world: Annotated[
         options.MaybeText,
-        typer.Option(metavar="WORLD", help="with --sdf: what stands on the map (map: by default the world's)"),
+        options.optional("with --sdf: what stands on the map (map: by default the world's)", metavar="WORLD"),
     ] = None,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     overwrite: options.Overwrite = False,

@@ -1,7 +1,4 @@
-"""`rfly view`: a browser viewer of RflySim3D's datagrams.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly view`: a browser viewer of RflySim3D's datagrams."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,11 +21,11 @@ def view(
     ctx: typer.Context,
     map: Annotated[
         options.MaybeText,
-        typer.Option(
+        options.optional(
+            f"name or path of the map; '' for flat ground (default: the world's, else {options.DEMO_MAP})",
             "--map",
             "-m",
             metavar="MAP",
-            help=f"name or path of the map; '' for flat ground (default: the world's, else {options.DEMO_MAP})",
         ),
     ] = None,
     world: WorldOption = None,
@@ -53,21 +50,15 @@ def view(
     feedback_host: Annotated[str, typer.Option(help="where answers and contacts go")] = "127.0.0.1",
     feedback_port: Annotated[int, typer.Option(min=1, max=65535, help="their UDP port")] = FEEDBACK_PORT,
     scan_folder: Annotated[
-        options.MaybePath,
-        typer.Option(help="existing folder that RflyScanTerrainH may write png and txt into", show_default=False),
+        options.MaybePath, options.optional("existing folder that RflyScanTerrainH may write png and txt into")
     ] = None,
     max_triangles: Annotated[int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")] = 400_000,
     shadows: Annotated[bool, typer.Option(help="vehicles cast shadows; off is quicker without a graphics card")] = True,
-    follow: Annotated[
-        options.MaybeInt,
-        typer.Option(metavar="ID", help="follow this vehicle once it appears", show_default=False),
-    ] = None,
+    follow: Annotated[options.MaybeInt, options.optional("follow this vehicle once it appears", metavar="ID")] = None,
     vehicle_xml: Annotated[
         options.MaybePath,
-        typer.Option(
-            metavar="PATH",
-            help="vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of types",
-            show_default=False,
+        options.optional(
+            "vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of types", metavar="PATH"
         ),
     ] = None,
     foxglove: Annotated[

@@ -1,7 +1,4 @@
-"""`rfly send` and `rfly listen`: RflySim3D's datagrams by hand, without ROS.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly send` and `rfly listen`: RflySim3D's datagrams by hand, without ROS."""
 
 from typing import Annotated
 

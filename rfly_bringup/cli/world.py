@@ -1,7 +1,4 @@
-"""`rfly world`: what stands on a map: made, imported, counted, drawn.
-
-No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
-"""
+"""`rfly world`: what stands on a map: made, imported, counted, drawn."""
 
 from collections import Counter
 from enum import Enum
@@ -27,15 +24,11 @@ world_app = typer.Typer(
 )
 
 WorldArgument = Annotated[str, typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one")]
-WorldOption = Annotated[
-    options.MaybeText, typer.Option("--world", metavar="WORLD", help="what stands on the map", show_default=False)
-]
+WorldOption = Annotated[options.MaybeText, options.optional("what stands on the map", metavar="WORLD")]
 MapOfWorld = Annotated[
-    options.MaybeText, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map (default: the world's)")
+    options.MaybeText, options.optional("name or path of the map (default: the world's)", "--map", "-m", metavar="MAP")
 ]
-
-
-OutPicture = Annotated[options.MaybeText, typer.Option(metavar="PICTURE", help="draw it too: .png, .pdf, .svg …")]
+OutPicture = Annotated[options.MaybeText, options.optional("draw it too: .png, .pdf, .svg …", metavar="PICTURE")]
 
 
 class Kind(str, Enum):
@@ -55,9 +48,7 @@ def make(
     density: Annotated[
         float, typer.Option(min=0.0, max=1e6, help="trees, pillars or houses a hectare; 0: the kind's own")
     ] = 0.0,
-    out: Annotated[
-        options.MaybeText, typer.Option("--out", "--output", "-o", metavar="FILE", help="default: NAME.yaml")
-    ] = None,
+    out: Annotated[options.MaybeText, options.file_option("default: NAME.yaml", "--out", "--output", "-o")] = None,
     picture: OutPicture = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
@@ -95,8 +86,7 @@ def import_(
         str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map that it lies on")
     ],
     out: Annotated[
-        options.MaybeText,
-        typer.Option("--out", "--output", "-o", metavar="FILE", help="default: the source's name.yaml"),
+        options.MaybeText, options.file_option("default: the source's name.yaml", "--out", "--output", "-o")
     ] = None,
     region: options.RegionOption = options.NO_QUADRUPLE,
     height: Annotated[float, typer.Option(help="of buildings that tell neither height nor levels, m")] = 6.0,
