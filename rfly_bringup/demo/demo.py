@@ -26,6 +26,7 @@ from rich.live import Live
 from rich.table import Table
 
 from rfly_bringup.nodes.argument_files import check_files
+from rfly_bringup.nodes.node_set import node_processes
 from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
 from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, node_environment, node_supervisor
 from rfly_bringup.runner.up import LinePrinter
@@ -183,7 +184,8 @@ class Demo:
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
         viewer = DemoViewer(self._watch.port + 1, printer)
         extra = {"ue_bridge_node": {"port": self._watch.port, "windows": 2 if viewer.command else 1}}
-        self._supervisor = node_supervisor(self._arguments, viewer.take_line, extra=extra)
+        processes = node_processes(self._arguments, extra=extra)
+        self._supervisor = node_supervisor(processes, self._arguments, viewer.take_line)
         if viewer.command:
             self._supervisor.commands = [*self._supervisor.commands, (VIEWER, viewer.command)]
         if not self._watch.port_was_free:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,12 @@ from rfly_bringup.nodes.node_set import (
     TERRAIN,
     Argument,
     NodeDescription,
+    StartedNode,
     check_arguments,
     node_parameters,
+    same,
     started_nodes,
+    switch,
 )
 
 FIRST_ID = 601
@@ -40,63 +43,22 @@ BETAFLIGHT_ROTORS = 4
 MULTIROTOR = 3
 """RflySim's vehicle class; in front of it stands how many rotors there are, as a look of that class"""
 
+_LOCK_STEP = same("lock_step")
 SIMULATION = NodeDescription(
     "amphibious_sim_node",
-    "simulates the vehicle and its sensors",
-    {
-        "scenario": "scenario",
-        "map_folders": "map_search_path",
-        "noise": "noise",
-        "lock_step": "lock_step",
-        "real_time_factor": "real_time_factor",
-    },
+    {"map_folders": "map_search_path"} | same("scenario", "noise", "lock_step", "real_time_factor"),
 )
-ESTIMATOR = NodeDescription(
-    "state_estimator_node",
-    "estimates where the vehicle is, from its sensors",
-    {"lock_step": "lock_step"},
-)
-FLIGHT = NodeDescription(
-    "flight_control_node",
-    "flies the vehicle, and says in which mode it is",
-    {"lock_step": "lock_step"},
-)
-CHASSIS = NodeDescription(
-    "chassis_control_node",
-    "drives and steers the vehicle",
-    {"lock_step": "lock_step"},
-)
-GUIDANCE = NodeDescription(
-    "guidance_node",
-    "carries out the scenario's mission",
-    {"scenario": "scenario", "map_search_path": "map_search_path", "autostart": "autostart"},
-)
-BETAFLIGHT = NodeDescription(
-    "betaflight_node",
-    "lets Betaflight's firmware fly the vehicle, in place of flight_control_node",
-    {"lock_step": "lock_step"},
-)
-LINK = NodeDescription(
-    "link_node",
-    "brings in a controller outside by frames over UDP or TCP, in place of the control nodes",
-    {"lock_step": "lock_step"},
-)
-MAVLINK = NodeDescription(
-    "mavlink_hil_node",
-    "brings in an autopilot by MAVLink, in place of the control nodes",
-    {"lock_step": "lock_step"},
-)
-ARDUPILOT = NodeDescription(
-    "ardupilot_json_node",
-    "brings in ArduPilot SITL by its JSON interface, in place of the control nodes",
-    {"lock_step": "lock_step"},
-)
-MAPPING = NodeDescription(
-    "mapping_node",
-    "makes a 3-D map from the lidar",
-    {},
-    needs="mapping",
-)
+ESTIMATOR = NodeDescription("state_estimator_node", _LOCK_STEP)
+FLIGHT = NodeDescription("flight_control_node", _LOCK_STEP)
+CHASSIS = NodeDescription("chassis_control_node", _LOCK_STEP)
+GUIDANCE = NodeDescription("guidance_node", same("scenario", "map_search_path", "autostart"))
+BETAFLIGHT = NodeDescription("betaflight_node", _LOCK_STEP)
+"""in place of flight_control_node"""
+LINK = NodeDescription("link_node", _LOCK_STEP)
+"""frames over UDP or TCP: as the two below, it brings in a controller outside in place of the control nodes"""
+MAVLINK = NodeDescription("mavlink_hil_node", _LOCK_STEP)
+ARDUPILOT = NodeDescription("ardupilot_json_node", _LOCK_STEP)
+MAPPING = NodeDescription("mapping_node", {}, needs="mapping")
 
 OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
 
@@ -126,35 +88,16 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument("name", "names of the vehicles and their namespaces: NAME_1, NAME_2, …", "amphibious"),
     Argument("count", "number of vehicles, one behind the other with the same mission", "1"),
     Argument("seed", "of noise and gusts; the next vehicle has the next one (default: the scenario's)"),
-    Argument("noise", "sensors have errors", default="true", choices=("true", "false")),
-    Argument("lock_step", "the simulation waits for the controllers", default="false", choices=("true", "false")),
+    switch("noise", "sensors have errors", "true"),
+    switch("lock_step", "the simulation waits for the controllers"),
     Argument("real_time_factor", "simulated seconds in a second; 0: as fast as possible (default 1)"),
-    Argument(
+    switch(
         "mapping",
         "make a 3-D map from the lidar: starts mapping_node too, which saves NAME_1.bt, … when its service is called",
-        default="false",
-        choices=("true", "false"),
     ),
-    Argument("autostart", "begin with the mission by itself", default="true", choices=("true", "false")),
+    switch("autostart", "begin with the mission by itself", "true"),
     *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES, "record", "rviz", "rviz_config")),
 )
-
-
-@dataclass(frozen=True)
-class StartedNode:
-    """One process: an executable in a namespace, with its parameters and remappings."""
-
-    executable: str
-    namespace: str = ""
-    """without slashes at its ends; "": none"""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    remappings: Mapping[str, str] = field(default_factory=dict)
-    package: str = "rfly_suite"
-
-    @property
-    def label(self) -> str:
-        """What output calls it."""
-        return f"{self.namespace}/{self.executable}" if self.namespace else self.executable
 
 
 def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
@@ -300,12 +243,7 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
         of_a_vehicle.append(MAPPING)
     to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects", "environment")}
     return [
-        StartedNode(
-            node.executable,
-            namespace,
-            {**node_parameters(node, given), **special[node.executable]},
-            to_all,
-        )
+        StartedNode(node.executable, namespace, node_parameters(node, given) | special[node.executable], to_all)
         for node in of_a_vehicle
     ]
 
@@ -337,21 +275,3 @@ def _integer(name: str, text: str, low: int, high: int) -> int:
     if not (text.isdecimal() and low <= int(text) <= high):
         raise ValueError(f"{name}: {text!r}, expected a whole number from {low} to {high}")
     return int(text)
-
-
-def parameter_file(node: StartedNode) -> dict[str, Any]:
-    """A ROS parameter file for a node; it wins over one that a user gives, as it names the node in full."""
-    full = f"/{node.namespace}/{node.executable}" if node.namespace else f"/{node.executable}"
-    return {full: {"ros__parameters": dict(node.parameters)}}
-
-
-def ros_arguments(node: StartedNode, log_level: str, files: Sequence[str | Path]) -> list[str]:
-    """What follows `--ros-args` on the command line of a node."""
-    arguments = ["-r", f"__ns:=/{node.namespace}"] if node.namespace else []
-    for topic, other in node.remappings.items():
-        arguments += ["-r", f"{topic}:={other}"]
-    if log_level:
-        arguments += ["--log-level", log_level]
-    for file in files:
-        arguments += ["--params-file", str(file)]
-    return arguments

@@ -90,39 +90,25 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
     check_files(arguments)
     if "feedback_bind" in arguments:
         arguments = fill_feedback_addresses(arguments)
-    started = node_set.started_nodes(arguments, nodes)
-    if arguments["single_process"] == "true":
-        actions = [_single_process(started, arguments)]
-    else:
-        actions = [
-            _our_node(
-                node.executable,
-                arguments["namespace"],
-                node_set.node_parameters(node, arguments),
-                arguments,
-                name=node.executable,
-            )
-            for node in started
-        ]
-    if arguments["rviz"] == "true":
-        actions.append(_rviz(arguments, "rfly.rviz"))
-    return actions
+    processes = node_set.node_processes(arguments, nodes)
+    actions = [
+        _several(started, arguments) if name == SEVERAL else _one(started[0], arguments) for name, started in processes
+    ]
+    return [*actions, *_rviz(arguments, "rfly.rviz")]
 
 
 def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     check_params_file(arguments["params_file"])
     arguments = fill_feedback_addresses(arguments)
-    actions = []
-    for node in amphibious_nodes(arguments):
-        if node.package == "rfly_suite":
-            more = {"name": node.executable, "remappings": list(node.remappings.items())}
-            actions.append(_our_node(node.executable, node.namespace, dict(node.parameters), arguments, **more))
-        else:
-            given = [_as_they_are(node.parameters)]
-            actions.append(_node(node.package, node.executable, namespace=node.namespace, parameters=given))
-    if arguments["rviz"] == "true":
-        actions.append(_rviz(arguments, "amphibious.rviz"))
-    return actions
+    return [*(_one(node, arguments) for node in amphibious_nodes(arguments)), *_rviz(arguments, "amphibious.rviz")]
+
+
+def _one(node: node_set.StartedNode, arguments: Mapping[str, str]) -> Any:
+    if node.package != "rfly_suite":
+        given = [_as_they_are(node.parameters)]
+        return _node(node.package, node.executable, namespace=node.namespace, parameters=given)
+    more = {"name": node.executable, "remappings": list(node.remappings.items())}
+    return _our_node(node.executable, node.namespace, dict(node.parameters), arguments, **more)
 
 
 def _as_they_are(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,12 +118,10 @@ def _as_they_are(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: ParameterValue(v, value_type=str) if isinstance(v, str) else v for name, v in parameters.items()}
 
 
-def _single_process(started: Sequence[node_set.NodeDescription], arguments: Mapping[str, str]) -> Any:
-    """All nodes in one; without a name, which would be that of each of them."""
+def _several(started: Sequence[node_set.StartedNode], arguments: Mapping[str, str]) -> Any:
+    """All nodes in one process; without a name, which would be that of each of them."""
     with tempfile.NamedTemporaryFile("w", prefix="rfly_launch_", suffix=".yaml", delete=False) as file:
-        json.dump(
-            node_set.parameters_by_node(started, arguments), file
-        )  # JSON is YAML; launch's own files stay there, too
+        json.dump(node_set.parameter_file(started), file)  # JSON is YAML; launch's own files stay there, too
     names = [node.executable for node in started]
     return _our_node(SEVERAL, arguments["namespace"], file.name, arguments, arguments=names)
 
@@ -159,19 +143,16 @@ def _our_node(
     )
 
 
-def _rviz(arguments: dict[str, str], shipped: str) -> Any:
+def _rviz(arguments: dict[str, str], shipped: str) -> list[Any]:
+    """RViz, where it is asked for."""
+    if arguments["rviz"] != "true":
+        return []
     from ament_index_python.packages import get_package_share_directory
 
     config = arguments["rviz_config"] or f"{get_package_share_directory('rfly_suite')}/rviz/{shipped}"
     sim_time = [{"use_sim_time": arguments["use_sim_time"] == "true"}] if arguments["use_sim_time"] else []
-    return _node(
-        "rviz2",
-        "rviz2",
-        name="rviz",
-        namespace=arguments.get("namespace", ""),
-        arguments=["-d", config],
-        parameters=sim_time,
-    )
+    namespace = arguments.get("namespace", "")
+    return [_node("rviz2", "rviz2", name="rviz", namespace=namespace, arguments=["-d", config], parameters=sim_time)]
 
 
 def _node(package: str, executable: str, **options: Any) -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from rfly_bringup.nodes.entry_points import SEVERAL
 
 
 @dataclass(frozen=True)
@@ -19,15 +22,41 @@ class Argument:
     choices: tuple[str, ...] = ()
 
 
+def switch(name: str, description: str, default: str = "false") -> Argument:
+    """An argument that is true or false."""
+    return Argument(name, description, default, ("true", "false"))
+
+
 @dataclass(frozen=True)
 class NodeDescription:
     """One executable. `parameters` maps the node's parameters to the arguments that set them; the node is started only
     where one of the arguments that `needs` names, separated by spaces, is given, and not `false`."""
 
     executable: str
-    description: str
     parameters: Mapping[str, str]
     needs: str = ""
+
+
+def same(*names: str) -> dict[str, str]:
+    """Parameters that are called as the arguments that set them."""
+    return {name: name for name in names}
+
+
+@dataclass(frozen=True)
+class StartedNode:
+    """An executable in a namespace, with its parameters and remappings."""
+
+    executable: str
+    namespace: str = ""
+    """"": none"""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    remappings: Mapping[str, str] = field(default_factory=dict)
+    package: str = "rfly_suite"
+
+    @property
+    def label(self) -> str:
+        """What output calls it."""
+        return "/".join(filter(None, (self.namespace.strip("/"), self.executable)))
 
 
 ARGUMENTS = (
@@ -44,20 +73,13 @@ ARGUMENTS = (
         f"{os.pathsep!r}",
     ),
     Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
-    Argument(
-        "mavlink",
-        "vehicles that fly missions speak MAVLink to ground stations: starts mavlink_node too",
-        default="false",
-        choices=("true", "false"),
-    ),
-    Argument("collision", "report what touches: starts collision_node too", default="false", choices=("true", "false")),
+    switch("mavlink", "vehicles that fly missions speak MAVLink to ground stations: starts mavlink_node too"),
+    switch("collision", "report what touches: starts collision_node too"),
     Argument("collision_shapes", "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)"),
     Argument(
         "vehicle_xml", "vehicle XML of RflySim3D for those shapes, a file or a folder: heights and sizes of types"
     ),
-    Argument(
-        "planner", "plan paths over the terrain: starts planner_node too", default="false", choices=("true", "false")
-    ),
+    switch("planner", "plan paths over the terrain: starts planner_node too"),
     Argument("goal_vehicle", "vehicle that goes to RViz's goal_pose: starts planner_node too"),
     Argument("vehicle_classes", "vehicle classes of the planner: a file (default: the shipped one)"),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
@@ -72,95 +94,52 @@ ARGUMENTS = (
     Argument("use_sim_time", "take the time from /clock", choices=("true", "false")),
     Argument("params_file", "ROS parameter file: wins over the nodes' defaults; an argument given here wins over it"),
     Argument("log_level", "lowest level that is logged", choices=("debug", "info", "warn", "error", "fatal")),
-    Argument("respawn", "start a node that died again", default="false", choices=("true", "false")),
-    Argument(
-        "single_process",
-        "all nodes in one process: less memory, but one that is busy keeps the others waiting",
-        default="false",
-        choices=("true", "false"),
-    ),
+    switch("respawn", "start a node that died again"),
+    switch("single_process", "all nodes in one process: less memory, but one that is busy keeps the others waiting"),
     Argument(
         "record",
         "record all topics to an MCAP file, true (rfly_DATE_TIME.mcap in the current folder) or the file's name: "
         "starts recorder_node too",
         default="false",
     ),
-    Argument("rviz", "start RViz too", default="false", choices=("true", "false")),
+    switch("rviz", "start RViz too"),
     Argument("rviz_config", "RViz configuration (default: the shipped one)"),
 )
 
-TERRAIN = NodeDescription(
-    "terrain_node",
-    "publishes the terrain, answers altitude queries",
-    {"map": "map", "map_search_path": "map_search_path", "frame_id": "frame_id"},
-)
+TERRAIN = NodeDescription("terrain_node", same("map", "map_search_path", "frame_id"))
 BRIDGE = NodeDescription(
     "ue_bridge_node",
-    "sends vehicles to RflySim3D, publishes what it answers",
-    {
-        "host": "host",
-        "windows": "windows",
-        "feedback_bind": "feedback_bind",
-        "feedback_multicast_interface": "feedback_multicast_interface",
-        "frame_id": "frame_id",
-        "map_search_path": "map_search_path",
-        "world": "world",
-    },
+    same("host", "windows", "feedback_bind", "feedback_multicast_interface", "frame_id", "map_search_path", "world"),
 )
 TRAJECTORY = NodeDescription(
     "trajectory_node",
-    "drives a fleet over the terrain",
-    {
-        "fleet": "fleet",
-        "file_folders": "file_folders",
-        "shard": "shard",
-        "start_time": "start_time",
-        "time_scale": "time_scale",
-        "frame_id": "frame_id",
-        "map_search_path": "map_search_path",
-    },
+    same("fleet", "file_folders", "shard", "start_time", "time_scale", "frame_id", "map_search_path"),
 )
 MISSION = NodeDescription(
     "mission_node",
-    "flies missions",
-    {
-        "vehicles": "mission_vehicles",
-        "file_folders": "file_folders",
-        "frame_id": "frame_id",
-        "map_search_path": "map_search_path",
-    },
+    {"vehicles": "mission_vehicles"} | same("file_folders", "frame_id", "map_search_path"),
     needs="mission_vehicles",
 )
 MAVLINK = NodeDescription(
     "mavlink_node",
-    "speaks MAVLink with ground stations",
     {"vehicles": "mission_vehicles", "map_search_path": "map_search_path", "log_folder": "record"},
     needs="mavlink",
 )
 COLLISION = NodeDescription(
     "collision_node",
-    "reports which vehicles, placed objects and ground touch",
-    {
-        "shapes": "collision_shapes",
-        "vehicle_xml": "vehicle_xml",
-        "frame_id": "frame_id",
-        "map_search_path": "map_search_path",
-    },
+    {"shapes": "collision_shapes"} | same("vehicle_xml", "frame_id", "map_search_path"),
     needs="collision",
 )
 PLANNER = NodeDescription(
-    "planner_node",
-    "plans paths over the terrain",
-    {"goal_vehicle": "goal_vehicle", "vehicle_classes": "vehicle_classes", "map_search_path": "map_search_path"},
-    needs="planner goal_vehicle",
+    "planner_node", same("goal_vehicle", "vehicle_classes", "map_search_path"), needs="planner goal_vehicle"
 )
-RECORDER = NodeDescription("recorder_node", "records topics to an MCAP file", {"file": "record"}, needs="record")
+RECORDER = NodeDescription("recorder_node", {"file": "record"}, needs="record")
 
 NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, MAVLINK, COLLISION, PLANNER)
 """In the order in which they start."""
 
-_INTEGERS = frozenset({"windows"})
-_NUMBERS = frozenset({"start_time", "time_scale", "real_time_factor"})
+_WHOLE_NUMBERS = frozenset({"windows"})
+_NUMBERS = _WHOLE_NUMBERS | {"start_time", "time_scale", "real_time_factor"}
 _SWITCHES = frozenset({"lock_step", "noise", "autostart"})
 _LISTS = {"map_search_path": os.pathsep, "file_folders": os.pathsep, "mission_vehicles": ","}
 
@@ -175,20 +154,8 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
         text = arguments.get(argument, "")
         if text == "" or (argument, text) == ("record", "true"):
             continue
-        if argument in _INTEGERS:
-            try:
-                parameters[parameter] = int(text)
-            except ValueError:
-                raise ValueError(f"{argument}: {text!r} is not a whole number") from None
-            if parameters[parameter] < 1:
-                raise ValueError(f"{argument}: {text!r} is not a whole number from 1 on")
-        elif argument in _NUMBERS:
-            try:
-                parameters[parameter] = float(text)
-            except ValueError:
-                raise ValueError(f"{argument}: {text!r} is not a number") from None
-            if not 0.0 <= parameters[parameter] < math.inf:
-                raise ValueError(f"{argument}: {text!r} is not a number from 0 on")
+        if argument in _NUMBERS:
+            parameters[parameter] = _number(argument, text)
         elif argument in _SWITCHES:
             parameters[parameter] = text == "true"
         elif argument in _LISTS:
@@ -201,21 +168,33 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
     return parameters
 
 
-def parameters_by_node(
-    nodes: Sequence[NodeDescription],
-    arguments: Mapping[str, str],
-    extra: Mapping[str, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """Content of a ROS parameter file that names each node in full; `extra` gives further parameters by executable."""
-    namespace = "/" + arguments.get("namespace", "").strip("/")
-    given = {
-        f"{namespace.rstrip('/')}/{node.executable}": {
-            **node_parameters(node, arguments),
-            **(extra or {}).get(node.executable, {}),
-        }
-        for node in nodes
-    }
-    return {name: {"ros__parameters": parameters} for name, parameters in given.items() if parameters}
+def _number(argument: str, text: str) -> int | float:
+    kind, least, expected = (int, 1, "a whole number") if argument in _WHOLE_NUMBERS else (float, 0, "a number")
+    try:
+        number = kind(text)
+    except ValueError:
+        raise ValueError(f"{argument}: {text!r} is not {expected}") from None
+    if not least <= number < math.inf:
+        raise ValueError(f"{argument}: {text!r} is not {expected} from {least} on")
+    return number
+
+
+def parameter_file(nodes: Sequence[StartedNode]) -> dict[str, Any]:
+    """Content of a ROS parameter file for these nodes; it wins over one that a user gives, as it names each in full."""
+    return {f"/{node.label}": {"ros__parameters": dict(node.parameters)} for node in nodes if node.parameters}
+
+
+def ros_arguments(node: StartedNode, log_level: str, files: Iterable[str | Path]) -> list[str]:
+    """What follows `--ros-args` on the command line of a node."""
+    namespace = node.namespace.strip("/")
+    arguments = ["-r", f"__ns:=/{namespace}"] if namespace else []
+    for topic, other in node.remappings.items():
+        arguments += ["-r", f"{topic}:={other}"]
+    if log_level:
+        arguments += ["--log-level", log_level]
+    for file in files:
+        arguments += ["--params-file", str(file)]
+    return arguments
 
 
 def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES) -> list[NodeDescription]:
@@ -225,6 +204,25 @@ def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription]
         return not node.needs or any(arguments.get(name, "") not in ("", "false") for name in node.needs.split())
 
     return [node for node in nodes if is_needed(node)]
+
+
+def node_processes(
+    arguments: Mapping[str, str],
+    nodes: Sequence[NodeDescription] = NODES,
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[tuple[str, list[StartedNode]]]:
+    """The processes that these arguments start, by executable; `extra` gives further parameters by node."""
+    started = [
+        StartedNode(
+            node.executable,
+            arguments.get("namespace", ""),
+            node_parameters(node, arguments) | dict((extra or {}).get(node.executable, {})),
+        )
+        for node in started_nodes(arguments, nodes)
+    ]
+    if arguments.get("single_process") == "true":
+        return [(SEVERAL, started)]
+    return [(node.executable, [node]) for node in started]
 
 
 def check_arguments(

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rfly_bringup.nodes.entry_points import SEVERAL
-from rfly_bringup.nodes.node_set import NODES, NodeDescription, parameters_by_node, started_nodes
+from rfly_bringup.nodes.node_set import StartedNode, parameter_file, ros_arguments
 from rfly_common.errors import ConfigError
 from rfly_common.startup import STOPS
 
@@ -50,40 +49,6 @@ def installed(relative: Path) -> Path:
         f"{relative.name} is not installed in {sys.prefix} or on AMENT_PREFIX_PATH: the nodes need ROS 2 "
         "(run `make env` in the source tree, or `colcon build` and source the workspace)"
     )
-
-
-def node_command(executable: str, names: Sequence[str], arguments: Mapping[str, str], given: Path | None) -> list[str]:
-    """The command line of a process; `names` of nodes for the executable that runs several, `given` is a parameter file
-    that wins over the params_file."""
-    command = [str(executable_path(executable)), *names, "--ros-args"]
-    if arguments.get("namespace"):
-        command += ["-r", "__ns:=" + _namespace(arguments)]
-    if arguments.get("log_level"):
-        command += ["--log-level", arguments["log_level"]]
-    for file in (arguments.get("params_file"), given):
-        if file:
-            command += ["--params-file", str(file)]
-    return command
-
-
-def write_parameters(
-    path: Path,
-    nodes: Sequence[NodeDescription],
-    arguments: Mapping[str, str],
-    extra: Mapping[str, Mapping[str, Any]],
-) -> bool:
-    """Write a parameter file for these nodes; says whether there was anything to write.
-
-    Parameters given as `-p` count for all nodes and lose against a params_file that names the node; these name it too.
-    """
-    content = parameters_by_node(nodes, arguments, extra)
-    if content:
-        path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
-    return bool(content)
-
-
-def _namespace(arguments: Mapping[str, str]) -> str:
-    return "/" + arguments.get("namespace", "").strip("/")
 
 
 def node_environment(lan: bool = False) -> dict[str, str]:
@@ -205,26 +170,31 @@ def _blocked_stops() -> Iterator[None]:
 
 
 def node_supervisor(
+    processes: Sequence[tuple[str, Sequence[StartedNode]]],
     arguments: Mapping[str, str],
     output: Output,
     *,
-    nodes: Sequence[NodeDescription] = NODES,
     lan: bool = False,
-    extra: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Supervisor:
-    """A supervisor of these nodes; `extra` gives further parameters by executable."""
+    """A supervisor of named processes, of one node or several; the arguments are those that concern all nodes.
+
+    Parameters given as `-p` count for all nodes and lose against a params_file that names the node. So each process has
+    a file that names its nodes too.
+    """
     folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
     commands = []
-    started = started_nodes(arguments, nodes)
-    together = arguments.get("single_process") == "true"
-    for executable, group in [(SEVERAL, started)] if together else [(node.executable, [node]) for node in started]:
-        path = Path(folder.name) / f"{executable}.yaml"
-        written = write_parameters(path, group, arguments, extra or {})
-        names = [node.executable for node in group] if together else []
-        commands.append((executable, node_command(executable, names, arguments, path if written else None)))
+    for number, (name, nodes) in enumerate(processes):
+        path, content = Path(folder.name) / f"{number}.yaml", parameter_file(nodes)
+        if content:
+            path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
+        several = [node.executable for node in nodes] if name == SEVERAL else []
+        executable = executable_path(SEVERAL if several else nodes[0].executable, nodes[0].package)
+        files = [file for file in (arguments.get("params_file"), path if content else None) if file]
+        given = ros_arguments(nodes[0], arguments.get("log_level", ""), files)
+        commands.append((name, [str(executable), *several, "--ros-args", *given]))
     respawn = arguments.get("respawn") == "true"
-    names = [f"{_namespace(arguments).rstrip('/')}/{node.executable}" for node in started]
-    return Supervisor(commands, output, node_environment(lan), respawn, names, folder)
+    full_names = [f"/{node.label}" for _, nodes in processes for node in nodes]
+    return Supervisor(commands, output, node_environment(lan), respawn, full_names, folder)
 
 
 def _end_with_parent() -> list[str]:

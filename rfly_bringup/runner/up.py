@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from rfly_bringup.nodes.amphibious_set import FIRST_ID, StartedNode, amphibious_nodes, parameter_file, ros_arguments
+from rfly_bringup.nodes.amphibious_set import FIRST_ID, amphibious_nodes
 from rfly_bringup.nodes.argument_files import check_files, check_params_file, fill_feedback_addresses, with_map_of_world
-from rfly_bringup.nodes.entry_points import SEVERAL
-from rfly_bringup.nodes.node_set import TERRAIN, check_arguments, started_nodes
+from rfly_bringup.nodes.node_set import TERRAIN, StartedNode, check_arguments, node_processes
 from rfly_bringup.runner.demo_viewer import RFLY, VIEWER
 from rfly_bringup.runner.supervisor import (
     STOP_TIMEOUT_S,
     Supervisor,
     describe_exit,
-    executable_path,
-    node_environment,
     node_supervisor,
     rviz_config_path,
 )
@@ -59,16 +53,21 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     arguments = with_map_of_world(arguments)
     check_files(arguments)
     arguments = fill_feedback_addresses(arguments)
-    names = [node.executable for node in started_nodes(arguments)]
-    commands_of_rviz: list[tuple[str, list[str]]] = []
-    if arguments.get("rviz") == "true":
-        commands_of_rviz = [("rviz2", rviz_command(arguments, "rfly.rviz"))]
-    if arguments.get("single_process") == "true":
-        names = [SEVERAL]
-    printer = LinePrinter([*names, *(name for name, _ in commands_of_rviz)])
-    supervisor = node_supervisor(arguments, printer, lan=lan)
-    supervisor.commands = [*supervisor.commands, *commands_of_rviz]
+    return _run(node_processes(arguments), arguments, lan, "rfly.rviz")
 
+
+def _run(
+    processes: Sequence[tuple[str, Sequence[StartedNode]]],
+    arguments: Mapping[str, str],
+    lan: bool,
+    rviz_config: str,
+    beside: Sequence[tuple[str, list[str]]] = (),
+) -> int:
+    """Run them, RViz where it is asked for, and other commands beside them."""
+    rviz = [("rviz2", rviz_command(arguments, rviz_config))] if arguments.get("rviz") == "true" else []
+    printer = LinePrinter([name for name, _ in (*beside, *processes, *rviz)])
+    supervisor = node_supervisor(processes, arguments, printer, lan=lan)
+    supervisor.commands = [*beside, *supervisor.commands, *rviz]
     return run_until_signal(supervisor, printer)
 
 
@@ -108,26 +107,8 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
         nodes = amphibious_nodes(fill_feedback_addresses(arguments))
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
-    commands = [(VIEWER, _viewer_command(nodes))] if view else []
-    for number, node in enumerate(nodes):
-        commands.append((node.label, _command(node, arguments, Path(folder.name) / f"{number}.yaml")))
-    if arguments.get("rviz") == "true":
-        commands.append(("rviz2", rviz_command(arguments, "amphibious.rviz")))
-    printer = LinePrinter([name for name, _ in commands])
-    respawn = arguments.get("respawn") == "true"
-    names = [f"/{node.label}" for node in nodes]
-    return run_until_signal(Supervisor(commands, printer, node_environment(lan), respawn, names, folder), printer)
-
-
-def _command(node: StartedNode, arguments: Mapping[str, str], file: Path) -> list[str]:
-    file.write_text(json.dumps(parameter_file(node)), encoding="utf-8")  # JSON is YAML
-    files = [str(file)] if not arguments.get("params_file") else [arguments["params_file"], str(file)]
-    return [
-        str(executable_path(node.executable, node.package)),
-        "--ros-args",
-        *ros_arguments(node, arguments.get("log_level", ""), files),
-    ]
+    viewer = [(VIEWER, _viewer_command(nodes))] if view else []
+    return _run([(node.label, [node]) for node in nodes], arguments, lan, "amphibious.rviz", viewer)
 
 
 def _viewer_command(nodes: list[StartedNode]) -> list[str]:

@@ -79,7 +79,7 @@ def test_a_map_of_the_search_path_is_found(rfly, monkeypatch, tmp_path):
     class Started(Exception):
         pass
 
-    def supervisor(arguments, printer, lan):
+    def supervisor(processes, arguments, printer, lan):
         started.append(arguments)
         raise Started
 

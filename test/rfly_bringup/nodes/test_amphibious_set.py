@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from rfly_bringup.nodes import amphibious_set, entry_points
-from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes, parameter_file, ros_arguments
+from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
+from rfly_bringup.nodes.node_set import parameter_file, ros_arguments
 from rfly_common.errors import ConfigError
 
 SIMULATION = "amphibious_sim_node"
@@ -100,7 +101,7 @@ def test_a_scenario_that_is_not_there_is_named() -> None:
 
 def test_parameter_files_name_the_node_in_full_and_come_last() -> None:
     [simulation] = of(amphibious_nodes({"scenario": "hop"}), SIMULATION)
-    [(name, _)] = parameter_file(simulation).items()
+    [(name, _)] = parameter_file([simulation]).items()
     assert name == f"/amphibious_1/{SIMULATION}"
     line = ros_arguments(simulation, "debug", ["mine.yaml", "ours.yaml"])
     assert line[:2] == ["-r", "__ns:=/amphibious_1"]

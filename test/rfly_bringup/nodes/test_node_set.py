@@ -22,6 +22,7 @@ from rfly_bringup.nodes.node_set import (
     TRAJECTORY,
     check_arguments,
     node_parameters,
+    node_processes,
     started_nodes,
 )
 from rfly_common.errors import ConfigError, RflyError
@@ -283,9 +284,10 @@ def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):
 
     from rfly_bringup.runner import supervisor
 
-    monkeypatch.setattr(supervisor, "executable_path", lambda name: Path("/x") / name)
+    monkeypatch.setattr(supervisor, "executable_path", lambda name, _: Path("/x") / name)
     arguments = {"windows": "2", "host": "it's", "namespace": "a", "params_file": "p"}
-    runner = supervisor.node_supervisor(arguments, print, extra={"ue_bridge_node": {"port": 7}})
+    processes = node_processes(arguments, extra={"ue_bridge_node": {"port": 7}})
+    runner = supervisor.node_supervisor(processes, arguments, print)
     commands = dict(runner.commands)
     *start, given = commands["ue_bridge_node"]
     assert start == ["/x/ue_bridge_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p", "--params-file"]
