@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
@@ -22,14 +21,13 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
-from rclpy.signals import SignalHandlerOptions
 from rfly_suite.msg import VehicleState, VehicleStateArray
 from tf2_msgs.msg import TFMessage
 
 from rfly_bringup.doctor.findings import BRIDGE, STATES_TYPE
 from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
 from rfly_bringup.doctor.snapshot import Destination, Endpoint, Machine, Mismatch, Robot, Snapshot, Source, Status
-from rfly_bringup.runner.supervisor import node_environment
+from rfly_bringup.ros.command_client import command_session
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.files import Closing
 from rfly_common.ros.callback_errors import guarded
@@ -128,11 +126,10 @@ class GraphWatch(Closing):
     """Listens from the beginning on; `watch` for a while, then `snapshot`."""
 
     def __init__(self) -> None:
-        os.environ.update(node_environment())
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        self._executor = SingleThreadedExecutor()
-        self._node = Node("_rfly_doctor", start_parameter_services=False, enable_rosout=False)
-        self._executor.add_node(self._node)
+        self._session = command_session(
+            lambda: Node("_rfly_doctor", start_parameter_services=False, enable_rosout=False), SingleThreadedExecutor
+        )
+        self._node, self._executor = self._session.__enter__()
         self._statuses: dict[tuple[str, str], tuple[float, Status]] = {}
         self.heard = HeardSources()
         self._transforms = TransformBuffer()
@@ -148,9 +145,7 @@ class GraphWatch(Closing):
 
     def close(self) -> None:
         """Leave the graph."""
-        self._node.destroy_node()
-        self._executor.shutdown(timeout_sec=0.5)
-        rclpy.try_shutdown()
+        self._session.__exit__(None, None, None)
 
     def watch(self, seconds: float, stopped: Callable[[], bool] = lambda: False) -> None:
         """Listen, and look every now and then for what there is to listen to."""

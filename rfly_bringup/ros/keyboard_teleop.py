@@ -13,20 +13,17 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.duration import Duration
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Range
 from std_msgs.msg import String
 
 from rfly_amphibious.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
 from rfly_amphibious.ros.teleop_node import velocity_to_twist
-from rfly_bringup.ros.command_client import check_namespace
-from rfly_bringup.runner.supervisor import node_environment
+from rfly_bringup.ros.command_client import check_namespace, command_session
 from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_IN
@@ -109,25 +106,19 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
     if not sys.stdin.isatty():
         raise ConfigError("stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node")
     check_namespace("VEHICLE", namespace)
-    os.environ.update(node_environment())
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = SingleThreadedExecutor()
-    node = KeyboardTeleop(namespace, limits, stamped)
-    executor.add_node(node)
-    print(f"{node.get_namespace()}:\n{HELP}")
-    try:
+    with command_session(lambda: KeyboardTeleop(namespace, limits, stamped), SingleThreadedExecutor) as (
+        node,
+        executor,
+    ):
+        print(f"{node.get_namespace()}:\n{HELP}")
         with _raw_keys(), stop_by_signal() as stopped:
             _loop(node, executor, stopped)
         node.stop()
         if node.pilot.mode in ("TAKEOFF", "FLIGHT"):
             print("it flies: without commands it hovers, then lands")
-    finally:
-        node.destroy_node()
-        executor.shutdown(timeout_sec=0.5)
-        rclpy.try_shutdown()
 
 
-def _loop(node: KeyboardTeleop, executor: SingleThreadedExecutor, stopped: Callable[[], bool]) -> None:
+def _loop(node: KeyboardTeleop, executor: Executor, stopped: Callable[[], bool]) -> None:
     due, shown = 0.0, ""
     while not stopped():
         ready, _, _ = select.select([sys.stdin], [], [], 0.01)
