@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from rfly_bringup.progress import progress_bar
+from rfly_bringup.terminal import progress_bar
 from rfly_common.kernels.jit import plain_because, use_numba
 from rfly_common.kernels.sources import digest_of_kernels, user_cache
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli.options import finite, needs_ros
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
 
 if TYPE_CHECKING:
     from rfly_bringup.doctor.findings import Finding

@@ -101,19 +101,8 @@ def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":
 
     from rfly_trajectory.fleet.limit_check import drive, duration
 
-    table = Table(
-        "vehicle",
-        "id",
-        "kind",
-        "way m",
-        "time s",
-        "m/s",
-        "radius m",
-        "m/s² sideways",
-        "slope °",
-        "wheel gap m",
-        box=None,
-    )
+    columns = ("id", "kind", "way m", "time s", "m/s", "radius m", "m/s² sideways", "slope °", "wheel gap m")
+    table = Table("vehicle", *columns, box=None)
     for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MAX_ROWS], gaps[:MAX_ROWS], strict=True)):
         done = drive(fleet, index)
         bend = float(abs(done.curvature).max())

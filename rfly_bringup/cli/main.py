@@ -20,7 +20,7 @@ from rfly_bringup.cli.up_options import up_app
 from rfly_bringup.cli.view import view
 from rfly_bringup.cli.wire import listen, send
 from rfly_bringup.cli.world import world_app
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
 from rfly_common.errors import RflyError
 
 app = typer.Typer(

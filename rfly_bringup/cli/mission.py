@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rfly_bringup.cli import options
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:

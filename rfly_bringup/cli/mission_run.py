@@ -10,7 +10,7 @@ import typer
 
 from rfly_bringup.cli.mission import mission_app
 from rfly_bringup.cli.options import needs_ros
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
 
 if TYPE_CHECKING:
     from rfly_bringup.ros.mission_client import MissionClient, Show

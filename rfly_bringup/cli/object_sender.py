@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from rfly_bringup.cli.wire_monitor import SDK_WINDOWS
-from rfly_bringup.progress import progress_bar
+from rfly_bringup.terminal import progress_bar
 from rfly_common.arrays import Triple
 from rfly_common.errors import PlacementError
 from rfly_common.frames import enu_to_ned

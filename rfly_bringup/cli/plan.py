@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli import options
-from rfly_bringup.cli.world import WorldOption
+from rfly_bringup.cli.world import WorldOption, world_on_map
 
 if TYPE_CHECKING:
     from rfly_terrain.planning.drive import PlanPose
@@ -85,8 +85,6 @@ def plan(
     from rfly_terrain.planning.planner import Planner
     from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
     from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
-    from rfly_terrain.world.world import World
-    from rfly_terrain.world.world_file import load_world
 
     a, b = _place("A", start), _place("B", goal)
     if water_level is not None and not math.isfinite(water_level):
@@ -95,10 +93,7 @@ def plan(
     options.check_new_picture(out, overwrite)
     if csv is not None:
         options.check_target(Path(csv), overwrite)
-    place = World() if world is None else load_world(world)
-    chosen = map_name or place.map or options.DEMO_MAP
-    folders = [*(search_path or ()), *([place.folder] if place.folder else [])]
-    place = place.on(options.load_map(chosen, folders, options.ThirdPixel.truncate))
+    place = world_on_map(world, map_name, search_path, options.DEMO_MAP)
     terrain, solids = place.terrain, place.solids
     assert terrain is not None
     planner = Planner(terrain, solids, water_level=water_level, resolution=resolution, margin=margin)

@@ -10,7 +10,7 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.cli.sim_fit import fit, modes
-from rfly_bringup.progress import progress_bar
+from rfly_bringup.terminal import progress_bar
 from rfly_bringup.warm_up import compile_first
 from rfly_common.errors import ConfigError
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli import options
-from rfly_bringup.progress import progress_bar
+from rfly_bringup.cli.world import read_world
+from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -163,8 +164,6 @@ def export(
 
         rfly terrain export --sdf village --world village
     """
-    from rfly_terrain.world.world_file import load_world
-
     name = options.chosen_map(name, map_name)
     if out is None and sdf is None:
         raise typer.BadParameter("give --out FILE, --sdf FOLDER or both")
@@ -174,9 +173,9 @@ def export(
         raise typer.BadParameter("--world is for --sdf FOLDER")
     if out is not None:
         options.check_target(out, overwrite)
-    placed = None if world is None else load_world(world)
-    if placed is not None and placed.map and map_name is None and not options.on_command_line(ctx, "name"):
-        name, search_path = placed.map, [*(search_path or ()), *([placed.folder] if placed.folder else [])]
+    placed, folders = read_world(world, search_path)
+    if placed.map and map_name is None and not options.on_command_line(ctx, "name"):
+        name, search_path = placed.map, folders
     terrain = options.load_map(name, search_path, third_pixel)
     origin = options.given(geo_origin, "--geo-origin")
     if origin is not None:
@@ -188,7 +187,9 @@ def export(
         from rfly_terrain.exports.sdf import write_gazebo_world
 
         with options.status(f"writing {sdf}"):
-            files = write_gazebo_world(terrain, sdf, side=sdf_samples, world=placed, overwrite=overwrite)
+            files = write_gazebo_world(
+                terrain, sdf, side=sdf_samples, world=placed if world else None, overwrite=overwrite
+            )
         print(files.world)
         print(f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map")
 

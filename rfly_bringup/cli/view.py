@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rfly_bringup.cli import options
-from rfly_bringup.cli.world import WorldOption
+from rfly_bringup.cli.world import WorldOption, read_world
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
@@ -98,15 +98,13 @@ def view(
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
     from rfly_collision.shapes.vehicle_descriptions import NONE, read_vehicle_descriptions
-    from rfly_terrain.world.world import World
-    from rfly_terrain.world.world_file import load_world
     from rfly_ue_bridge.viewer.server import Settings
     from rfly_ue_bridge.viewer.server import view as run
 
-    placed = World() if world is None else load_world(world)
+    placed, folders = read_world(world, search_path)
     settings = Settings(
         map=(placed.map or options.DEMO_MAP) if map is None else map,
-        search_path=(*(search_path or ()), *([placed.folder] if placed.folder else [])),
+        search_path=tuple(folders),
         world=placed,
         host=host,
         http_port=port,

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
 from rfly_common.errors import CommandError, ConfigError, PacketError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli import options
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
+from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_terrain.world.world import World
@@ -159,16 +160,21 @@ def plot(
     _draw(world_on_map(name, map_name, search_path), Path(out))
 
 
-def world_on_map(name: str, map_name: str | None, search_path: list[str] | None) -> "World":
-    """A world on its map, or on another one."""
-    from rfly_common.errors import ConfigError
+def read_world(name: str | None, search_path: list[str] | None) -> "tuple[World, list[str]]":
+    """A world, an empty one where none is named, and the folders to look for its map in."""
+    from rfly_terrain.world.world import World
     from rfly_terrain.world.world_file import load_world
 
-    world = load_world(name)
-    chosen = map_name or world.map
+    world = World() if name is None else load_world(name)
+    return world, [*(search_path or ()), *filter(None, [world.folder])]
+
+
+def world_on_map(name: str | None, map_name: str | None, search_path: list[str] | None, default: str = "") -> "World":
+    """A world on its map, on another one, or on the default."""
+    world, folders = read_world(name, search_path)
+    chosen = map_name or world.map or default
     if not chosen:
         raise ConfigError(f"world {name!r}: it is made for no map: give one by --map")
-    folders = [*(search_path or ()), *([world.folder] if world.folder else [])]
     return world.on(options.load_map(chosen, folders, options.ThirdPixel.truncate))
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
+import importlib.util
 import os
+import re
 import socket
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +30,8 @@ from rich.table import Table
 
 from rfly_bringup.nodes.argument_files import check_files
 from rfly_bringup.nodes.node_set import node_processes
-from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
-from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, node_environment, node_supervisor
-from rfly_bringup.runner.up import LinePrinter
+from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Output, Supervisor, node_environment, node_supervisor
+from rfly_bringup.runner.up import RFLY, VIEWER, LinePrinter
 from rfly_bringup.warm_up import compile_for_nodes
 from rfly_common.errors import PacketError, RflyError
 from rfly_common.frames import ned_to_enu
@@ -47,6 +49,7 @@ GROUND_TOLERANCE_M = 0.05
 TRACK_SPACING_S = 0.25
 PICTURE_S = 10.0
 """the picture may take so long after Ctrl-C"""
+_ADDRESS = re.compile(r"rfly view: (http://\S+)")
 PICTURE = Path("build") / "demo" / "convoy.png"
 
 
@@ -154,6 +157,35 @@ def _bound_before_a_free_port() -> socket.socket:
                 continue
         return opened
     raise DemoFailed("no two neighbouring UDP ports are free")
+
+
+class DemoViewer:
+    """`command` starts the viewer; [] where viser is not installed. `take_line` passes on what the processes print."""
+
+    def __init__(self, udp_port: int, output: Output) -> None:
+        self._output = output
+        self.address = ""
+        """of the page, once the viewer has said it"""
+        self.command: list[str] = []
+        if importlib.util.find_spec("viser") is not None:
+            self.command = [sys.executable, "-c", RFLY, "view", "--udp-port", str(udp_port)]
+
+    def take_line(self, name: str, line: str) -> None:
+        """One line of one process."""
+        found = _ADDRESS.match(line) if name == VIEWER else None
+        if found is not None:
+            self.address = found[1]
+        self._output(name, line)
+
+    def answers(self) -> bool:
+        """Whether the page is there: a real request, answered with 200."""
+        if not self.address:
+            return False
+        try:
+            with urllib.request.urlopen(self.address, timeout=2.0) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
 
 
 class Demo:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rfly_bringup.doctor.snapshot import ERROR, OK, STALE, WARN, Snapshot, Status
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
 
 _LEVELS = {OK: ("ok", "green"), WARN: ("warn", "yellow"), ERROR: ("error", "red"), STALE: ("stale", "magenta")}
 SILENT_S = 3.0

@@ -14,7 +14,6 @@ from rich.text import Text
 from rfly_bringup.nodes.amphibious_set import FIRST_ID, amphibious_nodes
 from rfly_bringup.nodes.argument_files import check_files, check_params_file, fill_feedback_addresses, with_map_of_world
 from rfly_bringup.nodes.node_set import TERRAIN, StartedNode, check_arguments, node_processes
-from rfly_bringup.runner.demo_viewer import RFLY, VIEWER
 from rfly_bringup.runner.supervisor import (
     STOP_TIMEOUT_S,
     Supervisor,
@@ -27,6 +26,8 @@ from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_common.startup import stop_by_signal
 
+VIEWER = "view"
+RFLY = "import sys; from rfly_bringup.cli.entry_point import rfly; sys.argv[0] = 'rfly'; rfly()"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 
 

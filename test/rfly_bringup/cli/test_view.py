@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
+from rfly_bringup.demo.demo import DemoViewer
+from rfly_bringup.runner.up import VIEWER
 from rfly_common.imports import how_to_install
 
 RFLY = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rfly_bringup.terminal_text import printable
+from rfly_bringup.terminal import printable
 
 
 def test_what_a_terminal_acts_on_is_spelt_out():
