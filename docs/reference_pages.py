@@ -101,7 +101,9 @@ def messages_page() -> str:
 
 
 if __name__ == "__main__":
+    from parameters_page import parameters_page
     from topics_page import topics_page
 
-    for name, page in (("cli", commands_page), ("messages", messages_page), ("topics", topics_page)):
+    pages = {"cli": commands_page, "messages": messages_page, "parameters": parameters_page, "topics": topics_page}
+    for name, page in pages.items():
         (FOLDER / f"{name}.md").write_text(page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The pages of commands, messages and topics say what the code does. If not: python docs/reference_pages.py"""
+"""The pages of docs/reference say what the code does. If not: python docs/reference_pages.py"""
 
 from __future__ import annotations
 
@@ -41,3 +41,13 @@ def test_the_topics_are_those_of_the_nodes(domain_id):
     assert run.returncode == 0, run.stderr
     assert (REFERENCE / "topics.md").read_text(encoding="utf-8") == run.stdout
     assert "| publishes | `outTerrainPoint` | sensor_msgs/PointCloud2 | reliable, latched, 1 |" in run.stdout
+
+
+def test_the_parameters_are_those_that_the_nodes_declare():
+    """The modules that declare them are read where no ROS is."""
+    program = (
+        "import runpy, sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; "
+        f"runpy.run_path({str(ROOT / 'docs' / 'parameters_page.py')!r}, run_name='__main__')"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert (REFERENCE / "parameters.md").read_text(encoding="utf-8") == run.stdout

@@ -1,31 +1,29 @@
-"""Tables of all nodes' parameters, from the dataclasses that declare them: docs/reference/parameters.md.
+"""The page docs/reference/parameters.md: tables of all nodes' parameters, from the dataclasses that declare them.
 
-`python -m rfly_bringup.nodes.parameter_tables` writes the page anew. No ROS.
+`python docs/reference_pages.py` writes the page. No ROS.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_common.ros.node_parameters import Parameter, parameters_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "parameters.md"
 _INTRODUCTION = """# Parameters of the nodes
 
 All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file); those marked *changeable* take `ros2 param
 set` while the node runs, too. `NAME.` stands for the name of each vehicle that the parameter `vehicles` lists.
 Beside these every node has `use_sim_time`, and `qos_overrides.…` for the QoS of its topics
 (`qos_overrides./outTerrainPoint.publisher.reliability`; see [other ROS tools](../howto/other-ros-tools.md)).
-Written by `python -m rfly_bringup.nodes.parameter_tables` from the dataclasses in `*/ros/node_parameters.py`.
+Written by `python docs/reference_pages.py` from the dataclasses in `*/ros/node_parameters.py`.
 """
 _TYPES = {bool: "bool", int: "integer", float: "double", str: "string"}
 _TYPES |= {list[kind]: f"{name}[]" for kind, name in tuple(_TYPES.items())}  # type: ignore[valid-type]
 
 
-def page() -> str:
+def parameters_page() -> str:
     """The whole page, in Markdown."""
     sections = [_INTRODUCTION]
     for node, module in MODULES.items():
@@ -74,5 +72,4 @@ def _number(value: float) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")
+    print(parameters_page(), end="")
