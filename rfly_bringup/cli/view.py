@@ -126,13 +126,7 @@ def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequen
     from rfly_bringup.runner.supervisor import installed
 
     with options.needs_ros("rfly view --foxglove"):
-        from rfly_bringup.ros.serve_foxglove import serve_foxglove
-
+        from rfly_bringup.ros.topic_commands import serve_foxglove
     layout = installed(Path("share") / "rfly_suite" / "config" / "foxglove.json")
-
-    def say(address: str) -> None:
-        typer.echo(
-            f"Foxglove: open a connection, Foxglove WebSocket, {address}; import the layout {layout}; Ctrl-C ends"
-        )
-
-    serve_foxglove(host, port, TopicChoice(topics, exclude), say)
+    connect, rest = "Foxglove: open a connection, Foxglove WebSocket,", f"import the layout {layout}; Ctrl-C ends"
+    serve_foxglove(host, port, TopicChoice(topics, exclude), lambda address: typer.echo(f"{connect} {address}; {rest}"))

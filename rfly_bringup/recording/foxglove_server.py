@@ -33,7 +33,7 @@ class FoxgloveServer:
         self.messages = 0
         try:
             self._server = foxglove.start_server(
-                name="rfly", host=host, port=port, context=self._context, server_listener=_Listener(self)
+                name="rfly", host=host, port=port, context=self._context, server_listener=self
             )
         except (RuntimeError, OSError) as error:
             raise ConfigError(f"{host}:{port}: no server for Foxglove can be had there: {error}") from error
@@ -66,26 +66,16 @@ class FoxgloveServer:
         target.log(data, log_time=time_ns)
         self.messages += 1
 
-    def repeat(self, channel_id: int) -> None:
-        """Send again what is latched, by the SDK's number of the channel."""
-        channel = next((each for each in self._channels if each.id() == channel_id), None)
-        for data, time_ns in tuple(self._latched.get(channel_id, ())):
-            if channel is not None:
-                channel.log(data, log_time=time_ns)
+    def on_subscribe(self, client: Any, channel: Any) -> None:
+        """The SDK calls it, in a thread of its own: what is latched is sent again."""
+        ours = next((each for each in self._channels if each.id() == channel.id), None)
+        for data, time_ns in tuple(self._latched.get(channel.id, ())):
+            if ours is not None:
+                ours.log(data, log_time=time_ns)
+
+    def on_unsubscribe(self, client: Any, channel: Any) -> None:
+        """The SDK calls it; nodes see it by `wants`. A client's other wishes are none that we grant."""
 
     def close(self) -> None:
         """End the server."""
         self._server.stop()
-
-
-class _Listener:
-    """What the SDK calls, in a thread of its own; a client's other wishes are none that we grant."""
-
-    def __init__(self, server: FoxgloveServer) -> None:
-        self._server = server
-
-    def on_subscribe(self, client: Any, channel: Any) -> None:
-        self._server.repeat(channel.id)
-
-    def on_unsubscribe(self, client: Any, channel: Any) -> None:
-        """The node sees it by `wants`."""

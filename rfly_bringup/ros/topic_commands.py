@@ -1,22 +1,27 @@
-"""`rfly record --mcap`: recorder_node within the command, with a line that says how far it is."""
+"""`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove, until a signal comes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import rclpy
+from rclpy.node import Node
 from rich.console import Console
 
-from rfly_bringup.recording.topics import RecordLimits
+from rfly_bringup.recording.foxglove_server import FoxgloveServer
+from rfly_bringup.recording.topics import RecordLimits, TopicChoice
 from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.recorder_node import RecorderNode
+from rfly_bringup.ros.topic_taps import TopicTaps
 from rfly_common.errors import ConfigError
 from rfly_common.startup import stop_by_signal
 
 _LAST_S = 0.3
 """so long what others have sent before a signal is taken"""
+_REFRESH_S = 0.3
+"""between two looks for topics to serve"""
 
 
 def record_topics(
@@ -55,3 +60,18 @@ def record_topics(
         console.print(f"left out: {reason}", style="yellow", markup=False)
     if node.ended:
         raise ConfigError(f"the recording has ended: {node.ended}")
+
+
+def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C, SIGTERM or SIGHUP; `say` is given the address. Raises ConfigError for one that is taken."""
+    with stop_by_signal() as stopped:
+        server = FoxgloveServer(host, port)
+        try:
+            with command_session(lambda: Node("rfly_foxglove", use_global_arguments=False)) as (node, executor):
+                taps = TopicTaps(node, server, choice)
+                node.create_timer(_REFRESH_S, taps.refresh)
+                say(server.address)
+                while not stopped():
+                    executor.spin_once(timeout_sec=0.1)
+        finally:
+            server.close()
