@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import importlib.metadata
 import os
+import pkgutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -124,17 +124,11 @@ def _stamp(part: str) -> Path:
     return stamp
 
 
-def _functions(name: str) -> Iterator[Callable[[], None]]:
-    for target in PARTS[name]:
-        module, function = target.split(":")
-        yield getattr(importlib.import_module(module), function)
-
-
 def main(arguments: Sequence[str]) -> int:
     """The command; its arguments are parts."""
     if arguments[:1] == ["--in-this-process"]:
-        for warm_up in _functions(arguments[1]):
-            warm_up()
+        for function in PARTS[arguments[1]]:
+            pkgutil.resolve_name(function)()
         return 0
     names = list(arguments) or list(PARTS)
     unknown = sorted(set(names) - set(PARTS))

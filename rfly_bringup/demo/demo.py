@@ -272,12 +272,9 @@ class Demo:
     def _observe(self, observer: Any, duration_s: float | None) -> None:
         self._started = time.monotonic()
         self._rate_from = (self._started, self._watch.total)
-        live = Live(console=self._console, refresh_per_second=4, transient=False) if self._console.is_terminal else None
-        if live is not None:
-            live.start()
         next_report = 0.0
         threading.Thread(target=_import_what_draws, daemon=True).start()
-        try:
+        with Live(console=self._console) if self._console.is_terminal else contextlib.nullcontext() as live:
             while not self._stop and (duration_s is None or time.monotonic() - self._started < duration_s):
                 self._check_nodes()
                 silence = time.monotonic() - self._watch.last_arrival
@@ -290,9 +287,6 @@ class Demo:
                     self._console.print(self._status_line(rows))
                     next_report = time.monotonic() + 2.0
                 observer.spin(lambda: self._stop, 0.25)
-        finally:
-            if live is not None:
-                live.stop()
         self._console.print(self._table(self._measure(observer)) if live is None else "")
 
     def _measure(self, observer: Any) -> list[tuple[int, Track, float]]:

@@ -13,9 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
-from rfly_bringup.doctor.snapshot import Machine, SharedMemory
+from rfly_bringup.doctor.snapshot import Answer, Machine, SharedMemory
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.sockets.udp_sender import IP_RECVERR, resolve
@@ -30,8 +29,6 @@ _FIRST_PORT, _PORTS_OF_A_DOMAIN, _FIRST_UNICAST = 7400, 250, 10
 _DOMAINS = range(102)
 """beyond them the ports of domains are those that the system gives away"""
 _DISCOVERY_GROUP = "239.255.0.1"
-
-Answer = Literal["silent", "refused", "unreachable", "unknown"]
 
 
 def look_at_machine(domain_id: int) -> Machine:

@@ -74,6 +74,10 @@ class Robot:
     """of the messages that are taken"""
 
 
+Answer = Literal["silent", "refused", "unreachable", "unknown"]
+"""silent: no complaint; refused: that port is closed; unreachable: no machine or no way; unknown: no such name"""
+
+
 @dataclass(frozen=True)
 class Destination:
     """Where a bridge sends, and what an empty datagram to it has shown."""
@@ -83,8 +87,7 @@ class Destination:
     port: int
     address: str = ""
     """IPv4 address of the host; empty where there is none"""
-    answer: Literal["silent", "refused", "unreachable", "unknown"] = "silent"
-    """silent: no complaint; refused: that port is closed; unreachable: no machine or no way; unknown: no such name"""
+    answer: Answer = "silent"
     router: str = ""
     """by which the way leads out of this machine's networks"""
     heard: bool = False

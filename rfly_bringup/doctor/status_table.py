@@ -53,17 +53,9 @@ def _nodes(snapshot: Snapshot) -> Table:
 def _sources(snapshot: Snapshot) -> Table:
     table = _table("vehicles", "ids", "source", "topic", "frame", "Hz", "age s", numbers=2)
     for source in snapshot.sources:
-        ids = sorted(source.ids)
-        shown = _ranges(ids)
-        table.add_row(
-            str(len(ids)),
-            shown,
-            _cell(source.name),
-            _cell(source.topic),
-            _cell(source.frame_id),
-            f"{source.rate:.1f}",
-            f"{source.age:.1f}",
-        )
+        texts = map(_cell, (source.name, source.topic, source.frame_id))
+        ids = _ranges(sorted(source.ids))
+        table.add_row(str(len(source.ids)), ids, *texts, f"{source.rate:.1f}", f"{source.age:.1f}")
     return table
 
 

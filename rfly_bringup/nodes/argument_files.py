@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from rfly_bringup.nodes.node_set import TERRAIN, node_parameters
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
+from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_PARAMS_FILE_BYTES = 1_000_000
 
@@ -30,16 +31,14 @@ def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
 def local_address_towards(host: str) -> str:
     """The IPv4 address from which this machine reaches a host, "" for itself or without a way there. Sends nothing."""
     try:
-        destination = (
-            str(socket.getaddrinfo(host, WINDOW_PORT, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0]) if host else ""
-        )
+        destination = resolve(host) if host else ""
         if not destination or ipaddress.IPv4Address(destination).is_loopback:
             return ""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             sock.connect((destination, WINDOW_PORT))
             return str(sock.getsockname()[0])
-    except (OSError, UnicodeError):
+    except (OSError, ConfigError):
         return ""
 
 

@@ -97,17 +97,8 @@ class HeardSources:
         for (topic, name), heard in sorted(self._heard.items()):
             recent = [at for at in heard.times if at > now - RATE_OVER_S]
             rate = (len(recent) - 1) / (recent[-1] - recent[0]) if len(recent) > 1 else len(recent) / RATE_OVER_S
-            found.append(
-                Source(
-                    topic,
-                    name,
-                    frozenset(heard.ids),
-                    rate,
-                    now - heard.times[-1],
-                    heard.frame_id,
-                    frozenset(heard.not_finite),
-                )
-            )
+            ids, not_finite = frozenset(heard.ids), frozenset(heard.not_finite)
+            found.append(Source(topic, name, ids, rate, now - heard.times[-1], heard.frame_id, not_finite))
         return tuple(found)
 
     def frames(self) -> list[tuple[str, str]]:
@@ -297,9 +288,7 @@ class GraphWatch(Closing):
             before = self._statuses.get((node, task))
             if before is None and len(self._statuses) >= MOST_STATUSES:
                 continue
-            rate = None
-            if "sent_datagrams" in values:
-                rate = _rate(before, values, now)
+            rate = _rate(before, values, now) if "sent_datagrams" in values else None
             level = int.from_bytes(status.level, "big")
             seen = Status(node, task, level, status.message, status.hardware_id, values, 0.0, rate)
             self._statuses[node, task] = now, seen

@@ -33,11 +33,6 @@ def executable_path(name: str, package: str = "rfly_suite") -> Path:
     return installed(Path("lib") / package / name)
 
 
-def rviz_config_path(name: str) -> Path:
-    """An RViz configuration that is installed with the package. Raises ConfigError where it is not."""
-    return installed(Path("share") / "rfly_suite" / "rviz" / name)
-
-
 def installed(relative: Path) -> Path:
     """A file of the installed package, relative to its prefix. Raises ConfigError where it is not."""
     prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -18,8 +19,8 @@ from rfly_bringup.runner.supervisor import (
     STOP_TIMEOUT_S,
     Supervisor,
     describe_exit,
+    installed,
     node_supervisor,
-    rviz_config_path,
 )
 from rfly_bringup.warm_up import compile_for_nodes
 from rfly_common.errors import ConfigError
@@ -93,7 +94,7 @@ def rviz_command(arguments: Mapping[str, str], shipped: str) -> list[str]:
     program = shutil.which("rviz2")
     if program is None:
         raise ConfigError("rviz: rviz2 is not on the PATH; RViz comes with a ROS 2 installation")
-    return [program, "-d", arguments.get("rviz_config") or str(rviz_config_path(shipped))]
+    return [program, "-d", arguments.get("rviz_config") or str(installed(Path("share/rfly_suite/rviz") / shipped))]
 
 
 def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool = False) -> int:
