@@ -13,12 +13,11 @@ from rfly_bringup.cli.fleet import fleet_app
 from rfly_bringup.cli.mission_run import mission_app
 from rfly_bringup.cli.objects import objects_app
 from rfly_bringup.cli.plan import plan
-from rfly_bringup.cli.record import dissector, record, replay
 from rfly_bringup.cli.sim import sim_app
 from rfly_bringup.cli.terrain import terrain_app
 from rfly_bringup.cli.up_options import up_app
 from rfly_bringup.cli.view import view
-from rfly_bringup.cli.wire import listen, send
+from rfly_bringup.cli.wire import dissector, listen, record, replay, send
 from rfly_bringup.cli.world import world_app
 from rfly_bringup.terminal import printable
 from rfly_common.errors import RflyError

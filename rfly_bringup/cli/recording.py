@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -133,7 +133,7 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
     try:
         with (
             RecordingReader(path) as reader,
-            _ProgressBar(reader, passes, console) as bar,
+            _progress_bar(reader, passes, console) as show,
             suppress(KeyboardInterrupt),
             stop_by_signal(interrupt),
         ):
@@ -145,7 +145,7 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
                 passes=passes,
                 pause_s=pause_s,
                 tables=(TO_RFLYSIM3D, FROM_RFLYSIM3D),
-                progress=bar.progress,
+                progress=show,
                 report=report,
             )
         error_texts = destinations.error_texts()
@@ -161,55 +161,41 @@ def play_from(path: Path, choice: TopicChoice, *, speed: float, passes: int, pau
     with needs_ros("replaying topics"):
         from rfly_bringup.ros.play_topics import play_topics
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with McapReader(path) as reader, _ProgressBar(reader, passes, console, "messages") as bar:
-        done, *notes = play_topics(reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=bar.progress)
+    with McapReader(path) as reader, _progress_bar(reader, passes, console, "messages") as show:
+        done, *notes = play_topics(reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=show)
     print(done)
     for text in notes:
         console.print(text, style="yellow", markup=False)
 
 
-class _ProgressBar:
+@contextmanager
+def _progress_bar(
+    reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"
+) -> Iterator[Callable[[Report, int], None]]:
     """The progress bar, drawn only where the next datagram is some way off."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        auto_refresh=False,  # a thread that draws would hold the interpreter when a datagram is due
+        transient=True,
+    )
+    task = bar.add_task("replaying", total=max(reader.size, 1))
+    shown_ns = time.monotonic_ns()
 
-    def __init__(
-        self, reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"
-    ) -> None:
-        self._reader, self._things = reader, things
-        self._passes = passes
-        self._columns = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            auto_refresh=False,  # a thread that draws would hold the interpreter when a datagram is due
-            transient=True,
-        )
-        self._task = self._columns.add_task("replaying", total=max(reader.size, 1))
-        self._shown_ns = time.monotonic_ns()
-
-    def progress(self, report: Report, to_next_ns: int) -> None:
-        since_ns = time.monotonic_ns() - self._shown_ns
-        if (
-            not self._columns.live.is_started
-            or since_ns < _SHOW_NS
-            or (to_next_ns < _CALM_NS and since_ns < _OVERDUE_NS)
-        ):
+    def show(report: Report, to_next_ns: int) -> None:
+        nonlocal shown_ns
+        since_ns = time.monotonic_ns() - shown_ns
+        if not bar.live.is_started or since_ns < _SHOW_NS or (to_next_ns < _CALM_NS and since_ns < _OVERDUE_NS):
             return
-        self._shown_ns += since_ns
-        of = "" if self._passes == 1 else f" pass {report.passes + 1}" + (f"/{self._passes}" if self._passes else "")
-        self._columns.update(
-            self._task, completed=self._reader.position, description=f"{report.sent:,} {self._things}{of}", refresh=True
-        )
+        shown_ns += since_ns
+        of = "" if passes == 1 else f" pass {report.passes + 1}" + (f"/{passes}" if passes else "")
+        bar.update(task, completed=reader.position, description=f"{report.sent:,} {things}{of}", refresh=True)
 
-    def __enter__(self) -> _ProgressBar:
-        if self._columns.console.is_terminal:
-            self._columns.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._columns.live.is_started:
-            self._columns.stop()
+    with bar if console.is_terminal else nullcontext():
+        yield show
 
 
 def _report_text(report: Report, target: Target, *, timed: bool) -> str:

@@ -1,10 +1,11 @@
-"""`rfly send` and `rfly listen`: RflySim3D's datagrams by hand, without ROS."""
+"""`rfly send`, `listen`, `record`, `replay` and `dissector`: RflySim3D's datagrams by hand and in recordings."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rfly_bringup.cli.options import BindOption, HostOption, PortOption, WindowOption
+from rfly_bringup.cli import options
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 
@@ -12,9 +13,9 @@ def send(
     command: Annotated[
         list[str], typer.Argument(help="a console command of RflySim3D; in quotes where a number is negative")
     ],
-    host: HostOption = "127.0.0.1",
-    port: PortOption = WINDOW_PORT,
-    window: WindowOption = -1,
+    host: options.HostOption = "127.0.0.1",
+    port: options.PortOption = WINDOW_PORT,
+    window: options.WindowOption = -1,
     lan: Annotated[
         bool,
         typer.Option("--lan", help="to every RflySim3D of the network (multicast 224.0.0.10:20009); no host or port"),
@@ -41,8 +42,8 @@ def send(
 
 
 def listen(
-    port: PortOption = WINDOW_PORT,
-    bind: BindOption = "127.0.0.1",
+    port: options.PortOption = WINDOW_PORT,
+    bind: options.BindOption = "127.0.0.1",
     count: Annotated[int, typer.Option(min=0, help="end after so many datagrams; 0: at Ctrl-C")] = 0,
     json: Annotated[
         bool, typer.Option("--json", help="one JSON object a line, with every field in the wire's units")
@@ -67,3 +68,160 @@ def listen(
 
     ports = range(port, port + 3) if all_windows else range(port, port + 1)
     monitor(bind, list(ports), count, as_json=json)
+
+
+def record(
+    ctx: typer.Context,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="file to write; - is standard output")],
+    mcap: Annotated[bool, typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams")] = False,
+    topic: options.TopicOption = None,
+    exclude: options.ExcludeOption = None,
+    port: options.PortOption = WINDOW_PORT,
+    windows: Annotated[int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")] = 3,
+    bind: options.BindOption = "127.0.0.1",
+    forward: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="pass everything on, so that a window still sees it; PORT is that of its window 0, by default --port",
+        ),
+    ] = "",
+    count: Annotated[int, typer.Option(min=0, help="end after so many datagrams or messages; 0: no limit")] = 0,
+    duration: Annotated[float, typer.Option(min=0, help="end after so many seconds; 0: at Ctrl-C")] = 0.0,
+    max_size: Annotated[float, typer.Option(min=0, help="end before the file has so many MB; 0: no limit")] = 4000.0,
+    force: Annotated[bool, typer.Option("--force", help="write over a file that exists")] = False,
+) -> None:
+    """Record the datagrams that RflySim3D would get, as a pcap file for Wireshark, tcpdump and `rfly replay`.
+
+    It takes RflySim3D's place; with --forward a window elsewhere, or on other ports, sees everything all the same.
+
+    With --mcap it records what ROS nodes publish: a file for `ros2 bag play`, Foxglove, PlotJuggler, `rfly replay`.
+
+    Examples:
+
+        rfly record flight.pcap
+
+        rfly record flight.pcap --forward 192.168.1.20
+
+        rfly record replies.pcap --port 20006 --windows 1 --duration 60
+
+        rfly record - | wireshark -k -i -
+
+        rfly record --mcap flight.mcap
+
+        rfly record --mcap poses.mcap --topic "/.*/pose" --topic "/tf.*"
+    """
+    from rfly_bringup.recording.topics import RecordLimits
+
+    options.refuse_options(
+        ctx, "without --mcap" if not mcap else "with --mcap", _OF_TOPICS if not mcap else _OF_DATAGRAMS
+    )
+    if mcap:
+        if out == "-":
+            raise typer.BadParameter("-: an MCAP file ends with an index of itself, so it takes a name, not a pipe")
+        with options.needs_ros("recording topics"):
+            from rfly_bringup.ros.topic_commands import record_topics
+
+        record_topics(out, topic or (), exclude or (), RecordLimits(count, duration, max_size * 1e6), overwrite=force)
+        return
+    from rfly_bringup.cli.recording import record_to
+
+    limits = RecordLimits(count, duration, max_size * 1e6)
+    record_to(out, bind, range(port, port + windows), _host_and_port(forward, port), limits, overwrite=force)
+
+
+_OF_TOPICS = ("topic", "exclude")
+_OF_DATAGRAMS = ("port", "windows", "bind", "forward", "host", "ports")
+
+
+def replay(
+    ctx: typer.Context,
+    recording: Annotated[
+        Path, typer.Argument(metavar="IN", help="pcap or pcapng, of rfly, tcpdump or Wireshark; or MCAP, of ROS topics")
+    ],
+    speed: Annotated[float, typer.Option(min=0, help="2 is twice as quick; 0: without waiting")] = 1.0,
+    loop: Annotated[int, typer.Option(min=0, help="how many times; 0: again and again until Ctrl-C")] = 1,
+    pause: Annotated[float, typer.Option(min=0.001, help="seconds from the end of a pass to the next")] = 0.02,
+    host: Annotated[str, typer.Option(help="machine to send to: name or IPv4 address")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="where the first of --ports goes, the others behind it; 0: unchanged")
+    ] = 0,
+    ports: Annotated[
+        str, typer.Option(metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows")
+    ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
+    topic: options.TopicOption = None,
+    exclude: options.ExcludeOption = None,
+) -> None:
+    """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
+
+    The messages of an MCAP file, of `rfly record --mcap` or `ros2 bag record`, are published on their topics.
+
+    Window numbers stay: what went to the third of --ports goes to the third port from --port on. The addresses in the
+    recording do not count: without --host everything goes to this machine.
+
+    Examples:
+
+        rfly replay flight.pcap
+
+        rfly replay flight.pcap --speed 0.25 --loop 0
+
+        rfly replay flight.pcap --host 192.168.1.20
+
+        rfly replay replies.pcap --ports 20006
+
+        rfly replay flight.mcap --topic /vehicle_states
+    """
+    from rfly_bringup.cli.recording import play_from, replay_from
+    from rfly_bringup.recording.mcap_file import is_mcap
+    from rfly_bringup.recording.topics import TopicChoice
+    from rfly_ue_bridge.recording.replay import Target
+
+    is_of_topics = is_mcap(recording)
+    options.refuse_options(
+        ctx,
+        f"{recording} holds {'topics' if is_of_topics else 'datagrams'}",
+        _OF_DATAGRAMS if is_of_topics else _OF_TOPICS,
+    )
+    if is_of_topics:
+        play_from(recording, TopicChoice(topic or (), exclude or ()), speed=speed, passes=loop, pause_s=pause)
+        return
+
+    target = Target(_port_range(ports), host, port or None)
+    replay_from(recording, target, speed=speed, passes=loop, pause_s=pause)
+
+
+def dissector(
+    out: Annotated[options.MaybePath, options.optional("file to write; without it, standard output")] = None,
+) -> None:
+    """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.
+
+    Examples:
+
+        rfly dissector --out rflysim3d.lua
+
+        wireshark -X lua_script:rflysim3d.lua flight.pcap
+
+        tshark -X lua_script:rflysim3d.lua -r flight.pcap -Y "rflysim.copterID == 7"
+    """
+    from rfly_ue_bridge.codec import wireshark_dissector
+
+    if out is None:
+        typer.echo(wireshark_dissector.dissector(), nl=False)
+    else:
+        out.write_text(wireshark_dissector.dissector(), encoding="utf-8")
+
+
+def _host_and_port(text: str, default: int) -> tuple[str, int] | None:
+    if not text:
+        return None
+    host, colon, port = text.partition(":")
+    if not host or (colon and not (port.isdecimal() and 1 <= int(port) <= 65535)):
+        raise typer.BadParameter(f"--forward {text!r}: expected HOST or HOST:PORT, as in 192.168.1.20:20010")
+    return host, int(port) if colon else default
+
+
+def _port_range(text: str) -> range:
+    first, dash, last = text.partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()):
+        raise typer.BadParameter(f"--ports {text!r}: expected FIRST or FIRST-LAST, as in 20010-20012")
+    return range(int(first), int(last if dash else first) + 1)

@@ -76,8 +76,7 @@ def make(
         world = make_world(kind.value, terrain, seed, area=where, density=density)
     write_world(world, target)
     print(f"{target}  {len(world.objects)} objects on {terrain.name}")
-    if picture is not None:
-        _draw(world, Path(picture))
+    _draw(world, picture)
 
 
 @world_app.command(name="import")
@@ -120,8 +119,7 @@ def import_(
     print(f"{target}  {len(world.objects)} buildings on {terrain.name}")
     for why, count in left_out.items():
         print(f"left out: {count} {why}")
-    if picture is not None:
-        _draw(world, Path(picture))
+    _draw(world, picture)
 
 
 @world_app.command()
@@ -157,7 +155,7 @@ def plot(
         rfly world plot forest --out forest.png
     """
     options.check_new_picture(out, overwrite)
-    _draw(world_on_map(name, map_name, search_path), Path(out))
+    _draw(world_on_map(name, map_name, search_path), out)
 
 
 def read_world(name: str | None, search_path: list[str] | None) -> "tuple[World, list[str]]":
@@ -183,9 +181,11 @@ def _check_targets(target: Path, picture: str | None, overwrite: bool) -> None:
     options.check_new_picture(picture, overwrite)
 
 
-def _draw(world: "World", out: Path) -> None:
+def _draw(world: "World", out: str | None) -> None:
+    if out is None:
+        return
     from rfly_terrain.plots.world import write_world_picture
 
     with options.status(f"drawing {out}"):
-        write_world_picture(world, out)
+        write_world_picture(world, Path(out))
     print(out)

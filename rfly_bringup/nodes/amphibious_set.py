@@ -209,7 +209,6 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
     back = SPACING * number
     seed = _integer("seed", given["seed"], 0, 2**31 - 1 - MAX_VEHICLES) if given["seed"] else facts.seed
     simulated: dict[str, Any] = {
-        "vehicle": facts.vehicle,
         "start": [x - back * math.cos(heading), y - back * math.sin(heading), heading],
         "seed": seed + number,
         "id": FIRST_ID + number,
@@ -218,21 +217,13 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
         "command_patience": PATIENCE,
     }
     sensors = {"sensors": given["sensors"]} if given["sensors"] else {}
+    link_port = LINK_PORT + LINK_PORTS * number
     special: dict[str, dict[str, Any]] = {
         SIMULATION.executable: simulated | sensors,
-        ESTIMATOR.executable: {"vehicle": facts.vehicle} | sensors,
-        FLIGHT.executable: {"vehicle": facts.vehicle} | sensors,
-        CHASSIS.executable: {"vehicle": facts.vehicle},
-        GUIDANCE.executable: {"vehicle": facts.vehicle},
-        BETAFLIGHT.executable: {"vehicle": facts.vehicle} | sensors,
-        LINK.executable: {
-            "vehicle": facts.vehicle,
-            "transport": given["controller"],
-            "port": LINK_PORT + LINK_PORTS * number,
-            "controller_port": LINK_PORT + LINK_PORTS * number + 1,
-        },
-        MAVLINK.executable: {"vehicle": facts.vehicle, "port": MAVLINK_PORT + number},
-        ARDUPILOT.executable: {"vehicle": facts.vehicle, "port": ARDUPILOT_PORT + ARDUPILOT_PORTS * number},
+        **{node.executable: sensors for node in (ESTIMATOR, FLIGHT, BETAFLIGHT)},
+        LINK.executable: {"transport": given["controller"], "port": link_port, "controller_port": link_port + 1},
+        MAVLINK.executable: {"port": MAVLINK_PORT + number},
+        ARDUPILOT.executable: {"port": ARDUPILOT_PORT + ARDUPILOT_PORTS * number},
         MAPPING.executable: {"file": f"{namespace}.bt"},
     }
     outside = {"ardupilot": ARDUPILOT, "mavlink": MAVLINK, "udp": LINK, "tcp": LINK}
@@ -242,10 +233,12 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
     if given["mapping"] == "true":
         of_a_vehicle.append(MAPPING)
     to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects", "environment")}
-    return [
-        StartedNode(node.executable, namespace, node_parameters(node, given) | special[node.executable], to_all)
-        for node in of_a_vehicle
-    ]
+    started = []
+    for node in of_a_vehicle:
+        of_vehicle = {} if node is MAPPING else {"vehicle": facts.vehicle}
+        parameters = node_parameters(node, given) | of_vehicle | special.get(node.executable, {})
+        started.append(StartedNode(node.executable, namespace, parameters, to_all))
+    return started
 
 
 def _state_publisher(given: Mapping[str, str], facts: _Facts, number: int) -> StartedNode:
