@@ -70,12 +70,12 @@ def _run(
     printer = LinePrinter([name for name, _ in (*beside, *processes, *rviz)])
     supervisor = node_supervisor(processes, arguments, printer, lan=lan)
     supervisor.commands = [*beside, *supervisor.commands, *rviz]
-    return run_until_signal(supervisor, printer)
+    compile_for_nodes(node.executable for _, nodes in processes for node in nodes)
+    return _run_until_signal(supervisor, printer)
 
 
-def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
+def _run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
     """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end; 1 where one ended by itself, else 0."""
-    compile_for_nodes(name for name, _ in supervisor.commands)
     with stop_by_signal(within_s=STOP_TIMEOUT_S + 1.0) as stopped:
         try:
             supervisor.start(stopped)

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from rfly_bringup.runner import up
+
 pytestmark = pytest.mark.ros
 
 RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", "up", "amphibious"]
@@ -65,3 +67,19 @@ def test_mistakes_are_one_line() -> None:
     run = subprocess.run(before, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2
     assert "--map: expected behind 'amphibious'" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("start", "compiled"),
+    [
+        (lambda: up.up_amphibious({}), {"amphibious_sim_node", "state_estimator_node"}),
+        (lambda: up.up({"single_process": "true"}), {"terrain_node", "trajectory_node"}),
+    ],
+)
+def test_kernels_are_compiled_before_nodes_start_by_whatever_name_they_have(monkeypatch, start, compiled) -> None:
+    """On a cold cache each node would compile by itself, beside others that do the same, and without a word."""
+    asked: set[str] = set()
+    monkeypatch.setattr(up, "compile_for_nodes", asked.update)
+    monkeypatch.setattr(up, "_run_until_signal", lambda *_: 0)
+    assert start() == 0
+    assert compiled <= asked
