@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import selectors
@@ -16,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from rfly_bringup.terminal import printable
-from rfly_common.errors import CommandError, ConfigError, PacketError
+from rfly_common.errors import CommandError, PacketError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP
 from rfly_ue_bridge.codec.commands import encode_command, encode_command_lan
@@ -31,6 +30,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     VEHICLE_ATTATCH_25,
     decode,
 )
+from rfly_ue_bridge.recording.recorder import listening_socket
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 SDK_WINDOWS = 3
@@ -77,7 +77,8 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
     """Print every datagram until `count` of them came (0: Ctrl-C), and what came in all at the end."""
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
     counters = _Counters()
-    sockets = [_open(bind, port) for port in ports]
+    taken = ": RflySim3D or another `rfly listen` runs there; try --port"
+    sockets = [listening_socket(bind, port, taken) for port in ports]
     try:
         where = ", ".join(f"{bind}:{port}" for port in ports)
         console.print(f"listening on {where}; Ctrl-C ends", style="dim")
@@ -160,24 +161,6 @@ def _datagrams(
             summary = counters.rate()
             if summary is not None:
                 console.print(f"— {summary}", style="dim")
-
-
-def _open(bind: str, port: int) -> socket.socket:
-    if port > 65535:
-        raise ConfigError(f"port {port}: the last port is 65535")
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        opened.bind((bind, port))
-    except OSError as error:
-        opened.close()
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"port {port} at {bind} is taken: RflySim3D or another `rfly listen` runs there; try --port"
-            ) from error
-        raise ConfigError(f"cannot listen on {bind}:{port}: {error.strerror or error}") from error
-    opened.setblocking(False)
-    return opened
 
 
 def _decode(datagram: bytes) -> tuple[Packet | None, str]:

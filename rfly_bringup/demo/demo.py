@@ -15,7 +15,6 @@ import socket
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
@@ -184,7 +183,7 @@ class DemoViewer:
         try:
             with urllib.request.urlopen(self.address, timeout=2.0) as answer:
                 return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
+        except OSError:  # URLError is one
             return False
 
 

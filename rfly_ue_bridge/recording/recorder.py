@@ -29,6 +29,9 @@ _BATCH = 256
 
 # socket(7), ip(7); the socket module has no names for them
 _SO_TIMESTAMPNS, _SO_RXQ_OVFL, _IP_PKTINFO = 35, 40, 8
+_KERNEL_TIMES = (
+    (socket.SOL_SOCKET, _SO_TIMESTAMPNS), (socket.SOL_SOCKET, _SO_RXQ_OVFL), (socket.IPPROTO_IP, _IP_PKTINFO)
+)  # fmt: skip
 _TIMESPEC, _DROPS, _PKTINFO = struct.Struct("@qq"), struct.Struct("@I"), struct.Struct("@I4s4s")
 _HAS_KERNEL_TIMES = sys.platform == "linux" and struct.calcsize("P") == 8
 _ANCILLARY_BYTES = 3 * 64
@@ -109,30 +112,40 @@ class Recorder(Closing):
         return limit
 
 
+def listening_socket(bind: str, port: int, if_taken: str, options: Sequence[tuple[int, int]] = ()) -> socket.socket:
+    """A UDP socket in the place of a window, which never waits; `options`: levels and names of what is switched on.
+
+    Raises ConfigError for an address or port that cannot be had; of one that is taken it goes on with `if_taken`.
+    """
+    if port > 65535:
+        raise ConfigError(f"port {port}: the last port is 65535")
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        for level, name in options:
+            opened.setsockopt(level, name, 1)
+        opened.bind((bind, port))
+    except OSError as error:
+        opened.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(f"port {port} at {bind} is taken{if_taken}") from error
+        raise ConfigError(f"cannot listen on {bind}:{port}: {error.strerror or error}") from error
+    opened.setblocking(False)
+    return opened
+
+
 class _Port:
     """One bound socket."""
 
     def __init__(self, bind: str, number: int) -> None:
-        if number > 65535:
-            raise ConfigError(f"port {number}: the last port is 65535")
         self.dropped = 0
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-            if _HAS_KERNEL_TIMES:
-                self.socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-                self.socket.setsockopt(socket.SOL_SOCKET, _SO_RXQ_OVFL, 1)
-                self.socket.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
-            self.socket.bind((bind, number))
-        except OSError as error:
-            self.socket.close()
-            if error.errno == errno.EADDRINUSE:
-                raise ConfigError(
-                    f"port {number} at {bind} is taken, by RflySim3D, a viewer or a listener; a recording stands in "
-                    "the window's place: give that one other ports and pass the datagrams on to it"
-                ) from error
-            raise ConfigError(f"cannot listen on {bind}:{number}: {error.strerror or error}") from error
-        self.socket.setblocking(False)
+        self.socket = listening_socket(
+            bind,
+            number,
+            ", by RflySim3D, a viewer or a listener; a recording stands in the window's place: give that one other "
+            "ports and pass the datagrams on to it",
+            _KERNEL_TIMES if _HAS_KERNEL_TIMES else (),
+        )
         self._address: tuple[str, int] = self.socket.getsockname()
         self.number = self._address[1]
         self.receive = self._receive_with_kernel_time if _HAS_KERNEL_TIMES else self._receive
