@@ -198,7 +198,7 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
             assert (code, how_to_install("plot")[:30] in err) == (2, True), f"{name(page)}: {err}"
             return
     expected = (0, 1) if line[1:3] == ["mission", "preflight"] else (0,)  # 1: it has found problems
-    assert err == "", f"{name(page)}: {err}"
+    assert re.sub(r"^rfly: compiling kernels, once .*\n", "", err) == "", f"{name(page)}: {err}"  # where they are not
     assert code in expected, name(page)
     if "--out" in line:
         out = Path(line[line.index("--out") + 1])
