@@ -60,100 +60,35 @@ _POSE: dict[str, Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]] = {
 _VECTOR: dict[str, Callable[[Numbers], Numbers]] = {"enu": vector_ned_to_enu, "ned": _same}
 
 
-def _crash(packet: Packet, header: Header, axes: str) -> UeCrash:
-    return UeCrash(header=header, id=packet["copterID"], target_id=packet["targetID"])
-
-
-def _sil(packet: Packet, header: Header, axes: str) -> Px4SilData:
-    return Px4SilData(header=header, id=packet["copterID"], ints=packet["inSILInts"], floats=packet["inSILFloats"])
-
-
-def _report(packet: Packet, header: Header, axes: str) -> UeVehicleReport:
-    vector = _VECTOR[axes]
-    position, quat = _POSE[axes](packet["PosE"], packet["AngEuler"])
-    return UeVehicleReport(
-        header=header,
-        id=packet["copterID"],
-        vehicle_type=packet["vehicleType"],
-        crash_type=packet["CrashType"],
-        crashed_name=packet["CrashedName"],
-        run_time=packet["runnedTime"],
-        position=position,
-        orientation=quat,
-        velocity=vector(packet["VelE"]),
-        crash_position=vector(packet["CrashPos"]),
-        target_position=vector(packet["targetPos"]),
-        motor_speed=[speed * _RPM for speed in packet["MotorRPMS"]],
-        ray=packet["ray"],
-    )
-
-
-def _camera(packet: Packet, header: Header, axes: str) -> UeCameraData:
-    return UeCameraData(
-        header=header,
-        id=packet["SeqID"],
-        sensor_type=packet["TypeID"],
-        height=packet["DataHeight"],
-        width=packet["DataWidth"],
-        fov_deg=packet["CameraFOV"],
-        **_answer(packet, axes),
-    )
-
-
-def _vehicle(packet: Packet, header: Header, axes: str) -> UeVehicleData:
-    return UeVehicleData(header=header, id=packet["copterID"], **_answer(packet, axes))
-
-
-def _object(packet: Packet, header: Header, axes: str) -> UeObjectData:
-    return UeObjectData(header=header, id=packet["seqID"], name=packet["name"], **_answer(packet, axes))
-
-
-def _answer(packet: Packet, axes: str) -> dict[str, Any]:
-    """What all answers to requests hold, and the box of those that have one."""
-    position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
-    box = {}
-    if "boxOrigin" in packet.values:
-        box = {"box_origin": _VECTOR[axes](packet["boxOrigin"]), "box_extent": packet["boxExtent"]}
-    return {
-        **box,
-        "position": position,
-        "orientation": quat,
-        "wire_quaternion": packet.values.get("angQuat", ()),
-        "timestamp": packet["timestamp"],
-    }
-
-
-def _gimbal(packet: Packet, header: Header, axes: str) -> UeGimbalRequest:
-    return UeGimbalRequest(
-        header=header,
-        id=packet["SeqID"],
-        bitmask=packet["bitmask"],
-        sensor_type=packet["TypeID"],
-        target_id=packet["TargetCopter"],
-        mount_type=packet["TargetMountType"],
-        width=packet["DataWidth"],
-        height=packet["DataHeight"],
-        check_frequency=packet["DataCheckFreq"],
-        send_protocol=packet["SendProtocol"],
-        fov_deg=packet["CameraFOV"],
-        mount_position=packet["SensorPosXYZ"],
-        angle_kind=packet["EularOrQuat"],
-        mount_euler=packet["SensorAngEular"],
-        mount_quaternion=packet["SensorAngQuat"],
-        other_params=packet["otherParams"],
-    )
-
-
-_TOPICS: dict[str, tuple[str, type, Callable[[Packet, Header, str], Any]]] = {
-    "CopterSimCrash": ("ue_crash", UeCrash, _crash),
-    "reqVeCrashData": ("ue_vehicle_report", UeVehicleReport, _report),
-    "CameraData": ("ue_camera", UeCameraData, _camera),
-    "CoptReqData": ("ue_vehicle", UeVehicleData, _vehicle),
-    "ObjReqData": ("ue_object", UeObjectData, _object),
-    "PX4SILIntFloat": ("px4_sil", Px4SilData, _sil),
-    "VisionSensorReqNew": ("ue_gimbal", UeGimbalRequest, _gimbal),
+_POSE_FIELDS = {"position": "PosUE", "orientation": "angEuler", "wire_quaternion": "angQuat", "timestamp": "timestamp"}
+_ANSWER = {**_POSE_FIELDS, "box_origin": "boxOrigin", "box_extent": "boxExtent"}
+_REPORT = {
+    "id": "copterID", "vehicle_type": "vehicleType", "crash_type": "CrashType", "crashed_name": "CrashedName",
+    "run_time": "runnedTime", "position": "PosE", "orientation": "AngEuler", "velocity": "VelE",
+    "crash_position": "CrashPos", "target_position": "targetPos", "motor_speed": "MotorRPMS", "ray": "ray",
+}  # fmt: skip
+_CAMERA = {
+    "id": "SeqID", "sensor_type": "TypeID", "height": "DataHeight", "width": "DataWidth", "fov_deg": "CameraFOV",
+    **_POSE_FIELDS,
+}  # fmt: skip
+_GIMBAL = {
+    "id": "SeqID", "bitmask": "bitmask", "sensor_type": "TypeID", "target_id": "TargetCopter",
+    "mount_type": "TargetMountType", "width": "DataWidth", "height": "DataHeight", "check_frequency": "DataCheckFreq",
+    "send_protocol": "SendProtocol", "fov_deg": "CameraFOV", "mount_position": "SensorPosXYZ",
+    "angle_kind": "EularOrQuat", "mount_euler": "SensorAngEular", "mount_quaternion": "SensorAngQuat",
+    "other_params": "otherParams",
+}  # fmt: skip
+_TOPICS: dict[str, tuple[str, type, dict[str, str]]] = {
+    "CopterSimCrash": ("ue_crash", UeCrash, {"id": "copterID", "target_id": "targetID"}),
+    "reqVeCrashData": ("ue_vehicle_report", UeVehicleReport, _REPORT),
+    "CameraData": ("ue_camera", UeCameraData, _CAMERA),
+    "CoptReqData": ("ue_vehicle", UeVehicleData, {"id": "copterID", **_ANSWER}),
+    "ObjReqData": ("ue_object", UeObjectData, {"id": "seqID", "name": "name", **_ANSWER}),
+    "PX4SILIntFloat": ("px4_sil", Px4SilData, {"id": "copterID", "ints": "inSILInts", "floats": "inSILFloats"}),
+    "VisionSensorReqNew": ("ue_gimbal", UeGimbalRequest, _GIMBAL),
 }
-"""kind of packet -> its topic, its message, and what makes one"""
+"""kind of packet -> its topic, its message, and which of the packet's fields each of the message's is"""
+_VECTORS = frozenset({"velocity", "crash_position", "target_position", "box_origin"})
 
 TOPICS = MappingProxyType({topic: message for topic, message, _ in _TOPICS.values()})
 TOPIC_OF = MappingProxyType({packet_type.name: _TOPICS[packet_type.kind][0] for packet_type in FROM_RFLYSIM3D})
@@ -162,4 +97,13 @@ TOPIC_OF = MappingProxyType({packet_type.name: _TOPICS[packet_type.kind][0] for 
 
 def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
     """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's frame: enu, ned."""
-    return _TOPICS[packet.type.kind][2](packet, header, axes)
+    _, message, fields = _TOPICS[packet.type.kind]
+    given = packet.values
+    values = {name: given[field] for name, field in fields.items() if field in given}  # an old layout has no angQuat
+    if "orientation" in values:
+        values["position"], values["orientation"] = _POSE[axes](values["position"], values["orientation"])
+    for name in _VECTORS & values.keys():
+        values[name] = _VECTOR[axes](values[name])
+    if "motor_speed" in values:
+        values["motor_speed"] = [speed * _RPM for speed in values["motor_speed"]]
+    return message(header=header, **values)
