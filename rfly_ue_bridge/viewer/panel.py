@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import viser
 
@@ -24,50 +23,41 @@ _NOBODY = "nobody"
 _STYLE = "font-size:12px;line-height:1.4;margin:0 0.8em;overflow-wrap:anywhere"
 
 
-@dataclass(frozen=True)
-class Rates:
-    """What arrives and what is drawn."""
-
-    address: str
-    packets_per_s: float
-    frames_per_s: float
-    packets: int
-    dropped: int
-
-
-@dataclass
-class Callbacks:
-    """What the controls do; called by `Panel.run_actions` in the viewer's own thread."""
-
-    command: Callable[[str], None]
-    show_all: Callable[[], None]
-    remove_all: Callable[[], None]
-
-
 class Panel:
     """The controls. viser calls back in its threads; what was asked waits for `run_actions`."""
 
-    def __init__(self, server: viser.ViserServer, callbacks: Callbacks, follow: int | None = None) -> None:
-        """`follow`: the id of a vehicle that is followed once it appears, until somebody chooses another."""
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        run_command: Callable[[str], None],
+        show_all: Callable[[], None],
+        remove_all: Callable[[], None],
+        follow: int | None = None,
+    ) -> None:
+        """What the controls do is called by `run_actions`, in the viewer's own thread.
+
+        `follow`: the id of a vehicle that is followed once it appears, until somebody chooses another.
+        """
         gui = server.gui
         self._follow_first = None if follow is None else str(follow)
         self._actions: deque[Callable[[], None]] = deque(maxlen=MAX_ACTIONS)
-        self._shown: dict[str, str] = {}
         self._status = gui.add_html("")
         self._follow = gui.add_dropdown("Follow", [_NOBODY])
         self._enlarge = gui.add_slider("Enlarge", 1, MAX_ENLARGED, 1, 1, hint="draws vehicles so many times their size")
-        self._trails = gui.add_checkbox("Trails", True, hint="the last minute of each way")
-        self._ground_trails = gui.add_checkbox(
-            "Trails on the ground", False, hint="the line below each flown way as well"
-        )
-        self._ids = gui.add_checkbox("Ids", True, hint="the number over each vehicle, for up to 40 of them")
+        self._boxes = {
+            "trails": gui.add_checkbox("Trails", True, hint="the last minute of each way"),
+            "ground_trails": gui.add_checkbox(
+                "Trails on the ground", False, hint="the line below each flown way as well"
+            ),
+            "ids": gui.add_checkbox("Ids", True, hint="the number over each vehicle, for up to 40 of them"),
+        }
         self._place = gui.add_checkbox(
             "Click puts a target", False, hint="key T: the next click puts a target on the ground"
         )
-        show_all = gui.add_button("Show all")
+        all_button = gui.add_button("Show all")
         with gui.add_folder("Vehicles"):
             self._list = gui.add_html("")
-            remove_all = gui.add_button("Remove all", color="gray")
+            remove_button = gui.add_button("Remove all", color="gray")
         with gui.add_folder("Double click"):
             self._click = gui.add_html(_block(["Double click on the ground or on a vehicle."]))
         with gui.add_folder("Console", expand_by_default=False):
@@ -81,19 +71,14 @@ class Panel:
         def _(event: object) -> None:
             self._place.value = True  # type: ignore[misc]
 
-        @show_all.on_click
-        def _(event: object) -> None:
-            self._actions.append(callbacks.show_all)
-
-        @remove_all.on_click
-        def _(event: object) -> None:
-            self._actions.append(callbacks.remove_all)
+        all_button.on_click(lambda _: self._actions.append(show_all))
+        remove_button.on_click(lambda _: self._actions.append(remove_all))
 
         @form.on_submit
         def _(event: object) -> None:
             text = line.value
             line.value = ""  # type: ignore[misc]
-            self._actions.append(lambda: callbacks.command(text))
+            self._actions.append(lambda: run_command(text))
 
     @property
     def followed(self) -> int | None:
@@ -106,14 +91,17 @@ class Panel:
         self._follow_first = None
         if vehicle_id is not None:
             self._follow_first = str(vehicle_id)
-            if self._follow_first in self._follow.options:
-                self._follow.value = self._follow_first  # type: ignore[misc]
-                self._follow_first = None
+            self._follow_if_there()
             return
         options = tuple(self._follow.options)
         present = options.index(str(self._follow.value)) if str(self._follow.value) in options else 0
         if len(options) > 1:
             self._follow.value = options[present % (len(options) - 1) + 1]  # type: ignore[misc]
+
+    def _follow_if_there(self) -> None:
+        if self._follow_first in self._follow.options:
+            self._follow.value = self._follow_first  # type: ignore[misc]
+            self._follow_first = None
 
     def follow_nobody(self) -> None:
         """The cameras are the mouse's."""
@@ -122,7 +110,7 @@ class Panel:
 
     def show(self, what: str, on: bool | None) -> None:
         """Ids or trails, on or off, or (None) the other way round."""
-        box = {"ids": self._ids, "trails": self._trails}[what]
+        box = self._boxes[what]
         box.value = (not box.value) if on is None else on  # type: ignore[misc]
 
     @property
@@ -130,20 +118,9 @@ class Panel:
         """How many times their size vehicles are drawn."""
         return float(min(max(self._enlarge.value, 1), MAX_ENLARGED))
 
-    @property
-    def trails(self) -> bool:
-        """Whether the ways of the vehicles are drawn."""
-        return bool(self._trails.value)
-
-    @property
-    def ground_trails(self) -> bool:
-        """Whether the lines below them are, too."""
-        return bool(self._ground_trails.value)
-
-    @property
-    def ids(self) -> bool:
-        """Whether numbers are drawn over the vehicles."""
-        return bool(self._ids.value)
+    def shows(self, what: str) -> bool:
+        """Whether `ids` are drawn over the vehicles, `trails` behind them, and `ground_trails` below those."""
+        return bool(self._boxes[what].value)
 
     def take_place_click(self) -> bool:
         """Whether this click is to put a target down; the next one is not."""
@@ -157,15 +134,10 @@ class Panel:
         for _ in range(len(self._actions)):
             self._actions.popleft()()
 
-    def show_rates(self, rates: Rates, map_line: str, vehicles: int) -> None:
-        """Where it listens, what comes in, what goes out."""
-        lines = [
-            f"<b>{html.escape(map_line)}</b>",
-            f"{vehicles} vehicle{'' if vehicles == 1 else 's'}; UDP {html.escape(rates.address)}",
-            f"{rates.packets_per_s:.0f} packets/s, {rates.frames_per_s:.0f} pictures/s",
-            f"{rates.packets:,} packets, {rates.dropped:,} not understood",
-        ]
-        self._set("status", self._status, _block(lines, escape=False))
+    def show_status(self, lines: Sequence[str]) -> None:
+        """The map, where it listens, what comes in, what goes out."""
+        first, *others = map(html.escape, lines)
+        _show(self._status, _block([f"<b>{first}</b>", *others], escape=False))
 
     def show_vehicles(self, table: VehicleTable, poses: WorldPoses) -> None:
         """The list, and the choices of whom to follow."""
@@ -184,25 +156,24 @@ class Panel:
         text = (
             f'<div style="{_STYLE}"><table style="width:100%;text-align:left">{head}{"".join(rows)}</table>{more}</div>'
         )
-        self._set("list", self._list, text)
+        _show(self._list, text)
         choices = (_NOBODY, *map(str, poses.id[:MAX_CHOICES].tolist()))
         if tuple(self._follow.options) != choices:
             self._follow.options = choices
-        if self._follow_first in choices:
-            self._follow.value = self._follow_first  # type: ignore[misc]
-            self._follow_first = None
+        self._follow_if_there()
 
     def show_log(self, lines: Sequence[str]) -> None:
         """The newest lines of the console, the latest last."""
-        self._set("log", self._log, _block(list(lines)[-LOG_LINES:]))
+        _show(self._log, _block(list(lines)[-LOG_LINES:]))
 
     def show_click(self, lines: Iterable[str]) -> None:
         """What a double click found."""
-        self._set("click", self._click, _block(lines))
+        _show(self._click, _block(lines))
 
-    def _set(self, name: str, handle: viser.GuiHtmlHandle, text: str) -> None:
-        if self._shown.get(name) != text:
-            self._shown[name] = handle.content = text
+
+def _show(handle: viser.GuiHtmlHandle, text: str) -> None:
+    if handle.content != text:
+        handle.content = text
 
 
 def _block(lines: Iterable[str], escape: bool = True) -> str:

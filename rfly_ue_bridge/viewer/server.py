@@ -26,7 +26,7 @@ from rfly_ue_bridge.viewer.connections import open_server
 from rfly_ue_bridge.viewer.drawing import Sky, VehicleLayer, WorldLayer
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
-from rfly_ue_bridge.viewer.panel import Callbacks, Panel, Rates
+from rfly_ue_bridge.viewer.panel import Panel
 from rfly_ue_bridge.viewer.picking import Click, pick
 from rfly_ue_bridge.viewer.readout import Readouts
 from rfly_ue_bridge.viewer.scan import scan_terrain
@@ -94,8 +94,7 @@ class Viewer:
         self._vehicles = VehicleLayer(self.server)
         self._labels = LabelLayers(self.server)
         self._trails = TrailLayer(self.server)
-        callbacks = Callbacks(self._run_command, self._show_all, self._remove_all)
-        self.panel = Panel(self.server, callbacks, settings.follow)
+        self.panel = Panel(self.server, self._run_command, self._show_all, self._remove_all, settings.follow)
         self.cameras = Cameras(self.server)
         self._readouts = Readouts(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
@@ -157,9 +156,9 @@ class Viewer:
         self._terrain.update(now_s)
         with self.server.atomic():
             self._vehicles.show(drawn, enlarge, elapsed)
-            below = state.terrain if self.panel.ground_trails else None
-            self._trails.show(drawn, self.panel.trails, below, now_s)
-        self._labels.show(drawn, state.labels, self.panel.ids, enlarge)
+            below = state.terrain if self.panel.shows("ground_trails") else None
+            self._trails.show(drawn, self.panel.shows("trails"), below, now_s)
+        self._labels.show(drawn, state.labels, self.panel.shows("ids"), enlarge)
         self.cameras.update(poses, self.panel.followed, state.terrain)
         self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
         self.server.flush()
@@ -284,13 +283,19 @@ class Viewer:
             self._rates_from = (now_s, understood, self._frames)
         address = f"{self._settings.host}:{self.listener.port}"
         dropped += self.listener.overflow + self.state.vehicles.refused + self.connections.counters["not_understood"]
-        rates = Rates(address, *self._rates, understood, dropped)
+        packets_per_s, frames_per_s = self._rates
         x_min, x_max, y_min, y_max = self.state.terrain.bounds
         name = self.state.map_name or "flat ground"
         if self.state.map_name and not self.state.terrain_known:
             name = f"{name}: not found, flat ground"
-        self.panel.show_rates(
-            rates, f"{name}, {x_max - x_min:.0f} m east x {y_max - y_min:.0f} m north", len(self._poses)
+        vehicles = len(self._poses)
+        self.panel.show_status(
+            [
+                f"{name}, {x_max - x_min:.0f} m east x {y_max - y_min:.0f} m north",
+                f"{vehicles} vehicle{'' if vehicles == 1 else 's'}; UDP {address}",
+                f"{packets_per_s:.0f} packets/s, {frames_per_s:.0f} pictures/s",
+                f"{understood:,} packets, {dropped:,} not understood",
+            ]
         )
         self.panel.show_vehicles(self.state.vehicles, self._poses)
         self.panel.show_log(self.state.log)

@@ -46,7 +46,7 @@ def test_following_and_trails():
         with Chromium(WIDTH, HEIGHT) as page:
             page.open(viewer.address)
             wait_until(lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
-            viewer.panel._ids.value = False
+            viewer.panel._boxes["ids"].value = False
             pose(0.0, 0.0)
             wait_until(lambda: str(RED) in viewer.panel._follow.options, SECONDS, "the choice")
             viewer.panel._follow.value = str(RED)
@@ -65,7 +65,7 @@ def test_following_and_trails():
             pose(300.0, -205.0)
             on_the_way = (WIDTH // 2, HEIGHT // 2 - round(4.5 * WIDTH / 2 / 20))
             wait_until(lambda: is_red(page.picture(), *on_the_way), SECONDS, "the way of the vehicle")
-            viewer.panel._trails.value = False
+            viewer.panel._boxes["trails"].value = False
             wait_until(lambda: not is_red(page.picture(), *on_the_way), SECONDS, "the end of the trails")
     finally:
         sender.close()

@@ -114,9 +114,8 @@ class Controls:
 
 
 def test_focus_ids_and_trails():
-    callbacks = panel.Callbacks(lambda text: None, lambda: None, lambda: None)
     gui, state = Controls(), SceneState()
-    controls = panel.Panel(types.SimpleNamespace(gui=gui), callbacks)
+    controls = panel.Panel(types.SimpleNamespace(gui=gui), lambda text: None, lambda: None, lambda: None)
     assert gui.folded
     controls.follow(7)
     assert controls.followed is None
@@ -132,6 +131,7 @@ def test_focus_ids_and_trails():
     assert controls.followed is None
     controls.show("ids", False)
     controls.show("trails", None)
-    assert (controls.ids, controls.trails) == (False, False)
+    assert not controls.shows("ids")
+    assert not controls.shows("trails")
     controls.show("trails", None)
-    assert controls.trails is True
+    assert controls.shows("trails") is True
