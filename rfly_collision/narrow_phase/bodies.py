@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
-from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.arrays import Bools, Floats, Ints, Rows
 from rfly_common.config.checks import finite_array
 from rfly_common.errors import BodiesError
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
@@ -86,7 +86,7 @@ class Bodies:
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts:
+class Contacts(Rows):
     """m contacts, sorted by a, then b (the terrain first); at most one for each pair. a < b where b is a body.
 
     Where the two touch at the end of the step position, normal and depth are those at the end; where they only touched
@@ -105,9 +105,6 @@ class Contacts:
     """(m,) m >= 0: the least shift along the normal that separates two bodies; into the ground see `terrain_contact`"""
     time: Floats
     """(m,) s from the begin of the step to the first touch; 0 for those that touch from the begin"""
-
-    def __len__(self) -> int:
-        return len(self.a)
 
 
 def no_contacts() -> Contacts:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.arrays import Bools, Floats, Ints, Rows
 
 GROUND, STATIC = -2, -1
 """in `other`, with RflySim3D's meaning; else the id of a vehicle"""
@@ -30,7 +30,7 @@ _SHIFT = np.uint64(33)
 
 
 @dataclass(frozen=True, eq=False)
-class PairContacts:
+class PairContacts(Rows):
     """m contacts by the ids of what touches, at most one for each pair. ENU, m, s."""
 
     vehicle: Ints
@@ -47,13 +47,6 @@ class PairContacts:
     """(m,) >= 0"""
     time: Floats
     """(m,) from the begin of the step to the first touch"""
-
-    def __len__(self) -> int:
-        return len(self.vehicle)
-
-    def select(self, rows: Ints | Bools) -> PairContacts:
-        """The contacts that a mask or index array names, in that order."""
-        return PairContacts(**{name: getattr(self, name)[rows] for name in PairContacts.__dataclass_fields__})
 
     @property
     def key(self) -> NDArray[np.uint64]:
@@ -82,12 +75,6 @@ def no_pairs() -> PairContacts:
     """Contacts of length 0."""
     none, ids = np.empty(0), np.empty(0, np.int64)
     return PairContacts(ids, ids, ids, np.empty((0, 3)), np.empty((0, 3)), none, none)
-
-
-def joined(first: PairContacts, second: PairContacts) -> PairContacts:
-    """All contacts of both."""
-    names = PairContacts.__dataclass_fields__
-    return PairContacts(**{name: np.concatenate((getattr(first, name), getattr(second, name))) for name in names})
 
 
 class ContactTracker:
@@ -124,10 +111,10 @@ class ContactTracker:
         held = gone & self._may_hold(now_ns) & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
         kept, ended = self._active.select(held), self._active.select(gone & ~held)
         now_apart = replace(kept, depth=np.zeros(len(kept)), time=np.zeros(len(kept)))
-        contacts = joined(joined(found, now_apart), replace(ended, time=np.zeros(len(ended))))
+        contacts = found.concatenate(now_apart, replace(ended, time=np.zeros(len(ended))))
         event = np.repeat(np.array([STAY, STAY, END], np.uint8), [len(found), len(kept), len(ended)])
         event[: len(found)][~known] = BEGIN
-        self._active = joined(found, kept)
+        self._active = found.concatenate(kept)
         self._touched_ns = np.concatenate((np.full(len(found), now_ns), self._touched_ns[held]))
         self._key = np.concatenate((key, self._key[held]))
         order = np.argsort(self._key)

@@ -163,9 +163,8 @@ def merged(one: Contacts, other: Contacts) -> Contacts:
     """Both, sorted by a, then b."""
     if not len(one):
         return other
-    parts = [np.concatenate((getattr(one, name), getattr(other, name))) for name in Contacts.__dataclass_fields__]
-    order = np.lexsort((parts[1], parts[0]))
-    return Contacts(*(part[order] for part in parts))
+    both = one.concatenate(other)
+    return both.select(np.lexsort((both.b, both.a)))
 
 
 def warm_up() -> None:

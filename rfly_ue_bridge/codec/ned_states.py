@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.arrays import Bools
+from rfly_common.arrays import Bools, Rows
 from rfly_common.frames import (
     enu_to_ned,
     flu_to_frd,
@@ -36,7 +36,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
-class NedStates:
+class NedStates(Rows):
     """n vehicles as the packets want them; every value finite, also after rounding to the packet's float."""
 
     id: NDArray[np.int32]
@@ -56,13 +56,6 @@ class NedStates:
     fit_ground: Bools
     """(n,)"""
 
-    def __len__(self) -> int:
-        return len(self.id)
-
-    def select(self, keep: NDArray[Any] | slice) -> NedStates:
-        """The vehicles that a mask, index array or slice names, in that order."""
-        return NedStates(**{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})
-
     def to_removal(self) -> NedStates:
         """What takes them out of sight: no packet deletes a vehicle of RflySim3D.
 
@@ -77,12 +70,6 @@ class NedStates:
             scale=np.where(scaled, ALMOST_ONE, np.float32(1)) * np.ones_like(self.scale),
             fit_ground=np.zeros_like(self.fit_ground),
             **still,
-        )
-
-    def concatenate(self, others: NedStates) -> NedStates:
-        """These vehicles, and the others behind them."""
-        return NedStates(
-            **{name: np.concatenate((getattr(self, name), getattr(others, name))) for name in self.__dataclass_fields__}
         )
 
 

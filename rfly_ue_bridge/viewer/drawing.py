@@ -95,7 +95,7 @@ class WorldLayer:
     def without_its_boxes(self, poses: WorldPoses, vehicle_type: NDArray[Any]) -> WorldPoses:
         """The vehicles but those by which a bridge shows what is drawn here already."""
         drawn = self._same.of(poses.position_ned, vehicle_type)
-        return poses.where(~drawn) if drawn.any() else poses
+        return poses.select(~drawn) if drawn.any() else poses
 
 
 class VehicleLayer:

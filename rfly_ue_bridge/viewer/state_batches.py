@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.arrays import Bools, Floats, Ints, Rows
 from rfly_common.errors import PacketError
 from rfly_ue_bridge.codec.packets import Packet, PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
@@ -23,7 +23,7 @@ MAX_COORDINATE_M = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class StateBatch:
+class StateBatch(Rows):
     """The states of n vehicles, each id once (the last one counts)."""
 
     id: Ints
@@ -42,9 +42,6 @@ class StateBatch:
     """(n,) mean over the wheels of a land-air vehicle, positive = forward; else 0"""
     on_ground: Bools
     """True: keep it on the ground, whatever its z"""
-
-    def __len__(self) -> int:
-        return len(self.id)
 
 
 def land_air_rotors(vehicle_type: ArrayLike) -> Ints:

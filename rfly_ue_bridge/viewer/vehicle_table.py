@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rfly_collision.models import vehicle_models as models
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
-from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.arrays import Bools, Floats, Ints, Rows
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE, ATTACH_NONE, ATTACH_POSITION_YAW
@@ -39,7 +39,7 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class WorldPoses:
+class WorldPoses(Rows):
     """Where vehicles are drawn, sorted by id."""
 
     id: Ints
@@ -53,13 +53,6 @@ class WorldPoses:
     wheel_speed_rpm: Floats
     on_ground: Bools
     """kept on the ground"""
-
-    def __len__(self) -> int:
-        return len(self.id)
-
-    def where(self, chosen: Bools) -> WorldPoses:
-        """Those of them."""
-        return WorldPoses(**{name: getattr(self, name)[chosen] for name in WorldPoses.__dataclass_fields__})
 
     def row(self, vehicle_id: int) -> int | None:
         """Where a vehicle is in the arrays."""
@@ -157,7 +150,7 @@ class VehicleTable:
             self.refused += len(new) - room
             keep = known.copy()
             keep[new[:room]] = True
-            batch = StateBatch(**{name: getattr(batch, name)[keep] for name in StateBatch.__dataclass_fields__})
+            batch = batch.select(keep)
             new = new[:room]
         added = np.setdiff1d(batch.id, self.id)
         at = np.searchsorted(self.id, added)
