@@ -195,46 +195,29 @@ def _hull(points: Floats) -> Any:
         raise ShapeError(f"ConvexHull.vertices: no hull can be built around them ({reason})") from None
 
 
-def _size(name: str, value: Any) -> float:
-    number = _number(name, value)
-    if not 0.0 < number < math.inf:
-        raise ShapeError(f"{name} is {number}, expected more than 0 and finite metres")
+def _metres(name: str, value: Any, above: float = -math.inf) -> float:
+    try:
+        number = None if isinstance(value, str | bytes | bool | np.bool_) else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not above < number < math.inf:
+        expected = "finite metres" if above == -math.inf else f"more than {above:g} and finite metres"
+        raise ShapeError(f"{name} is {repr(value) if number is None else number}, expected {expected}")
     return number
 
 
-def _sizes(name: str, value: Any) -> tuple[float, ...]:
-    return tuple(_size(f"{name}[{axis}]", number) for axis, number in enumerate(_three(name, value)))
-
-
-def _offset(name: str, value: Any) -> Offset:
-    x, y, z = _three(name, value)
-    for axis, number in enumerate((x, y, z)):
-        if not math.isfinite(number):
-            raise ShapeError(f"{name}[{axis}] is {number}, expected finite metres")
-    return x, y, z
-
-
-def _three(name: str, value: Any) -> tuple[float, float, float]:
+def _three(name: str, value: Any, above: float = -math.inf) -> Offset:
     try:
         x, y, z = value
     except (TypeError, ValueError):
         raise ShapeError(f"{name} is {value!r}, expected three numbers x, y, z in metres") from None
-    return _number(name, x), _number(name, y), _number(name, z)
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, str | bytes | bool | np.bool_):
-        raise ShapeError(f"{name} is {value!r}, expected a number of metres")
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} is {value!r}, expected a number of metres") from None
+    return _metres(f"{name}[0]", x, above), _metres(f"{name}[1]", y, above), _metres(f"{name}[2]", z, above)
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "radius": _size,
-    "length": _size,
-    "size": _sizes,
-    "offset": _offset,
+    "radius": functools.partial(_metres, above=0.0),
+    "length": functools.partial(_metres, above=0.0),
+    "size": functools.partial(_three, above=0.0),
+    "offset": _three,
     "vertices": _corners,
 }
