@@ -14,11 +14,11 @@ from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M
 
 DEFAULT_TEXT_S, LONGEST_TEXT_S = 5.0, 3600.0
 KEYS = {
-    "B": "follows a vehicle",
+    "B": "follows that vehicle, without a number the next one",
     "V": "only camera 1 (ahead) and 0 (from outside) are known here",
     "N": "a view of all, followed by nobody",
-    "S": "ids on or off",
-    "T": "trails on or off",
+    "S": "ids on (above 0) or off, without a number the other way round",
+    "T": "trails, as S",
     "P": "collision mode on or off",
     "L": "the viewer has no small map",
 }
@@ -125,11 +125,6 @@ class SetWeather(Command):
 
 
 @dataclass(frozen=True)
-class CollisionMode(Command):
-    """RflyChangeViewKeyCmd P: the key that turns the reports of contacts on and off"""
-
-
-@dataclass(frozen=True)
 class SetLabel(Command):
     """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times"""
 
@@ -142,31 +137,11 @@ class SetLabel(Command):
 
 
 @dataclass(frozen=True)
-class Focus(Command):
-    """RflyChangeViewKeyCmd B n: follow vehicle n; None: the next one"""
+class Key(Command):
+    """RflyChangeViewKeyCmd: one of KEYS that does something here, as a capital, and the number behind it."""
 
-    vehicle_id: int | None
-
-
-@dataclass(frozen=True)
-class OnBoard(Command):
-    """RflyChangeViewKeyCmd V n: n 1 looks ahead from the vehicle that is followed, 0 follows it from outside again"""
-
-    camera: int
-
-
-@dataclass(frozen=True)
-class GroundView(Command):
-    """RflyChangeViewKeyCmd N: a view of its own again, of all vehicles"""
-
-
-@dataclass(frozen=True)
-class Show(Command):
-    """RflyChangeViewKeyCmd S (ids) and T (trails); `on` None: the other way round"""
-
-    what: str
-    """ids or trails"""
-    on: bool | None
+    key: str
+    number: int | None
 
 
 @dataclass(frozen=True)
@@ -287,16 +262,8 @@ def _key(words: Sequence[str]) -> Command:
     """Keys and numbers as public scripts for RflySim3D send them; `KEYS` says what each does here."""
     key = words[0].upper()
     number = _integer(words, 1) if len(words) > 1 else None
-    if key == "P":
-        return CollisionMode()
-    if key == "B":
-        return Focus(number)
-    if key == "V" and number in (None, 0, 1):
-        return OnBoard(1 if number is None else number)
-    if key == "N":
-        return GroundView()
-    if key in ("S", "T"):
-        return Show("ids" if key == "S" else "trails", None if number is None else number > 0)
+    if key in ("B", "N", "S", "T", "P") or (key == "V" and number in (None, 0, 1)):
+        return Key(key, number)
     reason = KEYS.get(key, f"no such key is known here; known are {', '.join(KEYS)}")
     return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], reason)
 

@@ -108,10 +108,10 @@ class Panel:
         self._follow_first = None
         self._follow.value = _NOBODY  # type: ignore[misc]
 
-    def show(self, what: str, on: bool | None) -> None:
-        """Ids or trails, on or off, or (None) the other way round."""
+    def show(self, what: str, number: int | None) -> None:
+        """Ids or trails: on for a number above 0, else off, or (None) the other way round."""
         box = self._boxes[what]
-        box.value = (not box.value) if on is None else on  # type: ignore[misc]
+        box.value = (not box.value) if number is None else number > 0  # type: ignore[misc]
 
     @property
     def enlarge(self) -> float:

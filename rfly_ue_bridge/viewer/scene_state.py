@@ -117,7 +117,7 @@ class SceneState:
             case console.RequestVehicles(on):
                 self.reports_vehicles = on
                 self.add_log_line(f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}")
-            case console.CollisionMode():
+            case console.Key("P"):
                 self.collision_mode = not self.collision_mode
                 self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
             case console.SetLabel():

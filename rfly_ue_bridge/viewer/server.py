@@ -179,16 +179,16 @@ class Viewer:
                     self.cameras.move(event, self.state.terrain)
                 case console.CameraFov(horizontal):
                     self.cameras.set_fov(horizontal)
-                case console.Focus(vehicle_id):
+                case console.Key("B", vehicle_id):
                     self.panel.follow(vehicle_id)
-                case console.OnBoard(camera):
-                    self.cameras.mount(camera)
-                case console.GroundView():
+                case console.Key("V", camera):
+                    self.cameras.mount(1 if camera is None else camera)
+                case console.Key("N"):
                     self.panel.follow_nobody()
                     self.cameras.mount(0)
                     self._show_all()
-                case console.Show(what, on):
-                    self.panel.show(what, on)
+                case console.Key("S" | "T" as key, number):
+                    self.panel.show("ids" if key == "S" else "trails", number)
                 case console.SetWeather(weather):
                     self._sky.show(weather)
                 case console.ShowText(text, seconds):

@@ -129,7 +129,9 @@ def test_focus_ids_and_trails():
     assert controls.followed == 2
     controls.follow_nobody()
     assert controls.followed is None
-    controls.show("ids", False)
+    controls.show("ids", 1)
+    assert controls.shows("ids")
+    controls.show("ids", -1)
     controls.show("trails", None)
     assert not controls.shows("ids")
     assert not controls.shows("trails")

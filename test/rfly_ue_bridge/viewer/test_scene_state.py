@@ -12,7 +12,7 @@ from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.camera import CameraPose, on_board
-from rfly_ue_bridge.viewer.console import CameraFov, Focus, GroundView, MoveCamera, OnBoard, Show
+from rfly_ue_bridge.viewer.console import CameraFov, Key, MoveCamera
 from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
 from rfly_ue_bridge.viewer.state_batches import read_batches
 
@@ -231,15 +231,15 @@ def test_keys_of_public_scripts_are_events_for_the_window(state):
     keys = ("B 2", "B", "V 1", "V 0", "N 6", "S 1", "S 0", "S -1", "T")
     tell(state, *(command(f"RflyChangeViewKeyCmd {key}") for key in keys))
     assert state.take_events() == [
-        Focus(2),
-        Focus(None),
-        OnBoard(1),
-        OnBoard(0),
-        GroundView(),
-        Show("ids", True),
-        Show("ids", False),
-        Show("ids", False),
-        Show("trails", None),
+        Key("B", 2),
+        Key("B", None),
+        Key("V", 1),
+        Key("V", 0),
+        Key("N", 6),
+        Key("S", 1),
+        Key("S", 0),
+        Key("S", -1),
+        Key("T", None),
     ]
     assert not state.log
 
