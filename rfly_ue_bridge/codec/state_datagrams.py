@@ -101,14 +101,24 @@ def datagrams(runs: Iterable[DatagramRun]) -> list[bytes]:
     return [bytes(datagram) for run in runs for datagram in run]
 
 
-def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str, NDArray[Any]]) -> list[DatagramRun]:
+def encode_fleet_columns(
+    packet_type: PacketType, columns: Mapping[str, NDArray[Any]], fit_ground: Bools
+) -> list[DatagramRun]:
     """n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
 
+    Those that are kept on the ground come behind the others, in packets of their own.
     columns: an array for each field but the checksum, n rows, values that fit the field (the caller has made sure).
     """
+    runs = []
+    for checksum, chosen in ((CHECKSUM, ~fit_ground), (CHECKSUM_GROUND, fit_ground)):
+        if chosen.any():
+            rows = columns if chosen.all() else {name: values[chosen] for name, values in columns.items()}
+            runs.append(_encode_columns(packet_type, checksum, rows))
+    return runs
+
+
+def _encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str, NDArray[Any]]) -> DatagramRun:
     n = len(columns["copterID"])
-    if n == 0:
-        return []
     per_packet = packet_type.dtype["copterID"].shape[0]
     records = np.zeros(-(-n // per_packet), packet_type.dtype)
     records["checksum"] = checksum
@@ -120,20 +130,7 @@ def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str,
         slots[:full] = rows[: full * per_packet].reshape(full, per_packet, each)
         if full < len(records):
             slots[full, : n - full * per_packet] = rows[full * per_packet :]
-    return [_run(records, packet_type)]
-
-
-def encode_fleet_columns(
-    packet_type: PacketType, columns: Mapping[str, NDArray[Any]], fit_ground: Bools
-) -> list[DatagramRun]:
-    """As `encode_columns`; vehicles that are kept on the ground come behind the others, in packets of their own."""
-    if not fit_ground.any():
-        return encode_columns(packet_type, CHECKSUM, columns)
-    if fit_ground.all():
-        return encode_columns(packet_type, CHECKSUM_GROUND, columns)
-    above = {name: values[~fit_ground] for name, values in columns.items()}
-    on = {name: values[fit_ground] for name, values in columns.items()}
-    return encode_columns(packet_type, CHECKSUM, above) + encode_columns(packet_type, CHECKSUM_GROUND, on)
+    return _run(records, packet_type)
 
 
 def _fits_fleet_packet(states: NedStates) -> Bools:

@@ -33,29 +33,25 @@ _MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": Vehicle
 _DEFAULT_TOPICS = {"pose": "pose", "odometry": "odom", "vehicle_state": "state"}
 
 
-def pose_to_states(message: PoseStamped, vehicle_id: int, vehicle_type: int, fit_ground: bool) -> VehicleStates:
-    """A pose: velocity and motors are 0."""
-    return _states(message, message.pose, None, vehicle_id, vehicle_type, fit_ground)
+def pose_to_states(message: Any, robot: RobotParameters) -> VehicleStates:
+    """A PoseStamped, without velocity and motors; or an Odometry.
 
-
-def odometry_to_states(message: Odometry, vehicle_id: int, vehicle_type: int, fit_ground: bool) -> VehicleStates:
-    """An odometry; its twist, which is in the body's axes (`child_frame_id`), is turned into those of the frame."""
-    q, v = message.pose.pose.orientation, message.twist.twist.linear
-    velocity = body_to_frame((q.x, q.y, q.z, q.w), (v.x, v.y, v.z), message.child_frame_id)
-    return _states(message, message.pose.pose, velocity, vehicle_id, vehicle_type, fit_ground)
-
-
-def _states(
-    message: Any, pose: Any, velocity: Any, vehicle_id: int, vehicle_type: int, on_ground: bool
-) -> VehicleStates:
+    The twist of the latter, which is in the body's axes (`child_frame_id`), is turned into those of the frame.
+    """
+    pose: Any = message.pose
+    velocity: Any = None
+    if robot.message == "odometry":
+        pose = pose.pose
+        q, v = pose.orientation, message.twist.twist.linear
+        velocity = body_to_frame((q.x, q.y, q.z, q.w), (v.x, v.y, v.z), message.child_frame_id)
     p, q = pose.position, pose.orientation
     return VehicleStates(
-        id=np.array([vehicle_id]),
-        vehicle_type=np.array([vehicle_type]),
+        id=np.array([robot.id]),
+        vehicle_type=np.array([robot.type]),
         position=np.array([p.x, p.y, p.z]),
         orientation=np.array([q.x, q.y, q.z, q.w]),
         velocity=velocity,
-        fit_ground=np.array([on_ground]),
+        fit_ground=np.array([robot.fit_ground]),
         frame_id=message.header.frame_id,
         stamp_ns=stamp_to_ns(message.header.stamp),
     )
@@ -131,24 +127,18 @@ class RobotTopics:
     def _state_callback(self, robot: RobotParameters) -> Callable[[Any], None]:
         """Everything else, as a fleet of one."""
 
-        def to_states(message: Any) -> VehicleStates | None:
-            if robot.message == "pose":
-                return pose_to_states(message, robot.id, robot.type, robot.fit_ground)
-            if robot.message == "odometry":
-                return odometry_to_states(message, robot.id, robot.type, robot.fit_ground)
-            if message.id != robot.id:
-                self._states.drop("wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}")
-                return None
-            return state_msg_to_states(message)
-
         def on_message(message: Any) -> None:
             self._states.heard_ns = time.monotonic_ns()
+            of_itself = robot.message == "vehicle_state"
+            if of_itself and message.id != robot.id:
+                self._states.drop("wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}")
+                return
             try:
-                states = to_states(message)
+                states = state_msg_to_states(message) if of_itself else pose_to_states(message, robot)
             except VehicleStatesError as error:
                 self._states.drop("inconsistent", 1, f"{robot.topic}: {error}")
                 return
-            if states is not None and self._states.in_time(states, robot.topic):
+            if self._states.in_time(states, robot.topic):
                 self._states.send(states, robot.topic, in_fleet=False)
 
         return on_message
