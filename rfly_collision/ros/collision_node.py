@@ -186,19 +186,15 @@ class CollisionNode(Node):
         try:
             states = msg_to_states(request.states)
             in_map, dropped = self._in_map(states)
-        except (VehicleStatesError, FrameError) as error:
+            stamp_ns = states.stamp_ns or self.get_clock().now().nanoseconds
+            found = None if dropped else self._world.check(in_map, stamp_ns)
+        except (VehicleStatesError, FrameError, CrowdError) as error:
             response.message = str(error)
             return response
-        if dropped:
+        if found is None:
             first = next(i for i in states.id.tolist() if i not in set(in_map.id.tolist()))
             reasons = ", ".join(f"{reason}: {count}" for reason, count in dropped.items())
             response.message = f"vehicle {first} can't be tested ({reasons})"
-            return response
-        stamp_ns = states.stamp_ns or self.get_clock().now().nanoseconds
-        try:
-            found = self._world.check(in_map, stamp_ns)
-        except CrowdError as error:
-            response.message = str(error)
             return response
         events = ContactEvents(found, np.full(len(found), BEGIN, np.uint8))
         response.contacts = events_to_msg(events, stamp_ns, self._frame_id, self._axes)

@@ -85,31 +85,22 @@ SOUT2_SIMULATOR = PacketType(
     ),
 )  # fmt: skip
 
-MULTI3D_DATA_100_NEW = PacketType(
-    "Multi3DData100New", 3804, _BOTH,
-    (
-        _CHECKSUM,
-        Field("copterID", "100H", "0 = slot unused"),
-        Field("vehicleType", "100H"),
-        Field("PosE", "300f", "m, NED: x y z of vehicle 1, then 2, …"),
-        Field("AngEuler", "300f", "rad: roll, pitch, yaw of vehicle 1, then 2, …"),
-        Field("Scale", "300H", "1/100"),
-        Field("MotorRPMSMean", "100f", "rpm"),
-    ),
-)  # fmt: skip
 
-MULTI3D_DATA_2_NEW = PacketType(
-    "Multi3DData2New", 1324, _BOTH,
-    (
-        _CHECKSUM,
-        Field("copterID", "20H", "0 = slot unused"),
-        Field("vehicleType", "20H"),
-        Field("PosE", "60f", "m, NED: x y z of vehicle 1, then 2, …"),
-        Field("AngEuler", "60f", "rad: roll, pitch, yaw of vehicle 1, then 2, …"),
-        Field("Scale", "60H", "1/100"),
-        Field("PWMs", "160f", "rpm: the 8 motors of vehicle 1, then 2, …"),
-    ),
-)  # fmt: skip
+def _fleet_packet(name: str, size: int, n: int, motors: Field) -> PacketType:
+    fields = (
+        Field("copterID", f"{n}H", "0 = slot unused"),
+        Field("vehicleType", f"{n}H"),
+        Field("PosE", f"{3 * n}f", "m, NED: x y z of vehicle 1, then 2, …"),
+        Field("AngEuler", f"{3 * n}f", "rad: roll, pitch, yaw of vehicle 1, then 2, …"),
+        Field("Scale", f"{3 * n}H", "1/100"),
+    )
+    return PacketType(name, size, _BOTH, (_CHECKSUM, *fields, motors))
+
+
+MULTI3D_DATA_100_NEW = _fleet_packet("Multi3DData100New", 3804, 100, Field("MotorRPMSMean", "100f", "rpm"))
+MULTI3D_DATA_2_NEW = _fleet_packet(
+    "Multi3DData2New", 1324, 20, Field("PWMs", "160f", "rpm: the 8 motors of vehicle 1, then 2, …")
+)
 
 UE4_EXT_MSG = PacketType(
     "Ue4ExtMsg", 144, (CHECKSUM_ACTION,),

@@ -25,6 +25,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import cast
 
 from rfly_common.errors import ConfigError, FeedbackError, PacketError
+from rfly_common.files import Closing
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
@@ -72,7 +73,7 @@ the oldest of a full queue · system_dropped: of a full socket buffer, where the
 failed reads"""
 
 
-class FeedbackReceiver:
+class FeedbackReceiver(Closing):
     """Receives in a thread of its own from `start` to `close`; `take` gives the packets.
 
     bind: IPv4 address of this machine for unicast, 0.0.0.0 for all. port 0: the system chooses (`port` tells).
@@ -127,9 +128,6 @@ class FeedbackReceiver:
     def __enter__(self) -> FeedbackReceiver:
         self.start()
         return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     @property
     def listening(self) -> bool:

@@ -238,9 +238,7 @@ def crash_data(table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows:
     records["MotorRPMS"] = poses.motor_speed_rpm[rows, None]
     names = {kind: b"ground" if kind == CRASH_GROUND else str(kind).encode() for kind in np.unique(kinds).tolist()}
     records["CrashedName"] = [b"" if kind == CRASH_NONE else names[kind] for kind in kinds.tolist()]
-    size = REQ_VE_CRASH_DATA.size
-    raw = records.tobytes()
-    return [raw[start : start + size] for start in range(0, len(raw), size)]
+    return [record.tobytes() for record in records]
 
 
 def _wxyz(quat_xyzw: NDArray[Any]) -> list[float]:
