@@ -61,8 +61,6 @@ class LabelLayer:
     def __init__(self, scene: viser.SceneApi) -> None:
         self._scene = scene
         self._handles: dict[int, Any] = {}
-        self._drawn: dict[int, tuple[str, float]] = {}
-        self._at: dict[int, Floats] = {}
 
     def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats, screen: Screen) -> None:
         """Draw these labels and no others, without those that would cover one of a nearer vehicle."""
@@ -77,7 +75,6 @@ class LabelLayer:
                     break
         for vehicle_id in [i for i in self._handles if i not in wanted]:
             self._handles.pop(vehicle_id).remove()
-            del self._drawn[vehicle_id], self._at[vehicle_id]
         if not wanted:
             return
         rows = np.searchsorted(poses.id, list(wanted))
@@ -93,15 +90,14 @@ class LabelLayer:
                 handle.visible = visible
 
     def _place(self, vehicle_id: int, label: tuple[str, float], at: Floats) -> None:
-        text, size = label
-        if self._drawn.get(vehicle_id) != label:
+        text, scale = label[0], label[1] / _BASE_FONT
+        drawn = self._handles.get(vehicle_id)
+        if drawn is None or (drawn.text, drawn.font_screen_scale) != (text, scale):
             self._handles[vehicle_id] = self._scene.add_label(
-                f"/labels/{vehicle_id}", text, position=at, font_screen_scale=size / _BASE_FONT, anchor="bottom-center"
+                f"/labels/{vehicle_id}", text, position=at, font_screen_scale=scale, anchor="bottom-center"
             )
-            self._drawn[vehicle_id], self._at[vehicle_id] = label, at
-        elif np.abs(at - self._at[vehicle_id]).max() > _MOVED_M:
-            self._handles[vehicle_id].position = at
-            self._at[vehicle_id] = at
+        elif np.abs(at - drawn.position).max() > _MOVED_M:
+            drawn.position = at
 
 
 def _text_of(labels: Labels, vehicle_id: int, numbered: bool) -> tuple[str, float]:
