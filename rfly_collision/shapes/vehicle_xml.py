@@ -111,7 +111,7 @@ class VehicleXml:
     def _insertion(self, number: str) -> tuple[int, int, str]:
         body = _at(self._elements, _PLACE[:2])
         if body is None or body.empty_tag:
-            what = "there is no <body>" if body is None else f"line {self._line(body.start)}: <body/> is empty"
+            what = "there is no <body>" if body is None else f"line {_line_of(self.text, body.start)}: <body/> is empty"
             raise VehicleXmlError(f"{self.file}: {what}, so that {ELEMENT} has no place; is it a vehicle of RflySim3D?")
         new = f"<{ELEMENT}>{number}</{ELEMENT}>"
         children = [e for e in self._elements if len(e.path) == 3 and body.start < e.start < body.end]
@@ -120,9 +120,6 @@ class VehicleXml:
         last = max(children, key=lambda child: child.end)
         before = re.search(r"(\r\n|\n|\r)[ \t]*\Z", self.text[: last.start])
         return last.end, last.end, (before[0] if before else "") + new
-
-    def _line(self, position: int) -> int:
-        return _line_of(self.text, position)
 
 
 def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> VehicleXml:
@@ -205,13 +202,14 @@ def correct_center_height(path: StrPath, height_cm: float, *, dry_run: bool = Fa
     new = old.with_center_height(height_cm)
     if new.center_height_cm is None:
         raise VehicleXmlError(f"{path}: the number could not be written")
-    if old.center_height_cm is not None and _in_words(old.center_height_cm) == _in_words(height_cm):
-        return Correction(old.center_height_cm, new.center_height_cm, "", None)
-    diff = _unified_diff(old.text, new.text, os.fspath(path))
-    if dry_run:
-        return Correction(old.center_height_cm, new.center_height_cm, diff, None)
-    backup = _back_up(real, old_data)
-    _write_at_once(real, new.encode())
+    diff, backup = "", None
+    if old.center_height_cm is None or _in_words(old.center_height_cm) != _in_words(height_cm):
+        before, after = (re.split(r"\r\n|\n|\r", text) for text in (old.text, new.text))
+        name = os.fspath(path)
+        diff = "\n".join(difflib.unified_diff(before, after, name, f"{name} (corrected)", n=2, lineterm=""))
+        if not dry_run:
+            backup = _back_up(real, old_data)
+            _write_at_once(real, new.encode())
     return Correction(old.center_height_cm, new.center_height_cm, diff, backup)
 
 
@@ -345,13 +343,6 @@ def _in_words(height_cm: float) -> str:
 
 def _line_of(text: str, position: int) -> int:
     return len(re.findall(r"\r\n|\n|\r", text[:position])) + 1
-
-
-def _unified_diff(old: str, new: str, name: str) -> str:
-    lines = difflib.unified_diff(
-        re.split(r"\r\n|\n|\r", old), re.split(r"\r\n|\n|\r", new), name, f"{name} (corrected)", n=2, lineterm=""
-    )
-    return "\n".join(lines)
 
 
 def _back_up(path: Path, data: bytes) -> Path:
