@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 _INTEGER_RANGES = {"B": (0, 2**8 - 1), "H": (0, 2**16 - 1), "I": (0, 2**32 - 1), "i": (-(2**31), 2**31 - 1)}
-_NUMPY_CODES = {"B": "u1", "H": "<u2", "I": "<u4", "i": "<i4", "f": "<f4", "d": "<f8"}
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,7 @@ class PacketType:
         def shape(field: Field) -> tuple[Any, ...]:
             if field.is_text:
                 return (field.name, f"S{field.count}")
-            code = _NUMPY_CODES[field.code]
-            return (field.name, code) if field.count == 1 else (field.name, code, (field.count,))
+            return (field.name, f"<{field.code}", (field.count,) if field.count > 1 else ())
 
         dtype = np.dtype([shape(field) for field in self.fields])
         assert dtype.itemsize == self.size  # the same declaration, so only a mistake in `shape` could break this
