@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rfly_ue_bridge.viewer.console import SetLabel
+
 MAX_LINES = 5
 """beside the id line, as RflySim3D has them"""
 MAX_LABELLED = 500
@@ -37,20 +39,19 @@ class Labels:
     def __init__(self) -> None:
         self.by_id: dict[int, Label] = {}
 
-    def apply(
-        self, copter_id: int, flag: int, seconds: float, line: tuple[str, float, tuple[int, int, int]], now_s: float
-    ) -> None:
-        """One CopterMsg: `line` is text, font size, RGB.
+    def apply(self, command: SetLabel, now_s: float) -> None:
+        """One CopterMsg.
 
         flag < 0 appends (seconds < 0: clears all), 0 sets the id line, n replaces line n or, above the present lines,
         appends. seconds 0: for ever; below 0: gone at once.
         """
-        key = max(copter_id, ALL)
+        key, flag = max(command.vehicle_id, ALL), command.flag
         if key not in self.by_id and len(self.by_id) >= MAX_LABELLED:
             return
         label = self.by_id.setdefault(key, Label())
-        new = Line(*line, until_s=now_s + seconds if seconds > 0 else float("inf"))
-        gone = not seconds >= 0
+        until_s = now_s + command.seconds if command.seconds > 0 else float("inf")
+        new = Line(command.text, command.size, command.rgb, until_s)
+        gone = not command.seconds >= 0
         if flag < 0 and gone:
             if key == ALL:
                 self.by_id.clear()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
@@ -32,14 +31,6 @@ ALL_VEHICLES = -1
 """the copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel"""
 
 
-@dataclass(frozen=True)
-class MapChanged:
-    """`SceneState.terrain` is another one; the vehicles are gone, as after RflySim3D's change of map."""
-
-
-Event = console.Command | MapChanged
-
-
 def flat_ground(name: str = "") -> HeightMap:
     """Level ground at z = 0, shown where there is no map."""
     half = FLAT_SIZE_M / 2
@@ -47,7 +38,9 @@ def flat_ground(name: str = "") -> HeightMap:
 
 
 class SceneState:
-    """The scene. `apply` takes what `read_batches` yields; `take_events` is what has to be done about it.
+    """The scene. `apply` takes what `read_batches` yields; `take_events` are commands that the window has to follow.
+
+    After ChangeMap `terrain` is another one, and the vehicles are gone, as after RflySim3D's change of map.
 
     `load` finds the terrain of a map's name, by default on the usual search path.
     """
@@ -70,7 +63,7 @@ class SceneState:
         self.collision_mode = False
         """key P: send CopterSimCrash"""
         self._load = load or (lambda name: HeightMap.load(name, search_path))
-        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._events: deque[console.Command] = deque(maxlen=MAX_EVENTS)
 
     def apply(self, update: StateBatch | Packet, now_s: float) -> None:
         """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say raises."""
@@ -88,7 +81,7 @@ class SceneState:
         if not self.log or self.log[-1] != text:
             self.log.append(text)
 
-    def take_events(self) -> list[Event]:
+    def take_events(self) -> list[console.Command]:
         """What is to be done, in its order; each event once."""
         taken = list(self._events)
         self._events.clear()
@@ -121,8 +114,7 @@ class SceneState:
                 self.collision_mode = not self.collision_mode
                 self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
             case console.SetLabel():
-                line = (command.text, command.size, command.rgb)
-                self.labels.apply(command.vehicle_id, command.flag, command.seconds, line, now_s)
+                self.labels.apply(command, now_s)
             case console.UnsupportedCommand(text, reason):
                 self.add_log_line(f"{text}: {reason}")
             case _:
@@ -140,7 +132,7 @@ class SceneState:
         self.map_name = name
         self.vehicles.clear()
         self.labels = Labels()
-        self._events.append(MapChanged())
+        self._events.append(console.ChangeMap(name))
 
     def _move(self, command: console.MoveVehicle) -> None:
         row = self.vehicles.row(command.vehicle_id)
@@ -184,8 +176,9 @@ class SceneState:
             self.add_log_line("CopterMsg: dispTime or fontSize is not finite")
             return
         red, green, blue = (min(max(part, 0), 255) for part in values["RGB"])
-        line = (values["text"], min(max(size, 1.0), 500.0), (red, green, blue))
-        self.labels.apply(values["copterID"], values["dispFlag"], seconds, line, now_s)
+        shown = min(max(size, 1.0), 500.0)
+        label = (values["copterID"], values["text"], (red, green, blue), shown, seconds, values["dispFlag"])
+        self.labels.apply(console.SetLabel(*label), now_s)
 
 
 _HANDLERS: dict[str, Callable[[SceneState, Any, float], None]] = {

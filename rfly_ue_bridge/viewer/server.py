@@ -30,7 +30,7 @@ from rfly_ue_bridge.viewer.panel import Panel
 from rfly_ue_bridge.viewer.picking import Click, pick
 from rfly_ue_bridge.viewer.readout import Readouts
 from rfly_ue_bridge.viewer.scan import scan_terrain
-from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
+from rfly_ue_bridge.viewer.scene_state import SceneState
 from rfly_ue_bridge.viewer.screen import Screen, drawn_enlarged
 from rfly_ue_bridge.viewer.state_batches import StateBatch, counted, read_batches
 from rfly_ue_bridge.viewer.terrain_layer import TerrainLayer
@@ -173,7 +173,7 @@ class Viewer:
     def _do(self, event: Any, now_s: float) -> None:
         try:
             match event:
-                case MapChanged():
+                case console.ChangeMap():
                     self._map_shown()
                 case console.MoveCamera():
                     self.cameras.move(event, self.state.terrain)

@@ -12,8 +12,8 @@ from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.camera import CameraPose, on_board
-from rfly_ue_bridge.viewer.console import CameraFov, Key, MoveCamera
-from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
+from rfly_ue_bridge.viewer.console import CameraFov, ChangeMap, Key, MoveCamera
+from rfly_ue_bridge.viewer.scene_state import SceneState
 from rfly_ue_bridge.viewer.state_batches import read_batches
 
 # 10 m high in the west, 30 m in the east, 100 m apart; level along north
@@ -149,7 +149,7 @@ def test_a_new_map_takes_the_vehicles_away(state):
     assert (state.terrain, state.terrain_known, state.map_name) == (RAMP, True, "Ramp")
     assert state.vehicles.id.tolist() == [2]
     assert texts(state, 1) == []
-    assert state.take_events() == [MapChanged()]
+    assert state.take_events() == [ChangeMap("Ramp")]
 
 
 def test_an_unknown_map_is_flat_ground_and_said(state):
