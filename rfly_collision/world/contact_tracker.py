@@ -84,18 +84,14 @@ class ContactTracker:
         self._clear()
 
     def _clear(self) -> None:
-        self._active = no_pairs()
+        self.active = no_pairs()
+        """the contacts that have begun and not ended, as they were last seen"""
         self._key: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._touched_ns: Ints = np.empty(0, np.int64)
 
-    @property
-    def active(self) -> PairContacts:
-        """The contacts that have begun and not ended, as they were last seen."""
-        return self._active
-
     def lost(self, found: PairContacts, now_ns: int) -> PairContacts:
         """Those active contacts that the look at `now_ns` has not found, and that small clearance may hold."""
-        return self._active.select(~np.isin(self._key, found.key) & self._may_hold(now_ns))
+        return self.active.select(~np.isin(self._key, found.key) & self._may_hold(now_ns))
 
     def update(self, now_ns: int, found: PairContacts, near: NDArray[np.uint64] | None = None) -> ContactEvents:
         """What the look at `now_ns` changes.
@@ -109,27 +105,27 @@ class ContactTracker:
         known = np.isin(key, self._key)
         gone = ~np.isin(self._key, key)
         held = gone & self._may_hold(now_ns) & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
-        kept, ended = self._active.select(held), self._active.select(gone & ~held)
+        kept, ended = self.active.select(held), self.active.select(gone & ~held)
         now_apart = replace(kept, depth=np.zeros(len(kept)), time=np.zeros(len(kept)))
         contacts = found.concatenate(now_apart, replace(ended, time=np.zeros(len(ended))))
         event = np.repeat(np.array([STAY, STAY, END], np.uint8), [len(found), len(kept), len(ended)])
         event[: len(found)][~known] = BEGIN
-        self._active = found.concatenate(kept)
+        self.active = found.concatenate(kept)
         self._touched_ns = np.concatenate((np.full(len(found), now_ns), self._touched_ns[held]))
         self._key = np.concatenate((key, self._key[held]))
         order = np.argsort(self._key)
-        self._active = self._active.select(order)
+        self.active = self.active.select(order)
         self._key, self._touched_ns = self._key[order], self._touched_ns[order]
         order = np.argsort(contacts.key)
         return ContactEvents(contacts.select(order), event[order])
 
     def end_all(self) -> ContactEvents:
         """All active contacts end now."""
-        ended = replace(self._active, time=np.zeros(len(self._active)))
+        ended = replace(self.active, time=np.zeros(len(self.active)))
         self._clear()
         return ContactEvents(ended, np.full(len(ended), END, np.uint8))
 
     def _may_hold(self, now_ns: int) -> Bools:
         """Which active contacts may go on without touching."""
         since_ns = now_ns - self._touched_ns
-        return (self._active.other < 0) & (since_ns >= 0) & (since_ns < HOLD_S * 1e9)
+        return (self.active.other < 0) & (since_ns >= 0) & (since_ns < HOLD_S * 1e9)

@@ -33,13 +33,7 @@ class SdkListener:
     """
 
     def __init__(self, news: threading.Event) -> None:
-        self.records: dict[str, list[SdkRecord]] = {}
-        self.vehicle_updates: list[bool] = []
         self._news = news
-        self._numbers: dict[str, dict[int, int]] = {}
-        """by class and key: how many records came before that one, those that went included"""
-        self._gone: dict[str, int] = {}
-        self._crashes: dict[int, int] = {}
         self._ended = False
         self._receiver = FeedbackReceiver(ANY, FEEDBACK_PORT, multicast_interface=INTERFACE, wake=self._take)
         self._forget()
@@ -67,11 +61,12 @@ class SdkListener:
         self._receiver.close()
 
     def _forget(self) -> None:
-        self.records = {kind: [] for kind in RECORD_CLASSES}
-        self._numbers = {name: {} for name in self.records}
-        self._gone = dict.fromkeys(self.records, 0)
-        self.vehicle_updates = []
-        self._crashes = {}
+        self.records: dict[str, list[SdkRecord]] = {kind: [] for kind in RECORD_CLASSES}
+        self._numbers: dict[str, dict[int, int]] = {kind: {} for kind in RECORD_CLASSES}
+        """by class and key: how many records came before that one, those that went included"""
+        self._gone = dict.fromkeys(RECORD_CLASSES, 0)
+        self.vehicle_updates: list[bool] = []
+        self._crashes: dict[int, int] = {}
 
     def _take(self) -> None:
         for packet in self._receiver.take():
