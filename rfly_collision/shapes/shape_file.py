@@ -39,40 +39,34 @@ def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
     """The shapes of a file's content; `file` is what errors call it."""
     document = parse_mapping(data, file, "version and vehicles")
     check_schema(document, load_schema("rfly_collision", "shapes"))
-    return _Reader(document).table(name)
+    entries: list[dict[str, Any]] = document.value["vehicles"]
+    shapes = tuple(_shape(document, entry, ("vehicles", index)) for index, entry in enumerate(entries))
+    types: list[tuple[Range, int]] = []
+    for index, entry in enumerate(entries):
+        path = ("vehicles", index, "types")
+        types += _checked(document, path, lambda e=entry, i=index: parse_types(e["types"], i))
+        repeated = repeated_type(types)
+        if repeated is not None:
+            raise document.error(path, f"type {repeated} is listed twice")
+    default = document.value.get("default")
+    if default is None:
+        return VehicleShapes(shapes, tuple(types), name=name)
+    return VehicleShapes(shapes, tuple(types), _shape(document, {"name": "box", **default}, ("default",)), name)
 
 
-class _Reader:
-    """Makes a table of a document that fits the schema."""
+def _shape(document: Document, entry: dict[str, Any], path: tuple[Key, ...]) -> VehicleShape:
+    centre_height = float(entry.get("centre_height", 0.0))
+    shape = _checked(document, (*path, "shape"), lambda: make_shape(entry["shape"], centre_height))
+    clearance, upright = float(entry.get("ground_clearance", 0.0)), bool(entry.get("upright", False))
+    return _checked(
+        document,
+        (*path, "ground_clearance"),
+        lambda: VehicleShape(entry["name"], shape, centre_height, clearance, upright),
+    )
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
 
-    def table(self, name: str) -> VehicleShapes:
-        entries: list[dict[str, Any]] = self._document.value["vehicles"]
-        shapes = tuple(self._shape(entry, ("vehicles", index)) for index, entry in enumerate(entries))
-        types: list[tuple[Range, int]] = []
-        for index, entry in enumerate(entries):
-            path = ("vehicles", index, "types")
-            types += self._checked(lambda e=entry, i=index: parse_types(e["types"], i), path)
-            repeated = repeated_type(types)
-            if repeated is not None:
-                raise self._document.error(path, f"type {repeated} is listed twice")
-        default = self._document.value.get("default")
-        if default is None:
-            return VehicleShapes(shapes, tuple(types), name=name)
-        return VehicleShapes(shapes, tuple(types), self._shape({"name": "box", **default}, ("default",)), name)
-
-    def _shape(self, entry: dict[str, Any], path: tuple[Key, ...]) -> VehicleShape:
-        centre_height = float(entry.get("centre_height", 0.0))
-        shape = self._checked(lambda: make_shape(entry["shape"], centre_height), (*path, "shape"))
-        clearance, upright = float(entry.get("ground_clearance", 0.0)), bool(entry.get("upright", False))
-        return self._checked(
-            lambda: VehicleShape(entry["name"], shape, centre_height, clearance, upright), (*path, "ground_clearance")
-        )
-
-    def _checked(self, make: Any, path: tuple[Key, ...]) -> Any:
-        try:
-            return make()
-        except ValueError as error:
-            raise self._document.error(path, str(error).removeprefix(f"{path[-1]}: ")) from None
+def _checked(document: Document, path: tuple[Key, ...], make: Any) -> Any:
+    try:
+        return make()
+    except ValueError as error:
+        raise document.error(path, str(error).removeprefix(f"{path[-1]}: ")) from None

@@ -63,29 +63,27 @@ def parse_placements(data: bytes, file: str, frame: str = "") -> list[PlacedObje
     own = document.value.get("frame", "")
     if own and frame and own != frame:
         raise document.error(("frame",), f"the file says {own}, asked for is {frame}")
-    return _objects(document, file, own or frame or "map")
+    return _objects(document, own or frame or "map")
 
 
-def _objects(document: Document, file: str, frame: str) -> list[PlacedObject]:
+def _objects(document: Document, frame: str) -> list[PlacedObject]:
     defaults = document.value.get("defaults", {})
     lines: dict[int, int] = {}
     objects = []
     for index, entry in enumerate(document.value["objects"]):
-        line = document.line(("objects", index))
+        path = ("objects", index)
         values = {**defaults, **entry}
         if "type" not in values:
-            raise ConfigError(f"{file}:{line}: objects[{index}]: the key type is missing, here and in defaults")
+            raise document.error(path, "the key type is missing, here and in defaults")
         object_id = int(values.get("id", 0))
         if object_id in lines:
-            raise ConfigError(
-                f"{file}:{line}: objects[{index}].id: {object_id} is that of line {lines[object_id]} already"
-            )
+            raise document.error((*path, "id"), f"{object_id} is that of line {lines[object_id]} already")
         if object_id:
-            lines[object_id] = line
+            lines[object_id] = document.line(path)
         try:
             objects.append(_object(values, object_id, frame))
         except PlacementError as error:
-            raise ConfigError(f"{file}:{line}: objects[{index}]: {error}") from None
+            raise document.error(path, str(error)) from None
     return objects
 
 
