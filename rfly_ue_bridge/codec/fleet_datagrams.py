@@ -75,9 +75,7 @@ def _common(
     if np.count_nonzero(present) != n:
         raise ValueError("vehicle_id: an id occurs twice, expected each once")
     scales = _packable("scale", scale).astype(np.float32)  # checked as given, which may be one number for all
-    wrong = (scales < 0) | (scales > np.float32(MAX_SCALE))
-    if wrong.any():
-        raise ValueError(f"scale: {_first(scales, wrong)}, expected 0 to {MAX_SCALE}")
+    _refuse("scale", scales, (scales < 0) | (scales > np.float32(MAX_SCALE)), f"0 to {MAX_SCALE}")
     return ids, {
         "copterID": ids,
         "vehicleType": _integers("vehicle_type", vehicle_type, (n,), 0),
@@ -104,8 +102,7 @@ def _integers(name: str, value: ArrayLike, shape: tuple[int, ...], low: int) -> 
     if not array.size:
         return array.astype(np.uint16)
     if array.min() < low or array.max() > MAX_UINT16:
-        wrong = (array < low) | (array > MAX_UINT16)
-        raise ValueError(f"{name}: {_first(array, wrong)}, expected {low} to {MAX_UINT16}")
+        _refuse(name, array, (array < low) | (array > MAX_UINT16), f"{low} to {MAX_UINT16}")
     return array
 
 
@@ -121,8 +118,7 @@ def _packable(name: str, value: ArrayLike) -> NDArray[Any]:
     if not all_fit_float32(array):
         with np.errstate(over="ignore"):
             wrong = ~np.isfinite(array.astype(np.float32))
-        if wrong.any():
-            raise ValueError(f"{name}: {_first(array, wrong)}, expected finite numbers up to 3.4e38")
+        _refuse(name, array, wrong, "finite numbers up to 3.4e38")
     return array
 
 
@@ -133,6 +129,7 @@ def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Bools:
     return array
 
 
-def _first(array: NDArray[Any], wrong: Bools) -> str:
-    index = np.argwhere(wrong)[0]
-    return f"{array[tuple(index)]!s} at {index.tolist()}"
+def _refuse(name: str, array: NDArray[Any], wrong: Bools, expected: str) -> None:
+    if wrong.any():
+        index = np.argwhere(wrong)[0]
+        raise ValueError(f"{name}: {array[tuple(index)]!s} at {index.tolist()}, expected {expected}")

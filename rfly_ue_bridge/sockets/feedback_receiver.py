@@ -277,15 +277,12 @@ class FeedbackReceiver(Closing):
                 break
             except OSError as error:
                 if error.errno in (errno.EMSGSIZE, 10040):  # Windows says so of a longer datagram
-                    size = len(buffer)
-                    if allow:
-                        counts["received"] += 1
-                        counts["unknown_length"] += 1
-                        continue
-                else:
-                    counts["socket_errors"] += 1
-                    wrong = True
-                    break
+                    count += 1
+                    counts["unknown_length"] += 1
+                    continue
+                counts["socket_errors"] += 1
+                wrong = True
+                break
             count += 1
             if allow and not self._is_allowed(sender[0]):
                 counts["not_allowed"] += 1

@@ -137,7 +137,7 @@ class Panel:
     def show_status(self, lines: Sequence[str]) -> None:
         """The map, where it listens, what comes in, what goes out."""
         first, *others = map(html.escape, lines)
-        _show(self._status, _block([f"<b>{first}</b>", *others], escape=False))
+        show_html(self._status, _block([f"<b>{first}</b>", *others], escape=False))
 
     def show_vehicles(self, table: VehicleTable, poses: WorldPoses) -> None:
         """The list, and the choices of whom to follow."""
@@ -156,7 +156,7 @@ class Panel:
         text = (
             f'<div style="{_STYLE}"><table style="width:100%;text-align:left">{head}{"".join(rows)}</table>{more}</div>'
         )
-        _show(self._list, text)
+        show_html(self._list, text)
         choices = (_NOBODY, *map(str, poses.id[:MAX_CHOICES].tolist()))
         if tuple(self._follow.options) != choices:
             self._follow.options = choices
@@ -164,14 +164,15 @@ class Panel:
 
     def show_log(self, lines: Sequence[str]) -> None:
         """The newest lines of the console, the latest last."""
-        _show(self._log, _block(list(lines)[-LOG_LINES:]))
+        show_html(self._log, _block(list(lines)[-LOG_LINES:]))
 
     def show_click(self, lines: Iterable[str]) -> None:
         """What a double click found."""
-        _show(self._click, _block(lines))
+        show_html(self._click, _block(lines))
 
 
-def _show(handle: viser.GuiHtmlHandle, text: str) -> None:
+def show_html(handle: viser.GuiHtmlHandle, text: str) -> None:
+    """A text in place of the one before, sent where it differs."""
     if handle.content != text:
         handle.content = text
 

@@ -14,6 +14,7 @@ from rfly_common.arrays import Floats
 from rfly_common.frames import quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.camera import from_browser
+from rfly_ue_bridge.viewer.panel import show_html
 from rfly_ue_bridge.viewer.picking import ground_distance
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
@@ -41,14 +42,11 @@ class Readouts:
         self._next_s = now_s + EVERY_S
         lines = self._vehicle_lines(poses, followed, terrain, now_s)
         clients = self._server.get_clients()
-        self._shown = {number: panel for number, panel in self._shown.items() if number in clients}
+        self._shown = {number: self._shown.get(number) or _open_panel(each) for number, each in clients.items()}
         for number, client in clients.items():
-            if number not in self._shown:
-                self._shown[number] = _open_panel(client)
             text = view_html(client.camera, terrain) + "<br>".join(map(html.escape, lines))
             text = f'<div style="font-size:12px;line-height:1.4;margin:0 0.8em">{text}</div>'
-            if self._shown[number].content != text:
-                self._shown[number].content = text
+            show_html(self._shown[number], text)
 
     def _vehicle_lines(self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float) -> list[str]:
         row = None if followed is None else poses.row(followed)
