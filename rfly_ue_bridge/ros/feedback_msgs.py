@@ -88,7 +88,7 @@ _TOPICS: dict[str, tuple[str, type, dict[str, str]]] = {
     "VisionSensorReqNew": ("ue_gimbal", UeGimbalRequest, _GIMBAL),
 }
 """kind of packet -> its topic, its message, and which of the packet's fields each of the message's is"""
-_VECTORS = frozenset({"velocity", "crash_position", "target_position", "box_origin"})
+_VECTORS = ("velocity", "crash_position", "target_position", "box_origin")
 
 TOPICS = MappingProxyType({topic: message for topic, message, _ in _TOPICS.values()})
 TOPIC_OF = MappingProxyType({packet_type.name: _TOPICS[packet_type.kind][0] for packet_type in FROM_RFLYSIM3D})
@@ -102,8 +102,9 @@ def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
     values = {name: given[field] for name, field in fields.items() if field in given}  # an old layout has no angQuat
     if "orientation" in values:
         values["position"], values["orientation"] = _POSE[axes](values["position"], values["orientation"])
-    for name in _VECTORS & values.keys():
-        values[name] = _VECTOR[axes](values[name])
+    for name in _VECTORS:
+        if name in values:
+            values[name] = _VECTOR[axes](values[name])
     if "motor_speed" in values:
         values["motor_speed"] = [speed * _RPM for speed in values["motor_speed"]]
     return message(header=header, **values)
