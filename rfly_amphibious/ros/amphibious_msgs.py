@@ -25,7 +25,7 @@ from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
-from rfly_common.config.checks import finite_array
+from rfly_common.config.checks import finite_array, unit_quaternion
 from rfly_common.errors import CommandError, SensorMessageError
 from rfly_common.frames import quat_to_euler, rotation_matrix
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
@@ -436,11 +436,8 @@ def _vector(name: str, vector: Any) -> Floats:
 
 
 def _quaternion(quaternion: Any) -> Floats:
-    array = _finite("orientation", (quaternion.x, quaternion.y, quaternion.z, quaternion.w))
-    norm = math.sqrt(array @ array)
-    if abs(norm - 1.0) > 1e-2:
-        raise SensorMessageError(f"orientation has the length {norm:g}, expected 1")
-    return array / norm
+    values = (quaternion.x, quaternion.y, quaternion.z, quaternion.w)
+    return unit_quaternion("orientation", values, tolerance=1e-2, error=SensorMessageError)
 
 
 def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:

@@ -24,7 +24,7 @@ from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff, gust_wind, without_rotors
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
-from rfly_common.config.checks import finite_array, finite_number
+from rfly_common.config.checks import finite_array, finite_number, unit_quaternion
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 
@@ -345,17 +345,13 @@ class Simulation:
         x = np.array(self.state.x)
         memory = np.array(self.state.memory)
         parts = (
-            ("position", position, slice(at.POSITION, at.POSITION + 3), 3),
-            ("orientation", orientation, at.QUATERNION_XYZW, 4),
-            ("velocity", velocity, slice(at.VELOCITY, at.VELOCITY + 3), 3),
-            ("rates", rates, slice(at.RATES, at.RATES + 3), 3),
+            ("position", position, at.POSITION),
+            ("velocity", velocity, at.VELOCITY),
+            ("rates", rates, at.RATES),
         )
-        for name, given, columns, size in parts:
-            x[columns] = finite_array(name, given, (size,))
-        norm = float(np.linalg.norm(x[at.QUATERNION_XYZW]))
-        if abs(norm - 1.0) > 1e-3:
-            raise ConfigError(f"orientation has the length {norm:g}, expected 1")
-        x[at.QUATERNION_XYZW] /= norm
+        for name, given, first in parts:
+            x[first : first + 3] = finite_array(name, given, (3,))
+        x[at.QUATERNION_XYZW] = unit_quaternion("orientation", orientation)
         forward = rotation_matrix(x[at.QUATERNION_XYZW])[:, 0]
         rolling = float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
         rotors, wheels = self.model.params.rotors, len(self.model.params.wheels)

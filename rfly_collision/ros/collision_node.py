@@ -34,8 +34,6 @@ from rfly_common.vehicle_states import VehicleStates, states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 
-WARNING_SHOWN_NS = 5_000_000_000
-"""a warning of the diagnostics lasts for so long after the last dropped message"""
 MARKERS_EVERY_NS = 100_000_000
 COUNTERS = (
     "not_finite",
@@ -78,7 +76,6 @@ class CollisionNode(Node):
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._markers = ContactMarkers(self._frame_id, self._axes, given.marker_length, given.max_markers)
         self._markers_ns = 0
-        self._warning, self._warning_ns = "", 0
         self._warned: set[int] = set()
         self._step_ms = 0.0
         self._clock_watch = ClockWatch(self)
@@ -218,12 +215,8 @@ class CollisionNode(Node):
             self._update_diagnostics()
 
     def _drop(self, reason: str, count: int, what: str) -> None:
-        steady_ns = time.monotonic_ns()
-        news = steady_ns - self._warning_ns > WARNING_SHOWN_NS
-        self._diagnostics.count(reason, count)
-        self._warning, self._warning_ns = f"{reason}: {what}", steady_ns
-        if news:
-            self.get_logger().warning(f"dropped, {self._warning}")
+        if self._diagnostics.drop(reason, count, what):
+            self.get_logger().warning(self._diagnostics.recent_warning)
             self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
@@ -244,11 +237,7 @@ class CollisionNode(Node):
         )
 
     def _warnings(self) -> list[str]:
-        found = []
-        if self._warning and time.monotonic_ns() - self._warning_ns < WARNING_SHOWN_NS:
-            found.append(f"dropped, {self._warning}")
-        if self._world.crowd:
-            found.append(self._world.crowd)
+        found = [text for text in (self._diagnostics.recent_warning, self._world.crowd) if text]
         if self._world.unscaled:
             found.append(f"{self._world.unscaled:,} vehicles are tested unscaled: their scales are too many")
         if self._world.default_types:

@@ -50,6 +50,15 @@ def finite_array(
     return array
 
 
+def unit_quaternion(name: str, values: Any, *, tolerance: float = 1e-3, error: MakeError = ConfigError) -> Floats:
+    """The quaternion (4,) with the length 1. Raises `error` where its own differs from that by more."""
+    array = finite_array(name, values, (4,), error=error)
+    norm = math.sqrt(array @ array)
+    if abs(norm - 1.0) > tolerance:
+        raise error(f"{name} has the length {norm:g}, expected 1")
+    return array / norm
+
+
 def check_choice(name: str, value: Any, choices: Collection[str], *, error: MakeError = ConfigError) -> None:
     """Raises `error` for a value that is none of the choices."""
     if value not in choices:

@@ -19,6 +19,8 @@ OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticS
 Row = tuple[object, bytes, str | Callable[[], str]]
 """condition, level, text (or what makes it); the condition is taken as true or false"""
 
+WARNING_SHOWN_NS = 5_000_000_000
+"""a warning lasts for so long after the last of its kind"""
 CHECK_PEERS_EVERY = 4
 """seconds between two looks at the peers of a node's topics"""
 
@@ -45,6 +47,7 @@ class Diagnostics:
         self.counters: dict[str, int] = {}
         self._level, self._message, self._values = OK, "starting", dict[str, Any]()
         self._refresh = refresh
+        self._warning, self._warning_ns = "", 0
         self.unmatched: list[str] = []
         """peers that share a topic, but neither type nor QoS"""
         self._checks_peers = check_peers
@@ -56,6 +59,22 @@ class Diagnostics:
     def count(self, reason: str, number: int = 1) -> None:
         """Add to the counter of a reason."""
         self.counters[reason] = self.counters.get(reason, 0) + number
+
+    def drop(self, reason: str, number: int, what: str) -> bool:
+        """Count what is dropped, by reason, and warn of it; `what` tells whose."""
+        self.count(reason, number)
+        return self.warn(f"dropped, {reason}: {what}")
+
+    def warn(self, text: str) -> bool:
+        """Keep this as `recent_warning`. True where there was none."""
+        news = not self.recent_warning
+        self._warning, self._warning_ns = text, time.monotonic_ns()
+        return news
+
+    @property
+    def recent_warning(self) -> str:
+        """The last warning, for some seconds; then ""."""
+        return self._warning if time.monotonic_ns() - self._warning_ns < WARNING_SHOWN_NS else ""
 
     def set(self, level: bytes, message: str, /, **values: Any) -> None:
         """State the present level; published at once if it differs from the last."""

@@ -17,6 +17,7 @@ from simulation_interfaces.msg import Bounds, EntityCategory, EntityState, Resul
 from simulation_interfaces.srv import GetEntities, GetEntitiesStates, GetEntityInfo, GetEntityState, SetEntityState
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_array, unit_quaternion
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import ned_to_enu, quat_ned_flu_to_ned_frd, quat_ned_frd_to_enu_flu, quat_rotate
 from rfly_common.ros.simulation_services import NO_GROUND, result
@@ -197,13 +198,8 @@ def axes_of(frame: str, axes: Callable[[str], str | None]) -> str:
 def msg_to_pose(message: Any, axes: str) -> Pose:
     """Raises PlacementError where numbers are not finite, or the quaternion has not the length 1."""
     p, q = message.position, message.orientation
-    position, orientation = np.array((p.x, p.y, p.z)), np.array((q.x, q.y, q.z, q.w))
-    if not (np.isfinite(position).all() and np.isfinite(orientation).all()):
-        raise PlacementError("pose: its numbers are not all finite")
-    norm = float(np.linalg.norm(orientation))
-    if abs(norm - 1.0) > 1e-3:
-        raise PlacementError(f"orientation has the length {norm:g}, expected 1")
-    orientation /= norm
+    position = finite_array("position", (p.x, p.y, p.z), error=PlacementError)
+    orientation = unit_quaternion("orientation", (q.x, q.y, q.z, q.w), error=PlacementError)
     if axes == "ned":
         position = np.asarray(ned_to_enu(position))
         orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))

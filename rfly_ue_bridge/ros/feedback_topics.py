@@ -41,7 +41,6 @@ MAX_WAITING = 100
 """requests that wait at once; one more is refused"""
 ASK_AGAIN_S = 5.0
 """RflyReqVehicleData is repeated so often until reports come: RflySim3D may start later than we"""
-WARNING_SHOWN_S = 5.0
 LOSSES = ("unknown_length", "wrong_checksum", "text", "not_allowed", "overflow", "system_dropped", "socket_errors")
 
 
@@ -62,8 +61,7 @@ class FeedbackTopics:
         self._turns: Timer | None = None
         self._pausing = False
         self._heard_s = -math.inf  # steady clock, as all below
-        self._reported_s = self._asked_s = self._warning_s = -math.inf
-        self._warning = ""
+        self._reported_s = self._asked_s = -math.inf
         self._losses: dict[str, int] = {}
         self._error = ""
 
@@ -163,7 +161,7 @@ class FeedbackTopics:
         for packet in packets:
             if not has_finite_pose(packet):
                 self._diagnostics.count("not_finite")
-                self._warning, self._warning_s = f"{packet.name} with a number that is not finite", self._heard_s
+                self._diagnostics.warn(f"{packet.name} with a number that is not finite")
                 continue
             if packet.type is REQ_VE_CRASH_DATA:
                 self._reported_s = self._heard_s
@@ -245,18 +243,14 @@ class FeedbackTopics:
         now_s = time.monotonic()
         lost = {reason: counters[reason] for reason in LOSSES if counters[reason] > self._losses.get(reason, 0)}
         if lost:
-            news = now_s - self._warning_s > WARNING_SHOWN_S
             new = ", ".join(f"{reason} {count - self._losses.get(reason, 0)}" for reason, count in lost.items())
-            self._warning, self._warning_s = f"datagrams lost: {new}", now_s
             self._losses |= lost
-            if news:
-                self._node.get_logger().warning(f"feedback: {self._warning}")
+            if self._diagnostics.warn(f"datagrams lost: {new}"):
+                self._node.get_logger().warning(f"feedback: {self._diagnostics.recent_warning}")
         told = "nothing heard yet"
         if math.isfinite(self._heard_s):
             told = f"last heard {now_s - self._heard_s:.0f} s ago"
-        warnings = [self._receiver.multicast_error] if self._receiver.multicast_error else []
-        if now_s - self._warning_s < WARNING_SHOWN_S:
-            warnings.append(self._warning)
+        warnings = [text for text in (self._receiver.multicast_error, self._diagnostics.recent_warning) if text]
         self._diagnostics.set_first(
             [
                 (self._error, ERROR, self._error),

@@ -13,7 +13,7 @@ from rclpy.timer import Timer
 from rfly_suite.msg import VehicleStateArray
 
 from rfly_common.errors import FrameError, VehicleStatesError
-from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.diagnostics import WARNING_SHOWN_NS, Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import FLEET_IN
@@ -26,8 +26,6 @@ from rfly_ue_bridge.ros.node_parameters import BridgeParameters
 from rfly_ue_bridge.sockets.rate_limiter import RateLimiter
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
-WARNING_SHOWN_NS = 5_000_000_000
-"""The diagnostic stays at WARN for so long after the last dropped message or failed datagram."""
 REMOVALS_SENT = 3
 """times, a second apart"""
 LATE_NS = 300_000_000
@@ -109,7 +107,6 @@ class StateTopics:
         self.outbox = RateLimiter(given.rate_limit)
         self.heard_ns: int | None = None
         """when the last state came, None before; steady clock, as all below"""
-        self._warning, self._warning_ns = "", 0
         self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
         self._problems = ProblemLog(node.get_logger())
         self._flush_timer: Timer | None = None  # made when something has to wait for the first time
@@ -213,13 +210,9 @@ class StateTopics:
 
     def drop(self, reason: str, count: int, what: str) -> None:
         """Count states that are not sent, by reason; `what` tells whose."""
-        steady_ns = time.monotonic_ns()
-        news = steady_ns - self._warning_ns > WARNING_SHOWN_NS
-        self._diagnostics.count(reason, count)
-        self._warning, self._warning_ns = f"{reason}: {what}", steady_ns
-        if news:
+        if self._diagnostics.drop(reason, count, what):
             if reason not in ("configured", "other_source"):  # `_note_conflicts` has said more of these
-                self._node.get_logger().warning(f"dropped, {self._warning}")
+                self._node.get_logger().warning(self._diagnostics.recent_warning)
             self._changed()
 
     def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
@@ -236,8 +229,8 @@ class StateTopics:
         since_ns = time.monotonic_ns() - WARNING_SHOWN_NS
         self._conflicts = {pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns}
         found = [str(conflict) for _, conflict in self._conflicts.values()]
-        if self._warning_ns > since_ns and self._warning and not self._conflicts:
-            found.append(f"dropped, {self._warning}")
+        if self._diagnostics.recent_warning and not self._conflicts:
+            found.append(self._diagnostics.recent_warning)
         return found + [
             f"{window}: {window.last_error}"
             for window in self.sender.windows
