@@ -22,6 +22,7 @@ from rfly_common.kernels.jit import use_numba
 from rfly_terrain.planning import kernels
 from rfly_terrain.planning import search_kernels as searching
 from rfly_terrain.planning.kernels import Steering
+from rfly_terrain.planning.plan import off_the_map
 
 if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid
@@ -187,11 +188,8 @@ def _check_place(weight: Weights, place: _Place, name: str, pose: PlanPose) -> N
     row, column = _cell(place, pose)
     rows, columns = weight.shape
     if not (0 <= row < rows and 0 <= column < columns):
-        raise PlanError(
-            "outside",
-            f"the {name} ({pose.x:g}, {pose.y:g}) lies off the map: "
-            f"x {place[0]:g} … {place[0] + columns * place[2]:g}, y {place[1]:g} … {place[1] + rows * place[2]:g}",
-        )
+        bounds = (place[0], place[0] + columns * place[2], place[1], place[1] + rows * place[2])
+        raise off_the_map(name, pose.x, pose.y, bounds)
     if kernels.weight_at(weight, place, float(pose.x), float(pose.y)) == 0.0:
         touches = "lies on" if weight[row, column] == 0.0 else "touches"
         raise PlanError(

@@ -19,7 +19,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.height_map.grid import Grid
-from rfly_terrain.planning.plan import FLY, Plan, steps_between
+from rfly_terrain.planning.plan import FLY, Plan, off_the_map, steps_between
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.world.solids import Solids
 
@@ -74,12 +74,7 @@ def plan_fly(
         raise PlanError("cannot_fly", vehicle.cannot("fly", "multirotor, fixed_wing or land_air"))
     for name, pose in (("start", start), ("goal", goal)):
         if not terrain.inside(pose.x, pose.y):
-            x_min, x_max, y_min, y_max = terrain.bounds
-            raise PlanError(
-                "outside",
-                f"the {name} ({pose.x:g}, {pose.y:g}) lies off the map: x {x_min:g} … {x_max:g}, "
-                f"y {y_min:g} … {y_max:g}",
-            )
+            raise off_the_map(name, pose.x, pose.y, terrain.bounds)
     if math.hypot(goal.x - start.x, goal.y - start.y) < 1e-6:
         raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) is where the start is")
     flight = _Flight(terrain, vehicle, start, goal, hold_altitude, obstacles)

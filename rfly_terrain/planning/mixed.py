@@ -23,7 +23,7 @@ from rfly_terrain.costmap.traversability import LETHAL
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.fly import highest_objects, plan_fly
-from rfly_terrain.planning.plan import FLY, Plan, join_plans
+from rfly_terrain.planning.plan import FLY, Plan, join_plans, off_the_map
 from rfly_terrain.planning.planner import Planner, name_nearest_free
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 
@@ -66,7 +66,7 @@ class _MixedPlanner:
     ) -> None:
         self._planner, self._vehicle, self._drive, self._fly = planner, vehicle, drive, fly
         self._start, self._goal = start, goal
-        self._starts_low, self._ends_low = (self._on_ground(pose) for pose in (start, goal))
+        self._starts_low, self._ends_low = self._on_ground("start", start), self._on_ground("goal", goal)
         self._landing = planner.landing_grid(vehicle)
 
     def ways(self) -> Iterator[Callable[[], Plan]]:
@@ -77,10 +77,10 @@ class _MixedPlanner:
         if self._starts_low or self._ends_low:
             yield self._through_graph
 
-    def _on_ground(self, pose: PlanPose) -> bool:
+    def _on_ground(self, name: str, pose: PlanPose) -> bool:
         terrain = self._planner.terrain
         if not terrain.inside(pose.x, pose.y):
-            raise PlanError("outside", f"({pose.x:g}, {pose.y:g}) lies off the map")
+            raise off_the_map(name, pose.x, pose.y, terrain.bounds)
         return pose.z is None or pose.z <= float(terrain.altitude(pose.x, pose.y)) + ON_GROUND
 
     def _can_land(self, x: Any, y: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats
+from rfly_common.errors import PlanError
 
 DRIVE, FLY, MIXED = 0, 1, 2
 """how a vehicle moves: of a planner's question, and DRIVE or FLY of each segment of its answer"""
@@ -66,6 +67,13 @@ class Plan:
         """Of the path's length, what rises."""
         pieces = np.hypot(*self.steps)
         return float(pieces[self.steps[1] > 1e-9].sum() / pieces.sum()) if pieces.sum() > 0 else 0.0
+
+
+def off_the_map(name: str, x: float, y: float, bounds: Sequence[float]) -> PlanError:
+    """That a place (m) lies outside bounds x_min, x_max, y_min, y_max."""
+    x_min, x_max, y_min, y_max = bounds
+    limits = f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}"
+    return PlanError("outside", f"the {name} ({x:g}, {y:g}) lies off the map: {limits}")
 
 
 def steps_between(position: Floats) -> tuple[Floats, Floats]:
