@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import bisect
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import FrameError
+from rfly_common.frames import quat_slerp
 
 KEEP_NS = 10_000_000_000
 MOST_POSES = 20_000
@@ -69,19 +69,7 @@ class PoseTrack:
         if (span[~exact] > self._gap_ns).any():
             gap = float(span[~exact].max()) / 1e9
             raise FrameError(f"a time between two poses that are {gap:.3f} s apart, more than {self._gap_ns / 1e9:g} s")
-        share = (times_ns - known[before]) / np.maximum(span, 1)
-        position = poses[before, :3] + share[:, None] * (poses[after, :3] - poses[before, :3])
-        return position, _slerp(poses[before, 3:], poses[after, 3:], share)
-
-
-def _slerp(a: Any, b: Any, share: Any) -> Floats:
-    dot = (a * b).sum(axis=-1)
-    b = np.where(dot[:, None] < 0.0, -b, b)
-    angle = np.arccos(np.abs(dot).clip(0.0, 1.0))
-    sine = np.sin(angle)
-    small = sine < 1e-6
-    safe = np.where(small, 1.0, sine)
-    first = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / safe)
-    second = np.where(small, share, np.sin(share * angle) / safe)
-    mixed = first[:, None] * a + second[:, None] * b
-    return mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)
+        share = ((times_ns - known[before]) / np.maximum(span, 1))[:, None]
+        position = poses[before, :3] + share * (poses[after, :3] - poses[before, :3])
+        turn = quat_slerp(poses[before, 3:], poses[after, 3:], share)
+        return position, turn / np.linalg.norm(turn, axis=-1, keepdims=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import colorsys
 import functools
 import math
-import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.ground import ground_of
+from rfly_amphibious.sensors.noise import sensor_generator
 from rfly_amphibious.sensors.range_sensor_parameters import (
     ColorCameraParameters,
     DepthCameraParameters,
@@ -129,7 +129,7 @@ class DepthCamera:
         depth[depth > reach] = np.inf  # before the noise, whose deviation far away is larger than the range
         if self.noise:
             seen = np.isfinite(depth)
-            error = _generator(self._seed, "depth_camera", number).standard_normal(len(depth))
+            error = sensor_generator(self._seed, "depth_camera", number).standard_normal(len(depth))
             depth[seen] += error[seen] * (p.noise + p.noise_square * depth[seen] ** 2)
         depth[depth > reach] = np.inf
         depth[depth < p.min_range] = -np.inf
@@ -179,7 +179,7 @@ class ColorCamera:
         p, weather = self.parameters, weather or Weather()
         size = p.width * p.height
         color, body = np.empty((size, 3), np.uint8), np.empty(size, np.int64)
-        generator, look = _generator(self._seed, "color_camera", number), _look(scene, weather, time)
+        generator, look = sensor_generator(self._seed, "color_camera", number), _look(scene, weather, time)
         for first in range(0, size, STRIP):  # arrays of whole images would take most of the time to come and go
             pixels = slice(first, min(first + STRIP, size))
             hits, directions = self.pinhole.cast(pose, scene, p.max_range, time, pixels)
@@ -240,11 +240,6 @@ def _look(scene: SceneRays, weather: Weather, time: float) -> tuple[Bodies, Grou
     position = bodies.position + bodies.velocity * (time - bodies.time)[:, None]
     rotation = np.ascontiguousarray(rotation_matrix(bodies.orientation))
     return Bodies(position, rotation, np.ascontiguousarray(color)), ground, air
-
-
-def _generator(seed: int | Sequence[int], name: str, number: int) -> np.random.Generator:
-    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), number))
-    return np.random.Generator(np.random.PCG64(sequence))
 
 
 class Gimbal:

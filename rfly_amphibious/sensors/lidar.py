@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.sensors.noise import sensor_generator
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.frames import euler_to_quat, rotation_matrix
+from rfly_common.frames import euler_to_quat, quat_slerp, rotation_matrix
 from rfly_terrain.world.models import CLASSES
 from rfly_terrain.world.weather import Weather
 
@@ -63,15 +63,7 @@ class VehicleTrack(NamedTuple):
         before = after - 1
         share = np.clip((times - self.time[before]) / (self.time[after] - self.time[before]), 0.0, 1.0)[:, None]
         position = self.position[before] + share * (self.position[after] - self.position[before])
-        a, b = self.orientation[before], self.orientation[after]
-        cosine = np.einsum("ij,ij->i", a, b)[:, None]
-        b, cosine = np.where(cosine < 0.0, -b, b), np.minimum(np.abs(cosine), 1.0)
-        angle = np.arccos(cosine)
-        small = angle < 1e-4
-        sine = np.where(small, 1.0, np.sin(angle))
-        left = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
-        right = np.where(small, share, np.sin(share * angle) / sine)
-        return position, rotation_matrix(left * a + right * b)
+        return position, rotation_matrix(quat_slerp(self.orientation[before], self.orientation[after], share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +190,7 @@ class Lidar:
 
     def _errors(self, number: int) -> tuple[NDArray[np.float32], Bools]:
         """(columns, beams) errors of the ranges (m), and which returns are lost."""
-        sequence = np.random.SeedSequence(self._seed, spawn_key=(zlib.crc32(b"lidar"), number))
-        generator = np.random.Generator(np.random.PCG64(sequence))
+        generator = sensor_generator(self._seed, "lidar", number)
         shape = self.parameters.columns, self.parameters.beams
         errors = generator.standard_normal(shape, dtype=np.float32) * np.float32(self.parameters.noise)
         return errors, generator.random(shape, dtype=np.float32) < self.parameters.dropout

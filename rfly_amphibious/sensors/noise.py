@@ -83,6 +83,12 @@ class NoiseModel:
         return white + np.asarray(self.markov_sigma) ** 2 + np.asarray(self.turn_on_bias) ** 2
 
 
+def sensor_generator(seed: int | Sequence[int], name: str, *number: int) -> np.random.Generator:
+    """Of one sensor of a seed's, told apart by their names, or of its measurement `number` alone."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *number))
+    return np.random.Generator(np.random.PCG64(sequence))
+
+
 class NoiseSource:
     """The errors of one sensor, sample after sample, from a generator of its own.
 
@@ -96,8 +102,7 @@ class NoiseSource:
 
         self._kernels = at
         self.model, self.period = model, period
-        sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))
-        self._generator = np.random.Generator(np.random.PCG64(sequence))
+        self._generator = sensor_generator(seed, name)
         n = model.channels
         keep = np.exp(-period / np.asarray(model.markov_time))
         self._coefficients = np.empty((at.COEFFICIENTS, n))

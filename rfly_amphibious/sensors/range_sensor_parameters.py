@@ -128,8 +128,6 @@ class LidarParameters:
         """(beams,) rad, ring 0 first: `beam_elevations`, or else evenly from `lowest` to `highest`."""
         if self.beam_elevations:
             return np.array(self.beam_elevations)
-        if self.beams == 1:
-            return np.array([self.lowest])
         return np.linspace(self.lowest, self.highest, self.beams)
 
     @property
