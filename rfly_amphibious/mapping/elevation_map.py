@@ -80,17 +80,6 @@ class ElevationBuffers(NamedTuple):
     """column and row of the cell there"""
 
 
-class _Seen(NamedTuple):
-    """What a cloud says of the cells that it has points in."""
-
-    places: tuple[Ints, Ints]
-    """rows and columns in the buffers"""
-    height: Floats
-    """m"""
-    variance: Floats
-    """m²"""
-
-
 class ElevationMap:
     """Heights (ENU, z up) around a sensor that moves; what it leaves behind is forgotten."""
 
@@ -131,10 +120,7 @@ class ElevationMap:
         start, to = start[there], to[there]
         self._move(start[-1])
         self._age(time)
-        count, seen = self._look(start, to)
-        if seen is not None:
-            self._fuse(seen)
-        return count
+        return self._look(start, to)
 
     def elevation(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
         """(heights m, variances m²) of the cells around points x, y (m); NaN where nothing is known."""
@@ -184,11 +170,11 @@ class ElevationMap:
         columns, rows = column[inside].astype(np.int64), row[inside].astype(np.int64)
         return inside, (n - 1 - (rows + self._first[1]) % n, n - 1 - (columns + self._first[0]) % n)
 
-    def _look(self, start: Floats, to: Floats) -> tuple[int, _Seen | None]:
-        """(points on the map, each cell's mean and variance)."""
+    def _look(self, start: Floats, to: Floats) -> int:
+        """Fuses each cell's mean and variance; how many points are on the map."""
         inside, (rows, columns) = self._places(to[:, 0], to[:, 1])
         if not len(rows):
-            return 0, None
+            return 0
         p, n = self.parameters, self.parameters.cells
         start, to = start[inside], to[inside]
         order = np.argsort(rows * n + columns)
@@ -207,17 +193,18 @@ class ElevationMap:
         height = np.bincount(which, weight * z) / total
         # noise of points averages out, that of the attitude and of the cell's shape is common to them
         common = p.angle_sigma**2 * np.bincount(which, level) / count + p.cell_sigma**2
-        places = np.divmod(cell[firsts], n)
-        return len(rows), _Seen(places, height, np.bincount(which, along * weight**2) / total**2 + common)
+        self._fuse(np.divmod(cell[firsts], n), height, np.bincount(which, along * weight**2) / total**2 + common)
+        return len(rows)
 
-    def _fuse(self, seen: _Seen) -> None:
+    def _fuse(self, cells: tuple[Ints, Ints], seen: Floats, seen_variance: Floats) -> None:
+        """What a cloud says of the cells, rows and columns in the buffers, that it has points in: m, m²."""
         gate = self.parameters.gate
-        height, variance = self._height[seen.places], self._variance[seen.places]
-        off = seen.height - height
-        new = np.isnan(height) | (off > gate * np.sqrt(variance + seen.variance))
-        lower = ~new & (off < -gate * np.sqrt(variance + seen.variance))
-        share = np.where(lower, 0.0, variance / (variance + seen.variance))
+        height, variance = self._height[cells], self._variance[cells]
+        off, total = seen - height, variance + seen_variance
+        new = np.isnan(height) | (off > gate * np.sqrt(total))
+        lower = ~new & (off < -gate * np.sqrt(total))
+        share = np.where(lower, 0.0, variance / total)
         height, variance = height + share * off, (1.0 - share) * variance
         variance[lower] += (off[lower] / gate) ** 2 / BELIEVED_AFTER
-        self._height[seen.places] = np.where(new, seen.height, height)
-        self._variance[seen.places] = np.where(new, seen.variance, variance)
+        self._height[cells] = np.where(new, seen, height)
+        self._variance[cells] = np.where(new, seen_variance, variance)

@@ -64,7 +64,7 @@ class SampleMessages:
     def __init__(self, suite: SensorSuite, vehicle: str) -> None:
         self._suite, self._vehicle = suite, vehicle
         self._base = frame_of(vehicle, "base_link")
-        self._joint_names = suite.joint_names
+        self._joint_names, self._steered = suite.joint_names, suite.model.params.steering_sign != 0.0
         sensors = suite.parameters
         if sensors.imu is not None:
             variance = suite.variance("imu")
@@ -126,13 +126,9 @@ class SampleMessages:
 
     def joints(self, given: samples.JointSamples) -> list[JointState]:
         """For joint_states. Nobody measures how fast the steering turns: NaN."""
-        positions = self._suite.joint_positions(given)
-        steered = positions.shape[1] - 2 * given.wheel_rate.shape[1] - given.rotor_angle.shape[1]
-        unknown = np.full((len(positions), steered), np.nan)
-        rates = np.concatenate([given.wheel_rate, unknown, given.strut_rate, given.rotor_rate], axis=1)
         return [
             _stamped(JointState(name=self._joint_names, position=place, velocity=rate), time, self._base)
-            for time, place, rate in zip(given.time.tolist(), positions.tolist(), rates.tolist(), strict=True)
+            for time, place, rate in _rows((given.time, *given.columns(self._steered, math.nan)))
         ]
 
     def wheel_odometry(self, given: samples.OdometrySamples) -> list[Odometry]:

@@ -6,6 +6,7 @@ nodes; times are simulated time.
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.run import SAMPLE_STEPS
 from rfly_amphibious.sensors.kernels import turn_joints
-from rfly_amphibious.sensors.samples import joint_names
+from rfly_amphibious.sensors.samples import JointSamples, joint_names
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
@@ -67,10 +68,10 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
 
     closed, run = (run, run.run) if isinstance(run, ClosedLoopRun) else (None, run)
     scenario, base = run.scenario, f"{vehicle}/base_link"
-    messages, topics = _messages(run, base), TOPICS
+    messages, topics = _in_time(_modes(run), _messages(run, base)), TOPICS
     if closed is not None and closed.ticks:
         truth = (m for m in messages if m[1] not in _OF_SENSORS)
-        messages, topics = heapq.merge(truth, _sensed(closed, vehicle), key=lambda m: m[0]), TOPICS | SENSED_TOPICS
+        messages, topics = _in_time(truth, _sensed(closed, vehicle)), TOPICS | SENSED_TOPICS
     with path.open("wb") as file, Writer(file) as writer:
         schemas = {
             kind: writer.register_msgdef(kind.replace("/", "/msg/"), message_definition(kind))
@@ -89,6 +90,7 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
         )
 
 
+_in_time = functools.partial(heapq.merge, key=lambda message: message[0])
 _OF_SENSORS = ("/imu/data", "/joint_states", "/wheel_loads", "/environment/wind")
 """truth in the log of a run, samples in that of a closed loop"""
 
@@ -96,7 +98,7 @@ _OF_SENSORS = ("/imu/data", "/joint_states", "/wheel_loads", "/environment/wind"
 def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[tuple[int, str, Message]]:
     """What passed between vehicle and computer, at the times when it did."""
     params, base = closed.run.scenario.params, f"{vehicle}/base_link"
-    names, steered = joint_names(params), joint_geometry(params).steering_sign != 0.0
+    names, steered = joint_names(params), params.steering_sign != 0.0
     imu = closed.sensors.imu
     if imu is not None:
         rotation = _quaternion(np.asarray(euler_to_quat(imu.rotation), float))
@@ -109,11 +111,9 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[tuple[int, str, Mes
         if tick.samples.imu is not None:
             for time, force, rates, attitude in zip(*tick.samples.imu, strict=True):
                 yield now, "/imu/data", _imu(_header(time, f"{vehicle}/imu_link"), attitude, rates, force)
-        if tick.samples.joints is not None:
-            for time, *angles, strut, strut_rate, rotor, rotor_rate in zip(*tick.samples.joints, strict=True):
-                angle, rate, steering = angles
-                positions = np.concatenate([angle, steering[steered], strut, rotor])
-                speeds = np.concatenate([rate, np.zeros(steered.sum()), strut_rate, rotor_rate])
+        joints = tick.samples.joints
+        if joints is not None:
+            for time, positions, speeds in zip(joints.time, *joints.columns(steered, 0.0), strict=True):
                 yield now, "/joint_states", _joints(_header(time, base), names, positions, speeds)
         if tick.samples.wheel_loads is not None:
             for load in tick.samples.wheel_loads.load:
@@ -144,17 +144,11 @@ def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]
     names, angles, speeds = joint_states(run)
     rotors = run.scenario.params.rotors
     rotor_speed = run.x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + rotors]
-    modes = _Modes(run)
     for k, time_ns in enumerate(times.tolist()):
-        for told_ns, mode in modes.until(time_ns):
-            yield told_ns, "/mode", {"data": mode}
         in_world, in_body = (_header(time_ns * 1e-9, name) for name in (WORLD, frame))
         transform = {"translation": _vector(position[k]), "rotation": _quaternion(orientation[k])}
-        yield (
-            time_ns,
-            "/tf",
-            {"transforms": [{"header": in_world, "child_frame_id": frame, "transform": transform}]},
-        )
+        link = {"header": in_world, "child_frame_id": frame, "transform": transform}
+        yield time_ns, "/tf", {"transforms": [link]}
         truth = in_world, frame, position[k], orientation[k], velocity[k], rates[k]
         yield time_ns, "/ground_truth/odom", _odometry(*truth)
         yield time_ns, "/imu/data", _imu(in_body, orientation[k], rates[k], force[k])
@@ -174,38 +168,29 @@ def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
     """
     params = run.scenario.params
     geometry = joint_geometry(params)
-    steered, wheels = geometry.steering_sign, len(params.wheels)
-    joints = wheels + params.rotors
-    last = np.concatenate([np.zeros(joints), np.full(joints, np.nan)])
-    out = np.empty((len(run.time), wheels + 2 * joints))
+    wheels = len(params.wheels)
+    turning = wheels + params.rotors
+    last = np.repeat([0.0, np.nan], turning)
+    out = np.empty((len(run.time), wheels + 2 * turning))
     # all samples are as far apart, but the last one of a run that ended between two
     spans = np.diff(run.time, prepend=run.time[0] - SAMPLE_STEPS * STEP)
     for part in (slice(0, -1), slice(-1, None)):
         if len(run.time[part]):
             turn_joints(float(spans[part][-1]), run.x[part], geometry, last, out[part])
     steering, rate, angle, rotors = np.split(out, wheels * np.arange(1, 4), axis=1)
-    steering = steering[:, steered != 0.0]
     rotor_rate, rotor_angle = rotors[:, : params.rotors], rotors[:, params.rotors :]
     strut, strut_rate = (run.x[:, at.wheel_states(k, wheels, params.rotors)] for k in (at.STRUT, at.STRUT_RATE))
-    positions = np.concatenate([angle, steering, strut, rotor_angle], axis=1)
-    rates = np.concatenate([rate, np.zeros_like(steering), strut_rate, rotor_rate], axis=1)
-    return joint_names(params), positions, rates
+    joints = JointSamples(run.time, angle, rate, steering, strut, strut_rate, rotor_angle, rotor_rate)
+    return joint_names(params), *joints.columns(params.steering_sign != 0.0, 0.0)
 
 
-class _Modes:
-    """When which mode is told: at each change, and each MODE_PERIOD between."""
-
-    def __init__(self, run: ScenarioRun) -> None:
-        changes = {round(time * 1e9): mode.value for time, mode in run.modes}
-        period = round(MODE_PERIOD * 1e9)
-        times = sorted({*changes, *range(0, round(run.duration * 1e9) + 1, period)})
-        begins = sorted(changes)
-        present = np.searchsorted(begins, times, side="right") - 1
-        self._due = [(time, changes[begins[index]]) for time, index in zip(times, present.tolist(), strict=True)]
-
-    def until(self, time_ns: int) -> Iterator[tuple[int, str]]:
-        while self._due and self._due[0][0] <= time_ns:
-            yield self._due.pop(0)
+def _modes(run: ScenarioRun) -> Iterator[tuple[int, str, Message]]:
+    """At each change, and each MODE_PERIOD between."""
+    changes = {round(time * 1e9): mode.value for time, mode in run.modes}
+    mode = ""
+    for time_ns in sorted({*changes, *range(0, round(run.duration * 1e9) + 1, round(MODE_PERIOD * 1e9))}):
+        mode = changes.get(time_ns, mode)
+        yield time_ns, "/mode", {"data": mode}
 
 
 def _header(time: float, frame: str) -> Message:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
+import numpy as np
+
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Bools, Floats
 
 
 class ImuSamples(NamedTuple):
@@ -68,6 +70,18 @@ class JointSamples(NamedTuple):
     """(k, rotors) rad since the beginning, counter-clockwise seen from above"""
     rotor_rate: Floats
     """(k, rotors) rad/s, counter-clockwise seen from above"""
+
+    def columns(self, steered: Bools, steering_rate: float) -> tuple[Floats, Floats]:
+        """Positions and rates (k, joints) in the order of `joint_names`; nobody measures how fast the steering turns:
+        `steering_rate` stands for it. `steered` (wheels,): which wheels are.
+        """
+        steering = self.steering[:, steered]
+        return (
+            np.concatenate([self.wheel_angle, steering, self.strut, self.rotor_angle], axis=1),
+            np.concatenate(
+                [self.wheel_rate, np.full_like(steering, steering_rate), self.strut_rate, self.rotor_rate], axis=1
+            ),
+        )
 
 
 class OdometrySamples(NamedTuple):

@@ -196,7 +196,7 @@ class SensorSuite:
         self._geometry = joint_geometry(params)
         self._wheels = len(params.wheels)
         joints = self._wheels + params.rotors
-        self._joints = np.concatenate([np.zeros(joints), np.full(joints, np.nan)])
+        self._joints = np.repeat([0.0, np.nan], joints)
         self._counted = np.zeros(self._wheels)
         self._odometry = WheelOdometry(params, np.zeros(self._wheels))
 
@@ -204,13 +204,8 @@ class SensorSuite:
 
     @property
     def joint_names(self) -> list[str]:
-        """As in `joint_positions`: wheels, steered wheels, struts, rotors."""
+        """As in `JointSamples.columns`: wheels, steered wheels, struts, rotors."""
         return joint_names(self.model.params)
-
-    def joint_positions(self, joints: samples.JointSamples) -> Floats:
-        """(k, joints) rad and m in the order of `joint_names`."""
-        steered = joints.steering[:, self._geometry.steering_sign != 0.0]
-        return np.concatenate([joints.wheel_angle, steered, joints.strut, joints.rotor_angle], axis=1)
 
     def variance(self, sensor: str) -> Floats:
         """(channels,) variance of a sample's error, for covariances of messages; channels as in `sensor_parameters`."""
@@ -434,7 +429,7 @@ class SensorSuite:
             source.restore(noise[name])
         self._odometry.restore(odometry)
         if step is None:
-            joints = np.concatenate([np.zeros(len(joints) // 2), np.full(len(joints) // 2, np.nan)])
+            joints = np.repeat([0.0, np.nan], len(joints) // 2)
         self._step, self._joints, self._counted, self._pending, self._off = step, joints, counted, pending, off
 
 
