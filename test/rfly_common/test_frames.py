@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation, Slerp
 
 from rfly_common import frames as f
 from rfly_common.kernels import rotations as kernels
@@ -205,3 +206,18 @@ def test_one_alone_and_in_a_batch_are_the_same_bit_by_bit(given_numbers):
     a, b, v = np.array(given_numbers[:4]), np.array(given_numbers[4:8]), np.array(given_numbers[8:])
     assert f.quat_multiply(a, b).tolist() == f.quat_multiply(a[None], b)[0].tolist()
     assert f.quat_rotate(a, v).tolist() == f.quat_rotate(a[None], v)[0].tolist()
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-9, 1e-5, 1e-3, 1.0, 3.1])
+def test_slerp_turns_at_a_constant_rate_the_short_way(apart):
+    rng = np.random.default_rng(5)
+    axis = rng.standard_normal(3)
+    first = Rotation.random(random_state=6)
+    last = Rotation.from_rotvec(apart * axis / np.linalg.norm(axis)) * first
+    share = np.linspace(0.0, 1.0, 11)
+    for sign in (1.0, -1.0):
+        a, b = np.tile(first.as_quat(), (11, 1)), np.tile(sign * last.as_quat(), (11, 1))
+        got = f.quat_slerp(a, b, share[:, None])
+        assert np.linalg.norm(got, axis=1) == pytest.approx(1.0, abs=1.2e-9)
+        between = Slerp([0.0, 1.0], Rotation.concatenate([first, last]))(share)
+        assert (between.inv() * Rotation.from_quat(got)).magnitude().max() < 1e-9
