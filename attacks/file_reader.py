@@ -106,7 +106,7 @@ def _waypoints() -> Callable[[Path], object]:
 
 
 def _mission() -> Callable[[Path], object]:
-    from rfly_trajectory.missions.files import read_mission
+    from rfly_missions.mission.files import read_mission
 
     return read_mission
 

@@ -229,7 +229,7 @@ def link_over(transport: str, rng: random.Random, tries: int) -> Result:
 
 def autopilots(rng: random.Random, tries: int) -> Result:
     """Autopilots that speak MAVLink over TCP."""
-    from rfly_trajectory.mavlink.wire import load_dialect
+    from rfly_missions.mavlink.wire import load_dialect
 
     dialect = load_dialect()
     sender = dialect.MAVLink(None)
@@ -247,7 +247,7 @@ def ground_stations(rng: random.Random, tries: int) -> Result:
     """Ground stations that send mutated MAVLink messages; then one that reads."""
     from fuzz.fuzz_terrain import mutate_bytes
 
-    from rfly_trajectory.mavlink.wire import load_dialect
+    from rfly_missions.mavlink.wire import load_dialect
 
     dialect = load_dialect()
     sender = dialect.MAVLink(None, 245, 190)

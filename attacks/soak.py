@@ -37,7 +37,7 @@ from rfly_amphibious.simulation.pacing import MOST_BEHIND
 
 VEHICLES = 100
 MOST_GROWTH_MB, MOST_DRIFT_S = 5.0, 1e-3
-_LOOKS_ONCE = "rfly_bringup.ros.domain_check"
+_LOOKS_ONCE = "rfly_bringup.runner.ros.domain_check"
 """a process of `rfly up` that ends by itself, a few seconds after the start"""
 WARM_UP = 0.3, 600.0
 """of the whole, and s at most: what is compared begins then, when the vehicle has been everywhere once"""

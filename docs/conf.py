@@ -83,9 +83,11 @@ def public_constants(app: Sphinx) -> None:
 
 
 def is_left_out(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Warns of public names without a docstring; the errors are described once, in rfly_common."""
-    if what == "module" and getattr(member, "__module__", "") == "rfly_common.errors":
-        return bool(app.env.docname != "api/rfly_common")
+    """Warn of public names without a docstring, and leave out names that another package's page describes."""
+    home = str(getattr(member, "__module__", "")).partition(".")[0]
+    if what == "module" and home.startswith("rfly_") and app.env.docname != f"api/{home}":
+        if name in importlib.import_module(home).__all__:
+            return True
     function = member.fget if isinstance(member, property) else member
     ours = callable(function) and str(getattr(function, "__module__", "")).startswith("rfly_")
     if skip and ours and not name.startswith("_"):

@@ -7,12 +7,12 @@ import math
 import socket
 from typing import Any
 
-from rfly_trajectory.mavlink.endpoint import MavlinkEndpoint
-from rfly_trajectory.mavlink.log_protocol import LogFolder
-from rfly_trajectory.mavlink.mission_rows import FlightPlan, Vector
-from rfly_trajectory.missions.items import MissionCommand
-from rfly_trajectory.missions.multirotor import Multirotor
-from rfly_trajectory.missions.runner import MissionRunner
+from rfly_missions.execution.runner import MissionRunner
+from rfly_missions.followers.multirotor import Multirotor
+from rfly_missions.mavlink.endpoint import MavlinkEndpoint
+from rfly_missions.mavlink.log_protocol import LogFolder
+from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
+from rfly_missions.mission.items import MissionCommand
 
 ORIGIN = (47.0, 8.0, 500.0)
 STATION = ("127.0.0.1", 14550)

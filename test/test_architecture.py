@@ -21,14 +21,26 @@ MAY_IMPORT = {
     "rfly_terrain": {"rfly_common"},
     "rfly_collision": {"rfly_common", "rfly_terrain"},
     "rfly_ue_bridge": {"rfly_common", "rfly_terrain", "rfly_collision"},
-    "rfly_trajectory": {"rfly_common", "rfly_terrain", "rfly_collision"},
-    "rfly_amphibious": {"rfly_common", "rfly_terrain", "rfly_trajectory", "rfly_ue_bridge", "rfly_collision"},
+    "rfly_viewer": {"rfly_common", "rfly_terrain", "rfly_collision", "rfly_ue_bridge"},
+    "rfly_trajectory": {"rfly_common", "rfly_terrain", "rfly_viewer"},
+    "rfly_missions": {"rfly_common", "rfly_terrain", "rfly_viewer", "rfly_trajectory"},
+    "rfly_amphibious": {
+        "rfly_common",
+        "rfly_terrain",
+        "rfly_collision",
+        "rfly_ue_bridge",
+        "rfly_viewer",
+        "rfly_trajectory",
+        "rfly_missions",
+    },
     "rfly_bringup": {
         "rfly_common",
         "rfly_terrain",
         "rfly_collision",
         "rfly_ue_bridge",
+        "rfly_viewer",
         "rfly_trajectory",
+        "rfly_missions",
         "rfly_amphibious",
     },
 }
@@ -250,7 +262,7 @@ for name in {names!r}:
         importlib.import_module(name)
     except ModuleNotFoundError as error:  # of the extra "view" or of numba, where those are not installed
         view = error.name in ("viser", "trimesh", "msgspec", "websockets", "PIL")
-        if not (view and name.startswith("rfly_ue_bridge.viewer.") or error.name in ("numba", "llvmlite")):
+        if not (view and name.startswith("rfly_viewer.") or error.name in ("numba", "llvmlite")):
             raise
 print(len({names!r}), "modules")
 """

@@ -36,8 +36,8 @@ from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.jit import use_numba
 from rfly_common.kernels.lanes import LANES
 from rfly_common.kernels.parallel import cores, in_chunks
-from rfly_common.readers.numpy_files import NpzReader
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.untrusted_files.numpy_files import NpzReader
+from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.moving import MAX_SPEED, MovingPart, MovingSolids
 from rfly_terrain.world.solids import Solids

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, PlanError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geodetic_to_ned
+from rfly_missions.mission.files import Mission, read_mission
+from rfly_missions.mission.items import MissionMode
+from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, mavlink_command
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_trajectory.missions.files import Mission, read_mission
-from rfly_trajectory.missions.items import MissionMode
-from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, mavlink_command
 from rfly_trajectory.paths.nav_path import sections
 
 Place = tuple[float, float]

@@ -18,8 +18,8 @@ from rfly_common.files import open_regular
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.imports import require
 from rfly_common.physics import GRAVITY
-from rfly_common.readers.mcap_chunks import check_chunks
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.untrusted_files.mcap_chunks import check_chunks
+from rfly_common.untrusted_files.reader_errors import reader_errors
 
 RATE = 100.0
 """Hz, of `Motion`"""

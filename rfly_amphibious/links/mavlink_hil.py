@@ -25,7 +25,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_common.physics import GRAVITY, pressure_altitude, standard_density, standard_temperature
-from rfly_trajectory.mavlink.wire import load_dialect
+from rfly_missions.mavlink.wire import load_dialect
 
 PORT = 4560
 FIRST_WORD_S = 1.0

@@ -7,7 +7,7 @@ import numpy as np
 from rfly_amphibious.links.transport import Handler
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_trajectory.mavlink.wire import Writer, load_dialect
+from rfly_missions.mavlink.wire import Writer, load_dialect
 
 CHANNELS = 16
 FRAME_BYTES = 49

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
-from rfly_collision.models.vehicle_models import ball
 from rfly_collision.shapes.shape import ConvexHull, Shape, TriangleMesh, core_of, radius_of
 from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
 from rfly_collision.world.collision_world import within_limits
@@ -21,6 +20,7 @@ from rfly_common.frames import euler_to_quat, quat_multiply, rotation_matrix
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.models import CLASSES
 from rfly_terrain.world.moving import MAX_SPEED, MovingPart
+from rfly_viewer.models.vehicle_models import ball
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap

@@ -15,10 +15,10 @@ from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_common.geodesy import GeoPoint
+    from rfly_missions.execution.preflight import Report
+    from rfly_missions.mission.clearance import Boxes
+    from rfly_missions.mission.files import Mission
     from rfly_terrain.height_map.height_map import HeightMap
-    from rfly_trajectory.missions.clearance import Boxes
-    from rfly_trajectory.missions.files import Mission
-    from rfly_trajectory.missions.preflight import Report
 
 mission_app = typer.Typer(
     help="Missions from QGroundControl (.plan) and Mission Planner (.waypoints): check, convert, fly.",
@@ -79,7 +79,7 @@ def check(
 
         rfly mission check terrain_following.waypoints --map JacksboroFault
     """
-    from rfly_trajectory.missions.mission_checks import below_home, check_fence, check_items, check_returns
+    from rfly_missions.mission.checks import below_home, check_fence, check_items, check_returns
 
     mission, terrain, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     latitude, longitude, altitude = mission.home
@@ -99,7 +99,7 @@ def check(
 
 def _print_items(mission: "Mission", count: int) -> None:
     """The first `count` items as a table."""
-    from rfly_trajectory.missions.mavlink import mavlink_command
+    from rfly_missions.mission.mavlink_items import mavlink_command
 
     rows = [("item", "in file", "mode", "north m", "east m", "up m", "params")]
     for index, (item, number) in enumerate(zip(mission.items[:count], mission.numbers, strict=False)):
@@ -135,7 +135,7 @@ def convert(
 
         rfly mission convert terrain_following.waypoints level.plan --map JacksboroFault
     """
-    from rfly_trajectory.missions.files import write_mission
+    from rfly_missions.mission.files import write_mission
 
     options.check_target(target, overwrite)
     mission, _, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
@@ -218,10 +218,10 @@ def _fly(
     limit: float,
 ) -> _Flight:
     from rfly_common.frames import vector_ned_to_enu, yaw_ned_to_enu
-    from rfly_trajectory.missions.ground import Ground
-    from rfly_trajectory.missions.items import MissionMode
-    from rfly_trajectory.missions.runner import MissionRunner
-    from rfly_trajectory.missions.vehicles import make_follower
+    from rfly_missions.execution.runner import MissionRunner
+    from rfly_missions.execution.vehicles import make_follower
+    from rfly_missions.followers.ground import Ground
+    from rfly_missions.mission.items import MissionMode
 
     ground = Ground(terrain, min_height)
     north, east, down = 0.0, 0.0, 0.0
@@ -293,8 +293,8 @@ def read(
 ) -> "tuple[Mission, HeightMap | None, options.Triple]":
     """A mission, the map that it is flown over, and where the map's origin lies."""
     from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point
-    from rfly_trajectory.missions.files import read_mission
-    from rfly_trajectory.missions.mavlink import terrain_altitude
+    from rfly_missions.mission.files import read_mission
+    from rfly_missions.mission.mavlink_items import terrain_altitude
 
     terrain = None if map_name is None else options.load_map(map_name, search_path, options.ThirdPixel.truncate)
     origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
@@ -308,7 +308,7 @@ def read(
 
 
 def _items_without_end(mission: "Mission") -> list[str]:
-    from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS
+    from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, TIMED_COMMANDS
 
     return [
         f"item {mission.numbers[index]} (command {command}) is not carried out; it ends when is_mode_done says so"
@@ -357,10 +357,10 @@ def preflight(
 
         rfly mission preflight survey.plan --map JacksboroFault --battery 90 --power 250 --repair safe.plan
     """
-    from rfly_trajectory.missions.files import write_mission
-    from rfly_trajectory.missions.mission_checks import check_fence, check_items, check_returns
-    from rfly_trajectory.missions.preflight import Demands, repaired
-    from rfly_trajectory.missions.preflight import preflight as check_way
+    from rfly_missions.execution.preflight import Demands, repaired
+    from rfly_missions.execution.preflight import preflight as check_way
+    from rfly_missions.mission.checks import check_fence, check_items, check_returns
+    from rfly_missions.mission.files import write_mission
 
     if map is None:
         raise ConfigError("--map: missing, the ground is that of a map")
@@ -401,7 +401,7 @@ def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
     import numpy as np
 
     from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
-    from rfly_trajectory.missions.clearance import Boxes
+    from rfly_missions.mission.clearance import Boxes
     from rfly_ue_bridge.objects.placement import place
     from rfly_ue_bridge.objects.placement_file import load_placements
 

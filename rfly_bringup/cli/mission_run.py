@@ -13,7 +13,7 @@ from rfly_bringup.cli.options import needs_ros
 from rfly_bringup.terminal import printable
 
 if TYPE_CHECKING:
-    from rfly_bringup.ros.mission_client import MissionClient, Show
+    from rfly_bringup.cli.ros.mission_client import MissionClient, Show
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="the vehicle: one of mission_node's parameter vehicles")]
 _Namespace = Annotated[str, typer.Option(help="of mission_node")]
@@ -106,7 +106,7 @@ def status(
 
 
 def _command(namespace: str, name: str, command: str, done: str) -> None:
-    from rfly_trajectory.missions.items import MissionCommand
+    from rfly_missions.mission.items import MissionCommand
 
     with _client(namespace, name) as client:
         client.command(MissionCommand[command])
@@ -115,7 +115,7 @@ def _command(namespace: str, name: str, command: str, done: str) -> None:
 
 def _client(namespace: str, name: str) -> "MissionClient":
     with needs_ros("asking a running mission_node (unlike `rfly mission fly`)"):
-        from rfly_bringup.ros.mission_client import MissionClient
+        from rfly_bringup.cli.ros.mission_client import MissionClient
     return MissionClient(namespace, name)
 
 

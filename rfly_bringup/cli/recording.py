@@ -159,7 +159,7 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
 def play_from(path: Path, choice: TopicChoice, *, speed: float, passes: int, pause_s: float) -> None:
     """Publish the messages of an MCAP file until its end or Ctrl-C, and print what was done."""
     with needs_ros("replaying topics"):
-        from rfly_bringup.ros.play_topics import play_topics
+        from rfly_bringup.cli.ros.play_topics import play_topics
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with McapReader(path) as reader, _progress_bar(reader, passes, console, "messages") as show:
         done, *notes = play_topics(reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=show)

@@ -98,8 +98,8 @@ def view(
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
     from rfly_collision.shapes.vehicle_descriptions import NONE, read_vehicle_descriptions
-    from rfly_ue_bridge.viewer.server import Settings
-    from rfly_ue_bridge.viewer.server import view as run
+    from rfly_viewer.window.server import Settings
+    from rfly_viewer.window.server import view as run
 
     placed, folders = read_world(world, search_path)
     settings = Settings(
@@ -126,7 +126,7 @@ def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequen
     from rfly_bringup.runner.supervisor import installed
 
     with options.needs_ros("rfly view --foxglove"):
-        from rfly_bringup.ros.topic_commands import serve_foxglove
+        from rfly_bringup.cli.ros.topic_commands import serve_foxglove
     layout = installed(Path("share") / "rfly_suite" / "config" / "foxglove.json")
     connect, rest = "Foxglove: open a connection, Foxglove WebSocket,", f"import the layout {layout}; Ctrl-C ends"
     serve_foxglove(host, port, TopicChoice(topics, exclude), lambda address: typer.echo(f"{connect} {address}; {rest}"))

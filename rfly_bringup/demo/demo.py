@@ -210,7 +210,7 @@ class Demo:
 
     def _run(self, duration_s: float | None) -> None:
         os.environ.update(node_environment())
-        from rfly_bringup.ros.demo_probe import TerrainObserver
+        from rfly_bringup.demo.ros.demo_probe import TerrainObserver
 
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
         viewer = DemoViewer(self._watch.port + 1, printer)

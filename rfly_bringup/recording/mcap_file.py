@@ -18,8 +18,8 @@ from rfly_bringup.recording.topics import Topic
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.files import Closing, open_regular
 from rfly_common.imports import require
-from rfly_common.readers.mcap_chunks import check_chunk, check_chunks
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.untrusted_files.mcap_chunks import check_chunk, check_chunks
+from rfly_common.untrusted_files.reader_errors import reader_errors
 
 MAGIC = b"\x89MCAP0\r\n"
 _PURPOSE = "recording and replaying MCAP files"

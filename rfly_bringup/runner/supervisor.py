@@ -84,7 +84,7 @@ class Supervisor:
             if not stopped():
                 self._start(name, command)
         if self.full_names and not stopped():
-            self._check = self._open([sys.executable, "-m", "rfly_bringup.ros.domain_check", *self.full_names])
+            self._check = self._open([sys.executable, "-m", "rfly_bringup.runner.ros.domain_check", *self.full_names])
             threading.Thread(target=self._forward, args=("rfly up", self._check), daemon=True).start()
 
     def poll(self) -> None:

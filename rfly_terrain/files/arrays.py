@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
-from rfly_common.readers.numpy_files import ArrayHeader, NpzReader, read_npy_header, read_npy_values
-from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
+from rfly_common.untrusted_files.numpy_files import ArrayHeader, NpzReader, read_npy_header, read_npy_values
+from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.height_map.height_map import HeightMap
 
 _ReadValues = Callable[[str, type[np.number[Any]], int], NDArray[Any]]

@@ -24,7 +24,7 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.imports import require
-from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
+from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import StrPath, open_regular
 from rfly_common.frames import up_to_down
-from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
+from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.calibration import (
     MAX_TXT_BYTES,
     Calibration,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import StrPath, open_regular
-from rfly_common.readers.mat_size import check_unpacked_size
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.untrusted_files.mat_size import check_unpacked_size
+from rfly_common.untrusted_files.reader_errors import reader_errors
 
 DEFAULT_PSP_PATH = "C:/PX4PSP" if os.name == "nt" else ""
 """RflySim's installation folder where the environment variable PSP_PATH names none: under Windows only"""

@@ -20,7 +20,7 @@ from rfly_common.config.documents import check_schema, load_schema, parse_mappin
 from rfly_common.config.marked_yaml import Document
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular
-from rfly_common.readers.reader_errors import reader_errors, terrain_file_errors
+from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.png_header import SIGNATURE, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.arrays import Bools
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
-from rfly_common.readers.mat_size import check_unpacked_size
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.untrusted_files.mat_size import check_unpacked_size
+from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.occupancy.call_forms import in_call_forms
 from rfly_terrain.occupancy.cell_grid import cells_for, checked_size, number, pair
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap

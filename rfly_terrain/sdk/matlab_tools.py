@@ -16,8 +16,8 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.frames import up_to_down
-from rfly_common.readers.mat_size import check_unpacked_size
-from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.untrusted_files.mat_size import check_unpacked_size
+from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.files.calibration import calibrate, heights_up
 from rfly_terrain.files.png_txt import read_calibration, read_pixels
 from rfly_terrain.files.search import MATLAB_MAP_FOLDERS, find_in_folders, installation_folders, search_folders

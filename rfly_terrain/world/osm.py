@@ -23,7 +23,7 @@ from rfly_common.errors import ConfigError, ShapeError
 from rfly_common.files import StrPath
 from rfly_common.frames import ned_to_enu
 from rfly_common.geodesy import geo_point, geodetic_to_ned
-from rfly_common.readers.xml_elements import XmlElements
+from rfly_common.untrusted_files.xml_elements import XmlElements
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.footprints import convex_pieces
 from rfly_terrain.world.models import CLASSES, Color, Model, hull_part

@@ -16,9 +16,9 @@ from rfly_common.config.documents import decode_text, read_limited
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
 from rfly_common.geodesy import geodetic_to_ned
-from rfly_common.readers.numpy_files import read_npy_header, read_npy_values
-from rfly_common.readers.reader_errors import reader_errors
-from rfly_common.readers.xml_elements import XmlElements
+from rfly_common.untrusted_files.numpy_files import read_npy_header, read_npy_values
+from rfly_common.untrusted_files.reader_errors import reader_errors
+from rfly_common.untrusted_files.xml_elements import XmlElements
 from rfly_trajectory.paths.nav_path import MAX_COORDINATE, parse_nav_path, without_repeats
 
 MAX_FILE_BYTES = 10_000_000

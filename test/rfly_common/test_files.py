@@ -10,9 +10,9 @@ from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
 from rfly_common.config.documents import read_config
 from rfly_common.errors import RflyError
 from rfly_common.files import open_regular, read_regular
+from rfly_missions.mission.files import read_mission
 from rfly_terrain.files.png_txt import read_calibration, read_header, read_pixels
 from rfly_terrain.occupancy.files import load_map
-from rfly_trajectory.missions.files import read_mission
 from rfly_trajectory.paths.point_files import read_points
 from rfly_ue_bridge.recording.pcap import RecordingReader
 

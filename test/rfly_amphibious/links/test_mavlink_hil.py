@@ -31,7 +31,7 @@ from rfly_amphibious.sensors.samples import (
 )
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
-from rfly_trajectory.mavlink.wire import load_dialect
+from rfly_missions.mavlink.wire import load_dialect
 
 pytestmark = pytest.mark.needs("pymavlink")
 

@@ -16,7 +16,7 @@ class Board:
     """What a board at the line hears, by pymavlink; `path`: the line's name."""
 
     def __init__(self, path):
-        from rfly_trajectory.mavlink.wire import load_dialect
+        from rfly_missions.mavlink.wire import load_dialect
 
         self.fd, self.line = pty.openpty()
         self.path = path

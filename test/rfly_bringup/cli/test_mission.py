@@ -10,8 +10,8 @@ import pytest
 
 from rfly_bringup.cli.main import main
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, ned_to_geodetic
+from rfly_missions.mission.files import read_mission
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_trajectory.missions.files import read_mission
 
 
 def place(north, east):

@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pytest
 
+from rfly_missions.mission.files import Mission, write_mission
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory import MissionItem
-from rfly_trajectory.missions.files import Mission, write_mission
 
 pytestmark = pytest.mark.ros
 
@@ -126,7 +126,7 @@ def test_a_mission_that_is_refused_says_why(hawk):
 )
 def test_mistakes_are_one_line(words, text, domain_id, monkeypatch, capsys):
     from rfly_bringup.cli.main import main
-    from rfly_bringup.ros import command_client
+    from rfly_bringup.cli.ros import command_client
 
     monkeypatch.setattr(command_client, "TIMEOUT_S", 0.2)
     monkeypatch.setattr(sys, "argv", ["rfly", "mission", *words])

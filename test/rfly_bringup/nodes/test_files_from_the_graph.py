@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.readers.asked_files import resolve_below, without_content
 from rfly_common.ros.goal_result import GoalResult
 from rfly_common.ros.node_parameters import parameters_of
+from rfly_common.untrusted_files.asked_files import resolve_below, without_content
 from rfly_terrain.files.asked_maps import is_plain, load_asked_map
 from rfly_terrain.files.writer import write_map
 
@@ -26,7 +26,7 @@ NO_FILES = {
     *("PlanPath.name", "PlanPath.vehicle_class", "RequestObject.name", "SendUeCommand.command"),
 }
 """other texts in requests and goals"""
-PACKAGES = ("rfly_terrain", "rfly_trajectory", "rfly_collision", "rfly_ue_bridge", "rfly_amphibious")
+PACKAGES = ("rfly_terrain", "rfly_trajectory", "rfly_missions", "rfly_collision", "rfly_ue_bridge", "rfly_amphibious")
 
 
 def texts_of_requests():

@@ -11,8 +11,8 @@ from rfly_collision.world.collision_world import CollisionWorld
 from rfly_common.errors import VehicleXmlError
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer.scene_state import SceneState
-from rfly_ue_bridge.viewer.state_batches import StateBatch
+from rfly_viewer.scene.scene_state import SceneState
+from rfly_viewer.scene.state_batches import StateBatch
 
 XML = """<?xml version="1.0" encoding="UTF-8"?>
 <vehicle><ClassID>{class_id}</ClassID><DisplayOrder>1000</DisplayOrder><Name>{name}</Name>{scale}

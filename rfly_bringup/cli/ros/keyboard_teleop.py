@@ -1,0 +1,151 @@
+"""Keyboard teleoperation node of `rfly drive`: keys to cmd_vel and cmd/mode, a status line back."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import shutil
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.duration import Duration
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import Range
+from std_msgs.msg import String
+
+from rfly_amphibious.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
+from rfly_amphibious.ros.teleop_node import velocity_to_twist
+from rfly_bringup.cli.ros.command_client import check_namespace, command_session
+from rfly_common.errors import ConfigError
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_IN
+from rfly_common.startup import stop_by_signal
+
+PERIOD_S = 0.05
+"""of commands: a vehicle that hears none for half a second brakes, or hovers and lands"""
+STALE_S = 1.0
+FINAL_COMMAND_S = 0.5
+
+
+class KeyboardTeleop(Node):
+    """Hears a vehicle and commands it by keys."""
+
+    def __init__(self, namespace: str, limits: TeleopLimits, stamped: bool) -> None:
+        super().__init__("rfly_drive", namespace=namespace or None)
+        self.pilot, self._reader = KeyPilot(limits), KeyReader()
+        self._speed, self._height = math.nan, math.nan
+        self._heard_at = {"speed": -math.inf, "height": -math.inf}
+        self._requested_mode = ""
+        self._frame_id = self.get_namespace().strip("/")
+        self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
+        self._stamped = stamped
+        self._request = publisher(self, String, "cmd/mode", COMMANDS)
+        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
+        subscription(self, Range, "height_above_ground", self._on_height_above_ground, SENSORS)
+
+    def _on_mode(self, message: String) -> None:
+        if message.data != self.pilot.mode:
+            self._requested_mode = ""
+        self.pilot.set_mode(message.data)
+
+    def _on_odometry(self, message: Odometry) -> None:
+        v = message.twist.twist.linear
+        self._speed, self._heard_at["speed"] = math.sqrt(v.x**2 + v.y**2 + v.z**2), time.monotonic()
+
+    def _on_height_above_ground(self, message: Range) -> None:
+        self._height, self._heard_at["height"] = message.range, time.monotonic()
+
+    def press(self, data: bytes) -> None:
+        """What a terminal has read."""
+        for key in self._reader.keys(data):
+            word = self.pilot.press(key)
+            if word:
+                self._request.publish(String(data=word))
+                self._requested_mode = word
+
+    def stop(self) -> None:
+        """Command rest, and wait until it has arrived."""
+        self.command(at_rest=True)
+        self._velocity.wait_for_all_acked(Duration(seconds=FINAL_COMMAND_S))
+
+    def command(self, at_rest: bool = False) -> None:
+        """Publish the velocity wanted now, or none."""
+        if at_rest:
+            self.pilot.press(" ")
+        now = self.get_clock().now().to_msg()
+        self._velocity.publish(velocity_to_twist(self.pilot.velocity, self._stamped, now, self._frame_id))
+
+    @property
+    def status(self) -> str:
+        """One line: mode, what is asked for, speed and height."""
+        wanted, now = self.pilot.velocity, time.monotonic()
+        speed = f"{self._speed:.2f} m/s" if now - self._heard_at["speed"] < STALE_S else "–"
+        height = f"{self._height:.2f} m" if now - self._heard_at["height"] < STALE_S else "–"
+        mode = self.pilot.mode or "no mode heard yet"
+        asked = f" ({self._requested_mode}?)" if self._requested_mode else ""
+        return (
+            f"{mode}{asked} | speed {speed} | height {height} | wanted {wanted.forward:+.1f} ahead "
+            f"{wanted.left:+.1f} left {wanted.up:+.1f} up m/s, {math.degrees(wanted.yaw_rate):+.0f}°/s"
+        )
+
+
+def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
+    """Until Ctrl-C, SIGTERM, SIGHUP, or the terminal's end.
+
+    Raises ConfigError where stdin is no terminal, and for a namespace that can't be.
+    """
+    if not sys.stdin.isatty():
+        raise ConfigError("stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node")
+    check_namespace("VEHICLE", namespace)
+    with command_session(lambda: KeyboardTeleop(namespace, limits, stamped), SingleThreadedExecutor) as (
+        node,
+        executor,
+    ):
+        print(f"{node.get_namespace()}:\n{HELP}")
+        with _raw_keys(), stop_by_signal() as stopped:
+            _loop(node, executor, stopped)
+        node.stop()
+        if node.pilot.mode in ("TAKEOFF", "FLIGHT"):
+            print("it flies: without commands it hovers, then lands")
+
+
+def _loop(node: KeyboardTeleop, executor: Executor, stopped: Callable[[], bool]) -> None:
+    due, shown = 0.0, ""
+    while not stopped():
+        ready, _, _ = select.select([sys.stdin], [], [], 0.01)
+        if ready:
+            data = os.read(sys.stdin.fileno(), 1024)
+            if not data or b"\x03" in data or b"\x04" in data:
+                break
+            node.press(data)
+        executor.spin_once(timeout_sec=0.0)
+        if time.monotonic() >= due:
+            due = time.monotonic() + PERIOD_S
+            node.command()
+            if node.status != shown:
+                shown = node.status
+                print(f"\r\x1b[K{shown[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
+    print()
+
+
+@contextmanager
+def _raw_keys() -> Iterator[None]:
+    """Keys one by one and unseen; Ctrl-C is one of them. The terminal is as before when it ends."""
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        attributes = termios.tcgetattr(sys.stdin)
+        attributes[3] &= ~termios.ISIG
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, attributes)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,0 +1,108 @@
+"""`rfly replay FILE.mcap`: messages of a recording published again, each at its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from rclpy.duration import Duration
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+
+from rfly_bringup.cli.ros.command_client import command_session
+from rfly_bringup.recording.mcap_file import McapReader
+from rfly_bringup.recording.topics import TopicChoice
+from rfly_bringup.ros.message_definitions import message_class, message_definition, same_fields
+from rfly_bringup.ros.topic_taps import topic_qos
+from rfly_common.errors import ConfigError
+from rfly_common.startup import interrupt, stop_by_signal
+from rfly_ue_bridge.recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.recording.replay import Report, replay
+
+NOT_PLAYED = ("/rosout", "/parameter_events")
+"""they are about nodes that are not running now"""
+_FIRST_S, _OTHERS_S = 4.0, 0.5
+"""so long the first subscriber may take to be found (Fast DDS repeats a lost announcement after 3 s), and so much later
+the others, and the publishers by all of them; none needs to come"""
+_LAST_S = 1.0
+"""so long subscribers may take to acknowledge the last messages"""
+_DEPTH = 100
+_NOWHERE = ("", 0)
+
+
+def play_topics(
+    reader: McapReader,
+    choice: TopicChoice,
+    *,
+    speed: float,
+    passes: int,
+    pause_s: float,
+    progress: Callable[[Report, int], None],
+) -> list[str]:
+    """Publish until the end or Ctrl-C; the lines that say what was done and what was left out.
+
+    Raises ConfigError for a recording without messages on these topics, CaptureError for one that cannot be read.
+    """
+    report = Report()
+    with command_session(lambda: Node("rfly_replay", use_global_arguments=False)) as (node, _):
+        publishers, notes = _publishers(node, reader, choice)
+        messages = _Messages(reader, publishers)
+        with suppress(KeyboardInterrupt), stop_by_signal(interrupt):
+            _wait_for_subscribers(list(publishers.values()))
+            replay(
+                messages,
+                lambda channel, data: publishers[channel].publish(bytes(data)),
+                ports=range(max(publishers) + 1),
+                speed=speed,
+                passes=passes,
+                pause_s=pause_s,
+                progress=progress,
+                report=report,
+            )
+            until = time.monotonic() + _LAST_S
+            for each in publishers.values():  # who has not got the last messages would lose them with the publisher
+                each.wait_for_all_acked(Duration(seconds=max(0.0, until - time.monotonic())))
+    late = f"; late by {report.lateness.text(50)} (median)" if speed and report.sent else ""
+    done = f"published {report.sent} messages on {len(publishers)} topics in {report.duration_ns / 1e9:.3f} s{late}"
+    cut = [f"{report.truncated}; what comes before it was published"] if report.truncated else []
+    return [done, *cut, *notes]
+
+
+class _Messages:
+    """The messages as `replay` takes them: the number of the channel stands where a datagram has its port."""
+
+    def __init__(self, reader: McapReader, publishers: dict[int, Publisher]) -> None:
+        self._reader, self._publishers = reader, publishers
+
+    def __iter__(self) -> Iterator[RecordedDatagram]:
+        for message in self._reader:
+            if message.channel in self._publishers:
+                yield RecordedDatagram(message.time_ns, _NOWHERE, ("", message.channel), message.data)
+
+
+def _publishers(node: Node, reader: McapReader, choice: TopicChoice) -> tuple[dict[int, Publisher], list[str]]:
+    """By channel; and what is left out, with the reason."""
+    publishers, notes = dict[int, Publisher](), []
+    for channel, topic in reader.topics.items():
+        if topic.name not in choice or topic.name in NOT_PLAYED or not reader.counts.get(channel):
+            continue
+        try:
+            if not same_fields(topic.definition, message_definition(topic.type)):
+                raise ConfigError(f"{topic.type} was recorded with other fields than it has here")
+            publishers[channel] = node.create_publisher(message_class(topic.type), topic.name, topic_qos(topic, _DEPTH))
+        except (ConfigError, InvalidTopicNameException) as error:
+            notes.append(f"left out: {topic.name[:100]!r}: {' '.join(str(error).split())}")
+    if not publishers:
+        held = sorted(topic.name for channel, topic in reader.topics.items() if reader.counts.get(channel))
+        found = "; ".join(notes) or f"there are {', '.join(held) or 'none at all'}"
+        raise ConfigError(f"{reader.path}: no messages on topics that are to be published; {found}")
+    return publishers, notes
+
+
+def _wait_for_subscribers(publishers: list[Publisher]) -> None:
+    until = time.monotonic() + _FIRST_S
+    while time.monotonic() < until and not any(each.get_subscription_count() for each in publishers):
+        time.sleep(0.02)
+    time.sleep(_OTHERS_S)

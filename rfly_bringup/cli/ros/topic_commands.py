@@ -1,0 +1,77 @@
+"""`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove, until a signal comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from rclpy.node import Node
+from rich.console import Console
+
+from rfly_bringup.cli.ros.command_client import command_session
+from rfly_bringup.recording.foxglove_server import FoxgloveServer
+from rfly_bringup.recording.topics import RecordLimits, TopicChoice
+from rfly_bringup.ros.recorder_node import RecorderNode
+from rfly_bringup.ros.topic_taps import TopicTaps
+from rfly_common.errors import ConfigError
+from rfly_common.startup import stop_by_signal
+
+_LAST_S = 0.3
+"""so long what others have sent before a signal is taken"""
+_REFRESH_S = 0.3
+"""between two looks for topics to serve"""
+
+
+def record_topics(
+    out: str, topics: Sequence[str], exclude: Sequence[str], limits: RecordLimits, *, overwrite: bool
+) -> None:
+    """Record until a limit, Ctrl-C, SIGTERM or SIGHUP, and print what was recorded.
+
+    Raises ConfigError for a file or an expression that cannot be, and where the disk is full.
+    """
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    given: dict[str, Any] = {"file": out, "overwrite": overwrite, "topics": list(topics), "exclude": list(exclude)}
+    overrides = [rclpy.Parameter(name, value=value) for name, value in given.items() if value != []]
+    start = time.monotonic()
+    with stop_by_signal() as stopped:
+        make = lambda: RecorderNode(parameter_overrides=overrides, use_global_arguments=False)  # noqa: E731
+        with command_session(make) as (node, executor), console.status("waiting for the first message") as status:
+            writer = node.writer
+            console.print(f"recording to {writer.path}; Ctrl-C ends", style="dim")
+            shown, last = start, 0.0
+            while not node.ended and not (last and time.monotonic() > last):
+                executor.spin_once(timeout_sec=0.05)
+                now = time.monotonic()
+                is_over = 0 < limits.number <= writer.messages or 0 < limits.seconds <= now - start
+                if is_over or 0 < limits.bytes <= writer.size:
+                    break
+                if stopped() and not last:
+                    last = now + _LAST_S
+                if writer.messages and now - shown > 0.5:
+                    shown = now
+                    size = f"{writer.size / 1e6:.1f} MB, {now - start:.0f} s"
+                    status.update(f"{writer.messages:,} messages on {writer.topics} topics, {size}")
+            node.close()  # and said before the node is taken down, which may take longer than a stop is given
+            taken = time.monotonic() - start
+            console.print(f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in {taken:.1f} s")
+    for reason in node.left_out:
+        console.print(f"left out: {reason}", style="yellow", markup=False)
+    if node.ended:
+        raise ConfigError(f"the recording has ended: {node.ended}")
+
+
+def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C, SIGTERM or SIGHUP; `say` is given the address. Raises ConfigError for one that is taken."""
+    with stop_by_signal() as stopped:
+        server = FoxgloveServer(host, port)
+        try:
+            with command_session(lambda: Node("rfly_foxglove", use_global_arguments=False)) as (node, executor):
+                taps = TopicTaps(node, server, choice)
+                node.create_timer(_REFRESH_S, taps.refresh)
+                say(server.address)
+                while not stopped():
+                    executor.spin_once(timeout_sec=0.1)
+        finally:
+            server.close()

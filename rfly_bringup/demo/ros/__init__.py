@@ -1,0 +1,1 @@
+"""The ROS side of `make demo`: a node that measures from outside."""

@@ -1,0 +1,382 @@
+"""Looks at a running graph for `rfly doctor` and `rfly status`: a node that publishes nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rfly_suite.msg import VehicleState, VehicleStateArray
+from tf2_msgs.msg import TFMessage
+
+from rfly_bringup.cli.ros.command_client import command_session
+from rfly_bringup.doctor.findings import BRIDGE, STATES_TYPE
+from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
+from rfly_bringup.doctor.snapshot import Destination, Endpoint, Machine, Mismatch, Robot, Snapshot, Source, Status
+from rfly_common.errors import ConfigError, FrameError
+from rfly_common.files import Closing
+from rfly_common.ros.callback_errors import guarded
+from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.transform_buffer import TransformBuffer
+from rfly_ue_bridge.sockets.udp_sender import resolve
+
+LOOK_EVERY_S = 0.5
+MOST_STATUSES, MOST_WINDOWS = 1000, 64
+"""of all that a graph tells; of those that a bridge says it sends to"""
+_ANYONE = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""matches every publisher"""
+_KEPT = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_BRIDGE_PARAMETERS = ("host", "port", "windows", "enu_frames", "ned_frames")
+_ROBOT_PARAMETERS = ("id", "topic", "message")
+_ROBOT_MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
+
+
+RATE_OVER_S = 2.0
+"""messages of this time back make the rate"""
+
+
+@dataclass
+class _Heard:
+    frame_id: str = ""
+    ids: set[int] = field(default_factory=set)
+    not_finite: set[int] = field(default_factory=set)
+    times: list[float] = field(default_factory=list)
+    """steady clock, s"""
+    last_ids: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+class HeardSources:
+    """By topic and source."""
+
+    def __init__(self) -> None:
+        self._heard: dict[tuple[str, str], _Heard] = {}
+
+    def hear_states(self, topic: str, message: Any) -> None:
+        """A VehicleStateArray."""
+        heard = self._arrived(topic, message.source, message.header.frame_id)
+        ids = np.asarray(message.id)
+        if not np.array_equal(ids, heard.last_ids):  # the ids of a fleet are always the same
+            heard.last_ids = ids.copy()
+            heard.ids.update(ids.tolist())
+        position, orientation = np.asarray(message.position), np.asarray(message.orientation)
+        if len(position) == 3 * len(ids) and len(orientation) == 4 * len(ids):
+            finite = np.isfinite(position.reshape(-1, 3)).all(1) & np.isfinite(orientation.reshape(-1, 4)).all(1)
+            heard.not_finite.update(ids[~finite].tolist())
+
+    def hear_robot(self, topic: str, name: str, vehicle_id: int, message: Any) -> None:
+        """A PoseStamped, Odometry or VehicleState of a foreign robot."""
+        heard = self._arrived(topic, name, message.header.frame_id)
+        heard.ids.add(vehicle_id)
+        if hasattr(message, "pose"):
+            pose = getattr(message.pose, "pose", message.pose)
+            p, q = pose.position, pose.orientation
+            numbers = [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
+        else:
+            numbers = [*message.position, *message.orientation]
+        if not np.isfinite(numbers).all():
+            heard.not_finite.add(vehicle_id)
+
+    def sources(self, now: float) -> tuple[Source, ...]:
+        """All of them; `now` on the steady clock, s."""
+        found = []
+        for (topic, name), heard in sorted(self._heard.items()):
+            recent = [at for at in heard.times if at > now - RATE_OVER_S]
+            rate = (len(recent) - 1) / (recent[-1] - recent[0]) if len(recent) > 1 else len(recent) / RATE_OVER_S
+            ids, not_finite = frozenset(heard.ids), frozenset(heard.not_finite)
+            found.append(Source(topic, name, ids, rate, now - heard.times[-1], heard.frame_id, not_finite))
+        return tuple(found)
+
+    def frames(self) -> list[tuple[str, str]]:
+        """Topic and frame id of each."""
+        return [(topic, heard.frame_id) for (topic, _), heard in sorted(self._heard.items())]
+
+    def _arrived(self, topic: str, name: str, frame_id: str) -> _Heard:
+        heard = self._heard.setdefault((topic, name), _Heard())
+        now = time.monotonic()
+        heard.frame_id = frame_id
+        heard.times = [at for at in heard.times[-1000:] if at > now - RATE_OVER_S] + [now]
+        return heard
+
+
+class GraphWatch(Closing):
+    """Listens from the beginning on; `watch` for a while, then `snapshot`."""
+
+    def __init__(self) -> None:
+        self._session = command_session(
+            lambda: Node("_rfly_doctor", start_parameter_services=False, enable_rosout=False), SingleThreadedExecutor
+        )
+        self._node, self._executor = self._session.__enter__()
+        self._statuses: dict[tuple[str, str], tuple[float, Status]] = {}
+        self.heard = HeardSources()
+        self._transforms = TransformBuffer()
+        self._subscribed: set[str] = set()
+        self._clients: dict[str, AsyncParameterClient] = {}
+        self._parameters: dict[str, dict[str, Any]] = {}
+        self._asked_bridges: set[str] = set()
+        self._answers: dict[tuple[str, int], Any] = {}
+        self._looked = 0.0
+        self._subscribe(DiagnosticArray, "/diagnostics", self._on_diagnostics)
+        self._subscribe(TFMessage, "/tf", self._on_tf)
+        self._subscribe(TFMessage, "/tf_static", lambda message: self._on_tf(message, static=True), _KEPT)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._session.__exit__(None, None, None)
+
+    def watch(self, seconds: float, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Listen, and look every now and then for what there is to listen to."""
+        end = time.monotonic() + seconds
+        while (now := time.monotonic()) < end and not stopped():
+            if now - self._looked > LOOK_EVERY_S:
+                self._looked = now
+                self._look()
+            self._executor.spin_once(timeout_sec=min(0.05, end - now))
+
+    def snapshot(self, machine: Machine | None = None) -> Snapshot:
+        """What is known by now; `machine` is looked at where it is not given."""
+        now = time.monotonic()
+        endpoints, mismatches = self._ends()
+        return Snapshot(
+            domain_id=self._node.context.get_domain_id(),
+            discovery_range=_discovery_range(),
+            nodes=tuple(sorted(self._node_names())),
+            endpoints=endpoints,
+            mismatches=mismatches,
+            statuses=tuple(self._status(name, now) for name in sorted(self._statuses)),
+            sources=self.heard.sources(now),
+            robots=tuple(self._robots()),
+            lost_frames=self._lost_frames(),
+            destinations=tuple(self._destinations()),
+            machine=machine or look_at_machine(self._node.context.get_domain_id()),
+        )
+
+    def _subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile = _ANYONE) -> None:
+        if topic not in self._subscribed:
+            self._subscribed.add(topic)
+            with suppress(InvalidTopicNameException):
+                self._node.create_subscription(kind, topic, guarded(self._node, callback), qos)
+
+    # --- what there is
+
+    def _node_names(self) -> list[str]:
+        """Without the hidden ones, whose names begin with _: commands such as this."""
+        found = self._node.get_node_names_and_namespaces()
+        return [_full_name(namespace, name) for name, namespace in found if not name.startswith("_")]
+
+    def _look(self) -> None:
+        for topic, types in self._node.get_topic_names_and_types():
+            if STATES_TYPE in types:
+                self._subscribe(VehicleStateArray, topic, partial(self.heard.hear_states, topic))
+        for name in self._node_names():
+            is_bridge = name.endswith(BRIDGE) or (name, "bridge") in self._statuses  # whatever it is called
+            if is_bridge and name not in self._parameters:
+                self._ask_parameters(name)
+        for robot in self._robots():
+            kind = next(each for each in _ROBOT_MESSAGES.values() if _type_name(each) == robot.type)
+            self._subscribe(kind, robot.topic, partial(self.heard.hear_robot, robot.topic, robot.name, robot.id))
+
+    def _ends(self) -> tuple[tuple[Endpoint, ...], tuple[Mismatch, ...]]:
+        endpoints, mismatches = [], []
+        for topic, _ in self._node.get_topic_names_and_types():
+            publishers = self._of_others(self._node.get_publishers_info_by_topic(topic))
+            subscriptions = self._of_others(self._node.get_subscriptions_info_by_topic(topic))
+            endpoints += [Endpoint(topic, info.topic_type, name, True) for name, info in publishers]
+            endpoints += [Endpoint(topic, info.topic_type, name, False) for name, info in subscriptions]
+            for publisher, out in publishers:
+                for subscription, taken in subscriptions:
+                    reason = _why_nothing_flows(out, taken)
+                    if reason:
+                        mismatches.append(Mismatch(topic, publisher, subscription, reason))
+        return tuple(endpoints), tuple(dict.fromkeys(mismatches))
+
+    def _of_others(self, infos: Iterable[Any]) -> list[tuple[str, Any]]:
+        return [
+            (_full_name(info.node_namespace, info.node_name), info)
+            for info in infos
+            if not info.node_name.startswith("_")
+        ]
+
+    # --- what the bridges say of themselves
+
+    def _ask_parameters(self, bridge: str) -> None:
+        """Those of the bridge, then those of its robots; asked again at the next look until it answers."""
+        client = self._clients.get(bridge)
+        if client is None:
+            client = self._clients[bridge] = AsyncParameterClient(self._node, bridge)
+        if not client.services_are_ready() or bridge in self._asked_bridges:
+            return
+        self._asked_bridges.add(bridge)
+
+        given: dict[str, Any] = {}
+
+        def ask_next(steps: list[Callable[[], list[str]]]) -> None:
+            names = steps[0]() if steps else []
+            if names:
+                client.get_parameters(names, lambda future: take(names, future, steps[1:]))
+            else:
+                self._take(bridge, given)
+
+        def take(names: list[str], future: Any, steps: list[Callable[[], list[str]]]) -> None:
+            values = [] if future.result() is None else future.result().values
+            given.update({name: _value(value) for name, value in zip(names, values, strict=False)})
+            ask_next(steps)
+
+        def robots() -> list[str]:
+            return [f"{name}.{each}" for name in _robot_names(given) for each in _ROBOT_PARAMETERS]
+
+        # rclpy answers with nothing at all where one of the names has no value, as an empty list has none
+        ask_next([lambda: list(_BRIDGE_PARAMETERS), lambda: ["vehicles"], robots])
+
+    def _take(self, bridge: str, given: dict[str, Any]) -> None:
+        """Its destinations are asked in threads, which may take seconds."""
+        self._parameters[bridge] = given
+        for host, port in _addresses(given):
+            if (host, port) not in self._answers:
+                self._answers[host, port] = "silent"
+                threading.Thread(target=self._ask, args=(host, port), daemon=True).start()
+
+    def _ask(self, host: str, port: int) -> None:
+        self._answers[host, port] = ask(host, port)
+
+    def _robots(self) -> list[Robot]:
+        robots = []
+        for bridge, given in self._parameters.items():
+            namespace = bridge.rpartition("/")[0]
+            for name in _robot_names(given):
+                number, topic, message = (given.get(f"{name}.{each}") for each in _ROBOT_PARAMETERS)
+                if isinstance(number, int) and isinstance(topic, str) and topic and message in _ROBOT_MESSAGES:
+                    topic = topic if topic.startswith("/") else f"{namespace}/{topic}"
+                    robots.append(Robot(bridge, name, number, topic, _type_name(_ROBOT_MESSAGES[message])))
+        return robots
+
+    def _destinations(self) -> list[Destination]:
+        found = []
+        for bridge, given in self._parameters.items():
+            feedback = self._statuses.get((bridge, "feedback"))
+            heard = feedback is not None and "last heard" in feedback[1].message
+            for host, port in _addresses(given):
+                try:
+                    address = resolve(host)
+                except ConfigError:
+                    address = ""
+                answer = self._answers.get((host, port), "silent")
+                found.append(Destination(bridge, host, port, address, answer, router_to(host), heard))
+        return found
+
+    # --- what is heard
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        now = time.monotonic()
+        for status in message.status:
+            node, _, task = status.name.partition(": ")
+            values = {pair.key: pair.value for pair in status.values}
+            before = self._statuses.get((node, task))
+            if before is None and len(self._statuses) >= MOST_STATUSES:
+                continue
+            rate = _rate(before, values, now) if "sent_datagrams" in values else None
+            level = int.from_bytes(status.level, "big")
+            seen = Status(node, task, level, status.message, status.hardware_id, values, 0.0, rate)
+            self._statuses[node, task] = now, seen
+
+    def _status(self, name: tuple[str, str], now: float) -> Status:
+        heard, status = self._statuses[name]
+        return Status(**{**vars(status), "age": now - heard})
+
+    def _on_tf(self, message: TFMessage, static: bool = False) -> None:
+        for edge in message.transforms:
+            t, q = edge.transform.translation, edge.transform.rotation
+            parent, child = edge.header.frame_id.lstrip("/"), edge.child_frame_id.lstrip("/")
+            try:
+                self._transforms.add(
+                    parent, child, stamp_to_ns(edge.header.stamp), (t.x, t.y, t.z), (q.x, q.y, q.z, q.w), static=static
+                )
+            except FrameError:  # the nodes that take it say so themselves
+                continue
+
+    def _lost_frames(self) -> dict[str, str]:
+        """Frames that vehicles are told in, and nothing connects to a world frame of the bridges."""
+        worlds = {"": None, "map": None, "map_ned": None}
+        for given in self._parameters.values():
+            worlds |= dict.fromkeys([*(given.get("enu_frames") or ()), *(given.get("ned_frames") or ())])
+        lost = {}
+        for topic, frame in self.heard.frames():
+            if frame in worlds:
+                continue
+            why = ""
+            for world in filter(None, worlds):
+                try:
+                    self._transforms.lookup(world, frame)
+                    break
+                except FrameError as error:
+                    why = why or str(error)
+            else:
+                lost[topic] = why
+        return lost
+
+
+def _rate(before: tuple[float, Status] | None, values: dict[str, str], now: float) -> float | None:
+    """Datagrams a second since the status before; its own where the two came too close to each other."""
+    old, new = "" if before is None else before[1].values.get("sent_datagrams", ""), values["sent_datagrams"]
+    if before is None or not (old.isdecimal() and new.isdecimal() and max(len(old), len(new)) < 20):
+        return None
+    if now - before[0] < 0.5:
+        return before[1].datagram_rate
+    return (int(new) - int(old)) / (now - before[0])
+
+
+def _addresses(given: dict[str, Any]) -> list[tuple[str, int]]:
+    host, port, windows = given.get("host"), given.get("port"), given.get("windows")
+    if not (isinstance(host, str) and host and isinstance(port, int) and isinstance(windows, int)):
+        return []
+    last = min(port + min(windows, MOST_WINDOWS), 65536)
+    return [(host, each) for each in range(port, last) if each > 0]
+
+
+def _robot_names(given: dict[str, Any]) -> list[str]:
+    names = given.get("vehicles")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
+
+
+def _why_nothing_flows(out: Any, taken: Any) -> str:
+    if out.topic_type != taken.topic_type:
+        return f"the publisher's type is {out.topic_type}, the subscription's {taken.topic_type}"
+    compatibility, reason = qos_check_compatible(out.qos_profile, taken.qos_profile)
+    if compatibility != QoSCompatibility.ERROR:
+        return ""
+    return "; ".join(part.removeprefix("ERROR: ") for part in reason.split(";") if part.strip()).lower()
+
+
+def _type_name(kind: Any) -> str:
+    return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
+
+
+def _full_name(namespace: str, name: str) -> str:
+    return f"{namespace.rstrip('/')}/{name}"
+
+
+def _discovery_range() -> str:
+    if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
+        return "LOCALHOST"
+    return os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET").upper()
+
+
+def _value(value: Any) -> Any:
+    """Of a rcl_interfaces/ParameterValue of the types that a bridge has."""
+    by_type = {1: "bool_value", 2: "integer_value", 3: "double_value", 4: "string_value", 9: "string_array_value"}
+    name = by_type.get(value.type)
+    return None if name is None else getattr(value, name)

@@ -1,0 +1,1 @@
+"""The ROS side of `rfly up`: a check of the ROS domain."""

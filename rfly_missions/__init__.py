@@ -1,0 +1,5 @@
+"""Missions: items and files, their execution, vehicles that follow them, MAVLink, and the nodes."""
+
+from rfly_common.imports import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,198 @@
+"""PathManager: state machine over mission items that hands guidance the current and the previous one.
+
+No clock and no dynamics: somebody else says when the current item is done. Follows the Path Manager block and the
+`uavPathManager` System object of UAV Toolbox (reference pages pathmanager and uavpathmanager-system-object).
+Where those pages are silent: an interruption is resumed at the interrupted item; a hold keeps the position at which it
+began; home is read at every step; an equal mission sent again is no change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
+from rfly_missions.mission.items import (
+    MissionCommand,
+    MissionItem,
+    MissionMode,
+    MissionParams,
+    check_uav_type,
+    command_of,
+    finite_numbers,
+    item_of,
+)
+
+NO_PARAMS = (-1.0, -1.0, -1.0, -1.0)
+LINE_RADIUS = 25.0
+"""m, the transition radius that is written into a previous item without one"""
+
+_STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
+
+
+@dataclass
+class MissionState:
+    """Where one vehicle's mission stands: the one place of its current item. PathManager writes it, others read it."""
+
+    items: tuple[MissionItem, ...] | None = None
+    """the mission of the last step; None: the next step begins it"""
+    index: int = 0
+    """the item to fly now or to resume; the last one when the mission is finished"""
+    finished: bool = False
+    """the last item has been reported done (and REPEAT has not begun again); true for an empty mission"""
+    current: MissionItem | None = None
+    """the item to fly now: of the mission, a hold or a return; None before the first step"""
+    previous: MissionItem | None = None
+    """the item that was current before the last switch"""
+    kind: Literal["", "item", "hold", "return"] = ""
+    """what `current` is: an item of the mission, a hold or a commanded return"""
+    repetition: int = 0
+    """how often the mission has begun"""
+    switches: int = 0
+    """how often `current` has become something else, or the same item of another repetition"""
+
+
+class PathManager:
+    """State machine over mission items, for one vehicle; `state` holds what it remembers.
+
+    `uav_type`: "multirotor" hovers on HOLD, "fixed-wing" circles with `loiter_radius` (m) in `hold_turn_direction`
+    (1 clockwise, -1 counter-clockwise, 0 the follower chooses). ValueError for anything else.
+    """
+
+    def __init__(
+        self,
+        uav_type: Literal["multirotor", "fixed-wing"] = "multirotor",
+        loiter_radius: float = 25.0,
+        hold_turn_direction: int = 0,
+    ) -> None:
+        check_uav_type(uav_type)
+        finite_number("loiter_radius", loiter_radius, "m", above=0.0, error=ValueError)
+        if hold_turn_direction not in (-1, 0, 1):
+            raise ValueError(f"hold_turn_direction: {hold_turn_direction!r}, expected -1, 0 or 1")
+        fixed_wing = uav_type == "fixed-wing"
+        self._hold_params = (loiter_radius, float(hold_turn_direction), -1.0, -1.0) if fixed_wing else NO_PARAMS
+        self.reset()
+
+    def reset(self) -> None:
+        """As new: the next step is a first step."""
+        self.state = MissionState()
+        self._start_index = 0
+        self._current_key: tuple[str, int, int] | None = None
+
+    def start_at(self, index: int) -> None:
+        """Begin the mission of the next step at an item, even where the mission is the same."""
+        self.state.items, self._start_index = None, index
+
+    @property
+    def index(self) -> int:
+        """The item to fly now or to resume; the last one when the mission is finished."""
+        return self.state.index
+
+    @property
+    def finished(self) -> bool:
+        """The last item has been reported done (and REPEAT has not begun again); true for an empty mission."""
+        return self.state.finished
+
+    def step(
+        self,
+        pose: ArrayLike,
+        mission: Sequence[MissionItem] | NDArray[np.void],
+        is_mode_done: bool = False,
+        command: MissionCommand | int = MissionCommand.DEFAULT,
+        home: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> MissionParams:
+        """What to fly now.
+
+        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole of it, every step; may be empty; also as an
+        array of `UAVPathManagerBus`, in single or double, or structures with its fields. All is computed in double.
+        `is_mode_done`: the item returned by the previous step has been carried out. `home`: launch position, NED m.
+        ValueError names the input that is wrong; such a step changes nothing.
+        """
+        position = finite_numbers(pose, 4, "pose")[:3]
+        items = self._checked(mission)
+        requested = command_of(command)
+        home_position = finite_numbers(home, 3, "home")
+        if is_mode_done not in (0, 1):
+            raise ValueError(f"is_mode_done: {is_mode_done!r}, expected true or false")
+
+        self._advance(items, bool(is_mode_done), requested)
+        self._switch(requested, position)
+        state = self.state
+        assert state.current is not None
+        assert state.previous is not None
+        if state.current.mode is MissionMode.RTL:
+            state.current = replace(state.current, position=home_position)
+        return MissionParams(state.current, with_line(state.previous, state.current))
+
+    def _checked(self, mission: Sequence[MissionItem] | NDArray[np.void]) -> tuple[MissionItem, ...]:
+        if mission is self.state.items:  # only a tuple can be, and those were checked
+            return self.state.items
+        items = tuple(item_of(value, f"mission item {number}") for number, value in enumerate(mission))
+        for number, item in enumerate(items):
+            if item.mode in (MissionMode.ARMED, MissionMode.HOLD):
+                raise ValueError(
+                    f"mission item {number}: mode {item.mode.value} ({item.mode.name}) is the manager's own, "
+                    "expected 1 to 6"
+                )
+        return items
+
+    def _advance(self, items: tuple[MissionItem, ...], done: bool, command: MissionCommand) -> None:
+        state = self.state
+        if state.items is not items and state.items != items:
+            self._begin(self._start_index if self._start_index < len(items) else 0, finished=not items)
+            self._start_index = 0
+        elif done and state.kind == "item" and not state.finished:
+            if state.index + 1 < len(items):
+                state.index += 1
+            else:
+                state.finished = True
+        state.items = items
+        if state.finished and items and command is MissionCommand.REPEAT:
+            self._begin(0)
+
+    def _begin(self, index: int, finished: bool = False) -> None:
+        self.state.index, self.state.finished = index, finished
+        self.state.repetition += 1
+
+    def _switch(self, command: MissionCommand, position: Floats) -> None:
+        """Make current what the command and the mission ask for."""
+        state, items = self.state, self.state.items or ()
+        kind: Literal["item", "hold", "return"] = "item"
+        if command is MissionCommand.RTL:
+            kind = "return"
+        elif command is MissionCommand.HOLD or (state.finished and not (items and items[-1].mode in _STAYS_CURRENT)):
+            kind = "hold"
+        key = (kind, state.index, state.repetition) if kind == "item" else (kind, 0, 0)
+        if key == self._current_key:
+            return
+        self._current_key = key
+        state.previous = state.current or MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
+        if kind == "hold":
+            state.current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
+        elif kind == "return":
+            state.current = MissionItem.return_to_launch(NO_PARAMS)
+        else:
+            state.current = items[state.index]
+        state.kind = kind
+        state.switches += 1
+
+
+def with_line(previous: MissionItem, current: MissionItem) -> MissionItem:
+    """`previous` as a follower of straight lines needs it.
+
+    Before a WAYPOINT, params 1 and 2 of anything but another WAYPOINT become the course from it to the current
+    position (rad, 0 for a vertical line) and LINE_RADIUS.
+    """
+    if current.mode is not MissionMode.WAYPOINT or previous.mode is MissionMode.WAYPOINT:
+        return previous
+    north, east = (current.position - previous.position)[:2].tolist()
+    course = math.atan2(east, north)  # atan2(0, 0) is 0, atan2(0, -0.0) is not
+    if north == 0.0 and east == 0.0:
+        course = 0.0
+    return replace(previous, params=np.array([course, LINE_RADIUS, *previous.params[2:]]))

@@ -1,0 +1,368 @@
+"""Kinematic fixed-wing aircraft on a mission. NED metres, radians, seconds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rfly_common.physics import GRAVITY
+from rfly_missions.followers.ground import Ground
+from rfly_missions.followers.multirotor import RETURN_HEIGHT, SteeredVehicle, Vector, check_limits, clip
+from rfly_missions.mission.items import MissionItem, MissionMode
+
+TURN_MARGIN = 1.15
+"""a target nearer to the tightest turn than this share of it can't be hit, and is flown away from first"""
+CLIMB_OUT = 10.0
+"""m straight ahead after lift-off"""
+CLIMB_SHARE = 0.75
+"""of the climb, what the way over the ground counts on"""
+CLEARANCE = 1.0
+"""m above the lowest height allowed, for the time that a climb takes to begin"""
+GLIDE, MAX_GLIDE = 0.12, 0.27
+"""slope of the final approach, and of that after some that had too much ground in the way"""
+LOOK_AHEAD = (0.25, 0.5, 0.75, 1.0, 1.25)
+"""s ahead at which the height over the ground is looked at"""
+MAX_APPROACHES = 6
+"""failed approaches after which a landing is given up"""
+APPROACH_TIME = 120.0
+"""s that an approach may take beside twice the straight way to where it begins"""
+APPROACH_HEIGHT = 20.0
+"""m above the touchdown point where the final approach begins, at least"""
+
+
+@dataclass(frozen=True)
+class FixedWingLimits:
+    """What a fixed wing can do; m/s, m/s², rad."""
+
+    speed: float = 14.0
+    min_speed: float = 10.0
+    max_speed: float = 22.0
+    climb: float = 3.0
+    descent: float = 3.0
+    acceleration: float = 3.0
+    vertical_acceleration: float = 4.0
+    bank: float = math.radians(45.0)
+
+
+class FixedWing(SteeredVehicle):
+    """An aircraft within a band of speeds, with a limited bank: it circles where a multirotor would hover.
+
+    It takes off from a roll along its heading, flies through points and along lines, lands on a straight approach
+    whose direction it chooses by the ground, and goes around when it misses.
+    """
+
+    def __init__(
+        self,
+        position: Vector = (0.0, 0.0, 0.0),
+        yaw: float = 0.0,
+        *,
+        limits: FixedWingLimits | None = None,
+        ground: Ground | None = None,
+        loiter_radius: float = 25.0,
+        airborne: bool = False,
+    ) -> None:
+        self.limits = limits or FixedWingLimits()
+        check_limits(self.limits)
+        if not self.limits.min_speed <= self.limits.speed <= self.limits.max_speed:
+            raise ValueError(f"speed: {self.limits.speed!r}, expected one from min_speed to max_speed")
+        if self.limits.bank >= math.pi / 2:
+            raise ValueError(f"bank: {self.limits.bank!r} rad, expected less than a right angle")
+        super().__init__(position, yaw, self.limits.speed if airborne else 0.0, ground)
+        self.loiter_radius = loiter_radius
+        self.airborne = airborne
+        self._rate = 0.0
+        self._cruise, self._climb, self._descent = self.limits.speed, self.limits.climb, self.limits.descent
+        self._lift_off: float | None = None
+        self._cruise_down, self._final, self._arrived = position[2], False, False
+        self._spiral = False
+        self._approach: tuple[float, float, float] | None = None
+        self._go_arounds, self._approach_left = 0, 0.0
+        self._circle_key: tuple[object, ...] = ()
+        self._circle_down = 0.0
+
+    @property
+    def euler(self) -> Vector:
+        """Bank from the turn rate, pitch from the flight path, yaw = course."""
+        bank = math.atan(self._speed * self._rate / GRAVITY)
+        return bank, math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0, self._course
+
+    @property
+    def lead(self) -> float:
+        """See Follower."""
+        return 1.5 * self.limits.speed
+
+    def turn_radius(self, speed: float) -> float:
+        """m, the tightest turn at a speed."""
+        return speed * speed / (GRAVITY * math.tan(self.limits.bank))
+
+    def flown(self, item: MissionItem) -> MissionItem:
+        """An orbit no tighter than the slowest turn, and all that has a height of its own where it can fly on from."""
+        if item.mode not in (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT):
+            return item
+        min_radius, params = TURN_MARGIN * self.turn_radius(self.limits.min_speed), item.params
+        north, east, down = item.position.tolist()
+        if item.mode is MissionMode.ORBIT:
+            if item.params[0] < min_radius:
+                params = np.array([min_radius, *item.params[1:]])
+            key = north, east, float(params[0]), self._slope, self.ground
+            if self._circle_key != key:
+                lowest = self.ground.envelope_around(north, east, float(params[0]), self._slope)
+                self._circle_key, self._circle_down = key, lowest - CLEARANCE
+            down = min(down, self._circle_down)
+        else:
+            down = min(down, self.ground.envelope_down(north, east, self._slope) - CLEARANCE)
+        if down == item.position[2] and params is item.params:
+            return item
+        return replace(item, position=np.array([north, east, down]), params=params)
+
+    @property
+    def _slope(self) -> float:
+        """m/m, of the climb that it counts on over the ground."""
+        return CLIMB_SHARE * self._climb / self._cruise
+
+    def change_speed(self, kind: int, value: float) -> bool:
+        """See Follower; kept within the band of speeds. -1 changes nothing, -2 goes back to the default."""
+        if kind not in (0, 1, 2, 3) or not (value > 0.0 or value in (-1.0, -2.0)):
+            return False
+        limits = self.limits
+        if value != -1.0:
+            if kind < 2:
+                self._cruise = limits.speed if value == -2.0 else clip(value, limits.min_speed, limits.max_speed)
+            elif kind == 2:
+                self._climb = limits.climb if value == -2.0 else value
+            else:
+                self._descent = limits.descent if value == -2.0 else value
+        return True
+
+    def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
+        """Forget what belonged to the item before; choose the turn direction of a circle that leaves it free."""
+        self._final, self._arrived, self._approach, self._spiral = False, False, None, False
+        self._go_arounds, self.problem = 0, ""
+        self._cruise_down = self.position[2]
+        free = 1.0 if item.mode is MissionMode.RTL else self._free_turn(item.position)
+        given = float(item.params[1]) if item.mode in (MissionMode.ORBIT, MissionMode.HOLD) else 0.0
+        self._turn = given if given in (-1.0, 1.0) else free
+
+    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+        """See Follower."""
+        mode = item.mode
+        if not self.airborne:
+            self._roll(mode not in (MissionMode.LAND, MissionMode.HOLD, MissionMode.ARMED), dt)
+            return
+        if self._lift_off is not None:
+            if self._lift_off - self.position[2] < CLIMB_OUT:
+                self._fly(0.0, -self._climb, self._cruise, dt)
+                return
+            self._lift_off = None
+        target: Vector = tuple(item.position.tolist())
+        if mode is MissionMode.LAND:
+            self._land(target, dt)
+        elif mode is MissionMode.RTL:
+            self._return(home, dt)
+        elif mode in (MissionMode.ORBIT, MissionMode.HOLD):
+            radius = float(item.params[0])
+            self._circle(target, radius if radius > 0.0 else self.loiter_radius, dt)
+        elif mode is MissionMode.WAYPOINT:
+            self._line(tuple(previous.position.tolist()), target, dt)
+        else:
+            self._fly_to(target, dt)
+
+    def _roll(self, go: bool, dt: float) -> None:
+        """On the ground: faster until lift-off, or to a stop."""
+        setpoint = self.limits.min_speed if go else 0.0
+        old = self._speed
+        self._speed += clip(setpoint - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
+        self._rate = self._sink = 0.0
+        self._advance(0.5 * (old + self._speed) * dt, self._course)
+        floor = self.ground.down(self.position[0], self.position[1])
+        if math.isfinite(floor):
+            self.position = (self.position[0], self.position[1], floor)
+        if go and self._speed >= self.limits.min_speed:
+            self.airborne, self._lift_off = True, self.position[2]
+
+    def _fly_to(self, target: Vector, dt: float) -> None:
+        """Fly to a point and on; again and again until something else is asked for."""
+        course = self._course_to_point(target, TURN_MARGIN * self.turn_radius(self._speed))
+        self._steer(course, target[2], self._cruise, dt)
+
+    def _line(self, start: Vector, end: Vector, dt: float) -> None:
+        north, east = end[0] - start[0], end[1] - start[1]
+        length = math.hypot(north, east)
+        along = ((self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east) / max(length, 1e-9)
+        if length < 1.0 or along > length:
+            self._fly_to(end, dt)
+            return
+        down = start[2] + (end[2] - start[2]) * clip(along / length, 0.0, 1.0)
+        if start[2] - end[2] > 0.0:  # climbs at once where it can: the next item may begin higher
+            down = end[2]
+        course = self._course_on_line(start, math.atan2(east, north), self._line_reach)
+        self._steer(course, down, self._cruise, dt)
+
+    @property
+    def _line_reach(self) -> float:
+        return max(20.0, 1.2 * self.turn_radius(self._speed))
+
+    def _circle(self, center: Vector, radius: float, dt: float) -> None:
+        tightest = GRAVITY * math.tan(self.limits.bank)
+        speed = clip(math.sqrt(radius / TURN_MARGIN * tightest), self.limits.min_speed, self._cruise)
+        radius = max(radius, TURN_MARGIN * speed * speed / tightest)
+        course, curvature = self._course_around(center, radius)
+        self._steer(course, center[2], speed, dt, rate=self._speed * curvature)
+
+    def _return(self, home: Vector, dt: float) -> None:
+        down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
+        point = (home[0], home[1], down)
+        if not self._arrived:
+            away = math.hypot(home[0] - self.position[0], home[1] - self.position[1])
+            self._arrived = away <= 0.5 * self.loiter_radius
+            self._fly_to(point, dt)
+        else:
+            self._circle(point, self.loiter_radius, dt)
+
+    def _land(self, touchdown: Vector, dt: float) -> None:
+        radius = self.turn_radius(self._cruise)
+        if self._approach is None:
+            self._approach = self._choose_approach(touchdown)
+            self._approach_left = 0.0
+        course, length, down = self._approach
+        back = length + 3.0 * radius
+        entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+        if self._approach_left == 0.0:
+            way = back + math.hypot(entry[0] - self.position[0], entry[1] - self.position[1])
+            vertical = abs(self.position[2] - down) / min(self._climb, self._descent)
+            self._approach_left = APPROACH_TIME + 2.0 * (way / self._cruise + vertical)
+        self._approach_left -= dt
+        if self._approach_left <= 0.0:
+            self._go_around(touchdown)
+            return
+        north, east = touchdown[0] - self.position[0], touchdown[1] - self.position[1]
+        left = north * math.cos(course) + east * math.sin(course)
+        cross_track = math.cos(course) * east - math.sin(course) * north
+        if not self._final:
+            near = math.hypot(entry[0] - self.position[0], entry[1] - self.position[1]) <= radius
+            ahead = abs(math.remainder(self._course - course, 2 * math.pi)) < math.pi / 2
+            self._final = near and ahead and abs(self.position[2] - down) < 4.0
+            self._fly_to((*entry, down), dt)
+            return
+        slope = (touchdown[2] - down) / length
+        glide = max(touchdown[2] - slope * max(left, 0.0), down)
+        if left < 0.5 * self._speed * dt:
+            if abs(cross_track) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
+                self.airborne, self._sink = False, 0.0
+                floor = self.ground.down(*self.position[:2])
+                self.position = (self.position[0], self.position[1], min(touchdown[2], floor))
+                return
+            self._go_around(touchdown)
+        on_line = self._course_on_line(touchdown, course, self._line_reach)
+        share = clip(left / length, 0.0, 0.99)
+        sink = slope * self._speed if left < length else 0.0
+        self._steer(on_line, glide, self.limits.min_speed, dt, look_ahead=max(left, 1.0), sink=sink, clearance=share)
+
+    def _go_around(self, touchdown: Vector) -> None:
+        """Another approach; after many the landing is a problem."""
+        self._final, self._approach = False, None
+        self._go_arounds += 1
+        if self._go_arounds >= MAX_APPROACHES:
+            self.problem = (
+                f"no way to land at {touchdown[0]:.0f}, {touchdown[1]:.0f} (north, east m): "
+                f"{self._go_arounds} approaches came to nothing, as the ground is in the way of each"
+            )
+
+    def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
+        """Course, length and first z of a final approach over free ground that can be reached over the ground.
+
+        The direction nearest to that of now in which there is one, and the shortest; where there is none, that with
+        the least in its way. After approaches that failed it is the next best.
+        """
+        high = max(APPROACH_HEIGHT, self.ground.min_height + 10.0)
+        setpoint = math.atan2(touchdown[1] - self.position[1], touchdown[0] - self.position[0])
+        ranked = []
+        for rank, turn in enumerate((0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8)):
+            course = setpoint + turn * math.pi / 8
+            for stretch in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0):
+                length = stretch * high / GLIDE
+                obstruction, down = self._approach_obstruction(touchdown, course, length, high)
+                ranked.append((max(obstruction, 0.5), rank, stretch, (course, length, down)))
+                if obstruction <= 0.5 or self.ground.terrain is None:
+                    break
+        return sorted(ranked)[self._go_arounds % len(ranked)][3]
+
+    def _approach_obstruction(
+        self, touchdown: Vector, course: float, length: float, high: float
+    ) -> tuple[float, float]:
+        """How far (m) the ground, or the height at which the approach begins, is in its way; and that height's z."""
+        back = length + 3.0 * self.turn_radius(self._cruise)
+        entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+        down = min(touchdown[2] - high, self.ground.envelope_down(*entry, self._slope) - CLEARANCE)
+        distance, allowed = self.ground.profile(touchdown[0], touchdown[1], course + math.pi, back)
+        surface = allowed + self.ground.min_height
+        path = np.maximum(touchdown[2] - (touchdown[2] - down) / length * distance, down)
+        into_ground = float(np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface))
+        too_steep = (touchdown[2] - down) - MAX_GLIDE * length
+        return max(into_ground, too_steep), down
+
+    def _steer(
+        self,
+        course: float,
+        down: float,
+        speed: float,
+        dt: float,
+        *,
+        look_ahead: float = 0.0,
+        rate: float = 0.0,
+        sink: float = 0.0,
+        clearance: float = 1.0,
+    ) -> None:
+        """Toward a course and a height.
+
+        Over the ground it stays above what it can climb from (see Ground.envelope_down), in a spiral as long as it is
+        lower; `clearance` < 1: on the final approach, over the ground of the next `look_ahead` m with that share of
+        the minimum height.
+        """
+        max_sink = math.inf
+        if self.ground.terrain is not None and clearance < 1.0:
+            self._spiral = False
+            distance, allowed = self.ground.profile(self.position[0], self.position[1], self._course, look_ahead)
+            allowed = allowed + (1.0 - clearance) * self.ground.min_height
+            down = min(down, float(np.min(allowed + 0.8 * self._climb / max(self._speed, 1.0) * distance)))
+        elif self.ground.terrain is not None:
+            here, max_sink = self._over_ground()
+            margin = -CLEARANCE if self._spiral else 3.0
+            self._spiral = self.position[2] > here + margin
+        climb = clip(min(sink + 0.8 * (down - self.position[2]), max_sink), -self._climb, self._descent)
+        max_rate = GRAVITY * math.tan(self.limits.bank) / max(self._speed, 1.0)
+        turn = clip(rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -max_rate, max_rate)
+        if self._spiral:
+            turn, climb = self._turn * max_rate, -self._climb
+        self._fly(turn, climb, speed, dt)
+
+    def _over_ground(self) -> tuple[float, float]:
+        """z of the envelope here, and the fastest sink that keeps it on the way of the next moments."""
+        north, east, down = self.position
+        here = self.ground.envelope_down(north, east, self._slope)
+        sink = (here - CLEARANCE - down) / LOOK_AHEAD[1]
+        for time in LOOK_AHEAD:
+            course = self._course + 0.5 * self._rate * time
+            distance = self._speed * time
+            ahead = self.ground.envelope_down(
+                north + distance * math.cos(course), east + distance * math.sin(course), self._slope
+            )
+            sink = min(sink, (ahead - CLEARANCE - down) / time)
+        return here, sink
+
+    def _fly(self, rate: float, sink: float, speed: float, dt: float) -> None:
+        limits, old_speed, old_sink = self.limits, self._speed, self._sink
+        self._speed += clip(speed - old_speed, -limits.acceleration * dt, limits.acceleration * dt)
+        change = limits.vertical_acceleration * dt
+        self._sink += clip(sink - old_sink, -change, change)
+        self._rate = rate
+        self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
+        self._advance(0.5 * (old_speed + self._speed) * dt, self._course)
+        self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
+        down = self.position[2] + 0.5 * (old_sink + self._sink) * dt
+        floor = self.ground.down(self.position[0], self.position[1])
+        if down > floor:
+            down, self._sink = floor, min(0.0, self._sink)
+        self.position = (self.position[0], self.position[1], down)

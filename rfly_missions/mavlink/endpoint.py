@@ -1,0 +1,263 @@
+"""Several vehicles as MAVLink systems behind one port: datagrams in, datagrams out."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rfly_common.geodesy import geodetic_to_ned
+from rfly_missions.mavlink.command_protocol import CommandProtocol
+from rfly_missions.mavlink.flight import Denied, FlightLogic, Pilot, Setpoint
+from rfly_missions.mavlink.flight_modes import find_custom_mode
+from rfly_missions.mavlink.gimbal_protocol import GimbalManager
+from rfly_missions.mavlink.log_protocol import LogFolder, LogProtocol
+from rfly_missions.mavlink.mission_protocol import MissionProtocol
+from rfly_missions.mavlink.mission_rows import Refused, Vector
+from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
+from rfly_missions.mavlink.telemetry import Battery, Telemetry
+from rfly_missions.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
+from rfly_missions.mission.mavlink_items import ABSOLUTE_FRAMES, GLOBAL_FRAMES, LOCAL_NED, TERRAIN_FRAMES
+
+Address = tuple[str, int]
+"""host and port"""
+PEER_SILENCE_S = 15.0
+"""of wall time, after which a ground station counts as gone"""
+MOST_PEERS = 16
+"""besides the targets; further ground stations get nothing"""
+_MOST_WAITING = 10_000
+
+
+_NO_POSITION, _NO_VELOCITY = 0x7, 0x38
+"""bits of a set-point's type_mask: one of the three coordinates is not meant"""
+MAX_SPEED = 100.0
+"""m/s of a set-point; a higher one is none"""
+_NO_YAW = 0x400
+CHUNK, MOST_TEXT = 50, 200
+
+
+class MavlinkVehicle:
+    """Takes the messages that are for it, and gives its own to `send`.
+
+    `flight` is told of poses and of what becomes of what was asked for. `wall` is steady time, for the link; `time`
+    that of the simulation.
+    """
+
+    def __init__(
+        self,
+        system_id: int,
+        uav_type: str,
+        pilot: Pilot,
+        send: Callable[[Any], None],
+        values: Tunables | None = None,
+        logs: LogFolder | None = None,
+    ) -> None:
+        self._d = load_dialect()
+        self._send = send
+        self.system_id = system_id
+        self.values, self.gains = values or Tunables(), ControllerGains()
+        self.battery = Battery(self.values)
+        self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
+        self.gimbal = GimbalManager(self.flight, pilot)
+        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.gimbal)
+        self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
+        self._missions = MissionProtocol(self.flight, send, self.warn)
+        self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
+        self._logs = LogProtocol(logs or LogFolder(), send, self.warn)
+        self._time = math.nan
+        self._warned_low = False
+        self._text_id = 0
+
+    def handle(self, message: Any, wall: float) -> None:
+        """A message for this system, or for all."""
+        kind = message.get_type()
+        if kind in CommandProtocol.HANDLED:
+            self._commands.handle(message)
+        elif kind in MissionProtocol.HANDLED:
+            self._missions.handle(message, wall)
+        elif kind in ParameterProtocol.HANDLED:
+            self._parameters.handle(message)
+        elif kind in LogProtocol.HANDLED:
+            self._logs.handle(message, self.flight.armed)
+        elif kind in GimbalManager.HANDLED:
+            self.gimbal.handle(message)
+        elif kind in ("SET_MODE", "MISSION_SET_CURRENT"):
+            self._obey_old(message)
+        elif kind in ("SET_POSITION_TARGET_LOCAL_NED", "SET_POSITION_TARGET_GLOBAL_INT"):
+            self._take_setpoint(message)
+        elif kind == "SET_ATTITUDE_TARGET":
+            self._take_attitude(message)
+
+    def tick(self, wall: float, time: float) -> None:
+        """Send what is due, and go on."""
+        try:
+            self.flight.tick(time)
+        except Denied as denial:
+            self.warn(str(denial))
+        self._use_battery(time)
+        self.gimbal.tick(time)
+        self._missions.tick(wall)
+        self._logs.tick()
+        while self.flight.reached:
+            self._send(self._d.MAVLink_mission_item_reached_message(self.flight.reached.pop(0)))
+        for name in self._telemetry.due(wall):
+            message = self._telemetry.message(name)
+            if message is not None:
+                self._send(message)
+
+    def tell(self, text: str) -> None:
+        """STATUSTEXT: something has happened."""
+        self._send_text(self._d.MAV_SEVERITY_INFO, text)
+
+    def warn(self, text: str) -> None:
+        """STATUSTEXT: something was not done; "" is nothing to tell."""
+        if text:
+            self._send_text(self._d.MAV_SEVERITY_WARNING, text)
+
+    def _send_text(self, severity: int, text: str) -> None:
+        """Whole: what is too long for one message goes in several with one id."""
+        data = text.encode("ascii", "replace")[:MOST_TEXT]
+        chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+        self._text_id = self._text_id % 65535 + 1
+        for number, chunk in enumerate(chunks):
+            message_id = self._text_id if len(chunks) > 1 else 0
+            self._send(self._d.MAVLink_statustext_message(severity, chunk, message_id, number))
+
+    def _obey_old(self, message: Any) -> None:
+        """SET_MODE and MISSION_SET_CURRENT, which are commands now and get no COMMAND_ACK."""
+        try:
+            if message.get_type() == "MISSION_SET_CURRENT":
+                self.flight.set_current(message.seq)
+                self._send(self._telemetry.message("MISSION_CURRENT"))
+                return
+            mode = find_custom_mode(message.custom_mode)
+            if mode is None:
+                raise Denied("No such mode here")
+            self.flight.select(mode)
+        except (Denied, Refused) as denial:
+            self.warn(str(denial))
+
+    def _take_setpoint(self, message: Any) -> None:
+        """A position, or else a velocity: an acceleration or a yaw rate alone is not flown."""
+        mask = message.type_mask
+        yaw = math.nan if mask & _NO_YAW else message.yaw
+        place = None if mask & _NO_POSITION else self._setpoint_place(message)
+        velocity = None if mask & _NO_VELOCITY or not mask & _NO_POSITION else self._setpoint_velocity(message)
+        wanted = place or velocity
+        if wanted is not None and all(map(math.isfinite, wanted)) and not math.isinf(yaw):
+            self.flight.take_setpoint(Setpoint(place, velocity, yaw))
+
+    def _take_attitude(self, message: Any) -> None:
+        """An attitude with a thrust: turn rates, alone or beside them, are not flown."""
+        ignored = self._d.ATTITUDE_TARGET_TYPEMASK_ATTITUDE_IGNORE | self._d.ATTITUDE_TARGET_TYPEMASK_THROTTLE_IGNORE
+        w, x, y, z = message.q
+        if message.type_mask & ignored or not abs(math.hypot(w, x, y, z) - 1.0) < 0.01:
+            return
+        if 0.0 <= message.thrust <= 1.0:
+            self.flight.take_setpoint(Setpoint(None, attitude=(x, y, z, w), thrust=message.thrust))
+
+    def _setpoint_velocity(self, message: Any) -> Vector | None:
+        """NED m/s; of a frame that turns with the vehicle by its heading."""
+        vx, vy, vz = message.vx, message.vy, message.vz
+        if max(map(abs, (vx, vy, vz))) > MAX_SPEED:
+            return None
+        if message.coordinate_frame in (self._d.MAV_FRAME_BODY_NED, self._d.MAV_FRAME_BODY_OFFSET_NED):
+            yaw = float(self.flight.pose.euler[2])
+            return vx * math.cos(yaw) - vy * math.sin(yaw), vx * math.sin(yaw) + vy * math.cos(yaw), vz
+        known = message.get_type() != "SET_POSITION_TARGET_LOCAL_NED" or message.coordinate_frame == LOCAL_NED
+        return (vx, vy, vz) if known else None
+
+    def _setpoint_place(self, message: Any) -> Vector | None:
+        frame = message.coordinate_frame
+        if message.get_type() == "SET_POSITION_TARGET_LOCAL_NED":
+            return (message.x, message.y, message.z) if frame == LOCAL_NED else None
+        origin, home = self.flight.world.origin, self.flight.home_geodetic()
+        if origin is None or home is None or frame not in GLOBAL_FRAMES - TERRAIN_FRAMES:
+            return None
+        north, east, _ = geodetic_to_ned((message.lat_int * 1e-7, message.lon_int * 1e-7, 0.0), origin).tolist()
+        above = message.alt if frame in ABSOLUTE_FRAMES else home[2] + message.alt
+        return north, east, origin[2] - above
+
+    def _use_battery(self, time: float) -> None:
+        dt, self._time = time - self._time, time
+        if not 0.0 < dt < 10.0:
+            return
+        self.battery.draw(self.values.idle_power + (self.values.flying_power if self.flight.in_air else 0.0), dt)
+        low = self.battery.charge < self.values.battery_low
+        if low and not self._warned_low:
+            self.warn("Battery low")
+        self._warned_low = low
+
+
+class MavlinkEndpoint:
+    """`receive` and `tick` make what `datagrams` gives; all in one thread.
+
+    Everything goes to the `targets`, and to whoever has sent a valid message lately. With a `key` all is signed, and
+    only what is signed is heard.
+    """
+
+    def __init__(self, targets: Sequence[Address], key: bytes = b"", logs: LogFolder | None = None) -> None:
+        self._targets, self._key, self._logs = tuple(targets), key, logs
+        self._reader = Reader(key)
+        self._heard: dict[Address, float] = {}
+        self._out: deque[tuple[Address, bytes]] = deque(maxlen=_MOST_WAITING)
+        self.vehicles: dict[int, MavlinkVehicle] = {}
+        self.received = 0
+        """whole messages"""
+
+    @property
+    def bad_data(self) -> int:
+        """Places in datagrams that held no message, or one that was not signed as it should be."""
+        return self._reader.bad_data
+
+    @property
+    def peers(self) -> list[Address]:
+        """Who has spoken lately."""
+        return list(self._heard)
+
+    def add(self, system_id: int, uav_type: str, pilot: Pilot, values: Tunables | None = None) -> MavlinkVehicle:
+        """One more vehicle."""
+        writer = Writer(system_id, self._key, link_id=system_id)
+        made = MavlinkVehicle(
+            system_id, uav_type, pilot, lambda message: self._send(writer, message), values, self._logs
+        )
+        self.vehicles[system_id] = made
+        return made
+
+    def _send(self, writer: Writer, message: Any) -> None:
+        data = writer.write(message)
+        for address in {*self._targets, *self._heard}:
+            self._out.append((address, data))
+
+    def receive(self, datagram: bytes, sender: Address, wall: float) -> None:
+        """What has come from somebody."""
+        messages = self._reader.read(datagram)
+        if not messages:
+            return
+        if sender in self._heard or len(self._heard) < MOST_PEERS:
+            self._heard[sender] = wall
+        elif sender not in self._targets:
+            return
+        for message in messages:
+            self.received += 1
+            system = getattr(message, "target_system", None)
+            component = getattr(message, "target_component", 0)
+            if system is None or component not in (0, AUTOPILOT_COMPONENT):
+                continue
+            for vehicle in [self.vehicles.get(system)] if system else list(self.vehicles.values()):
+                if vehicle is not None:
+                    vehicle.handle(message, wall)
+
+    def tick(self, wall: float, time: float) -> None:
+        """Time has come this far: steady wall time, and the simulation's."""
+        for address in [a for a, at in self._heard.items() if wall - at > PEER_SILENCE_S]:
+            del self._heard[address]
+        for vehicle in self.vehicles.values():
+            vehicle.tick(wall, time)
+
+    def datagrams(self) -> list[tuple[Address, bytes]]:
+        """What is to be sent, oldest first."""
+        out = list(self._out)
+        self._out.clear()
+        return out

@@ -1,0 +1,138 @@
+"""MAVLink's mission protocol, the vehicle's side: missions come up, row by row, and go down as they came.
+
+Fences and rally points are no missions here: they are refused as such (MAV_MISSION_UNSUPPORTED).
+https://mavlink.io/en/services/mission.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rfly_missions.mavlink.flight import FlightLogic
+from rfly_missions.mavlink.mission_rows import MOST_ROWS, Refused, Row
+from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
+
+RETRY_S = 0.25
+"""after which a row is asked for again (the protocol's recommendation for items)"""
+TRIES = 12
+
+
+@dataclass
+class _Upload:
+    sender: Sender
+    count: int
+    asked_at: float
+    rows: list[Row] = field(default_factory=list)
+    tries: int = 1
+
+
+class MissionProtocol:
+    """Takes the messages of `HANDLED`, answers through `send`; `flight` has the mission."""
+
+    HANDLED = frozenset(
+        {
+            "MISSION_COUNT",
+            "MISSION_ITEM",
+            "MISSION_ITEM_INT",
+            "MISSION_REQUEST_LIST",
+            "MISSION_REQUEST",
+            "MISSION_REQUEST_INT",
+            "MISSION_CLEAR_ALL",
+            "MISSION_ACK",
+        }
+    )
+
+    def __init__(self, flight: FlightLogic, send: Callable[[Any], None], tell: Callable[[str], None]) -> None:
+        """`tell(text)`: why a mission was refused."""
+        self._d = load_dialect()
+        self._flight, self._send, self._tell = flight, send, tell
+        self._upload: _Upload | None = None
+
+    def handle(self, message: Any, now: float) -> None:
+        """One of HANDLED, for this vehicle."""
+        sender, kind = sender_of(message), message.get_type()
+        if kind in ("MISSION_ITEM", "MISSION_ITEM_INT"):
+            self._on_item(message, sender, now)
+        elif kind == "MISSION_ACK":
+            if self._upload is not None and self._upload.sender == sender:
+                self._upload = None  # an acknowledgement before the last row: the other side gives up
+        elif kind == "MISSION_CLEAR_ALL" and message.mission_type == self._d.MAV_MISSION_TYPE_ALL:
+            self._begin(sender, 0, now)
+        elif message.mission_type != self._d.MAV_MISSION_TYPE_MISSION:
+            self._ack(sender, "MAV_MISSION_UNSUPPORTED", message.mission_type)
+        elif kind == "MISSION_COUNT":
+            self._begin(sender, message.count, now)
+        elif kind == "MISSION_CLEAR_ALL":
+            self._begin(sender, 0, now)
+        elif kind == "MISSION_REQUEST_LIST":
+            self._send(self._d.MAVLink_mission_count_message(*sender, len(self._flight.rows), 0))
+        elif message.seq < len(self._flight.rows):
+            self._send(self._item_message(sender, message.seq))
+        else:
+            self._ack(sender, "MAV_MISSION_INVALID_SEQUENCE")
+
+    def tick(self, now: float) -> None:
+        """Ask again for what has not come, and in the end give up."""
+        upload = self._upload
+        if upload is None or now - upload.asked_at < RETRY_S:
+            return
+        if upload.tries >= TRIES:
+            self._upload = None
+            self._ack(upload.sender, "MAV_MISSION_OPERATION_CANCELLED")
+            self._tell(f"Mission upload given up: no item {len(upload.rows)}")
+            return
+        upload.tries += 1
+        self._ask(upload, now)
+
+    def _begin(self, sender: Sender, count: int, now: float) -> None:
+        busy = self._upload is not None and self._upload.sender != sender
+        why_not = "Mission refused: another one is being uploaded" if busy else self._flight.mission_error()
+        if why_not:
+            self._tell(why_not)
+            self._ack(sender, "MAV_MISSION_DENIED")
+        elif count > MOST_ROWS:
+            self._ack(sender, "MAV_MISSION_NO_SPACE")
+        elif count == 0:
+            self._upload = None
+            self._finish(sender, ())
+        else:
+            self._upload = _Upload(sender, count, now)
+            self._ask(self._upload, now)
+
+    def _ask(self, upload: _Upload, now: float) -> None:
+        upload.asked_at = now
+        self._send(self._d.MAVLink_mission_request_int_message(*upload.sender, len(upload.rows), 0))
+
+    def _on_item(self, message: Any, sender: Sender, now: float) -> None:
+        upload = self._upload
+        if upload is None or upload.sender != sender or message.mission_type != self._d.MAV_MISSION_TYPE_MISSION:
+            return
+        if message.seq != len(upload.rows):
+            return  # a row that came before, or too early: the one that is missing is asked for again
+        upload.rows.append(Row.of_message(message))
+        upload.tries = 1
+        if len(upload.rows) < upload.count:
+            self._ask(upload, now)
+            return
+        self._upload = None
+        self._finish(sender, tuple(upload.rows))
+
+    def _finish(self, sender: Sender, rows: tuple[Row, ...]) -> None:
+        try:
+            self._flight.take_mission(rows)
+        except Refused as refusal:
+            self._tell(f"Mission refused: {refusal}")
+            self._ack(sender, refusal.result)
+            return
+        self._ack(sender, "MAV_MISSION_ACCEPTED")
+
+    def _ack(self, sender: Sender, result: str, mission_type: int = 0) -> None:
+        self._send(self._d.MAVLink_mission_ack_message(*sender, getattr(self._d, result), mission_type))
+
+    def _item_message(self, sender: Sender, seq: int) -> Any:
+        row = self._flight.rows[seq]
+        return self._d.MAVLink_mission_item_int_message(
+            *sender, seq, row.frame, row.command, 0, row.autocontinue, *row.params, row.x, row.y, row.z, 0
+        )

@@ -1,0 +1,140 @@
+"""MAVLink missions: raw rows, kept unchanged, and the mission items that a vehicle flies for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rfly_common.geodesy import GeoPoint, geodetic_to_ned
+from rfly_missions.mission import mavlink_items as mavlink
+from rfly_missions.mission.checks import check_items
+from rfly_missions.mission.items import MissionItem, MissionMode
+
+Vector = tuple[float, float, float]
+MOST_ROWS = 1000
+_UNSET = 2**31 - 1
+"""INT32_MAX in an item's x or y: not given"""
+_DEG_E7, _LOCAL_E4 = 1e-7, 1e-4
+
+
+class Refused(Exception):
+    """Why rows are no mission for this vehicle; `result` is a MAV_MISSION_RESULT's name."""
+
+    def __init__(self, result: str, text: str) -> None:
+        super().__init__(text)
+        self.result = result
+
+
+@dataclass(frozen=True)
+class Row:
+    """MISSION_ITEM_INT without its addresses."""
+
+    frame: int
+    command: int
+    autocontinue: int
+    params: tuple[float, float, float, float]
+    x: int
+    y: int
+    z: float
+
+    @classmethod
+    def of_message(cls, message: Any) -> Row:
+        """Of MISSION_ITEM_INT, or of MISSION_ITEM whose x and y are floats."""
+        x, y = message.x, message.y
+        if message.get_type() == "MISSION_ITEM":
+            scale = _scale(message.frame)
+            x, y = (round(min(max(v / scale, -_UNSET), _UNSET)) if math.isfinite(v) else _UNSET for v in (x, y))
+        params = message.param1, message.param2, message.param3, message.param4
+        return cls(message.frame, message.command, message.autocontinue, params, x, y, message.z)
+
+    def item(self, seq: int) -> mavlink.MavlinkItem:
+        """In degrees or metres."""
+        scale = _scale(self.frame)
+        x, y = (math.nan if v == _UNSET else v * scale for v in (self.x, self.y))
+        return mavlink.MavlinkItem(self.command, self.frame, (*self.params, x, y, self.z), seq, f"mission item {seq}")
+
+
+def _scale(frame: int) -> float:
+    """Of x and y: what a unit of the integer is in degrees or metres."""
+    return _DEG_E7 if frame in mavlink.GLOBAL_FRAMES else 1.0 if frame == 2 else _LOCAL_E4
+
+
+class FlightPlan(NamedTuple):
+    """What is flown for rows: the items, NED about the map's origin, and of each the row that it stands for."""
+
+    items: tuple[MissionItem, ...]
+    seqs: tuple[int, ...]
+
+    def first_of(self, seq: int) -> int:
+        """The index of the first item of a row."""
+        return next((index for index, of in enumerate(self.seqs) if of >= seq), 0)
+
+    def with_item(self, index: int, item: MissionItem) -> FlightPlan:
+        """The plan with one more item, for the row of that which stands there; jumps lead where they did."""
+        seq = self.seqs[index] if index < len(self.seqs) else 0
+        items = [_with_target(each, _target(each) + (_target(each) > index)) for each in self.items]
+        items.insert(index, item)
+        return FlightPlan(tuple(items), (*self.seqs[:index], seq, *self.seqs[index:]))
+
+
+def speed_item(speed: float, kind: int = 1) -> MissionItem:
+    """A change of speed, m/s; kind 1 over ground, 2 climb, 3 descent."""
+    return MissionItem.custom((0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), float(kind), speed, 0.0))
+
+
+def plan_of(
+    rows: Sequence[Row], home: GeoPoint, origin: GeoPoint, settings: mavlink.ImportSettings, uav_type: str
+) -> FlightPlan:
+    """What a vehicle of this kind flies for the rows. Raises Refused.
+
+    `autocontinue` is not looked at: pymavlink's tools write 0 and mean that the mission goes on.
+    """
+    for seq, row in enumerate(rows):
+        if row.frame not in mavlink.FRAMES:
+            raise Refused("MAV_MISSION_UNSUPPORTED_FRAME", f"mission item {seq}: frame {row.frame} is not supported")
+    try:
+        items, _ = mavlink.to_mission_items([row.item(seq) for seq, row in enumerate(rows)], home, settings)
+        plan = _plan(rows, items, geodetic_to_ned(home, origin), uav_type)
+        check_items(plan.items, range(1, len(plan.items) + 1), uav_type == "ground")
+    except ValueError as error:  # MissionFileError and ConfigError are such, too
+        raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
+    for item, seq in zip(plan.items, plan.seqs, strict=True):
+        command = mavlink.mavlink_command(item)
+        if command is not None and command <= mavlink.LAST_NAVIGATION and command not in mavlink.TIMED_COMMANDS:
+            raise Refused("MAV_MISSION_UNSUPPORTED", f"mission item {seq}: command {command} cannot be carried out")
+    return plan
+
+
+def _plan(rows: Sequence[Row], items: Sequence[MissionItem], home: Any, uav_type: str) -> FlightPlan:
+    """Items about the map's origin; a stay at a way-point becomes a delay after it, jumps lead to items."""
+    made: list[MissionItem] = []
+    seqs: list[int] = []
+    for seq, item in enumerate(items):
+        placed = item if item.mode is MissionMode.RTL else replace(item, position=item.position + home)
+        made.append(placed)
+        seqs.append(seq)
+        if item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0 and uav_type != "fixed-wing":
+            made.append(MissionItem.custom(placed.position, (float(mavlink.DELAY), float(item.params[2]), 0.0, 0.0)))
+            seqs.append(seq)
+    number_of: dict[float, int] = {seq: index + 1 for index, seq in reversed(list(enumerate(seqs)))}
+    targets = [float(number_of.get(target, math.nan)) for target in map(_target, made)]
+    return FlightPlan(
+        tuple(_with_target(item, target) for item, target in zip(made, targets, strict=True)), tuple(seqs)
+    )
+
+
+def _target(item: MissionItem) -> float:
+    """The number that a jump names; NaN for any other item."""
+    return float(item.params[1]) if mavlink.mavlink_command(item) == mavlink.DO_JUMP else math.nan
+
+
+def _with_target(item: MissionItem, target: float) -> MissionItem:
+    if mavlink.mavlink_command(item) != mavlink.DO_JUMP:
+        return item
+    params = np.array(item.params)
+    params[1] = target
+    return replace(item, params=params)

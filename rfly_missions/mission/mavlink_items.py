@@ -1,0 +1,381 @@
+"""MAVLink mission items <-> mission items: commands, frames, degrees, parameter positions.
+
+Commands and frames are those of MAVLink's common message set (MAV_CMD, MAV_FRAME). Items lie about home: NED metres.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rfly_common.errors import MissionFileError
+from rfly_common.frames import enu_to_ned, wrap_angle
+from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
+from rfly_missions.mission.items import MissionItem, MissionMode
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
+WAYPOINT, SPLINE_WAYPOINT = 16, 82
+LOITER_UNLIMITED, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALTITUDE, DO_ORBIT = 17, 18, 19, 31, 34
+RETURN_TO_LAUNCH, LAND, TAKEOFF, VTOL_TAKEOFF, VTOL_LAND = 20, 21, 22, 84, 85
+DELAY, LAST_NAVIGATION = 93, 95
+CONDITION_DELAY, CONDITION_CHANGE_ALT, CONDITION_DISTANCE, CONDITION_YAW = 112, 113, 114, 115
+DO_JUMP, DO_CHANGE_SPEED, JUMP_TAG, DO_JUMP_TAG = 177, 178, 600, 601
+DO_LAND_START = 189
+MAX_COMMAND = 65_535
+MAX_HEIGHT, MAX_AWAY, MAX_RADIUS = 100_000.0, 1_000_000.0, 100_000.0
+"""m above or below home, from home in local frames, of circles: beyond them a number is no place for an aircraft"""
+
+TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
+"""navigation commands that a CUSTOM item carries and MissionRunner carries out"""
+
+GLOBAL_FRAMES = frozenset({0, 5, 3, 6, 10, 11})
+ABSOLUTE_FRAMES = frozenset({0, 5})
+TERRAIN_FRAMES = frozenset({10, 11})
+ABSOLUTE_FRAME, TERRAIN_FRAME = 0, 10
+RELATIVE_FRAME, MISSION_FRAME, LOCAL_NED, LOCAL_ENU = 3, 2, 1, 4
+FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
+
+_AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
+"""corners and circles of fences, rally points: lists of their own in MAVLink, no part of a mission"""
+
+_RADIUS_AT = {LOITER_UNLIMITED: 2, LOITER_TURNS: 2, LOITER_TIME: 2, LOITER_TO_ALTITUDE: 1, DO_ORBIT: 0}
+"""index of the parameter that is a circle's radius, its sign the direction"""
+
+_PLACED_COMMANDS = frozenset({179, DO_LAND_START, 195, 201})
+"""beyond the navigation commands, those whose parameters 5 to 7 are a place: home, start of landing, what to look at"""
+
+TerrainAltitude = Callable[[float, float], float]
+"""(latitude deg, longitude deg) -> altitude of the ground above sea level, m"""
+
+
+def terrain_altitude(terrain: HeightMap, origin: GeoPoint) -> TerrainAltitude:
+    """That of a map whose origin lies there."""
+
+    def altitude(latitude: float, longitude: float) -> float:
+        north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
+        return origin[2] - float(terrain.altitude_ned(north, east))
+
+    return altitude
+
+
+@dataclass(frozen=True)
+class MavlinkItem:
+    """One row of a mission as MAVLink has it; `params` 1 to 7, NaN where none is given; degrees in global frames."""
+
+    command: int
+    frame: int
+    params: tuple[float, float, float, float, float, float, float]
+    number: int = 0
+    """what a jump calls it: `doJumpId`, or the index of the row"""
+    where: str = "item"
+    """how errors name it"""
+
+    def error(self, field: str, value: object, expected: str) -> MissionFileError:
+        """What is wrong with a field of it."""
+        return MissionFileError(f"{self.where} (command {self.command}): {field}: {value!r}, expected {expected}")
+
+
+@dataclass(frozen=True)
+class ImportSettings:
+    """What an import needs beside the file."""
+
+    default_radius: float = 2.0
+    """m, of a waypoint that has none"""
+    loiter_radius: float = 25.0
+    """m, of an orbit that has none"""
+    terrain: TerrainAltitude | None = None
+
+
+def to_mission_items(
+    rows: Sequence[MavlinkItem], home: GeoPoint, settings: ImportSettings
+) -> tuple[tuple[MissionItem, ...], tuple[str, ...]]:
+    """The items about home, and what of the rows found no place in them, one line each.
+
+    Raises MissionFileError that names item, field and value.
+    """
+    items: list[MissionItem] = []
+    lost: list[str] = []
+    last = vehicle = (0.0, 0.0, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no place is refused one by one
+        degrees = np.array([(*row.params[4:6], 0.0) for row in rows], float).reshape(-1, 3)
+        places = geodetic_to_ned(degrees, home)[:, :2].tolist()
+    for row, place in zip(rows, places, strict=True):
+        _refuse(row)
+        aside = row.command > LAST_NAVIGATION and row.command not in _KINDS
+        item = _item(row, _placed(row, place, home, last if aside else vehicle, settings), settings)
+        lost += _lost(row)
+        items.append(item)
+        last = tuple(item.position.tolist())
+        if not (aside and row.command in _PLACED_COMMANDS):  # what a camera looks at, a new home: nobody flies there
+            vehicle = last
+    return tuple(items), tuple(lost)
+
+
+def _refuse(row: MavlinkItem) -> None:
+    """Raises MissionFileError for what nobody could carry out: neither read nor written."""
+    if row.command in _AREA_COMMANDS:
+        raise row.error("command", row.command, "a mission item; fences and rally points belong in files of their own")
+    if row.command == DELAY and row.params[0] < 0.0:
+        raise row.error("params[0]", row.params[0], "seconds to wait; a time of day is not supported")
+    if row.command == CONDITION_YAW and row.params[3] == 1.0:
+        raise row.error("params[3]", row.params[3], "0, a yaw from north; one from the yaw of now is not supported")
+    if row.command in (WAYPOINT, SPLINE_WAYPOINT) and not 0.0 <= _or_zero(row.params[1]) <= MAX_RADIUS:
+        raise row.error("params[1]", row.params[1], f"a radius of 0 to {MAX_RADIUS:,.0f} m")
+    radius_at = _RADIUS_AT.get(row.command)
+    if radius_at is not None and abs(_or_zero(row.params[radius_at])) > MAX_RADIUS:
+        raise row.error(f"params[{radius_at}]", row.params[radius_at], f"a radius of at most {MAX_RADIUS:,.0f} m")
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def _placed(
+    row: MavlinkItem, place: Sequence[float], home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
+) -> tuple[float, float, float]:
+    """As `_position`, refused where it is nobody's place."""
+    north, east, down = _position(row, place, home, last, settings)
+    if not abs(down) <= MAX_HEIGHT:
+        raise row.error("params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's")
+    if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
+        raise row.error("params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home")
+    return north, east, down
+
+
+def _position(
+    row: MavlinkItem, place: Sequence[float], home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
+) -> tuple[float, float, float]:
+    """NED about home; `place`: north and east of its latitude and longitude.
+
+    Latitude and longitude missing or both 0: TAKEOFF at home, all else where the last item was.
+    """
+    if row.frame not in FRAMES:
+        raise row.error("frame", row.frame, f"one of {', '.join(map(str, sorted(FRAMES)))}")
+    kind = _KINDS.get(row.command, MissionMode.CUSTOM)
+    first, second, third = row.params[4:]
+    if kind is MissionMode.RTL:
+        return 0.0, 0.0, 0.0
+    if kind is MissionMode.TAKEOFF and (row.frame == MISSION_FRAME or math.isnan(third)):
+        raise row.error("params[6]" if row.frame != MISSION_FRAME else "frame", third, "an altitude to climb to")
+    if row.frame == MISSION_FRAME:
+        return last[0], last[1], 0.0 if kind is MissionMode.LAND else last[2]
+    if math.isnan(first) != math.isnan(second):
+        raise row.error("params[4], params[5]", (first, second), "two numbers, or none")
+    if row.frame in (LOCAL_NED, LOCAL_ENU):
+        if math.isnan(first):
+            first, second = 0.0, 0.0
+            if kind is not MissionMode.TAKEOFF:
+                (first, second) = (last[0], last[1]) if row.frame == LOCAL_NED else (last[1], last[0])
+        if math.isnan(third):
+            third = last[2] if row.frame == LOCAL_NED else -last[2]
+        local = np.array([first, second, third])
+        north, east, down = (local if row.frame == LOCAL_NED else enu_to_ned(local)).tolist()
+        return north, east, down
+    here = math.isnan(first) or (first == 0.0 and second == 0.0)
+    if here:
+        north, east = (0.0, 0.0) if kind is MissionMode.TAKEOFF else last[:2]
+    else:
+        if abs(first) > 90.0:
+            raise row.error("params[4]", first, "a latitude within ±90°")
+        if abs(second) > 180.0:
+            raise row.error("params[5]", second, "a longitude within ±180°")
+        north, east = place
+    return north, east, _down(row, kind, here, (north, east, last[2]), home, settings)
+
+
+def _down(
+    row: MavlinkItem,
+    kind: MissionMode,
+    here: bool,
+    last: tuple[float, float, float],
+    home: GeoPoint,
+    settings: ImportSettings,
+) -> float:
+    """z of an item with a global frame at `last`'s x and y; where no altitude is given that of `last`, LAND: home's."""
+    altitude = row.params[6]
+    if row.command > LAST_NAVIGATION and kind is MissionMode.CUSTOM and here and row.command != CONDITION_CHANGE_ALT:
+        return last[2]  # what stands in the altitude's place of such a command is no altitude
+    missing = math.isnan(altitude) or (here and altitude == 0.0 and kind is not MissionMode.TAKEOFF)
+    if row.frame in TERRAIN_FRAMES and not math.isnan(altitude):
+        if settings.terrain is None:
+            raise row.error("frame", row.frame, "a frame that needs no terrain, or a map to take the terrain from")
+        latitude, longitude, _ = ned_to_geodetic(last, home).tolist()
+        return home[2] - (settings.terrain(latitude, longitude) + altitude)
+    if missing and row.command != CONDITION_CHANGE_ALT:
+        return 0.0 if kind is MissionMode.LAND else last[2]
+    if math.isnan(altitude):
+        return last[2]
+    return home[2] - altitude if row.frame in ABSOLUTE_FRAMES else 0.0 - altitude
+
+
+def _item(row: MavlinkItem, position: tuple[float, float, float], settings: ImportSettings) -> MissionItem:
+    p1, p2, p3, p4 = row.params[:4]
+    kind = _KINDS.get(row.command, MissionMode.CUSTOM)
+    if kind in (MissionMode.TAKEOFF, MissionMode.LAND):
+        params = (p1, p2, p3, yaw_from_deg(p4))
+    elif kind is MissionMode.WAYPOINT:
+        yaw = math.nan if row.command == SPLINE_WAYPOINT else yaw_from_deg(p4)
+        params = (yaw, settings.default_radius if math.isnan(p2) or p2 == 0.0 else p2, p1, p3)
+    elif kind is MissionMode.ORBIT:
+        params = _orbit_params(row, settings)
+    elif kind is MissionMode.RTL:
+        params = (0.0, 0.0, 0.0, 0.0)
+    else:
+        params = (float(row.command), p1, p2, p3)
+    return MissionItem(kind, np.array(position), np.array(params))
+
+
+def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, float, float, float]:
+    p1, p2, p3, p4 = row.params[:4]
+    if row.command == DO_ORBIT:
+        signed_radius, turns, extra = p1, math.inf if math.isnan(p4) or p4 == 0.0 else p4 / (2 * math.pi), p2
+    elif row.command == LOITER_UNLIMITED:
+        signed_radius, turns, extra = p3, math.inf, 0.0
+    else:
+        signed_radius, turns, extra = p3, p1, p4
+        if math.isnan(turns):
+            raise row.error("params[0]", turns, "a number of turns")
+    if turns < 0.0:
+        raise row.error("params[3]" if row.command == DO_ORBIT else "params[0]", turns, "turns of at least 0")
+    if math.isnan(signed_radius):
+        signed_radius = 0.0
+    direction = float(np.sign(signed_radius))
+    return abs(signed_radius) or settings.loiter_radius, direction, turns, extra
+
+
+def _lost(row: MavlinkItem) -> list[str]:
+    """What is flown, and would be written, as another command; parameters neither 0 nor missing without a place."""
+    kind = _KINDS.get(row.command, MissionMode.CUSTOM)
+    indices = _UNUSED_PARAMS.get(row.command, ())
+    if kind is MissionMode.CUSTOM:
+        here = row.frame == MISSION_FRAME or (row.params[4] == 0.0 and row.params[5] == 0.0)
+        aside = row.command > LAST_NAVIGATION and row.command != CONDITION_CHANGE_ALT
+        indices = (3, 4, 5, 6) if here and aside else (3,)
+    changed = [f"{row.where} (command {row.command}): {_FLOWN_AS[row.command]}"] if row.command in _FLOWN_AS else []
+    return changed + [
+        f"{row.where} (command {row.command}): params[{index}] = {row.params[index]:g} has no place in {kind.name}"
+        for index in indices
+        if not math.isnan(row.params[index]) and row.params[index] != 0.0
+    ]
+
+
+def to_mavlink_items(
+    items: Sequence[MissionItem], numbers: Sequence[int], home: GeoPoint, loiter_radius: float = 25.0
+) -> tuple[list[MavlinkItem], tuple[str, ...]]:
+    """The items as rows 1, 2, …, with altitudes relative to home, and what the rows can't say, one line each.
+
+    The same table backwards. `numbers` are what jumps among the items call them; the rows' jumps name the rows. An
+    orbit of `loiter_radius` (m) whose direction is the follower's choice is written without a radius. Raises
+    MissionFileError for a CUSTOM that is no MAVLink command or none that is read, and for a jump to no item.
+    """
+    row_of = {number: index + 1 for index, number in enumerate(numbers)}
+    rows = []
+    changed: list[str] = []
+    last = (0.0, 0.0, 0.0)
+    for index, item in enumerate(items):
+        where = f"item {index + 1}"
+        command, params = _command_and_params(item, where, row_of, loiter_radius)
+        if item.mode is MissionMode.ORBIT and item.params[1] == 0.0 and item.params[0] != loiter_radius:
+            changed.append(f"{where} (ORBIT): its direction, the follower's choice, is written as clockwise")
+        if item.mode is MissionMode.WAYPOINT and item.params[1] == 0.0:
+            changed.append(f"{where} (WAYPOINT): a radius of 0 is read as the reader's default")
+        if item.mode is MissionMode.RTL and item.params.any():
+            changed.append(f"{where} (RTL): its params have no place")
+        position = tuple(item.position.tolist())
+        placed = item.mode is not MissionMode.RTL and (
+            item.mode is not MissionMode.CUSTOM
+            or command <= LAST_NAVIGATION
+            or (command in _PLACED_COMMANDS and command != DO_LAND_START)  # without a place it says where it stands
+            or command == CONDITION_CHANGE_ALT
+            or position != last
+        )
+        if placed:
+            latitude, longitude, _ = ned_to_geodetic(item.position, home).tolist()
+            last_three = (latitude, longitude, 0.0 - position[2])
+        else:
+            last_three = (0.0, 0.0, 0.0)
+        last = (0.0, 0.0, 0.0) if item.mode is MissionMode.RTL else position
+        frame = RELATIVE_FRAME if placed else MISSION_FRAME
+        rows.append(MavlinkItem(command, frame, (*params, *last_three), index + 1, where))
+        _refuse(rows[-1])
+    return rows, tuple(changed)
+
+
+def _command_and_params(
+    item: MissionItem, where: str, row_of: dict[int, int], loiter_radius: float
+) -> tuple[int, tuple[float, float, float, float]]:
+    p1, p2, p3, p4 = item.params.tolist()
+    if item.mode is MissionMode.TAKEOFF:
+        return TAKEOFF, (p1, p2, p3, math.degrees(p4))
+    if item.mode is MissionMode.LAND:
+        return LAND, (p1, p2, p3, math.degrees(p4))
+    if item.mode is MissionMode.WAYPOINT:
+        return WAYPOINT, (p3, p2, p4, math.degrees(p1))
+    if item.mode is MissionMode.RTL:
+        return RETURN_TO_LAUNCH, (0.0, 0.0, 0.0, 0.0)
+    if item.mode is MissionMode.ORBIT:
+        signed = math.copysign(p1, p2) if p2 != 0.0 else 0.0 if p1 == loiter_radius else p1
+        if math.isinf(p3):
+            return (DO_ORBIT, (signed, p4, 0.0, 0.0)) if p4 != 0.0 else (LOITER_UNLIMITED, (0.0, 0.0, signed, 0.0))
+        return LOITER_TURNS, (p3, 0.0, signed, p4)
+    if item.mode is MissionMode.CUSTOM:
+        command = mavlink_command(item)
+        if command is None:
+            raise MissionFileError(
+                f"{where} (CUSTOM): params[0]: {p1!r}, expected the id of a MAVLink command, 1 to {MAX_COMMAND}"
+            )
+        if command == DO_JUMP:
+            if p2 not in row_of:
+                raise MissionFileError(f"{where} (DO_JUMP): params[1]: {p2!r}, expected the number of an item")
+            p2 = float(row_of[int(p2)])
+        return command, (p2, p3, p4, 0.0)
+    raise MissionFileError(f"{where}: mode: {item.mode.name} is the manager's own, expected 1 to 6")
+
+
+def mavlink_command(item: MissionItem) -> int | None:
+    """The MAVLink command that a CUSTOM item carries in its first parameter; None for any other item."""
+    number = float(item.params[0])
+    if item.mode is not MissionMode.CUSTOM or not number.is_integer() or not 1 <= number <= MAX_COMMAND:
+        return None
+    return int(number)
+
+
+def yaw_from_deg(yaw_deg: float) -> float:
+    """Radians wrapped to (-π, π]; NaN stays NaN."""
+    return float(wrap_angle(math.radians(yaw_deg)))
+
+
+_FLOWN_AS = {
+    SPLINE_WAYPOINT: "the spline is flown straight",
+    VTOL_TAKEOFF: "flown and written as an ordinary take-off (22)",
+    VTOL_LAND: "flown and written as an ordinary landing (21)",
+    DO_ORBIT: "written as turns or endless turns where these say the same (18, 17)",
+}
+
+_UNUSED_PARAMS: dict[int, tuple[int, ...]] = {
+    RETURN_TO_LAUNCH: (0, 1, 2, 3, 4, 5, 6),
+    SPLINE_WAYPOINT: (3,),
+    LOITER_TURNS: (1,),
+    LOITER_UNLIMITED: (0, 1, 3),
+    DO_ORBIT: (2,),
+}
+"""indices of the parameters that have no place in an item of these commands"""
+
+_KINDS = {
+    TAKEOFF: MissionMode.TAKEOFF,
+    VTOL_TAKEOFF: MissionMode.TAKEOFF,
+    WAYPOINT: MissionMode.WAYPOINT,
+    SPLINE_WAYPOINT: MissionMode.WAYPOINT,
+    LOITER_TURNS: MissionMode.ORBIT,
+    LOITER_UNLIMITED: MissionMode.ORBIT,
+    DO_ORBIT: MissionMode.ORBIT,
+    LAND: MissionMode.LAND,
+    VTOL_LAND: MissionMode.LAND,
+    RETURN_TO_LAUNCH: MissionMode.RTL,
+}

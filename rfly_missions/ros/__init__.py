@@ -1,0 +1,1 @@
+"""mission_node and mavlink_node, their topics, actions and messages."""

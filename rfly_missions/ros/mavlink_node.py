@@ -1,0 +1,172 @@
+"""mavlink_node: vehicles of mission_node as MAVLink systems. A thin shell around MavlinkEndpoint."""
+
+from __future__ import annotations
+
+import math
+import socket
+import time
+from pathlib import Path
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from rfly_common.errors import ConfigError
+from rfly_common.geodesy import GeoPoint, place_problem
+from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.run_loop import run
+from rfly_missions.mavlink.endpoint import Address, MavlinkEndpoint
+from rfly_missions.mavlink.flight import SILENCE_S
+from rfly_missions.mavlink.log_protocol import LogFolder
+from rfly_missions.mavlink.parameter_protocol import Tunables, set_values
+from rfly_missions.mavlink.wire import signing_key
+from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
+from rfly_missions.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_trajectory.fleet.entities import VEHICLE_NAME
+
+PERIOD_S = 0.01
+"""of wall time between two looks at the socket"""
+MOST_DATAGRAMS = 200
+"""in one look; more wait in the system's buffer, or are dropped there"""
+MOST_BYTES = 2048
+
+
+class MavlinkNode(Node):
+    """A UDP socket, the vehicles' topics, and the endpoint between them."""
+
+    def __init__(self) -> None:
+        super().__init__("mavlink_node")
+        given = declare_parameters(self, MavlinkParameters)
+        self._ground, self._place_problem = LatestTerrain(self, self._on_terrain_map), ""
+        self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
+        logs = LogFolder(Path(given.log_folder).expanduser() if given.log_folder else None, given.erase_logs)
+        targets = [_address(text) for text in given.targets]
+        self._endpoint = MavlinkEndpoint(targets, _key(given.signing_file), logs)
+        frames = Frames(self)
+        self._vehicles: list[MavlinkVehicleTopics] = []
+        self._socket = _bound_socket(given.bind, given.port)
+        self._where = f"udp {given.bind}:{self._socket.getsockname()[1]}"
+        self._diagnostics.hardware_id = self._where
+        for index, name in enumerate(given.vehicles):
+            self._vehicles.append(self._vehicle(name, index, frames))
+        self._ground.start(self._diagnostics)
+        self._update_diagnostics()
+        self._timer = self.create_timer(PERIOD_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        listed = ", ".join(f"{each.vehicle.system_id} {each.name}" for each in self._vehicles) or "no vehicles"
+        others = f" and sending to {', '.join(given.targets)}" if given.targets else ""
+        self.get_logger().info(f"listening on {self._where} for ground stations{others}: {listed}")
+
+    def _vehicle(self, name: str, index: int, frames: Frames) -> MavlinkVehicleTopics:
+        if not VEHICLE_NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:
+            raise ConfigError(f"parameter vehicles: {name!r}, expected names, each once, of letters, digits and _")
+        given = declare_parameters(self, MavlinkVehicleParameters, prefix=f"{name}.", defaults={"system_id": index + 1})
+        if given.system_id in self._endpoint.vehicles:
+            raise ConfigError(f"parameter {name}.system_id: {given.system_id} belongs to two vehicles")
+        values = Tunables()
+        try:
+            set_values(values, given.parameters)
+        except ConfigError as error:
+            raise ConfigError(f"parameter {name}.parameters: {error}") from None
+        controller = given.controller if given.uav_type == "land-air" else ""
+        made = MavlinkVehicleTopics(
+            self, name, self._endpoint, given.system_id, given.uav_type, values, frames, self._diagnostics, controller
+        )
+        made.vehicle.gimbal.limits = math.radians(given.gimbal_min_pitch), math.radians(given.gimbal_max_pitch)
+        return made
+
+    def destroy_node(self) -> None:
+        """Close the socket, and take the actions off the graph first."""
+        self._socket.close()
+        for each in self._vehicles:
+            each.destroy()
+        super().destroy_node()
+
+    def _on_terrain_map(self, terrain: HeightMap, origin: GeoPoint) -> None:
+        for each in self._vehicles:
+            each.take_terrain(terrain, origin)
+        self._place_problem = place_problem(origin)
+        self._update_diagnostics()
+
+    def _tick(self) -> None:
+        wall = time.monotonic()
+        self._receive(wall)
+        for each in self._vehicles:
+            each.update(wall)
+        self._endpoint.tick(wall, self.get_clock().now().nanoseconds * 1e-9)
+        for address, data in self._endpoint.datagrams():
+            try:
+                self._socket.sendto(data, address)
+            except OSError:  # nobody listens there, or the network is away: the next one may get through
+                self._diagnostics.count("not_sent")
+
+    def _receive(self, wall: float) -> None:
+        for _ in range(MOST_DATAGRAMS):
+            try:
+                data, sender = self._socket.recvfrom(MOST_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:  # by the loopback's answer that nobody listens where we have sent to
+                continue
+            self._endpoint.receive(data, sender, wall)
+
+    def _update_diagnostics(self) -> None:
+        silent = [each.name for each in self._vehicles if each.silence_s > SILENCE_S]
+        alone = [each.name for each in self._vehicles if each.problem()]
+        peers = ", ".join(f"{host}:{port}" for host, port in self._endpoint.peers)
+        self._diagnostics.set_first(
+            [
+                (not self._vehicles, OK, "no vehicles: parameter vehicles is empty"),
+                (self._ground.problem, WARN, self._ground.problem),
+                (self._ground.terrain is None, STALE, NOT_YET),
+                (self._place_problem, WARN, self._place_problem),
+                (alone, WARN, f"no mission_node answers for {', '.join(alone)}"),
+                (silent, STALE, f"no pose of {', '.join(silent)}"),
+                (peers, OK, f"speaks with {peers}"),
+                (True, OK, "no ground station has spoken"),
+            ],
+            vehicles=len(self._vehicles),
+            received=self._endpoint.received,
+            bad_data=self._endpoint.bad_data,
+        )
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigError(f"parameter targets: {text!r}, expected host:port such as 127.0.0.1:14550")
+    try:
+        return socket.gethostbyname(host), int(port)
+    except OSError as error:
+        raise ConfigError(f"parameter targets: {text!r}: {error}") from None
+
+
+def _bound_socket(bind: str, port: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        made.bind((bind, port))
+    except OSError as error:
+        made.close()
+        raise ConfigError(f"parameters bind and port: udp {bind}:{port}: {error.strerror or error}") from None
+    made.setblocking(False)
+    return made
+
+
+def _key(file: str) -> bytes:
+    """Of the passphrase in a file, without the end of its line; b"" where no file is named."""
+    if not file:
+        return b""
+    try:
+        passphrase = Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"parameter signing_file: {file}: {error}") from None
+    if not passphrase:
+        raise ConfigError(f"parameter signing_file: {file}: expected a passphrase, it is empty")
+    return signing_key(passphrase)
+
+
+def main() -> None:
+    """Entry point of the executable `mavlink_node`."""
+    run(MavlinkNode)

@@ -1,0 +1,279 @@
+"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle, feedback, gains."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Quaternion as QuaternionMsg
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from rfly_suite.action import ExecuteMission
+from rfly_suite.msg import AttitudeTarget, MissionParams
+from sensor_msgs.msg import BatteryState
+from std_msgs.msg import Float64, String, UInt8
+
+from rfly_common.errors import FrameError
+from rfly_common.frames import quat_ned_frd_to_enu_flu, quat_to_euler
+from rfly_common.geodesy import GeoPoint
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
+from rfly_common.ros.stamps import stamp_to_ns
+from rfly_missions.mavlink.endpoint import MavlinkEndpoint
+from rfly_missions.mavlink.flight import Quaternion
+from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
+from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
+from rfly_missions.mission.items import MissionCommand, MissionMode
+from rfly_missions.mission.mavlink_items import terrain_altitude
+from rfly_missions.ros.mission_msgs import NO_POSE, item_to_msg, ned_to_point, pose_to_ned_euler
+from rfly_terrain.height_map.height_map import HeightMap
+
+PERIOD_S, PATIENCE_S = 1.0, 5.0
+"""between two looks at the values; after which an answer is not waited for any more"""
+
+
+class ControllerGainsClient:
+    """Keeps a `ControllerGains` as the node `controller` has them: whoever changes one, `update` finds it."""
+
+    def __init__(self, node: Node, controller: str, gains: ControllerGains) -> None:
+        self._gains, gains.ask = gains, self._ask
+        self._describe = node.create_client(DescribeParameters, f"{controller}/describe_parameters")
+        self._get = node.create_client(GetParameters, f"{controller}/get_parameters")
+        self._set = node.create_client(SetParameters, f"{controller}/set_parameters")
+        self._names = list(GAIN_NAMES.values())
+        self._asked_at = -math.inf
+        self._waits = False
+
+    def update(self, wall: float) -> None:
+        """Look at them again where that is due; steady wall time."""
+        if wall - self._asked_at < (PATIENCE_S if self._waits else PERIOD_S):
+            return
+        self._asked_at = wall
+        if not all(client.service_is_ready() for client in (self._describe, self._get, self._set)):
+            self._gains.forget()
+            return
+        self._waits = True
+        if not self._gains.ranges:
+            asked: Any = self._describe.call_async(DescribeParameters.Request(names=self._names))
+            asked.add_done_callback(self._on_described)
+        else:
+            asked = self._get.call_async(GetParameters.Request(names=self._names))
+            asked.add_done_callback(self._on_values)
+
+    def _on_described(self, future: Any) -> None:
+        self._waits, self._asked_at = False, -math.inf  # the values follow at once
+        for name, about in zip(GAIN_NAMES, future.result().descriptors, strict=False):
+            for span in about.floating_point_range:
+                self._gains.ranges[name] = span.from_value, span.to_value
+
+    def _on_values(self, future: Any) -> None:
+        self._waits = False
+        for name, value in zip(GAIN_NAMES, future.result().values, strict=False):
+            if value.type == ParameterType.PARAMETER_DOUBLE and name in self._gains.ranges:
+                self._gains.values[name] = value.double_value
+
+    def _ask(self, name: str, value: float, done: Callable[[str], None]) -> None:
+        """Have one set; `done` is told why it was refused, or ""."""
+        wanted = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+        request = SetParameters.Request(parameters=[Parameter(name=GAIN_NAMES[name], value=wanted)])
+
+        def on_set(future: Any) -> None:
+            (result,) = future.result().results
+            if result.successful:
+                self._gains.values[name] = value
+            done("" if result.successful else result.reason)
+
+        self._set.call_async(request).add_done_callback(on_set)
+
+
+WORLD = "map"
+BATTERY_PERIOD_S = 1.0
+
+
+class MavlinkVehicleTopics:
+    """Flies by the action `<name>/execute_mission` and the topic `<name>/mission_command`; a `Pilot`."""
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        endpoint: MavlinkEndpoint,
+        system_id: int,
+        uav_type: str,
+        values: Tunables,
+        frames: Frames,
+        diagnostics: Diagnostics,
+        controller: str = "",
+    ) -> None:
+        """`controller`: node in the vehicle's namespace whose gains are parameters; "": none."""
+        self._node, self.name, self._frames, self._diagnostics = node, name, frames, diagnostics
+        self._terrain: HeightMap | None = None
+        self._heard_at = -math.inf
+        self._told_battery_at = -math.inf
+        self._goals = 0
+        self._client = ActionClient(node, ExecuteMission, f"{name}/execute_mission")
+        self._commands = publisher(node, UInt8, f"{name}/mission_command", COMMANDS)
+        self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS)
+        self._attitudes = publisher(node, AttitudeTarget, f"{name}/cmd/attitude", COMMANDS)
+        self._gimbal = publisher(node, Float64, f"{name}/gimbal/cmd", COMMANDS)
+        self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
+        self.vehicle = endpoint.add(system_id, uav_type, self, values)
+        self._gains: ControllerGainsClient | None = None
+        if controller:
+            self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)
+        subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
+        subscription(node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED)
+        subscription(node, String, f"{name}/mode", self._on_mode, LATCHED)
+
+    def destroy(self) -> None:
+        """Take the action's client off the graph."""
+        self._client.destroy()
+
+    # --- what is told of it
+
+    def take_terrain(self, terrain: HeightMap, origin: GeoPoint) -> None:
+        """The ground, and where it lies."""
+        self._terrain = terrain
+        world = self.vehicle.flight.world
+        world.origin = origin
+        world.altitude = terrain_altitude(terrain, origin)
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        stamp_ns = stamp_to_ns(message.header.stamp) or self._node.get_clock().now().nanoseconds
+        try:
+            frame = self._frames.resolve(message.header.frame_id or WORLD, stamp_ns)
+        except FrameError as error:
+            self._diagnostics.count("poses_without_a_frame")
+            self._node.get_logger().warning(f"{self.name}/pose: {error}", throttle_duration_sec=5.0)
+            return
+        found = pose_to_ned_euler(message.pose, frame)
+        if found is None:
+            self._diagnostics.count("refused_poses")
+            self._node.get_logger().warning(f"{self.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0)
+            return
+        self._heard_at = time.monotonic()
+        flight = self.vehicle.flight
+        flight.pose.take(stamp_ns * 1e-9, *found)
+        if self._terrain is not None:
+            flight.world.ground = float(self._terrain.altitude_ned(*found[0][:2]))
+
+    def _on_mission_params(self, message: MissionParams) -> None:
+        if message.current.mode <= max(MissionMode):
+            self.vehicle.flight.world.shown = MissionMode(message.current.mode)
+
+    def _on_mode(self, message: String) -> None:
+        self.vehicle.flight.world.mode = message.data.strip().upper()
+
+    @property
+    def silence_s(self) -> float:
+        """Of wall time since the last pose."""
+        return time.monotonic() - self._heard_at
+
+    def update(self, wall: float) -> None:
+        """Before a tick: what changes by itself."""
+        self.vehicle.flight.world.silence = self.silence_s
+        if self._gains is not None:
+            self._gains.update(wall)
+        if wall - self._told_battery_at >= BATTERY_PERIOD_S:
+            self._told_battery_at = wall
+            self._publish_battery()
+
+    def _publish_battery(self) -> None:
+        battery = self.vehicle.battery
+        cells = round(battery.values.battery_cells)
+        message = BatteryState(
+            voltage=battery.voltage,
+            temperature=math.nan,
+            current=0.0 - battery.current,
+            charge=battery.capacity_ah * battery.charge,
+            capacity=battery.capacity_ah,
+            design_capacity=battery.capacity_ah,
+            percentage=battery.charge,
+            power_supply_status=BatteryState.POWER_SUPPLY_STATUS_DISCHARGING,
+            power_supply_health=BatteryState.POWER_SUPPLY_HEALTH_GOOD,
+            power_supply_technology=BatteryState.POWER_SUPPLY_TECHNOLOGY_LIPO,
+            present=True,
+            cell_voltage=[battery.voltage / cells] * cells,
+        )
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._battery.publish(message)
+
+    # --- a Pilot
+
+    def problem(self) -> str:
+        """Whether mission_node is there."""
+        return "" if self._client.server_is_ready() else "mission_node does not answer"
+
+    def command(self, command: MissionCommand) -> None:
+        """By the topic."""
+        self._commands.publish(UInt8(data=int(command)))
+
+    def request_mode(self, word: str) -> None:
+        """By the topic."""
+        self._requests.publish(String(data=word))
+
+    def takes_attitudes(self) -> bool:
+        """Whether a flight controller listens."""
+        return self._attitudes.get_subscription_count() > 0
+
+    def turn(self, attitude: Quaternion, thrust: float) -> None:
+        """By the topic."""
+        x, y, z, w = quat_ned_frd_to_enu_flu(attitude).tolist()
+        message = AttitudeTarget(orientation=QuaternionMsg(x=x, y=y, z=z, w=w), thrust=thrust)
+        message.header.frame_id = WORLD
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._attitudes.publish(message)
+
+    def gimbal_pitch(self) -> float | None:
+        """From /tf, where positive looks down."""
+        if not self._gimbal.get_subscription_count():
+            return None
+        try:
+            link = self._frames.between(f"{self.name}/base_link", f"{self.name}/camera_link")
+        except FrameError:
+            return math.nan
+        return 0.0 - float(quat_to_euler(link.quat_xyzw)[1])
+
+    def point_gimbal(self, pitch: float) -> None:
+        """By the topic, where positive looks down."""
+        self._gimbal.publish(Float64(data=0.0 - pitch))
+
+    def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
+        """As a goal of the action; it replaces the one before."""
+        self._goals += 1
+        number = self._goals
+        goal = ExecuteMission.Goal(
+            items=[item_to_msg(item, "enu") for item in plan.items],
+            home=ned_to_point(home, "enu"),
+            home_source=ExecuteMission.Goal.HOME_FROM_GOAL,
+            start_index=start_index,
+        )
+        goal.header.frame_id = WORLD
+
+        def on_feedback(message: Any) -> None:
+            if number == self._goals:
+                self.vehicle.flight.progressed(int(message.feedback.index))
+
+        def on_accepted(future: Any) -> None:
+            handle = future.result()
+            if not handle.accepted:
+                on_end(False, "refused by mission_node")
+                return
+            handle.get_result_async().add_done_callback(on_result)
+
+        def on_result(future: Any) -> None:
+            result = future.result().result
+            on_end(bool(result.success), result.message)
+
+        def on_end(done: bool, why: str) -> None:
+            if number == self._goals:
+                self.vehicle.flight.ended(done, why)
+
+        self._client.send_goal_async(goal, feedback_callback=on_feedback).add_done_callback(on_accepted)

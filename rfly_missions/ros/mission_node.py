@@ -1,0 +1,183 @@
+"""mission_node: missions of several vehicles. A thin shell around MissionRunner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from rfly_suite.msg import VehicleStateArray
+from tf2_msgs.msg import TFMessage
+
+from rfly_common.errors import ConfigError
+from rfly_common.frames import enu_to_ned, pose_ned_euler_to_enu, vector_ned_to_enu, yaw_ned_to_enu
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import FLEET_OUT, STATE_OUT, TF
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.vehicle_states import VehicleStates
+from rfly_missions.followers.ground import Ground
+from rfly_missions.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
+from rfly_missions.ros.node_parameters import MissionParameters, MissionVehicleParameters
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_trajectory.fleet.entities import VEHICLE_NAME
+from rfly_trajectory.fleet.fleet import check_unique, states_in_ned
+from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, ShownVehicle
+from rfly_trajectory.ros.node_parameters import FIRST_ID
+from rfly_trajectory.ros.vehicle_topics import states_to_poses, states_to_transforms
+
+TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
+"""RflySim3D's vehicle types"""
+START_SPACING = 10.0
+"""m along east between vehicles that have no start given"""
+MAX_VEHICLES = 100
+
+
+class MissionNode(Node):
+    """Runs the missions of its vehicles; simulated ones appear as soon as a terrain is known."""
+
+    def __init__(self) -> None:
+        super().__init__("mission_node")
+        given = declare_parameters(self, MissionParameters)
+        self._given, names = given, given.vehicles
+        self._ground = LatestTerrain(self, self._on_terrain_map)
+        self._source = self.get_fully_qualified_name()
+        self._diagnostics = Diagnostics(self, "missions", "", self._update_diagnostics)
+        frames = Frames(self)
+        self._last_ns: int | None = None
+        self._clock_watch = ClockWatch(self)
+        if len(names) > MAX_VEHICLES:
+            raise ConfigError(f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node")
+        check_unique("parameter vehicles", names)
+        settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
+        check_unique("parameter <name>.id", [each.given.id for each in settings])
+        self._vehicles = [MissionVehicle(self, each, self._given, frames, self._diagnostics) for each in settings]
+        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if given.simulate else None
+        self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if given.simulate else []
+        self._tf = publisher(self, TFMessage, "/tf", TF) if given.simulate else None
+        self._markers = FleetMarkers(self, given.marker_scale) if given.simulate else None
+        self._ground.start(self._diagnostics)
+        self._update_diagnostics()
+        self._timer = self.create_timer(1.0 / given.rate, self._tick)
+        listed = [f"{each.name} ({each.given.uav_type})" for each in settings] or ["no vehicles (parameter vehicles)"]
+        waits = "; waiting for terrain_map" if given.simulate else ""
+        self.get_logger().info(f"{', '.join(listed)} at {given.rate:g} Hz{waits}")
+        if names and given.simulate:
+            _warm_up()  # last: the node is seen by others meanwhile
+
+    def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
+        if not VEHICLE_NAME.fullmatch(name):
+            raise ConfigError(f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter")
+        defaults = {"id": FIRST_ID + index, "type": lambda earlier: TYPES[earlier["uav_type"]]}
+        given = declare_parameters(self, MissionVehicleParameters, prefix=f"{name}.", defaults=defaults)
+        start, home = given.start, given.home
+        enu = self._given.axes == "enu"
+        if not start:
+            start = [START_SPACING * index, 0.0, 0.0] if enu else [0.0, START_SPACING * index, 0.0]
+        for key, numbers, expected in (("start", start, "x, y, yaw"), ("home", home or [0.0] * 3, "x, y, z")):
+            if len(numbers) != 3 or not np.isfinite(numbers).all():
+                raise ConfigError(f"parameter {name}.{key}: {list(numbers)}, expected {expected}")
+        x, y, yaw = start
+        at = (y, x, float(yaw_ned_to_enu(yaw))) if enu else (x, y, yaw)
+        home_ned: Any = tuple((enu_to_ned(home) if enu else np.array(home)).tolist()) if home else None
+        return VehicleSettings(name, given, at, home_ned)
+
+    def destroy_node(self) -> None:
+        """Take the actions off the graph first."""
+        for vehicle in self._vehicles:
+            vehicle.destroy()
+        super().destroy_node()
+
+    def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
+        self._diagnostics.hardware_id = terrain.name
+        ground = Ground(terrain, self._given.min_height)  # shared: what one has found out about it, all know
+        for vehicle in self._vehicles:
+            vehicle.take_terrain(terrain, ground, geo_origin)
+        if self._markers is not None:
+            shown = [ShownVehicle(v.settings.name, v.settings.given.id, v.settings.given.type) for v in self._vehicles]
+            self._markers.show(lambda: (shown, ()))
+        self.get_logger().info(f"flying over map {terrain.name!r}")
+        self._update_diagnostics()
+
+    def _tick(self) -> None:
+        now = self.get_clock().now().nanoseconds
+        last, self._last_ns = self._last_ns, now
+        if last is not None and now < last:
+            self.get_logger().warning("the clock went back: missions go on from where they are")
+            self._diagnostics.count("clock_jumps_back")
+            for vehicle in self._vehicles:
+                vehicle.forget_time()
+        if last is None or now <= last:
+            return
+        for vehicle in self._vehicles:
+            vehicle.tick((now - last) * 1e-9, now)
+        if self._states is not None:
+            self._publish_states(now)
+
+    def _publish_states(self, now: int) -> None:
+        flying = [(v.settings, v.follower) for v in self._vehicles if v.follower is not None]
+        if not flying or self._states is None or self._tf is None:
+            return
+        poses = [pose_ned_euler_to_enu(follower.position, follower.euler) for _, follower in flying]
+        states = VehicleStates(
+            id=np.array([settings.given.id for settings, _ in flying]),
+            vehicle_type=np.array([settings.given.type for settings, _ in flying]),
+            position=np.array([position for position, _ in poses]),
+            orientation=np.array([quat for _, quat in poses]),
+            velocity=np.array([vector_ned_to_enu(follower.velocity) for _, follower in flying], np.float32),
+            source=self._source,
+            stamp_ns=now,
+        )
+        if self._given.axes == "ned":
+            states = states_in_ned(states, self._given.frame_id)
+        self._states.publish(states_to_msg(states))
+        self._tf.publish(states_to_transforms(states, [settings.name for settings, _ in flying]))
+        for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
+            pose_publisher.publish(pose)
+
+    def _update_diagnostics(self) -> None:
+        terrain = "" if self._ground.terrain is None else self._ground.terrain.name
+        values: dict[str, Any] = {"vehicles": len(self._vehicles), "terrain": terrain}
+        breached, unseen, silent = [], [], []
+        for vehicle in self._vehicles:
+            name, state = vehicle.settings.name, vehicle.state
+            if vehicle.missing:
+                unseen.append(f"{vehicle.missing} of {name}")
+            elif vehicle.silence_s > SILENCE_S:
+                silent.append(f"{name} for {vehicle.silence_s:.0f} s")
+            if state is None:
+                continue
+            values[name] = f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
+            if state.breach:
+                breached.append(f"{name}: {state.breach} was breached")
+        clock_problem = self._clock_watch.problem
+        no_terrain = self._given.simulate and self._ground.terrain is None
+        self._diagnostics.set_first(
+            [
+                (self._ground.problem, ERROR, self._ground.problem),
+                (not self._vehicles, OK, "no vehicles: parameter vehicles is empty"),
+                (no_terrain, STALE, NOT_YET),
+                (clock_problem, WARN, clock_problem),
+                (breached, WARN, "; ".join(breached)),
+                (unseen, STALE, f"not known yet: {', '.join(unseen)}"),
+                (silent, STALE, f"no pose of {', '.join(silent)}"),
+                (True, OK, "running"),
+            ],
+            **values,
+        )
+
+
+def _warm_up() -> None:
+    """One look ahead over the ground: kernels are loaded now, not in the middle of a flight."""
+    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    Ground(flat).clear_ahead(0.0, 0.0, 0.0, 1.0)
+
+
+def main() -> None:
+    """Entry point of the executable `mission_node`."""
+    run(MissionNode)

@@ -1,0 +1,1 @@
+"""Meshes, textures and labels that the browser draws."""

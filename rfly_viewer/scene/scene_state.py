@@ -1,0 +1,190 @@
+"""Scene state: vehicles, map, labels and texts, changed by packets. No sockets, windows or clocks."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
+from rfly_common.errors import CommandError, TerrainError
+from rfly_common.files import StrPath
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
+from rfly_ue_bridge.codec.packets import Packet
+from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE
+from rfly_viewer.scene import console
+from rfly_viewer.scene.labels import Labels
+from rfly_viewer.scene.state_batches import MAX_COORDINATE_M, StateBatch
+from rfly_viewer.scene.vehicle_table import VehicleTable
+
+MAX_LOG_LINES = 50
+MAX_EVENTS = 1000
+"""that wait to be taken; a flood of commands loses the oldest"""
+FLAT_SIZE_M = 2000.0
+
+ALL_VEHICLES = -1
+"""the copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel"""
+
+
+def flat_ground(name: str = "") -> HeightMap:
+    """Level ground at z = 0, shown where there is no map."""
+    half = FLAT_SIZE_M / 2
+    return HeightMap(np.zeros((2, 2)), origin_x=-half, origin_y=-half, step_x=2 * half, step_y=2 * half, name=name)
+
+
+class SceneState:
+    """The scene. `apply` takes what `read_batches` yields; `take_events` are commands that the window has to follow.
+
+    After ChangeMap `terrain` is another one, and the vehicles are gone, as after RflySim3D's change of map.
+
+    `load` finds the terrain of a map's name, by default on the usual search path.
+    """
+
+    def __init__(
+        self,
+        search_path: Sequence[StrPath] = (),
+        load: Callable[[str], HeightMap] | None = None,
+        descriptions: VehicleDescriptions = NONE,
+    ) -> None:
+        self.vehicles = VehicleTable(descriptions)
+        self.labels = Labels()
+        self.terrain = flat_ground()
+        self.terrain_known = False
+        """False: flat ground stands in for a map that was not found, or for none"""
+        self.map_name = ""
+        self.log: deque[str] = deque(maxlen=MAX_LOG_LINES)
+        self.reports_vehicles = False
+        """RflyReqVehicleData: send reqVeCrashData"""
+        self.collision_mode = False
+        """key P: send CopterSimCrash"""
+        self._load = load or (lambda name: HeightMap.load(name, search_path))
+        self._events: deque[console.Command] = deque(maxlen=MAX_EVENTS)
+
+    def apply(self, update: StateBatch | Packet, now_s: float) -> None:
+        """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say raises."""
+        if isinstance(update, StateBatch):
+            self.vehicles.update(update, now_s)
+            return
+        handler = _HANDLERS.get(update.name)
+        if handler is None:
+            self.add_log_line(f"{update.name}: nothing to show for it")
+            return
+        handler(self, update.values, now_s)
+
+    def add_log_line(self, text: str) -> None:
+        """A line of the log; the same one again is left out."""
+        if not self.log or self.log[-1] != text:
+            self.log.append(text)
+
+    def take_events(self) -> list[console.Command]:
+        """What is to be done, in its order; each event once."""
+        taken = list(self._events)
+        self._events.clear()
+        return taken
+
+    def run_command(self, text: str, now_s: float = 0.0) -> None:
+        """A console command, given at a time of the clock of labels; what cannot be done is said in the log."""
+        try:
+            command = console.parse(text)
+        except CommandError as error:
+            self.add_log_line(str(error))
+            return
+        match command:
+            case console.ChangeMap(name) if name == PurePath(name).name and "\\" not in name and ":" not in name:
+                self.change_map(name)
+            case console.ChangeMap(name):
+                self.add_log_line(
+                    f"RflyChangeMapbyName {name}: expected the name of a map on the search path, not a path"
+                )
+            case console.ChangeModel(vehicle_id, vehicle_type):
+                self._set_column(vehicle_id, vehicle_type=vehicle_type)
+            case console.ChangeSize(vehicle_id, size):
+                self._set_column(vehicle_id, scale=size or 1.0)
+            case console.MoveVehicle():
+                self._move(command)
+            case console.RequestVehicles(on):
+                self.reports_vehicles = on
+                self.add_log_line(f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}")
+            case console.Key("P"):
+                self.collision_mode = not self.collision_mode
+                self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
+            case console.SetLabel():
+                self.labels.apply(command, now_s)
+            case console.UnsupportedCommand(text, reason):
+                self.add_log_line(f"{text}: {reason}")
+            case _:
+                self._events.append(command)
+
+    def change_map(self, name: str) -> None:
+        """Show another map, without vehicles; where it is not found, say so and show flat ground."""
+        try:
+            self.terrain = self._load(name)
+            self.terrain_known = True
+        except (TerrainError, OSError) as error:
+            self.terrain = flat_ground(name)
+            self.terrain_known = False
+            self.add_log_line(f"flat ground is shown: {error}")
+        self.map_name = name
+        self.vehicles.clear()
+        self.labels = Labels()
+        self._events.append(console.ChangeMap(name))
+
+    def _move(self, command: console.MoveVehicle) -> None:
+        row = self.vehicles.row(command.vehicle_id)
+        if row is None:
+            self.add_log_line(f"no vehicle {command.vehicle_id} was seen yet: it cannot be moved")
+            return
+        position, euler = np.array(command.position_ned), np.array(command.euler)
+        if command.relative:
+            position = position + self.vehicles["position_ned"][row]
+            euler = euler + self.vehicles["euler"][row]
+        if np.abs(position).max() > MAX_COORDINATE_M:
+            self.add_log_line(f"vehicle {command.vehicle_id} would be beyond {MAX_COORDINATE_M:g} m: it stays")
+            return
+        self._set_column(command.vehicle_id, position_ned=position, euler=euler, on_ground=command.on_ground)
+
+    def _set_column(self, vehicle_id: int, **values: Any) -> None:
+        row: Any = slice(None) if vehicle_id == ALL_VEHICLES else self.vehicles.row(vehicle_id)
+        if row is None:
+            self.add_log_line(f"no vehicle {vehicle_id} was seen yet")
+            return
+        for column, value in values.items():
+            self.vehicles[column][row] = value
+
+    def _take_command(self, values: Any, now_s: float) -> None:
+        self.run_command(values["text"], now_s)
+
+    def _take_attachments(self, values: Any, now_s: float) -> None:
+        ids, parents, kinds = (np.asarray(values[name]) for name in ("CopterIDs", "AttatchIDs", "AttatchTypes"))
+        used = ids > 0
+        allowed = (kinds >= 0) & (kinds <= ATTACH_ATTITUDE)
+        for kind in kinds[used & ~allowed].tolist():
+            self.add_log_line(f"VehicleAttatch25: type {kind} is none of 0 to 3")
+        used &= allowed
+        unknown = self.vehicles.attach(ids[used], parents[used], kinds[used])
+        if unknown:
+            self.add_log_line(f"VehicleAttatch25: no vehicle {', '.join(map(str, unknown))} was seen yet")
+
+    def _take_label(self, values: Any, now_s: float) -> None:
+        seconds, size = values["dispTime"], values["fontSize"]
+        if not (math.isfinite(seconds) and math.isfinite(size)):
+            self.add_log_line("CopterMsg: dispTime or fontSize is not finite")
+            return
+        red, green, blue = (min(max(part, 0), 255) for part in values["RGB"])
+        shown = min(max(size, 1.0), 500.0)
+        label = (values["copterID"], values["text"], (red, green, blue), shown, seconds, values["dispFlag"])
+        self.labels.apply(console.SetLabel(*label), now_s)
+
+
+_HANDLERS: dict[str, Callable[[SceneState, Any, float], None]] = {
+    "Ue4CMD0": SceneState._take_command,
+    "Ue4CMD": SceneState._take_command,
+    "Ue4CMDNet": SceneState._take_command,
+    "VehicleAttatch25": SceneState._take_attachments,
+    "CopterMsg": SceneState._take_label,
+}

@@ -1,0 +1,180 @@
+"""Vehicle table: columns sorted by id, with world poses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
+from rfly_common.arrays import Bools, Floats, Ints, Rows
+from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE, ATTACH_NONE, ATTACH_POSITION_YAW
+from rfly_viewer.models import vehicle_models as models
+from rfly_viewer.scene.state_batches import StateBatch
+
+MAX_VEHICLES = 10_000
+"""ids beyond so many are dropped and counted"""
+MAX_CHAIN = 8
+"""A vehicle on a vehicle on a …: so deep attachments are followed. Deeper ones, and rings, are taken as normal."""
+
+_NO_VEHICLE = -(2**63)
+_COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
+    "sent_type": (np.int64, (), 0),
+    "vehicle_type": (np.int64, (), 0),
+    "position_ned": (np.float64, (3,), 0.0),
+    "euler": (np.float64, (3,), 0.0),
+    "velocity_ned": (np.float64, (3,), 0.0),
+    "scale": (np.float64, (3,), 1.0),
+    "motor_speed_rpm": (np.float64, (), 0.0),
+    "wheel_speed_rpm": (np.float64, (), 0.0),
+    "on_ground": (np.bool_, (), False),
+    "parent": (np.int64, (), _NO_VEHICLE),
+    "attachment": (np.int64, (), ATTACH_NONE),
+    "changed_s": (np.float64, (), 0.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class WorldPoses(Rows):
+    """Where vehicles are drawn, sorted by id."""
+
+    id: Ints
+    kind: Ints
+    """index into models.MODELS"""
+    position_ned: Floats
+    quat_ned_frd: Floats
+    """(n, 4) xyzw"""
+    scale: Floats
+    motor_speed_rpm: Floats
+    wheel_speed_rpm: Floats
+    on_ground: Bools
+    """kept on the ground"""
+
+    def row(self, vehicle_id: int) -> int | None:
+        """Where a vehicle is in the arrays."""
+        row = int(np.searchsorted(self.id, vehicle_id))
+        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+
+
+class VehicleTable:
+    """Columns by name (`table["scale"]`), one row for each vehicle, sorted by `id`."""
+
+    def __init__(self, descriptions: VehicleDescriptions = NONE) -> None:
+        """`descriptions`: what vehicle XML says of types; it counts more than the shipped shapes."""
+        self.descriptions = descriptions
+        self.refused = 0
+        """states of ids that found no room"""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all vehicles."""
+        self.id: Ints = np.empty(0, np.int64)
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty((0, *shape), kind) for name, (kind, shape, _) in _COLUMNS.items()
+        }
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        return self._columns[column]
+
+    def row(self, vehicle_id: int) -> int | None:
+        """The row of one vehicle; None if it was never seen."""
+        row = int(np.searchsorted(self.id, vehicle_id))
+        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+
+    def update(self, batch: StateBatch, now_s: float) -> None:
+        """Take over the states; a scale or velocity that a packet does not carry stays as it was."""
+        known = np.isin(batch.id, self.id)
+        if not known.all():
+            batch = self._add(batch, known)
+        rows = np.searchsorted(self.id, batch.id)
+        columns = self._columns
+        moved = (columns["position_ned"][rows] != batch.position_ned).any(axis=1)
+        moved |= (columns["euler"][rows] != batch.euler).any(axis=1)
+        columns["changed_s"][rows[moved]] = now_s
+        retyped = columns["sent_type"][rows] != batch.vehicle_type
+        columns["vehicle_type"][rows[retyped]] = batch.vehicle_type[retyped]
+        columns["sent_type"][rows] = batch.vehicle_type
+        for name in ("position_ned", "euler", "motor_speed_rpm", "wheel_speed_rpm", "on_ground"):
+            columns[name][rows] = getattr(batch, name)
+        for name in ("velocity_ned", "scale"):
+            given = getattr(batch, name)
+            columns[name][rows] = np.where(np.isfinite(given), given, columns[name][rows])
+
+    def attach(self, ids: Ints, parents: Ints, kinds: Ints) -> list[int]:
+        """Attach vehicles; returns the ids that were never seen, which stay away."""
+        known = np.isin(ids, self.id)
+        rows = np.searchsorted(self.id, ids[known])
+        self._columns["parent"][rows] = np.where(kinds[known] == ATTACH_NONE, _NO_VEHICLE, parents[known])
+        self._columns["attachment"][rows] = kinds[known]
+        return ids[~known].tolist()
+
+    def world(self, terrain: HeightMap) -> WorldPoses:
+        """Where each vehicle is: attachments followed, then those that are to be kept on the ground put there."""
+        position = self["position_ned"].copy()
+        quat = np.asarray(euler_to_quat(self["euler"]), np.float64)
+        if (self["attachment"] != ATTACH_NONE).any():
+            self._follow_attachments(position, quat)
+        kind = models.kind_of(self["vehicle_type"])
+        grounded = np.flatnonzero(self["on_ground"])
+        centre_height, own_scale = self._described(kind)
+        if len(grounded):
+            ground = terrain.altitude_ned(position[grounded, 0], position[grounded, 1])
+            position[grounded, 2] = ground - centre_height[grounded] * self["scale"][grounded, 2]
+        scale, motors = self["scale"] * own_scale, self["motor_speed_rpm"].copy()
+        wheels = self["wheel_speed_rpm"].copy()
+        return WorldPoses(self.id, kind, position, quat, scale, motors, wheels, self["on_ground"].copy())
+
+    def _described(self, kind: Ints) -> tuple[Floats, Floats]:
+        """((n,) m of the centres above the ground, (n, 3) factors) by vehicle type."""
+        standing, scale = models.CENTRE_HEIGHT[kind], np.ones((len(kind), 3))
+        height = standing
+        if len(self.descriptions) and len(kind):
+            row, known = self.descriptions.find(self["vehicle_type"])
+            factors = self.descriptions.scale[row]
+            scale = np.where(known[:, None] & np.isfinite(factors), factors, scale)
+            said = self.descriptions.centre_height[row]
+            height = np.where(known & np.isfinite(said), said, standing * scale[:, 2])
+        return height, scale
+
+    def _add(self, batch: StateBatch, known: Bools) -> StateBatch:
+        new = np.flatnonzero(~known)
+        room = max(0, MAX_VEHICLES - len(self.id))
+        if len(new) > room:
+            self.refused += len(new) - room
+            keep = known.copy()
+            keep[new[:room]] = True
+            batch = batch.select(keep)
+            new = new[:room]
+        added = np.setdiff1d(batch.id, self.id)
+        at = np.searchsorted(self.id, added)
+        self.id = np.insert(self.id, at, added)
+        for name, (_, _, default) in _COLUMNS.items():
+            self._columns[name] = np.insert(self._columns[name], at, default, axis=0)
+        return batch
+
+    def _follow_attachments(self, position: Floats, quat: Floats) -> None:
+        """Parents before children, so that each child finds its parent's place in the world."""
+        kinds, parents = self["attachment"], self["parent"]
+        there = np.isin(parents, self.id) & (kinds != ATTACH_NONE)
+        parent_row = np.where(there, np.searchsorted(self.id, parents), -1)
+        placed = parent_row < 0
+        for _ in range(MAX_CHAIN):
+            ready = np.flatnonzero(~placed & placed[parent_row])
+            if not len(ready):
+                return
+            above = parent_row[ready]
+            turned = quat[above].copy()
+            level = kinds[ready] != ATTACH_ATTITUDE
+            yaw = np.where(kinds[ready] == ATTACH_POSITION_YAW, quat_to_euler(turned)[:, 2], 0.0)
+            yaw_only = euler_to_quat(np.column_stack([np.zeros((len(ready), 2)), yaw]))
+            turned[level] = yaw_only[level]
+            position[ready] = position[above] + quat_rotate(turned, position[ready])
+            quat[ready] = quat_multiply(turned, quat[ready])
+            placed[ready] = True

@@ -1,0 +1,1 @@
+"""The browser window itself: server, clients, panel."""

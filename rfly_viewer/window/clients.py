@@ -1,0 +1,169 @@
+"""Cameras of all browsers: commands, vehicle following, new maps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+
+from rfly_common.frames import ned_to_enu
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_viewer.scene.camera import (
+    CameraPose,
+    FollowingCamera,
+    from_browser,
+    on_board,
+    overview,
+    position_enu,
+    vertical_fov,
+)
+from rfly_viewer.scene.console import MoveCamera
+from rfly_viewer.scene.picking import ground_distance
+from rfly_viewer.scene.vehicle_table import WorldPoses
+
+DEFAULT_VERTICAL_FOV = math.radians(50.0)
+_ORBIT_M = (3.0, 2000.0)
+FRONT_CAMERA = CameraPose(np.array((0.3, 0.0, 0.05)), np.zeros(3))
+"""forward, right, down of a vehicle's origin, m: where public scripts put camera 1 by RflyCameraPosAng"""
+_AHEAD_M = 20.0
+_NEAR_M, _FAR_M = 0.1, 200_000.0
+
+
+class Cameras:
+    """One camera for each browser; commands move all of them, as all of them show this window."""
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        self._server = server
+        self._horizontal: float | None = None
+        self._aspects: dict[int, float] = {}
+        self._follows: int | None = None
+        self._following: dict[int, FollowingCamera] = {}
+        """by browser"""
+        self._mount: CameraPose | None = None
+        """on the vehicle that is followed; None: from outside"""
+        self._untouched = True
+        """no command has moved the camera, and no vehicle was seen"""
+        self._place: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
+        server.initial_camera.near, server.initial_camera.far = _NEAR_M, _FAR_M
+        server.initial_camera.fov = DEFAULT_VERTICAL_FOV
+        server.on_client_connect(self._prepare)
+
+    def show_map(self, terrain: HeightMap) -> None:
+        """Look at all of the ground."""
+        x_min, x_max, y_min, y_max = terrain.bounds
+        self._untouched = True
+        low, high = (x_min, y_min, terrain.z_min), (x_max, y_max, terrain.z_max)
+        position, look_at = overview(low, high, DEFAULT_VERTICAL_FOV)
+        middle = look_at.copy()
+        middle[2] = terrain.altitude(float(middle[0]), float(middle[1]))
+        self._go((position + middle) / 2, middle, np.array((0.0, 0.0, 1.0)))
+
+    def show_all(self, poses: WorldPoses, terrain: HeightMap) -> None:
+        """Look at all vehicles; at the map where there are none."""
+        if not len(poses):
+            self.show_map(terrain)
+            return
+        at = ned_to_enu(poses.position_ned)
+        position, look_at = overview(at.min(axis=0) - 4.0, at.max(axis=0) + 4.0, DEFAULT_VERTICAL_FOV)
+        ground = terrain.altitude(float(position[0]), float(position[1]))
+        position[2] = max(position[2], ground + 3.0)
+        self._go(position, look_at, np.array((0.0, 0.0, 1.0)))
+
+    def mount(self, camera: int) -> None:
+        """RflyChangeViewKeyCmd V: 1 on the vehicle that is followed, looking ahead, 0 from outside."""
+        self._mount = FRONT_CAMERA if camera else None
+        self._follows = None
+
+    def move(self, command: MoveCamera, terrain: HeightMap) -> None:
+        """RflyCameraPosAng, or RflyCameraPosAngAdd from where each camera is; on board both are the body's."""
+        self._untouched = False
+        pose = CameraPose(np.array(command.position_ned), np.array(command.euler))
+        if self._mount is not None:
+            self._mount = self._mount.moved_by(pose) if command.relative else pose
+        elif not command.relative:
+            self._go(*_orbit(pose, terrain))
+        else:
+            for client in self._server.get_clients().values():
+                here = from_browser(client.camera.position, client.camera.wxyz)
+                _set(client, *_orbit(here.moved_by(pose), terrain))
+
+    def set_fov(self, horizontal: float) -> None:
+        """RflyCameraFovDegrees, kept when a browser's window changes its shape."""
+        self._horizontal = horizontal
+        self._aspects.clear()
+
+    def current(self) -> tuple[CameraPose, float, int, int] | None:
+        """Pose, horizontal angle in degrees, width and height in pixels of the browser that came first."""
+        clients = self._server.get_clients()
+        if not clients:
+            return None
+        camera = clients[min(clients)].camera
+        horizontal = 2 * math.atan(math.tan(camera.fov / 2) * camera.aspect)
+        pose = from_browser(camera.position, camera.wxyz)
+        return pose, math.degrees(horizontal), camera.image_width, camera.image_height
+
+    def update(self, poses: WorldPoses, followed: int | None, terrain: HeightMap) -> None:
+        """Follow, keep the angle of view, and look at the first vehicles that come."""
+        if self._untouched and len(poses):
+            self.show_all(poses, terrain)
+            self._untouched = False
+        clients = self._server.get_clients()
+        if self._horizontal is not None:
+            for number, client in clients.items():
+                aspect = client.camera.aspect
+                if self._aspects.get(number) != aspect:
+                    self._aspects[number] = aspect
+                    client.camera.fov = vertical_fov(self._horizontal, aspect)
+        row = None if followed is None else poses.row(followed)
+        if row is None:
+            self._follows = None
+            return
+        if self._mount is not None:
+            pose = on_board(poses.position_ned[row], poses.quat_ned_frd[row], self._mount)
+            at, (forward, up) = position_enu(pose), pose.axes_enu()
+            for client in clients.values():
+                _set(client, at, at + _AHEAD_M * forward, up)
+            self._follows = None
+            return
+        target = np.asarray(ned_to_enu(poses.position_ned[row]), np.float64)
+        if self._follows != followed:
+            self._follows, self._following = followed, {}
+        for number, client in clients.items():
+            following = self._following.setdefault(number, FollowingCamera())
+            place = following.place(target, client.camera.position, client.camera.look_at)
+            _set(client, place, target, np.array((0.0, 0.0, 1.0)))
+
+    def _go(self, position: NDArray[Any], look_at: NDArray[Any], up: NDArray[Any]) -> None:
+        """All browsers, and those that come later."""
+        self._place = (position, look_at, up)
+        initial = self._server.initial_camera
+        initial.up, initial.position, initial.look_at = up, position, look_at
+        for client in self._server.get_clients().values():
+            _set(client, position, look_at, up)
+
+    def _prepare(self, client: viser.ClientHandle) -> None:
+        client.camera.max_orbit_distance = _FAR_M
+        if self._place is not None:
+            _set(client, *self._place)
+
+
+def _set(client: viser.ClientHandle, position: NDArray[Any], look_at: NDArray[Any], up: NDArray[Any]) -> None:
+    with client.atomic():
+        client.camera.up_direction = up
+        client.camera.position = position
+        client.camera.look_at = look_at
+
+
+def _orbit(pose: CameraPose, terrain: HeightMap) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """(position, point that the mouse turns about, up): the point is where the view meets the ground, if it does."""
+    position, (forward, _) = position_enu(pose), pose.axes_enu()
+    distance = ground_distance(terrain, position, forward)
+    low, high = _ORBIT_M
+    return (
+        position,
+        position + forward * float(np.clip(50.0 if distance is None else distance, low, high)),
+        pose.up_enu(),
+    )

@@ -1,0 +1,332 @@
+"""Viewer server: one loop that drains datagrams and redraws at most RATE times a second."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
+from rfly_common.errors import CommandError, RflyError
+from rfly_common.startup import stop_by_signal
+from rfly_terrain.world.world import World
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
+from rfly_viewer.drawing.annotations import LabelLayers, TrailLayer
+from rfly_viewer.drawing.drawing import Sky, VehicleLayer, WorldLayer
+from rfly_viewer.drawing.screen import Screen, drawn_enlarged
+from rfly_viewer.drawing.terrain_layer import TerrainLayer
+from rfly_viewer.models import vehicle_models as models
+from rfly_viewer.scene import console
+from rfly_viewer.scene.picking import Click, pick
+from rfly_viewer.scene.scan import scan_terrain
+from rfly_viewer.scene.scene_state import SceneState
+from rfly_viewer.scene.state_batches import StateBatch, counted, read_batches
+from rfly_viewer.window.clients import Cameras
+from rfly_viewer.window.connections import open_server
+from rfly_viewer.window.panel import Panel
+from rfly_viewer.window.readout import Readouts
+from rfly_viewer.wire.feedback_sender import FeedbackSender
+from rfly_viewer.wire.listener import Listener
+
+RATE_HZ = 30.0
+PANEL_EVERY_S = 0.5
+DOUBLE_CLICK_S = 0.6
+DOUBLE_CLICK_APART = 0.01
+"""of the picture's width or height"""
+FIRST_TARGET_ID = 1001
+MAX_CLICKS = 8
+"""taken for one picture, the latest"""
+MAX_NOTICES = 4
+"""texts of one picture that are shown in the browsers, the first"""
+NEAR_M = 30.0
+"""A click on the ground so near to an object counts as the ground beside it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `rfly view` was asked for."""
+
+    map: str = ""
+    search_path: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    http_port: int = 8080
+    udp_port: int = WINDOW_PORT
+    lan_interface: str = ""
+    feedback_host: str = "127.0.0.1"
+    feedback_port: int = FEEDBACK_PORT
+    scan_folder: Path | None = None
+    max_triangles: int = 400_000
+    shadows: bool = True
+    follow: int | None = None
+    """id of a vehicle that the cameras follow once it appears"""
+    descriptions: VehicleDescriptions = NONE
+    """what vehicle XML says of vehicle types"""
+    world: World = field(default_factory=World)
+    """what stands on the map"""
+
+
+class Viewer:
+    """Everything together. `run` draws until `stop`; `address` is where a browser finds it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stopped = threading.Event()
+        self.state = SceneState(settings.search_path, descriptions=settings.descriptions)
+        if settings.map:
+            self.state.change_map(settings.map)
+        self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)
+        self.listener = Listener(settings.host, settings.udp_port, settings.lan_interface)
+        self.server, self.connections = open_server(settings.host, settings.http_port)
+        self.counters: Counter[str] = Counter()
+        self._clicks: deque[tuple[int, float, Any]] = deque(maxlen=MAX_CLICKS)
+        self._last_click: tuple[int, float, tuple[float, float]] | None = None
+        self._ground_click: Click | None = None
+        self._sky = Sky(self.server, settings.shadows)
+        self._terrain = TerrainLayer(self.server, settings.max_triangles, lit=settings.shadows)
+        self._world = WorldLayer(self.server, settings.world)
+        self._vehicles = VehicleLayer(self.server)
+        self._labels = LabelLayers(self.server)
+        self._trails = TrailLayer(self.server)
+        self.panel = Panel(self.server, self._run_command, self._show_all, self._remove_all, settings.follow)
+        self.cameras = Cameras(self.server)
+        self._readouts = Readouts(self.server)
+        self._poses = self.state.vehicles.world(self.state.terrain)
+        self._frames = 0
+        self._notices_left = MAX_NOTICES
+        self._last_frame_s = time.monotonic()
+        self._panel_due_s = 0.0
+        self._rates_from = (time.monotonic(), 0, 0)
+        self._rates = (0.0, 0.0)
+        self._map_shown()
+        self.state.take_events()
+        self.server.scene.on_click()(self._on_click)
+
+    @property
+    def address(self) -> str:
+        """The address for a browser."""
+        host = "127.0.0.1" if self._settings.host == "0.0.0.0" else self._settings.host
+        return f"http://{host}:{self.server.get_port()}"
+
+    def stop(self) -> None:
+        """Make `run` return."""
+        self._stopped.set()
+        self.listener.arrived.set()
+
+    def run(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Draw until `stop`, or `stopped`. The first datagram after a pause is drawn at once, then RATE_HZ is kept."""
+        try:
+            due = 0.0
+            while not self._stopped.is_set() and not stopped():
+                turning = bool((self._poses.motor_speed_rpm != 0).any() or (self._poses.wheel_speed_rpm != 0).any())
+                self.listener.arrived.wait(1 / RATE_HZ if turning else 0.1)
+                early = due - time.monotonic()
+                if early > 0 and self._stopped.wait(early):
+                    break
+                due = time.monotonic() + 1 / RATE_HZ
+                self.draw(time.monotonic())
+        finally:
+            self.listener.close()
+            self.feedback.close()
+            self.server.stop()
+
+    def draw(self, now_s: float) -> None:
+        """Take what has arrived, do what it says, and send the browsers what changed."""
+        state = self.state
+        arrived = self.listener.take()
+        for update in read_batches(arrived, self.counters):
+            state.apply(update, now_s)
+        state.labels.expire(now_s)
+        self.panel.run_actions()
+        self._notices_left = MAX_NOTICES
+        for event in state.take_events():
+            self._do(event, now_s)
+        self._poses = poses = state.vehicles.world(state.terrain)
+        self._take_clicks()
+        drawn = self._world.without_its_boxes(poses, state.vehicles["vehicle_type"])
+        elapsed, self._last_frame_s = now_s - self._last_frame_s, now_s
+        screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
+        enlarge = drawn_enlarged(drawn, screens, self.panel.enlarge)
+        self._terrain.update(now_s)
+        with self.server.atomic():
+            self._vehicles.show(drawn, enlarge, elapsed)
+            below = state.terrain if self.panel.shows("ground_trails") else None
+            self._trails.show(drawn, self.panel.shows("trails"), below, now_s)
+        self._labels.show(drawn, state.labels, self.panel.shows("ids"), enlarge)
+        self.cameras.update(poses, self.panel.followed, state.terrain)
+        self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
+        self.server.flush()
+        self.feedback.report(
+            state.vehicles, poses, state.terrain, data=state.reports_vehicles, crashes=state.collision_mode, now_s=now_s
+        )
+        self._frames += bool(arrived)
+        if now_s >= self._panel_due_s:
+            self._panel_due_s = now_s + PANEL_EVERY_S
+            self._show_panel(now_s)
+
+    def _do(self, event: Any, now_s: float) -> None:
+        try:
+            match event:
+                case console.ChangeMap():
+                    self._map_shown()
+                case console.MoveCamera():
+                    self.cameras.move(event, self.state.terrain)
+                case console.CameraFov(horizontal):
+                    self.cameras.set_fov(horizontal)
+                case console.Key("B", vehicle_id):
+                    self.panel.follow(vehicle_id)
+                case console.Key("V", camera):
+                    self.cameras.mount(1 if camera is None else camera)
+                case console.Key("N"):
+                    self.panel.follow_nobody()
+                    self.cameras.mount(0)
+                    self._show_all()
+                case console.Key("S" | "T" as key, number):
+                    self.panel.show("ids" if key == "S" else "trails", number)
+                case console.SetWeather(weather):
+                    self._sky.show(weather)
+                case console.ShowText(text, seconds):
+                    self._notify(text, "", seconds)
+                case console.RequestObject():
+                    self.feedback.answer(event, self._poses, self.cameras.current(), now_s)
+                case console.ScanTerrain():
+                    path = scan_terrain(event, self.state.terrain, self.state.map_name, self._settings.scan_folder)
+                    self.state.add_log_line(f"wrote {path}.png and .txt")
+        except (CommandError, RflyError, OSError, ValueError, ArithmeticError) as error:
+            self.state.add_log_line(str(error))
+
+    def _map_shown(self) -> None:
+        self._terrain.show(self.state.terrain)
+        self._world.show(self.state.terrain)
+        self._trails.clear()
+        self.cameras.show_map(self.state.terrain)
+        if self.state.map_name and not self.state.terrain_known:
+            self._notify(f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0)
+
+    def _notify(self, title: str, body: str, seconds: float) -> None:
+        self._notices_left -= 1
+        if self._notices_left < 0:
+            return
+        for client in self.server.get_clients().values():
+            client.add_notification(title, body, auto_close_seconds=seconds or None)
+
+    def _run_command(self, text: str) -> None:
+        self.state.run_command(text, time.monotonic())
+
+    def _show_all(self) -> None:
+        self.cameras.show_all(self._poses, self.state.terrain)
+
+    def _remove_all(self) -> None:
+        self.state.vehicles.clear()
+        self._trails.clear()
+
+    def _on_click(self, event: Any) -> None:
+        self._clicks.append((event.client_id, time.monotonic(), event))
+        self.listener.arrived.set()
+
+    def _take_clicks(self) -> None:
+        for _ in range(len(self._clicks)):
+            client, at_s, event = self._clicks.popleft()
+            before, self._last_click = self._last_click, (client, at_s, event.screen_pos)
+            if self.panel.take_place_click():
+                self._place_target(event)
+            elif before is not None and before[0] == client and at_s - before[1] < DOUBLE_CLICK_S:
+                apart = np.abs(np.subtract(before[2], event.screen_pos)).max()
+                if apart < DOUBLE_CLICK_APART:
+                    self._last_click = None
+                    self._double_click(event)
+
+    def _place_target(self, event: Any) -> None:
+        click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
+        if click is None:
+            return
+        ids = self.state.vehicles.id
+        target = int(max(FIRST_TARGET_ID, ids.max() + 1 if len(ids) else 0))
+        x, y, z = click.point
+        batch = StateBatch(
+            id=np.array([target]),
+            vehicle_type=np.array([models.TARGET_TYPE]),
+            position_ned=np.array([click.point]),
+            euler=np.zeros((1, 3)),
+            velocity_ned=np.zeros((1, 3)),
+            scale=np.ones((1, 3)),
+            motor_speed_rpm=np.zeros(1),
+            wheel_speed_rpm=np.zeros(1),
+            on_ground=np.array([True]),
+        )
+        self.state.vehicles.update(batch, time.monotonic())
+        self._poses = self.state.vehicles.world(self.state.terrain)
+        self.state.add_log_line(f"target {target} was put at {x:.3f} {y:.3f} {z:.3f} (NED, m)")
+
+    def _double_click(self, event: Any) -> None:
+        click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
+        if click is None:
+            return
+        if click.object_position is None:
+            self._ground_click = click
+        lines = click_lines(click, self._ground_click, self.state.terrain.altitude_ned)
+        self.panel.show_click(lines)
+        for line in lines:
+            self.state.add_log_line(line)
+
+    def _show_panel(self, now_s: float) -> None:
+        understood, dropped = counted(self.counters)
+        since, packets, frames = self._rates_from
+        if now_s - since >= 1.0:
+            self._rates = ((understood - packets) / (now_s - since), (self._frames - frames) / (now_s - since))
+            self._rates_from = (now_s, understood, self._frames)
+        address = f"{self._settings.host}:{self.listener.port}"
+        dropped += self.listener.overflow + self.state.vehicles.refused + self.connections.counters["not_understood"]
+        packets_per_s, frames_per_s = self._rates
+        x_min, x_max, y_min, y_max = self.state.terrain.bounds
+        name = self.state.map_name or "flat ground"
+        if self.state.map_name and not self.state.terrain_known:
+            name = f"{name}: not found, flat ground"
+        vehicles = len(self._poses)
+        self.panel.show_status(
+            [
+                f"{name}, {x_max - x_min:.0f} m east x {y_max - y_min:.0f} m north",
+                f"{vehicles} vehicle{'' if vehicles == 1 else 's'}; UDP {address}",
+                f"{packets_per_s:.0f} packets/s, {frames_per_s:.0f} pictures/s",
+                f"{understood:,} packets, {dropped:,} not understood",
+            ]
+        )
+        self.panel.show_vehicles(self.state.vehicles, self._poses)
+        self.panel.show_log(self.state.log)
+
+
+def click_lines(click: Click, ground_click: Click | None, altitude_ned: Callable[[float, float], float]) -> list[str]:
+    """What a double click shows: click point, object position, and on an object the offset for `rfly objects fit`."""
+    x, y, z = click.point
+    lines = [f"click point: {x:.3f} {y:.3f} {z:.3f}"]
+    if click.object_position is None:
+        return [*lines, "the ground; now double click on an object"]
+    ox, oy, oz = click.object_position
+    lines.append(f"object pos: {ox:.3f} {oy:.3f} {oz:.3f} (vehicle {click.vehicle_id})")
+    ground = (ox, oy, altitude_ned(ox, oy))
+    if ground_click is not None and math.dist(ground_click.point[:2], (ox, oy)) < NEAR_M:
+        ground = ground_click.point
+    gx, gy, gz = ground
+    lines.append(f"offset above the ground: {gz - oz:.3f} m")
+    lines.append(f"rfly objects fit --click {gx:.3f} {gy:.3f} {gz:.3f} --object {ox:.3f} {oy:.3f} {oz:.3f}")
+    return lines
+
+
+def view(settings: Settings, print_line: Callable[[str], None], open_browser: bool) -> None:
+    """Run the viewer until Ctrl-C, SIGTERM or SIGHUP."""
+    viewer = Viewer(settings)
+    with stop_by_signal() as stopped:  # `viewer.stop` takes locks, which the interrupted loop may hold
+        print_line(f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it")
+        for line in viewer.state.log:
+            print_line(f"rfly view: {line}")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(viewer.address)
+        viewer.run(stopped)

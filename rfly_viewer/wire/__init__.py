@@ -1,0 +1,1 @@
+"""Datagrams in and out of the browser window."""

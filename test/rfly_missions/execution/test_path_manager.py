@@ -1,0 +1,274 @@
+"""The mission state machine: worked scenarios, bad input, and any run beside the rules written plainly."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from path_manager_scenarios import NAMES, SCENARIOS
+
+from rfly_missions.mission.items import bus_type
+from rfly_trajectory import MissionCommand, MissionItem, MissionMode, PathManager, UAVPathManagerBus
+
+
+def number(text):
+    return float(text.removesuffix("pi") or 1) * math.pi if text.endswith("pi") else float(text)
+
+
+def item(text):
+    mode, position, params = re.split("[@/]", NAMES.get(text, text))
+    return MissionItem(int(mode), [*map(number, position.split(","))], [*map(number, params.split(","))])
+
+
+def inputs(text, mission):
+    """The keyword arguments of a step."""
+    values = {"pose": (0.0, 0.0, 0.0, 0.0), "mission": mission}
+    new_mission = re.search(r"mission=\[(.*)\]", text)
+    if new_mission:
+        values["mission"] = [item(name) for name in new_mission[1].split()]
+        text = text.replace(new_mission[0], "")
+    for word in text.split():
+        key, _, value = word.partition("=")
+        if key == "done":
+            values["is_mode_done"] = True
+        elif key == "cmd":
+            values["command"] = int(value)
+        else:
+            assert key in ("pose", "home")
+            values[key] = [float(part) for part in value.split(",")]
+    return values
+
+
+def manager(uav):
+    return PathManager() if uav == "MR" else PathManager("fixed-wing", loiter_radius=float(uav.split()[1]))
+
+
+def assert_item(got, expected, where):
+    assert got.mode == expected.mode, where
+    np.testing.assert_allclose(got.position, expected.position, atol=1e-6, err_msg=where)
+    np.testing.assert_allclose(got.params, expected.params, atol=1e-6, err_msg=where)
+
+
+@pytest.mark.parametrize(("uav", "mission", "steps"), SCENARIOS.values(), ids=SCENARIOS)
+def test_scenario(uav, mission, steps):
+    items = [item(name) for name in mission.split()]
+    path_manager = manager(uav)
+    for index, step in enumerate(steps):
+        given, expected = step.split("->")
+        current, previous = (item(text.strip()) for text in expected.split(";"))
+        got = path_manager.step(**inputs(given, items))
+        assert_item(got.current, current, f"step {index}: {step}: current")
+        assert_item(got.previous, previous, f"step {index}: {step}: previous")
+
+
+BAD = {
+    "mode": lambda: [MissionItem(0, (0, 0, 0), (0, 0, 0, 0))],
+    "HOLD": lambda: [MissionItem(MissionMode.HOLD, (0, 0, 0), (0, 0, 0, 0))],
+    "position": lambda: [MissionItem.waypoint((1.0, 2.0))],
+    "finite": lambda: [MissionItem.waypoint((1.0, math.nan, 2.0))],
+    "params": lambda: [MissionItem.takeoff((0, 0, 0), (1, 2))],
+    "expected one of": lambda: [MissionItem(8, (0, 0, 0), (0, 0, 0, 0))],
+    "MissionItem": lambda: ["land"],
+}
+T, A, B = item("T"), item("A"), item("B")
+
+
+@pytest.mark.parametrize(("text", "mission"), BAD.items())
+def test_a_bad_mission_is_named_and_changes_nothing(text, mission):
+    path_manager, untouched = PathManager(), PathManager()
+    for each in (path_manager, untouched):
+        each.step((0, 0, 0, 0), [T, A])
+    with pytest.raises(ValueError, match=text):
+        path_manager.step((1, 1, 1, 1), mission(), is_mode_done=True)
+    after = [each.step((5, 0, -9, 0), [T, A], is_mode_done=True) for each in (path_manager, untouched)]
+    assert after[0] == after[1] == (A, MissionItem.takeoff((0, 0, -10), (0, 25, 0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("command", {"command": 4}),
+        ("pose", {"pose": (0, 0, 0)}),
+        ("pose", {"pose": (0, 0, math.inf, 0)}),
+        ("home", {"home": (0, 0)}),
+        ("home", {"home": (0, math.nan, 0)}),
+        ("is_mode_done", {"is_mode_done": "yes"}),
+    ],
+)
+def test_a_bad_input_is_named_and_changes_nothing(name, wrong):
+    path_manager = PathManager()
+    path_manager.step((0, 0, 0, 0), [T, A])
+    with pytest.raises(ValueError, match=name):
+        path_manager.step(**{"pose": (0, 0, 0, 0), "mission": [T, A], "is_mode_done": True, **wrong})
+    assert path_manager.step((0, 0, 0, 0), [T, A]).current == T
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("uav_type", {"uav_type": "plane"}),
+        ("loiter_radius", {"loiter_radius": 0}),
+        ("loiter_radius", {"loiter_radius": math.inf}),
+        ("hold_turn_direction", {"hold_turn_direction": 2}),
+    ],
+)
+def test_a_bad_argument_is_named(name, arguments):
+    with pytest.raises(ValueError, match=name):
+        PathManager(**arguments)
+
+
+def test_the_fixed_wing_hold_turns_as_asked():
+    held = PathManager("fixed-wing", 60.0, -1).step((1, 2, -30, 0), [T], command=MissionCommand.HOLD).current
+    assert held == MissionItem(MissionMode.HOLD, (1, 2, -30), (60, -1, -1, -1))
+
+
+def test_an_equal_mission_sent_again_is_no_change_and_another_is():
+    path_manager = PathManager()
+    nan = math.nan
+
+    def mission(yaw):
+        return [MissionItem.takeoff((0, 0, -10), (0, 0, 0, nan)), MissionItem.waypoint((1, 2, -3), yaw)]
+
+    path_manager.step((0, 0, 0, 0), mission(nan))
+    path_manager.step((0, 0, 0, 0), mission(nan), is_mode_done=True)
+    assert path_manager.index == 1
+    assert path_manager.step((0, 0, 0, 0), mission(nan)).current.mode is MissionMode.WAYPOINT
+    assert path_manager.step((0, 0, 0, 0), mission(1.0)).current.mode is MissionMode.TAKEOFF
+
+
+def test_a_mission_changed_in_place_is_noticed():
+    path_manager, mission = PathManager(), [T, A]
+    path_manager.step((0, 0, 0, 0), mission)
+    path_manager.step((0, 0, 0, 0), mission, is_mode_done=True)
+    mission.append(B)
+    assert path_manager.step((0, 0, 0, 0), mission).current == T
+
+
+def test_what_feedback_shows():
+    path_manager = PathManager()
+    assert (path_manager.index, path_manager.finished) == (0, False)
+    for done, index, finished in ((False, 0, False), (True, 1, False), (True, 1, True)):
+        path_manager.step((0, 0, 0, 0), [T, A], is_mode_done=done)
+        assert (path_manager.index, path_manager.finished) == (index, finished)
+    path_manager.reset()
+    assert (path_manager.index, path_manager.finished) == (0, False)
+    assert path_manager.step((7, 0, 0, 0), [T]).previous.position.tolist() == [7, 0, 0]
+
+
+def test_starting_over_is_a_new_pass_of_an_equal_mission():
+    path_manager, mission = PathManager(), (A, B)
+    for done in (False, True):
+        path_manager.step((0, 0, 0, 0), mission, done)
+    switches = path_manager.state.switches
+    path_manager.start_at(0)
+    assert path_manager.step((0, 0, 0, 0), mission, is_mode_done=True) == (A, B)
+    assert path_manager.state.switches == switches + 1
+    assert path_manager.state.kind == "item"
+    path_manager.step((0, 0, 0, 0), mission, command=MissionCommand.HOLD)
+    assert path_manager.state.kind == "hold"
+
+
+def test_items_are_copied_read_only_and_equal_by_value():
+    position = np.array([1.0, 2.0, 3.0])
+    waypoint = MissionItem.waypoint(position, yaw=math.nan)
+    position[0] = 9.0
+    assert waypoint.position.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="read-only"):
+        waypoint.params[0] = 1.0
+    same = MissionItem(2, [1, 2, 3], [math.nan, 0, 0, 0])
+    assert waypoint == same
+    assert len({waypoint, same}) == 1
+    assert waypoint != MissionItem.waypoint((1, 2, 3), yaw=0.0)
+    assert waypoint != "waypoint"
+    assert repr(waypoint) == "MissionItem(WAYPOINT, position=(1, 2, 3), params=(nan, 0, 0, 0))"
+
+
+def test_the_position_of_a_return_is_never_read():
+    back = MissionItem(MissionMode.RTL, (math.nan, 0, 0), (0, 0, 0, 0))
+    assert PathManager().step((0, 0, 0, 0), [back], home=(4, 5, 6)).current.position.tolist() == [4, 5, 6]
+
+
+class Slow:
+    """The rules, item by item, over a mission of waypoints and at most one landing at its end: which one is shown."""
+
+    def __init__(self, length, lands):
+        self.length, self.lands, self.at, self.done_all, self.was_item = length, lands, None, False, False
+
+    def step(self, done, command):
+        if self.at is None:
+            self.at = 0
+        elif done and self.was_item and not self.done_all:
+            self.at, self.done_all = (self.at, True) if self.at == self.length - 1 else (self.at + 1, False)
+        if self.done_all and command == 2:
+            self.at, self.done_all = 0, False
+        shown = {1: "hold", 3: "return"}.get(command) or ("hold" if self.done_all and not self.lands else self.at)
+        self.was_item = not isinstance(shown, str)
+        return shown
+
+
+@given(
+    st.integers(1, 4),
+    st.booleans(),
+    st.lists(st.tuples(st.booleans(), st.sampled_from([0, 0, 0, 1, 2, 3])), max_size=30),
+)
+def test_any_run_shows_what_the_rules_say(length, lands, steps):
+    mission = [MissionItem.waypoint((10.0 * i, 0, -5)) for i in range(length)]
+    if lands:
+        mission[-1] = MissionItem.land((0, 0, 0))
+    path_manager, slow = PathManager(), Slow(length, lands)
+    before = None
+    for done, command in steps:
+        got = path_manager.step((1, 1, -1, 0), mission, done, command)
+        expected = slow.step(done, command)
+        if expected == "hold":
+            assert got.current.mode is MissionMode.HOLD
+        elif expected == "return":
+            assert got.current.mode is MissionMode.RTL
+        else:
+            assert got.current == mission[expected]
+        if before is not None and got.current != before.current:
+            assert got.previous.mode == before.current.mode
+            assert np.array_equal(got.previous.position, before.current.position)
+        before = got
+
+
+@pytest.mark.parametrize(("data_type", "real"), [("double", np.float64), ("single", np.float32)])
+def test_a_mission_as_a_bus_in_single_and_double(data_type, real):
+    """The Path Manager block's UAVPathManagerBus in and out, mode uint8, the same items as in Python's form."""
+    items = [MissionItem.takeoff((0, 0, -10)), MissionItem.waypoint((100.25, 0, -10), 0.5, 5.0)]
+    bus = np.array([(item.mode.value, item.position, item.params) for item in items], bus_type(data_type))
+    structures = [
+        {"mode": np.uint8(row["mode"]), "position": row["position"][:, None], "params": row["params"]} for row in bus
+    ]
+    pose = np.array([0.0, 0.0, 0.0, 0.0], real)
+    for mission in (bus, bus[:, None].ravel(), structures):
+        manager, plain = PathManager(), PathManager()
+        for done in (False, True):
+            params = manager.step(pose, mission, done)
+            assert params == plain.step((0, 0, 0, 0), items, done)
+        out = params.to_bus(data_type)
+        assert (out.dtype, out.shape) == (bus_type(data_type), (2,))
+        assert out["mode"].tolist() == [2, 1]
+        np.testing.assert_array_equal(out["position"], [(100.25, 0, -10), (0, 0, -10)])
+        assert out["params"].dtype == real
+    assert UAVPathManagerBus.names == ("mode", "position", "params")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7, "mission item 0: 7, expected a MissionItem, or a structure"),
+        ({"mode": 2, "position": (0, 0, 0)}, "mission item 0: .*expected a MissionItem, or a structure"),
+        ({"mode": 9, "position": (0, 0, 0), "params": (0, 0, 0, 0)}, "mission item 0: mode: 9"),
+        ({"mode": 2, "position": (0, 0), "params": (0, 0, 0, 0)}, "mission item 0: WAYPOINT position"),
+    ],
+)
+def test_structures_that_are_no_item(value, text):
+    with pytest.raises(ValueError, match=text):
+        PathManager().step((0, 0, 0, 0), [value])
+    with pytest.raises(ValueError, match="data_type: 'half'"):
+        bus_type("half")

@@ -1,0 +1,233 @@
+"""Missions up and down, lost and doubled rows, what is refused, and what is flown for rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mavlink_station import NAN, ORIGIN, Station, of_type
+from optional_parts import late_module
+
+from rfly_missions.mavlink.mission_rows import Row, plan_of
+from rfly_missions.mission.mavlink_items import ImportSettings
+
+pytestmark = pytest.mark.needs("pymavlink")
+
+common = late_module("pymavlink.dialects.v20.common")
+
+ARM, MISSION_START = 400, 300
+NORTH_30 = 470000000 + round(1e7 * 30.0 / 111_170.9)
+"""30 m north of 47°, in 1e-7 degrees (WGS 84's radius there)"""
+MISSION = [
+    (6, 22, 1, (0.0, 0.0, 0.0, NAN), 470000000, 80000000, 10.0),
+    (6, 16, 1, (2.0, 3.0, 0.0, NAN), NORTH_30, 80000000, 12.0),
+    (6, 16, 1, (0.0, 3.0, 0.0, 90.0), NORTH_30, 80003000, 12.0),
+    (2, 177, 1, (1.0, 1.0, 0.0, 0.0), 0, 0, 0.0),  # once more from row 1
+    (6, 20, 1, (0.0, 0.0, 0.0, 0.0), 0, 0, 0.0),
+]
+
+
+@pytest.fixture
+def station():
+    return Station()
+
+
+def item(station, seq, row, mission_type=0):
+    frame, command, autocontinue, params, x, y, z = row
+    fields = (1, 1, seq, frame, command, int(seq == 0), autocontinue, *params, x, y, z, mission_type)
+    return station.tell(common.MAVLink_mission_item_int_message(*fields))
+
+
+def count(station, number, mission_type=0):
+    return station.tell(common.MAVLink_mission_count_message(1, 1, number, mission_type))
+
+
+def upload(station, rows):
+    """The name of the result, and no row asked for but the next."""
+    answers = count(station, len(rows))
+    for seq, row in enumerate(rows):
+        assert [(m.get_type(), m.seq) for m in answers] == [("MISSION_REQUEST_INT", seq)]
+        answers = item(station, seq, row)
+    return result(answers)
+
+
+def result(answers):
+    (ack,) = of_type("MISSION_ACK", answers)
+    assert (ack.target_system, ack.target_component) == (245, 190)
+    return common.enums["MAV_MISSION_RESULT"][ack.type].name.removeprefix("MAV_MISSION_")
+
+
+def downloaded(station):
+    (told,) = station.tell(common.MAVLink_mission_request_list_message(1, 1, 0))
+    assert told.get_type() == "MISSION_COUNT"
+    rows = []
+    for seq in range(told.count):
+        (m,) = station.tell(common.MAVLink_mission_request_int_message(1, 1, seq, 0))
+        assert (m.get_type(), m.seq) == ("MISSION_ITEM_INT", seq)
+        rows.append((m.frame, m.command, m.autocontinue, (m.param1, m.param2, m.param3, m.param4), m.x, m.y, m.z))
+    return rows
+
+
+def test_comes_down_as_it_went_up(station):
+    assert upload(station, MISSION) == "ACCEPTED"
+    assert str(downloaded(station)) == str(MISSION)  # text: NaN is equal to NaN there
+    station.run(1.1)
+    assert station.last("MISSION_CURRENT").total == 5
+    assert result(station.tell(common.MAVLink_mission_request_int_message(1, 1, 5, 0))) == "INVALID_SEQUENCE"
+    assert result(station.tell(common.MAVLink_mission_clear_all_message(1, 1, 255))) == "ACCEPTED"
+    assert downloaded(station) == []
+
+
+def test_rows_that_are_lost_or_come_twice(station):
+    count(station, 3)
+    item(station, 0, MISSION[0])
+    assert item(station, 0, MISSION[0]) == []  # once more
+    assert item(station, 2, MISSION[2]) == []  # too early
+    station.heard.clear()
+    station.run(0.6)
+    assert [m.seq for m in of_type("MISSION_REQUEST_INT", station.heard)] == [1, 1]  # asked for again
+    item(station, 1, MISSION[1])
+    assert result(item(station, 2, MISSION[2])) == "ACCEPTED"
+    count(station, 3)
+    station.heard.clear()
+    station.run(4.0)  # nothing comes
+    assert result(station.heard) == "OPERATION_CANCELLED"
+    assert len(downloaded(station)) == 3  # that before it stays
+    item(station, 0, MISSION[0])
+    station.run(0.5)
+    assert len(of_type("MISSION_ACK", station.heard)) == 1
+
+
+def test_floats_are_taken_too(station):
+    count(station, 1)
+    fields = (1, 1, 0, 3, 16, 1, 1, 0.0, 3.0, 0.0, NAN, 47.5, 8.25, 20.0, 0)
+    assert result(station.tell(common.MAVLink_mission_item_message(*fields))) == "ACCEPTED"
+    ((_, _, _, _, x, y, z),) = downloaded(station)
+    assert (x, y, z) == (475000000, 82500000, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected", "text"),
+    [
+        ((99, 16, 1, (0.0,) * 4, 0, 0, 0.0), "UNSUPPORTED_FRAME", "frame 99"),
+        ((6, 94, 1, (0.0,) * 4, 470000000, 80000000, 10.0), "UNSUPPORTED", "command 94"),  # payload place
+        ((6, 16, 1, (0.0,) * 4, 1000000000, 80000000, 10.0), "INVALID", "latitude"),
+        ((2, 177, 1, (7.0, 1.0, 0.0, 0.0), 0, 0, 0.0), "INVALID", "jump to"),
+        ((6, 16, 1, (0.0,) * 4, 470000000, 80000000, math.inf), "INVALID", ""),
+    ],
+)
+def test_what_cannot_be_flown_is_refused(station, row, expected, text):
+    assert upload(station, MISSION) == "ACCEPTED"
+    assert upload(station, [row]) == expected
+    assert text in station.texts[-1]
+    assert len(downloaded(station)) == 5
+
+
+@pytest.mark.parametrize("mission_type", [1, 2])
+def test_fences_and_rally_points_are_refused(station, mission_type):
+    assert result(count(station, 3, mission_type)) == "UNSUPPORTED"
+    request = common.MAVLink_mission_request_list_message(1, 1, mission_type)
+    (ack,) = of_type("MISSION_ACK", station.tell(request))
+    assert (ack.type, ack.mission_type) == (common.MAV_MISSION_UNSUPPORTED, mission_type)
+    assert result(count(station, 10_000)) == "NO_SPACE"
+
+
+def test_another_station_waits_its_turn(station):
+    count(station, 2)
+    station.packer.srcSystem = 99
+    (ack,) = of_type("MISSION_ACK", count(station, 1))
+    assert (ack.type, ack.target_system) == (common.MAV_MISSION_DENIED, 99)
+
+
+def test_is_flown_to_its_end_and_told_row_by_row(station):
+    upload(station, MISSION)
+    assert station.command(MISSION_START, 0.0, 0.0) == "TEMPORARILY_REJECTED"
+    station.command(ARM, 1.0)
+    assert station.command(MISSION_START, 0.0, 0.0) == "ACCEPTED"
+    station.run(5.0)
+    count_before = len(station.pilot.asked)
+    assert result(count(station, 1)) == "DENIED"  # it is being flown
+    assert station.command(193, 0.0) == "ACCEPTED"  # pause
+    station.run(8.0)
+    station.run(1.1)
+    assert station.last("MISSION_CURRENT").mission_state == common.MISSION_STATE_PAUSED
+    paused = station.pilot.follower.position
+    station.run(1.0)
+    assert station.pilot.follower.position == pytest.approx(paused, abs=0.2)
+    assert station.command(193, 1.0) == "ACCEPTED"
+    assert len(station.pilot.asked) == count_before + 2  # hold and carry on: no new goal
+    station.run(100.0)
+    reached = [m.seq for m in of_type("MISSION_ITEM_REACHED", station.heard)]
+    assert reached == [0, 1, 2, 1, 2, 4] or reached == [0, 1, 2, 3, 1, 2, 3, 4]
+    assert station.pilot.follower.position == pytest.approx((0.0, 0.0, 0.0), abs=0.7)
+    assert not station.vehicle.flight.armed
+    assert "Mission finished" in station.texts
+    assert station.last("MISSION_CURRENT").mission_state == common.MISSION_STATE_COMPLETE
+
+
+def test_a_speed_that_is_changed_while_it_is_paused_is_flown_at_afterwards(station):
+    """300 m north of it: 2 m/s from the pause on, where 8 m/s are its own."""
+    far = (6, 16, 1, (0.0, 3.0, 0.0, NAN), 470000000 + round(1e7 * 300.0 / 111_170.9), 80000000, 10.0)
+    upload(station, [MISSION[0], far])
+    station.command(ARM, 1.0)
+    station.command(MISSION_START, 0.0, 0.0)
+    station.run(12.0)
+    station.command(193, 0.0)
+    station.run(5.0)
+    assert station.command(178, 1.0, 2.0, -1.0) == "ACCEPTED"
+    paused = station.pilot.follower.position
+    station.run(2.0)
+    assert station.pilot.follower.position == pytest.approx(paused, abs=0.5)  # it still holds
+    assert station.command(193, 1.0) == "ACCEPTED"
+    station.run(3.0)
+    assert station.pilot.follower.velocity[0] == pytest.approx(2.0, abs=0.05)
+    assert station.vehicle.flight.seq == 1
+    station.command(193, 0.0)
+    count_before = len(station.pilot.asked)
+    station.command(193, 1.0)
+    assert len(station.pilot.asked) == count_before + 1  # carries on: no other speed since
+    station.run(3.0)
+    assert station.pilot.follower.velocity[0] == pytest.approx(2.0, abs=0.05)
+
+
+def test_another_speed_in_the_middle_keeps_rows_and_jumps(station):
+    upload(station, MISSION)
+    station.command(ARM, 1.0)
+    station.command(MISSION_START, 0.0, 0.0)
+    station.run(12.0)
+    seq = station.vehicle.flight.seq
+    assert station.command(178, 1.0, 3.0, -1.0) == "ACCEPTED"
+    station.run(2.0)
+    assert station.vehicle.flight.seq == seq
+    station.run(3.0)
+    fastest = max(np.hypot(*(np.array([m.vx, m.vy]) / 100)) for m in of_type("LOCAL_POSITION_NED", station.heard)[-10:])
+    assert fastest * 100 <= 3.1
+    station.run(120.0)
+    assert "Mission finished" in station.texts
+    assert station.command(178, 1.0, NAN, -1.0) == "DENIED"
+
+
+def test_without_a_take_off_it_rises_first(station):
+    upload(station, [MISSION[1], MISSION[4]])
+    station.command(ARM, 1.0)
+    station.command(MISSION_START, 0.0, 0.0)
+    station.run(3.0)
+    north, _, down = station.pilot.follower.position
+    assert north < 1.0
+    assert down < -2.0
+
+
+def test_items_by_hand():
+    """A stay of 2 s becomes a delay (93) after the way-point; the jump to row 1 leads to its number, 2."""
+    rows = [Row(*row) for row in MISSION]
+    plan = plan_of(rows, (*ORIGIN[:2], 510.0), ORIGIN, ImportSettings(), "multirotor")
+    assert plan.seqs == (0, 1, 1, 2, 3, 4)
+    assert plan.items[1].position == pytest.approx((30.0, 0.0, -22.0), abs=0.02)  # 12 m above a home at 10 m
+    assert plan.items[2].params.tolist() == [93.0, 2.0, 0.0, 0.0]
+    assert plan.items[4].params.tolist() == [177.0, 2.0, 1.0, 0.0]
+    more = plan.with_item(1, plan.items[0])
+    assert more.seqs == (0, 1, 1, 1, 2, 3, 4)
+    assert more.items[5].params.tolist() == [177.0, 3.0, 1.0, 0.0]
+    assert plan.with_item(2, plan.items[0]).items[5].params.tolist() == [177.0, 2.0, 1.0, 0.0]
+    assert (plan.first_of(2), more.first_of(2)) == (3, 4)

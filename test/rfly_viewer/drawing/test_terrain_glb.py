@@ -1,0 +1,110 @@
+"""The file that a browser gets for the ground, taken apart by the rules of glTF 2.0, section 4.4."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import types
+
+import numpy as np
+import pytest
+from chromium_harness import wait_until
+
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_viewer.drawing.terrain_mesh import terrain_mesh
+from rfly_viewer.scene.scene_state import flat_ground
+
+pytestmark = pytest.mark.needs("viser")
+
+
+@pytest.mark.parametrize("lit", [True, False])
+def test_binary_gltf(lit):
+    """4 triangles around the middle, one material and its picture; without light it says so and has no more.
+
+    The level ground is 2,000 m wide: a tile of 9 m comes 222.2 times along each side, one of 83 m 24.1 times.
+    """
+    from rfly_viewer.drawing.terrain_layer import terrain_glb
+
+    data = terrain_glb(terrain_mesh(flat_ground()), lit)
+    magic, version, total, json_bytes, kind = struct.unpack_from("<4s3I4s", data)
+    assert (magic, version, total, json_bytes % 4, kind) == (b"glTF", 2, len(data), 0, b"JSON")
+    document = json.loads(data[20 : 20 + json_bytes])
+    binary_bytes, kind = struct.unpack_from("<I4s", data, 20 + json_bytes)
+    assert (kind, 28 + json_bytes + binary_bytes) == (b"BIN\0", len(data))
+    [primitive] = document["meshes"][0]["primitives"]
+    assert document["accessors"][primitive["indices"]]["count"] == 12
+    assert {"POSITION", "NORMAL", "TEXCOORD_0"} <= set(primitive["attributes"])
+    assert {image["mimeType"] for image in document["images"]} == {"image/jpeg"}
+    [material] = document["materials"]
+    assert ("KHR_materials_unlit" in material.get("extensions", {})) is not lit
+    used = ["KHR_texture_transform"] if lit else ["KHR_materials_unlit"]
+    assert document["extensionsUsed"] == used
+    repeats = {
+        name: material[name]["extensions"]["KHR_texture_transform"]["scale"]
+        for name in ("normalTexture", "occlusionTexture")
+        if name in material
+    }
+    wanted = {"normalTexture": [2000 / 9] * 2, "occlusionTexture": [2000 / 83] * 2} if lit else {}
+    assert repeats.keys() == wanted.keys()
+    assert all(repeats[name] == pytest.approx(scale) for name, scale in wanted.items())
+    pictures = {material[name]["index"] for name in repeats} | {
+        material["pbrMetallicRoughness"]["baseColorTexture"]["index"]
+    }
+    assert pictures == set(range(3 if lit else 1)) == set(range(len(document["textures"])))
+
+
+def test_tiles_have_no_seams():
+    """Over the edge of a tile as little changes as inside it, and the normals are a unit long and point out."""
+    from rfly_viewer.drawing.terrain_mesh import detail_tiles
+
+    for tile in detail_tiles().values():
+        steps = np.abs(np.diff(tile.astype(float), axis=0)).mean()
+        assert np.abs(tile[0].astype(float) - tile[-1]).mean() < 1.5 * steps
+        assert np.abs(tile[:, 0].astype(float) - tile[:, -1]).mean() < 1.5 * steps
+    normals = detail_tiles()["normalTexture"] / 127.5 - 1
+    assert np.linalg.norm(normals, axis=2) == pytest.approx(1.0, abs=0.01)
+    assert normals[..., 2].min() > 0.2
+
+
+class Scene:
+    """Of viser's scene what the ground needs: what is there, and what of it is seen."""
+
+    def __init__(self):
+        self.nodes = {}
+
+    def add_glb(self, name, data, visible, **options):
+        self.nodes[name] = types.SimpleNamespace(data=data, visible=visible, remove=lambda: self.nodes.pop(name))
+        return self.nodes[name]
+
+    def configure_fog(self, near, far, color):
+        pass
+
+    def seen(self):
+        return [name for name, node in self.nodes.items() if node.visible]
+
+
+def test_each_browser_sees_a_coarse_ground_first_and_always_one():
+    """The fine one comes unseen, and takes its place when the browser has had time to read it."""
+    from rfly_viewer.drawing.terrain_layer import FINE_HIDDEN_S, TerrainLayer
+
+    clients = {}
+    server = types.SimpleNamespace(scene=Scene(), get_clients=lambda: clients)
+    layer = TerrainLayer(server, 400_000, lit=False)
+    ground = HeightMap(np.random.default_rng(1).normal(size=(120, 120)), origin_x=0, origin_y=0, step_x=1, step_y=1)
+    layer.show(ground)
+    clients[1] = types.SimpleNamespace(scene=Scene(), atomic=contextlib.nullcontext)
+    layer.update(0.0)
+    first = clients[1].scene
+    assert first.seen() == ["/terrain/coarse"]
+    wait_until(lambda: layer.update(1.0) or len(first.nodes) == 2, 20, "the fine ground")
+    assert len(first.nodes["/terrain/fine"].data) > 3 * len(first.nodes["/terrain/coarse"].data)
+    assert first.seen() == ["/terrain/coarse"]
+    clients[2] = types.SimpleNamespace(scene=Scene(), atomic=contextlib.nullcontext)
+    layer.update(1.0 + FINE_HIDDEN_S)
+    assert first.seen() == ["/terrain/fine"]
+    assert clients[2].scene.seen() == ["/terrain/coarse"]
+    layer.show(flat_ground())
+    assert first.nodes == {}
+    layer.update(9.0)
+    assert first.seen() == ["/terrain/coarse"]

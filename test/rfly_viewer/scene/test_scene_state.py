@@ -1,0 +1,269 @@
+"""What packets make of the scene; every expected value is worked out by hand."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from rfly_common.errors import TerrainFileNotFound
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_viewer.models import vehicle_models as models
+from rfly_viewer.scene.camera import CameraPose, on_board
+from rfly_viewer.scene.console import CameraFov, ChangeMap, Key, MoveCamera
+from rfly_viewer.scene.scene_state import SceneState
+from rfly_viewer.scene.state_batches import read_batches
+
+# 10 m high in the west, 30 m in the east, 100 m apart; level along north
+RAMP = HeightMap([[10.0, 10.0], [30.0, 30.0]], origin_x=-50, origin_y=-50, step_x=100, step_y=100, name="Ramp")
+QUARTER = np.pi / 2
+
+
+def load(name):
+    if name != "Ramp":
+        raise TerrainFileNotFound(f"no map {name}")
+    return RAMP
+
+
+@pytest.fixture
+def state():
+    return SceneState(load=load)
+
+
+def tell(state, *datagrams, now_s=0.0):
+    for said in read_batches(datagrams, Counter()):
+        state.apply(said, now_s)
+
+
+def command(text):
+    return struct.pack("<i252s", 1234567890, text.encode())
+
+
+def pose(vehicle_id, x=0.0, y=0.0, z=0.0, roll=0.0, pitch=0.0, yaw=0.0, vehicle_type=3, checksum=1234567890):
+    return struct.pack("<3i7f", checksum, vehicle_id, vehicle_type, 0.0, x, y, z, roll, pitch, yaw)
+
+
+def attach(*triples):
+    columns = [list(column) + [0] * (25 - len(triples)) for column in zip(*triples, strict=True)]
+    return struct.pack("<76i", 1234567892, *columns[0], *columns[1], *columns[2])
+
+
+def label(vehicle_id, flag, seconds, text, size=30.0):
+    return struct.pack("<6i2f120s", 1234567899, vehicle_id, flag, 255, 0, 0, seconds, size, text.encode())
+
+
+def world(state):
+    poses = state.vehicles.world(state.terrain)
+    return dict(zip(poses.id.tolist(), poses.position_ned.tolist(), strict=True)), poses
+
+
+def texts(state, vehicle_id):
+    return [line.text for line in state.labels.lines_of(vehicle_id)]
+
+
+def test_vehicles_come_with_their_first_state_and_stay(state):
+    tell(state, pose(9, x=1.0), pose(2, x=2.0))
+    tell(state, pose(2, x=3.0))
+    positions, poses = world(state)
+    assert positions == {2: [3.0, 0.0, 0.0], 9: [1.0, 0.0, 0.0]}
+    assert poses.row(9) == 1
+    assert poses.row(5) is None
+
+
+def test_on_the_ground_by_the_terrain_less_the_height_of_the_centre(state):
+    """At y_east = 25 the ramp is 25 m high; a target's centre is 1.2 m above its foot, twice that at scale 2."""
+    state.change_map("Ramp")
+    tell(state, pose(1, y=25.0, z=-500.0, vehicle_type=50, checksum=1234567891))
+    scaled = struct.pack("<3i10f", 1234567891, 2, 151, 0.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0)
+    tell(state, scaled, pose(3, y=25.0, z=-500.0, vehicle_type=50))
+    positions, _ = world(state)
+    assert positions[1] == [0.0, 25.0, -25.0]
+    assert positions[2] == pytest.approx([0.0, 25.0, -27.4])
+    assert positions[3] == [0.0, 25.0, -500.0]
+
+
+def test_a_scale_stays_when_a_packet_does_not_say_it(state):
+    tell(state, pose(1), command("RflyChangeVehicleSize 1 3"), pose(1, x=1.0))
+    assert state.vehicles["scale"].tolist() == [[3.0, 3.0, 3.0]]
+    tell(state, command("RflyChangeVehicleSize 1"))
+    assert state.vehicles["scale"].tolist() == [[1.0, 1.0, 1.0]]
+
+
+def test_another_model_stays_until_the_packets_name_another_type(state):
+    tell(state, pose(1, vehicle_type=3), command("RflyChange3DModel 1 30"), pose(1, vehicle_type=3))
+    assert world(state)[1].kind.tolist() == [models.PERSON]
+    tell(state, pose(1, vehicle_type=50))
+    assert world(state)[1].kind.tolist() == [models.CAR]
+
+
+def test_moving_and_setting_by_command_is_in_degrees(state):
+    tell(state, pose(1, x=1.0, y=2.0, z=-3.0, yaw=0.5))
+    tell(state, command("RflyMoveVehiclePosAng 1 0 1 1 1 0 0 90"))
+    assert state.vehicles["position_ned"].tolist() == [[2.0, 3.0, -2.0]]
+    assert state.vehicles["euler"][0] == pytest.approx([0, 0, 0.5 + QUARTER])
+    tell(state, command("RflySetVehiclePosAng 1 1 7 8 9 180 0 0"))
+    assert state.vehicles["position_ned"].tolist() == [[7.0, 8.0, 9.0]]
+    assert state.vehicles["euler"][0] == pytest.approx([np.pi, 0, 0])
+    assert state.vehicles["on_ground"].tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "position", "forward"),
+    [
+        pytest.param(0, [2.0, 0.0, 0.0], [1, 0, 0], id="normal"),
+        pytest.param(1, [12.0, 0.0, -5.0], [1, 0, 0], id="position"),
+        pytest.param(2, [10.0, 2.0, -5.0], [0, 1, 0], id="position and yaw"),
+    ],
+)
+def test_attachments_to_a_level_parent(state, kind, position, forward):
+    """The parent is at 10, 0, -5 and looks east; the child says 2, 0, 0 and no turn. Its own x axis is checked."""
+    tell(state, pose(1, x=10.0, z=-5.0, yaw=QUARTER), pose(2, x=2.0))
+    tell(state, attach((2, 1, kind)))
+    positions, poses = world(state)
+    assert positions[2] == pytest.approx(position)
+    x, y, z, w = poses.quat_ned_frd[1]
+    assert [1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)] == pytest.approx(forward, abs=1e-6)
+
+
+def test_an_attachment_with_attitude_turns_the_offset_with_the_parent(state):
+    """A parent that looks straight up: 2 m before it is 2 m above it, and the child looks up too."""
+    tell(state, pose(1, x=10.0, z=-5.0, pitch=QUARTER), pose(2, x=2.0))
+    tell(state, attach((2, 1, 3)))
+    positions, poses = world(state)
+    assert positions[2] == pytest.approx([10.0, 0.0, -7.0])
+    assert poses.quat_ned_frd[1] == pytest.approx([0, np.sqrt(0.5), 0, np.sqrt(0.5)])
+
+
+def test_chains_are_followed_and_rings_are_not(state):
+    tell(state, *(pose(i, x=1.0) for i in (1, 2, 3, 4, 5)))
+    tell(state, attach((2, 1, 1), (3, 2, 1), (4, 5, 1), (5, 4, 1)))
+    assert {i: p[0] for i, p in world(state)[0].items()} == {1: 1.0, 2: 2.0, 3: 3.0, 4: 1.0, 5: 1.0}
+    tell(state, attach((3, 2, 0)))
+    assert world(state)[0][3][0] == 1.0
+
+
+def test_a_new_map_takes_the_vehicles_away(state):
+    tell(state, pose(1), label(1, -1, 0.0, "gone"), command("RflyChangeMapbyName Ramp"), pose(2))
+    assert (state.terrain, state.terrain_known, state.map_name) == (RAMP, True, "Ramp")
+    assert state.vehicles.id.tolist() == [2]
+    assert texts(state, 1) == []
+    assert state.take_events() == [ChangeMap("Ramp")]
+
+
+def test_an_unknown_map_is_flat_ground_and_said(state):
+    tell(state, command("RflyChangeMapbyName Nowhere"))
+    assert not state.terrain_known
+    assert state.terrain.altitude(123.0, 45.0) == 0.0
+    assert "no map Nowhere" in state.log[-1]
+
+
+def test_camera_commands_wait_as_events_in_radians(state):
+    tell(state, command("RflyCameraPosAng 1 2 -3 0 -90 180"), command("RflyCameraFovDegrees 90"))
+    moved, fov = state.take_events()
+    assert isinstance(moved, MoveCamera)
+    assert (moved.position_ned, moved.relative) == ((1.0, 2.0, -3.0), False)
+    assert moved.euler == pytest.approx((0.0, -QUARTER, np.pi))
+    assert isinstance(fov, CameraFov)
+    assert fov.horizontal == pytest.approx(QUARTER)
+    assert state.take_events() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("RflyCameraPosAng 1 2", "argument 3 is missing"),
+        ("RflyCameraPosAng 1 2 nan 0 0 0", "argument 3 is nan"),
+        ("RflyChangeVehicleSize x 2", "could not convert"),
+        ("RflyChangeVehicleSize 5 2", "no vehicle 5"),
+        ("RflyMoveVehiclePosAng 5 0 0 0 0 0 0 0", "no vehicle 5"),
+        ("RflyChangeMapbyID 3", "use RflyChangeMapbyName"),
+        ("t.MaxFPS 30", "not known here"),
+        ("RflyChangeViewKeyCmd L 1", "L 1: the viewer has no small map"),
+        ("RflyChangeViewKeyCmd V 3", "V 3: only camera 1 (ahead) and 0 (from outside) are known here"),
+        ("RflyChangeViewKeyCmd Z 1", "Z 1: no such key is known here; known are B, V, N, S, T, P, L"),
+        ("RflyChange3DModel 1 FSJ150_Yellow_FBPanddles", "styles by name are RflySim3D's own"),
+        ("RflySetIDLabel 1 U1", "argument 3 is missing"),
+        ("RflySetIDLabel 1 U1 red 28", "expected a colour as #RRGGBB"),
+        ("RflySetMsgLabel 1 U1 #00zz00 28", "invalid literal"),
+        ("RflySuiteWeather 1 0 2 0", "cloud_cover is 2.0, expected 0 … 1"),
+        ("RflySuiteWeather 1 0", "argument 3 is missing"),
+        ("RflyChangeMapbyName ../secret/map", "not a path"),
+        ("RflyChangeMapbyName C:\\\\maps\\\\x", "not a path"),
+    ],
+)
+def test_what_cannot_be_done_is_in_the_log(state, text, said):
+    tell(state, command(text))
+    assert said in state.log[-1]
+    assert state.take_events() == []
+
+
+def test_labels_append_replace_and_delete(state):
+    """CopterMsg: flag below 0 appends (at most 5 stay), 0 is the id line, n replaces line n, time below 0 deletes."""
+    tell(state, pose(1), *(label(1, -1, 0.0, text) for text in "abcdef"))
+    assert texts(state, 1) == list("bcdef")
+    tell(state, label(1, 0, 0.0, "id"), label(1, 2, 0.0, "C"), label(1, 1, -1.0, ""))
+    assert texts(state, 1) == ["id", "C", "d", "e", "f"]
+    tell(state, label(1, 5, 0.0, "g"))
+    assert texts(state, 1) == ["id", "C", "d", "e", "f", "g"]
+    tell(state, label(1, -1, -1.0, ""))
+    assert texts(state, 1) == []
+
+
+def test_labels_for_all_and_labels_that_end(state):
+    tell(state, pose(1), label(0, -1, 2.0, "all"), label(1, -1, 5.0, "one"), now_s=10.0)
+    assert texts(state, 1) == ["one", "all"]
+    state.labels.expire(12.0)
+    assert texts(state, 1) == ["one"]
+    state.labels.expire(15.0)
+    assert state.labels.by_id == {}
+
+
+def test_reports_and_collision_mode_are_switched_by_commands(state):
+    tell(state, command("RflyReqVehicleData 1"), command("RflyChangeViewKeyCmd P 0"))
+    assert (state.reports_vehicles, state.collision_mode) == (True, True)
+    tell(state, command("RflyReqVehicleData 0"), command("RflyChangeViewKeyCmd P 0"))
+    assert (state.reports_vehicles, state.collision_mode) == (False, False)
+
+
+def test_keys_of_public_scripts_are_events_for_the_window(state):
+    keys = ("B 2", "B", "V 1", "V 0", "N 6", "S 1", "S 0", "S -1", "T")
+    tell(state, *(command(f"RflyChangeViewKeyCmd {key}") for key in keys))
+    assert state.take_events() == [
+        Key("B", 2),
+        Key("B", None),
+        Key("V", 1),
+        Key("V", 0),
+        Key("N", 6),
+        Key("S", 1),
+        Key("S", 0),
+        Key("S", -1),
+        Key("T", None),
+    ]
+    assert not state.log
+
+
+def test_labels_by_command_are_those_of_the_packet(state):
+    tell(state, pose(1), command("RflySetIDLabel 1 U1 #0080FF 28"), command("RflySetMsgLabel 1 low #FF0000 20 2 -1"))
+    assert texts(state, 1) == ["U1", "low"]
+    line = state.labels.lines_of(1)[0]
+    assert (line.rgb, line.font_size, line.until_s) == ((0, 128, 255), 28.0, float("inf"))
+    state.labels.expire(2.5)
+    assert texts(state, 1) == ["U1"]
+
+
+def test_a_size_for_all_vehicles(state):
+    tell(state, pose(1), pose(2), command("RflyChangeVehicleSize -1 4"), command("RflyChange3DModel -1 50"))
+    assert state.vehicles["scale"].tolist() == [[4.0] * 3] * 2
+    assert world(state)[1].kind.tolist() == [models.CAR] * 2
+
+
+def test_a_camera_on_board_turns_with_its_vehicle(state):
+    """0.3 m ahead and 0.1 m below, looking 90 degrees to the right of a vehicle that heads east at (5, 6, -7)."""
+    tell(state, pose(1, x=5.0, y=6.0, z=-7.0, yaw=QUARTER))
+    poses = world(state)[1]
+    mount = CameraPose(np.array((0.3, 0.0, 0.1)), np.array((0.0, 0.0, QUARTER)))
+    camera = on_board(poses.position_ned[0], poses.quat_ned_frd[0], mount)
+    assert camera.position_ned == pytest.approx([5.0, 6.3, -6.9])
+    assert np.abs(camera.euler) == pytest.approx([0.0, 0.0, np.pi], abs=1e-6)

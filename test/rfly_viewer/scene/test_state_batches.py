@@ -1,0 +1,116 @@
+"""Runs of datagrams into arrays: every packet that carries a state, the order, and what is dropped."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from rfly_viewer.scene.state_batches import StateBatch, read_batches
+
+
+def simple(vehicle_id, x, checksum=1234567890):
+    return struct.pack("<3i7f", checksum, vehicle_id, 3, 1200.0, x, 2.0, -3.0, 0.1, 0.2, 0.3)
+
+
+def command(text):
+    return struct.pack("<i52s", 1234567890, text)
+
+
+def read(*datagrams):
+    counters = Counter()
+    return list(read_batches(datagrams, counters)), counters
+
+
+def test_a_simple_packet_field_by_field():
+    [batch], counters = read(simple(7, 1.5))
+    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == ([7], [3], [False])
+    assert batch.position_ned.tolist() == [[1.5, 2.0, -3.0]]
+    assert batch.euler[0] == pytest.approx([0.1, 0.2, 0.3], abs=1e-7)
+    assert batch.motor_speed_rpm.tolist() == [1200.0]
+    assert np.isnan(batch.scale).all()
+    assert np.isnan(batch.velocity_ned).all()
+    assert counters == {"SOut2SimulatorSimple": 1, "not_finite": 0}
+
+
+def test_the_ground_variant_is_told_by_its_checksum():
+    [batch], _ = read(simple(7, 1.5, 1234567891))
+    assert batch.on_ground.tolist() == [True]
+
+
+def test_the_current_time_packet_has_that_number_too_and_says_nothing_of_the_ground():
+    rpm = [100.0, 300.0, *[0.0] * 6]
+    raw = struct.pack(
+        "<6i14f4d", 1234567891, 8, 5, 0, 0, 0, *rpm, 4.0, 5.0, 6.0, 0.0, 0.0, 1.0, 10.0, 20.0, -30.0, -1.0
+    )
+    [batch], _ = read(raw)
+    assert batch.on_ground.tolist() == [False]
+    assert batch.position_ned.tolist() == [[10.0, 20.0, -30.0]]
+    assert batch.velocity_ned.tolist() == [[4.0, 5.0, 6.0]]
+    assert batch.motor_speed_rpm.tolist() == [200.0]  # the mean of the two motors that turn
+
+
+def test_a_fleet_packet_leaves_unused_slots_out_and_scales_by_hundredths():
+    ids, types = [0] * 100, [0] * 100
+    position, euler, scale, rpm = [0.0] * 300, [0.0] * 300, [100] * 300, [0.0] * 100
+    ids[2], types[2], rpm[2] = 44, 30, 60.0
+    position[6:9], euler[6:9], scale[6:9] = [1.0, 2.0, 3.0], [0.5, 0.25, -1.0], [150, 200, 50]
+    raw = struct.pack("<i200H600f300H100f", 1234567891, *ids, *types, *position, *euler, *scale, *rpm)
+    [batch], _ = read(raw)
+    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == ([44], [30], [True])
+    assert batch.position_ned.tolist() == [[1.0, 2.0, 3.0]]
+    assert batch.euler.tolist() == [[0.5, 0.25, -1.0]]
+    assert batch.scale.tolist() == [[1.5, 2.0, 0.5]]
+    assert batch.motor_speed_rpm.tolist() == [60.0]
+
+
+def test_the_last_state_of_an_id_counts_whatever_packet_it_came_in():
+    later = struct.pack("<3i10f", 1234567890, 7, 3, 0.0, 9.0, 2.0, -3.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0)
+    [batch], _ = read(simple(7, 1.0), simple(8, 5.0), later)
+    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {7: 9.0, 8: 5.0}
+    [batch], _ = read(later, simple(8, 5.0), simple(7, 1.0))
+    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {7: 1.0, 8: 5.0}
+
+
+def test_a_command_stays_between_what_came_before_and_after():
+    said, _ = read(simple(7, 1.0), command(b"RflyClearCapture"), simple(7, 2.0))
+    assert [type(part) is StateBatch for part in said] == [True, False, True]
+    assert said[0].position_ned[0, 0] == 1.0
+    assert said[1]["text"] == "RflyClearCapture"
+    assert said[2].position_ned[0, 0] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("datagram", "reason"),
+    [
+        pytest.param(b"", "length", id="empty"),
+        pytest.param(bytes(41), "length", id="no packet has 41 bytes"),
+        pytest.param(bytes(40), "checksum", id="checksum 0"),
+        pytest.param(command(b"\xff\xfe"), "text", id="not UTF-8"),
+        pytest.param(simple(7, float("nan")), "not_finite", id="NaN"),
+        pytest.param(simple(7, float("inf")), "not_finite", id="infinite"),
+        pytest.param(simple(7, 3e6), "not_finite", id="beyond a million metres"),
+    ],
+)
+def test_what_cannot_be_shown_is_counted_and_dropped(datagram, reason):
+    said, counters = read(simple(1, 0.0), datagram, simple(2, 0.0))
+    assert counters[reason] == 1
+    assert [i for batch in said for i in batch.id.tolist()] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("vehicle_type", "motors", "rotor_rpm", "wheel_rpm"),
+    [
+        (600003, [1000.0] * 5 + [1300.0, -100.0, -200.0], 1050.0, -150.0),
+        (400003, [900.0] * 4 + [500.0, 300.0, 130.0, 70.0], 900.0, 250.0),
+        (800003, [800.0] * 8, 800.0, 0.0),
+        (3, [600.0] * 6 + [-300.0, 900.0], 600.0, 0.0),  # a multirotor has no wheels, whichever way its motors turn
+    ],
+)
+def test_the_type_of_a_land_air_vehicle_says_which_motors_are_wheels(vehicle_type, motors, rotor_rpm, wheel_rpm):
+    raw = struct.pack("<6i14f4d", 1234567891, 8, vehicle_type, 0, 0, 0, *motors, *[0.0] * 6, *[0.0] * 4)
+    [batch], _ = read(raw)
+    assert batch.motor_speed_rpm.tolist() == [rotor_rpm]
+    assert batch.wheel_speed_rpm.tolist() == [wheel_rpm]

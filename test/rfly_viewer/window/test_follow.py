@@ -1,0 +1,59 @@
+"""The following camera stays where the mouse leaves it, whatever a browser's late reports say."""
+
+import numpy as np
+import pytest
+
+from rfly_viewer.scene.camera import FollowingCamera
+
+BEHIND = np.array([-12.0, -12.0, 7.0])
+
+
+def targets(count=60, speed=8.0, rate=30.0):
+    """Places of a car that drives east."""
+    return [np.array([k * speed / rate, 5.0, 1.0]) for k in range(count)]
+
+
+def follow(report):
+    """Camera minus car, at each place; `report(k, cars, cameras)` is (position, look_at) that the browser tells."""
+    camera, cars, cameras = FollowingCamera(), targets(), []
+    for k, car in enumerate(cars):
+        cameras.append(camera.place(car, *report(k, cars, cameras)))
+    return np.array(cameras) - np.array(cars)
+
+
+@pytest.mark.parametrize("late", [1, 5, 20])
+def test_late_reports_move_nothing(late):
+    def report(k, cars, cameras):
+        return (cameras[k - late], cars[k - late]) if k >= late else (np.array([900.0, 0.0, 800.0]), np.zeros(3))
+
+    np.testing.assert_allclose(follow(report), np.tile(BEHIND, (60, 1)), atol=1e-9)
+
+
+@pytest.mark.parametrize(("of_position", "of_look_at"), [(5, 1), (1, 5)])
+def test_points_of_two_moments_move_nothing(of_position, of_look_at):
+    """The position of one report and the point of another: once the camera slipped by the car's way between them."""
+
+    def report(k, cars, cameras):
+        return (cameras[k - of_position], cars[k - of_look_at]) if k >= 5 else (BEHIND, np.array([0.0, 0.0, -99.0]))
+
+    np.testing.assert_allclose(follow(report), np.tile(BEHIND, (60, 1)), atol=1e-9)
+
+
+def test_the_overview_before_is_no_place_beside_the_vehicle():
+    """Reports of the view before go on coming for a while; once the camera ended under the ground."""
+    np.testing.assert_allclose(
+        follow(lambda k, cars, cameras: (np.array([0.0, -900.0, 700.0]), np.array([3.0, 4.0, 0.0]))),
+        np.tile(BEHIND, (60, 1)),
+        atol=1e-9,
+    )
+
+
+def test_the_mouse_counts():
+    mouse = np.array([20.0, -3.0, 9.0])
+
+    def report(k, cars, cameras):
+        return (cars[k - 2] + mouse, cars[k - 2]) if k >= 30 else (np.zeros(3), np.full(3, -1e3))
+
+    found = follow(report)
+    np.testing.assert_allclose(found[:30], np.tile(BEHIND, (30, 1)), atol=1e-9)
+    np.testing.assert_allclose(found[30:], np.tile(mouse, (30, 1)), atol=1e-9)

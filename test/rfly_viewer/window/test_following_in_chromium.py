@@ -1,0 +1,102 @@
+"""What the panel's controls do to the picture; the viewer runs in this process, so that they can be set."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+
+import pytest
+from chromium_harness import Chromium, chromium_program, wait_until
+from optional_parts import late_module
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.needs("viser"),
+    pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed"),
+]
+
+server = late_module("rfly_viewer.window.server")
+
+WIDTH, HEIGHT, SECONDS = 900, 450, 20
+RED = 34
+
+
+def is_red(picture, x, y):
+    red, green, blue = picture[y - 1 : y + 2, x - 1 : x + 2].reshape(-1, 3).mean(axis=0)
+    return red > 90 and red > 1.6 * green and red > 1.6 * blue
+
+
+def test_following_and_trails():
+    """Who is followed is in the middle of the picture wherever it goes; its way stays as a line in its colour."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    viewer = server.Viewer(server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9))
+    thread = threading.Thread(target=viewer.run)
+    thread.start()
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def pose(x, y):
+        raw = struct.pack("<3i7f", 1234567890, RED, 9999, 0.0, x, y, -0.5, 0.0, 0.0, 0.0)
+        sender.sendto(raw, ("127.0.0.1", port))
+
+    try:
+        with Chromium(WIDTH, HEIGHT) as page:
+            page.open(viewer.address)
+            wait_until(lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
+            viewer.panel._boxes["ids"].value = False
+            pose(0.0, 0.0)
+            wait_until(lambda: str(RED) in viewer.panel._follow.options, SECONDS, "the choice")
+            viewer.panel._follow.value = str(RED)
+            wait_until(lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2), SECONDS, "the vehicle in the middle")
+            pose(300.0, -200.0)
+            wait_until(lambda: viewer._poses.position_ned[0, 0] == 300.0, SECONDS, "the move")
+            wait_until(lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2), SECONDS, "the middle after the move")
+
+            viewer.panel._follow.value = "nobody"
+            # straight down from 20 m, north on top: 450 / 20 pixels a metre with 90 degrees across
+            for text in (b"RflyCameraPosAng 300 -200 -20 0 -90 0", b"RflyCameraFovDegrees 90"):
+                sender.sendto(struct.pack("<i52s", 1234567890, text), ("127.0.0.1", port))
+            for step in range(8):
+                pose(300.0 + step, -200.0)
+                time.sleep(0.3)  # a trail is made of places a quarter of a second apart
+            pose(300.0, -205.0)
+            on_the_way = (WIDTH // 2, HEIGHT // 2 - round(4.5 * WIDTH / 2 / 20))
+            wait_until(lambda: is_red(page.picture(), *on_the_way), SECONDS, "the way of the vehicle")
+            viewer.panel._boxes["trails"].value = False
+            wait_until(lambda: not is_red(page.picture(), *on_the_way), SECONDS, "the end of the trails")
+    finally:
+        sender.close()
+        viewer.stop()
+        thread.join()
+
+
+def test_who_is_followed_from_the_start_once_it_appears():
+    """Another one that comes first is not; and nobody is forced to stay with it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    viewer = server.Viewer(server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9, follow=RED))
+    thread = threading.Thread(target=viewer.run)
+    thread.start()
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+
+            def pose(vehicle_id):
+                raw = struct.pack("<3i7f", 1234567890, vehicle_id, 9999, 0.0, 1.0, 2.0, -0.5, 0.0, 0.0, 0.0)
+                sender.sendto(raw, ("127.0.0.1", port))
+
+            pose(48)
+            wait_until(lambda: "48" in viewer.panel._follow.options, SECONDS, "the first vehicle")
+            assert viewer.panel.followed is None
+            pose(RED)
+            wait_until(lambda: viewer.panel.followed == RED, SECONDS, "the vehicle to follow")
+            viewer.panel._follow.value = "nobody"
+            pose(49)
+            wait_until(lambda: "49" in viewer.panel._follow.options, SECONDS, "the third vehicle")
+            assert viewer.panel.followed is None
+    finally:
+        viewer.stop()
+        thread.join(10)
