@@ -1,4 +1,5 @@
-"""`python -m attacks [AREA ...]`: runs the attacks of all areas, or of the named ones, and prints one table.
+"""`python -m attacks [AREA ...]`: runs the attacks of all areas, or of the named ones, and prints
+one table.
 
 The exit code is 1 where anything failed. The same seed tries the same things again.
 """
@@ -26,47 +27,72 @@ Attack = Callable[[random.Random, int], Result]
 def areas() -> list[str]:
     """The modules of this folder that offer attacks."""
     modules = sorted(Path(__file__).parent.glob("*.py"))
-    return [path.stem for path in modules if re.search(r"^ATTACKS\b", path.read_text("utf-8"), re.MULTILINE)]
+    return [
+        path.stem
+        for path in modules
+        if re.search(r"^ATTACKS\b", path.read_text("utf-8"), re.MULTILINE)
+    ]
 
 
-def run_area(area: ModuleType, seed: int, tries: int, progress: Console, results: list[Result]) -> None:
+def run_area(
+    area: ModuleType, seed: int, tries: int, progress: Console, results: list[Result]
+) -> None:
     """Run each attack of an area with a generator of its own, and add what it found."""
     for name, attack in area.ATTACKS.items():
         start = time.monotonic()
         result: Result = attack(random.Random(f"{seed} {area.__name__} {name}"), tries)
         taken = time.monotonic() - start
-        progress.print(f"{result.name}: {result.tried:,} tried, {result.failed:,} failed, {taken:.0f} s", markup=False)
+        progress.print(
+            f"{result.name}: {result.tried:,} tried, {result.failed:,} failed, {taken:.0f} s",
+            markup=False,
+        )
         results.append(result)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     known = areas()
-    parser = argparse.ArgumentParser(prog="python -m attacks", description="Tries to break what runs and what reads.")
-    parser.add_argument("areas", nargs="*", metavar="AREA", help=f"which: {', '.join(known)}; all by default")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is thrown (default 1)")
-    parser.add_argument("--tries", type=int, metavar="N", help="of each attack, in place of the area's own number")
-    parser.add_argument("--short", action="store_true", help="the short form, seconds for each area")
-    parser.add_argument("--share", type=float, default=1.0, metavar="X", help="of a full run (default 1)")
+    parser = argparse.ArgumentParser(
+        prog="python -m attacks", description="Tries to break what runs and what reads."
+    )
+    parser.add_argument(
+        "areas", nargs="*", metavar="AREA", help=f"which: {', '.join(known)}; all by default"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of what is thrown (default 1)"
+    )
+    parser.add_argument(
+        "--tries", type=int, metavar="N", help="of each attack, in place of the area's own number"
+    )
+    parser.add_argument(
+        "--short", action="store_true", help="the short form, seconds for each area"
+    )
+    parser.add_argument(
+        "--share", type=float, default=1.0, metavar="X", help="of a full run (default 1)"
+    )
     given = parser.parse_args(arguments)
     unknown = sorted(set(given.areas) - set(known))
     if unknown:
         parser.error(f"no such area: {', '.join(unknown)}; known: {', '.join(known)}")
     progress = Console(stderr=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then, too
-    # a shell's background job ignores it, and so would all that is started from here until it takes it in hand
+    # a shell's background job ignores it, and so would all that is started from here until it takes
+    # it in hand
     signal.signal(signal.SIGINT, signal.default_int_handler)
     start = time.monotonic()
     results: list[Result] = []
     try:
         for name in given.areas or known:
             area = importlib.import_module(f"attacks.{name}")
-            tries = given.tries or (area.SHORT_TRIES if given.short else max(1, round(given.share * area.TRIES)))
+            tries = given.tries or (
+                area.SHORT_TRIES if given.short else max(1, round(given.share * area.TRIES))
+            )
             run_area(area, given.seed, tries, progress, results)
     finally:  # also after Ctrl-C: what was found until then
         # 160 columns where nobody looks, so that a log holds the table unfolded
         print_table(results, Console() if sys.stdout.isatty() else Console(width=160))
     failed = sum(result.failed for result in results)
-    tried, taken = sum(result.tried for result in results), time.monotonic() - start
+    tried = sum(result.tried for result in results)
+    taken = time.monotonic() - start
     print(f"{tried:,} tried, {failed:,} failed, seed {given.seed}; {taken:.0f} s")
     print(machine_line())
     return 1 if failed else 0

@@ -1,8 +1,10 @@
-"""Autopilots that misbehave: ArduPilot at its JSON port; Betaflight on MSP and at the simulators' ports.
+"""Autopilots that misbehave: ArduPilot at its JSON port; Betaflight on MSP and at the simulators'
+ports.
 
-ArduPilot's part is a flood of mutated servo frames. Betaflight's is a program in the firmware's place: sensible until
-it has been set up, then it answers MSP with mutated frames and floods the motors' port. Both become sensible again at
-the end, and have to be served then. The firmware itself runs too, with others at its ports and at the node's.
+ArduPilot's part is a flood of mutated servo frames. Betaflight's is a program in the firmware's
+place: sensible until it has been set up, then it answers MSP with mutated frames and floods the
+motors' port. Both become sensible again at the end, and have to be served then. The firmware itself
+runs too, with others at its ports and at the node's.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ from pathlib import Path
 from claims import BETAFLIGHT_PORTS, turn
 
 from attacks.odd_firmware import odd_motors
-from attacks.peers import FLOOD, PATIENCE_S, flood, is_served, judged, listening_port, node_at_work, streams
+from attacks.peers import (
+    FLOOD,
+    PATIENCE_S,
+    flood,
+    is_served,
+    judged,
+    listening_port,
+    node_at_work,
+    streams,
+)
 from attacks.running import wait_until
 from attacks.table import Result
 from rfly_amphibious.autopilots.betaflight_packets import (
@@ -33,7 +44,8 @@ from rfly_amphibious.autopilots.betaflight_packets import (
 from rfly_amphibious.autopilots.betaflight_session import find_firmware
 from rfly_common.errors import AutopilotError
 
-TRIES, SHORT_TRIES = 500, 10
+TRIES = 500
+SHORT_TRIES = 10
 ODD_DOUBLES = (0.0, 1.0, -1.0, 1e-300, 1e30, 1e308, float("nan"), float("inf"), 9.81)
 ODD_NUMBERS = (0, 1, 2, 999, 1000, 1500, 2000, 2001, 2**15, 2**16 - 1)
 
@@ -60,17 +72,22 @@ def ardupilot(rng: random.Random, tries: int) -> Result:
         good = struct.pack("<HHI16H", 18458, 400, 0, *[1000] * 16)
         served = is_served(socket.SOCK_DGRAM, port, good)
         failures = [] if served else ["a frame of servo outputs got no state afterwards"]
-        return judged("ArduPilot at ardupilot_json_node", tried, running, pulse.longest_stall(), failures)
+        return judged(
+            "ArduPilot at ardupilot_json_node", tried, running, pulse.longest_stall(), failures
+        )
 
 
 def betaflight(rng: random.Random, tries: int) -> Result:
-    """A program in the firmware's place that answers so many questions in a way that no firmware does."""
+    """A program in the firmware's place that answers so many questions in a way that no firmware
+    does.
+    """
     with turn(BETAFLIGHT_PORTS), tempfile.TemporaryDirectory(prefix="attack_") as name:
         folder = Path(name)
         program = folder / "firmware"
         script = Path(__file__).with_name("odd_firmware.py")
         program.write_text(
-            f"#!/bin/sh\nexec '{sys.executable}' -S '{script}' {rng.getrandbits(32)} {tries}\n", encoding="utf-8"
+            f"#!/bin/sh\nexec '{sys.executable}' -S '{script}' {rng.getrandbits(32)} {tries}\n",
+            encoding="utf-8",
         )
         program.chmod(0o700)
         given = {"program": program, "folder": folder / "kept"}
@@ -78,13 +95,17 @@ def betaflight(rng: random.Random, tries: int) -> Result:
             told = folder / "kept" / "answered.txt"
 
             def answered() -> list[int]:
-                """To how many questions in an odd way, in a sensible way since, and how many datagrams it has sent."""
+                """To how many questions in an odd way, in a sensible way since, and how many
+                datagrams it has sent.
+                """
                 with suppress(OSError):
                     return [int(word) for word in told.read_text(encoding="ascii").split()]
                 return [0, 0, 0]
 
             def recovered() -> bool:
-                """It goes on asking, and tells what the firmware says now: odd answers may have said: armed."""
+                """It goes on asking, and tells what the firmware says now: odd answers may have
+                said: armed.
+                """
                 values = pulse.diagnostics.get("/betaflight_node: flight", ("", "", {}))[2]
                 return answered()[1] > 10 and values.get("armed") == "False"
 
@@ -94,14 +115,26 @@ def betaflight(rng: random.Random, tries: int) -> Result:
             except TimeoutError:
                 failures.append(f"it does not recover: {answered()}, {pulse.diagnostics}")
             odd, _, datagrams = answered()
-            return judged("Betaflight at betaflight_node", odd + datagrams, running, pulse.longest_stall(), failures)
+            return judged(
+                "Betaflight at betaflight_node",
+                odd + datagrams,
+                running,
+                pulse.longest_stall(),
+                failures,
+            )
 
 
 def betaflights_ports(rng: random.Random, tries: int) -> Result:
-    """Betaflight itself at work: others speak MSP to it and flood the node's port for motors, which has to go on;
-    then they flood the firmware's ports for state and radio: the node goes on, or says what the firmware has done."""
-    with turn(BETAFLIGHT_PORTS), node_at_work("betaflight_node", {}, traffic=True) as (running, pulse):
-        name, failures = "/betaflight_node: flight", []
+    """Betaflight itself at work: others speak MSP to it and flood the node's port for motors, which
+    has to go on; then they flood the firmware's ports for state and radio: the node goes on, or
+    says what the firmware has done.
+    """
+    with (
+        turn(BETAFLIGHT_PORTS),
+        node_at_work("betaflight_node", {}, traffic=True) as (running, pulse),
+    ):
+        name = "/betaflight_node: flight"
+        failures = []
 
         def well(but: str) -> None:
             """Until it tells of no error, or of this one."""
@@ -109,7 +142,9 @@ def betaflights_ports(rng: random.Random, tries: int) -> Result:
 
             def is_well() -> bool:
                 level, text, _ = pulse.diagnostics.get(name, ("2", "", {}))
-                return pulse.stamps.get(name, 0.0) > begun and (level != "2" or bool(but and but in text))
+                return pulse.stamps.get(name, 0.0) > begun and (
+                    level != "2" or bool(but and but in text)
+                )
 
             try:
                 wait_until(is_well, "no error", PATIENCE_S)
@@ -117,20 +152,38 @@ def betaflights_ports(rng: random.Random, tries: int) -> Result:
                 failures.append(f"it does not recover: {pulse.diagnostics.get(name)}")
 
         asks = [b"$M<" + bytes((0, code, code)) for code in (*range(1, 68), 108, 150)]
-        streams(rng, tries, SERIAL_PORT, [*asks, b"$M<\xff\x6c", b"#\nstatus\n", b"$X<\0" + rng.randbytes(30)])
+        streams(
+            rng,
+            tries,
+            SERIAL_PORT,
+            [*asks, b"$M<\xff\x6c", b"#\nstatus\n", b"$X<\0" + rng.randbytes(30)],
+        )
         sent = flood(MOTOR_PORT, [data for _ in range(tries) for data in odd_motors(rng)])
         well("")
         made = [
-            rng.choice((STATE.pack(*rng.choices(ODD_DOUBLES, k=18)), rng.randbytes(144))) for _ in range(FLOOD * tries)
+            rng.choice((STATE.pack(*rng.choices(ODD_DOUBLES, k=18)), rng.randbytes(144)))
+            for _ in range(FLOOD * tries)
         ]
         sent += flood(STATE_PORT, made)
-        made = [rng.choice((rng.randbytes(40), RADIO.pack(rng.random(), *[2000] * 16))) for _ in range(FLOOD * tries)]
+        made = [
+            rng.choice((rng.randbytes(40), RADIO.pack(rng.random(), *[2000] * 16)))
+            for _ in range(FLOOD * tries)
+        ]
         sent += flood(RADIO_PORT, made)
         well("Betaflight")
-        return judged("others at Betaflight's own ports", tries + sent, running, pulse.longest_stall(), failures)
+        return judged(
+            "others at Betaflight's own ports",
+            tries + sent,
+            running,
+            pulse.longest_stall(),
+            failures,
+        )
 
 
-ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {"ArduPilot": ardupilot, "Betaflight": betaflight}
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    "ArduPilot": ardupilot,
+    "Betaflight": betaflight,
+}
 with suppress(AutopilotError):
     find_firmware()
     ATTACKS["Betaflight's own ports"] = betaflights_ports

@@ -1,10 +1,12 @@
-"""Odd words on the command line: what somebody types, or has a script type, for every command of `rfly`.
+"""Odd words on the command line: what somebody types, or has a script type, for every command of
+`rfly`.
 
-Words of a sensible command line become odd, and options get odd values: numbers that are none or too large, texts of
-any script, files that are missing, empty, folders, pipes, links to themselves or of another kind. Each line ends well
-or with one plain line and exit code 2, never with a trace, in time and small; what lasts is ended by SIGINT.
-Every line is a process, forked from one that has the imports behind it, in a folder of its own, in a ROS graph where
-nobody is; paths stay below that folder.
+Words of a sensible command line become odd, and options get odd values: numbers that are none or
+too large, texts of any script, files that are missing, empty, folders, pipes, links to themselves
+or of another kind. Each line ends well or with one plain line and exit code 2, never with a trace,
+in time and small; what lasts is ended by SIGINT. Every line is a process, forked from one that has
+the imports behind it, in a folder of its own, in a ROS graph where nobody is; paths stay below that
+folder.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ import psutil
 from attacks.running import MB, free_port, own_graph
 from attacks.table import Result, largest
 
-TRIES, SHORT_TRIES = 1_000, 10
+TRIES = 1_000
+SHORT_TRIES = 10
 LASTS_S = 6.0
 """of processor or wall time, whatever is more; then it is asked to end"""
 END_WITHIN_S = 3.0
@@ -43,8 +46,22 @@ LONGEST_LINE = 1_500
 CODES = frozenset({0, 1, 2})
 STOPPED_CODES = CODES | {129, 130, 143}
 COMMON_IMPORTS = (
-    *("attacks.command_line", "rfly_bringup.cli.main", "rfly_terrain", "rfly_trajectory", "rfly_amphibious"),
-    *("rfly_collision", "rfly_ue_bridge", "numpy", "yaml", "rich.console", "jsonschema", "scipy.ndimage"),
+    *(
+        "attacks.command_line",
+        "rfly_bringup.cli.main",
+        "rfly_terrain",
+        "rfly_trajectory",
+        "rfly_amphibious",
+    ),
+    *(
+        "rfly_collision",
+        "rfly_ue_bridge",
+        "numpy",
+        "yaml",
+        "rich.console",
+        "jsonschema",
+        "scipy.ndimage",
+    ),
 )
 NUMBERS = (
     *(
@@ -65,8 +82,33 @@ NUMBERS = (
         "0x10",
         "1_000",
     ),
-    *("٣", "１２", "1,5", "1.5.2", "--", "-", "½", "9" * 400, "9" * 5000, "2147483648", "-9223372036854775809", "1e18"),
-    *("18446744073709551616", "65536", "99999", "true", "None", "+1", "1e", "٣.٥", "1000000", "0.0000001", "1e9"),
+    *(
+        "٣",
+        "１２",
+        "1,5",
+        "1.5.2",
+        "--",
+        "-",
+        "½",
+        "9" * 400,
+        "9" * 5000,
+        "2147483648",
+        "-9223372036854775809",
+        "1e18",
+    ),
+    *(
+        "18446744073709551616",
+        "65536",
+        "99999",
+        "true",
+        "None",
+        "+1",
+        "1e",
+        "٣.٥",
+        "1000000",
+        "0.0000001",
+        "1e9",
+    ),
 )
 TEXTS = (
     *(
@@ -168,8 +210,27 @@ FILES = (
         "folder.csv",
         "folder.xml",
     ),
-    *("pipe.png", "pipe.yaml", "pipe.plan", "pipe.mcap", "pipe.pcap", "pipe.npz", "pipe.csv", "pipe.xml", "pipe.tif"),
-    *("empty.png", "empty.yaml", "empty.plan", "empty.mcap", "empty.pcap", "empty.npz", "empty.csv", "empty.xml"),
+    *(
+        "pipe.png",
+        "pipe.yaml",
+        "pipe.plan",
+        "pipe.mcap",
+        "pipe.pcap",
+        "pipe.npz",
+        "pipe.csv",
+        "pipe.xml",
+        "pipe.tif",
+    ),
+    *(
+        "empty.png",
+        "empty.yaml",
+        "empty.plan",
+        "empty.mcap",
+        "empty.pcap",
+        "empty.npz",
+        "empty.csv",
+        "empty.xml",
+    ),
     *(
         "random.png",
         "random.yaml",
@@ -180,7 +241,15 @@ FILES = (
         "random.csv",
         "random.xml",
     ),
-    *("empty.tif", "empty.npy", "empty.obj", "empty.waypoints", "random.tif", "random.npy", "random.waypoints"),
+    *(
+        "empty.tif",
+        "empty.npy",
+        "empty.obj",
+        "empty.waypoints",
+        "random.tif",
+        "random.npy",
+        "random.waypoints",
+    ),
     *(
         "locked.yaml",
         "locked.plan",
@@ -191,7 +260,16 @@ FILES = (
         "x" * 300,
         "a\nb.csv",
     ),
-    *("fleet.yaml", "world.yaml", "mission.plan", "points.csv", "vehicle.xml", "none.yaml", "list.yaml", "text.yaml"),
+    *(
+        "fleet.yaml",
+        "world.yaml",
+        "mission.plan",
+        "points.csv",
+        "vehicle.xml",
+        "none.yaml",
+        "list.yaml",
+        "text.yaml",
+    ),
 )
 
 SENSIBLE: dict[str, Sequence[str]] = {
@@ -252,7 +330,18 @@ OWN_PORTS: Mapping[str, Sequence[str]] = {
     "up amphibious": ("--params-file=ports.yaml",),
 }
 """said last, so that nothing comes to other peers of this machine"""
-SLOW = frozenset({"up", "up amphibious", "view", "sim run", "sim sweep", "mission start", "mission status", "doctor"})
+SLOW = frozenset(
+    {
+        "up",
+        "up amphibious",
+        "view",
+        "sim run",
+        "sim sweep",
+        "mission start",
+        "mission status",
+        "doctor",
+    }
+)
 SELDOM = 0.15
 """how often one of them is taken that is drawn"""
 
@@ -277,14 +366,19 @@ def commands() -> dict[str, list[Option]]:
             options = [each for each in found.params if each.param_type_name == "option"]
             yield (
                 " ".join(words),
-                [Option(each.opts[0], 0 if getattr(each, "is_flag", False) else each.nargs) for each in options],
+                [
+                    Option(each.opts[0], 0 if getattr(each, "is_flag", False) else each.nargs)
+                    for each in options
+                ],
             )
 
     return {name: options for name, options in walk(typer.main.get_command(app), ()) if name}
 
 
 def odd_line(rng: random.Random, name: str, options: Sequence[Option]) -> list[str]:
-    """The words behind `rfly`: a sensible line with an odd word, too few or too many, or an option with odd values."""
+    """The words behind `rfly`: a sensible line with an odd word, too few or too many, or an option
+    with odd values.
+    """
     words = list(SENSIBLE.get(name, ()))
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         place = rng.randrange(len(words) + 1)
@@ -363,9 +457,13 @@ def run_words(words: Sequence[str], folder: str, environment: Mapping[str, str])
     os.environ.update(environment)
     os.chdir(folder)
     for number, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
-        opened = os.open(name, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        opened = os.open(
+            name, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        )
         os.dup2(opened, number)
-    sys.stdout, sys.stderr = (os.fdopen(number, "w", errors="backslashreplace") for number in (1, 2))
+    sys.stdout, sys.stderr = (
+        os.fdopen(number, "w", errors="backslashreplace") for number in (1, 2)
+    )
     sys.stdin = open(os.devnull)  # noqa: SIM115  it lasts as long as the process
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     sys.argv = ["rfly", *words]
@@ -374,12 +472,17 @@ def run_words(words: Sequence[str], folder: str, environment: Mapping[str, str])
     rfly()
 
 
-def attack_line(context: Any, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Outcome:
+def attack_line(
+    context: Any, words: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> Outcome:
     """One process: what it says at its end, or once it is asked to end."""
     process = context.Process(target=run_words, args=(words, str(folder), dict(environment)))
-    start, peak = time.monotonic(), 0.0
+    start = time.monotonic()
+    peak = 0.0
     process.start()
-    watched, asked_at, code = psutil.Process(process.pid), math.inf, None
+    watched = psutil.Process(process.pid)
+    asked_at = math.inf
+    code = None
     used = 0.0
     while code is None:
         process.join(0.02)
@@ -388,7 +491,11 @@ def attack_line(context: Any, words: Sequence[str], folder: Path, environment: M
             peak = max(peak, watched.memory_info().rss / MB)
             used = sum(watched.cpu_times()[:2])
         now = time.monotonic()
-        if code is None and asked_at == math.inf and min(now - start, max(used, 0.2 * (now - start))) > LASTS_S:
+        if (
+            code is None
+            and asked_at == math.inf
+            and min(now - start, max(used, 0.2 * (now - start))) > LASTS_S
+        ):
             asked_at = now
             os.kill(process.pid, signal.SIGINT)
         if now - asked_at > END_WITHIN_S + 7.0:
@@ -402,7 +509,9 @@ def attack_line(context: Any, words: Sequence[str], folder: Path, environment: M
         wrong.append(f"took {time.monotonic() - asked_at:.1f} s to end")
     if peak > MOST_MEMORY_MB:
         wrong.append(f"swelled to {peak:.0f} MB")
-    return Outcome(f"rfly {words!r}: {'; '.join(wrong)}" if wrong else "", time.monotonic() - start, peak)
+    return Outcome(
+        f"rfly {words!r}: {'; '.join(wrong)}" if wrong else "", time.monotonic() - start, peak
+    )
 
 
 def judge(code: int, stopped: bool, told: str) -> list[str]:
@@ -447,8 +556,11 @@ def command_lines(rng: random.Random, tries: int) -> Result:
             outcomes.append(attack_line(context, words, folder, graph))
             _remove(folder)
     failures = tuple(outcome.wrong for outcome in outcomes if outcome.wrong)
-    peak, longest = largest(o.peak_mb for o in outcomes), largest(o.seconds for o in outcomes)
-    return Result("odd words on the command line", len(outcomes), len(failures), peak, longest, failures)
+    peak = largest(o.peak_mb for o in outcomes)
+    longest = largest(o.seconds for o in outcomes)
+    return Result(
+        "odd words on the command line", len(outcomes), len(failures), peak, longest, failures
+    )
 
 
 def _remove(folder: Path) -> None:
@@ -457,4 +569,6 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {"odd words on the command line": command_lines}
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    "odd words on the command line": command_lines
+}

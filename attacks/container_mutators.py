@@ -1,4 +1,5 @@
-"""Makers of files whose content lies in records with lengths: MCAP recordings, .mat matrices, meshes as .glb and .obj.
+"""Makers of files whose content lies in records with lengths: MCAP recordings, .mat matrices,
+meshes as .glb and .obj.
 
 As in `attacks.mutators`, which lists them: each returns the bytes of files by their ending.
 """
@@ -32,7 +33,9 @@ def _mutated(rng: random.Random, data: bytes) -> bytes:
         for _ in range(rng.randint(1, 3)):
             code = rng.choice(("<I", "<Q", ">I"))
             at = rng.randrange(max(1, len(out) - 8))
-            struct.pack_into(code, out, at & ~3 if rng.random() < 0.5 else at, rng.choice(ODD_LENGTHS))
+            struct.pack_into(
+                code, out, at & ~3 if rng.random() < 0.5 else at, rng.choice(ODD_LENGTHS)
+            )
         return bytes(out)
     return mutate_bytes(rng, data)
 
@@ -46,7 +49,12 @@ def recording(rng: random.Random) -> Files:
 
     file = io.BytesIO()
     packing = rng.choice(list(mcap.CompressionType))
-    writer = mcap.Writer(file, compression=packing, use_chunking=rng.random() < 0.8, chunk_size=rng.choice((10, 10**6)))
+    writer = mcap.Writer(
+        file,
+        compression=packing,
+        use_chunking=rng.random() < 0.8,
+        chunk_size=rng.choice((10, 10**6)),
+    )
     writer.start(profile="ros2")
     types = (
         "std_msgs/msg/String",
@@ -70,17 +78,33 @@ def recording(rng: random.Random) -> Files:
         "- 1",
         "x",
     )
-    for name in ("/a", rng.choice(("/b", "", "no slash", "/a b", "/\x1b[2J", "/ä", "/" + "x" * 5000))):
+    for name in (
+        "/a",
+        rng.choice(("/b", "", "no slash", "/a b", "/\x1b[2J", "/ä", "/" + "x" * 5000)),
+    ):
         kind = rng.choice((types[0], rng.choice(types)))
-        schema = writer.register_schema(kind, rng.choice(("ros2msg", "ros2msg", "ros1msg")), b"string data")
+        schema = writer.register_schema(
+            kind, rng.choice(("ros2msg", "ros2msg", "ros1msg")), b"string data"
+        )
         channel = writer.register_channel(
-            name, rng.choice(("cdr", "cdr", "json")), schema, {"offered_qos_profiles": rng.choice(texts)}
+            name,
+            rng.choice(("cdr", "cdr", "json")),
+            schema,
+            {"offered_qos_profiles": rng.choice(texts)},
         )
         for number in range(rng.randrange(5)):
-            writer.add_message(channel, rng.choice((number, 2**63, 2**64 - 1)), b"\0\1\0\0\1\0\0\0\0", number, number)
+            writer.add_message(
+                channel,
+                rng.choice((number, 2**63, 2**64 - 1)),
+                b"\0\1\0\0\1\0\0\0\0",
+                number,
+                number,
+            )
     writer.finish()
     data = file.getvalue()
-    return {".mcap": data[: rng.randrange(len(data))] if rng.random() < 0.2 else _mutated(rng, data)}
+    return {
+        ".mcap": data[: rng.randrange(len(data))] if rng.random() < 0.2 else _mutated(rng, data)
+    }
 
 
 def recording_bomb(_: random.Random) -> Files:
@@ -90,17 +114,28 @@ def recording_bomb(_: random.Random) -> Files:
     piece = zstandard.compress(bytes(100_000_000))
     packed = piece * 40
     chunk = (
-        struct.pack("<QQQI", 0, 1, 4_000_000_000, 0) + struct.pack("<I", 4) + b"zstd" + struct.pack("<Q", len(packed))
+        struct.pack("<QQQI", 0, 1, 4_000_000_000, 0)
+        + struct.pack("<I", 4)
+        + b"zstd"
+        + struct.pack("<Q", len(packed))
     )
     head = b"\x89MCAP0\r\n" + _record(1, _text("ros2") + _text("attack"))
-    return {".mcap": head + _record(6, chunk + packed) + _record(15, bytes(4)) + _record(2, bytes(20)) + head[:8]}
+    return {
+        ".mcap": head
+        + _record(6, chunk + packed)
+        + _record(15, bytes(4))
+        + _record(2, bytes(20))
+        + head[:8]
+    }
 
 
 _IMU = ("orientation", "angular_velocity", "linear_acceleration")
 
 
 def fit_log(rng: random.Random) -> Files:
-    """What `rfly sim fit` reads, 12 s of a vehicle at rest: odd stamps, numbers, lists and topics; or damaged bytes."""
+    """What `rfly sim fit` reads, 12 s of a vehicle at rest: odd stamps, numbers, lists and topics;
+    or damaged bytes.
+    """
     from mcap_ros2.writer import Writer
 
     from rfly_amphibious.scenarios.mcap_log import TOPICS, message_definition
@@ -109,7 +144,8 @@ def fit_log(rng: random.Random) -> Files:
 
     names = joint_names(VehicleParameters.load("scale"))
     kinds = {**TOPICS, "/ground_truth/odom": "nav_msgs/Odometry"}
-    share, odd = rng.choice((0.0, 0.0, 0.001, 0.02, 1.0)), (math.nan, math.inf, 1e308, -1e308, 0.0, 1e-320, 1e6)
+    share = rng.choice((0.0, 0.0, 0.001, 0.02, 1.0))
+    odd = (math.nan, math.inf, 1e308, -1e308, 0.0, 1e-320, 1e6)
     gone = rng.choice(("", "", "", *kinds))
 
     def number(value: float) -> float:
@@ -179,9 +215,16 @@ def _mat(version: str, packed: bool) -> bytes:
     from scipy.io import savemat
 
     file = io.BytesIO()
-    content: dict[str, Any] = {"simpleMap": np.eye(4), "other": np.arange(12, dtype=np.uint8).reshape(3, 4)}
+    content: dict[str, Any] = {
+        "simpleMap": np.eye(4),
+        "other": np.arange(12, dtype=np.uint8).reshape(3, 4),
+    }
     if version == "5":
-        content |= {"cell": np.array([1, "a"], object), "text": "RflySim", "flags": np.ones((2, 2), bool)}
+        content |= {
+            "cell": np.array([1, "a"], object),
+            "text": "RflySim",
+            "flags": np.ones((2, 2), bool),
+        }
     savemat(file, content, format=version, do_compression=packed)
     return file.getvalue()
 
@@ -212,15 +255,36 @@ def mat_bomb(_: random.Random) -> Files:
 # --- meshes of worlds
 
 _CUBE = [(x, y, z) for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)]
-_FACES = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4)]
+_FACES = [
+    (0, 1, 3),
+    (0, 3, 2),
+    (4, 6, 7),
+    (4, 7, 5),
+    (0, 4, 5),
+    (0, 5, 1),
+    (2, 3, 7),
+    (2, 7, 6),
+    (0, 2, 6),
+    (0, 6, 4),
+]
 
 
 def _gltf() -> tuple[dict[str, Any], bytes]:
     points = np.array(_CUBE, np.float32).tobytes()
     corners = np.array(_FACES, np.uint32).tobytes()
-    views = [{"buffer": 0, "byteOffset": 0, "byteLength": 96}, {"buffer": 0, "byteOffset": 96, "byteLength": 120}]
+    views = [
+        {"buffer": 0, "byteOffset": 0, "byteLength": 96},
+        {"buffer": 0, "byteOffset": 96, "byteLength": 120},
+    ]
     accessors: list[dict[str, Any]] = [
-        {"bufferView": 0, "componentType": 5126, "count": 8, "type": "VEC3", "min": [0, 0, 0], "max": [1, 1, 1]},
+        {
+            "bufferView": 0,
+            "componentType": 5126,
+            "count": 8,
+            "type": "VEC3",
+            "min": [0, 0, 0],
+            "max": [1, 1, 1],
+        },
         {"bufferView": 1, "componentType": 5125, "count": 30, "type": "SCALAR"},
     ]
     tree = {
@@ -235,7 +299,12 @@ def _gltf() -> tuple[dict[str, Any], bytes]:
 
 def _glb(tree: bytes, data: bytes) -> bytes:
     tree += b" " * (-len(tree) % 4)
-    parts = struct.pack("<II", len(tree), 0x4E4F534A) + tree + struct.pack("<II", len(data), 0x004E4942) + data
+    parts = (
+        struct.pack("<II", len(tree), 0x4E4F534A)
+        + tree
+        + struct.pack("<II", len(data), 0x004E4942)
+        + data
+    )
     return struct.pack("<III", 0x46546C67, 2, 12 + len(parts)) + parts
 
 
@@ -244,7 +313,9 @@ def glb(rng: random.Random) -> Files:
     from attacks.mutators import mutated_tree
 
     tree, data = _gltf()
-    text = json.dumps(mutated_tree(rng, tree) if rng.random() < 0.7 else tree).encode("utf-8", "surrogatepass")
+    text = json.dumps(mutated_tree(rng, tree) if rng.random() < 0.7 else tree).encode(
+        "utf-8", "surrogatepass"
+    )
     made = _glb(text, data)
     return {".yaml": _WORLD % b"glb", "a.glb": _mutated(rng, made) if rng.random() < 0.4 else made}
 
@@ -256,7 +327,9 @@ def _tree_bomb(**changes: Any) -> Files:
 
 def instances_bomb(_: random.Random) -> Files:
     """Nodes that each have the next one twice: 2²⁶ cubes."""
-    nodes: list[dict[str, Any]] = [{"children": [2 * n + 2, 2 * n + 3]} for n in range(26) for _twice in range(2)]
+    nodes: list[dict[str, Any]] = [
+        {"children": [2 * n + 2, 2 * n + 3]} for n in range(26) for _twice in range(2)
+    ]
     return _tree_bomb(nodes=[*nodes, {"mesh": 0}, {"mesh": 0}])
 
 
@@ -289,10 +362,16 @@ def obj(rng: random.Random) -> Files:
     from attacks.mutators import mutated_text
 
     text = OBJ.replace("f 1 ", rng.choice(("f 1 ", "f 1//1 ", "f 1/1/1 ", "f -8 "))).encode()
-    return {".yaml": _WORLD % b"obj", "a.obj": text if rng.random() < 0.1 else mutated_text(rng, text)}
+    return {
+        ".yaml": _WORLD % b"obj",
+        "a.obj": text if rng.random() < 0.1 else mutated_text(rng, text),
+    }
 
 
 def obj_bomb(_: random.Random) -> Files:
     """Twenty megabytes of triangles that all hang together."""
     strip = "".join(f"v {n} {n % 2} {n % 3}\n" for n in range(500_000))
-    return {".yaml": _WORLD % b"obj", "a.obj": (strip + "f 1 2 3\n" * 1_300_000).encode()[:19_999_000] + b"\n"}
+    return {
+        ".yaml": _WORLD % b"obj",
+        "a.obj": (strip + "f 1 2 3\n" * 1_300_000).encode()[:19_999_000] + b"\n",
+    }

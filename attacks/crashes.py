@@ -1,7 +1,8 @@
-"""`kill -9` of each node under `rfly up` and `rfly up amphibious`, and of the command itself, in the middle of work.
+"""`kill -9` of each node under `rfly up` and `rfly up amphibious`, and of the command itself, in
+the middle of work.
 
-The others go on and answer; the command says which node died, and what it does about it: with `--respawn` the node is
-back and answers. A killed command leaves no node behind.
+The others go on and answer; the command says which node died, and what it does about it: with
+`--respawn` the node is back and answers. A killed command leaves no node behind.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from attacks.running import Running, is_alive, own_graph, rfly, wait_until
 from attacks.signals import bridge_parameters
 from attacks.table import Result, largest
 
-TRIES, SHORT_TRIES = 3, 1
+TRIES = 3
+SHORT_TRIES = 1
 """of each node; of the command itself"""
 PATIENCE_S = 60.0
-END_WITHIN_S, GIVEN_UP_S = 2.0, 10.0
+END_WITHIN_S = 2.0
+GIVEN_UP_S = 10.0
 COMMANDS = {
     "rfly up": (
         "--map",
@@ -53,7 +56,9 @@ class Crew:
 
     def nodes(self) -> dict[str, psutil.Process]:
         """The processes of the nodes by their names in the graph."""
-        processes = [p for n, p in self.running.processes().items() if n.partition(" ")[0].endswith("_node")]
+        processes = [
+            p for n, p in self.running.processes().items() if n.partition(" ")[0].endswith("_node")
+        ]
         names = [_full_name(process) for process in processes]
         return {name: process for name, process in zip(names, processes, strict=True) if name}
 
@@ -66,8 +71,14 @@ class Crew:
         victim.kill()
         self.pulse.renew(name)
         try:
-            line = wait_until(lambda: self._obituary(said_before), f"a word on the death of {name}", PATIENCE_S)
-            if not line.startswith(name.lstrip("/")) or "SIGKILL" not in line or ("starting again" in line) != respawn:
+            line = wait_until(
+                lambda: self._obituary(said_before), f"a word on the death of {name}", PATIENCE_S
+            )
+            if (
+                not line.startswith(name.lstrip("/"))
+                or "SIGKILL" not in line
+                or ("starting again" in line) != respawn
+            ):
                 self.failures.append(f"{name}: said {line!r}")
             if respawn:
                 wait_until(lambda: name in self.nodes(), f"{name} to start again", PATIENCE_S)
@@ -81,7 +92,11 @@ class Crew:
         except TimeoutError as error:
             self.failures.append(str(error))
         now = self.nodes()
-        gone = [node for node, process in nodes.items() if node not in now or now[node].pid != process.pid]
+        gone = [
+            node
+            for node, process in nodes.items()
+            if node not in now or now[node].pid != process.pid
+        ]
         if gone:
             self.failures.append(f"{name} took {', '.join(gone)} with it")
 
@@ -107,7 +122,9 @@ def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
     """`rfly up` with these arguments, once all its nodes answer."""
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="attack_")))
-        running = opened.enter_context(Running(rfly("up", *arguments, *bridge_parameters(folder)), graph))
+        running = opened.enter_context(
+            Running(rfly("up", *arguments, *bridge_parameters(folder)), graph)
+        )
         pulse = opened.enter_context(Pulse(graph))
         found = Crew(running, pulse)
         count = 0
@@ -116,17 +133,25 @@ def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
             time.sleep(1.0)
         pulse.watch(*found.nodes())
         wait_until(
-            lambda: all(pulse.answers(name) for name in found.nodes()), f"{running.output}: all to answer", 120.0
+            lambda: all(pulse.answers(name) for name in found.nodes()),
+            f"{running.output}: all to answer",
+            120.0,
         )
         if "ended by itself" in running.output:
-            raise RuntimeError(f"not all nodes could start, so that nothing can be tried: {running.output}")
+            raise RuntimeError(
+                f"not all nodes could start, so that nothing can be tried: {running.output}"
+            )
         yield found
 
 
 def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries: int) -> Result:
-    """Kill each node so many times, in any order, started again each time; then one after the other for good."""
+    """Kill each node so many times, in any order, started again each time; then one after the other
+    for good.
+    """
     failures: list[str] = []
-    tried, peak, stall = 0, None, None
+    tried = 0
+    peak = None
+    stall = None
     for respawn in (True, False):
         option = ["--respawn"] if respawn else []
         with own_graph() as graph, crew(graph, *arguments, *option) as found:
@@ -140,21 +165,29 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
             else:  # its last node's end is its own
                 start = time.monotonic()
                 next(iter(found.nodes().values())).kill()
-                code, seconds = found.running.wait(GIVEN_UP_S), time.monotonic() - start
+                code = found.running.wait(GIVEN_UP_S)
+                seconds = time.monotonic() - start
             if code != 1 or seconds > END_WITHIN_S:
                 found.failures.append(
                     f"it ended with exit code {code} after {seconds:.1f} s, expected 1: nodes had died"
                 )
-            peak, stall = largest((peak, found.running.peak_mb)), largest((stall, found.pulse.longest_stall()))
-            failures += [f"{'--respawn: ' if respawn else ''}{failure}" for failure in found.failures]
+            peak = largest((peak, found.running.peak_mb))
+            stall = largest((stall, found.pulse.longest_stall()))
+            failures += [
+                f"{'--respawn: ' if respawn else ''}{failure}" for failure in found.failures
+            ]
             tried += found.tried + 1
-    return Result(f"kill -9 of nodes under {name}", tried, len(failures), peak, stall, tuple(failures))
+    return Result(
+        f"kill -9 of nodes under {name}", tried, len(failures), peak, stall, tuple(failures)
+    )
 
 
 def kill_commands(rng: random.Random, tries: int) -> Result:
     """Kill the command itself: its nodes end, too."""
     failures: list[str] = []
-    tried, peak, stall = 0, None, None
+    tried = 0
+    peak = None
+    stall = None
     for name, arguments in COMMANDS.items():
         for _ in range(tries):
             with own_graph() as graph, crew(graph, *arguments) as found:
@@ -168,7 +201,9 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
                     left = {node: process for node, process in left.items() if is_alive(process)}
                 stall = largest((stall, time.monotonic() - start))
                 if left:
-                    failures.append(f"{name} left {', '.join(left)} for more than {END_WITHIN_S:g} s")
+                    failures.append(
+                        f"{name} left {', '.join(left)} for more than {END_WITHIN_S:g} s"
+                    )
                 for process in left.values():
                     process.kill()
                 peak = largest((peak, found.running.peak_mb))

@@ -1,9 +1,10 @@
-"""The attacked process of `attacks.files`: reads the files whose paths come on stdin, and answers each with one line.
+"""The attacked process of `attacks.files`: reads the files whose paths come on stdin, and answers
+each with one line.
 
     python attacks/file_reader.py READER
 
-The answer is JSON: what came out ("read", or the typed error), what is wrong with that ("" where nothing is), the
-largest resident memory so far, 10^6 bytes, and the processor time that it took, s.
+The answer is JSON: what came out ("read", or the typed error), what is wrong with that ("" where
+nothing is), the largest resident memory so far, 10^6 bytes, and the processor time that it took, s.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ def main() -> None:
         for line in sys.stdin:
             start = time.process_time()
             came, wrong = _outcome(read, Path(line.rstrip("\n")))
-            print(json.dumps((came, wrong, _memory_mb(), time.process_time() - start)), file=answers, flush=True)
+            print(
+                json.dumps((came, wrong, _memory_mb(), time.process_time() - start)),
+                file=answers,
+                flush=True,
+            )
 
 
 def _outcome(read: Callable[[Path], object], path: Path) -> tuple[str, str]:
@@ -46,7 +51,9 @@ def _outcome(read: Callable[[Path], object], path: Path) -> tuple[str, str]:
     except (RflyError, OSError) as error:
         text = str(error)
         if "\n" in text or len(text) > LONGEST_TEXT:
-            return type(error).__name__, f"a text of {len(text)} characters or several lines: {text[:100]!r}"
+            return type(
+                error
+            ).__name__, f"a text of {len(text)} characters or several lines: {text[:100]!r}"
         return type(error).__name__, ""
     except BaseException as error:  # noqa: BLE001  whatever it is, it must not come out
         return type(error).__name__, f"{type(error).__name__}: {error}"[:300]
@@ -60,7 +67,9 @@ def _memory_mb() -> float:
 def _map() -> Callable[[Path], object]:
     from rfly_terrain.files.png_txt import MapFiles, read_map, to_height_map
 
-    return lambda path: to_height_map(read_map(MapFiles(path.with_suffix(".png"), path.with_suffix(".txt"))))
+    return lambda path: to_height_map(
+        read_map(MapFiles(path.with_suffix(".png"), path.with_suffix(".txt")))
+    )
 
 
 def _array() -> Callable[[Path], object]:
@@ -165,7 +174,9 @@ def _fit_log() -> Callable[[Path], object]:
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     given = VehicleParameters.load("scale")
-    return lambda path: fitted_document("scale", fit_vehicle(read_log(path, given), given), path.name)
+    return lambda path: fitted_document(
+        "scale", fit_vehicle(read_log(path, given), given), path.name
+    )
 
 
 def _osm() -> Callable[[Path], object]:
@@ -218,7 +229,9 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "osm": _osm,
     "mat maps": _by_name("rfly_terrain.occupancy.random_maps", "load_mat_maps"),
     "world": _by_name("rfly_terrain.world.world_file", "load_world"),
-    "estimator": _by_name("rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"),
+    "estimator": _by_name(
+        "rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"
+    ),
 }
 
 

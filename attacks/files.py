@@ -1,8 +1,9 @@
 """Mutated and monstrous files for every reader that a user or a peer can reach.
 
-Each reader is a process of its own (`file_reader`), which answers each file with a good result or a typed error of one
-line, within a time and a limit of memory. Mutators know the formats: chunks of a png, members of an npz, entries of a
-TIFF, the trees of YAML and JSON, records of a capture. The first files of a long run are bombs.
+Each reader is a process of its own (`file_reader`), which answers each file with a good result or a
+typed error of one line, within a time and a limit of memory. Mutators know the formats: chunks of a
+png, members of an npz, entries of a TIFF, the trees of YAML and JSON, records of a capture. The
+first files of a long run are bombs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from typing import NamedTuple
 from attacks.mutators import BOMBS, MAKERS
 from attacks.table import Result, largest
 
-TRIES, SHORT_TRIES = 3_000, 40
+TRIES = 3_000
+SHORT_TRIES = 40
 """of each reader"""
 WITH_BOMBS = 100
 """tries, from which on bombs are among them"""
@@ -54,13 +56,20 @@ class ReadingProcess:
     """One process that reads files with one reader."""
 
     def __init__(self, reader: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT), os.environ.get("PYTHONPATH", "")))}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join((str(_ROOT), os.environ.get("PYTHONPATH", ""))),
+        }
         self._process = subprocess.Popen(
-            [sys.executable, str(_READER), reader], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            [sys.executable, str(_READER), reader],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
         )
         assert self._process.stdout is not None
         assert self._process.stdin is not None
-        self._answers, self._paths = self._process.stdout, self._process.stdin
+        self._answers = self._process.stdout
+        self._paths = self._process.stdin
         if self.answer(120.0).came != "ready":
             raise RuntimeError(f"the reader {reader!r} does not start")
 
@@ -77,7 +86,9 @@ class ReadingProcess:
         if not line:
             self.close()
             code = self._process.returncode
-            return Answer("nothing", f"no answer in {seconds:.0f} s, exit code {code}", 0.0, seconds)
+            return Answer(
+                "nothing", f"no answer in {seconds:.0f} s, exit code {code}", 0.0, seconds
+            )
         return Answer(*json.loads(line))
 
     def close(self) -> None:
@@ -97,7 +108,9 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
     """So many files of one kind. Files that failed stay in a folder, which is named."""
     folder = Path(tempfile.mkdtemp(prefix="attacked_files_"))
     outcomes: Counter[str] = Counter()
-    memories, stalls, failures = [0.0], [0.0], []
+    memories = [0.0]
+    stalls = [0.0]
+    failures = []
     process = ReadingProcess(reader)
     bombs = BOMBS.get(kind, {}) if tries >= WITH_BOMBS else {}
     plan: list[tuple[str, Callable[[], dict[str, bytes]]]] = [
@@ -132,16 +145,37 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
         folder.rmdir()
     if tries >= WITH_BOMBS and (not outcomes["read"] or outcomes["read"] == sum(outcomes.values())):
         failures.append(f"all were read, or none: the mutators try nothing ({dict(outcomes)})")
-    return Result(f"files: {kind}", len(plan), len(failures), largest(memories), max(stalls), tuple(failures))
+    return Result(
+        f"files: {kind}", len(plan), len(failures), largest(memories), max(stalls), tuple(failures)
+    )
 
 
-_READER_OF = {"map": "map", "npy": "array", "npz": "array", "geotiff": "raster", "ascii grid": "raster"}
+_READER_OF = {
+    "map": "map",
+    "npy": "array",
+    "npz": "array",
+    "geotiff": "raster",
+    "ascii grid": "raster",
+}
 _READER_OF |= {"occupancy map": "occupancy", "points": "query points", "waypoints csv": "waypoints"}
-_READER_OF |= {"waypoints npy": "waypoints", "gpx": "waypoints", "path yaml": "waypoints", "plan": "mission"}
-_READER_OF |= {"waypoints mission": "mission", "pcap": "recording", "pcapng": "recording", "vehicle xml": "vehicle xml"}
+_READER_OF |= {
+    "waypoints npy": "waypoints",
+    "gpx": "waypoints",
+    "path yaml": "waypoints",
+    "plan": "mission",
+}
+_READER_OF |= {
+    "waypoints mission": "mission",
+    "pcap": "recording",
+    "pcapng": "recording",
+    "vehicle xml": "vehicle xml",
+}
 _READER_OF |= {"saved state": "saved state", "parameter file": "parameter file", "fleet": "fleet"}
 _READER_OF |= {"placements": "placements", "placements csv": "placements", "shapes": "shapes"}
-_READER_OF |= {each: each for each in ("vehicle classes", "scenario", "vehicle", "sensors", "estimator", "world")}
+_READER_OF |= {
+    each: each
+    for each in ("vehicle classes", "scenario", "vehicle", "sensors", "estimator", "world")
+}
 _READER_OF |= {
     "mesh glb": "world",
     "mesh obj": "world",

@@ -1,7 +1,9 @@
-"""Odd messages and requests for every subscription and service of every node, before and after sensible ones.
+"""Odd messages and requests for every subscription and service of every node, before and after
+sensible ones.
 
-The graph says what a node takes, the interface definitions what can be odd about it. After each burst of a few messages
-a topic the node has to answer a service as often; it may not end, print a trace or swell.
+The graph says what a node takes, the interface definitions what can be odd about it. After each
+burst of a few messages a topic the node has to answer a service as often; it may not end, print a
+trace or swell.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from claims import domain as domain_of_its_own
 from attacks.odd_messages import OddMessages
 from attacks.table import Result, largest
 
-TRIES, SHORT_TRIES = 10_000, 150
+TRIES = 10_000
+SHORT_TRIES = 150
 PATIENCE_S = 10.0
 """for an answer, before a node counts as stalled"""
 MOST_GROWTH_MB = 400.0
@@ -32,8 +35,9 @@ CALL_EVERY = 20
 DAMAGED_EVERY = 40
 """rounds: then what comes has the right type's name alone"""
 BURST = 8
-"""messages a topic before the node is waited for: an executor takes one of each topic, and one request, at a time. A
-service's queue has ten requests; the topics' queues get DEPTH."""
+"""messages a topic before the node is waited for: an executor takes one of each topic, and one
+request, at a time. A service's queue has ten requests; the topics' queues get DEPTH.
+"""
 DEPTH = 2 * BURST
 
 NOBODYS_PORT = "29010"
@@ -56,7 +60,10 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "trajectory_node": ("trajectory_node", {}),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
     "mission_node of a real vehicle": ("mission_node", {"vehicles": "[uav]", "simulate": "false"}),
-    "mavlink_node": ("mavlink_node", {"vehicles": "[uav]", "port": "0", "targets": "['127.0.0.1:29011']"}),
+    "mavlink_node": (
+        "mavlink_node",
+        {"vehicles": "[uav]", "port": "0", "targets": "['127.0.0.1:29011']"},
+    ),
     "planner_node": ("planner_node", {"vehicles": "[uav]", "uav.id": "1", "goal_vehicle": "uav"}),
     "collision_node": ("collision_node", {}),
     "teleop_node": ("teleop_node", {}),
@@ -95,7 +102,11 @@ class Target:
         from rclpy.qos import DurabilityPolicy, QoSProfile
 
         queue = {"depth": str(DEPTH), "reliability": "reliable"}
-        deep = {f"qos_overrides.{t}.subscription.{key}": value for t in topics for key, value in queue.items()}
+        deep = {
+            f"qos_overrides.{t}.subscription.{key}": value
+            for t in topics
+            for key, value in queue.items()
+        }
         self.process = stack.enter_context(NodeProcess(executable, domain, {**parameters, **deep}))
         self.peer = Peer(domain)
         stack.callback(self.peer.close)
@@ -107,7 +118,9 @@ class Target:
         self.clients: dict[str, tuple[Any, Any]] = {}
         self.publishers: dict[str, tuple[Any, Any]] = {}
         self._ping_type = GetParameters
-        self._ping = node.create_client(GetParameters, f"{self._namespace.rstrip('/')}/{self._name}/get_parameters")
+        self._ping = node.create_client(
+            GetParameters, f"{self._namespace.rstrip('/')}/{self._name}/get_parameters"
+        )
         self.peer.spin_until(self._ping.service_is_ready, 60.0)
         self._qos = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.longest_stall_s = 0.0
@@ -123,7 +136,9 @@ class Target:
 
     def find_topics(self) -> None:
         """Publish on all topics that it subscribes to by now."""
-        for name, (kind,) in self.peer.node.get_subscriber_names_and_types_by_node(self._name, self._namespace):
+        for name, (kind,) in self.peer.node.get_subscriber_names_and_types_by_node(
+            self._name, self._namespace
+        ):
             if name not in self.publishers and name not in ("/clock", "/parameter_events"):
                 of = _interface(kind)
                 made = self.peer.node.create_publisher(of, name, self._qos)
@@ -140,12 +155,14 @@ class Target:
 
     def wait_for(self, futures: Sequence[Any], patience_s: float = PATIENCE_S) -> bool:
         """Whether all these answers come, each in time after the one before."""
-        ended, last = self.process.process.poll, time.monotonic()
+        ended = self.process.process.poll
+        last = time.monotonic()
         for future in futures:
             while not future.done() and ended() is None and time.monotonic() - last < patience_s:
                 self.peer.spin_for(0.0005)
             now = time.monotonic()
-            self.longest_stall_s, last = max(self.longest_stall_s, now - last), now
+            self.longest_stall_s = max(self.longest_stall_s, now - last)
+            last = now
         return all(future.done() for future in futures)
 
     def call(self, client: Any, request: Any) -> bool:
@@ -155,7 +172,9 @@ class Target:
     def memory_mb(self) -> float:
         """Resident at most, since it began."""
         try:
-            status = Path(f"/proc/{self.process.process.pid}/status").read_text(encoding="ascii", errors="replace")
+            status = Path(f"/proc/{self.process.process.pid}/status").read_text(
+                encoding="ascii", errors="replace"
+            )
         except OSError:
             return 0.0
         found = re.search(r"VmHWM:\s+(\d+) kB", status)
@@ -166,7 +185,10 @@ class Target:
         lines = self.process.output.splitlines()
         if any("Traceback (most recent call last)" in line for line in lines):
             return f"printed a trace: {lines[-1][:300]}"
-        broken = next((line for line in lines if "dropped, by an error in" in line and "rclpy/" not in line), "")
+        broken = next(
+            (line for line in lines if "dropped, by an error in" in line and "rclpy/" not in line),
+            "",
+        )
         if broken:
             return f"an error that nobody foresaw: {broken[:300]}"
         code = self.process.process.poll()
@@ -180,12 +202,21 @@ class Target:
         return [each for each in found if each[0] != "peer" and not each[0].startswith("_")]
 
 
-def attack(executable: str, parameters: Mapping[str, str], name: str, rng: random.Random, tries: int) -> Result:
+def attack(
+    executable: str, parameters: Mapping[str, str], name: str, rng: random.Random, tries: int
+) -> Result:
     """So many odd messages a topic, half of them before any sensible one."""
-    tried, failures, memory, stalls = 0, list[str](), list[float](), list[float]()
+    tried = 0
+    failures = list[str]()
+    memory = list[float]()
+    stalls = list[float]()
     messages = OddMessages(rng, sensible_makers())
     with ExitStack() as stack:
-        topics = list(Target(stack, executable, parameters, stack.enter_context(domain_of_its_own())).publishers)
+        topics = list(
+            Target(
+                stack, executable, parameters, stack.enter_context(domain_of_its_own())
+            ).publishers
+        )
     for sensible_first in (False, True):
         left = tries // 2
         while left > 0 and len(failures) < MOST_FAILURES:
@@ -198,15 +229,20 @@ def attack(executable: str, parameters: Mapping[str, str], name: str, rng: rando
                 memory.append(target.memory_mb())
                 stalls.append(target.longest_stall_s)
                 if failure:
-                    failures.append(f"{'after sensible messages' if sensible_first else 'at first'}: {failure}")
+                    failures.append(
+                        f"{'after sensible messages' if sensible_first else 'at first'}: {failure}"
+                    )
     return Result(name, tried, len(failures), largest(memory), largest(stalls), tuple(failures))
 
 
-def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: bool) -> tuple[int, str]:
+def _rounds(
+    target: Target, messages: OddMessages, rounds: int, sensible_first: bool
+) -> tuple[int, str]:
     """How many rounds were done, and what went wrong in the last one."""
     from rclpy._rclpy_pybind11 import RCLError
 
-    waited_for, sent = list[Any](), list[tuple[str, type, bytes]]()
+    waited_for = list[Any]()
+    sent = list[tuple[str, type, bytes]]()
     for done in range(1, rounds + 1):
         sensible = sensible_first and (done < 10 or done % 3 == 0)
         for topic, (kind, publisher) in target.publishers.items():
@@ -223,12 +259,18 @@ def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: 
         problem = target.problem() or ("" if answered else f"no answer in {PATIENCE_S:g} s")
         if problem:
             return done, f"round {done}: {problem}; after {'; '.join(map(_text, sent))}"
-        waited_for, sent = [], []
+        waited_for = []
+        sent = []
         if done % CALL_EVERY == 0:
             for service, (kind, client) in target.clients.items():
-                request = messages.odd(kind.Request) if done % 3 else messages.sensible(kind.Request)
+                request = (
+                    messages.odd(kind.Request) if done % 3 else messages.sensible(kind.Request)
+                )
                 if not target.call(client, request):
-                    return done, f"round {done}: {service} {str(request)[:1000]}: {target.problem() or 'no answer'}"
+                    return (
+                        done,
+                        f"round {done}: {service} {str(request)[:1000]}: {target.problem() or 'no answer'}",
+                    )
             target.find_topics()
     return rounds, ""
 
@@ -248,10 +290,14 @@ def _text(sent: tuple[str, type, bytes]) -> str:
 def _interface(name: str) -> Any:
     """The type of a name such as std_msgs/msg/String."""
     package, folder, kind = name.split("/")
-    if folder == "action" and "_" in kind:  # a part of an action, such as the service ExecuteMission_SendGoal
+    if (
+        folder == "action" and "_" in kind
+    ):  # a part of an action, such as the service ExecuteMission_SendGoal
         action, _, part = kind.partition("_")
         parts = _interface(f"{package}/action/{action}").Impl
-        return parts.FeedbackMessage if part == "FeedbackMessage" else getattr(parts, f"{part}Service")
+        return (
+            parts.FeedbackMessage if part == "FeedbackMessage" else getattr(parts, f"{part}Service")
+        )
     return getattr(__import__(f"{package}.{folder}", fromlist=[kind]), kind)
 
 
@@ -286,24 +332,34 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
         return states_to_msg(made)
 
     def terrain() -> Any:
-        made = TerrainMap(name="hill", rows=21, columns=31, origin_x=-50.0, origin_y=-75.0, step_x=5.0, step_y=5.0)
+        made = TerrainMap(
+            name="hill", rows=21, columns=31, origin_x=-50.0, origin_y=-75.0, step_x=5.0, step_y=5.0
+        )
         made.header.frame_id = "map"
         made.geo_origin = [47.0, 8.0, 500.0]
         made.height = [float(i % 7) for i in range(21 * 31)]
         return made
 
     def objects() -> Any:
-        made = PlacedObjectArray(id=[11, 12], vehicle_type=[3, 3], position=[5.0, 5.0, 1.0, -5.0, 5.0, 1.0])
+        made = PlacedObjectArray(
+            id=[11, 12], vehicle_type=[3, 3], position=[5.0, 5.0, 1.0, -5.0, 5.0, 1.0]
+        )
         made.header.frame_id = "map"
         made.orientation = [0.0, 0.0, 0.0, 1.0] * 2
-        made.box_origin, made.box_half_extent = made.position, [1.0] * 6
-        made.offset, made.scale, made.use_ground_packet = [0.0] * 2, [1.0] * 6, [0] * 2
+        made.box_origin = made.position
+        made.box_half_extent = [1.0] * 6
+        made.offset = [0.0] * 2
+        made.scale = [1.0] * 6
+        made.use_ground_packet = [0] * 2
         return made
 
     def cloud() -> Any:
         made = PointCloud2(height=1, width=50, point_step=12, row_step=600, is_dense=True)
-        made.header.frame_id, made.header.stamp = "base_link", ns_to_stamp(time.time_ns())
-        made.fields = [PointField(name=axis, offset=4 * i, datatype=7, count=1) for i, axis in enumerate("xyz")]
+        made.header.frame_id = "base_link"
+        made.header.stamp = ns_to_stamp(time.time_ns())
+        made.fields = [
+            PointField(name=axis, offset=4 * i, datatype=7, count=1) for i, axis in enumerate("xyz")
+        ]
         made.data = (np.arange(150, dtype=np.float32) % 17).tobytes()
         return made
 
@@ -312,7 +368,9 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
         made.header.frame_id = "map"
         for x in (0.0, 20.0, 40.0):
             pose = PoseStamped()
-            pose.header.frame_id, pose.pose.position.x, pose.pose.orientation.w = "map", x, 1.0
+            pose.header.frame_id = "map"
+            pose.pose.position.x = x
+            pose.pose.orientation.w = 1.0
             made.poses.append(pose)
         return made
 

@@ -1,6 +1,8 @@
-"""Makers of files for `attacks.files`: each returns the bytes of a file by its ending, the one that is read first.
+"""Makers of files for `attacks.files`: each returns the bytes of a file by its ending, the one that
+is read first.
 
-MAKERS mutate a good file of their kind; BOMBS are files that become far more than they are, or take long.
+MAKERS mutate a good file of their kind; BOMBS are files that become far more than they are, or take
+long.
 """
 
 from __future__ import annotations
@@ -31,9 +33,51 @@ Maker = Callable[[random.Random], Files]
 
 ROOT = Path(__file__).parents[1]
 ODD_VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1, 5, 2**31, -(2**63), 2**64, 10**30, 0.5, -0.0, 1e308, -1e308, 5e-324),
-    *("", "x", "é", "\0", "a\nb", "x" * 5000, "../../etc/passwd", "/dev/zero", "1e400", "nan", "٣", "１２", "0x10"),
-    *([], {}, [[]], [None], {"": 1}, {"file": "/etc/passwd"}, [1, 2, 3], [1e308] * 3, ["a"] * 3, list(range(2000))),
+    *(
+        None,
+        True,
+        False,
+        0,
+        -1,
+        1,
+        5,
+        2**31,
+        -(2**63),
+        2**64,
+        10**30,
+        0.5,
+        -0.0,
+        1e308,
+        -1e308,
+        5e-324,
+    ),
+    *(
+        "",
+        "x",
+        "é",
+        "\0",
+        "a\nb",
+        "x" * 5000,
+        "../../etc/passwd",
+        "/dev/zero",
+        "1e400",
+        "nan",
+        "٣",
+        "１２",
+        "0x10",
+    ),
+    *(
+        [],
+        {},
+        [[]],
+        [None],
+        {"": 1},
+        {"file": "/etc/passwd"},
+        [1, 2, 3],
+        [1e308] * 3,
+        ["a"] * 3,
+        list(range(2000)),
+    ),
 )
 TOKENS = tuple(
     token if isinstance(token, bytes) else token.encode("utf-8", "surrogatepass")
@@ -73,7 +117,26 @@ TOKENS = tuple(
             "---\n",
             "...\n",
         ),
-        *("1:99:99", "0b", "0o8", "0x", "1_", "_", "=", "~", "|\n", ">\n", "\t", "'", '"', "\\", "#", ",,,", ";", "\r"),
+        *(
+            "1:99:99",
+            "0b",
+            "0o8",
+            "0x",
+            "1_",
+            "_",
+            "=",
+            "~",
+            "|\n",
+            ">\n",
+            "\t",
+            "'",
+            '"',
+            "\\",
+            "#",
+            ",,,",
+            ";",
+            "\r",
+        ),
         *(
             "<a>" * 2000,
             "<![CDATA[",
@@ -83,7 +146,20 @@ TOKENS = tuple(
             "<?xml encoding='utf-7'?>",
             "]]>",
         ),
-        *("\ud800", "1e", "--1", "+", ".", "0" * 400 + "1", "1" + "0" * 400, "true", "null", "\n", " " * 3000, ""),
+        *(
+            "\ud800",
+            "1e",
+            "--1",
+            "+",
+            ".",
+            "0" * 400 + "1",
+            "1" + "0" * 400,
+            "true",
+            "null",
+            "\n",
+            " " * 3000,
+            "",
+        ),
     )
 )
 ODD_NUMBERS = (0, 1, 2, 3, 7, 255, 256, 65535, 65536, 2**24, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1)
@@ -118,13 +194,21 @@ def mutated_tree(rng: random.Random, tree: Any) -> Any:
             case 3 if isinstance(holder, list):
                 holder *= rng.choice((0, 2, 100))
             case _:
-                holder[key] = copy.deepcopy(rng.choice(ODD_VALUES))  # else a later turn could put a list into itself
+                holder[key] = copy.deepcopy(
+                    rng.choice(ODD_VALUES)
+                )  # else a later turn could put a list into itself
     return tree
 
 
 def _holders(tree: Any) -> Any:
     """(container, key or index) of every value in a tree."""
-    pairs = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    pairs = (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree)
+        if isinstance(tree, list)
+        else ()
+    )
     for key, value in list(pairs):
         yield tree, key
         yield from _holders(value)
@@ -143,7 +227,9 @@ def shipped_tree(path: str) -> Any:
 
 
 def yaml_of(path: str) -> Maker:
-    """Mutations of a shipped YAML file: of its text, or of its tree, written as JSON, which is YAML too."""
+    """Mutations of a shipped YAML file: of its text, or of its tree, written as JSON, which is YAML
+    too.
+    """
 
     def make(rng: random.Random) -> Files:
         kind = rng.randrange(10)
@@ -152,9 +238,9 @@ def yaml_of(path: str) -> Maker:
         if kind < 5:
             return {".yaml": mutated_text(rng, shipped(path))}
         return {
-            ".yaml": json.dumps(mutated_tree(rng, shipped_tree(path)), ensure_ascii=rng.random() < 0.5).encode(
-                "utf-8", "surrogatepass"
-            )
+            ".yaml": json.dumps(
+                mutated_tree(rng, shipped_tree(path)), ensure_ascii=rng.random() < 0.5
+            ).encode("utf-8", "surrogatepass")
         }
 
     return make
@@ -180,7 +266,11 @@ def map_files(rng: random.Random) -> Files:
         chunks = good_png(rng)
         packed = zlib.compress(bytes(rng.choice((10, 100_000, 10_000_000))))
         extra = rng.choice(
-            ((b"zTXt", b"key\0\0" + packed), (b"iCCP", b"name\0\0" + packed), (b"iTXt", b"k\0\1\0\0\0" + packed))
+            (
+                (b"zTXt", b"key\0\0" + packed),
+                (b"iCCP", b"name\0\0" + packed),
+                (b"iTXt", b"k\0\1\0\0\0" + packed),
+            )
         )
         chunks.insert(rng.randrange(1, len(chunks)), extra)
         png = b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
@@ -198,7 +288,9 @@ def png_bomb(width: int, height: int, colour: int, depth: int) -> Callable[[rand
         packer = zlib.compressobj(9)
         data = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
         head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-        png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+        png = (
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+        )
         return {".png": png, ".txt": GOOD_TXT[0]}
 
     return make
@@ -244,7 +336,11 @@ def npy(rng: random.Random) -> bytes:
     else:
         text = mutated_text(rng, rng.choice(HEADERS).encode("latin-1"))[:65_000]
         data = (
-            b"\x93NUMPY" + bytes((rng.choice((1, 1, 1, 2, 3, 9)), 0)) + struct.pack("<H", len(text)) + text + bytes(96)
+            b"\x93NUMPY"
+            + bytes((rng.choice((1, 1, 1, 2, 3, 9)), 0))
+            + struct.pack("<H", len(text))
+            + text
+            + bytes(96)
         )
     return mutate_bytes(rng, data) if rng.random() < 0.4 else data
 
@@ -252,7 +348,9 @@ def npy(rng: random.Random) -> bytes:
 def zipped(rng: random.Random, members: dict[str, bytes]) -> bytes:
     """A zip, at times packed by other methods, encrypted by its flags, or damaged."""
     file = io.BytesIO()
-    method = rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2))
+    method = rng.choice(
+        (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2)
+    )
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
@@ -298,7 +396,10 @@ def npz_bomb(_: random.Random) -> Files:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name in "abcd":
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000, 10000)}".ljust(117) + b"\n"
+                text = (
+                    b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000, 10000)}".ljust(117)
+                    + b"\n"
+                )
                 member.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text)
                 for _piece in range(800):
                     member.write(bytes(1_000_000))
@@ -331,7 +432,10 @@ def mutated_tiff(rng: random.Random) -> Files:
         match rng.randrange(4):
             case 0:
                 struct.pack_into(
-                    "<H", data, entry, rng.choice((256, 257, 258, 259, 273, 277, 278, 322, 339, 34736, 65535))
+                    "<H",
+                    data,
+                    entry,
+                    rng.choice((256, 257, 258, 259, 273, 277, 278, 322, 339, 34736, 65535)),
                 )
             case 1:
                 struct.pack_into("<H", data, entry + 2, rng.randrange(20))
@@ -349,7 +453,11 @@ def capture(ng: bool) -> Maker:
         data = bytearray(_pcapng(rng) if ng else _pcap(rng))
         for _ in range(rng.randrange(4)):
             struct.pack_into("<I", data, 4 * rng.randrange(len(data) // 4), rng.choice(ODD_NUMBERS))
-        return {".pcapng" if ng else ".pcap": mutate_bytes(rng, bytes(data)) if rng.random() < 0.3 else bytes(data)}
+        return {
+            ".pcapng" if ng else ".pcap": mutate_bytes(rng, bytes(data))
+            if rng.random() < 0.3
+            else bytes(data)
+        }
 
     return make
 
@@ -359,7 +467,20 @@ def _packet(rng: random.Random) -> bytes:
     udp = struct.pack(">HHHH", 5000, 20010, 8 + len(payload), 0) + payload
     fragment = rng.choice((0x4000, 0x4000, 0x2000, 1, 0x1FFF))
     return (
-        struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 7, fragment, 64, 17, 0, b"\x7f\0\0\1", b"\x7f\0\0\1") + udp
+        struct.pack(
+            ">BBHHHBBH4s4s",
+            0x45,
+            0,
+            20 + len(udp),
+            7,
+            fragment,
+            64,
+            17,
+            0,
+            b"\x7f\0\0\1",
+            b"\x7f\0\0\1",
+        )
+        + udp
     )
 
 
@@ -373,12 +494,16 @@ def _pcap(rng: random.Random) -> bytes:
 
 def _pcapng(rng: random.Random) -> bytes:
     out = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
-    out += struct.pack("<IIHHIHHqHHI", 1, 40, 101, 0, 0, 14, 8, rng.choice((0, 1, 2**62)), 0, 0, 40)[:36] + struct.pack(
-        "<I", 40
-    )
+    out += struct.pack(
+        "<IIHHIHHqHHI", 1, 40, 101, 0, 0, 14, 8, rng.choice((0, 1, 2**62)), 0, 0, 40
+    )[:36] + struct.pack("<I", 40)
     for number in range(rng.randrange(6)):
         packet = _packet(rng)
-        body = struct.pack("<IIIII", 0, 0, number, len(packet), len(packet)) + packet + bytes(-len(packet) % 4)
+        body = (
+            struct.pack("<IIIII", 0, 0, number, len(packet), len(packet))
+            + packet
+            + bytes(-len(packet) % 4)
+        )
         out += struct.pack("<II", 6, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
     return out
 
@@ -387,7 +512,13 @@ def _pcapng(rng: random.Random) -> bytes:
 
 
 def _simple(command: int, frame: int, *params: float | None) -> dict[str, Any]:
-    return {"type": "SimpleItem", "command": command, "frame": frame, "params": list(params), "autoContinue": True}
+    return {
+        "type": "SimpleItem",
+        "command": command,
+        "frame": frame,
+        "params": list(params),
+        "autoContinue": True,
+    }
 
 
 _POINT = _simple(16, 3, 0, 0, 0, None, 47.001, 8.0, 20)
@@ -442,7 +573,15 @@ GPX = (
 OSM = '<osm version="0.6">\n' + "".join(
     f'<node id="{n}" lat="{47.0 + lat}" lon="{8.0 + lon}"/>\n'
     for n, (lat, lon) in enumerate(
-        ((0.0, 0.0), (0.0, 0.001), (0.001, 0.001), (0.001, 0.0), (2e-4, 2e-4), (2e-4, 4e-4), (4e-4, 3e-4))
+        (
+            (0.0, 0.0),
+            (0.0, 0.001),
+            (0.001, 0.001),
+            (0.001, 0.0),
+            (2e-4, 2e-4),
+            (2e-4, 4e-4),
+            (4e-4, 3e-4),
+        )
     )
 )
 OSM += (
@@ -461,21 +600,26 @@ PATH = (
     "    orientation: {x: 0.0, y: 0.0, z: 0.0, w: 1.0}\n- header: {frame_id: map}\n  pose:\n"
     "    position: {x: 10.0, y: 2.0, z: 3.0}\n    orientation: {x: 0.0, y: 0.0, z: 0.0, w: 1.0}\n---\n"
 )
-PARAMETERS = (
-    "/**:\n  ros__parameters:\n    rate: 50.0\n    vehicles: [a, b]\nterrain_node:\n  ros__parameters: {map: x}\n"
+PARAMETERS = "/**:\n  ros__parameters:\n    rate: 50.0\n    vehicles: [a, b]\nterrain_node:\n  ros__parameters: {map: x}\n"
+GRID = (
+    "ncols 4\nnrows 3\nxllcorner 8.0\nyllcorner 47.0\ncellsize 0.001\nNODATA_value -9999\n"
+    + "1 2 3 4\n" * 3
 )
-GRID = "ncols 4\nnrows 3\nxllcorner 8.0\nyllcorner 47.0\ncellsize 0.001\nNODATA_value -9999\n" + "1 2 3 4\n" * 3
 
 MAKERS: dict[str, Maker] = {
     "map": map_files,
     "npy": lambda rng: {".npy": npy(rng)},
-    "npz": npz_of(heights_up=np.eye(3), x_east=np.arange(3.0), y_north=np.arange(3.0), geo_origin=np.zeros(3)),
+    "npz": npz_of(
+        heights_up=np.eye(3), x_east=np.arange(3.0), y_north=np.arange(3.0), geo_origin=np.zeros(3)
+    ),
     "saved state": npz_of(x=np.zeros(44), memory=np.zeros(MEMORY), time=np.float64(1.0)),
     "geotiff": mutated_tiff,
     "ascii grid": text_of(".asc", GRID),
     "occupancy map": occupancy_files,
     "points": text_of(".csv", "x,y\n1,2\n3,4\n", "1 2\n3 4\n", "1;2;7\n"),
-    "waypoints csv": text_of(".csv", "x,y,z\n1,2,3\n4,5,6\n", "lat,lon,alt\n47,8,500\n47.1,8.1,510\n"),
+    "waypoints csv": text_of(
+        ".csv", "x,y,z\n1,2,3\n4,5,6\n", "lat,lon,alt\n47,8,500\n47.1,8.1,510\n"
+    ),
     "waypoints npy": lambda rng: {".npy": npy(rng)},
     "gpx": text_of(".gpx", GPX),
     "path yaml": text_of(".yaml", PATH),
@@ -507,14 +651,18 @@ MAKERS: dict[str, Maker] = {
     "fit log": containers.fit_log,
 }
 
-LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
+LAUGHS = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
+)
 YAML_BOMBS: dict[str, Maker] = {
     "aliases that multiply": lambda _: {".yaml": LAUGHS.encode()},
     "an alias of itself": lambda _: {".yaml": b"version: 1\nvehicles: &a [*a, *a]\n"},
     "a merge of itself": lambda _: {".yaml": b"a: &a\n  <<: *a\n"},
     "deep braces": lambda _: {".yaml": b"{" * 500_000},
     "deep lists": lambda _: {".yaml": b"- " * 400_000},
-    "a list of a million": lambda _: {".yaml": b"version: 1\nvehicles: [" + b"1," * 490_000 + b"1]\n"},
+    "a list of a million": lambda _: {
+        ".yaml": b"version: 1\nvehicles: [" + b"1," * 490_000 + b"1]\n"
+    },
     "a key of a megabyte": lambda _: {".yaml": b"x" * 990_000 + b": 1\n"},
     "a whole number of 5000 digits": lambda _: {".yaml": b"version: " + b"9" * 5000 + b"\n"},
 }
@@ -522,21 +670,27 @@ _SPIRAL = b",".join(b"[%d,%d,%d]" % (n, n * n % 997, n * n * n % 991) for n in r
 _LARGEST_PGM = b"P5\n10000 10000\n255\n"
 _LARGEST_YAML = b"image: a.pgm\nresolution: 1\norigin: [0, 0, 0]\n"
 _LARGE_RECORD = struct.pack("<IHHiIIIIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101, 0, 0, 2**32 - 1, 0)
-_LONG_WAY = b'<osm><way id="1"><tag k="building" v="yes"/>' + b'<nd ref="1"/>' * 1_000_000 + b"</way></osm>"
+_LONG_WAY = (
+    b'<osm><way id="1"><tag k="building" v="yes"/>' + b'<nd ref="1"/>' * 1_000_000 + b"</way></osm>"
+)
 _PLAN_START = b'{"fileType":"Plan","version":1,"mission":['
 
 
 def _scan_bomb() -> bytes:
     """A thousand layers around a structure of a thousand corners."""
     corners = [
-        [47.0 + 0.01 * math.cos(n), 8.0 + 0.01 * math.sin(n)] for n in (math.tau * k / 1000 for k in range(1000))
+        [47.0 + 0.01 * math.cos(n), 8.0 + 0.01 * math.sin(n)]
+        for n in (math.tau * k / 1000 for k in range(1000))
     ]
     scan = {**_SCAN, "Layers": 1000, "polygon": corners}
     return json.dumps({**PLAN, "mission": {**PLAN["mission"], "items": [scan] * 10}}).encode()
 
 
 BOMBS: dict[str, dict[str, Maker]] = {
-    "map": {"colour with alpha": png_bomb(10_000, 10_000, 6, 8), "as large as can be": png_bomb(10_000, 10_000, 0, 16)},
+    "map": {
+        "colour with alpha": png_bomb(10_000, 10_000, 6, 8),
+        "as large as can be": png_bomb(10_000, 10_000, 0, 16),
+    },
     "npz": {"four times 800 MB": npz_bomb},
     "gpx": {
         "millions of elements": lambda _: {".gpx": b"<gpx>" + b"<a/>" * 2_400_000 + b"</gpx>"},
@@ -553,7 +707,12 @@ BOMBS: dict[str, dict[str, Maker]] = {
         "10 MB of commas": lambda _: {".csv": b"," * 9_900_000},
     },
     "points": {"100 MB of points": lambda _: {".csv": b"1,2\n" * 25_000_000}},
-    "occupancy map": {"as large as can be": lambda _: {".yaml": _LARGEST_YAML, "a.pgm": _LARGEST_PGM + bytes(10**8)}},
+    "occupancy map": {
+        "as large as can be": lambda _: {
+            ".yaml": _LARGEST_YAML,
+            "a.pgm": _LARGEST_PGM + bytes(10**8),
+        }
+    },
     "osm": {
         "millions of elements": lambda _: {".osm": b"<osm>" + b"<tag/>" * 3_000_000 + b"</osm>"},
         "deep": lambda _: {".osm": b"<osm>" * 1_000_000},
@@ -562,7 +721,17 @@ BOMBS: dict[str, dict[str, Maker]] = {
     "pcap": {"one record of 4 GB": lambda _: {".pcap": _LARGE_RECORD}},
     "vehicle xml": {"deep": lambda _: {".xml": b"<vehicle>" * 100_000}},
     **dict.fromkeys(
-        ("fleet", "placements", "shapes", "vehicle classes", "scenario", "vehicle", "sensors", "estimator"), YAML_BOMBS
+        (
+            "fleet",
+            "placements",
+            "shapes",
+            "vehicle classes",
+            "scenario",
+            "vehicle",
+            "sensors",
+            "estimator",
+        ),
+        YAML_BOMBS,
     ),
     "parameter file": YAML_BOMBS,
     "path yaml": YAML_BOMBS,
@@ -571,8 +740,12 @@ BOMBS: dict[str, dict[str, Maker]] = {
         "four megabytes of boxes": lambda _: {
             ".yaml": b"version: 1\nobjects:\n" + b"- {box: [1, 1, 1], x: 0, y: 0}\n" * 120_000
         },
-        "a hull of many": lambda _: {".yaml": b"version: 1\nobjects: [{x: 0, y: 0, hull: [" + _SPIRAL + b"]}]\n"},
-        "a mesh in a pipe's place": lambda _: {".yaml": b"version: 1\nobjects: [{mesh: /dev/stdin, x: 0, y: 0}]\n"},
+        "a hull of many": lambda _: {
+            ".yaml": b"version: 1\nobjects: [{x: 0, y: 0, hull: [" + _SPIRAL + b"]}]\n"
+        },
+        "a mesh in a pipe's place": lambda _: {
+            ".yaml": b"version: 1\nobjects: [{mesh: /dev/stdin, x: 0, y: 0}]\n"
+        },
     },
     "mesh glb": {
         "instances of instances": containers.instances_bomb,

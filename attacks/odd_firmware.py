@@ -1,8 +1,9 @@
-"""A program in Betaflight's place, for `attacks.autopilots`: python odd_firmware.py SEED ODD_ANSWERS.
+"""A program in Betaflight's place, for `attacks.autopilots`: python odd_firmware.py SEED
+ODD_ANSWERS.
 
-It takes settings on its command line and says by MSP that its loop runs, as betaflight_node waits for. After so many
-sensible answers come ODD_ANSWERS odd ones, with datagrams at the motors' port; then sensible ones again. Standard
-library alone.
+It takes settings on its command line and says by MSP that its loop runs, as betaflight_node waits
+for. After so many sensible answers come ODD_ANSWERS odd ones, with datagrams at the motors' port;
+then sensible ones again. Standard library alone.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-SERIAL_PORT, MOTOR_PORT = 5761, 9002
-MSP_ATTITUDE, MSP_STATUS_EX = 108, 150
+SERIAL_PORT = 5761
+MOTOR_PORT = 9002
+MSP_ATTITUDE = 108
+MSP_STATUS_EX = 150
 SENSIBLE_FIRST = 20
 MOTORS = struct.pack("<4f", 0.1, 0.1, 0.1, 0.1)
 
@@ -60,13 +63,23 @@ def odd_motors(rng: random.Random) -> Iterator[bytes]:
     """Numbers that are none, other lengths, and good ones between."""
     for _ in range(rng.choice((1, 10, 200))):
         values = [rng.choice((float("nan"), float("inf"), -1.0, 3e38, 2.0, 0.1)) for _ in range(4)]
-        yield rng.choice((MOTORS, struct.pack("<4f", *values), rng.randbytes(rng.randrange(2000)), MOTORS[:-1], b""))
+        yield rng.choice(
+            (
+                MOTORS,
+                struct.pack("<4f", *values),
+                rng.randbytes(rng.randrange(2000)),
+                MOTORS[:-1],
+                b"",
+            )
+        )
 
 
 def serve(peer: socket.socket, rng: random.Random, odd: int) -> None:
     """Until the peer has gone."""
     motors = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    buffer, asked, sent = b"", 0, 0
+    buffer = b""
+    asked = 0
+    sent = 0
     while data := peer.recv(4096):
         buffer += data
         if buffer[:1] == b"#" or (buffer[-1:] == b"\n" and not buffer.startswith(b"$M<")):
@@ -76,7 +89,8 @@ def serve(peer: socket.socket, rng: random.Random, odd: int) -> None:
             peer.sendall(buffer.strip() + b"\r\n# ")
             buffer = b""
         while len(buffer) >= 6 and buffer.startswith(b"$M<"):
-            code, buffer = buffer[4], buffer[6:]
+            code = buffer[4]
+            buffer = buffer[6:]
             asked += 1
             is_odd = SENSIBLE_FIRST < asked <= SENSIBLE_FIRST + odd
             for part in odd_answers(rng, code) if is_odd else [answer(code)]:
@@ -84,7 +98,11 @@ def serve(peer: socket.socket, rng: random.Random, odd: int) -> None:
             for datagram in odd_motors(rng) if is_odd else [MOTORS]:
                 motors.sendto(datagram, ("127.0.0.1", MOTOR_PORT))
                 sent += 1
-            told = min(max(asked - SENSIBLE_FIRST, 0), odd), max(asked - SENSIBLE_FIRST - odd, 0), sent
+            told = (
+                min(max(asked - SENSIBLE_FIRST, 0), odd),
+                max(asked - SENSIBLE_FIRST - odd, 0),
+                sent,
+            )
             Path("answered.new").write_text(" ".join(map(str, told)), encoding="ascii")
             Path("answered.new").replace("answered.txt")
 

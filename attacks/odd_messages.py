@@ -1,7 +1,7 @@
 """Messages that no sane peer sends, made from the interface definitions: any type, any field.
 
-What a receiver checks first would keep the rest from being tried: half of the messages begin as sensible ones, and a
-few of their fields become odd.
+What a receiver checks first would keep the rest from being tried: half of the messages begin as
+sensible ones, and a few of their fields become odd.
 """
 
 from __future__ import annotations
@@ -14,10 +14,34 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from rosidl_parser.definition import AbstractString, AbstractWString, Array, BasicType, BoundedSequence, NamespacedType
+from rosidl_parser.definition import (
+    AbstractString,
+    AbstractWString,
+    Array,
+    BasicType,
+    BoundedSequence,
+    NamespacedType,
+)
 
 MEGABYTE = 1_000_000
-_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, math.nan, math.inf, -math.inf, 5e-324, 1e-40, 1e-7, 3e38, -3e38, 1e12, -1e6, 90.0)
+_FLOATS = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    math.nan,
+    math.inf,
+    -math.inf,
+    5e-324,
+    1e-40,
+    1e-7,
+    3e38,
+    -3e38,
+    1e12,
+    -1e6,
+    90.0,
+)
 _DOUBLES = (*_FLOATS, 1.7e308, -1.7e308, 1e-308, 1e154, 1e160)
 _TEXTS = (
     "",
@@ -38,13 +62,23 @@ _TEXTS = (
 _TEXTS += ("FLIGHT", "DRIVE", "LAND", "TAKEOFF", "ARM", "DISARM", "x" * 300)
 _STAMPS = (0, 1, -1, -(2**31), 2**31 - 1, 5, 1_700_000_000)
 _NANOSECONDS = (0, 1, 999_999_999, 1_000_000_000, 2**32 - 1)
-_CODES = {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
+_CODES = {
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+}
 _CODES |= {"uint64": "Q", "float": "f", "double": "d"}
 _LENGTHS = (0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 12, 36, 100)
 _MANY = 100_000
 """vehicles, or points, of the largest messages"""
 DIFFERENT = 2000
-"""messages of a type, which come again in another order after that: to make one takes as long as to hear it"""
+"""messages of a type, which come again in another order after that: to make one takes as long as to
+hear it
+"""
 _DISTINCT = 12
 """odd messages in a list of messages; the rest of a longer one is sensible"""
 
@@ -52,12 +86,15 @@ _DISTINCT = 12
 class OddMessages:
     """Makes messages, the same for the same generator of random numbers.
 
-    `sensible` holds what makes a message of a type that a receiver can use; of other types those whose quaternions
-    are of unit length and whose frames are world frames count as sensible.
+    `sensible` holds what makes a message of a type that a receiver can use; of other types those
+    whose quaternions are of unit length and whose frames are world frames count as sensible.
     """
 
-    def __init__(self, rng: random.Random, sensible: dict[str, Callable[[], Any]] | None = None) -> None:
-        self._rng, self._sensible = rng, sensible or {}
+    def __init__(
+        self, rng: random.Random, sensible: dict[str, Callable[[], Any]] | None = None
+    ) -> None:
+        self._rng = rng
+        self._sensible = sensible or {}
         self._packed: dict[type, list[bytes]] = {}
 
     def sensible(self, kind: type) -> Any:
@@ -71,14 +108,18 @@ class OddMessages:
     def odd(self, kind: type) -> Any:
         """What it can't: odd all over, or a sensible one with some odd fields."""
         if self._rng.random() < 0.3:
-            made, share = kind(), 1.0
+            made = kind()
+            share = 1.0
         else:
-            made, share = self.sensible(kind), self._rng.choice((0.02, 0.1, 0.3))
+            made = self.sensible(kind)
+            share = self._rng.choice((0.02, 0.1, 0.3))
         self._spoil(made, share, self._length())
         return made
 
     def packed(self, kind: type) -> bytes:
-        """An odd one as it goes over the wire (CDR): one of so many different ones of each type, which are kept."""
+        """An odd one as it goes over the wire (CDR): one of so many different ones of each type,
+        which are kept.
+        """
         from rclpy.serialization import serialize_message
 
         kept = self._packed.setdefault(kind, [])
@@ -99,7 +140,9 @@ class OddMessages:
         return _MANY if self._rng.random() < 0.002 else self._rng.choice(_LENGTHS)
 
     def _spoil(self, message: Any, share: float, length: int) -> None:
-        fields = list(zip(message.get_fields_and_field_types(), type(message).SLOT_TYPES, strict=True))
+        fields = list(
+            zip(message.get_fields_and_field_types(), type(message).SLOT_TYPES, strict=True)
+        )
         chosen = [field for field in fields if self._rng.random() < share]
         for name, slot in chosen or [self._rng.choice(fields)] if fields else ():
             if isinstance(slot, NamespacedType):
@@ -124,7 +167,8 @@ class OddMessages:
 
     def _list(self, name: str, value: Any, size: int, share: float) -> Any:
         if isinstance(value, NamespacedType):
-            kind, size = _message_type(value), min(size, 20_000 if size >= _MANY else 200)
+            kind = _message_type(value)
+            size = min(size, 20_000 if size >= _MANY else 200)
             made = [self.sensible(kind) for _ in range(min(size, _DISTINCT))]
             for each in made:
                 self._spoil(each, share, 2)
@@ -136,7 +180,9 @@ class OddMessages:
         few = [self._number(name, value.typename) for _ in range(min(size, 40))]
         if size > len(few):
             few += (
-                few[-1:] * (size - len(few)) if self._rng.random() < 0.3 else self._row(value.typename, size - len(few))
+                few[-1:] * (size - len(few))
+                if self._rng.random() < 0.3
+                else self._row(value.typename, size - len(few))
             )
         return array.array(_CODES[value.typename], few)
 
@@ -155,14 +201,24 @@ class OddMessages:
             return bytes([self._rng.randrange(256)])
         if typename in ("float", "double"):
             odd: Sequence[Any] = _FLOATS if typename == "float" else _DOUBLES
-            return self._rng.choice(odd) if self._rng.random() < 0.7 else self._rng.uniform(-200.0, 200.0)
+            return (
+                self._rng.choice(odd)
+                if self._rng.random() < 0.7
+                else self._rng.uniform(-200.0, 200.0)
+            )
         if name == "sec":
             return self._rng.choice(_STAMPS)
         if name == "nanosec":
             return self._rng.choice(_NANOSECONDS)
         bits = int(typename.strip("uint"))
-        low, high = (0, 2**bits - 1) if typename.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        return self._rng.choice((0, 1, 2, 3, 4, 7, 8, 12, 16, 100, high, high - 1, low, max(low, -1), high // 2))
+        low, high = (
+            (0, 2**bits - 1)
+            if typename.startswith("u")
+            else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        )
+        return self._rng.choice(
+            (0, 1, 2, 3, 4, 7, 8, 12, 16, 100, high, high - 1, low, max(low, -1), high // 2)
+        )
 
 
 def _message_type(named: NamespacedType) -> Any:
@@ -184,7 +240,9 @@ def _make_usable(message: Any) -> None:
             _make_usable(getattr(message, name))
         elif name == "frame_id":
             message.frame_id = "map"
-        elif isinstance(getattr(slot, "value_type", None), NamespacedType) and not isinstance(slot, Array):
+        elif isinstance(getattr(slot, "value_type", None), NamespacedType) and not isinstance(
+            slot, Array
+        ):
             inner = _message_type(slot.value_type)()
             _make_usable(inner)
             setattr(message, name, [inner])

@@ -1,8 +1,9 @@
-"""Peers that misbehave: they stall, dribble, send garbage, close halfway, come in crowds, flood with malformed packets.
+"""Peers that misbehave: they stall, dribble, send garbage, close halfway, come in crowds, flood
+with malformed packets.
 
-They are those of the nodes for controllers outside, of the bridge, of `rfly view`, its page and Foxglove's clients, of
-`rfly listen` and `rfly record`. The attacked process has to go on and answer meanwhile, to stay small, and to serve a
-sensible peer afterwards.
+They are those of the nodes for controllers outside, of the bridge, of `rfly view`, its page and
+Foxglove's clients, of `rfly listen` and `rfly record`. The attacked process has to go on and answer
+meanwhile, to stay small, and to serve a sensible peer afterwards.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ CAMERA = {
     "image_height": 480, "image_width": 640, "look_at": [0, 0, 0], "up_direction": [0, 0, 1],
 }  # fmt: skip
 """what viser's page says first; the scene comes after it"""
-TRIES, SHORT_TRIES = 500, 20
+TRIES = 500
+SHORT_TRIES = 20
 """peers of each kind; a flood has FLOOD times as many datagrams"""
 FLOOD = 200
 CROWD = 20
@@ -74,7 +76,8 @@ def garbage(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) 
     for _ in range(rng.choice((1, 10, 1000))):
         if time.monotonic() > until:
             return
-        one, other = rng.choice(sensible), rng.choice(sensible)
+        one = rng.choice(sensible)
+        other = rng.choice(sensible)
         peer.sendall(rng.choice((rng.randbytes(rng.randrange(1, 1000)), mutated(rng, one, other))))
 
 
@@ -132,7 +135,8 @@ class PagePulse:
     """Asks for the viewer's page again and again, and says how long it let wait."""
 
     def __init__(self, address: str) -> None:
-        self._address, self._longest = address, 0.0
+        self._address = address
+        self._longest = 0.0
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -143,7 +147,12 @@ class PagePulse:
     def __enter__(self) -> PagePulse:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._done.set()
         self._thread.join()
 
@@ -155,13 +164,19 @@ class PagePulse:
             self._longest = max(self._longest, time.monotonic() - start)
 
 
-def judged(name: str, tried: int, running: Running, stall_s: float | None, more: Iterable[str] = ()) -> Result:
+def judged(
+    name: str, tried: int, running: Running, stall_s: float | None, more: Iterable[str] = ()
+) -> Result:
     """The result of an attack on a process that should go on."""
     failures = list(more)
     if running.process.poll() is not None:
-        failures.append(f"it ended with exit code {running.process.returncode}: {running.output[-300:]}")
+        failures.append(
+            f"it ended with exit code {running.process.returncode}: {running.output[-300:]}"
+        )
     if "Traceback" in running.output:
-        failures.append("a trace: " + " | ".join(running.output.partition("Traceback")[2].splitlines()[:8]))
+        failures.append(
+            "a trace: " + " | ".join(running.output.partition("Traceback")[2].splitlines()[:8])
+        )
     limit = next((mb for part, mb in MOST_MEMORY_MB.items() if part in name), OTHERS_MEMORY_MB)
     if (running.peak_mb or 0.0) > limit:
         failures.append(f"it swelled to {running.peak_mb:.0f} MB")
@@ -171,7 +186,9 @@ def judged(name: str, tried: int, running: Running, stall_s: float | None, more:
 
 
 @contextmanager
-def node_at_work(name: str, parameters: Mapping[str, object], *, traffic: bool) -> Iterator[tuple[Running, Pulse]]:
+def node_at_work(
+    name: str, parameters: Mapping[str, object], *, traffic: bool
+) -> Iterator[tuple[Running, Pulse]]:
     """A node that answers, in a graph of its own."""
     with ExitStack() as opened:
         graph = opened.enter_context(own_graph())
@@ -224,7 +241,9 @@ def link_over(transport: str, rng: random.Random, tries: int) -> Result:
             tried = flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
         served = is_served(kind, port, WHOLE[4])
         failures = [] if served else [f"a heartbeat over {transport} got no answer afterwards"]
-        return judged(f"controllers outside, {transport}", tried, running, pulse.longest_stall(), failures)
+        return judged(
+            f"controllers outside, {transport}", tried, running, pulse.longest_stall(), failures
+        )
 
 
 def autopilots(rng: random.Random, tries: int) -> Result:
@@ -280,7 +299,9 @@ def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
     from fuzz.fuzz_feedback import datagrams
 
     port = free_port()
-    with node_at_work("ue_bridge_node", {"port": free_port(), "feedback_port": port}, traffic=False) as (
+    with node_at_work(
+        "ue_bridge_node", {"port": free_port(), "feedback_port": port}, traffic=False
+    ) as (
         running,
         pulse,
     ):
@@ -305,7 +326,9 @@ def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
 def viewer_at_work() -> Iterator[tuple[Running, PagePulse, str, int]]:
     """`rfly view`, its page asked for again and again, the page's host and port, and the UDP port."""
     port = free_port()
-    command = rfly("view", "--port", "0", "--udp-port", str(port), "--feedback-port", str(free_port()))
+    command = rfly(
+        "view", "--port", "0", "--udp-port", str(port), "--feedback-port", str(free_port())
+    )
     with Running(command) as running:
         running.wait_for("rfly view: http", timeout_s=60.0)
         address = running.output.partition("rfly view: ")[2].split()[0]
@@ -333,8 +356,15 @@ def browsers(rng: random.Random, tries: int) -> Result:
         upgrade = f"{head}Upgrade: websocket\r\nConnection: Upgrade\r\n{key}"
         upgrade += f"Sec-WebSocket-Protocol: viser-v{viser.__version__}\r\n"
         hello = f"GET / HTTP/1.1\r\n{upgrade}\r\n".encode()
-        frames = [_frame(rng, text) for text in (b"", b"\x80", b"\x81\xa4type\xa4nope", rng.randbytes(300))]
-        sensible = [f"GET / HTTP/1.1\r\n{head}\r\n".encode(), hello, *(hello + frame for frame in frames)]
+        frames = [
+            _frame(rng, text)
+            for text in (b"", b"\x80", b"\x81\xa4type\xa4nope", rng.randbytes(300))
+        ]
+        sensible = [
+            f"GET / HTTP/1.1\r\n{head}\r\n".encode(),
+            hello,
+            *(hello + frame for frame in frames),
+        ]
         streams(rng, tries, int(host.rpartition(":")[2]), sensible)
         failures = []
         try:
@@ -346,9 +376,15 @@ def browsers(rng: random.Random, tries: int) -> Result:
 
 
 def _frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
-    """A masked message of a WebSocket client, binary where nothing else is said (RFC 6455, section 5.2)."""
+    """A masked message of a WebSocket client, binary where nothing else is said (RFC 6455, section
+    5.2).
+    """
     mask = rng.randbytes(4)
-    head = bytes((kind, 0x80 | len(payload))) if len(payload) < 126 else struct.pack(">BBH", kind, 0xFE, len(payload))
+    head = (
+        bytes((kind, 0x80 | len(payload)))
+        if len(payload) < 126
+        else struct.pack(">BBH", kind, 0xFE, len(payload))
+    )
     return head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
 
 
@@ -377,21 +413,31 @@ def _browser(host: str) -> Iterator[list[int]]:
 
 
 def foxglove_clients(rng: random.Random, tries: int) -> Result:
-    """Clients of Foxglove's server that subscribe and never read, ask for what is not there, or send garbage."""
+    """Clients of Foxglove's server that subscribe and never read, ask for what is not there, or
+    send garbage.
+    """
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    with own_graph() as graph, Traffic(graph), Running(rfly("view", "--foxglove", "--port", "0"), graph) as running:
+    with (
+        own_graph() as graph,
+        Traffic(graph),
+        Running(rfly("view", "--foxglove", "--port", "0"), graph) as running,
+    ):
         running.wait_for("ws://127.0.0.1:")
         host = running.output.partition("ws://")[2].split(";")[0].strip()
         wait_until(lambda: _first_message(host), "a message of a topic", PATIENCE_S)
         upgrade = f"Host: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}"
-        hello = f"GET / HTTP/1.1\r\n{upgrade}Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n".encode()
+        hello = (
+            f"GET / HTTP/1.1\r\n{upgrade}Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n".encode()
+        )
         asks = [
             {"op": "subscribe", "subscriptions": [{"id": n, "channelId": n} for n in range(200)]},
             {"op": "subscribe", "subscriptions": [{"id": -1, "channelId": 2**70}, None, "x"]},
             {"op": "unsubscribe", "subscriptionIds": [2**64, "a"]},
             {
                 "op": "advertise",
-                "channels": [{"id": 1, "topic": "/clock", "encoding": "cdr", "schemaName": "x" * 9000}],
+                "channels": [
+                    {"id": 1, "topic": "/clock", "encoding": "cdr", "schemaName": "x" * 9000}
+                ],
             },
             {"op": "setParameters", "parameters": [{"name": "map_search_path", "value": "/"}]},
             {"op": "fetchAsset", "uri": "file:///etc/passwd", "requestId": 1},
@@ -406,35 +452,54 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
                 peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 peer.connect(("127.0.0.1", int(host.rpartition(":")[2])))
                 peer.sendall(hello + frames[0])
-            streams(rng, tries, int(host.rpartition(":")[2]), [hello, *(hello + frame for frame in frames)])
+            streams(
+                rng,
+                tries,
+                int(host.rpartition(":")[2]),
+                [hello, *(hello + frame for frame in frames)],
+            )
             failures = [] if _first_message(host) else ["a client gets no message afterwards"]
-        return judged("clients of rfly view --foxglove", tries, running, pulse.longest_stall(), failures)
+        return judged(
+            "clients of rfly view --foxglove", tries, running, pulse.longest_stall(), failures
+        )
 
 
 def _first_message(host: str) -> bool:
-    """Whether a client of Foxglove's server that subscribes to all gets a message of a topic in time."""
+    """Whether a client of Foxglove's server that subscribes to all gets a message of a topic in
+    time.
+    """
     from websockets.sync.client import connect
 
     deadline = time.monotonic() + PATIENCE_S
-    with suppress(OSError), connect(f"ws://{host}", subprotocols=["foxglove.sdk.v1"], max_size=None) as client:  # type: ignore[list-item]
+    with (
+        suppress(OSError),
+        connect(f"ws://{host}", subprotocols=["foxglove.sdk.v1"], max_size=None) as client,
+    ):  # type: ignore[list-item]
         while time.monotonic() < deadline:
             data = client.recv(timeout=PATIENCE_S)
             if isinstance(data, bytes):
                 return True
-            found = [{"id": each["id"], "channelId": each["id"]} for each in json.loads(data).get("channels", ())]
+            found = [
+                {"id": each["id"], "channelId": each["id"]}
+                for each in json.loads(data).get("channels", ())
+            ]
             client.send(json.dumps({"op": "subscribe", "subscriptions": found}))
     return False
 
 
 def packets_to_monitors(rng: random.Random, tries: int) -> Result:
-    """Malformed packets flood `rfly listen` and `rfly record`; the next good one is shown and kept all the same."""
+    """Malformed packets flood `rfly listen` and `rfly record`; the next good one is shown and kept
+    all the same.
+    """
     from fuzz.fuzz_packets import datagrams
 
     from rfly_ue_bridge.codec.state_datagrams import encode_pose
     from rfly_ue_bridge.recording.pcap import RecordingReader
 
     good = encode_pose(31337, 3, (1.0, 2.0, -3.0), (0.0, 0.0, 0.0))
-    failures, results, sent = [], [], 0
+    failures = []
+    results = []
+    sent = 0
     with tempfile.TemporaryDirectory(prefix="attack_") as folder:
         file = Path(folder) / "out.pcap"
         for command in (("listen", "--json"), ("record", str(file), "--windows", "1")):
@@ -453,7 +518,9 @@ def packets_to_monitors(rng: random.Random, tries: int) -> Result:
                 failures.append("rfly record has not kept a good packet after the flood")
     failures += [failure for result in results for failure in result.failures]
     peak = max(result.largest_memory_mb or 0.0 for result in results)
-    return Result("packets to rfly listen, record", sent, len(failures), peak, None, tuple(failures))
+    return Result(
+        "packets to rfly listen, record", sent, len(failures), peak, None, tuple(failures)
+    )
 
 
 def _appears(running: Running, text: str) -> bool:

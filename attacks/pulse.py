@@ -1,4 +1,6 @@
-"""A peer in a ROS graph that keeps asking nodes for a parameter, and says how long each let it wait."""
+"""A peer in a ROS graph that keeps asking nodes for a parameter, and says how long each let it
+wait.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ ASK_AGAIN_S = 1.0
 class Pulse:
     """Asks each node of `watch` for its `use_sim_time` again and again, in a thread of its own.
 
-    What is measured is how long its executor was at something else. `diagnostics`: the newest status of each task.
+    What is measured is how long its executor was at something else. `diagnostics`: the newest
+    status of each task.
     """
 
     def __init__(self, environment: Mapping[str, str], *nodes: str, name: str = "pulse") -> None:
@@ -44,7 +47,8 @@ class Pulse:
         self._asked: dict[str, tuple[float, Any]] = {}
         self._clients: dict[str, Any] = {}
         self._fresh: set[str] = set()
-        """those that have not answered yet: whether they are there, or hear already, is not known"""
+        """those that have not answered yet: whether they are there, or hear already, is not known
+        """
         self._lock = threading.Lock()
         self._done = threading.Event()
         self.watch(*nodes)
@@ -58,12 +62,16 @@ class Pulse:
         with self._lock:
             for name in nodes:
                 if name not in self._clients:
-                    self._clients[name] = self.node.create_client(GetParameters, f"{name}/get_parameters")
+                    self._clients[name] = self.node.create_client(
+                        GetParameters, f"{name}/get_parameters"
+                    )
                     self._answers[name] = 0
                     self._fresh.add(name)
 
     def renew(self, name: str) -> None:
-        """It was killed, and may come back: what it owes does not count, and nothing until it answers again."""
+        """It was killed, and may come back: what it owes does not count, and nothing until it
+        answers again.
+        """
         with self._lock:
             self._fresh.add(name)
             self._drop(name)
@@ -73,12 +81,20 @@ class Pulse:
         return self._answers[name]
 
     def longest_stall(self, *names: str) -> float | None:
-        """s that one of them let wait, or lets wait now; None where none has answered. Without names: of all."""
+        """s that one of them let wait, or lets wait now; None where none has answered. Without
+        names: of all.
+        """
         now = time.monotonic()
         with self._lock:
-            waits = {name: now - asked for name, (asked, _) in self._asked.items() if name not in self._fresh}
+            waits = {
+                name: now - asked
+                for name, (asked, _) in self._asked.items()
+                if name not in self._fresh
+            }
             answered = [name for name in names or self._clients if name in self._longest]
-            return max((max(self._longest[name], waits.get(name, 0.0)) for name in answered), default=None)
+            return max(
+                (max(self._longest[name], waits.get(name, 0.0)) for name in answered), default=None
+            )
 
     def close(self) -> None:
         import rclpy
@@ -93,14 +109,25 @@ class Pulse:
     def __enter__(self) -> Pulse:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _hear(self, message: Any) -> None:
         for status in message.status:
             values = {pair.key: pair.value for pair in status.values}
-            self.stamps[status.name] = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-            self.diagnostics[status.name] = (str(int.from_bytes(status.level, "big")), status.message, values)
+            self.stamps[status.name] = (
+                message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+            )
+            self.diagnostics[status.name] = (
+                str(int.from_bytes(status.level, "big")),
+                status.message,
+                values,
+            )
 
     def _run(self) -> None:
         next_ask = 0.0

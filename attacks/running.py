@@ -1,6 +1,8 @@
-"""Commands and nodes that run to be attacked: their output is kept, and they are watched from outside.
+"""Commands and nodes that run to be attacked: their output is kept, and they are watched from
+outside.
 
-ROS domains are claimed as the tests claim them, so that attacks, tests and soaks may run beside each other.
+ROS domains are claimed as the tests claim them, so that attacks, tests and soaks may run beside
+each other.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ MB = 1e6
 
 
 class Running:
-    """A command that runs, with its children: `output` is what it has printed, `peak_mb` its largest memory."""
+    """A command that runs, with its children: `output` is what it has printed, `peak_mb` its
+    largest memory.
+    """
 
     def __init__(
         self,
@@ -47,7 +51,9 @@ class Running:
         self.peak_mb: float | None = None
         """of one process, the largest of them"""
         self._lines: list[str] = []
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._watch)]
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._read, self._watch)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -56,7 +62,9 @@ class Running:
         return "".join(self._lines)
 
     def processes(self) -> dict[str, psutil.Process]:
-        """It and all below it, by the names of their scripts; a name that is there twice has its number behind it."""
+        """It and all below it, by the names of their scripts; a name that is there twice has its
+        number behind it.
+        """
         found: dict[str, psutil.Process] = {}
         with suppress(psutil.NoSuchProcess):
             own = psutil.Process(self.process.pid)
@@ -67,11 +75,17 @@ class Running:
         return found
 
     def wait_for(self, text: str, times: int = 1, timeout_s: float = PATIENCE_S) -> None:
-        """Wait until it has printed this so often. Raises TimeoutError, with all that it has printed."""
-        wait_until(lambda: self.output.count(text) >= times, f"{text!r} in\n{self.output}", timeout_s)
+        """Wait until it has printed this so often. Raises TimeoutError, with all that it has
+        printed.
+        """
+        wait_until(
+            lambda: self.output.count(text) >= times, f"{text!r} in\n{self.output}", timeout_s
+        )
 
     def end(self, number: int, within_s: float) -> tuple[int | None, float]:
-        """Send a signal; the exit code, None where it did not end in time and was killed, and the seconds it took."""
+        """Send a signal; the exit code, None where it did not end in time and was killed, and the
+        seconds it took.
+        """
         start = time.monotonic()
         if self.process.poll() is None:
             self.process.send_signal(number)
@@ -98,7 +112,12 @@ class Running:
     def __enter__(self) -> Running:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         if self.process.poll() is None:
             self.kill()
 
@@ -124,7 +143,9 @@ def is_alive(process: psutil.Process) -> bool:
 
 def _name(command: Sequence[str]) -> str:
     """`ue_bridge_node`, or `rfly view`, of a command line."""
-    script = next((word for word in command[1:] if not word.startswith("-")), command[0] if command else "")
+    script = next(
+        (word for word in command[1:] if not word.startswith("-")), command[0] if command else ""
+    )
     if "rfly_bringup.cli" in script:
         script = "rfly"
     name = Path(script).name
@@ -132,7 +153,9 @@ def _name(command: Sequence[str]) -> str:
     return f"{name} {rest[0]}" if name == "rfly" and rest else name
 
 
-def node_command(name: str, parameters: Mapping[str, Any] | None = None, *arguments: str) -> list[str]:
+def node_command(
+    name: str, parameters: Mapping[str, Any] | None = None, *arguments: str
+) -> list[str]:
     """The command line of a node."""
     command = [str(executable(name)), "--ros-args", *arguments]
     for key, value in (parameters or {}).items():
@@ -147,7 +170,9 @@ def rfly(*arguments: str) -> list[str]:
 
 @contextmanager
 def own_graph() -> Iterator[dict[str, str]]:
-    """The environment of a ROS graph that nobody else on this machine has, announced on this host only."""
+    """The environment of a ROS graph that nobody else on this machine has, announced on this host
+    only.
+    """
     with domain() as number:
         yield {"ROS_DOMAIN_ID": str(number), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 

@@ -1,6 +1,8 @@
-"""In RflySim3D's place for the soak's fleet of one packet: counts its series and compares its clock with the machine's.
+"""In RflySim3D's place for the soak's fleet of one packet: counts its series and compares its clock
+with the machine's.
 
-The first vehicle of `benchmarks.ring_fleet` is a clock; its place says at which fleet time the packet was made.
+The first vehicle of `benchmarks.ring_fleet` is a clock; its place says at which fleet time the
+packet was made.
 """
 
 from __future__ import annotations
@@ -16,10 +18,15 @@ from benchmarks.fleet_receiver import CHECKSUM, PACKET_BYTES, open_socket
 from benchmarks.ring_fleet import CLOCK_SPEED
 
 WINDOW_S = 10.0
-"""The quickest packet of each window stands for the clock: the others waited longer for their turn."""
+"""The quickest packet of each window stands for the clock: the others waited longer for their turn.
+"""
 ROUNDED_S = 0.006
-"""by how much a fleet time in a diagnostic, which has hundredths, may lie before the clock in the packet"""
-_TIMESTAMP_NS, _DROPS = 35, 40  # SO_TIMESTAMPNS, SO_RXQ_OVFL of <asm-generic/socket.h>
+"""by how much a fleet time in a diagnostic, which has hundredths, may lie before the clock in the
+packet
+"""
+# SO_TIMESTAMPNS, SO_RXQ_OVFL of <asm-generic/socket.h>
+_TIMESTAMP_NS = 35
+_DROPS = 40
 _CLOCK = struct.Struct("<4xf")
 _CLOCK_AT = 4 + 200 + 200
 """behind checksum, ids and types: north, east of the first vehicle"""
@@ -66,7 +73,12 @@ class SeriesReceiver:
     def __enter__(self) -> SeriesReceiver:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _receive(self) -> None:

@@ -1,8 +1,10 @@
-"""Signal storms: each node and each lasting command gets SIGINT or SIGTERM at any moment from its start, in traffic.
+"""Signal storms: each node and each lasting command gets SIGINT or SIGTERM at any moment from its
+start, in traffic.
 
-Each try is a new process. It has to end within END_WITHIN_S of the first signal, without a trace, with an exit code
-that says so, and with everything that it has started. Before its own first instruction a process is the system's and
-Python's: what signals do then is theirs, but it ends all the same.
+Each try is a new process. It has to end within END_WITHIN_S of the first signal, without a trace,
+with an exit code that says so, and with everything that it has started. Before its own first
+instruction a process is the system's and Python's: what signals do then is theirs, but it ends all
+the same.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from attacks.running import Running, free_port, is_alive, node_command, own_grap
 from attacks.table import Result, largest
 from attacks.traffic import Traffic
 
-TRIES, SHORT_TRIES = 100, 1
+TRIES = 100
+SHORT_TRIES = 1
 """of each node, of each command"""
 END_WITHIN_S = 2.0
 DEMO_WITHIN_S = 8.0
@@ -41,19 +44,26 @@ GIVEN_UP_S = 10.0
 AT_ONCE = 3
 """targets, in threads"""
 LATEST_S = 1.5
-"""of processor time before the first signal; a process that waits for work before gets its signal then"""
-IDLE_S, IDLE_SHARE = 1.0, 0.05
+"""of processor time before the first signal; a process that waits for work before gets its signal
+then
+"""
+IDLE_S = 1.0
+IDLE_SHARE = 0.05
 """a process that has used no more of a processor for so long waits for work"""
 NODE_CODES = frozenset({0})
 COMMAND_CODES = frozenset({0, 129, 130, 143})
 """an end that was asked for; and as the shell says that a signal has ended a command"""
-_TRACES = re.compile(r"Traceback|Exception ignored|Fatal Python error|terminate called|Segmentation fault")
+_TRACES = re.compile(
+    r"Traceback|Exception ignored|Fatal Python error|terminate called|Segmentation fault"
+)
 _OWN_FRAME = re.compile(r'File "[^"]*/rfly_(?!suite)')
 
 
 @dataclass(frozen=True)
 class Target:
-    """What gets the signals. `command` makes a command line, with new ports, in a folder of its own."""
+    """What gets the signals. `command` makes a command line, with new ports, in a folder of its
+    own.
+    """
 
     name: str
     command: Callable[[Path, set[int]], list[str]]
@@ -71,14 +81,20 @@ class Target:
 
 @dataclass(frozen=True)
 class Storm:
-    """The first signal comes after so much processor time, as machines are busy, and some more at (s later, number)."""
+    """The first signal comes after so much processor time, as machines are busy, and some more at
+    (s later, number).
+    """
 
     after_s: float
     first: signal.Signals
     more: Sequence[tuple[float, signal.Signals]]
 
     def __str__(self) -> str:
-        more = f", then {', '.join(f'{n.name} {1e3 * s:.0f} ms' for s, n in self.more)} later" if self.more else ""
+        more = (
+            f", then {', '.join(f'{n.name} {1e3 * s:.0f} ms' for s, n in self.more)} later"
+            if self.more
+            else ""
+        )
         return f"{self.first.name} after {self.after_s:.3f} s of work{more}"
 
 
@@ -86,28 +102,36 @@ def storm(rng: random.Random, number: int, kinds: Sequence[signal.Signals]) -> S
     """A signal of each kind in turns, every tenth at once; every third time somebody is impatient."""
     times = rng.randint(1, 20) if number % 3 == 2 else 0
     more = sorted((rng.uniform(0.0, 0.5), rng.choice(kinds)) for _ in range(times))
-    return Storm(0.0 if number % 10 == 9 else rng.uniform(0.0, LATEST_S), kinds[number % len(kinds)], more)
+    return Storm(
+        0.0 if number % 10 == 9 else rng.uniform(0.0, LATEST_S), kinds[number % len(kinds)], more
+    )
 
 
 def wait_for_work(process: psutil.Process, seconds: float) -> None:
     """Until a process has used so much processor time, or waits for work."""
     with suppress(psutil.NoSuchProcess):
-        seen_at, seen = time.monotonic(), 0.0
+        seen_at = time.monotonic()
+        seen = 0.0
         while (used := sum(process.cpu_times()[:2])) < seconds:
             if time.monotonic() - seen_at > IDLE_S:
                 if 0.0 < used - seen < IDLE_SHARE * IDLE_S or used == seen > 0.0:
                     return
-                seen_at, seen = time.monotonic(), used
+                seen_at = time.monotonic()
+                seen = used
             time.sleep(0.005)
 
 
 def in_hand(pid: int) -> bool:
-    """Whether a process has run its first instruction: SIGTERM, which Python leaves alone, is caught or blocked."""
+    """Whether a process has run its first instruction: SIGTERM, which Python leaves alone, is
+    caught or blocked.
+    """
     try:
         text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     except OSError:
         return False
-    masks = [int(mask, 16) for mask in re.findall(r"^Sig(?:Blk|Cgt|Ign):\s*(\w+)$", text, re.MULTILINE)]
+    masks = [
+        int(mask, 16) for mask in re.findall(r"^Sig(?:Blk|Cgt|Ign):\s*(\w+)$", text, re.MULTILINE)
+    ]
     return any(mask & 1 << signal.SIGTERM - 1 for mask in masks)
 
 
@@ -149,7 +173,8 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
         code = running.wait(begin + GIVEN_UP_S - time.monotonic())
         seconds = time.monotonic() - begin
         wrong = judge(target, code, seconds, running.output, owned)
-        left = started  # a second signal ends a command at once; the system ends then what it has started
+        # a second signal ends a command at once; the system ends then what it has started
+        left = started
         while (
             left := [process for process in left if is_alive(process)]
         ) and time.monotonic() < begin + target.within_s:
@@ -158,7 +183,11 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
             wrong.append(f"left {', '.join(_told(process) for process in left)} behind")
             for process in left:
                 process.kill()
-        if target.on_terminal and running.process.returncode != -9 and termios.tcgetattr(terminal) != modes:
+        if (
+            target.on_terminal
+            and running.process.returncode != -9
+            and termios.tcgetattr(terminal) != modes
+        ):
             wrong.append("left the terminal in another mode")
         if owned and (problem := target.check(folder, running.output)):
             wrong.append(problem)
@@ -166,7 +195,9 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
 
 
 def judge(target: Target, code: int | None, seconds: float, output: str, owned: bool) -> list[str]:
-    """What was wrong with an end. `owned`: the process had run its first instruction when the signal came."""
+    """What was wrong with an end. `owned`: the process had run its first instruction when the
+    signal came.
+    """
     wrong = []
     if code is None:
         wrong.append(f"had not ended after {seconds:.0f} s")
@@ -189,11 +220,18 @@ def _told(process: psutil.Process) -> str:
 
 def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: int) -> Result:
     """So many tries of each target, in the middle of traffic."""
-    todo = [(target, storm(rng, number, target.kinds)) for number in range(tries) for target in targets]
+    todo = [
+        (target, storm(rng, number, target.kinds)) for number in range(tries) for target in targets
+    ]
     with own_graph() as graph, Traffic(graph) as traffic, ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = list(pool.map(lambda one: attack_once(*one, graph, traffic.udp_ports), todo))
-    failures = tuple(f"{target.name}: {o.wrong}" for (target, _), o in zip(todo, outcomes, strict=True) if o.wrong)
-    peak, stall = largest(o.peak_mb for o in outcomes), largest(o.seconds for o in outcomes)
+    failures = tuple(
+        f"{target.name}: {o.wrong}"
+        for (target, _), o in zip(todo, outcomes, strict=True)
+        if o.wrong
+    )
+    peak = largest(o.peak_mb for o in outcomes)
+    stall = largest(o.seconds for o in outcomes)
     return Result(name, len(todo), len(failures), peak, stall, failures)
 
 
@@ -231,7 +269,8 @@ def bridge_parameters(folder: Path) -> list[str]:
     """An option for `rfly up`: the bridge has ports of its own."""
     file = folder / "bridge.yaml"
     file.write_text(
-        f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: {free_port()}}}}}\n", encoding="utf-8"
+        f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: {free_port()}}}}}\n",
+        encoding="utf-8",
     )
     return ["--params-file", str(file)]
 
@@ -260,7 +299,11 @@ def _replay(folder: Path, ports: set[int]) -> list[str]:
         writer = PcapWriter(file)
         for number in range(1000):
             data = encode_pose(1, 3, (0.01 * number, 0.0, -10.0), (0.0, 0.0, 0.0))
-            writer.write(RecordedDatagram(10_000_000 * number, ("127.0.0.1", 40000), ("127.0.0.1", 20010), data))
+            writer.write(
+                RecordedDatagram(
+                    10_000_000 * number, ("127.0.0.1", 40000), ("127.0.0.1", 20010), data
+                )
+            )
         writer.flush()
     return rfly("replay", str(folder / "in.pcap"), "--loop", "0", "--port", str(free_port()))
 
@@ -298,27 +341,46 @@ def _recording_is_whole(folder: Path, output: str) -> str:
 
 def command_targets() -> Iterator[Target]:
     """Every command that runs until it is stopped, or for long."""
-    yield Target("rfly up", _up("--map", "JacksboroFault", "--collision", "--planner"), COMMAND_CODES)
+    yield Target(
+        "rfly up", _up("--map", "JacksboroFault", "--collision", "--planner"), COMMAND_CODES
+    )
     yield Target("rfly up amphibious", _up("amphibious", "--mapping"), COMMAND_CODES)
     if importlib.util.find_spec("viser") is not None:
-        viewer = _listening("view", "--port", "0", "--udp-port", "{port}", "--feedback-port", "{port}")
+        viewer = _listening(
+            "view", "--port", "0", "--udp-port", "{port}", "--feedback-port", "{port}"
+        )
         yield Target("rfly view", viewer, COMMAND_CODES)
     yield Target("rfly listen", _listening("listen", "--port", "{port}"), COMMAND_CODES)
     record = _listening("record", "{folder}/out.pcap", "--port", "{port}", "--windows", "1")
     yield Target("rfly record", record, COMMAND_CODES, check=_recording_is_whole)
     yield Target("rfly replay", _replay, COMMAND_CODES)
     yield Target("rfly status", lambda folder, ports: rfly("status"), COMMAND_CODES)
-    yield Target("rfly doctor", lambda folder, ports: rfly("doctor", "--seconds", "60"), COMMAND_CODES)
+    yield Target(
+        "rfly doctor", lambda folder, ports: rfly("doctor", "--seconds", "60"), COMMAND_CODES
+    )
     if importlib.util.find_spec("mcap") is not None:
         yield Target(
-            "rfly record --mcap", lambda folder, ports: rfly("record", "--mcap", f"{folder}/a.mcap"), COMMAND_CODES
+            "rfly record --mcap",
+            lambda folder, ports: rfly("record", "--mcap", f"{folder}/a.mcap"),
+            COMMAND_CODES,
         )
     if importlib.util.find_spec("foxglove") is not None:
         served = ("view", "--foxglove", "--port", "0")
         yield Target("rfly view --foxglove", lambda folder, ports: rfly(*served), COMMAND_CODES)
-    yield Target("rfly sim run", lambda folder, ports: rfly("sim", "run", "valley", "--estimate"), COMMAND_CODES)
-    yield Target("rfly drive", lambda folder, ports: rfly("drive", "amphibious_1"), COMMAND_CODES, on_terminal=True)
-    yield Target("rfly mission start", _mission, COMMAND_CODES | {1})  # the mission was not carried out to its end
+    yield Target(
+        "rfly sim run",
+        lambda folder, ports: rfly("sim", "run", "valley", "--estimate"),
+        COMMAND_CODES,
+    )
+    yield Target(
+        "rfly drive",
+        lambda folder, ports: rfly("drive", "amphibious_1"),
+        COMMAND_CODES,
+        on_terminal=True,
+    )
+    yield Target(
+        "rfly mission start", _mission, COMMAND_CODES | {1}
+    )  # the mission was not carried out to its end
     yield Target("the demo", _demo, COMMAND_CODES, claims=RFLYSIM_PORTS, within_s=DEMO_WITHIN_S)
     sweep = ("sim", "sweep", "hop", "--vary", "seed=0:50", "--jobs", "2")
     yield Target("rfly sim sweep", lambda folder, ports: rfly(*sweep), COMMAND_CODES)

@@ -1,10 +1,11 @@
 """`python -m attacks.soak HOURS`: the suite at work for hours, watched from outside.
 
-Two ROS graphs run on this machine: `rfly up` with 100 vehicles at 50 Hz, collisions and bridge, with `rfly view` (and a
-browser's end of its page) and a receiver in RflySim3D's place; and `rfly up amphibious --mapping`, whose vehicle drives
-and flies from hill to hill. Once a second memory, threads and descriptors of each process are noted. What the soak
-found is printed, and lies in `build/soak.json`, `build/soak.png` and the logs beside them. Exit code 1 where a process
-ended or the goal is missed.
+Two ROS graphs run on this machine: `rfly up` with 100 vehicles at 50 Hz, collisions and bridge,
+with `rfly view` (and a browser's end of its page) and a receiver in RflySim3D's place; and `rfly up
+amphibious --mapping`, whose vehicle drives and flies from hill to hill. Once a second memory,
+threads and descriptors of each process are noted. What the soak found is printed, and lies in
+`build/soak.json`, `build/soak.png` and the logs beside them. Exit code 1 where a process ended or
+the goal is missed.
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ from attacks.table import machine_line
 from rfly_amphibious.simulation.pacing import MOST_BEHIND
 
 VEHICLES = 100
-MOST_GROWTH_MB, MOST_DRIFT_S = 5.0, 1e-3
+MOST_GROWTH_MB = 5.0
+MOST_DRIFT_S = 1e-3
 _LOOKS_ONCE = "rfly_bringup.runner.ros.domain_check"
 """a process of `rfly up` that ends by itself, a few seconds after the start"""
 WARM_UP = 0.3, 600.0
-"""of the whole, and s at most: what is compared begins then, when the vehicle has been everywhere once"""
+"""of the whole, and s at most: what is compared begins then, when the vehicle has been everywhere
+once
+"""
 COMPARED = 0.1
 """of the time behind the warm-up: its first and its last part are compared, by their medians"""
 SAMPLE_EVERY_S = 1.0
@@ -80,13 +84,18 @@ class Watched:
         with process.oneshot():
             values = process.memory_info().rss / MB, process.num_threads(), process.num_fds()
         self.at_s.append(at_s)
-        for kept, value in zip((self.resident_mb, self.threads, self.descriptors), values, strict=True):
+        for kept, value in zip(
+            (self.resident_mb, self.threads, self.descriptors), values, strict=True
+        ):
             kept.append(value)  # type: ignore[attr-defined]
 
 
 def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, float]:
-    """Medians of the first and the last part of what came at `from_s` or later; COMPARED says how long a part is."""
-    at, value = np.array(at_s), np.array(values, dtype=float)
+    """Medians of the first and the last part of what came at `from_s` or later; COMPARED says how
+    long a part is.
+    """
+    at = np.array(at_s)
+    value = np.array(values, dtype=float)
     at, value = at[at >= from_s], value[at >= from_s]
     part = COMPARED * (at[-1] - at[0])
     return float(np.median(value[at <= at[0] + part])), float(np.median(value[at >= at[-1] - part]))
@@ -102,7 +111,11 @@ def loop_scenario(seconds: float) -> dict[str, Any]:
         "start": {"position_m": [-1074, -479], "heading_deg": 22},
         "seed": 7,
         "wind": {"mean_mps": [0.8, -1.8, 0], "gust_sigma_mps": [0.5, 0.5, 0.2]},
-        "mission": {"drive_speed_mps": 4, "fly_speed_mps": 9, "items": yaml.safe_load(CYCLE) * cycles},
+        "mission": {
+            "drive_speed_mps": 4,
+            "fly_speed_mps": 9,
+            "items": yaml.safe_load(CYCLE) * cycles,
+        },
         "end": {"when": "mission_done", "time_s": 3600},
     }
 
@@ -111,13 +124,16 @@ class Soak:
     """The two graphs, and all that is noted of them."""
 
     def __init__(self, seconds: float, folder: Path) -> None:
-        self.seconds, self.folder = seconds, folder
+        self.seconds = seconds
+        self.folder = folder
         self.watched: dict[str, Watched] = {}
         self.load: list[float] = []
         self.fleet: list[tuple[float, float, int]] = []
         """at s, fleet time, series published by then"""
         self.simulated: list[tuple[float, float, float]] = []
-        """at s, the machine's clock less the simulation's and less what that gave up for good, s that it gave up"""
+        """at s, the machine's clock less the simulation's and less what that gave up for good, s
+        that it gave up
+        """
         self.deaths: list[str] = []
         self.browser_bytes = 0
 
@@ -138,7 +154,9 @@ class Soak:
             }
             for name, command in commands.items():
                 code, taken = command.end(signal.SIGINT, 10.0)
-                (self.folder / f"{name.replace(' ', '_')}.log").write_text(command.output, encoding="utf-8")
+                (self.folder / f"{name.replace(' ', '_')}.log").write_text(
+                    command.output, encoding="utf-8"
+                )
                 if code != 0:
                     self.deaths.append(f"{name}: exit code {code} after {taken:.1f} s of Ctrl-C")
 
@@ -146,9 +164,17 @@ class Soak:
         from benchmarks.ring_fleet import RingFleet
 
         clock = {"clock_seconds": self.seconds + 300.0}
-        (self.folder / "fleet.yaml").write_text(RingFleet(VEHICLES, **clock).yaml(), encoding="utf-8")
-        (self.folder / "loop.yaml").write_text(yaml.safe_dump(loop_scenario(self.seconds)), encoding="utf-8")
-        to_the_fleets = {"port": self.receiver.viewer_port, "windows": 2, "feedback_port": free_port()}
+        (self.folder / "fleet.yaml").write_text(
+            RingFleet(VEHICLES, **clock).yaml(), encoding="utf-8"
+        )
+        (self.folder / "loop.yaml").write_text(
+            yaml.safe_dump(loop_scenario(self.seconds)), encoding="utf-8"
+        )
+        to_the_fleets = {
+            "port": self.receiver.viewer_port,
+            "windows": 2,
+            "feedback_port": free_port(),
+        }
         to_nobody = {"port": free_port(), "feedback_port": free_port()}
         for name, given in (("fleet", to_the_fleets), ("vehicle", to_nobody)):
             text = json.dumps({"/**": {"ros__parameters": given}})
@@ -156,7 +182,14 @@ class Soak:
         graphs = [opened.enter_context(own_graph()) for _ in range(2)]
         feedback = ["--feedback-port", str(to_the_fleets["feedback_port"])]
         viewer = ["view", "--port", "0", "--udp-port", str(self.receiver.viewer_port), *feedback]
-        up = ["up", "--map", "JacksboroFault", "--fleet", str(self.folder / "fleet.yaml"), "--collision"]
+        up = [
+            "up",
+            "--map",
+            "JacksboroFault",
+            "--fleet",
+            str(self.folder / "fleet.yaml"),
+            "--collision",
+        ]
         up += ["--params-file", str(self.folder / "fleet_bridge.yaml")]
         amphibious = ["up", "amphibious", "--scenario", str(self.folder / "loop.yaml"), "--mapping"]
         amphibious += ["--params-file", str(self.folder / "vehicle_bridge.yaml")]
@@ -168,12 +201,17 @@ class Soak:
         ):
             commands[name] = opened.enter_context(Running(rfly(*command), graph))
         self._pulses = [
-            opened.enter_context(Pulse(graph, name=f"soak_{number}")) for number, graph in enumerate(graphs)
+            opened.enter_context(Pulse(graph, name=f"soak_{number}"))
+            for number, graph in enumerate(graphs)
         ]
         commands["view"].wait_for("rfly view: http")
         self._browse(opened, commands["view"].output)
         wait_until(lambda: self.receiver.count > 100, "the fleet's datagrams", START_S)
-        wait_until(lambda: self._simulation().get("state") == "playing", "the land-air vehicle's simulation", START_S)
+        wait_until(
+            lambda: self._simulation().get("state") == "playing",
+            "the land-air vehicle's simulation",
+            START_S,
+        )
         return commands
 
     def _browse(self, opened: ExitStack, output: str) -> None:
@@ -202,20 +240,30 @@ class Soak:
                 with suppress(psutil.NoSuchProcess):
                     self.watched.setdefault(f"{part}: {name}", Watched()).note(at_s, process)
             if "ended by itself" in command.output or command.process.poll() is not None:
-                lines = [line for line in command.output.splitlines() if "ended by itself" in line] or ["ended"]
-                self.deaths += [f"{part}: {line}" for line in lines if f"{part}: {line}" not in self.deaths]
+                lines = [
+                    line for line in command.output.splitlines() if "ended by itself" in line
+                ] or ["ended"]
+                self.deaths += [
+                    f"{part}: {line}" for line in lines if f"{part}: {line}" not in self.deaths
+                ]
         status = self._pulses[0].diagnostics.get("/trajectory_node: fleet")
         if status is not None and status[2].get("fleet_time_s"):
-            until, published = float(status[2]["fleet_time_s"]), int(status[2]["published_states"])
+            until = float(status[2]["fleet_time_s"])
+            published = int(status[2]["published_states"])
             if not self.fleet or self.fleet[-1][1] != until:
                 self.fleet.append((at_s, until, published))
         simulation = self._simulation()
         if simulation.get("time_s", "0.000") != "0.000":
-            clock_s, gave_up_s = self._pulses[1].stamps[SIMULATION], float(simulation["lost_s"])
-            self.simulated.append((at_s, clock_s - float(simulation["time_s"]) - gave_up_s, gave_up_s))
+            clock_s = self._pulses[1].stamps[SIMULATION]
+            gave_up_s = float(simulation["lost_s"])
+            self.simulated.append(
+                (at_s, clock_s - float(simulation["time_s"]) - gave_up_s, gave_up_s)
+            )
 
     def missing_series(self, from_s: float) -> list[int]:
-        """Published by each time that was told from `from_s` on, and never arrived; since the first of these times."""
+        """Published by each time that was told from `from_s` on, and never arrived; since the first
+        of these times.
+        """
         told = [row for row in self.fleet if row[0] >= from_s]
         missing = [published - self.receiver.arrived_until(until) for _, until, published in told]
         return [count - missing[0] for count in missing]
@@ -246,7 +294,9 @@ def found(soak: Soak) -> dict[str, Any]:
     at, offset = soak.receiver.least_offsets(from_s + soak.receiver.first_s)
     before, after = ends(at, offset, at[0])
     simulated = [row for row in soak.simulated if row[0] >= from_s]
-    sim_before, sim_after = ends([row[0] for row in simulated], [row[1] for row in simulated], from_s)
+    sim_before, sim_after = ends(
+        [row[0] for row in simulated], [row[1] for row in simulated], from_s
+    )
     return {
         "seconds": soak.seconds,
         "from_s": from_s,
@@ -284,27 +334,36 @@ def misses(result: dict[str, Any]) -> Iterator[str]:
 
 
 def report(result: dict[str, Any], console: Console) -> None:
-    table = Table(title=f"{result['seconds'] / 3600:.2f} h, after {result['from_s']:.0f} s of warming up")
+    table = Table(
+        title=f"{result['seconds'] / 3600:.2f} h, after {result['from_s']:.0f} s of warming up"
+    )
     for heading in ("process", "memory", "growth", "threads", "descriptors"):
         table.add_column(heading, justify="left" if heading == "process" else "right")
     for name, process in result["processes"].items():
         counts = ("{:.0f} → {:.0f}".format(*process[what]) for what in ("threads", "descriptors"))
-        table.add_row(name, f"{process['before_mb']:.1f} MB", f"{process['growth_mb']:+.2f} MB", *counts)
+        table.add_row(
+            name, f"{process['before_mb']:.1f} MB", f"{process['growth_mb']:+.2f} MB", *counts
+        )
     console.print(table)
     low, median, high = result["load"]
     print(
         f"series: {result['series']:,} published, {result['lost_series']} lost; drift {1e3 * result['drift_s']:+.3f} ms"
     )
-    drift, gave_up = 1e3 * result["simulation_drift_s"], 1e3 * result["simulation_gave_up_s"]
+    drift = 1e3 * result["simulation_drift_s"]
+    gave_up = 1e3 * result["simulation_gave_up_s"]
     print(
         f"simulation: drift {drift:+.3f} ms beside {gave_up:.0f} ms that it gave up for want of a processor, as it told"
     )
-    print(f"browser: {result['browser_mb']:.1f} MB; load {low:.1f} to {high:.1f}, median {median:.1f}")
+    print(
+        f"browser: {result['browser_mb']:.1f} MB; load {low:.1f} to {high:.1f}, median {median:.1f}"
+    )
     print(machine_line())
 
 
 def draw(soak: Soak, path: Path) -> None:
-    """Memory, its growth after the warm-up, threads and descriptors, clocks and series, and the machine's load."""
+    """Memory, its growth after the warm-up, threads and descriptors, clocks and series, and the
+    machine's load.
+    """
     from matplotlib.figure import Figure
 
     warm_s = warm_up_s(soak)
@@ -314,7 +373,8 @@ def draw(soak: Soak, path: Path) -> None:
     stayed = {name: watched for name, watched in soak.watched.items() if watched.at_s[-1] > warm_s}
     styles = ("-", "--", ":")
     for number, (name, watched) in enumerate(stayed.items()):
-        at, resident = np.array(watched.at_s), np.array(watched.resident_mb)
+        at = np.array(watched.at_s)
+        resident = np.array(watched.resident_mb)
         style = {"color": f"C{number % 10}", "ls": styles[number // 10], "lw": 1}
         memory.plot(at / 60, resident, label=f"{name}, {resident[-1]:.0f} MB", **style)
         base = ends(watched.at_s, watched.resident_mb, warm_s)[0]
@@ -324,27 +384,39 @@ def draw(soak: Soak, path: Path) -> None:
         rows = [np.interp(60 * minutes, w.at_s, getattr(w, what)) for w in stayed.values()]
         counts.plot(minutes, np.sum(rows, axis=0), style, color="k", lw=1, label=what)
     at_s, offset = soak.receiver.least_offsets(soak.receiver.first_s + warm_s)
-    clock.plot((np.array(at_s) - soak.receiver.first_s) / 60, 1e3 * (np.array(offset) - offset[0]), lw=1)
+    clock.plot(
+        (np.array(at_s) - soak.receiver.first_s) / 60, 1e3 * (np.array(offset) - offset[0]), lw=1
+    )
     missing = clock.twinx()
     missing.plot([row[0] / 60 for row in soak.fleet], soak.missing_series(0.0), "r", lw=1)
     missing.set_ylabel("series lost", color="r")
     load.plot(minutes, soak.load, "k", lw=1)
     memory.set(yscale="log", ylabel="resident memory, MB")
-    growth.set(ylabel="growth after\nthe warm-up, MB", ylim=(-2 * MOST_GROWTH_MB, 2 * MOST_GROWTH_MB))
+    growth.set(
+        ylabel="growth after\nthe warm-up, MB", ylim=(-2 * MOST_GROWTH_MB, 2 * MOST_GROWTH_MB)
+    )
     growth.axhspan(-MOST_GROWTH_MB, MOST_GROWTH_MB, color="0.92", zorder=0)
     counts.set(ylabel="of all processes", ylim=(0, None))
     counts.legend(fontsize="small")
-    clock.set(ylabel="drift of the\nfleet's clock, ms", ylim=(-2e3 * MOST_DRIFT_S, 2e3 * MOST_DRIFT_S))
+    clock.set(
+        ylabel="drift of the\nfleet's clock, ms", ylim=(-2e3 * MOST_DRIFT_S, 2e3 * MOST_DRIFT_S)
+    )
     missing.set_ylim(-10, 10)
     load.set(ylabel="load", xlabel="minutes", ylim=(0, None))
-    figure.legend(*memory.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+    figure.legend(
+        *memory.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small"
+    )
     figure.savefig(path, dpi=80)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m attacks.soak", description="Runs the suite and watches it.")
+    parser = argparse.ArgumentParser(
+        prog="python -m attacks.soak", description="Runs the suite and watches it."
+    )
     parser.add_argument("hours", type=float, help="also a fraction")
-    parser.add_argument("--folder", type=Path, default=Path("build"), help="for what was found (default build)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("build"), help="for what was found (default build)"
+    )
     given = parser.parse_args()
     if not 0.0 < given.hours < 1000.0:
         parser.error(f"hours: {given.hours}, expected more than 0")

@@ -23,7 +23,9 @@ class Result:
     tried: int
     failed: int
     largest_memory_mb: float | None
-    """resident memory of the attacked process at its largest, 10^6 bytes; None where there was none to watch"""
+    """resident memory of the attacked process at its largest, 10^6 bytes; None where there was none
+    to watch
+    """
     longest_stall_s: float | None
     """longest time in which it gave no sign of life or no answer; None where none was due"""
     failures: tuple[str, ...]
@@ -34,7 +36,9 @@ def print_table(results: Sequence[Result], console: Console) -> None:
     """One row for each attack, and below it what failed."""
     table = Table(title="What was thrown at rfly_suite")
     for heading in ("attack", "tried", "failed", "largest memory", "longest stall"):
-        table.add_column(heading, justify="left" if heading == "attack" else "right", overflow="fold")
+        table.add_column(
+            heading, justify="left" if heading == "attack" else "right", overflow="fold"
+        )
     for result in results:
         table.add_row(
             escape(result.name),
@@ -46,9 +50,13 @@ def print_table(results: Sequence[Result], console: Console) -> None:
     console.print(table)
     for result in results:
         for failure in result.failures[:SHOWN_FAILURES]:
-            console.print(f"{result.name}: {failure}", markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                f"{result.name}: {failure}", markup=False, highlight=False, soft_wrap=True
+            )
         if len(result.failures) > SHOWN_FAILURES:
-            console.print(f"{escape(result.name)}: and {len(result.failures) - SHOWN_FAILURES} more")
+            console.print(
+                f"{escape(result.name)}: and {len(result.failures) - SHOWN_FAILURES} more"
+            )
 
 
 def largest(values: Iterable[float | None]) -> float | None:

@@ -17,7 +17,9 @@ VEHICLES = 100
 
 
 class Traffic:
-    """A terrain, a convoy at 50 Hz, missions, a land-air vehicle with all its sensors; datagrams to `udp_ports`."""
+    """A terrain, a convoy at 50 Hz, missions, a land-air vehicle with all its sensors; datagrams to
+    `udp_ports`.
+    """
 
     def __init__(self, graph: Mapping[str, str]) -> None:
         self.udp_ports: set[int] = set()
@@ -27,7 +29,10 @@ class Traffic:
             nodes: dict[str, dict[str, str]] = {
                 "terrain_node": {"map": "JacksboroFault"},
                 "trajectory_node": {"fleet": "demo_convoy"},
-                "mission_node": {"vehicles": "[hawk]", "file_folders": f"[{tempfile.gettempdir()}]"},
+                "mission_node": {
+                    "vehicles": "[hawk]",
+                    "file_folders": f"[{tempfile.gettempdir()}]",
+                },
                 "amphibious_sim_node": {"vehicle": "scale", "start": "[-1074.0, -479.0, 0.38]"},
             }
             for name, parameters in nodes.items():
@@ -44,7 +49,12 @@ class Traffic:
     def __enter__(self) -> Traffic:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _send(self) -> None:
@@ -55,7 +65,9 @@ class Traffic:
             while not self._done.wait(1.0 / DATAGRAMS_HZ):
                 number += 1
                 vehicle = number % VEHICLES
-                datagram = encode_pose(1 + vehicle, 3, (float(vehicle), 0.01 * number, -500.0), (0.0, 0.0, 0.0))
+                datagram = encode_pose(
+                    1 + vehicle, 3, (float(vehicle), 0.01 * number, -500.0), (0.0, 0.0, 0.0)
+                )
                 for port in tuple(self.udp_ports):
                     with suppress(ConnectionRefusedError):  # nobody listens there yet, or any more
                         opened.sendto(datagram, ("127.0.0.1", port))

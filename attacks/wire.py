@@ -1,4 +1,5 @@
-"""Mutated packets through the decoders of all wires: RflySim3D's packets and answers, frames of controllers outside.
+"""Mutated packets through the decoders of all wires: RflySim3D's packets and answers, frames of
+controllers outside.
 
 `test/fuzz` has the mutators and says what is wrong with an outcome; a wrong one ends the attack.
 """
@@ -12,7 +13,8 @@ from functools import partial
 
 from attacks.table import Result
 
-TRIES, SHORT_TRIES = 300_000, 2_000
+TRIES = 300_000
+SHORT_TRIES = 2_000
 
 
 def packets(name: str, wire: str, rng: random.Random, tries: int) -> Result:
@@ -28,7 +30,9 @@ def packets(name: str, wire: str, rng: random.Random, tries: int) -> Result:
     try:
         runs[wire](tries, seed)
     except Exception as error:  # noqa: BLE001  any that comes out of a decoder is what is looked for
-        return Result(name, tries, 1, None, None, (f"seed {seed}: {type(error).__name__}: {error}"[:300],))
+        return Result(
+            name, tries, 1, None, None, (f"seed {seed}: {type(error).__name__}: {error}"[:300],)
+        )
     return Result(name, tries, 0, None, None, ())
 
 

@@ -1,6 +1,8 @@
-"""`python -m benchmarks [NAME ...]`: runs every `bench_*.py` of this folder, or the named ones, and prints one table.
+"""`python -m benchmarks [NAME ...]`: runs every `bench_*.py` of this folder, or the named ones, and
+prints one table.
 
-The exit code is 0 although targets are missed (the table says so), 1 where two sides did not compute the same.
+The exit code is 0 although targets are missed (the table says so), 1 where two sides did not
+compute the same.
 """
 
 from __future__ import annotations
@@ -20,9 +22,15 @@ from benchmarks.harness import Row, print_table
 
 
 def main() -> int:
-    known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Times our hot paths beside their peers.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)}; all by default")
+    known = sorted(
+        path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py")
+    )
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Times our hot paths beside their peers."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)}; all by default"
+    )
     asked = parser.parse_args().names
     unknown = sorted(set(asked) - set(known))
     if unknown:
@@ -38,7 +46,9 @@ def main() -> int:
     print_table(rows, Console() if sys.stdout.isatty() else Console(width=160))
     verdicts = [row.verdict for row in rows]
     met = sum(verdict.startswith("met") for verdict in verdicts)
-    missed, invalid, elapsed = verdicts.count("missed"), verdicts.count("invalid"), time.perf_counter() - start
+    missed = verdicts.count("missed")
+    invalid = verdicts.count("invalid")
+    elapsed = time.perf_counter() - start
     print(f"{met} of {len(rows)} targets met, {missed} missed, {invalid} invalid; {elapsed:.0f} s")
     versions = f"Python {platform.python_version()}, numpy {np.__version__}"
     print(f"{versions}, {platform.machine()}, {os.cpu_count()} cores, load {load()}")

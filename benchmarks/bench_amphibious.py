@@ -1,7 +1,8 @@
-"""The land-air vehicle faster than real time, on a map under all wheels, with wind and ground effect.
+"""The land-air vehicle faster than real time, on a map under all wheels, with wind and ground
+effect.
 
-The peer of a row is the clock: how long the simulated time itself takes. How exact it is is reported too. Other
-simulators are in `bench_amphibious_peers`.
+The peer of a row is the clock: how long the simulated time itself takes. How exact it is is
+reported too. Other simulators are in `bench_amphibious_peers`.
 """
 
 from __future__ import annotations
@@ -50,11 +51,18 @@ def rows() -> Iterator[Row]:
     steps = round(1000 * SECONDS)
     for method, name, targets, tolerance in (
         ("rk4", "RK4 1 ms", {"driving": 200.0, "flying": 350.0}, 0.01),
-        ("semi_implicit_euler", "semi-implicit Euler 1 ms", {"driving": 500.0, "flying": 500.0}, 0.05),
+        (
+            "semi_implicit_euler",
+            "semi-implicit Euler 1 ms",
+            {"driving": 500.0, "flying": 500.0},
+            0.05,
+        ),
     ):
         for case, (begin, controls) in cases.items():
 
-            def ours(begin: ModelState = begin, controls: Controls = controls, method: str = method) -> ModelState:
+            def ours(
+                begin: ModelState = begin, controls: Controls = controls, method: str = method
+            ) -> ModelState:
                 return model.step(begin, controls, 0.001, steps=steps, wind=WIND, method=method)  # type: ignore[arg-type]
 
             exact = model.step(begin, controls, 0.00025, steps=4 * steps, wind=WIND)
@@ -74,15 +82,23 @@ def rows() -> Iterator[Row]:
     yield from energy_rows(params)
 
 
-def solid_rows(params: VehicleParameters, cases: dict[str, tuple[ModelState, Controls]]) -> Iterator[Row]:
-    """What 1,000 houses on the map cost: spread at random, some of them a few metres beside the way."""
+def solid_rows(
+    params: VehicleParameters, cases: dict[str, tuple[ModelState, Controls]]
+) -> Iterator[Row]:
+    """What 1,000 houses on the map cost: spread at random, some of them a few metres beside the
+    way.
+    """
     places = np.random.default_rng(2).uniform(-150.0, 150.0, (OBJECTS, 3)) * (1.0, 1.0, 0.0)
     places[np.abs(places[:, 1]) < 8.0, 1] = 8.0
     bare = AmphibiousModel(params, hills())
-    among = AmphibiousModel(params, hills(), solids=ObjectBoxes(places, np.full((OBJECTS, 3), (1.0, 1.0, 6.0))))
+    among = AmphibiousModel(
+        params, hills(), solids=ObjectBoxes(places, np.full((OBJECTS, 3), (1.0, 1.0, 6.0)))
+    )
     for case, (begin, controls) in cases.items():
 
-        def second(model: AmphibiousModel, begin: ModelState = begin, controls: Controls = controls) -> ModelState:
+        def second(
+            model: AmphibiousModel, begin: ModelState = begin, controls: Controls = controls
+        ) -> ModelState:
             return model.step(begin, controls, 0.001, steps=1000, wind=WIND)
 
         taken = cpu_seconds(partial(second, among))
@@ -107,25 +123,38 @@ def cpu_seconds(function: Callable[[], object], repeat: int = 60) -> float:
     return min(taken)
 
 
-def batch_rows(model: AmphibiousModel, cases: dict[str, tuple[ModelState, Controls]]) -> Iterator[Row]:
-    """100 vehicles on all cores, half of them driving; each has to keep up with a multiple of real time."""
+def batch_rows(
+    model: AmphibiousModel, cases: dict[str, tuple[ModelState, Controls]]
+) -> Iterator[Row]:
+    """100 vehicles on all cores, half of them driving; each has to keep up with a multiple of real
+    time.
+    """
     driving, flying = (cases[case][0].x for case in ("driving", "flying"))
     rng = np.random.default_rng(1)
-    x = np.concatenate([np.repeat(driving[None], VEHICLES // 2, 0), np.repeat(flying[None], VEHICLES // 2, 0)])
+    x = np.concatenate(
+        [np.repeat(driving[None], VEHICLES // 2, 0), np.repeat(flying[None], VEHICLES // 2, 0)]
+    )
     x[VEHICLES // 2 :, :2] += rng.uniform(-100.0, 100.0, (VEHICLES // 2, 2))
     begin = ModelState(x, np.zeros((VEHICLES, MEMORY)))
-    half, hover = np.arange(VEHICLES) < VEHICLES // 2, Controls(rotor_speed=model.params.hover_speed)
+    half = np.arange(VEHICLES) < VEHICLES // 2
+    hover = Controls(rotor_speed=model.params.hover_speed)
     controls = Controls(
         rotor_speed=np.where(half, 0.0, model.params.hover_speed)[:, None],
         steering=np.where(half, 0.05, 0.0),
         drive_torque=np.where(half, 60.0, 0.0)[:, None],
     )
     each = [
-        (ModelState(begin.x[v], begin.memory[v]), Controls(steering=0.05, drive_torque=60.0) if half[v] else hover)
+        (
+            ModelState(begin.x[v], begin.memory[v]),
+            Controls(steering=0.05, drive_torque=60.0) if half[v] else hover,
+        )
         for v in range(VEHICLES)
     ]
     seconds = 0.5
-    for method, name, target in (("rk4", "RK4 1 ms", 4.0), ("semi_implicit_euler", "semi-implicit Euler 1 ms", 15.0)):
+    for method, name, target in (
+        ("rk4", "RK4 1 ms", 4.0),
+        ("semi_implicit_euler", "semi-implicit Euler 1 ms", 15.0),
+    ):
 
         def ours(method: str = method) -> ModelState:
             return model.step(begin, controls, 0.001, steps=500, wind=WIND, method=method)  # type: ignore[arg-type]
@@ -155,11 +184,16 @@ def batch_rows(model: AmphibiousModel, cases: dict[str, tuple[ModelState, Contro
 
 
 def drift_rows(params: VehicleParameters) -> Iterator[Row]:
-    """Step-size convergence in one second of a turn with a light brake: error of RK4 at 1 ms over that at 2 ms."""
+    """Step-size convergence in one second of a turn with a light brake: error of RK4 at 1 ms over
+    that at 2 ms.
+    """
     model = AmphibiousModel(params)
     controls = Controls(steering=0.03, brake_torque=0.1 * params.max_brake_torque)
     begin = model.standing(speed=15.0)
-    ends = {dt: model.step(begin, controls, dt, steps=round(1.0 / dt)).position for dt in (2e-3, 1e-3, 1.25e-4)}
+    ends = {
+        dt: model.step(begin, controls, dt, steps=round(1.0 / dt)).position
+        for dt in (2e-3, 1e-3, 1.25e-4)
+    }
     errors = {dt: float(np.linalg.norm(ends[dt] - ends[1.25e-4])) for dt in (2e-3, 1e-3)}
     yield Row(
         "RK4, position error after 1 s of turning and braking",
@@ -174,7 +208,9 @@ def drift_rows(params: VehicleParameters) -> Iterator[Row]:
 
 
 def energy_rows(params: VehicleParameters) -> Iterator[Row]:
-    """Ten seconds of bouncing, pitching and rolling without a damper: what becomes of the energy that swings."""
+    """Ten seconds of bouncing, pitching and rolling without a damper: what becomes of the energy
+    that swings.
+    """
     undamped = params.replace(
         bump_damping=0.0,
         rebound_damping=0.0,
@@ -194,7 +230,10 @@ def energy_rows(params: VehicleParameters) -> Iterator[Row]:
     begin.x[at.STRUT : at.STRUT + 4] = 0.002, 0.001, 0.0, -0.001
     swinging = energy(undamped, begin.x[None])[0] - rest
     exact = model.step(begin, Controls(), 0.00025, steps=40_000)
-    for method, name, share in (("rk4", "RK4", 3e-4), ("semi_implicit_euler", "semi-implicit Euler", 0.08)):
+    for method, name, share in (
+        ("rk4", "RK4", 3e-4),
+        ("semi_implicit_euler", "semi-implicit Euler", 0.08),
+    ):
         run = model.run(begin, Controls(), 10.0, sample_period=0.05, method=method)  # type: ignore[arg-type]
         drift = float(np.abs(energy(undamped, run.x) - rest - swinging).max())
         yield Row(
@@ -211,10 +250,14 @@ def energy_rows(params: VehicleParameters) -> Iterator[Row]:
 
 
 def energy(p: VehicleParameters, x: np.ndarray) -> np.ndarray:
-    """(k,) J of states (k, states) on level ground without dampers: motion, height, springs, roll bars and tyres."""
+    """(k,) J of states (k, states) on level ground without dampers: motion, height, springs, roll
+    bars and tyres.
+    """
     turn = Rotation.from_quat(np.roll(x[:, at.QUATERNION : at.QUATERNION + 4], -1, axis=1))
-    velocity, rates = x[:, at.VELOCITY : at.VELOCITY + 3], x[:, at.RATES : at.RATES + 3]
-    strut, rate = x[:, at.STRUT : at.STRUT + 4], x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
+    velocity = x[:, at.VELOCITY : at.VELOCITY + 3]
+    rates = x[:, at.RATES : at.RATES + 3]
+    strut = x[:, at.STRUT : at.STRUT + 4]
+    rate = x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
     total = 0.5 * p.mass_sprung * (velocity**2).sum(axis=1) + p.mass_sprung * GRAVITY * x[:, 2]
     total += 0.5 * np.einsum("ki,ij,kj->k", rates, p.inertia_matrix, rates)
     up = np.array((0.0, 0.0, 1.0))

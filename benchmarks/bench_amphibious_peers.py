@@ -1,8 +1,9 @@
 """The land-air vehicle beside other simulators: MuJoCo, RotorPy, CommonRoad's multi-body car.
 
-They are the extra `peers` (pip install ".[peers]"); a row whose peer is not there is left out, and says so.
-Both sides start from the same state, with the same parameters, and the states at the end are compared. The least
-processor time of calls in turns: what else runs on the machine hardly counts.
+They are the extra `peers` (pip install ".[peers]"); a row whose peer is not there is left out, and
+says so. Both sides start from the same state, with the same parameters, and the states at the end
+are compared. The least processor time of calls in turns: what else runs on the machine hardly
+counts.
 """
 
 from __future__ import annotations
@@ -31,12 +32,16 @@ def rows() -> Iterator[Row]:
     makers = {"mujoco": mujoco_rows, "rotorpy": rotorpy_rows, "vehiclemodels": commonroad_rows}
     for module, (peer, package) in PEERS.items():
         if importlib.util.find_spec(module) is None:
-            print(f"amphibious_peers: no rows beside {peer} (pip install {package})", file=sys.stderr)
+            print(
+                f"amphibious_peers: no rows beside {peer} (pip install {package})", file=sys.stderr
+            )
         else:
             yield from makers[module]()
 
 
-def least_times(ours: Callable[[], object], theirs: Callable[[], object], turns: int) -> tuple[float, float]:
+def least_times(
+    ours: Callable[[], object], theirs: Callable[[], object], turns: int
+) -> tuple[float, float]:
     """(ours, theirs): seconds."""
     taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(turns):
@@ -51,7 +56,8 @@ def mujoco_rows() -> Iterator[Row]:
     """Half a second of rolling over hills, and of flying, at 5 m/s; RK4 of 1 ms on both sides."""
     from benchmarks.mujoco_vehicle import MujocoVehicle, without_air_or_rolling_resistance
 
-    params, terrain = without_air_or_rolling_resistance(VehicleParameters.load("full")), hills()
+    params = without_air_or_rolling_resistance(VehicleParameters.load("full"))
+    terrain = hills()
     model = AmphibiousModel(params, terrain, ground_effect=False)
     peer = MujocoVehicle(params, terrain)
     steps = 500
@@ -92,9 +98,13 @@ def commonroad_rows() -> Iterator[Row]:
     """1.5 s into a bend at 15 m/s, with the parameters of that car on both sides."""
     from benchmarks.commonroad_car import CommonRoadCar, our_car, our_motion
 
-    model, peer = AmphibiousModel(our_car()), CommonRoadCar()
-    speed, steering, steps = 15.0, 0.03, 1_500
-    begin, controls = model.standing(speed=speed), Controls(steering=steering)
+    model = AmphibiousModel(our_car())
+    peer = CommonRoadCar()
+    speed = 15.0
+    steering = 0.03
+    steps = 1_500
+    begin = model.standing(speed=speed)
+    controls = Controls(steering=steering)
 
     def theirs() -> list[float]:
         return peer.run(peer.start(speed), steering, 0.001, steps)
@@ -136,7 +146,9 @@ def rotorpy_rows() -> Iterator[Row]:
             "c_Dy": 0.0,
             "c_Dz": 0.0,
             "num_rotors": params.rotors,
-            "rotor_pos": {f"r{j + 1}": place - (params.center_x, 0.0, 0.0) for j, place in enumerate(places)},
+            "rotor_pos": {
+                f"r{j + 1}": place - (params.center_x, 0.0, 0.0) for j, place in enumerate(places)
+            },
             "rotor_directions": -np.array(params.rotor_spin),
             "rI": np.zeros(3),
             "k_eta": params.thrust_coefficient,
@@ -163,7 +175,10 @@ def rotorpy_rows() -> Iterator[Row]:
     }
     command = {"cmd_motor_speeds": speeds}
     airless = params.replace(
-        linear_drag=(0.0,) * 3, drag_area=(0.0,) * 3, rotor_drag_coefficient=0.0, zero_thrust_advance_ratio=1e9
+        linear_drag=(0.0,) * 3,
+        drag_area=(0.0,) * 3,
+        rotor_drag_coefficient=0.0,
+        zero_thrust_advance_ratio=1e9,
     )
     model = AmphibiousModel(airless, ground_effect=False)
     begin = model.flying((0.0, 0.0, 20.0))
@@ -182,6 +197,8 @@ def rotorpy_rows() -> Iterator[Row]:
         theirs_s / 100,
         "RotorPy, Multirotor",
         target_ratio=500.0,
-        agree=agreement(model.step(begin, controls, steps=100).velocity, theirs()["v"], 1e-3, "m/s"),
+        agree=agreement(
+            model.step(begin, controls, steps=100).velocity, theirs()["v"], 1e-3, "m/s"
+        ),
         note="rigid body and rotors only on their side",
     )

@@ -1,4 +1,5 @@
-"""Vehicles a second to RflySim3D beside a loop of struct.pack and sendto, and the delay of a pose beside an echo node.
+"""Vehicles a second to RflySim3D beside a loop of struct.pack and sendto, and the delay of a pose
+beside an echo node.
 
 Everything stays on loopback, with a socket that receives it.
 """
@@ -27,7 +28,9 @@ from rfly_ue_bridge.codec.ned_states import states_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
-VEHICLES = 500  # as single packets they fit the receiving socket's buffer under Linux' default limit
+VEHICLES = (
+    500  # as single packets they fit the receiving socket's buffer under Linux' default limit
+)
 ROUNDS = 31
 SESSIONS = 4
 POSES = 200
@@ -105,8 +108,17 @@ def _some_states(random: np.random.Generator) -> VehicleStates:
 
 def _loop_of_single_packets(states: VehicleStates, send: Callable[[bytes], object]) -> None:
     """What one would write: vehicle after vehicle, plain floats, `struct.pack`, `sendto`."""
-    arrays = (states.id, states.vehicle_type, states.position, states.orientation, states.velocity, states.motor_speed)
-    for number, kind, position, quat, velocity, motors in zip(*(array.tolist() for array in arrays), strict=True):
+    arrays = (
+        states.id,
+        states.vehicle_type,
+        states.position,
+        states.orientation,
+        states.velocity,
+        states.motor_speed,
+    )
+    for number, kind, position, quat, velocity, motors in zip(
+        *(array.tolist() for array in arrays), strict=True
+    ):
         place, euler = pose_enu_to_ned_euler(*position, *quat)
         rpm = [speed * RAD_S_TO_RPM for speed in motors]
         send(
@@ -118,24 +130,36 @@ def _loop_of_single_packets(states: VehicleStates, send: Callable[[bytes], objec
 
 
 def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object]) -> None:
-    arrays = (states.id, states.vehicle_type, states.position, states.orientation, states.scale, states.motor_speed)
+    arrays = (
+        states.id,
+        states.vehicle_type,
+        states.position,
+        states.orientation,
+        states.scale,
+        states.motor_speed,
+    )
     vehicles = list(zip(*(array.tolist() for array in arrays), strict=True))
     for start in range(0, len(vehicles), 100):
-        ids, types, places, angles, scales, means = (
-            [0] * 100,
-            [0] * 100,
-            [0.0] * 300,
-            [0.0] * 300,
-            [0] * 300,
-            [0.0] * 100,
-        )
-        for slot, (number, kind, position, quat, scale, motors) in enumerate(vehicles[start : start + 100]):
-            ids[slot], types[slot] = number, kind
+        ids = [0] * 100
+        types = [0] * 100
+        places = [0.0] * 300
+        angles = [0.0] * 300
+        scales = [0] * 300
+        means = [0.0] * 100
+        for slot, (number, kind, position, quat, scale, motors) in enumerate(
+            vehicles[start : start + 100]
+        ):
+            ids[slot] = number
+            types[slot] = kind
             here = slice(3 * slot, 3 * slot + 3)
             places[here], angles[here] = pose_enu_to_ned_euler(*position, *quat)
             scales[here] = [round(100.0 * factor) for factor in scale]
             means[slot] = sum(speed * RAD_S_TO_RPM for speed in motors) / len(motors)
-        send(struct.pack("<i200H600f300H100f", 1234567890, *ids, *types, *places, *angles, *scales, *means))
+        send(
+            struct.pack(
+                "<i200H600f300H100f", 1234567890, *ids, *types, *places, *angles, *scales, *means
+            )
+        )
 
 
 def _received(receiver: socket.socket) -> list[bytes]:
@@ -148,14 +172,19 @@ def _received(receiver: socket.socket) -> list[bytes]:
 
 
 def _delay() -> Iterator[Row]:
-    """Publish, wait for the datagram, in turns to the bridge and to the echo node; both subscribe with the same QoS.
+    """Publish, wait for the datagram, in turns to the bridge and to the echo node; both subscribe
+    with the same QoS.
 
-    In several sessions, since the processor cores that processes happen to get make more difference than the nodes do.
+    In several sessions, since the processor cores that processes happen to get make more difference
+    than the nodes do.
     """
     delays: tuple[list[float], list[float]] = ([], [])
     right = [_session(session, delays) for session in range(SESSIONS)]
     agree = same(all(right), f"{SESSIONS * POSES} positions, to the bit")
-    for name, value in (("median", statistics.median), ("99th percentile", lambda d: float(np.percentile(d, 99)))):
+    for name, value in (
+        ("median", statistics.median),
+        ("99th percentile", lambda d: float(np.percentile(d, 99))),
+    ):
         yield Row(
             f"bridge: pose published → datagram, {name}",
             value(delays[0]),
@@ -169,7 +198,9 @@ def _delay() -> Iterator[Row]:
 
 
 def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
-    """Start both nodes, add to the delays (bridge, echo) in s; True if every datagram held the position published."""
+    """Start both nodes, add to the delays (bridge, echo) in s; True if every datagram held the
+    position published.
+    """
     import rclpy
     from geometry_msgs.msg import PoseStamped
     from rclpy.qos import QoSProfile
@@ -178,15 +209,31 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
     with ExitStack() as opened:
-        sockets = [opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2)]
+        sockets = [
+            opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2)
+        ]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
             one.settimeout(0.5)
         ports = [one.getsockname()[1] for one in sockets]
-        bridge = [sys.executable, "-c", "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()"]
+        bridge = [
+            sys.executable,
+            "-c",
+            "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()",
+        ]
         parameters = [f"port:={ports[0]}", "vehicles:=[car]", "car.id:=7", "car.topic:=bridge/pose"]
-        bridge += ["--ros-args", "--log-level", "error", *(part for p in parameters for part in ("-p", p))]
-        echo = [sys.executable, str(Path(__file__).with_name("echo_node.py")), "echo/pose", str(ports[1])]
+        bridge += [
+            "--ros-args",
+            "--log-level",
+            "error",
+            *(part for p in parameters for part in ("-p", p)),
+        ]
+        echo = [
+            sys.executable,
+            str(Path(__file__).with_name("echo_node.py")),
+            "echo/pose",
+            str(ports[1]),
+        ]
         for command in (bridge, echo) if session % 2 else (echo, bridge):
             process = subprocess.Popen(command, env=environment, cwd=Path(__file__).parent.parent)
             opened.callback(process.wait)
@@ -197,7 +244,9 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
         node = rclpy.create_node("bench", context=context)
         opened.callback(node.destroy_node)
         topics = ("bridge/pose", "echo/pose")
-        publishers = [node.create_publisher(PoseStamped, topic, QoSProfile(depth=10)) for topic in topics]
+        publishers = [
+            node.create_publisher(PoseStamped, topic, QoSProfile(depth=10)) for topic in topics
+        ]
         message = PoseStamped()
         message.header.frame_id = "map"
         message.pose.orientation.w = 1.0

@@ -1,7 +1,9 @@
-"""The land-air vehicle's colour camera in the shipped village: its processor time, and RGB-D odometry by OpenCV on it.
+"""The land-air vehicle's colour camera in the shipped village: its processor time, and RGB-D
+odometry by OpenCV on it.
 
-The odometry goes from image to image: corners of one, their depths, where Lucas and Kanade find them in the next, and
-the pose by RANSAC, all by OpenCV's functions; colour and depth are of one pinhole at 10 Hz.
+The odometry goes from image to image: corners of one, their depths, where Lucas and Kanade find
+them in the next, and the pose by RANSAC, all by OpenCV's functions; colour and depth are of one
+pinhole at 10 Hz.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from numpy.typing import NDArray
 from benchmarks.harness import Row, measure, same
 from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, DepthCamera
 from rfly_amphibious.sensors.neighbours import world_bodies
-from rfly_amphibious.sensors.range_sensor_parameters import ColorCameraParameters, DepthCameraParameters
+from rfly_amphibious.sensors.range_sensor_parameters import (
+    ColorCameraParameters,
+    DepthCameraParameters,
+)
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_common.arrays import Floats
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat, rotation_matrix
@@ -29,7 +34,9 @@ from rfly_terrain.world.world_file import load_world
 
 cv2: Any = importlib.import_module("cv2")  # its stubs know single types of array only
 REPEAT = 15
-SPEED, RATE, RADIUS = 2.0, 10.0, 12.0
+SPEED = 2.0
+RATE = 10.0
+RADIUS = 12.0
 """m/s, Hz, m"""
 DRIFT = 0.03
 """of the way"""
@@ -49,13 +56,36 @@ def rows() -> Iterator[Row]:
 
         taken, _ = measure(ours, lambda: None, REPEAT, warm_ups=2, clock=time.process_time)
         agree = same(254 in kinds and len(kinds) > 3, f"sees classes {kinds}")
-        note = f"{taken * RATE:.2f} of a core at 10 Hz, with shadows, classes and ids; processor time"
+        note = (
+            f"{taken * RATE:.2f} of a core at 10 Hz, with shadows, classes and ids; processor time"
+        )
         peer = f"{cores:g} cores at 10 Hz"
-        yield Row(f"image of {width} x {height}", taken, cores / RATE, peer, 1.0, None, agree, note, "at most")
+        yield Row(
+            f"image of {width} x {height}",
+            taken,
+            cores / RATE,
+            peer,
+            1.0,
+            None,
+            agree,
+            note,
+            "at most",
+        )
     off, way = drift(scene, 300)
     agree = same(way > 50.0, f"{way:.0f} m flown")
     note = f"{100 * off / way:.2f} % of {way:.0f} m"
-    yield Row("RGB-D odometry, drift", off, DRIFT * way, "3 % of the way", 1.0, None, agree, note, "at most", "m")
+    yield Row(
+        "RGB-D odometry, drift",
+        off,
+        DRIFT * way,
+        "3 % of the way",
+        1.0,
+        None,
+        agree,
+        note,
+        "at most",
+        "m",
+    )
 
 
 def village() -> SceneRays:
@@ -69,7 +99,8 @@ def on_circle(way: float, scene: SceneRays) -> CameraPose:
     """After so many metres round (0, 0), 3 m above the ground, looking ahead and 0.3 rad down."""
     assert scene.terrain is not None
     angle = way / RADIUS
-    x, y = RADIUS * math.cos(angle), RADIUS * math.sin(angle)
+    x = RADIUS * math.cos(angle)
+    y = RADIUS * math.sin(angle)
     z = float(scene.terrain.altitude(x, y)) + 3.0
     turn = rotation_matrix(np.asarray(euler_to_quat((0.0, 0.3, angle + 0.5 * math.pi))))
     return CameraPose(np.array((x, y, z)), turn)
@@ -82,11 +113,16 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
         del same_pixels[other]
     color = ColorCamera(ColorCameraParameters(), seed=1)
     depth = DepthCamera(
-        DepthCameraParameters(**same_pixels, min_range=0.3, max_range=40.0, noise_square=0.0005), seed=1
+        DepthCameraParameters(**same_pixels, min_range=0.3, max_range=40.0, noise_square=0.0005),
+        seed=1,
     )
-    optical, matrix = rotation_matrix(np.asarray(QUAT_FLU_OPTICAL_XYZW)), np.array(color.pinhole.matrix).reshape(3, 3)
-    truth = [transform(on_circle(SPEED / RATE * number, scene), optical) for number in range(images)]
-    estimated, before = truth[0], (np.empty(0, np.uint8), np.empty(0, np.float32))
+    optical = rotation_matrix(np.asarray(QUAT_FLU_OPTICAL_XYZW))
+    matrix = np.array(color.pinhole.matrix).reshape(3, 3)
+    truth = [
+        transform(on_circle(SPEED / RATE * number, scene), optical) for number in range(images)
+    ]
+    estimated = truth[0]
+    before = (np.empty(0, np.uint8), np.empty(0, np.float32))
     for number in range(images):
         pose = on_circle(SPEED / RATE * number, scene)
         gray = cv2.cvtColor(color.image(number, pose, scene).color, cv2.COLOR_RGB2GRAY)
@@ -97,30 +133,44 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
     return float(np.linalg.norm(estimated[:3, 3] - truth[-1][:3, 3])), way
 
 
-def motion(gray: NDArray[np.uint8], depth: NDArray[np.float32], following: NDArray[np.uint8], matrix: Floats) -> Floats:
+def motion(
+    gray: NDArray[np.uint8],
+    depth: NDArray[np.float32],
+    following: NDArray[np.uint8],
+    matrix: Floats,
+) -> Floats:
     """(4, 4) optical axes of an image -> those of the following one."""
     corners = cv2.goodFeaturesToTrack(gray, 1000, 0.005, 5)
     look: dict[str, Any] = {"winSize": (21, 21), "maxLevel": 4}
     moved, found, _ = cv2.calcOpticalFlowPyrLK(gray, following, corners, None, **look)
     back, found_back, _ = cv2.calcOpticalFlowPyrLK(following, gray, moved, None, **look)
-    here, there = corners.reshape(-1, 2), moved.reshape(-1, 2)
+    here = corners.reshape(-1, 2)
+    there = moved.reshape(-1, 2)
     column, row = np.rint(here).astype(int).T
     z = depth[row, column].astype(float)
-    good = (found & found_back).ravel().astype(bool) & (np.linalg.norm(back.reshape(-1, 2) - here, axis=1) < 0.5)
+    good = (found & found_back).ravel().astype(bool) & (
+        np.linalg.norm(back.reshape(-1, 2) - here, axis=1) < 0.5
+    )
     good &= np.isfinite(z)
-    here, there, z = here[good], there[good].astype(float), z[good, None]
+    here = here[good]
+    there = there[good].astype(float)
+    z = z[good, None]
     points = np.hstack([(here - matrix[:2, 2]) / matrix.diagonal()[:2] * z, z])
     _, turn, shift, inliers = cv2.solvePnPRansac(
         points, there, matrix, None, iterationsCount=200, reprojectionError=1.0
     )
-    turn, shift = cv2.solvePnPRefineLM(points[inliers[:, 0]], there[inliers[:, 0]], matrix, None, turn, shift)
+    turn, shift = cv2.solvePnPRefineLM(
+        points[inliers[:, 0]], there[inliers[:, 0]], matrix, None, turn, shift
+    )
     out = np.eye(4)
-    out[:3, :3], out[:3, 3] = cv2.Rodrigues(turn)[0], shift.ravel()
+    out[:3, :3] = cv2.Rodrigues(turn)[0]
+    out[:3, 3] = shift.ravel()
     return out
 
 
 def transform(pose: CameraPose, optical: Floats) -> Floats:
     """(4, 4) optical axes -> world."""
     out = np.eye(4)
-    out[:3, :3], out[:3, 3] = pose.rotation @ optical, pose.position
+    out[:3, :3] = pose.rotation @ optical
+    out[:3, 3] = pose.position
     return out

@@ -21,12 +21,14 @@ from rfly_common.kernels.parallel import cores
 
 SIZE = (4.0, 2.0, 1.5)
 """m: of every box"""
-COUNT, FEW = 10_000, 2_000
+COUNT = 10_000
+FEW = 2_000
 DT = 0.02
 """s: of the swept steps in the notes"""
 TURNS = 6
 """poses that the sides take in turns, so that all boxes move in every step"""
-SPARSE, DENSE = (1_000.0, 1_000.0, 50.0), (200.0, 200.0, 50.0)
+SPARSE = (1_000.0, 1_000.0, 50.0)
+DENSE = (200.0, 200.0, 50.0)
 
 
 def rows() -> Iterator[Row]:
@@ -66,7 +68,8 @@ class Boxes:
 
 def ours_of(boxes: Boxes) -> Any:
     """A step of ours: bodies from the poses of the moment, contacts of all."""
-    scene, shapes = Scene(), (Box(SIZE),)
+    scene = Scene()
+    shapes = (Box(SIZE),)
     index = np.zeros(len(boxes.position), np.int64)
 
     def step(dt: float = 0.0) -> Any:
@@ -76,15 +79,20 @@ def ours_of(boxes: Boxes) -> Any:
 
 
 class Fcl:
-    """A step of python-fcl: all transforms set, the tree updated, all collided with all, as its documentation does."""
+    """A step of python-fcl: all transforms set, the tree updated, all collided with all, as its
+    documentation does.
+    """
 
     def __init__(self, boxes: Boxes) -> None:
         import fcl
 
-        self.boxes, self.fcl = boxes, fcl
+        self.boxes = boxes
+        self.fcl = fcl
         shapes = [fcl.Box(*SIZE) for _ in boxes.position]
         self.objects = [fcl.CollisionObject(shape, fcl.Transform()) for shape in shapes]
-        self.index = {id(shape): number for number, shape in enumerate(shapes)}  # contacts name the shapes
+        self.index = {
+            id(shape): number for number, shape in enumerate(shapes)
+        }  # contacts name the shapes
         self.manager = fcl.DynamicAABBTreeCollisionManager()
         self.manager.registerObjects(self.objects)
         self.manager.setup()
@@ -102,7 +110,8 @@ class Fcl:
     def pairs(self, result: Any) -> set[tuple[int, int]]:
         found = set()
         for contact in result.contacts:
-            one, other = self.index[id(contact.o1)], self.index[id(contact.o2)]
+            one = self.index[id(contact.o1)]
+            other = self.index[id(contact.o2)]
             found.add((min(one, other), max(one, other)))
         return found
 
@@ -111,11 +120,16 @@ def pairs_of(contacts: Any) -> set[tuple[int, int]]:
     return set(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
 
 
-def beside_fcl(name: str, room: tuple[float, float, float], least_per_s: float, target: float) -> Row:
+def beside_fcl(
+    name: str, room: tuple[float, float, float], least_per_s: float, target: float
+) -> Row:
     """`least_per_s`: steps that ours shall make in a second, said in the note."""
-    boxes, same_boxes = Boxes(COUNT, room), Boxes(COUNT, room)
-    ours, theirs = ours_of(boxes), Fcl(same_boxes)
-    found, expected = [], []
+    boxes = Boxes(COUNT, room)
+    same_boxes = Boxes(COUNT, room)
+    ours = ours_of(boxes)
+    theirs = Fcl(same_boxes)
+    found = []
+    expected = []
     for _ in range(TURNS):
         found.append(pairs_of(ours()))
         expected.append(theirs.pairs(theirs.step()))
@@ -126,20 +140,42 @@ def beside_fcl(name: str, room: tuple[float, float, float], least_per_s: float, 
     rate = 1 / seconds
     wanted = f"{rate:.0f} steps/s, {'met' if rate >= least_per_s else 'MISSED'}: >= {least_per_s:g}"
     note = f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; {threads()}, python-fcl one thread"
-    return Row(f"{COUNT:,} boxes, {name}", seconds, peer, "python-fcl's dynamic tree", target, None, agree, note)
+    return Row(
+        f"{COUNT:,} boxes, {name}",
+        seconds,
+        peer,
+        "python-fcl's dynamic tree",
+        target,
+        None,
+        agree,
+        note,
+    )
 
 
 def beside_numpy() -> Row:
-    boxes, same_boxes = Boxes(FEW, SPARSE), Boxes(FEW, SPARSE)
+    boxes = Boxes(FEW, SPARSE)
+    same_boxes = Boxes(FEW, SPARSE)
     ours = ours_of(boxes)
-    found, expected = [], []
+    found = []
+    expected = []
     for _ in range(TURNS):
         found.append(pairs_of(ours()))
         expected.append(all_pairs(*same_boxes.next()))
-    agree = same(found == expected, f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all")
+    agree = same(
+        found == expected, f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all"
+    )
     seconds, peer = measure(ours, lambda: all_pairs(*same_boxes.next()), 7, ours_calls=2 * TURNS)
     note = f"{1 / seconds:.0f} steps/s, position, normal and depth too; {threads()}"
-    return Row(f"{FEW:,} boxes, sparse", seconds, peer, "NumPy, all pairs, pairs alone", 50, None, agree, note)
+    return Row(
+        f"{FEW:,} boxes, sparse",
+        seconds,
+        peer,
+        "NumPy, all pairs, pairs alone",
+        50,
+        None,
+        agree,
+        note,
+    )
 
 
 def threads() -> str:
@@ -147,7 +183,9 @@ def threads() -> str:
 
 
 def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]]:
-    """Boxes along the axes around all, each with each, then the 15 axes of those that overlap: whole arrays."""
+    """Boxes along the axes around all, each with each, then the 15 axes of those that overlap:
+    whole arrays.
+    """
     x, y, z, w = quat.T
     rotation = np.array(
         [
@@ -158,7 +196,8 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
     ).transpose(2, 0, 1)
     half = np.array(SIZE) / 2
     reach = np.abs(rotation) @ half
-    low, high = position - reach, position + reach
+    low = position - reach
+    high = position + reach
     near = low[:, None, 0] <= high[:, 0]
     near &= near.T
     for axis in (1, 2):
@@ -167,7 +206,8 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
         near &= along.T
     a, b = np.nonzero(np.triu(near, 1))
     between = position[b] - position[a]
-    first, second = rotation[a], rotation[b]
+    first = rotation[a]
+    second = rotation[b]
     crosses = np.cross(first[:, :, :, None], second[:, :, None, :], axis=1).reshape(len(a), 3, 9)
     axes = np.concatenate([first, second, crosses], axis=2)
     gap = np.abs(np.einsum("ni,nik->nk", between, axes))

@@ -1,6 +1,8 @@
-"""Our hot kernels beside C++ (`plain_good.cpp`, -O3 -march=native): the same work, one thread, the plain good way.
+"""Our hot kernels beside C++ (`plain_good.cpp`, -O3 -march=native): the same work, one thread, the
+plain good way.
 
-Left out where there is no g++. Processor time of one thread; the C++ side is called through ctypes on the same arrays.
+Left out where there is no g++. Processor time of one thread; the C++ side is called through ctypes
+on the same arrays.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def rows() -> Iterator[Row]:
         yield from hybrid_astar()
 
 
-def _row(name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str, note: str = "") -> Row:
+def _row(
+    name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str, note: str = ""
+) -> Row:
     seconds = measure(ours, cpp, 9, clock=time.process_time)
     return Row(name, *seconds, PEER, TARGET, agree=agree, note=note)
 
@@ -71,7 +75,8 @@ def _row(name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str,
 def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
     rng = np.random.default_rng(7)
     x, y = rng.uniform(-510.0, 510.0, (2, POINTS))
-    ours, theirs = np.empty(POINTS), np.empty(POINTS)
+    ours = np.empty(POINTS)
+    theirs = np.empty(POINTS)
     c_ground = cpp_ground(terrain)
     cpp = cpp_call(library.altitudes, c_ground, x, y, POINTS, theirs)
 
@@ -80,7 +85,9 @@ def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
 
     altitudes()
     cpp()
-    yield _row("C++: altitude, 1,000,000 random points", altitudes, cpp, agreement(ours, theirs, 1e-9))
+    yield _row(
+        "C++: altitude, 1,000,000 random points", altitudes, cpp, agreement(ours, theirs, 1e-9)
+    )
 
     def cloud() -> Any:
         points = np.empty((terrain.rows, terrain.columns, 3), np.float32)
@@ -88,12 +95,16 @@ def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
         return points
 
     agree = agreement(terrain.point_cloud(), cloud(), 1e-4)
-    yield _row("C++: cloud of 1,000 x 1,000", terrain.point_cloud, cloud, agree, "each into a new array")
+    yield _row(
+        "C++: cloud of 1,000 x 1,000", terrain.point_cloud, cloud, agree, "each into a new array"
+    )
 
 
 def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
     ranges = np.empty(len(rays.origins))
-    cpp = cpp_call(library.cast, cpp_ground(terrain), rays.origins, rays.directions, len(ranges), ranges)
+    cpp = cpp_call(
+        library.cast, cpp_ground(terrain), rays.origins, rays.directions, len(ranges), ranges
+    )
     cpp()
     ours = terrain.cast(rays.origins, rays.directions)
     both = np.isfinite(ours) & np.isfinite(ranges)
@@ -102,43 +113,62 @@ def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
     if one_sided > len(ranges) * 1e-4:
         agree = f"{DISAGREES}: {one_sided} rays hit on one side only"
     return _row(
-        f"C++: {rays.name}", lambda: terrain.cast(rays.origins, rays.directions), cpp, agree, "C++: cell by cell"
+        f"C++: {rays.name}",
+        lambda: terrain.cast(rays.origins, rays.directions),
+        cpp,
+        agree,
+        "C++: cell by cell",
     )
 
 
 def broad_phase(library: ctypes.CDLL, name: str, room: tuple[float, float, float]) -> Row:
     boxes = Boxes(VEHICLES, room)
-    bodies = Bodies((Box(BOX),), np.zeros(VEHICLES, np.int64), *boxes.next(), boxes.velocity, boxes.spin)
+    bodies = Bodies(
+        (Box(BOX),), np.zeros(VEHICLES, np.int64), *boxes.next(), boxes.velocity, boxes.spin
+    )
     placed = place(table_of(bodies.shapes), motion_of(bodies), 0.0)
     most = 20 * VEHICLES
     ours = pairs_of(bodies, placed, most)
     pairs = np.empty((most, 2), np.int64)
     cpp = cpp_call(library.overlaps, placed.low, placed.high, VEHICLES, pairs, most)
-    agree = same(cpp() == len(ours) and np.array_equal(pairs[: len(ours)], ours), f"{len(ours):,} pairs")
-    return _row(f"C++: overlapping boxes, 10,000 {name}", lambda: pairs_of(bodies, placed, most), cpp, agree)
+    agree = same(
+        cpp() == len(ours) and np.array_equal(pairs[: len(ours)], ours), f"{len(ours):,} pairs"
+    )
+    return _row(
+        f"C++: overlapping boxes, 10,000 {name}", lambda: pairs_of(bodies, placed, most), cpp, agree
+    )
 
 
 def cost_to_go(library: ctypes.CDLL) -> Row:
     weight = weights(rough_ground())
-    goal, start = (weight.shape[0] - 10, weight.shape[1] - 10), (9, 9)
+    goal = (weight.shape[0] - 10, weight.shape[1] - 10)
+    start = (9, 9)
 
     def ours() -> Any:
         return plan_kernels.cost_to_go(weight, goal, start, np.inf)
 
     theirs = np.empty(weight.shape, np.float32)
-    cpp = cpp_call(library.cost_to_go, weight, *weight.shape, goal[0] * weight.shape[1] + goal[1], theirs)
+    cpp = cpp_call(
+        library.cost_to_go, weight, *weight.shape, goal[0] * weight.shape[1] + goal[1], theirs
+    )
     cpp()
     field = ours()
     known = np.isfinite(theirs)
     same_cells = np.array_equal(known, np.isfinite(field))
-    agree = agreement(field[known], theirs[known], 0.05, "cells") if same_cells else f"{DISAGREES}: other cells reached"
+    agree = (
+        agreement(field[known], theirs[known], 0.05, "cells")
+        if same_cells
+        else f"{DISAGREES}: other cells reached"
+    )
     return _row("C++: cost to go on 1,000 x 1,000", ours, cpp, agree, "C++: binary heap")
 
 
 def packets(library: ctypes.CDLL) -> Row:
     rng = np.random.default_rng(9)
-    ids, types = np.arange(1, VEHICLES + 1), np.full(VEHICLES, 3)
-    position, euler = rng.normal(0.0, 100.0, (VEHICLES, 3)), rng.normal(0.0, 0.3, (VEHICLES, 3))
+    ids = np.arange(1, VEHICLES + 1)
+    types = np.full(VEHICLES, 3)
+    position = rng.normal(0.0, 100.0, (VEHICLES, 3))
+    euler = rng.normal(0.0, 0.3, (VEHICLES, 3))
 
     def cpp() -> Any:
         out = np.empty(-(-VEHICLES // 100) * 3804, np.uint8)
@@ -148,7 +178,9 @@ def packets(library: ctypes.CDLL) -> Row:
     def ours() -> Any:
         return encode_fleet(ids, types, position, euler)
 
-    agree = same(b"".join(bytes(run.buffer) for run in ours()) == cpp().tobytes(), "packets, byte by byte")
+    agree = same(
+        b"".join(bytes(run.buffer) for run in ours()) == cpp().tobytes(), "packets, byte by byte"
+    )
     note = "each into a new buffer; ours also checks every number"
     return _row("C++: 10,000 vehicles to packets", ours, cpp, agree, note)
 
@@ -159,17 +191,36 @@ def land_air_steps() -> Iterator[Row]:
     params = VehicleParameters.load("full")
     model = AmphibiousModel(params, waves())
     parameters = kernel_records(vehicle_record(params, True, False, 0.0))
-    constants = {name: value for name, value in vars(state_layout).items() if name.isupper() and isinstance(value, int)}
+    constants = {
+        name: value
+        for name, value in vars(state_layout).items()
+        if name.isupper() and isinstance(value, int)
+    }
     header = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
     library = compiled("land_air", header + cpp_struct("Parameters", parameters.dtype))
     library.land_air_steps.restype = ctypes.c_int64
-    steps, wind = 1000, np.array((3.0, 1.0, 0.0))
+    steps = 1000
+    wind = np.array((3.0, 1.0, 0.0))
     for case, begin, controls in (
         ("driving", model.standing(speed=10.0), Controls(steering=0.05, drive_torque=60.0)),
-        ("flying", model.flying((0.0, 0.0, 12.0), velocity=(5.0, 0.0, 0.0)), Controls(rotor_speed=params.hover_speed)),
+        (
+            "flying",
+            model.flying((0.0, 0.0, 12.0), velocity=(5.0, 0.0, 0.0)),
+            Controls(rotor_speed=params.hover_speed),
+        ),
     ):
-        x, command = np.empty_like(begin.x), controls.rows(params, 1)[0]
-        call = cpp_call(library.land_air_steps, x, command, wind, parameters, cpp_ground(model.terrain), 0.001, steps)
+        x = np.empty_like(begin.x)
+        command = controls.rows(params, 1)[0]
+        call = cpp_call(
+            library.land_air_steps,
+            x,
+            command,
+            wind,
+            parameters,
+            cpp_ground(model.terrain),
+            0.001,
+            steps,
+        )
 
         def theirs(x: Floats = x, begin: ModelState = begin, call: Callable[[], Any] = call) -> Any:
             x[:] = begin.x
@@ -179,7 +230,11 @@ def land_air_steps() -> Iterator[Row]:
             return model.step(begin, controls, 0.001, steps=steps, wind=Wind((3.0, 1.0, 0.0)))
 
         done = theirs()
-        agree = agreement(ours().x, x, 1e-6, "any unit") if done == steps else f"{DISAGREES}: it crashed in C++"
+        agree = (
+            agreement(ours().x, x, 1e-6, "any unit")
+            if done == steps
+            else f"{DISAGREES}: it crashed in C++"
+        )
         yield _row(f"C++: land-air vehicle {case}, RK4 1 ms", ours, theirs, agree, "1,000 steps")
 
 
@@ -204,7 +259,8 @@ def hybrid_astar() -> Iterator[Row]:
         size = len(weight)
         to_go = plan_kernels.cost_to_go(weight, (size - 10, size - 10), (9, 9), np.inf)
         costs = search_kernels.Costs(weight, (0.0, 0.0, 1.0), to_go)
-        start, goal = np.array([9.5, 9.5, 0.0]), np.array([size - 9.5, size - 9.5, 0.0])
+        start = np.array([9.5, 9.5, 0.0])
+        goal = np.array([size - 9.5, size - 9.5, 0.0])
         lattice = search_kernels.lattice_of(costs, plan_kernels.Steering(RADIUS))
         turns = lattice.words[:, 0] * lattice.words[:, 5] / RADIUS
         cpp = cpp_call(
@@ -213,9 +269,13 @@ def hybrid_astar() -> Iterator[Row]:
             *(start, goal, RADIUS, lattice.length, lattice.cell, lattice.across, turns, turns.size),
         )
 
-        def ours(costs: search_kernels.Costs = costs, start: Floats = start, goal: Floats = goal) -> Any:
+        def ours(
+            costs: search_kernels.Costs = costs, start: Floats = start, goal: Floats = goal
+        ) -> Any:
             end = search_kernels.Goal(goal, False)
-            return search_kernels.search(costs, start[None], end, plan_kernels.Steering(RADIUS), MOST_NODES)
+            return search_kernels.search(
+                costs, start[None], end, plan_kernels.Steering(RADIUS), MOST_NODES
+            )
 
         found = ours()
         cost = sum(
@@ -223,4 +283,10 @@ def hybrid_astar() -> Iterator[Row]:
             for pose, piece in zip(found.poses, found.pieces, strict=False)
         )
         agree = agreement(cost, cpp(), 0.01 * cost, "of cost")
-        yield _row(f"C++: hybrid A* on 1,000 x 1,000, {name}", ours, cpp, agree, f"a path of cost {cost:,.0f}")
+        yield _row(
+            f"C++: hybrid A* on 1,000 x 1,000, {name}",
+            ours,
+            cpp,
+            agree,
+            f"a path of cost {cost:,.0f}",
+        )

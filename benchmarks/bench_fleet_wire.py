@@ -1,5 +1,6 @@
-"""Whole fleets on their way to RflySim3D: beside a script with RflySim's SDK, beside the bare system call, and through
-the real node over DDS. Everything stays on loopback, with sockets that receive it.
+"""Whole fleets on their way to RflySim3D: beside a script with RflySim's SDK, beside the bare
+system call, and through the real node over DDS. Everything stays on loopback, with sockets that
+receive it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ HALF_A_CORE = 0.5
 REST_S = 0.001
 """before each timing, so that the system does not take the processor away in its midst"""
 FLEETS_IN_A_ROW = 16, 4
-"""sent in one timing, for it is throughput that is compared; fewer where the system grants a small receive buffer"""
+"""sent in one timing, for it is throughput that is compared; fewer where the system grants a small
+receive buffer
+"""
 MOST_PENDING = 400
 """single datagrams that a receiving socket surely holds under Linux' default limits"""
 
@@ -60,7 +63,9 @@ class _Sinks:
 
     def __init__(self, windows: int) -> None:
         while True:
-            self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(windows)]
+            self.sockets = [
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(windows)
+            ]
             try:
                 self.sockets[0].bind(("127.0.0.1", 0))
                 self.port = int(self.sockets[0].getsockname()[1])
@@ -98,7 +103,9 @@ def _received(opened: socket.socket) -> list[bytes]:
 
 def _fleet(random: np.random.Generator, vehicles: int = VEHICLES) -> dict[str, Any]:
     """The arrays of a VehicleStateArray: vehicles that are somewhere, nearly level, under way."""
-    euler_ned = np.column_stack((random.normal(scale=0.1, size=(vehicles, 2)), random.uniform(-3.1, 3.1, vehicles)))
+    euler_ned = np.column_stack(
+        (random.normal(scale=0.1, size=(vehicles, 2)), random.uniform(-3.1, 3.1, vehicles))
+    )
     return {
         "id": np.arange(1, vehicles + 1, dtype=np.int32),
         "vehicle_type": np.full(vehicles, 3, np.int32),
@@ -110,11 +117,12 @@ def _fleet(random: np.random.Generator, vehicles: int = VEHICLES) -> dict[str, A
 
 
 def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bool = False) -> Row:
-    """A fleet from the arrays of a VehicleStateArray (checked, ENU to NED) to the windows, and the loop that RflySim's
-    SDK leaves to a script: sendUE4PosNew for each vehicle, which is one pack and one sendto for each window.
+    """A fleet from the arrays of a VehicleStateArray (checked, ENU to NED) to the windows, and the
+    loop that RflySim's SDK leaves to a script: sendUE4PosNew for each vehicle, which is one pack
+    and one sendto for each window.
 
-    The loop begins with numbers in NED, as lists; with `convert_in_loop` it begins with those of the message, as we do.
-    With `from_ned` we begin with NED arrays, as the loop does.
+    The loop begins with numbers in NED, as lists; with `convert_in_loop` it begins with those of
+    the message, as we do. With `from_ned` we begin with NED arrays, as the loop does.
     """
     random = np.random.default_rng(11)
     sinks = _Sinks(windows)
@@ -145,12 +153,22 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
             columns = tuple(arrays.values())
         else:
             ned = to_ned(arrays)
-            columns = (ned.id, ned.vehicle_type, ned.position_ned, ned.euler, ned.velocity_ned, ned.motor_speed_rpm)
+            columns = (
+                ned.id,
+                ned.vehicle_type,
+                ned.position_ned,
+                ned.euler,
+                ned.velocity_ned,
+                ned.motor_speed_rpm,
+            )
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def script_in_parts(arrays: dict[str, Any]) -> tuple[float, list[np.ndarray[Any, Any]]]:
-        """Seconds, and what arrived at each port; the sinks are emptied now and then, off the clock."""
-        vehicles, seconds = as_lists(arrays), 0.0
+        """Seconds, and what arrived at each port; the sinks are emptied now and then, off the
+        clock.
+        """
+        vehicles = as_lists(arrays)
+        seconds = 0.0
         arrived: list[list[bytes]] = [[] for _ in ports]
         for first in range(0, VEHICLES, MOST_PENDING):
             part = vehicles[first : first + MOST_PENDING]
@@ -213,7 +231,9 @@ def _places_in_fleet_packets(datagrams: list[bytes]) -> np.ndarray[Any, Any]:
 def _places_in_single_packets(datagrams: list[bytes]) -> np.ndarray[Any, Any]:
     if not datagrams:
         return np.empty((0, 4))
-    rows = [(struct.unpack_from("<i", d, 4)[0], *struct.unpack_from("<3d", d, 80)) for d in datagrams]
+    rows = [
+        (struct.unpack_from("<i", d, 4)[0], *struct.unpack_from("<3d", d, 80)) for d in datagrams
+    ]
     return np.array(rows).astype(np.float32)
 
 
@@ -238,13 +258,19 @@ class _Mmsghdr(ctypes.Structure):
 
 
 class BareSend:
-    """sendmmsg(2) of prepared datagrams on a connected socket: nothing in Python but the call itself."""
+    """sendmmsg(2) of prepared datagrams on a connected socket: nothing in Python but the call
+    itself.
+    """
 
     def __init__(self, opened: socket.socket, datagrams: list[memoryview]) -> None:
         self._call = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True).sendmmsg
         self._fd = opened.fileno()
-        self._kept = [(ctypes.c_char * len(datagram)).from_buffer_copy(datagram) for datagram in datagrams]
-        self._iovecs = (_Iovec * len(datagrams))(*((ctypes.addressof(b), len(b)) for b in self._kept))
+        self._kept = [
+            (ctypes.c_char * len(datagram)).from_buffer_copy(datagram) for datagram in datagrams
+        ]
+        self._iovecs = (_Iovec * len(datagrams))(
+            *((ctypes.addressof(b), len(b)) for b in self._kept)
+        )
         self._headers = (_Mmsghdr * len(datagrams))()
         for number, header in enumerate(self._headers):
             header.header.iov = ctypes.pointer(self._iovecs[number])
@@ -255,7 +281,10 @@ class BareSend:
         sent = 0
         while sent < self._count:
             step = self._call(
-                self._fd, ctypes.byref(self._headers, sent * ctypes.sizeof(_Mmsghdr)), self._count - sent, 0
+                self._fd,
+                ctypes.byref(self._headers, sent * ctypes.sizeof(_Mmsghdr)),
+                self._count - sent,
+                0,
             )
             if step < 0:
                 raise OSError(ctypes.get_errno(), "sendmmsg")
@@ -263,7 +292,9 @@ class BareSend:
 
 
 def _beside_the_system_call(*, in_fleet: bool) -> Row:
-    """The same bytes by our sender, and by sendmmsg without anything around it; in both cases to a connected socket."""
+    """The same bytes by our sender, and by sendmmsg without anything around it; in both cases to a
+    connected socket.
+    """
     random = np.random.default_rng(12)
     sinks = _Sinks(1)
     vehicles = VEHICLES if in_fleet or sinks.hold_a_fleet else MOST_PENDING
@@ -301,7 +332,8 @@ def _beside_the_system_call(*, in_fleet: bool) -> Row:
     whole_s, ours_s, peer_s = (statistics.median(taken[name]) for name in ("whole", "ours", "peer"))
     count = sum(len(run) for run in runs)
     kind = "fleet packets" if in_fleet else "single packets"
-    # the single packets are judged from the arrays on; of fleet packets so few are sent that the conversion is most
+    # the single packets are judged from the arrays on; of fleet packets so few are sent that the
+    # conversion is most
     judged_s = ours_s if in_fleet else whole_s
     what = "sent" if in_fleet else "converted, packed and sent"
     return Row(
@@ -317,11 +349,15 @@ def _beside_the_system_call(*, in_fleet: bool) -> Row:
 
 
 def _whole_way(arrays: dict[str, Any], sender: UdpSender, in_fleet: bool) -> None:
-    sender.send_runs(encode_states(states_to_ned(VehicleStates(**arrays), "enu")[0], in_fleet=in_fleet))
+    sender.send_runs(
+        encode_states(states_to_ned(VehicleStates(**arrays), "enu")[0], in_fleet=in_fleet)
+    )
 
 
 def _through_the_node() -> Row:
-    """1,000 vehicles at 50 Hz published over DDS, the bridge as a process of its own, every datagram counted."""
+    """1,000 vehicles at 50 Hz published over DDS, the bridge as a process of its own, every
+    datagram counted.
+    """
     import rclpy
     from rclpy.qos import QoSProfile
     from rfly_suite.msg import VehicleStateArray
@@ -335,8 +371,20 @@ def _through_the_node() -> Row:
     with ExitStack() as opened:
         sinks = _Sinks(1)
         opened.callback(sinks.close)
-        command = [sys.executable, "-c", "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()"]
-        command += ["--ros-args", "--log-level", "error", "-p", f"port:={sinks.port}", "-p", "feedback_port:=0"]
+        command = [
+            sys.executable,
+            "-c",
+            "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()",
+        ]
+        command += [
+            "--ros-args",
+            "--log-level",
+            "error",
+            "-p",
+            f"port:={sinks.port}",
+            "-p",
+            "feedback_port:=0",
+        ]
         bridge = subprocess.Popen(command, env=environment, cwd=Path(__file__).parent.parent)
         opened.callback(bridge.wait)
         opened.callback(bridge.send_signal, signal.SIGINT)
@@ -347,7 +395,10 @@ def _through_the_node() -> Row:
         opened.callback(node.destroy_node)
         publisher = node.create_publisher(VehicleStateArray, "vehicle_states", QoSProfile(depth=10))
         _wait_for(lambda: publisher.get_subscription_count() > 0, "the bridge subscribes")
-        messages = [states_to_msg(VehicleStates(**_fleet(random), frame_id="map", source="/bench")) for _ in range(8)]
+        messages = [
+            states_to_msg(VehicleStates(**_fleet(random), frame_id="map", source="/bench"))
+            for _ in range(8)
+        ]
 
         def publish(number: int) -> None:
             message = messages[number % len(messages)]
@@ -377,7 +428,9 @@ def _through_the_node() -> Row:
         HALF_A_CORE,
         "half a core",
         target_ratio=1.0,
-        agree=same(datagrams == expected, f"{datagrams} of {expected} datagrams in {elapsed:.1f} s"),
+        agree=same(
+            datagrams == expected, f"{datagrams} of {expected} datagrams in {elapsed:.1f} s"
+        ),
         note=f"{rounds / elapsed:.1f} messages/s",
         kind="at most",
         unit="cores",
@@ -385,7 +438,9 @@ def _through_the_node() -> Row:
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has used so far, user and system, from /proc/<pid>/stat (proc(5), fields 14 and 15)."""
+    """What a process has used so far, user and system, from /proc/<pid>/stat (proc(5), fields 14
+    and 15).
+    """
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,8 +1,9 @@
-"""The bridge under a flood on its feedback port: does its memory stay, and do poses still leave in time?
+"""The bridge under a flood on its feedback port: does its memory stay, and do poses still leave in
+time?
 
-50,000 datagrams/s for 10 minutes; the environment variable RFLY_FLOOD_SECONDS (`make bench FLOOD=20`) shortens that,
-and what was run is in the rows. The same number of poses goes through the same running bridge without the flood, half
-of them before it and half after.
+50,000 datagrams/s for 10 minutes; the environment variable RFLY_FLOOD_SECONDS (`make bench
+FLOOD=20`) shortens that, and what was run is in the rows. The same number of poses goes through the
+same running bridge without the flood, half of them before it and half after.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ def rows() -> Iterator[Row]:
         kind="at most",
         unit="B",
     )
-    for what, value in (("median", statistics.median), ("99th percentile", lambda d: float(np.percentile(d, 99)))):
+    for what, value in (
+        ("median", statistics.median),
+        ("99th percentile", lambda d: float(np.percentile(d, 99))),
+    ):
         yield Row(
             f"{name}: pose published → datagram, {what}",
             value(flooded),
@@ -79,7 +83,9 @@ def rows() -> Iterator[Row]:
 
 
 def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any]]:
-    """Delays without and with the flood [s], growth of the resident memory [bytes], and what was counted."""
+    """Delays without and with the flood [s], growth of the resident memory [bytes], and what was
+    counted.
+    """
     import rclpy
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import PoseStamped
@@ -98,10 +104,23 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
             feedback_port = free.getsockname()[1]
-        parameters = [f"port:={sink.getsockname()[1]}", f"feedback_port:={feedback_port}", "vehicles:=[car]"]
+        parameters = [
+            f"port:={sink.getsockname()[1]}",
+            f"feedback_port:={feedback_port}",
+            "vehicles:=[car]",
+        ]
         parameters += ["car.id:=7", "car.topic:=car/pose"]
-        command = [sys.executable, "-c", "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()"]
-        command += ["--ros-args", "--log-level", "error", *(part for p in parameters for part in ("-p", p))]
+        command = [
+            sys.executable,
+            "-c",
+            "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()",
+        ]
+        command += [
+            "--ros-args",
+            "--log-level",
+            "error",
+            *(part for p in parameters for part in ("-p", p)),
+        ]
         bridge = subprocess.Popen(command, env=environment, cwd=root)
         opened.callback(bridge.wait)
         opened.callback(bridge.send_signal, signal.SIGINT)
@@ -114,7 +133,8 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
         message = PoseStamped()
         message.header.frame_id = "map"
         message.pose.orientation.w = 1.0
-        number, lost = 0, 0
+        number = 0
+        lost = 0
 
         def one_pose() -> float | None:
             """The delay of one pose, or None where it did not arrive within a second."""
@@ -133,7 +153,8 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
 
         def poses(go_on: Callable[[float], bool]) -> list[float]:
             nonlocal lost
-            delays, start = [], time.monotonic()
+            delays = []
+            start = time.monotonic()
             while go_on(time.monotonic() - start):
                 delay = one_pose()
                 if delay is None:
@@ -144,16 +165,26 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
             return delays
 
         deadline = time.monotonic() + 30.0
-        while one_pose() is None:  # a best-effort subscription gets nothing until both ends know each other
+        while (
+            one_pose() is None
+        ):  # a best-effort subscription gets nothing until both ends know each other
             if time.monotonic() > deadline:
                 raise TimeoutError("the bridge shows no pose")
         poses(lambda elapsed: elapsed < 2.0)
         lost = 0
         quiet_s = max(QUIET_SECONDS, seconds / 20)
         quiet = poses(lambda elapsed: elapsed < quiet_s)
-        before, busy, begin = resident_bytes(bridge.pid), processor_seconds(bridge.pid), time.monotonic()
+        before = resident_bytes(bridge.pid)
+        busy = processor_seconds(bridge.pid)
+        begin = time.monotonic()
         flooder = subprocess.Popen(
-            [sys.executable, str(root / "benchmarks" / "flooder.py"), str(feedback_port), str(RATE), str(seconds)],
+            [
+                sys.executable,
+                str(root / "benchmarks" / "flooder.py"),
+                str(feedback_port),
+                str(RATE),
+                str(seconds),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -167,7 +198,9 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
         def hear(array: DiagnosticArray) -> None:
             for status in array.status:
                 if status.name.endswith(": feedback"):
-                    counters.update({v.key: int(v.value) for v in status.values if v.value.isdecimal()})
+                    counters.update(
+                        {v.key: int(v.value) for v in status.values if v.value.isdecimal()}
+                    )
 
         node.create_subscription(DiagnosticArray, "/diagnostics", hear, 10)
         deadline = time.monotonic() + 10.0
@@ -176,7 +209,12 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
             if time.monotonic() > deadline:
                 break
     told |= {name: counters.get(name, -1) for name in ("received", "system_dropped")}
-    return quiet, flooded, growth, told | {"poses_lost": lost, "resident_before": before, "cores": cores}
+    return (
+        quiet,
+        flooded,
+        growth,
+        told | {"poses_lost": lost, "resident_before": before, "cores": cores},
+    )
 
 
 def executor_turn(node: Any, context: Any) -> None:

@@ -1,7 +1,9 @@
-"""A whole sweep of the land-air vehicle's lidar beside its budget: a quarter of a core, in a village half, at 10 Hz.
+"""A whole sweep of the land-air vehicle's lidar beside its budget: a quarter of a core, in a
+village half, at 10 Hz.
 
-Processor time of all threads together, with poses, noise, intensity and the message. The village's triangles are met by
-a million rays as by Embree, which is optional: `make bench` installs it where it can.
+Processor time of all threads together, with poses, noise, intensity and the message. The village's
+triangles are met by a million rays as by Embree, which is optional: `make bench` installs it where
+it can.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ def rows() -> Iterator[Row]:
     terrain = hills(1_000)
     parameters = SensorParameters.load("scale").lidar
     assert parameters is not None
-    lidar, quiet = Lidar(parameters, seed=1), Lidar(parameters, seed=1, noise=False)
+    lidar = Lidar(parameters, seed=1)
+    quiet = Lidar(parameters, seed=1, noise=False)
     track = driving(terrain)
 
     def row(name: str, scene: SceneRays, track: VehicleTrack, budget: float, agree: str) -> Row:
@@ -63,9 +66,14 @@ def rows() -> Iterator[Row]:
         taken, _ = measure(ours, lambda: None, REPEAT, warm_ups=2, clock=time.process_time)
         note = f"{10 * taken:.3f} of a core at 10 Hz; processor time, message included"
         peer = f"{10 * budget:g} of a core at 10 Hz"
-        return Row(f"lidar 32 x 1,800, {name}", taken, budget, peer, 1.0, None, agree, note, "at most")
+        return Row(
+            f"lidar 32 x 1,800, {name}", taken, budget, peer, 1.0, None, agree, note, "at most"
+        )
 
-    for name, scene in (("ground", SceneRays(terrain)), (f"{VEHICLES} vehicles", SceneRays(terrain, traffic(terrain)))):
+    for name, scene in (
+        ("ground", SceneRays(terrain)),
+        (f"{VEHICLES} vehicles", SceneRays(terrain, traffic(terrain))),
+    ):
         agree = column_by_column(quiet, quiet.sweep(0, track, scene), track, scene)
         yield row(name, scene, track, BUDGET_S, agree)
     valley = HeightMap.load("JacksboroFault")
@@ -74,13 +82,21 @@ def rows() -> Iterator[Row]:
     for name, bodies in (("as parts", world_bodies(world)), ("as one mesh", one_mesh(triangles))):
         scene = SceneRays(valley, bodies)
         agree = beside_embree(bodies, triangles)
-        yield row(f"village of {len(triangles):,} triangles {name}", scene, in_village, VILLAGE_BUDGET_S, agree)
+        yield row(
+            f"village of {len(triangles):,} triangles {name}",
+            scene,
+            in_village,
+            VILLAGE_BUDGET_S,
+            agree,
+        )
 
 
 def village(terrain: HeightMap) -> tuple[World, Floats]:
     """Of 1.21 km², with the triangles (t, 3, 3) of all parts."""
     x, y = MIDDLE
-    world = make_world("village", terrain, 1, area=Area(x - 550, x + 550, y - 550, y + 550), density=40.0)
+    world = make_world(
+        "village", terrain, 1, area=Area(x - 550, x + 550, y - 550, y + 550), density=40.0
+    )
     solids = world.solids
     parts = np.split(solids.vertices, solids.first[1:-1])
     return world, np.concatenate([part_faces(part) for part in parts])
@@ -94,7 +110,9 @@ def one_mesh(triangles: Floats) -> SceneBodies:
 
 
 def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
-    """The text for `Row.agree`: a million rays from 300 m around, up to 60 m above the ground, 200 m far."""
+    """The text for `Row.agree`: a million rays from 300 m around, up to 60 m above the ground, 200
+    m far.
+    """
     if importlib.util.find_spec("embreex") is None:
         return "not compared (pip install embreex)"
     from embreex.mesh_construction import TriangleMesh as EmbreeMesh
@@ -114,7 +132,8 @@ def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
     # without a ground, and rays that begin within a part left out: Embree meets its far side
     hits = SceneRays(DEEP, bodies).cast(origins + middle, directions.astype(float), 200.0)
     counted = hits.ranges > 0.0
-    ours, theirs = hits.ranges[counted], theirs[counted]
+    ours = hits.ranges[counted]
+    theirs = theirs[counted]
     with np.errstate(invalid="ignore"):
         same = (ours == theirs) | (np.abs(ours - theirs) < 1e-3)
     text = f"Embree: {same.mean():.4%} of {same.size:,} rays within 1 mm, hit rate {np.isfinite(ours).mean():.3f}"
@@ -124,7 +143,9 @@ def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
 def driving(terrain: HeightMap, x: float = 0.0, y: float = 0.0) -> VehicleTrack:
     """0.1 s at 10 m/s in a turn, a pose each millisecond."""
     at = np.arange(101) * 0.001
-    place = np.stack([x + 10.0 * at, y + 2.0 * at, np.full(101, terrain.altitude(x, y) + 0.4)], axis=1)
+    place = np.stack(
+        [x + 10.0 * at, y + 2.0 * at, np.full(101, terrain.altitude(x, y) + 0.4)], axis=1
+    )
     attitude = euler_to_quat(np.stack([0.3 * at, 0.1 - at, 0.8 * at], axis=1))
     return VehicleTrack(at, place, attitude)
 
@@ -149,7 +170,8 @@ def traffic(terrain: HeightMap) -> SceneBodies:
 
 def column_by_column(lidar: Lidar, sweep: Sweep, track: VehicleTrack, scene: SceneRays) -> str:
     """The text for `Row.agree`: every 100th column alone, and each body in it alone."""
-    p, worst = lidar.parameters, []
+    p = lidar.parameters
+    worst = []
     parts = [SceneRays(scene.terrain)]
     if scene.bodies is not None:
         b = scene.bodies
@@ -158,7 +180,13 @@ def column_by_column(lidar: Lidar, sweep: Sweep, track: VehicleTrack, scene: Sce
             SceneRays(
                 scene.terrain,
                 SceneBodies(
-                    b.shapes, b.shape_index[k], b.position[k], b.orientation[k], b.velocity[k], b.time[k], b.id[k]
+                    b.shapes,
+                    b.shape_index[k],
+                    b.position[k],
+                    b.orientation[k],
+                    b.velocity[k],
+                    b.time[k],
+                    b.id[k],
                 ),
             )
             for k in rows
@@ -168,7 +196,10 @@ def column_by_column(lidar: Lidar, sweep: Sweep, track: VehicleTrack, scene: Sce
         place, rotation = track.at(when)
         directions = sweep.directions[column] @ rotation[0].T
         origins = np.repeat(place + rotation[0] @ np.asarray(p.position), p.beams, axis=0)
-        found = np.min([part.cast(origins, directions, p.max_range, float(when[0])).ranges for part in parts], axis=0)
+        found = np.min(
+            [part.cast(origins, directions, p.max_range, float(when[0])).ranges for part in parts],
+            axis=0,
+        )
         found[found < p.min_range] = -np.inf
         told = sweep.ranges[column]
         if not np.array_equal(np.isfinite(told), np.isfinite(found)):

@@ -1,7 +1,8 @@
 """Start and memory of every node by itself, beside a node of rclpy that does nothing.
 
-A node's start is the time from its process's beginning to its first line on /rosout or status on /diagnostics, its
-memory what is resident 5 s after that. Each runs alone, with its default parameters.
+A node's start is the time from its process's beginning to its first line on /rosout or status on
+/diagnostics, its memory what is resident 5 s after that. Each runs alone, with its default
+parameters.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ MOST_MEMORY_OF_THREE = 300e6
 """bytes: the goal of terrain, bridge and trajectory node in one process"""
 MOST_OF_BARE = 4.0
 """times a bare node's start and memory"""
-SETTLED_S, GIVE_UP_S = 5.0, 60.0
+SETTLED_S = 5.0
+GIVE_UP_S = 60.0
 STARTS = 3
-"""of each, of which the quickest counts: where DDS loses the first announcements, the next come 3 s later"""
+"""of each, of which the quickest counts: where DDS loses the first announcements, the next come 3 s
+later
+"""
 BARE = "bare_node"
 BARE_CODE = f"""
 import rclpy
@@ -46,17 +50,40 @@ def rows() -> Iterator[Row]:
         print("nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
         return
     names = [BARE, *(name for name in MODULES if name not in LEFT_OUT)]
-    found = _measured({name: [name] for name in names} | {"three nodes in one process": list(THREE)})
+    found = _measured(
+        {name: [name] for name in names} | {"three nodes in one process": list(THREE)}
+    )
     bare_start, bare_memory = found.pop(BARE)
     _, memory_of_three = found.pop("three nodes in one process")
     agree = same(all(memory > bare_memory for _, memory in found.values()), "every node was heard")
     memories = [memory for _, memory in found.values()]
     note = f"a bare node of rclpy: {bare_memory / 1e6:.0f} MB"
     median = statistics.median(memories)
-    yield Row("memory of a node, median", median, MOST_MEMORY, "the goal", 1.0, None, agree, note, "at most", "B")
+    yield Row(
+        "memory of a node, median",
+        median,
+        MOST_MEMORY,
+        "the goal",
+        1.0,
+        None,
+        agree,
+        note,
+        "at most",
+        "B",
+    )
     yield Row(
         f"memory: {', '.join(THREE)} in one process",
-        *(memory_of_three, MOST_MEMORY_OF_THREE, "the goal", 1.0, None, agree, note, "at most", "B"),
+        *(
+            memory_of_three,
+            MOST_MEMORY_OF_THREE,
+            "the goal",
+            1.0,
+            None,
+            agree,
+            note,
+            "at most",
+            "B",
+        ),
     )
     for name, (start, memory) in found.items():
         bare = "a bare node", MOST_OF_BARE, None, agree, "", "at most"
@@ -83,11 +110,15 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
         opened.callback(rclpy.try_shutdown, context=context)
         ear = rclpy.create_node("bench", context=context)
         latched = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        ear.create_subscription(Log, "/rosout", lambda message: heard.add(message.name.rpartition(".")[2]), latched)
+        ear.create_subscription(
+            Log, "/rosout", lambda message: heard.add(message.name.rpartition(".")[2]), latched
+        )
         ear.create_subscription(
             DiagnosticArray,
             "/diagnostics",
-            lambda message: heard.update(status.name.partition(":")[0].rpartition("/")[2] for status in message.status),
+            lambda message: heard.update(
+                status.name.partition(":")[0].rpartition("/")[2] for status in message.status
+            ),
             10,
         )
         executor = SingleThreadedExecutor(context=context)
@@ -107,14 +138,23 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
                 own = tempfile.mkdtemp(dir=folder)
                 begin = time.perf_counter()
                 process = subprocess.Popen(
-                    [sys.executable, "-c", _code(nodes)], env=environment, cwd=own, stderr=subprocess.DEVNULL
+                    [sys.executable, "-c", _code(nodes)],
+                    env=environment,
+                    cwd=own,
+                    stderr=subprocess.DEVNULL,
                 )
                 given_up = begin + GIVE_UP_S
-                while not heard.issuperset(nodes) and time.perf_counter() < given_up and process.poll() is None:
+                while (
+                    not heard.issuperset(nodes)
+                    and time.perf_counter() < given_up
+                    and process.poll() is None
+                ):
                     executor.spin_once(timeout_sec=0.05)
                 if not heard.issuperset(nodes):
                     process.kill()
-                    raise RuntimeError(f"{name}: not heard of {', '.join(sorted(set(nodes) - heard))}")
+                    raise RuntimeError(
+                        f"{name}: not heard of {', '.join(sorted(set(nodes) - heard))}"
+                    )
                 starts.append(time.perf_counter() - begin)
                 spin(0.0 if left else SETTLED_S)
                 resident = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])

@@ -1,8 +1,10 @@
-"""Rays and inflation on an occupancy map beside plain Python, the algorithms of range_libc, and SciPy.
+"""Rays and inflation on an occupancy map beside plain Python, the algorithms of range_libc, and
+SciPy.
 
-range_libc (Walsh and Karaman, "CDDT: fast approximate 2D ray casting for accelerated localization", ICRA 2018) comes as
-no package. Two of its methods, Bresenham's line and ray marching over a distance transform, are compiled here with
-numba, in float32 as there, for one thread as there. Its approximate method, CDDT, is not among the rows.
+range_libc (Walsh and Karaman, "CDDT: fast approximate 2D ray casting for accelerated localization",
+ICRA 2018) comes as no package. Two of its methods, Bresenham's line and ray marching over a
+distance transform, are compiled here with numba, in float32 as there, for one thread as there. Its
+approximate method, CDDT, is not among the rows.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ MAX_RANGE = 30.0
 LOOPED = 100
 """rays of a Python loop that is timed for a part and scaled to the whole"""
 ROUGHLY = 3.0
-"""cells by which a range of the peers' sampled walks may differ from the exact one, for all but MISSED of the rays"""
+"""cells by which a range of the peers' sampled walks may differ from the exact one, for all but
+MISSED of the rays
+"""
 MISSED = 0.03
 
 
@@ -53,13 +57,19 @@ def some_map() -> NDArray[np.bool_]:
     """Boxes of up to 3 m on 100 m x 100 m."""
     rng = np.random.default_rng(0)
     matrix = np.zeros((SIZE, SIZE), bool)
-    for row, column, height, width in rng.integers((0, 0, 2, 2), (SIZE, SIZE, 60, 60), (300, 4)).tolist():
+    for row, column, height, width in rng.integers(
+        (0, 0, 2, 2), (SIZE, SIZE, 60, 60), (300, 4)
+    ).tolist():
         matrix[row : row + height, column : column + width] = True
     return matrix
 
 
-def beside_python(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]) -> Iterator[Row]:
-    """The walk of Amanatides and Woo as one would write it, over a list of lists, with what a corner needs."""
+def beside_python(
+    matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]
+) -> Iterator[Row]:
+    """The walk of Amanatides and Woo as one would write it, over a list of lists, with what a
+    corner needs.
+    """
     m = BinaryOccupancyMap.from_matrix(matrix, RESOLUTION)
     ends = starts + MAX_RANGE * np.stack((np.cos(angles), np.sin(angles)), axis=1)
     from_below = matrix[::-1].tolist()
@@ -73,7 +83,10 @@ def beside_python(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArr
 
     ours = cells()
     lists = ours.cells[: ours.offsets[LOOPED]].tolist()
-    of_ray = [{tuple(cell) for cell in lists[ours.offsets[n] : ours.offsets[n + 1]]} for n in range(LOOPED)]
+    of_ray = [
+        {tuple(cell) for cell in lists[ours.offsets[n] : ours.offsets[n + 1]]}
+        for n in range(LOOPED)
+    ]
     equal = of_ray == [{(SIZE - 1 - v, u) for u, v in one} for one in plain_cells()]
     a, b = measure(cells, plain_cells, 5)
     size = ours.cells.shape
@@ -82,12 +95,19 @@ def beside_python(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArr
         np.empty(size, np.int32).fill(1)
 
     writing, _ = measure(memory, memory, 5)
-    note = (
-        f"{len(ours.cells):,} cells, whose memory alone takes {writing * 1e3:.0f} ms to get and to write to; the loop "
-    )
+    note = f"{len(ours.cells):,} cells, whose memory alone takes {writing * 1e3:.0f} ms to get and to write to; the loop "
     note += f"is timed for {LOOPED} rays; ours on {cores()} threads, float64, nothing built before"
     agree = same(equal, f"the cells of {LOOPED} rays")
-    yield Row(f"cells under {RAYS:,} rays", a, b * RAYS / LOOPED, "plain Python traversal", 100, None, agree, note)
+    yield Row(
+        f"cells under {RAYS:,} rays",
+        a,
+        b * RAYS / LOOPED,
+        "plain Python traversal",
+        100,
+        None,
+        agree,
+        note,
+    )
 
     poses = np.column_stack((starts, angles))
 
@@ -104,14 +124,32 @@ def beside_python(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArr
     agree = agreement(np.maximum(outside, 0.0), np.zeros_like(outside), 1e-6, "cells")
     a, b = measure(hits, plain_hits, 9)
     note = f"{hit.mean():.0%} hit; {RAYS / a:,.0f} rays/s"
-    yield Row(f"first hits of {RAYS:,} rays", a, b * RAYS / LOOPED, "plain Python traversal", 100, None, agree, note)
+    yield Row(
+        f"first hits of {RAYS:,} rays",
+        a,
+        b * RAYS / LOOPED,
+        "plain Python traversal",
+        100,
+        None,
+        agree,
+        note,
+    )
 
 
-def walk(occupied: list[list[bool]] | None, u0: float, v0: float, u1: float, v1: float) -> list[tuple[int, int]]:
-    """Cells (column, row from below) on the map from one point to the other, up to the first occupied one."""
-    u, v, end_u, end_v = math.floor(u0), math.floor(v0), math.floor(u1), math.floor(v1)
-    step_u, step_v = (1 if u1 > u0 else -1), (1 if v1 > v0 else -1)
-    along_u, along_v = abs(1.0 / (u1 - u0)), abs(1.0 / (v1 - v0))
+def walk(
+    occupied: list[list[bool]] | None, u0: float, v0: float, u1: float, v1: float
+) -> list[tuple[int, int]]:
+    """Cells (column, row from below) on the map from one point to the other, up to the first
+    occupied one.
+    """
+    u = math.floor(u0)
+    v = math.floor(v0)
+    end_u = math.floor(u1)
+    end_v = math.floor(v1)
+    step_u = 1 if u1 > u0 else -1
+    step_v = 1 if v1 > v0 else -1
+    along_u = abs(1.0 / (u1 - u0))
+    along_v = abs(1.0 / (v1 - v0))
     t_u = along_u * ((u + 1 - u0) if u1 > u0 else (u0 - u))
     t_v = along_v * ((v + 1 - v0) if v1 > v0 else (v0 - v))
     cells = []
@@ -127,7 +165,10 @@ def walk(occupied: list[list[bool]] | None, u0: float, v0: float, u1: float, v1:
         ahead = t_v - t_u
         if -1e-12 <= ahead <= 1e-12:
             cells += [(u + step_u, v), (u, v + step_v)]
-            u, v, t_u, t_v = u + step_u, v + step_v, t_u + along_u, t_v + along_v
+            u = u + step_u
+            v = v + step_v
+            t_u = t_u + along_u
+            t_v = t_v + along_v
         elif ahead > 0:
             u += step_u
             t_u += along_u
@@ -137,7 +178,9 @@ def walk(occupied: list[list[bool]] | None, u0: float, v0: float, u1: float, v1:
     return cells
 
 
-def beside_range_libc(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]) -> Iterator[Row]:
+def beside_range_libc(
+    matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]
+) -> Iterator[Row]:
     """Distances of first hits on one core, every structure built before."""
     ray_marching, bresenham = compiled_peers()
     poses = np.column_stack((starts, angles))
@@ -175,11 +218,22 @@ def beside_range_libc(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: N
         note = f"one core each; built before in {our_build * 1e3:.0f} ms"
         if field is distance:
             note += f", theirs in {their_build * 1e3:.0f} ms (SciPy)"
-        yield Row(f"first hits of {RAYS:,} rays", a, b, f"range_libc's {name}, in numba", 1.0, None, agree, note)
+        yield Row(
+            f"first hits of {RAYS:,} rays",
+            a,
+            b,
+            f"range_libc's {name}, in numba",
+            1.0,
+            None,
+            agree,
+            note,
+        )
 
 
 def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
-    """(field, queries (n, 3) column, row from below, angle; longest, out (n,)), all in cells and float32."""
+    """(field, queries (n, 3) column, row from below, angle; longest, out (n,)), all in cells and
+    float32.
+    """
 
     from numba import njit
 
@@ -187,11 +241,14 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
     def ray_marching(distance: Any, queries: Any, longest: Any, out: Any) -> None:
         rows, columns = distance.shape
         for n in range(len(queries)):
-            x, y = queries[n, 0], queries[n, 1]
-            cos, sin = np.cos(queries[n, 2]), np.sin(queries[n, 2])
+            x = queries[n, 0]
+            y = queries[n, 1]
+            cos = np.cos(queries[n, 2])
+            sin = np.sin(queries[n, 2])
             t = np.float32(0.0)
             while t < longest:
-                px, py = x + cos * t, y + sin * t
+                px = x + cos * t
+                py = y + sin * t
                 if not (0 <= px < columns and 0 <= py < rows):
                     t = longest
                     break
@@ -205,12 +262,16 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
     def bresenham(occupied: Any, queries: Any, longest: Any, out: Any) -> None:
         rows, columns = occupied.shape
         for n in range(len(queries)):
-            u, v = int(queries[n, 0]), int(queries[n, 1])
-            u0, v0 = u, v
+            u = int(queries[n, 0])
+            v = int(queries[n, 1])
+            u0 = u
+            v0 = v
             u1 = int(queries[n, 0] + np.cos(queries[n, 2]) * longest)
             v1 = int(queries[n, 1] + np.sin(queries[n, 2]) * longest)
-            du, dv = abs(u1 - u), abs(v1 - v)
-            step_u, step_v = (1 if u1 > u else -1), (1 if v1 > v else -1)
+            du = abs(u1 - u)
+            dv = abs(v1 - v)
+            step_u = 1 if u1 > u else -1
+            step_v = 1 if v1 > v else -1
             error = du - dv
             out[n] = longest
             for _ in range(max(du, dv) + 1):
@@ -260,4 +321,13 @@ def inflation(matrix: NDArray[np.bool_]) -> Iterator[Row]:
         agree = same(np.array_equal(ours().occupancy_matrix(), peer()), f"{SIZE:,}² cells")
         a, b = measure(ours, peer, 3)
         name = f"inflate {SIZE:,}² by {cells} cells"
-        yield Row(name, a, b, "scipy distance_transform_edt < r + ½", 1.0, None, agree, "with the map from its matrix")
+        yield Row(
+            name,
+            a,
+            b,
+            "scipy distance_transform_edt < r + ½",
+            1.0,
+            None,
+            agree,
+            "with the map from its matrix",
+        )

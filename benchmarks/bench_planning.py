@@ -1,5 +1,6 @@
-"""Planning on 1,000 x 1,000 cells beside SciPy's Dijkstra over the same costs, which knows no turning radius, and
-beside OMPL's BIT* among Dubins paths, where the peers are installed."""
+"""Planning on 1,000 x 1,000 cells beside SciPy's Dijkstra over the same costs, which knows no
+turning radius, and beside OMPL's BIT* among Dubins paths, where the peers are installed.
+"""
 
 from __future__ import annotations
 
@@ -63,11 +64,17 @@ def walls() -> Costs:
 def field(name: str, grid: Costs) -> Row:
     """Least costs from all cells to one, in 16 directions."""
     weight = weights(grid)
-    goal, start = (SIZE - 10, SIZE - 10), (9, 9)
-    ours, peer = plan_kernels.cost_to_go(weight, goal, start, math.inf), plain_cost_to_go(weight, goal)
+    goal = (SIZE - 10, SIZE - 10)
+    start = (9, 9)
+    ours = plan_kernels.cost_to_go(weight, goal, start, math.inf)
+    peer = plain_cost_to_go(weight, goal)
     known = np.isfinite(peer)
     same_cells = np.array_equal(known, np.isfinite(ours))
-    agree = agreement(ours[known], peer[known], 0.05, "cells") if same_cells else f"{DISAGREES}: other cells reached"
+    agree = (
+        agreement(ours[known], peer[known], 0.05, "cells")
+        if same_cells
+        else f"{DISAGREES}: other cells reached"
+    )
     seconds = measure(
         lambda: plan_kernels.cost_to_go(weight, goal, start, math.inf),
         lambda: plain_cost_to_go(weight, goal),
@@ -87,7 +94,8 @@ def field(name: str, grid: Costs) -> Row:
 
 def plan(name: str, grid: Costs) -> Row:
     """A whole plan from corner to corner, with the weights of its cells: at most a second."""
-    start, goal = PlanPose(9.5, 9.5, 0.0), PlanPose(SIZE - 9.5, SIZE - 9.5, 0.0)
+    start = PlanPose(9.5, 9.5, 0.0)
+    goal = PlanPose(SIZE - 9.5, SIZE - 9.5, 0.0)
     best = float(plain_cost_to_go(weights(grid), (SIZE - 10, SIZE - 10))[9, 9])
     path = plan_drive(grid, start, goal, RADIUS)
     longer = path.cost / best - 1.0
@@ -115,25 +123,33 @@ def plan(name: str, grid: Costs) -> Row:
 
 
 def beside_ompl(grid: Costs) -> Row:
-    """From corner to corner around walls: our path, and the first that BIT* finds. A metre costs 1 in all free cells.
+    """From corner to corner around walls: our path, and the first that BIT* finds. A metre costs 1
+    in all free cells.
 
-    OMPL asks Python about each state, by the compiled function that our search uses, at samples as far apart as ours.
+    OMPL asks Python about each state, by the compiled function that our search uses, at samples as
+    far apart as ours.
     """
     from ompl import base, geometric, util
 
     util.setLogLevel(util.LOG_WARN)
     util.RNG.setSeed(1)
-    weight, place = weights(grid), (*grid.origin, grid.resolution)
-    start, goal = PlanPose(9.5, 9.5, 0.0), PlanPose(SIZE - 9.5, SIZE - 9.5, 0.0)
+    weight = weights(grid)
+    place = (*grid.origin, grid.resolution)
+    start = PlanPose(9.5, 9.5, 0.0)
+    goal = PlanPose(SIZE - 9.5, SIZE - 9.5, 0.0)
     space = base.DubinsStateSpace(RADIUS)
     bounds = base.RealVectorBounds(2)
     bounds.setLow(0.0)
     bounds.setHigh(SIZE * grid.resolution)
     space.setBounds(bounds)
     setup = geometric.SimpleSetup(space)
-    setup.setStateValidityChecker(lambda at: plan_kernels.weight_at(weight, place, at.getX(), at.getY()) > 0.0)
+    setup.setStateValidityChecker(
+        lambda at: plan_kernels.weight_at(weight, place, at.getX(), at.getY()) > 0.0
+    )
     about = setup.getSpaceInformation()
-    about.setStateValidityCheckingResolution(plan_kernels.STEP * grid.resolution / space.getMaximumExtent())
+    about.setStateValidityCheckingResolution(
+        plan_kernels.STEP * grid.resolution / space.getMaximumExtent()
+    )
     ends = []
     for pose in (start, goal):
         state = space.allocState()
@@ -154,7 +170,11 @@ def beside_ompl(grid: Costs) -> Row:
     found = setup.haveExactSolutionPath()
     length = setup.getSolutionPath().length() if found else math.inf
     fits = check_drive(path, grid) and path.length <= length
-    lengths = f"ours {path.length:,.0f} m, theirs {length:,.0f} m" if found else f"none by OMPL in {OMPL_S:g} s"
+    lengths = (
+        f"ours {path.length:,.0f} m, theirs {length:,.0f} m"
+        if found
+        else f"none by OMPL in {OMPL_S:g} s"
+    )
     return Row(
         "drive plan around walls, OMPL's first path",
         between - begin,

@@ -1,6 +1,7 @@
 """Rays against a terrain beside Embree (triangles) and MuJoCo's height field.
 
-Both are optional: `make bench` installs them where it can. Rows of a peer that is not installed are left out.
+Both are optional: `make bench` installs them where it can. Rows of a peer that is not installed are
+left out.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class Rays:
 
     def thinned(self, count: int) -> Rays:
         step = -(-len(self.origins) // count)
-        return Rays(self.name, *(np.ascontiguousarray(part[::step]) for part in (self.origins, self.directions)))
+        return Rays(
+            self.name,
+            *(np.ascontiguousarray(part[::step]) for part in (self.origins, self.directions)),
+        )
 
 
 def rows() -> Iterator[Row]:
@@ -67,7 +71,9 @@ def hills(size: int) -> HeightMap:
     """Hills of 100 m with some roughness, as bench_terrain's."""
     rng = np.random.default_rng(1)
     at = np.linspace(0, 1, size)
-    heights = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[:, None] * np.sin(23 * at)
+    heights = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[
+        :, None
+    ] * np.sin(23 * at)
     step = EXTENT / (size - 1)
     heights += rng.normal(0, 0.05, heights.shape)
     return HeightMap(heights, origin_x=-EXTENT / 2, origin_y=-EXTENT / 2, step_x=step, step_y=step)
@@ -77,10 +83,19 @@ def lidar_sweep(terrain: HeightMap) -> Rays:
     """32 rings from -25 to 15 degrees, 1,800 rays each, from 2 m above the middle of the map."""
     elevation = np.radians(np.linspace(-25, 15, 32))[:, None]
     azimuth = np.linspace(0, 2 * np.pi, 1_800, endpoint=False)
-    x, y = np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth)
-    directions = np.stack(np.broadcast_arrays(x, y, np.sin(elevation)), axis=-1).reshape(-1, 3).astype(np.float32)
+    x = np.cos(elevation) * np.cos(azimuth)
+    y = np.cos(elevation) * np.sin(azimuth)
+    directions = (
+        np.stack(np.broadcast_arrays(x, y, np.sin(elevation)), axis=-1)
+        .reshape(-1, 3)
+        .astype(np.float32)
+    )
     origin = (0.3, 0.2, terrain.altitude(0.3, 0.2) + 2)
-    return Rays("lidar sweep 32 x 1,800", np.tile(np.array(origin, np.float32), (len(directions), 1)), directions)
+    return Rays(
+        "lidar sweep 32 x 1,800",
+        np.tile(np.array(origin, np.float32), (len(directions), 1)),
+        directions,
+    )
 
 
 def long_rays(terrain: HeightMap) -> Rays:
@@ -88,10 +103,15 @@ def long_rays(terrain: HeightMap) -> Rays:
     rng = np.random.default_rng(3)
     x, y = rng.uniform(-EXTENT / 2, EXTENT / 2, (2, LONG_RAYS))
     z = terrain.altitude(x, y) + rng.uniform(1, 100, LONG_RAYS)
-    azimuth, sine = rng.uniform(0, 2 * np.pi, LONG_RAYS), rng.uniform(-0.5, 0.5, LONG_RAYS)
+    azimuth = rng.uniform(0, 2 * np.pi, LONG_RAYS)
+    sine = rng.uniform(-0.5, 0.5, LONG_RAYS)
     cosine = np.sqrt(1 - sine * sine)
     directions = np.stack([cosine * np.cos(azimuth), cosine * np.sin(azimuth), sine], axis=1)
-    return Rays("100,000 long rays", np.stack([x, y, z], axis=1).astype(np.float32), directions.astype(np.float32))
+    return Rays(
+        "100,000 long rays",
+        np.stack([x, y, z], axis=1).astype(np.float32),
+        directions.astype(np.float32),
+    )
 
 
 class Embree:
@@ -101,9 +121,16 @@ class Embree:
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene
 
-        vertices = np.stack(np.broadcast_arrays(x[:, None], y, heights), axis=-1).reshape(-1, 3).astype(np.float32)
+        vertices = (
+            np.stack(np.broadcast_arrays(x[:, None], y, heights), axis=-1)
+            .reshape(-1, 3)
+            .astype(np.float32)
+        )
         index = np.arange(x.size * y.size, dtype=np.int32).reshape(x.size, y.size)
-        near, right, below, far = index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]
+        near = index[:-1, :-1]
+        right = index[:-1, 1:]
+        below = index[1:, :-1]
+        far = index[1:, 1:]
         triangles = np.stack([near, below, far, near, far, right], axis=-1).reshape(-1, 3)
         start = time.perf_counter()
         self.scene = EmbreeScene()
@@ -119,12 +146,25 @@ class Embree:
 
 def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
     x_min, x_max, y_min, y_max = terrain.bounds
-    plain = Embree(np.linspace(x_min, x_max, terrain.rows), np.linspace(y_min, y_max, terrain.columns), terrain.heights)
+    plain = Embree(
+        np.linspace(x_min, x_max, terrain.rows),
+        np.linspace(y_min, y_max, terrain.columns),
+        terrain.heights,
+    )
     fine = {rays.name: compared_with_finer(terrain, rays) for rays in kinds}
     ours, _ = measure(lambda: ray_pyramid.build(terrain.heights), lambda: None, 9)
     note = "building only; Embree's triangles lay ready, timed once"
     agree = fine[kinds[0].name]
-    yield Row("what rays need, of 1,000 x 1,000", ours, plain.build_s, "Embree's build", 20, None, agree, note)
+    yield Row(
+        "what rays need, of 1,000 x 1,000",
+        ours,
+        plain.build_s,
+        "Embree's build",
+        20,
+        None,
+        agree,
+        note,
+    )
     for rays in kinds:
 
         def cast(rays: Rays = rays) -> NDArray[Any]:
@@ -151,26 +191,37 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
 
 
 def compared_with_finer(terrain: HeightMap, rays: Rays) -> str:
-    """The text for `Row.agree`: hits and ranges beside triangles 4 times as fine, which are near the bilinear surface.
+    """The text for `Row.agree`: hits and ranges beside triangles 4 times as fine, which are near
+    the bilinear surface.
 
-    All of the map that fine would take gigabytes: the middle 1/4 of each side, rays from there, as far as they are
-    over it.
+    All of the map that fine would take gigabytes: the middle 1/4 of each side, rays from there, as
+    far as they are over it.
     """
     x_min, x_max, y_min, y_max = terrain.bounds
     x = np.linspace(x_min, x_max, 4 * (terrain.rows - 1) + 1)
     y = np.linspace(y_min, y_max, 4 * (terrain.columns - 1) + 1)
     x, y = (at[3 * at.size // 8 : 5 * at.size // 8] for at in (x, y))
-    low, high = np.array((x[0], y[0])), np.array((x[-1], y[-1]))
-    inside = np.flatnonzero(((rays.origins[:, :2] > low) & (rays.origins[:, :2] < high)).all(axis=1))
+    low = np.array((x[0], y[0]))
+    high = np.array((x[-1], y[-1]))
+    inside = np.flatnonzero(
+        ((rays.origins[:, :2] > low) & (rays.origins[:, :2] < high)).all(axis=1)
+    )
     some = Rays(rays.name, rays.origins[inside], rays.directions[inside])
     theirs = Embree(x, y, terrain.altitude(x[:, None], y)).cast(some)
     with np.errstate(divide="ignore"):
-        borders = (np.where(some.directions[:, :2] > 0, high, low) - some.origins[:, :2]) / some.directions[:, :2]
-    return agreement(terrain.cast(some.origins, some.directions, np.abs(borders).min(axis=1)), theirs, "4 x finer mesh")
+        borders = (
+            np.where(some.directions[:, :2] > 0, high, low) - some.origins[:, :2]
+        ) / some.directions[:, :2]
+    return agreement(
+        terrain.cast(some.origins, some.directions, np.abs(borders).min(axis=1)),
+        theirs,
+        "4 x finer mesh",
+    )
 
 
 def agreement(ours: NDArray[Any], theirs: NDArray[Any], peer: str) -> str:
-    hit, theirs_hit = np.isfinite(ours), np.isfinite(theirs)
+    hit = np.isfinite(ours)
+    theirs_hit = np.isfinite(theirs)
     differing = float(np.mean(hit != theirs_hit))
     apart = np.abs(ours[hit & theirs_hit] - theirs[hit & theirs_hit])
     text = (
@@ -184,7 +235,8 @@ def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
     """MuJoCo casts one ray a call, or many from one point (mj_multiRay)."""
     import mujoco
 
-    low, high = terrain.z_min, terrain.z_max
+    low = terrain.z_min
+    high = terrain.z_max
     model = mujoco.MjModel.from_xml_string(
         f'''<mujoco><asset><hfield name="ground" nrow="{terrain.columns}" ncol="{terrain.rows}"
         size="{EXTENT / 2} {EXTENT / 2} {high - low} 1"/></asset>
@@ -196,7 +248,8 @@ def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
     geom = np.zeros(1, np.int32)
     for rays in kinds:
         few = rays.thinned(FEW)
-        origins, directions = few.origins.astype(float), few.directions.astype(float)
+        origins = few.origins.astype(float)
+        directions = few.directions.astype(float)
 
         def theirs(origins: Any = origins, directions: Any = directions) -> list[float]:
             return [
@@ -209,12 +262,16 @@ def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
             return ranges
 
         told = np.array(theirs())
-        agree = agreement(terrain.cast(origins, directions), np.where(told < 0, np.inf, told), "its triangles")
+        agree = agreement(
+            terrain.cast(origins, directions), np.where(told < 0, np.inf, told), "its triangles"
+        )
         with one_core():
             a, b = measure(ours, theirs, 3)
         note = f"one thread each, float64, without building; peer timed for {len(origins):,} rays"
         per_ray = a / len(rays.origins), b / len(origins)
-        yield Row(f"{rays.name}, one ray of them", *per_ray, "MuJoCo's mj_ray", 1_000, None, agree, note)
+        yield Row(
+            f"{rays.name}, one ray of them", *per_ray, "MuJoCo's mj_ray", 1_000, None, agree, note
+        )
 
 
 def speed(rays: Rays, seconds: float) -> str:
@@ -236,7 +293,9 @@ def one_core() -> Iterator[None]:
 
 
 def scaling() -> float:
-    """What as many threads as there are cores gain over one on this machine now, in hashing, which needs no memory."""
+    """What as many threads as there are cores gain over one on this machine now, in hashing, which
+    needs no memory.
+    """
     data = bytes(20_000_000)
 
     def hashed() -> None:

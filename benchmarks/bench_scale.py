@@ -1,8 +1,10 @@
-"""Fleets through the real nodes at 50 Hz: trajectory_node, ue_bridge_node and terrain_node as processes, and a receiver
-in RflySim3D's place that counts every vehicle and compares its place with a plain formula at its packet's time.
+"""Fleets through the real nodes at 50 Hz: trajectory_node, ue_bridge_node and terrain_node as
+processes, and a receiver in RflySim3D's place that counts every vehicle and compares its place with
+a plain formula at its packet's time.
 
-60 s each; the environment variable RFLY_SCALE_SECONDS (`make bench SCALE=10`) shortens that, and what was run is in the
-rows. Processor time is what the system counted for the two processes (user and system, /proc/<pid>/stat).
+60 s each; the environment variable RFLY_SCALE_SECONDS (`make bench SCALE=10`) shortens that, and
+what was run is in the rows. Processor time is what the system counted for the two processes (user
+and system, /proc/<pid>/stat).
 """
 
 from __future__ import annotations
@@ -25,18 +27,22 @@ from benchmarks.bench_fleet_wire import processor_seconds
 from benchmarks.harness import Row, same
 from benchmarks.ring_fleet import RingFleet
 
-VEHICLES, STRETCH_VEHICLES = 1_000, 10_000
+VEHICLES = 1_000
+STRETCH_VEHICLES = 10_000
 RATE_HZ = 50
 DEFAULT_SECONDS = 60.0
 MAP = "JacksboroFault"
 MOST_ERROR_M = 1e-3
-ONE_CORE, TWO_CORES = 1.0, 2.0
+ONE_CORE = 1.0
+TWO_CORES = 2.0
 MOST_INTERVAL_RATIO = 1.005
 """of the mean interval between two series: no more than one in two hundred is missing"""
 MOST_P99_RATIO = 1.5
 """of the 99th percentile of the intervals"""
 ROUNDED_S = 0.006
-"""by how much a fleet time in a diagnostic, which has hundredths, may lie before the clock in the packet"""
+"""by how much a fleet time in a diagnostic, which has hundredths, may lie before the clock in the
+packet
+"""
 NODES = ("trajectory_node", "ue_bridge_node")
 
 
@@ -45,7 +51,10 @@ def rows() -> Iterator[Row]:
     if importlib.util.find_spec("rclpy") is None:
         print("fleets through the nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
         return
-    print(f"scale: {VEHICLES:,} and {STRETCH_VEHICLES:,} vehicles for {seconds:g} s each", file=sys.stderr)
+    print(
+        f"scale: {VEHICLES:,} and {STRETCH_VEHICLES:,} vehicles for {seconds:g} s each",
+        file=sys.stderr,
+    )
     yield from _rows_of(VEHICLES, seconds, ONE_CORE, "one core")
     yield from _rows_of(STRETCH_VEHICLES, seconds, TWO_CORES, "two cores")
 
@@ -97,8 +106,10 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
 
 
 def run(vehicles: int, seconds: float) -> dict[str, Any]:
-    """What the receiver found (`fleet_receiver.examine`), and with it `cpu`: s by node, in `cpu_seconds`; `told`: how
-    often the trajectory node said how many series it had published, `lost_series`: most that had not arrived then."""
+    """What the receiver found (`fleet_receiver.examine`), and with it `cpu`: s by node, in
+    `cpu_seconds`; `told`: how often the trajectory node said how many series it had published,
+    `lost_series`: most that had not arrived then.
+    """
     root = Path(__file__).parent.parent
     domain = 1 + (os.getpid() + vehicles // 1000) % 100
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
@@ -107,7 +118,13 @@ def run(vehicles: int, seconds: float) -> dict[str, Any]:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         (folder / "rings.yaml").write_text(RingFleet(vehicles).yaml(), encoding="utf-8")
         receiver = subprocess.Popen(
-            [sys.executable, str(root / "benchmarks" / "fleet_receiver.py"), str(vehicles), str(seconds), MAP],
+            [
+                sys.executable,
+                str(root / "benchmarks" / "fleet_receiver.py"),
+                str(vehicles),
+                str(seconds),
+                MAP,
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -121,8 +138,17 @@ def run(vehicles: int, seconds: float) -> dict[str, Any]:
         }
         nodes = {}
         for node, given in parameters.items():
-            command = [sys.executable, "-c", f"from rfly_bringup.nodes.entry_points import {node}; {node}()"]
-            command += ["--ros-args", "--log-level", "error", *(part for p in given for part in ("-p", p))]
+            command = [
+                sys.executable,
+                "-c",
+                f"from rfly_bringup.nodes.entry_points import {node}; {node}()",
+            ]
+            command += [
+                "--ros-args",
+                "--log-level",
+                "error",
+                *(part for p in given for part in ("-p", p)),
+            ]
             nodes[node] = subprocess.Popen(command, env=environment, cwd=root)
             opened.callback(nodes[node].wait)
             opened.callback(nodes[node].send_signal, signal.SIGINT)
@@ -145,7 +171,9 @@ def run(vehicles: int, seconds: float) -> dict[str, Any]:
 
 @contextmanager
 def _diagnostics(domain: int) -> Iterator[list[tuple[float, int]]]:
-    """A list that the trajectory node's diagnostics fill: fleet time, and how many series it had published by then."""
+    """A list that the trajectory node's diagnostics fill: fleet time, and how many series it had
+    published by then.
+    """
     import rclpy
     from diagnostic_msgs.msg import DiagnosticArray
     from rclpy.executors import SingleThreadedExecutor
@@ -187,6 +215,8 @@ def _next_line(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        raise RuntimeError(f"the receiver ended with exit code {process.wait()} (no vehicle arrived?)")
+        raise RuntimeError(
+            f"the receiver ended with exit code {process.wait()} (no vehicle arrived?)"
+        )
     told: dict[str, Any] = json.loads(line)
     return told

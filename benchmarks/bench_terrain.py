@@ -1,4 +1,6 @@
-"""Height look-ups, clouds and loading beside the SDK's formula, SciPy, OpenCV and a plain memory copy."""
+"""Height look-ups, clouds and loading beside the SDK's formula, SciPy, OpenCV and a plain memory
+copy.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,18 @@ TOLERANCE = 1e-3
 
 
 class SdkFormula:
-    """getTerrainAltData as the SDK's documentation gives it: scale, clamp, floor, four reads, interpolate."""
+    """getTerrainAltData as the SDK's documentation gives it: scale, clamp, floor, four reads,
+    interpolate.
+    """
 
-    def __init__(self, binmap: NDArray[np.float32], offset_cm: float, scale_x_cm: float, scale_y_cm: float) -> None:
+    def __init__(
+        self, binmap: NDArray[np.float32], offset_cm: float, scale_x_cm: float, scale_y_cm: float
+    ) -> None:
         self.binmap = binmap
         self.rows, self.columns = binmap.shape
-        self.offset_cm, self.scale_x_cm, self.scale_y_cm = offset_cm, scale_x_cm, scale_y_cm
+        self.offset_cm = offset_cm
+        self.scale_x_cm = scale_x_cm
+        self.scale_y_cm = scale_y_cm
 
     def altitude(self, xin: float, yin: float) -> float:
         """z (m, down) at x north, y east."""
@@ -49,11 +57,19 @@ class SdkFormula:
             v = 0.0
         elif v > self.rows - 1:
             v = float(self.rows - 1)
-        j, i = math.floor(u), math.floor(v)
-        a, b = u - j, v - i
-        j1, i1 = min(j + 1, self.columns - 1), min(i + 1, self.rows - 1)
+        j = math.floor(u)
+        i = math.floor(v)
+        a = u - j
+        b = v - i
+        j1 = min(j + 1, self.columns - 1)
+        i1 = min(i + 1, self.rows - 1)
         z = self.binmap
-        return z[i, j] * (1 - b) * (1 - a) + z[i1, j] * b * (1 - a) + z[i, j1] * (1 - b) * a + z[i1, j1] * b * a
+        return (
+            z[i, j] * (1 - b) * (1 - a)
+            + z[i1, j] * b * (1 - a)
+            + z[i, j1] * (1 - b) * a
+            + z[i1, j1] * b * a
+        )
 
 
 def rows() -> Iterator[Row]:
@@ -73,7 +89,9 @@ def rows() -> Iterator[Row]:
         yield memory_of_load(write_map(Path(folder) / "large", MEMORY_SIZE))
 
 
-def one_point(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east: NDArray[Any]) -> Iterator[Row]:
+def one_point(
+    terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east: NDArray[Any]
+) -> Iterator[Row]:
     """One point a call, FEW points in turn, the loop's own cost on both sides."""
     points = list(zip(east[:FEW].tolist(), north[:FEW].tolist(), strict=True))
     truth = [formula.altitude(n, e) for e, n in points]
@@ -91,7 +109,8 @@ def one_point(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east
     def documented() -> list[float]:
         return [formula.altitude(n, e) for e, n in points]
 
-    rows_cm, columns_cm = formula.scale_y_cm, formula.scale_x_cm
+    rows_cm = formula.scale_y_cm
+    columns_cm = formula.scale_x_cm
     heights = terrain.heights
 
     def scipy_one() -> list[float]:
@@ -125,7 +144,16 @@ def one_point(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east
     yield Row("altitude_ned, one point", a / FEW, b / FEW, "SDK's formula in Python", 3, 5, agree)
     agree = agreement(ours_without_numba(), truth, 1e-4)
     a, b = measure(ours_without_numba, documented, 15)
-    yield Row("the same, no numba", a / FEW, b / FEW, "SDK's formula in Python", 3, 5, agree, "the inner function")
+    yield Row(
+        "the same, no numba",
+        a / FEW,
+        b / FEW,
+        "SDK's formula in Python",
+        3,
+        5,
+        agree,
+        "the inner function",
+    )
     agree = agreement(scipy_one(), truth[:200], TOLERANCE)
     a, b = measure(ours, scipy_one, 7)
     yield Row("altitude, one point", a / FEW, b / 200, "scipy map_coordinates", 1, None, agree)
@@ -134,15 +162,22 @@ def one_point(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east
     yield Row("altitude, one point", a / FEW, b / 200, "cv2.remap", 1, None, agree, note)
 
 
-def many_points(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east: NDArray[Any]) -> Iterator[Row]:
+def many_points(
+    terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east: NDArray[Any]
+) -> Iterator[Row]:
     """POINTS random points in one call; the peers' conversion of metres to indices is counted."""
-    heights, rows_cm, columns_cm = terrain.heights, formula.scale_y_cm, formula.scale_x_cm
+    heights = terrain.heights
+    rows_cm = formula.scale_y_cm
+    columns_cm = formula.scale_x_cm
 
     def ours() -> NDArray[Any]:
         return terrain.altitude(east, north)
 
     def loop() -> list[float]:
-        return [-formula.altitude(n, e) for n, e in zip(north[:LOOPED].tolist(), east[:LOOPED].tolist(), strict=True)]
+        return [
+            -formula.altitude(n, e)
+            for n, e in zip(north[:LOOPED].tolist(), east[:LOOPED].tolist(), strict=True)
+        ]
 
     def scipy_all() -> NDArray[Any]:
         rows_columns = [(east * 100 + 50_000) / rows_cm, (north * 100 + 50_000) / columns_cm]
@@ -153,14 +188,23 @@ def many_points(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], ea
     def remap_all() -> NDArray[Any]:
         columns = ((north * 100 + 50_000) / columns_cm).astype(np.float32).reshape(shape)
         rows = ((east * 100 + 50_000) / rows_cm).astype(np.float32).reshape(shape)
-        return cv2.remap(heights, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE).reshape(-1)
+        return cv2.remap(
+            heights, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+        ).reshape(-1)
 
     mine = ours()
     agree = agreement(mine[:LOOPED], loop(), TOLERANCE)
     a, b = measure(ours, loop, 5)
     note = f"peer timed for {LOOPED:,} points"
     yield Row(
-        "altitude, 1,000,000 random points", a, b * POINTS / LOOPED, "SDK's formula in a loop", 1, None, agree, note
+        "altitude, 1,000,000 random points",
+        a,
+        b * POINTS / LOOPED,
+        "SDK's formula in a loop",
+        1,
+        None,
+        agree,
+        note,
     )
     agree = agreement(mine, scipy_all(), TOLERANCE)
     a, b = measure(ours, scipy_all, 9)
@@ -168,11 +212,15 @@ def many_points(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], ea
     agree, note = remap_agreement(remap_all(), mine, heights)
     a, b = measure(ours, remap_all, 25)
     threads = f"cv2 with {cv2.getNumThreads()} threads"
-    yield Row("altitude, 1,000,000 random points", a, b, "cv2.remap", 1.2, 2, agree, f"{threads}; {note}")
+    yield Row(
+        "altitude, 1,000,000 random points", a, b, "cv2.remap", 1.2, 2, agree, f"{threads}; {note}"
+    )
 
 
 def remap_agreement(theirs: Any, truth: Any, heights: NDArray[np.float32]) -> tuple[str, str]:
-    """cv2.remap up to version 4 rounds positions to 1/32 cell: it is held to that, and its error is told."""
+    """cv2.remap up to version 4 rounds positions to 1/32 cell: it is held to that, and its error is
+    told.
+    """
     steepest = max(float(np.abs(np.diff(heights, axis=axis)).max()) for axis in (0, 1))
     error = float(np.max(np.abs(np.asarray(theirs, dtype=float) - truth)))
     return agreement(theirs, truth, max(TOLERANCE, steepest / 32)), f"cv2's own error {error:.1e} m"
@@ -200,10 +248,21 @@ def clouds(terrain: HeightMap, formula: SdkFormula) -> Iterator[Row]:
     agree = agreement(cloud[:some].reshape(-1, 3), loop(), TOLERANCE)
     a, b = measure(ours, loop, 5)
     note = f"peer timed for {some * per_row:,} points"
-    yield Row("cloud of 1,000 x 1,000", a, b * SIZE / some, "the formula in a loop", 500, None, agree, note)
+    yield Row(
+        "cloud of 1,000 x 1,000",
+        a,
+        b * SIZE / some,
+        "the formula in a loop",
+        500,
+        None,
+        agree,
+        note,
+    )
     agree = agreement(cloud, cloud.copy(), 0.0)
     a, b = measure(ours, cloud.copy, 25)
-    yield Row("cloud of 1,000 x 1,000", a, b, "memory copy of its bytes", 2, None, agree, kind="at most")
+    yield Row(
+        "cloud of 1,000 x 1,000", a, b, "memory copy of its bytes", 2, None, agree, kind="at most"
+    )
 
 
 def loading(path: Path) -> Iterator[Row]:
@@ -224,7 +283,8 @@ def loading(path: Path) -> Iterator[Row]:
     def imread_and_copy() -> Any:
         return cv2.imread(png, cv2.IMREAD_UNCHANGED), points.copy()
 
-    # the heights are a linear function of the counts, whose first one is at z2 = 0: 0.005 m a count, see write_map
+    # the heights are a linear function of the counts, whose first one is at z2 = 0: 0.005 m a
+    # count, see write_map
     first = int(pixels[0, 0])
     agree = agreement(ours().heights, (pixels.astype(float) - first) * 0.005, TOLERANCE)
     a, b = measure(ours, imread, 25)
@@ -256,17 +316,23 @@ def memory_of_load(large: Path) -> Row:
     """Peak growth of a process while it loads a map, by the kernel's own count."""
     command = [sys.executable, "-c", PEAK_OF_LOAD, str(large.parent / "bench"), str(large)]
     root = Path(__file__).parent.parent
-    peak, size, corner = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root).stdout.split()
+    peak, size, corner = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=root
+    ).stdout.split()
     agree = agreement(float(corner), HeightMap.load(large).heights[0, -1], 0.0)
     name = f"peak memory of loading {MEMORY_SIZE:,} x {MEMORY_SIZE:,}"
-    return Row(name, float(peak), float(size), "the float32 map", 3, None, agree, kind="at most", unit="B")
+    return Row(
+        name, float(peak), float(size), "the float32 map", 3, None, agree, kind="at most", unit="B"
+    )
 
 
 def write_map(path: Path, size: int) -> Path:
     """Writes hills with some roughness as NAME.png and NAME.txt, 0.005 m a count, z2 = 0."""
     rng = np.random.default_rng(1)
     at = np.linspace(0, 1, size)
-    hills = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[:, None] * np.sin(23 * at)
+    hills = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[:, None] * np.sin(
+        23 * at
+    )
     counts = np.round((hills + rng.normal(0, 0.05, (size, size))) / 0.005).astype(np.int64)
     pixels = (counts + 32_768).astype(np.uint16)
     # half a cell beyond a pixel is the same pixel for RflySim's Python tool, whatever the rounding

@@ -1,9 +1,9 @@
 """Fleets of 1,000 and 10,000 vehicles at one instant, beside C++, a loop over vehicles and NumPy.
 
-The fleet is a mixed one: cars, multirotors and aircraft on circles, lines, ellipses, figures of eight, lawn mowers and
-splines, with and without acceleration. All sides work out positions, attitudes, velocities and body rates over a
-terrain. The loop is the library itself, asked for one vehicle after the other. Processor time, since all of them only
-compute.
+The fleet is a mixed one: cars, multirotors and aircraft on circles, lines, ellipses, figures of
+eight, lawn mowers and splines, with and without acceleration. All sides work out positions,
+attitudes, velocities and body rates over a terrain. The loop is the library itself, asked for one
+vehicle after the other. Processor time, since all of them only compute.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def rows() -> Iterator[Row]:
             )
             agree = agreement(ours, [cpp[t]().copy() for t in TIMES], 2e-6, "m, m/s, rad/s")
             note = f"{1e9 * seconds[0] / vehicles:.0f} ns a vehicle"
-            yield Row(name, *seconds, PEER, target_ratio=0.9, stretch_ratio=1.2, agree=agree, note=note)
+            yield Row(
+                name, *seconds, PEER, target_ratio=0.9, stretch_ratio=1.2, agree=agree, note=note
+            )
         if vehicles == SINGLY:
             alone = [Fleet([vehicle], terrain) for vehicle in fleet.vehicles]
 
@@ -67,7 +69,11 @@ def rows() -> Iterator[Row]:
 
             by_one = [np.concatenate([as_rows(states) for states in one_by_one(t)]) for t in TIMES]
             ours_s, ones_s = measure(
-                lambda fleet=fleet: fleet.sample(TIME), one_by_one, 7, ours_calls=calls, clock=process_time
+                lambda fleet=fleet: fleet.sample(TIME),
+                one_by_one,
+                7,
+                ours_calls=calls,
+                clock=process_time,
             )
             yield Row(
                 name,
@@ -99,26 +105,41 @@ def rows() -> Iterator[Row]:
 
 
 _VEHICLE = np.dtype(
-    [(name, np.int64) for name in ("kind", "absolute", "closed", "first_law", "laws", "first_piece", "pieces")]
-    + [(name, float) for name in ("height", "delay", "shift_x", "shift_y", "loop_start", "loop_period", "length")]
+    [
+        (name, np.int64)
+        for name in ("kind", "absolute", "closed", "first_law", "laws", "first_piece", "pieces")
+    ]
+    + [
+        (name, float)
+        for name in ("height", "delay", "shift_x", "shift_y", "loop_start", "loop_period", "length")
+    ]
 )
 
 
 def cpp_fleet(
     library: ctypes.CDLL, vehicles: Sequence[Vehicle], terrain: HeightMap, t: float
 ) -> Callable[[], NDArray[np.float64]]:
-    """The C++ loop over the same tables; its result, as `as_rows`, is written over by the next call."""
+    """The C++ loop over the same tables; its result, as `as_rows`, is written over by the next
+    call.
+    """
     records = np.zeros(len(vehicles), _VEHICLE)
     laws: list[NDArray[Any]] = []
     pieces: list[NDArray[Any]] = []
     for record, vehicle in zip(records, vehicles, strict=True):
-        path, schedule = vehicle.path, vehicle.schedule
+        path = vehicle.path
+        schedule = vehicle.schedule
         record["kind"] = ("ground", "multirotor", "fixed_wing").index(vehicle.kind)
-        record["absolute"], record["closed"], record["height"] = vehicle.absolute, path.closed, vehicle.height
-        record["first_law"], record["laws"] = sum(map(len, laws)), len(schedule.pieces)
-        record["first_piece"], record["pieces"] = sum(map(len, pieces)), len(path.start)
-        record["delay"], (record["shift_x"], record["shift_y"]) = vehicle.delay, vehicle.shift
-        record["loop_start"], record["loop_period"] = schedule.loop_start, schedule.loop_period
+        record["absolute"] = vehicle.absolute
+        record["closed"] = path.closed
+        record["height"] = vehicle.height
+        record["first_law"] = sum(map(len, laws))
+        record["laws"] = len(schedule.pieces)
+        record["first_piece"] = sum(map(len, pieces))
+        record["pieces"] = len(path.start)
+        record["delay"] = vehicle.delay
+        (record["shift_x"], record["shift_y"]) = vehicle.shift
+        record["loop_start"] = schedule.loop_start
+        record["loop_period"] = schedule.loop_period
         record["length"] = path.length
         laws.append(np.asarray([piece[:5] for piece in schedule.pieces], dtype=float))
         pieces.append(np.column_stack([path.start, path.kind, path.values]).astype(float))
@@ -143,8 +164,14 @@ def mixed_fleet(vehicles: int) -> list[Vehicle]:
         for _ in range(min(-(-vehicles // PATHS), vehicles - len(made))):
             kind = kinds[len(made) % 3]
             speed = float(random.uniform(2.0, 20.0))
-            profile = SpeedProfile(speed) if random.random() < 0.5 else SpeedProfile(speed, float(random.uniform(1, 3)))
-            at_end: AtEnd = "repeat" if path.closed else "stop" if kind == "fixed_wing" else "ping_pong"
+            profile = (
+                SpeedProfile(speed)
+                if random.random() < 0.5
+                else SpeedProfile(speed, float(random.uniform(1, 3)))
+            )
+            at_end: AtEnd = (
+                "repeat" if path.closed else "stop" if kind == "fixed_wing" else "ping_pong"
+            )
             made.append(
                 Vehicle(
                     f"v{len(made)}",
@@ -165,7 +192,8 @@ def mixed_fleet(vehicles: int) -> list[Vehicle]:
 
 def _some_path(random: np.random.Generator, which: int) -> Path:
     x, y = random.uniform(-1500.0, 1500.0, 2).tolist()
-    long, wide = random.uniform(400.0, 800.0), random.uniform(150.0, 300.0)
+    long = random.uniform(400.0, 800.0)
+    wide = random.uniform(150.0, 300.0)
     match which % 6:
         case 0:
             return Circle((x, y), random.uniform(20.0, 400.0)).path()
@@ -178,13 +206,17 @@ def _some_path(random: np.random.Generator, which: int) -> Path:
         case 4:
             return LawnMower((x, y), long, wide, 40.0).path()
         case _:
-            points = np.column_stack([np.linspace(-500.0, 500.0, 6), random.uniform(-100.0, 100.0, 6)])
+            points = np.column_stack(
+                [np.linspace(-500.0, 500.0, 6), random.uniform(-100.0, 100.0, 6)]
+            )
             return Spline((points + np.array([x, y])).tolist()).path()
 
 
 def as_rows(states: VehicleStates) -> NDArray[np.float64]:
     """(n, 13), in the loop's order."""
-    return np.column_stack([states.position, states.orientation, states.velocity, states.angular_velocity])
+    return np.column_stack(
+        [states.position, states.orientation, states.velocity, states.angular_velocity]
+    )
 
 
 def _in_numpy(fleet: Fleet) -> VehicleStates:

@@ -26,7 +26,9 @@ def rows() -> Iterator[Row]:
     theirs = by_scipy(terrain)
     apart = np.abs(ours.astype(int) - theirs)
     # a value that rounds the other way, or lies on a limit: float64 sums in another order
-    agree = same(int(np.count_nonzero(apart)) <= SIZE, f"{SIZE:,}² costs but for {np.count_nonzero(apart)}")
+    agree = same(
+        int(np.count_nonzero(apart)) <= SIZE, f"{SIZE:,}² costs but for {np.count_nonzero(apart)}"
+    )
     a, b = measure(lambda: traversability(terrain, LIMITS), lambda: by_scipy(terrain), 3)
     note = f"disc of {REACH} cells, {np.mean(ours == 100):.0%} forbidden; ours on {cores()} threads, float64 both"
     yield Row(f"costs of driving over {SIZE:,}²", a, b, "SciPy's filters", 1.0, None, agree, note)
@@ -35,28 +37,40 @@ def rows() -> Iterator[Row]:
 def rough_hills() -> HeightMap:
     rng = np.random.default_rng(1)
     at = np.linspace(0, 1, SIZE)
-    heights = 60 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 10 * np.sin(31 * at)[:, None] * np.sin(23 * at)
+    heights = 60 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 10 * np.sin(31 * at)[
+        :, None
+    ] * np.sin(23 * at)
     heights += rng.normal(0, 0.02, heights.shape)
     return HeightMap(heights, origin_x=0, origin_y=0, step_x=STEP, step_y=STEP)
 
 
 def by_scipy(terrain: HeightMap) -> NDArray[Any]:
-    """As one would write it with scipy.ndimage: Σ z, Σ x z, Σ y z, Σ z² over the disc, and the largest steps."""
+    """As one would write it with scipy.ndimage: Σ z, Σ x z, Σ y z, Σ z² over the disc, and the
+    largest steps.
+    """
     z = terrain.heights.T.astype(float)
     z -= z.mean()
     offset = np.arange(-REACH, REACH + 1)
     disc = (offset[:, None] ** 2 + offset**2 <= REACH * REACH).astype(float)
-    count, spread = disc.sum(), (disc * offset**2).sum()
+    count = disc.sum()
+    spread = (disc * offset**2).sum()
     mean = correlate(z, disc) / count
-    rise_x, rise_y = correlate(z, disc * offset) / spread, correlate(z, disc * offset[:, None]) / spread
+    rise_x = correlate(z, disc * offset) / spread
+    rise_y = correlate(z, disc * offset[:, None]) / spread
     squares = correlate(z * z, disc) / count - mean**2 - (rise_x**2 + rise_y**2) * spread / count
     slope = np.degrees(np.arctan(np.hypot(rise_x, rise_y) / STEP))
-    worst = np.maximum(slope / LIMITS.max_slope_deg, np.sqrt(np.maximum(squares, 0)) / LIMITS.roughness_limit(STEP))
+    worst = np.maximum(
+        slope / LIMITS.max_slope_deg, np.sqrt(np.maximum(squares, 0)) / LIMITS.roughness_limit(STEP)
+    )
     for axis in (0, 1):
         step = np.abs(np.diff(z, axis=axis, append=np.take(z, [-1], axis)))
-        pairs = disc * np.roll(disc, -1, axis)  # the disc's border is 0 in its last row but for the middle
+        pairs = disc * np.roll(
+            disc, -1, axis
+        )  # the disc's border is 0 in its last row but for the middle
         pairs[(slice(None),) * axis + (-1,)] = 0
-        worst = np.maximum(worst, maximum_filter(step, footprint=pairs > 0) / LIMITS.step_limit(STEP))
+        worst = np.maximum(
+            worst, maximum_filter(step, footprint=pairs > 0) / LIMITS.step_limit(STEP)
+        )
     cost = np.where(worst >= 1, 100, np.rint(99 * np.minimum(worst, 1))).astype(int)
     inner = np.zeros(z.shape, bool)
     inner[REACH:-REACH, REACH:-REACH] = True

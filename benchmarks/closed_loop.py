@@ -1,8 +1,10 @@
-"""`python -m benchmarks.closed_loop`: scenarios closed through sensors and estimates only, over three terrains with 20
-seeds of noise and wind each, on two processes. Prints one row a terrain, and what did not succeed. `--gps-off 3`:
-without GPS from 3 s on; the vehicle ends where it thinks the last way-point is.
+"""`python -m benchmarks.closed_loop`: scenarios closed through sensors and estimates only, over
+three terrains with 20 seeds of noise and wind each, on two processes. Prints one row a terrain, and
+what did not succeed. `--gps-off 3`: without GPS from 3 s on; the vehicle ends where it thinks the
+last way-point is.
 
-Not one of `python -m benchmarks`: it takes minutes, and compares with nothing but its target, all of the runs.
+Not one of `python -m benchmarks`: it takes minutes, and compares with nothing but its target, all
+of the runs.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Result:
     duration: float
     """s, simulated"""
     consistent: float
-    """share of samples whose normalised error squared (NEES) of the position is within its 95 % bound"""
+    """share of samples whose normalised error squared (NEES) of the position is within its 95 %
+    bound
+    """
 
 
 def fly(job: tuple[str, int, float]) -> Result:
@@ -56,7 +60,9 @@ def fly(job: tuple[str, int, float]) -> Result:
     name, seed, gps_off = job
     scenario = Scenario.load(name).with_seed(seed)
     if math.isfinite(gps_off):
-        scenario = dataclasses.replace(scenario, events=(*scenario.events, SensorOff(gps_off, "gps", None)))
+        scenario = dataclasses.replace(
+            scenario, events=(*scenario.events, SensorOff(gps_off, "gps", None))
+        )
     done = run_closed_loop(scenario)
     run = done.run
     goal = np.array(scenario.legs[-1].points[-1][:2])
@@ -112,22 +118,36 @@ def table(results: list[Result]) -> Table:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.closed_loop", description=__doc__)
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"by default {' '.join(SCENARIOS)}")
+    parser.add_argument(
+        "scenarios", nargs="*", metavar="SCENARIO", help=f"by default {' '.join(SCENARIOS)}"
+    )
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many of each")
     parser.add_argument("--first-seed", type=int, default=1, help="the least of them")
-    parser.add_argument("--gps-off", type=float, default=math.inf, metavar="SECONDS", help="without GPS from then on")
+    parser.add_argument(
+        "--gps-off",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="without GPS from then on",
+    )
     asked = parser.parse_args()
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     jobs = [(name, seed, asked.gps_off) for name in asked.scenarios or SCENARIOS for seed in seeds]
-    begin, results = time.perf_counter(), []
+    begin = time.perf_counter()
+    results = []
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for result in pool.imap_unordered(fly, jobs):
             results.append(result)
-            print(f"{len(results)} of {len(jobs)}: {result.scenario} {result.seed}: {result.ending}", file=sys.stderr)
+            print(
+                f"{len(results)} of {len(jobs)}: {result.scenario} {result.seed}: {result.ending}",
+                file=sys.stderr,
+            )
     results.sort(key=lambda result: jobs.index((result.scenario, result.seed, asked.gps_off)))
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table(results))
-    console.print("mean … largest; errors are root mean squares over a run, of the estimate against the truth")
+    console.print(
+        "mean … largest; errors are root mean squares over a run, of the estimate against the truth"
+    )
     for result in results:
         if not result.reached:
             console.print(f"{result.scenario}, seed {result.seed}: {result.ending}")

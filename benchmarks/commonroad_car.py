@@ -1,8 +1,9 @@
-"""The multi-body car of commonroad-vehicle-models (29 states) and our vehicle with the parameters of that car.
+"""The multi-body car of commonroad-vehicle-models (29 states) and our vehicle with the parameters
+of that car.
 
-Masses, inertia, springs, dampers, roll bars, tyres and the law of steering are mapped one to one; what that model has
-and ours has not (camber, tyres' shifts, compliance of the axles), and what ours has (Ackermann steering, tyre
-relaxation), stays.
+Masses, inertia, springs, dampers, roll bars, tyres and the law of steering are mapped one to one;
+what that model has and ours has not (camber, tyres' shifts, compliance of the axles), and what ours
+has (Ackermann steering, tyre relaxation), stays.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class CommonRoadCar:
-    """A BMW 320i on level ground, stepped by the classical Runge–Kutta method in plain Python, as its functions are."""
+    """A BMW 320i on level ground, stepped by the classical Runge–Kutta method in plain Python, as
+    its functions are.
+    """
 
     def __init__(self) -> None:
         self._p = parameters_vehicle2()
@@ -52,7 +55,9 @@ class CommonRoadCar:
         return x
 
     def _rates(self, x: list[float], steering: float) -> list[float]:
-        rates: list[float] = vehicle_dynamics_mb(x, [(steering - x[2]) / STEERING_LAG, 0.0], self._p)
+        rates: list[float] = vehicle_dynamics_mb(
+            x, [(steering - x[2]) / STEERING_LAG, 0.0], self._p
+        )
         return rates
 
     @staticmethod
@@ -62,10 +67,15 @@ class CommonRoadCar:
 
 
 def our_car() -> VehicleParameters:
-    """The full-size vehicle with all that drives of that car; its rotors weigh 1 kg and stand still."""
-    p, unsprung = parameters_vehicle2(), 0.5 * parameters_vehicle2().m_uf
+    """The full-size vehicle with all that drives of that car; its rotors weigh 1 kg and stand
+    still.
+    """
+    p = parameters_vehicle2()
+    unsprung = 0.5 * parameters_vehicle2().m_uf
     track = 0.5 * (p.T_f + p.T_r)
-    around = 2.0 * unsprung * (p.a**2 + p.b**2) + 4.0 * unsprung * (0.5 * track) ** 2  # their I_z is of the whole car
+    around = (
+        2.0 * unsprung * (p.a**2 + p.b**2) + 4.0 * unsprung * (0.5 * track) ** 2
+    )  # their I_z is of the whole car
     load = 0.25 * p.m * 9.81
     damping = 0.5 * (p.K_sdf + p.K_sdr)
     full = VehicleParameters.load("full")
@@ -80,7 +90,8 @@ def our_car() -> VehicleParameters:
         track=track,
         origin_height=p.h_s,
         steering_lag=STEERING_LAG,
-        wheel_radius=p.R_w + load / p.K_zt / 3.0,  # the radius that rolls is a third of the compression less
+        wheel_radius=p.R_w
+        + load / p.K_zt / 3.0,  # the radius that rolls is a third of the compression less
         wheel_inertia=p.I_y_w,
         tyre_stiffness=p.K_zt,
         tyre_damping=0.0,

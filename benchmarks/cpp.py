@@ -1,4 +1,6 @@
-"""C++ sources of this folder as libraries: compiled when asked for, called through ctypes on NumPy's arrays."""
+"""C++ sources of this folder as libraries: compiled when asked for, called through ctypes on
+NumPy's arrays.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class CppGround(ctypes.Structure):
 
 def cpp_ground(terrain: HeightMap) -> CppGround:
     g = terrain.ground
-    return CppGround(g.heights.ctypes.data, g.rows, g.columns, g.origin_x, g.origin_y, g.step_x, g.step_y)
+    return CppGround(
+        g.heights.ctypes.data, g.rows, g.columns, g.origin_x, g.origin_y, g.step_x, g.step_y
+    )
 
 
 @functools.cache
@@ -61,7 +65,8 @@ def cpp_struct(name: str, dtype: np.dtype[Any]) -> str:
     """The text of a structure with the fields of a record of 64-bit numbers."""
     fields = []
     for field in dtype.names or ():
-        base, shape = dtype[field].base, dtype[field].shape
+        base = dtype[field].base
+        shape = dtype[field].shape
         number = {"f": "double", "i": "int64_t"}[base.kind]
         fields.append(f"  {number} {field}{''.join(f'[{size}]' for size in shape)};\n")
     return f"struct {name} {{\n{''.join(fields)}}};\n"

@@ -1,4 +1,5 @@
-"""The least that an rclpy node can do with a pose: one subscription, and a datagram sent from its callback.
+"""The least that an rclpy node can do with a pose: one subscription, and a datagram sent from its
+callback.
 
 python benchmarks/echo_node.py TOPIC PORT
 """
@@ -16,7 +17,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 
 def main() -> None:
-    topic, port = sys.argv[1], int(sys.argv[2])
+    topic = sys.argv[1]
+    port = int(sys.argv[2])
     address = ("127.0.0.1", port)
     out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
@@ -26,7 +28,9 @@ def main() -> None:
 
     rclpy.init()
     node = rclpy.create_node("echo")
-    node.create_subscription(PoseStamped, topic, take, QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT))
+    node.create_subscription(
+        PoseStamped, topic, take, QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    )
     try:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):

@@ -1,10 +1,12 @@
-"""In RflySim3D's place for a fleet of `ring_fleet`: counts what arrives, and compares it with the plain formula.
+"""In RflySim3D's place for a fleet of `ring_fleet`: counts what arrives, and compares it with the
+plain formula.
 
 python benchmarks/fleet_receiver.py VEHICLES SECONDS [MAP]
 
-Prints JSON lines: {"port": …} at once, {"begin": …} when it starts to count, {"end": …} after that many seconds, and
-then what it found (see `examine`). It starts to count when the fleet has moved for two seconds. While it receives it
-only stores; the system stamps each datagram's arrival, and says how many it had to drop for want of room.
+Prints JSON lines: {"port": …} at once, {"begin": …} when it starts to count, {"end": …} after that
+many seconds, and then what it found (see `examine`). It starts to count when the fleet has moved
+for two seconds. While it receives it only stores; the system stamps each datagram's arrival, and
+says how many it had to drop for want of room.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ BUFFER_BYTES = 1 << 25
 SETTLED_S = 2.0
 FIRST_PACKET_TIMEOUT_S = 120.0
 SILENCE_S = 10.0
-_TIMESTAMP_NS, _DROPS = 35, 40  # SO_TIMESTAMPNS, SO_RXQ_OVFL of <asm-generic/socket.h>
+# SO_TIMESTAMPNS, SO_RXQ_OVFL of <asm-generic/socket.h>
+_TIMESTAMP_NS = 35
+_DROPS = 40
 _RECEIVE_BUFFER_FORCE = 33  # SO_RCVBUFFORCE
 
 Floats = NDArray[np.float64]
@@ -81,7 +85,9 @@ def open_socket() -> socket.socket:
 
 
 def receive(opened: socket.socket, received: Received, seconds: float) -> tuple[float, float]:
-    """Store until `seconds` after the fleet has settled; the clock's times of the first and the last series counted."""
+    """Store until `seconds` after the fleet has settled; the clock's times of the first and the
+    last series counted.
+    """
     opened.settimeout(FIRST_PACKET_TIMEOUT_S)
     begin = latest = float("nan")
     while True:
@@ -98,24 +104,30 @@ def receive(opened: socket.socket, received: Received, seconds: float) -> tuple[
         latest = t
 
 
-def examine(received: Received, fleet: RingFleet, terrain: Any, begin: float, end: float) -> dict[str, Any]:
+def examine(
+    received: Received, fleet: RingFleet, terrain: Any, begin: float, end: float
+) -> dict[str, Any]:
     """What arrived, and how it compares with the formula.
 
-    wrong_packets: of another length or content than a hundred of the fleet. times: of all series since the start, by
-    the clock of the first packet; series: those of `begin` … `end` [s], incomplete_series: those of them that lack one
-    of their packets or have it twice. worst_m: the largest distance between a vehicle and its place by the formula,
-    over all of them. intervals: between the last datagrams of successive series by the system's stamps. delay_spread:
-    arrival after the packet's time, less the quickest one's.
+    wrong_packets: of another length or content than a hundred of the fleet. times: of all series
+    since the start, by the clock of the first packet; series: those of `begin` … `end` [s],
+    incomplete_series: those of them that lack one of their packets or have it twice. worst_m: the
+    largest distance between a vehicle and its place by the formula, over all of them. intervals:
+    between the last datagrams of successive series by the system's stamps. delay_spread: arrival
+    after the packet's time, less the quickest one's.
     """
     n = received.count
-    raw, arrival = received.kept[:n], received.arrival[:n]
+    raw = received.kept[:n]
+    arrival = received.arrival[:n]
     checksum = raw[:, :4].copy().view("<i4")[:, 0]
     ids = raw[:, 4:204].copy().view("<u2").astype(np.int64)
     packet = (ids[:, 0] - 1) // PER_PACKET
     right = (received.size[:n] == PACKET_BYTES) & (checksum == CHECKSUM)
     right &= (ids == PER_PACKET * packet[:, None] + np.arange(1, PER_PACKET + 1)).all(axis=1)
     right &= (packet >= 0) & (packet < fleet.packets)
-    raw, arrival, packet = raw[right], arrival[right], packet[right]
+    raw = raw[right]
+    arrival = arrival[right]
+    packet = packet[right]
     north_east_down = raw[:, 404:].copy().view("<f4").reshape(-1, PER_PACKET, 3)
     t = north_east_down[:, 0, 1].astype(float) / CLOCK_SPEED
     in_time = (t >= begin) & (t <= end)
@@ -124,7 +136,8 @@ def examine(received: Received, fleet: RingFleet, terrain: Any, begin: float, en
     np.add.at(table, (which, packet[in_time]), 1)
     last = np.full(len(series), -np.inf)
     np.maximum.at(last, which, arrival[in_time])
-    interval, delay = np.diff(last), last - series
+    interval = np.diff(last)
+    delay = last - series
     return {
         "datagrams": n,
         "wrong_packets": int(np.count_nonzero(~right)),
@@ -137,7 +150,9 @@ def examine(received: Received, fleet: RingFleet, terrain: Any, begin: float, en
         "incomplete_series": int(np.count_nonzero((table != 1).any(axis=1))),
         "states": int(np.count_nonzero(in_time)) * PER_PACKET,
         "compared": int(np.count_nonzero(in_time)) * (PER_PACKET - 1),
-        "worst_m": worst_error(fleet, terrain, packet[in_time], t[in_time], north_east_down[in_time]),
+        "worst_m": worst_error(
+            fleet, terrain, packet[in_time], t[in_time], north_east_down[in_time]
+        ),
         "interval_median": float(np.median(interval)),
         "interval_p99": float(np.percentile(interval, 99)),
         "interval_max": float(interval.max()),
@@ -146,7 +161,11 @@ def examine(received: Received, fleet: RingFleet, terrain: Any, begin: float, en
 
 
 def worst_error(
-    fleet: RingFleet, terrain: Any, packet: NDArray[np.int64], t: Floats, north_east_down: NDArray[np.float32]
+    fleet: RingFleet,
+    terrain: Any,
+    packet: NDArray[np.int64],
+    t: Floats,
+    north_east_down: NDArray[np.float32],
 ) -> float:
     """m, over all vehicles but the clocks."""
     worst = 0.0
@@ -163,11 +182,13 @@ def say(**what: Any) -> None:
 
 
 def main() -> None:
-    vehicles, seconds = int(sys.argv[1]), float(sys.argv[2])
+    vehicles = int(sys.argv[1])
+    seconds = float(sys.argv[2])
     name = sys.argv[3] if len(sys.argv) > 3 else "JacksboroFault"
     from rfly_terrain.height_map.height_map import HeightMap
 
-    fleet, terrain = RingFleet(vehicles), HeightMap.load(name)
+    fleet = RingFleet(vehicles)
+    terrain = HeightMap.load(name)
     received = Received(round(1.5 * (seconds + 30.0) * 50.0) * fleet.packets)
     with open_socket() as opened:
         say(port=opened.getsockname()[1])

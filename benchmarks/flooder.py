@@ -1,9 +1,10 @@
-"""Floods a UDP port of this machine with RflySim3D's answers, and with what is none, at an even rate.
+"""Floods a UDP port of this machine with RflySim3D's answers, and with what is none, at an even
+rate.
 
 python benchmarks/flooder.py PORT DATAGRAMS_PER_SECOND SECONDS
 
-Prints one JSON line at the end: how many datagrams were sent, of which kinds, and in how many seconds. The number is
-exact; where the machine cannot keep up it takes longer.
+Prints one JSON line at the end: how many datagrams were sent, of which kinds, and in how many
+seconds. The number is exact; where the machine cannot keep up it takes longer.
 """
 
 from __future__ import annotations
@@ -43,13 +44,17 @@ def kinds() -> dict[str, list[bytes]]:
 
 
 def main() -> None:
-    port, rate, seconds = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+    port = int(sys.argv[1])
+    rate = float(sys.argv[2])
+    seconds = float(sys.argv[3])
     sender = UdpSender("127.0.0.1", port)
     per_tick = round(rate * TICK_S)
     ticks = round(seconds / TICK_S)
     sizes = {name: (per_tick + place) // 4 for place, name in enumerate(kinds())}
     runs = {
-        name: [_run(datagrams[n : n + sizes[name]]) for n in range(0, 1000 - sizes[name], sizes[name])]
+        name: [
+            _run(datagrams[n : n + sizes[name]]) for n in range(0, 1000 - sizes[name], sizes[name])
+        ]
         for name, datagrams in kinds().items()
         if sizes[name]
     }
@@ -62,7 +67,10 @@ def main() -> None:
     elapsed = time.monotonic() - start
     errors = sender.windows[0].errors
     print(
-        json.dumps({"sent": sender.sent, "seconds": elapsed, "errors": errors} | {n: sizes[n] * ticks for n in sizes})
+        json.dumps(
+            {"sent": sender.sent, "seconds": elapsed, "errors": errors}
+            | {n: sizes[n] * ticks for n in sizes}
+        )
     )
     sender.close()
 

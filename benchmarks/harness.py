@@ -1,7 +1,9 @@
-"""Rows of the benchmark table: both sides compute the same, take turns on the clock, and are judged by their ratio.
+"""Rows of the benchmark table: both sides compute the same, take turns on the clock, and are judged
+by their ratio.
 
-A module `benchmarks/bench_NAME.py` offers `rows()`, a generator of `Row`. Absolute times depend on the machine and on
-what else runs there; the ratio of two sides that were timed in turns in one process hardly does.
+A module `benchmarks/bench_NAME.py` offers `rows()`, a generator of `Row`. Absolute times depend on
+the machine and on what else runs there; the ratio of two sides that were timed in turns in one
+process hardly does.
 """
 
 from __future__ import annotations
@@ -59,7 +61,11 @@ class Row:
             return "invalid"
         if not self.meets(self.target_ratio):
             return "missed"
-        return "met" if self.stretch_ratio is None or not self.meets(self.stretch_ratio) else "met, stretch too"
+        return (
+            "met"
+            if self.stretch_ratio is None or not self.meets(self.stretch_ratio)
+            else "met, stretch too"
+        )
 
     @property
     def target(self) -> str:
@@ -69,8 +75,11 @@ class Row:
 
 
 def agreement(ours: ArrayLike, peer: ArrayLike, tolerance: float, unit: str = "m") -> str:
-    """The text for `Row.agree`: the largest difference of two results; begins DISAGREES above the tolerance."""
-    a, b = np.asarray(ours, dtype=float), np.asarray(peer, dtype=float)
+    """The text for `Row.agree`: the largest difference of two results; begins DISAGREES above the
+    tolerance.
+    """
+    a = np.asarray(ours, dtype=float)
+    b = np.asarray(peer, dtype=float)
     if a.shape != b.shape:
         return f"{DISAGREES}: shapes {a.shape} and {b.shape}"
     worst = float(np.max(np.abs(a - b), initial=0.0))
@@ -79,7 +88,9 @@ def agreement(ours: ArrayLike, peer: ArrayLike, tolerance: float, unit: str = "m
         if worst <= tolerance
         else f"max |Δ| {worst:.3g} {unit} > {tolerance:g}"
     )
-    return text if worst <= tolerance else f"{DISAGREES}: {text}"  # a NaN is never <= and so disagrees
+    return (
+        text if worst <= tolerance else f"{DISAGREES}: {text}"
+    )  # a NaN is never <= and so disagrees
 
 
 def same(equal: bool, what: str) -> str:
@@ -99,8 +110,9 @@ def measure(
 ) -> tuple[float, float]:
     """(ours, peer): median seconds of one call, timed in turns A B A B …, `repeat` times each.
 
-    `ours_calls`, `peer_calls`: calls in one timing, for what is too quick for the clock. `warm_ups`: untimed turns.
-    `clock`: `time.process_time` for sides that only compute, on one core: others' work is then left out.
+    `ours_calls`, `peer_calls`: calls in one timing, for what is too quick for the clock.
+    `warm_ups`: untimed turns. `clock`: `time.process_time` for sides that only compute, on one
+    core: others' work is then left out.
     """
     times: tuple[list[float], list[float]] = ([], [])
     sides = ((ours, ours_calls), (peer, peer_calls))

@@ -1,9 +1,11 @@
-"""Does `rfly sim fit` find hidden parameters? A minute of the excitation with noisy sensors, each seed another vehicle.
+"""Does `rfly sim fit` find hidden parameters? A minute of the excitation with noisy sensors, each
+seed another vehicle.
 
     python -m benchmarks.identification --seeds 20
 
-Hidden are masses, rotor constants, inertia, lags, struts and tyres, each 15 % about those of the shipped set, which the
-fit is given. The reference of position and velocity (RTK-GNSS or motion capture on a real vehicle) has the noise below.
+Hidden are masses, rotor constants, inertia, lags, struts and tyres, each 15 % about those of the
+shipped set, which the fit is given. The reference of position and velocity (RTK-GNSS or motion
+capture on a real vehicle) has the noise below.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class Result(NamedTuple):
 def hidden(given: VehicleParameters, seed: int) -> VehicleParameters:
     """A vehicle about like the given one."""
     rng = np.random.default_rng(seed)
-    values = {name: getattr(given, name) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD) for name in HIDDEN}
+    values = {
+        name: getattr(given, name) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD) for name in HIDDEN
+    }
     inertia = np.array(given.inertia) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD, 6)
     inertia[2] = min(inertia[2], 0.98 * (inertia[0] + inertia[1]))
     shapes = {"shape_x": rng.uniform(1.5, 1.8), "shape_y": rng.uniform(1.25, 1.5)}
@@ -70,7 +74,9 @@ def with_reference_noise(log: VehicleLog, seed: int) -> VehicleLog:
     """Its ground truth as a reference system measures it."""
     rng = np.random.default_rng((seed, 1))
     truth = log.series["ground_truth/odom"]
-    sigma = np.repeat([*REFERENCE_NOISE.values()], (3, 4, 3, 3)) * np.repeat((1.0, 0.5, 1.0, 1.0), (3, 4, 3, 3))
+    sigma = np.repeat([*REFERENCE_NOISE.values()], (3, 4, 3, 3)) * np.repeat(
+        (1.0, 0.5, 1.0, 1.0), (3, 4, 3, 3)
+    )
     noisy = truth._replace(value=truth.value + sigma * rng.standard_normal(truth.value.shape))
     return replace(log, series=log.series | {"ground_truth/odom": noisy})
 
@@ -80,7 +86,9 @@ def fit(job: tuple[str, int]) -> Result:
     name, seed = job
     given = VehicleParameters.load(name)
     truth = hidden(given, seed)
-    scenario = Scenario.parse(excitation(given, name).encode(), "excite.yaml", "excite").with_seed(seed)
+    scenario = Scenario.parse(excitation(given, name).encode(), "excite.yaml", "excite").with_seed(
+        seed
+    )
     parts = SensorParameters.load(name), EstimatorParameters.load(name)
     closed = run_closed_loop(replace(scenario, params=truth), *parts, keep_ticks=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -102,22 +110,31 @@ def fit(job: tuple[str, int]) -> Result:
         wanted = tyre_curve(truth, axis)
         error = tyre_curve(found.tyres.params, axis) - wanted
         errors[f"tyre {axis}"] = 100.0 * float(np.sqrt((error**2).mean()) / np.abs(wanted).max())
-    within = [abs(by_name[key].value - value) <= 1.96 * by_name[key].sigma for key, value in true.items()]
+    within = [
+        abs(by_name[key].value - value) <= 1.96 * by_name[key].sigma for key, value in true.items()
+    ]
     return Result(seed, {key: errors[key] for key in LIMITS}, float(np.mean(within)))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.identification", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.identification", description=__doc__
+    )
     parser.add_argument("--vehicle", default="scale")
     parser.add_argument("--seeds", type=int, default=20, help="from 1 on")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     jobs = [(asked.vehicle, seed) for seed in range(1, asked.seeds + 1)]
-    begin, results = time.perf_counter(), []
+    begin = time.perf_counter()
+    results = []
     with multiprocessing.get_context("spawn").Pool(asked.jobs) as pool:
         for result in pool.imap_unordered(fit, jobs):
             results.append(result)
-            print(result.seed, {key: round(error, 2) for key, error in result.errors.items()}, file=sys.stderr)
+            print(
+                result.seed,
+                {key: round(error, 2) for key, error in result.errors.items()},
+                file=sys.stderr,
+            )
     table = Table("parameter", "limit %", "mean %", "largest %", "seeds within the limit")
     good = True
     for key, limit in LIMITS.items():
@@ -128,7 +145,9 @@ def main() -> int:
     console = Console() if sys.stdout.isatty() else Console(width=120)
     console.print(table)
     within = np.mean([result.within for result in results])
-    console.print(f"{100.0 * within:.0f} % within their 95 % intervals; {time.perf_counter() - begin:.0f} s")
+    console.print(
+        f"{100.0 * within:.0f} % within their 95 % intervals; {time.perf_counter() - begin:.0f} s"
+    )
     return 0 if good else 1
 
 

@@ -1,9 +1,11 @@
-"""How far off is KISS-ICP, which knows the lidar's sweeps alone, after a trip through a shipped world?
+"""How far off is KISS-ICP, which knows the lidar's sweeps alone, after a trip through a shipped
+world?
 
-`python -m benchmarks.lidar_odometry` plans a way through each world, drives and flies it with the land-air vehicle's
-dynamics, and gives KISS-ICP (pip install kiss-icp) the noisy sweeps, as points with their times, by its defaults for a
-range. The first sweep's pose is the only thing that it is told. `--registration`: how much of it is the registration's.
-`--cover 0.3`: the same trip where the lidar meets grass and herbs of up to so many metres instead of the bare ground.
+`python -m benchmarks.lidar_odometry` plans a way through each world, drives and flies it with the
+land-air vehicle's dynamics, and gives KISS-ICP (pip install kiss-icp) the noisy sweeps, as points
+with their times, by its defaults for a range. The first sweep's pose is the only thing that it is
+told. `--registration`: how much of it is the registration's. `--cover 0.3`: the same trip where the
+lidar meets grass and herbs of up to so many metres instead of the bare ground.
 """
 
 from __future__ import annotations
@@ -30,14 +32,25 @@ from rfly_amphibious import (
 )
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, rotation_matrix
-from rfly_terrain import DRIVE, FLY, HeightMap, Planner, PlanPose, World, load_vehicle_classes, load_world
+from rfly_terrain import (
+    DRIVE,
+    FLY,
+    HeightMap,
+    Planner,
+    PlanPose,
+    World,
+    load_vehicle_classes,
+    load_world,
+)
 
 CLASSES = {DRIVE: "rover", FLY: "multirotor"}
 TRIPS = {
     "forest": {DRIVE: (50.0, -50.0, -63.5, 58.5), FLY: (102.0, -82.0, -102.0, 78.0)},
     "village": {DRIVE: (-40.0, 60.0, 60.0, -50.0), FLY: (-102.0, 78.0, 102.0, -82.0)},
 }
-"""from x, y to x, y, m; driven from among what stands there, flown between places that are level enough"""
+"""from x, y to x, y, m; driven from among what stands there, flown between places that are level
+enough
+"""
 SPEED_MPS = {DRIVE: 3.0, FLY: 5.0}
 HEIGHT = 6.0
 """m above the ground, flown"""
@@ -98,20 +111,25 @@ def kiss_icp(reach: float, lidar: Lidar) -> Any:
     from kiss_icp.kiss_icp import KissICP
 
     config = KISSConfig()
-    config.data.max_range, config.data.min_range = reach, lidar.parameters.min_range
+    config.data.max_range = reach
+    config.data.min_range = lidar.parameters.min_range
     config.registration.max_num_threads = 1
     config.mapping.voxel_size = reach / 100.0  # its own default for a range
     return KissICP(config)
 
 
 def overgrown(terrain: HeightMap, cover: float) -> HeightMap:
-    """The ground as a lidar meets it: on each lattice point a height of 0 … cover (m), most of them low.
+    """The ground as a lidar meets it: on each lattice point a height of 0 … cover (m), most of them
+    low.
 
     The squares of even random numbers: a third of the height on average. The same at each sweep.
     """
     if cover == 0.0:
         return terrain
-    x, y = (np.arange(low + TUFT / 2, high, TUFT) for low, high in (terrain.bounds[:2], terrain.bounds[2:]))
+    x, y = (
+        np.arange(low + TUFT / 2, high, TUFT)
+        for low, high in (terrain.bounds[:2], terrain.bounds[2:])
+    )
     height = cover * np.random.default_rng(1).random((len(x), len(y))) ** 2
     ground = np.asarray(terrain.altitude(x[:, None], y[None, :]), float)
     return HeightMap(ground + height, origin_x=x[0], origin_y=y[0], step_x=TUFT, step_y=TUFT)
@@ -121,21 +139,27 @@ def poses_of(track: VehicleTrack, lidar: Lidar, times: Floats) -> Floats:
     """(n, 4, 4) lidar -> world."""
     position, rotation = track.at(times)
     poses = np.tile(np.eye(4), (len(times), 1, 1))
-    poses[:, :3, :3] = rotation @ rotation_matrix(np.asarray(euler_to_quat(lidar.parameters.rotation), float))
+    poses[:, :3, :3] = rotation @ rotation_matrix(
+        np.asarray(euler_to_quat(lidar.parameters.rotation), float)
+    )
     poses[:, :3, 3] = position + rotation @ np.asarray(lidar.parameters.position)
     return poses
 
 
 def segment_error(true: Floats, estimated: Floats) -> float:
-    """Share of the way by which the estimated motion (n, 4, 4) over SEGMENT is off, mean of those from each 10th pose.
+    """Share of the way by which the estimated motion (n, 4, 4) over SEGMENT is off, mean of those
+    from each 10th pose.
 
-    The translation error of the KITTI odometry benchmark (Geiger, Lenz and Urtasun 2012), of its shortest segments.
-    NaN where the way is shorter.
+    The translation error of the KITTI odometry benchmark (Geiger, Lenz and Urtasun 2012), of its
+    shortest segments. NaN where the way is shorter.
     """
-    ways = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(true[:, :3, 3], axis=0), axis=1))])
+    ways = np.concatenate(
+        [[0.0], np.cumsum(np.linalg.norm(np.diff(true[:, :3, 3], axis=0), axis=1))]
+    )
     first = np.arange(0, len(true), 10)
     last = np.searchsorted(ways, ways[first] + SEGMENT)
-    first, last = first[last < len(true)], last[last < len(true)]
+    first = first[last < len(true)]
+    last = last[last < len(true)]
     motions = [np.linalg.inv(poses[first]) @ poses[last] for poses in (true, estimated)]
     off = (np.linalg.inv(motions[1]) @ motions[0])[:, :3, 3]
     return float(np.linalg.norm(off, axis=1).mean() / SEGMENT) if len(first) else math.nan
@@ -144,8 +168,9 @@ def segment_error(true: Floats, estimated: Floats) -> float:
 def errors(
     track: VehicleTrack, lidar: Lidar, scene: SceneRays, ranges: list[float]
 ) -> tuple[float, Floats, list[float]]:
-    """(m of the way, (k, n) m by which each of k sweeps' estimated places is off where it is told each of n ranges, and
-    the n segment errors)."""
+    """(m of the way, (k, n) m by which each of k sweeps' estimated places is off where it is told
+    each of n ranges, and the n segment errors).
+    """
     odometries = [kiss_icp(reach, lidar) for reach in ranges]
     numbers = np.arange(1, math.floor((track.time[-1] - 0.01) * lidar.parameters.rate))
     told = []
@@ -154,7 +179,9 @@ def errors(
         for odometry in odometries:
             odometry.register_frame(points[:, :3], points[:, 5])
         told.append([odometry.last_pose for odometry in odometries])
-    true, poses = poses_of(track, lidar, (numbers + 1) * lidar.period), np.array(told)  # the pose of a sweep's end
+    # the pose of a sweep's end
+    true = poses_of(track, lidar, (numbers + 1) * lidar.period)
+    poses = np.array(told)
     places = (true[0] @ np.linalg.inv(poses[0]) @ poses)[..., :3, 3]
     exact = true[:, :3, 3]
     way = float(np.linalg.norm(np.diff(exact, axis=0), axis=1).sum())
@@ -162,13 +189,18 @@ def errors(
     return way, np.linalg.norm(places - exact[:, None], axis=-1), segments
 
 
-def registration_errors(track: VehicleTrack, lidar: Lidar, scene: SceneRays, reach: float) -> tuple[Floats, Floats]:
-    """((k,) m by which one registration moves away from the truth, (k,) m between the sweeps), at places on the way.
+def registration_errors(
+    track: VehicleTrack, lidar: Lidar, scene: SceneRays, reach: float
+) -> tuple[Floats, Floats]:
+    """((k,) m by which one registration moves away from the truth, (k,) m between the sweeps), at
+    places on the way.
 
-    All that odometry must guess is true here: the sweep, each point at its own pose; the map, of the 6 sweeps before;
-    and the first guess. What is left is the registration's own, by the pattern of the points.
+    All that odometry must guess is true here: the sweep, each point at its own pose; the map, of
+    the 6 sweeps before; and the first guess. What is left is the registration's own, by the pattern
+    of the points.
     """
-    off, steps = [], []
+    off = []
+    steps = []
     last = math.floor((track.time[-1] - 0.01) * lidar.parameters.rate)
     for end in np.linspace(10, last - 1, 12).astype(int)[1:-1]:
         odometry = kiss_icp(reach, lidar)
@@ -184,7 +216,9 @@ def registration_errors(track: VehicleTrack, lidar: Lidar, scene: SceneRays, rea
             if number < end:
                 odometry.local_map.update(thinned, pose)
                 before = pose
-        found = odometry.registration.align_points_to_map(source, odometry.local_map, pose, 3 * SIGMA, SIGMA)
+        found = odometry.registration.align_points_to_map(
+            source, odometry.local_map, pose, 3 * SIGMA, SIGMA
+        )
         off.append(np.linalg.norm((found - pose)[:3, 3]))
         steps.append(np.linalg.norm((pose - before)[:3, 3]))
     return np.array(off), np.array(steps)
@@ -193,22 +227,44 @@ def registration_errors(track: VehicleTrack, lidar: Lidar, scene: SceneRays, rea
 def main() -> None:
     modes = {"driven": DRIVE, "flown": FLY}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", nargs="+", default=list(TRIPS), choices=TRIPS, help="default: %(default)s")
-    parser.add_argument("--modes", nargs="+", default=list(modes), choices=modes, help="default: %(default)s")
-    parser.add_argument("--sensors", default="scale", help="set or file whose lidar it is; default: %(default)s")
-    parser.add_argument("--beams", nargs="+", type=int, help="rings, evenly apart; default: the lidar's own")
     parser.add_argument(
-        "--ranges", nargs="+", type=float, default=[100.0], help="KISS-ICP's max_range; default: %(default)s"
+        "--worlds", nargs="+", default=list(TRIPS), choices=TRIPS, help="default: %(default)s"
     )
-    parser.add_argument("--cover", type=float, default=0.0, help="height of grass and herbs, m; default: bare ground")
     parser.add_argument(
-        "--registration", action="store_true", help="how far one registration is off, all else being true"
+        "--modes", nargs="+", default=list(modes), choices=modes, help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--sensors", default="scale", help="set or file whose lidar it is; default: %(default)s"
+    )
+    parser.add_argument(
+        "--beams", nargs="+", type=int, help="rings, evenly apart; default: the lidar's own"
+    )
+    parser.add_argument(
+        "--ranges",
+        nargs="+",
+        type=float,
+        default=[100.0],
+        help="KISS-ICP's max_range; default: %(default)s",
+    )
+    parser.add_argument(
+        "--cover",
+        type=float,
+        default=0.0,
+        help="height of grass and herbs, m; default: bare ground",
+    )
+    parser.add_argument(
+        "--registration",
+        action="store_true",
+        help="how far one registration is off, all else being true",
     )
     options = parser.parse_args()
     shipped = SensorParameters.load(options.sensors).lidar
     if shipped is None:
         parser.error(f"--sensors: {options.sensors}: there is no lidar")
-    even = [dataclasses.replace(shipped, beams=beams, beam_elevations=()) for beams in options.beams or ()]
+    even = [
+        dataclasses.replace(shipped, beams=beams, beam_elevations=())
+        for beams in options.beams or ()
+    ]
     told = (
         "off, median of 10, mm | a step, mm"
         if options.registration
@@ -226,7 +282,8 @@ def main() -> None:
                 continue
             track = VehicleTrack(run.time, run.position, run.x[:, state_layout.QUATERNION_XYZW])
             for parameters in even or [shipped]:
-                lidar, beams = Lidar(parameters, seed=1), parameters.beams
+                lidar = Lidar(parameters, seed=1)
+                beams = parameters.beams
                 rows = []
                 if options.registration:
                     for reach in options.ranges:

@@ -1,8 +1,9 @@
 """The land-air vehicle in MuJoCo: the same bodies, joints and height field as ours, RK4 of 1 ms.
 
-A body on four struts (slides with springs and dampers), steered front wheels, wheels that spin, rotors that spin and
-push; all of them, and the body's box, can touch the ground. Tyres are MuJoCo's own contacts of cylinders, about as
-stiff as ours, and the air does not brake: what is compared is rolling and flying straight on.
+A body on four struts (slides with springs and dampers), steered front wheels, wheels that spin,
+rotors that spin and push; all of them, and the body's box, can touch the ground. Tyres are MuJoCo's
+own contacts of cylinders, about as stiff as ours, and the air does not brake: what is compared is
+rolling and flying straight on.
 """
 
 from __future__ import annotations
@@ -44,15 +45,21 @@ class MujocoVehicle:
         self._params = params
         self._model = mujoco.MjModel.from_xml_string(_mjcf(params, terrain))
         heights = np.asarray(terrain.heights, float)
-        low, high = float(heights.min()), float(heights.max())
-        self._model.hfield_data[:] = ((heights - low) / (high - low)).T.ravel()  # rows along y there
+        low = float(heights.min())
+        high = float(heights.max())
+        self._model.hfield_data[:] = (
+            (heights - low) / (high - low)
+        ).T.ravel()  # rows along y there
         self._data = mujoco.MjData(self._model)
 
     def start(self, begin: ModelState) -> None:
         """From a state of ours."""
-        model, data, x = self._model, self._data, begin.x
+        model = self._model
+        data = self._data
+        x = begin.x
         mujoco.mj_resetData(model, data)
-        data.qpos[:3], data.qvel[:3] = x[:3], x[3:6]
+        data.qpos[:3] = x[:3]
+        data.qvel[:3] = x[3:6]
         data.qpos[3:7] = x[at.QUATERNION : at.QUATERNION + 4]
         data.qvel[3:6] = x[at.RATES : at.RATES + 3]
         for i, wheel in enumerate(at.WHEELS[: at.OUTER_WHEELS]):
@@ -60,7 +67,9 @@ class MujocoVehicle:
             data.joint(f"wheel_{wheel}").qvel[0] = x[at.WHEEL_SPEED + i] - x[at.RATES + 1]
         for j, spin in enumerate(self._params.rotor_spin):
             data.joint(f"rotor_{j}").qvel[0] = spin * x[at.ROTOR_SPEED + j]
-            data.actuator(f"thrust_{j}").ctrl[0] = self._params.thrust_coefficient * x[at.ROTOR_SPEED + j] ** 2
+            data.actuator(f"thrust_{j}").ctrl[0] = (
+                self._params.thrust_coefficient * x[at.ROTOR_SPEED + j] ** 2
+            )
         mujoco.mj_forward(model, data)
 
     def run(self, steps: int) -> Numbers:
@@ -77,9 +86,11 @@ class MujocoVehicle:
 def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
     heights = np.asarray(terrain.heights, float)
     rows, columns = heights.shape
-    low, high = float(heights.min()), float(heights.max())
+    low = float(heights.min())
+    high = float(heights.max())
     x_min, x_max, y_min, y_max = terrain.bounds
-    carrier, wheel = CARRIER_SHARE * p.mass_unsprung, (1.0 - CARRIER_SHARE) * p.mass_unsprung
+    carrier = CARRIER_SHARE * p.mass_unsprung
+    wheel = (1.0 - CARRIER_SHARE) * p.mass_unsprung
     small = 0.51 * p.wheel_inertia
     xx, yy, zz, xy, xz, yz = p.inertia
     springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
@@ -133,7 +144,9 @@ def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
 
 
 def _contact(p: VehicleParameters) -> tuple[float, float]:
-    """Stiffness and damping of an acceleration: those of the tyre over the mass that rests on a wheel."""
+    """Stiffness and damping of an acceleration: those of the tyre over the mass that rests on a
+    wheel.
+    """
     mass = 0.25 * p.mass
     return p.tyre_stiffness / mass, 2.0 * math.sqrt(p.tyre_stiffness / mass) * 0.2
 

@@ -1,9 +1,11 @@
-"""A fleet whose every place is known by a plain formula: circles over a map, and a clock in every packet of 100.
+"""A fleet whose every place is known by a plain formula: circles over a map, and a clock in every
+packet of 100.
 
-Multi3DData100New carries no time. So the first vehicle of each hundred is a clock: an aircraft that flies east from
-x = 0 at 1 m/s, whose place in the packet is the time of the packet's states (a float32, good to 4 µs in the first two
-minutes). The others, nine rings of eleven copies, drive and fly on circles. Nothing in here comes from the library
-that moves the fleet: angles are speed times time over radius, and heights are the four samples around a point.
+Multi3DData100New carries no time. So the first vehicle of each hundred is a clock: an aircraft that
+flies east from x = 0 at 1 m/s, whose place in the packet is the time of the packet's states (a
+float32, good to 4 µs in the first two minutes). The others, nine rings of eleven copies, drive and
+fly on circles. Nothing in here comes from the library that moves the fleet: angles are speed times
+time over radius, and heights are the four samples around a point.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 PER_PACKET = 100
-RINGS, COPIES = 9, 11
+RINGS = 9
+COPIES = 11
 CLOCK_HEIGHT = 3000.0
 CLOCK_SECONDS = 1000.0
 CLOCK_SPEED = 1.0
@@ -42,13 +45,16 @@ class RingFleet:
         self.spacing = np.round(random.uniform(0.0, 10.0, shape), 2)
         self.height = np.round(random.uniform(0.0, 100.0, shape), 2)
         self.kind = np.broadcast_to(np.arange(RINGS) % 3, shape)
-        """0 on the ground, 1 a multirotor `height` above the ground, 2 a fixed-wing aircraft at z = 1000 + `height`"""
+        """0 on the ground, 1 a multirotor `height` above the ground, 2 a fixed-wing aircraft at z =
+        1000 + `height`
+        """
 
     def yaml(self) -> str:
         """The fleet file."""
         lines = ["version: 1", "vehicles:"]
         for packet in range(self.packets):
-            first, end = PER_PACKET * packet + 1, CLOCK_SPEED * self.clock_seconds
+            first = PER_PACKET * packet + 1
+            end = CLOCK_SPEED * self.clock_seconds
             lines.append(
                 f"  - {{id: {first}, type: 3, kind: multirotor, altitude: {{absolute: {CLOCK_HEIGHT}}}, "
                 f"speed: {CLOCK_SPEED}, shape: {{type: line, from: [0.0, {packet}], to: [{end}, {packet}]}}}}"
@@ -59,7 +65,9 @@ class RingFleet:
     def _ring(self, packet: int, ring: int, first: int) -> str:
         at = packet, ring
         kind = int(self.kind[at])
-        altitude = ("agl: 0.0", f"agl: {self.height[at]}", f"absolute: {1000.0 + self.height[at]}")[kind]
+        altitude = ("agl: 0.0", f"agl: {self.height[at]}", f"absolute: {1000.0 + self.height[at]}")[
+            kind
+        ]
         x, y = self.center[at]
         direction = "clockwise" if self.clockwise[at] else "counter_clockwise"
         return (
@@ -71,29 +79,41 @@ class RingFleet:
         )
 
     def positions(self, packet: NDArray[np.int64], t: Floats, terrain: Any) -> Floats:
-        """(k, 99, 3) ENU m: the vehicles behind the clocks of these packets (k,) at the times t (k,) [s].
+        """(k, 99, 3) ENU m: the vehicles behind the clocks of these packets (k,) at the times t
+        (k,) [s].
 
-        terrain: anything with heights (rows along east, columns along north), origin_x, origin_y, step_x, step_y.
+        terrain: anything with heights (rows along east, columns along north), origin_x, origin_y,
+        step_x, step_y.
         """
         copy = np.arange(COPIES)
 
         def of(values: Any) -> Any:
             return values[packet][..., None]
 
-        driven = of(self.speed) * np.maximum(t[:, None, None] - of(self.delay) - copy * of(self.delay_step), 0.0)
+        driven = of(self.speed) * np.maximum(
+            t[:, None, None] - of(self.delay) - copy * of(self.delay_step), 0.0
+        )
         turned = (driven - copy * of(self.spacing)) / of(self.radius)
         angle = np.radians(of(self.start_angle)) + np.where(of(self.clockwise), -turned, turned)
         x = of(self.center[..., 0]) + of(self.radius) * np.cos(angle)
         y = of(self.center[..., 1]) + of(self.radius) * np.sin(angle)
-        kind, height = of(self.kind), of(self.height)
-        z = np.where(kind == 2, 1000.0 + height, ground(terrain, x, y) + np.where(kind == 1, height, 0.0))
+        kind = of(self.kind)
+        height = of(self.height)
+        z = np.where(
+            kind == 2, 1000.0 + height, ground(terrain, x, y) + np.where(kind == 1, height, 0.0)
+        )
         return np.stack([x, y, z], axis=-1).reshape(len(t), RINGS * COPIES, 3)
 
 
 def ground(terrain: Any, x: Floats, y: Floats) -> Floats:
     """Bilinear height between the four samples around each point, all of them on the map."""
-    u, v = (x - terrain.origin_x) / terrain.step_x, (y - terrain.origin_y) / terrain.step_y
-    i, j = np.floor(u).astype(int), np.floor(v).astype(int)
-    a, b, z = u - i, v - j, terrain.heights.astype(float)
-    near, far = (1 - b) * z[i, j] + b * z[i, j + 1], (1 - b) * z[i + 1, j] + b * z[i + 1, j + 1]
+    u = (x - terrain.origin_x) / terrain.step_x
+    v = (y - terrain.origin_y) / terrain.step_y
+    i = np.floor(u).astype(int)
+    j = np.floor(v).astype(int)
+    a = u - i
+    b = v - j
+    z = terrain.heights.astype(float)
+    near = (1 - b) * z[i, j] + b * z[i, j + 1]
+    far = (1 - b) * z[i + 1, j] + b * z[i + 1, j + 1]
     return (1 - a) * near + a * far

@@ -1,10 +1,12 @@
 """How fast `rfly view` is, measured in the browser: pictures a second, delay, its own load.
 
-    python -m benchmarks.view_in_browser [--vehicles 100] [--hz 50] [--packets fleet|single] [--seconds 20]
+    python -m benchmarks.view_in_browser [--vehicles 100] [--hz 50] [--packets fleet|single]
+    [--seconds 20]
 
-The first picture of the ground is the first draw of 10,000 indices and more, timed from the request of the page.
-A script in the page counts the pictures that WebGL draws and reads, after each, the pixel where a marker appears and
-disappears. Its time of day less that of the datagram is the delay: socket, viewer, WebSocket, browser and drawing.
+The first picture of the ground is the first draw of 10,000 indices and more, timed from the request
+of the page. A script in the page counts the pictures that WebGL draws and reads, after each, the
+pixel where a marker appears and disappears. Its time of day less that of the datagram is the delay:
+socket, viewer, WebSocket, browser and drawing.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from chromium_harness import Chromium, wait_until
 from rfly_ue_bridge.codec.commands import encode_command
 from rfly_ue_bridge.codec.to_rflysim3d import MULTI3D_DATA_100_NEW, SOUT2_SIMULATOR_SIMPLE_TIME
 
-WIDTH, HEIGHT = 1280, 720
+WIDTH = 1280
+HEIGHT = 720
 MARKER_ID = 34  # drawn in red
 MARKER_EVERY_S = 0.8
 
@@ -72,23 +75,33 @@ class Fleet(threading.Thread):
 
     def __init__(self, port: int, vehicles: int, hz: float, single: bool) -> None:
         super().__init__(daemon=True)
-        self._address, self._vehicles, self._hz, self._single = ("127.0.0.1", port), vehicles, hz, single
+        self._address = ("127.0.0.1", port)
+        self._vehicles = vehicles
+        self._hz = hz
+        self._single = single
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.stop = threading.Event()
         self.packets = 0
 
     def run(self) -> None:
-        n, due = self._vehicles, time.monotonic()
-        angle, ring = np.arange(n) * 2 * np.pi / n, np.where(np.arange(n) % 2, 12.0, 18.0)
+        n = self._vehicles
+        due = time.monotonic()
+        angle = np.arange(n) * 2 * np.pi / n
+        ring = np.where(np.arange(n) % 2, 12.0, 18.0)
         kind = SOUT2_SIMULATOR_SIMPLE_TIME if self._single else MULTI3D_DATA_100_NEW
         while not self.stop.is_set():
             turned = angle + 0.3 * time.monotonic()
-            position = np.column_stack([45 + ring * np.cos(turned), ring * np.sin(turned), np.full(n, -6.0)])
+            position = np.column_stack(
+                [45 + ring * np.cos(turned), ring * np.sin(turned), np.full(n, -6.0)]
+            )
             euler = np.column_stack([np.zeros((n, 2)), turned + np.pi / 2])
             if self._single:
                 records = np.zeros(n, kind.dtype)
-                records["copterID"], records["vehicleType"], records["MotorRPMS"] = np.arange(n) + 1001, 3, 4000
-                records["PosE"], records["AngEuler"] = position, euler
+                records["copterID"] = np.arange(n) + 1001
+                records["vehicleType"] = 3
+                records["MotorRPMS"] = 4000
+                records["PosE"] = position
+                records["AngEuler"] = euler
             else:
                 records = np.zeros(-(-n // 100), kind.dtype)
                 for name, values in (("copterID", np.arange(n) + 1001), ("vehicleType", np.full(n, 3)),
@@ -105,7 +118,9 @@ class Fleet(threading.Thread):
             self.stop.wait(max(0.0, due - time.monotonic()))
 
 
-def measure(vehicles: int, hz: float, single: bool, seconds: float, options: list[str]) -> dict[str, float]:
+def measure(
+    vehicles: int, hz: float, single: bool, seconds: float, options: list[str]
+) -> dict[str, float]:
     """One run: a viewer, a browser, a fleet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
@@ -129,8 +144,14 @@ def measure(vehicles: int, hz: float, single: bool, seconds: float, options: lis
         with Chromium(WIDTH, HEIGHT) as page:
             page.before_load(_WATCH)
             page.open(found[0])
-            wait_until(lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
-            first = wait_until(lambda: page.evaluate("rfly.ground"), 60, "the ground") if "" not in options else np.nan
+            wait_until(
+                lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene"
+            )
+            first = (
+                wait_until(lambda: page.evaluate("rfly.ground"), 60, "the ground")
+                if "" not in options
+                else np.nan
+            )
             for text in ("RflyCameraPosAng 0 0 -20 0 -45 0", "RflyCameraFovDegrees 90"):
                 sender.sendto(encode_command(text), ("127.0.0.1", port))
             page.evaluate(f"Object.assign(rfly, {{x: {WIDTH / 2}, y: {HEIGHT / 2 - 8}}}) && 0")
@@ -139,26 +160,25 @@ def measure(vehicles: int, hz: float, single: bool, seconds: float, options: lis
             wait_until(lambda: page.evaluate("rfly.red"), 60, "the marker")
             wait_until(lambda: page.evaluate("rfly.drawn") > 20, 60, "20 pictures")
             page.evaluate("rfly.seen = []")
-            begun, cpu, drawn, packets = (
-                time.monotonic(),
-                cpu_seconds(viewer.pid),
-                page.evaluate("rfly.drawn"),
-                fleet.packets,
-            )
-            sent, above = [], True
+            begun = time.monotonic()
+            cpu = cpu_seconds(viewer.pid)
+            drawn = page.evaluate("rfly.drawn")
+            packets = fleet.packets
+            sent = []
+            above = True
             while time.monotonic() - begun < seconds:
                 above = not above
                 sent.append(marker(-0.5 if above else 500.0))
                 time.sleep(MARKER_EVERY_S)
             lasted = time.monotonic() - begun
-            cpu, drawn, packets = (
-                cpu_seconds(viewer.pid) - cpu,
-                page.evaluate("rfly.drawn") - drawn,
-                fleet.packets - packets,
-            )
+            cpu = cpu_seconds(viewer.pid) - cpu
+            drawn = page.evaluate("rfly.drawn") - drawn
+            packets = fleet.packets - packets
             seen = np.array(page.evaluate("rfly.seen"))
         # none is seen where a picture takes longer than a marker stands
-        delays = np.array([after.min() - at for at in sent if len(after := seen[seen > at])] or [np.nan])
+        delays = np.array(
+            [after.min() - at for at in sent if len(after := seen[seen > at])] or [np.nan]
+        )
         return {
             "first picture of the ground (s)": first,
             "packets a second": packets / lasted,
@@ -191,7 +211,9 @@ def main() -> None:
         f"map {asked.map or 'none'}, {'with' if asked.shadows else 'no'} shadows; Chromium draws in software "
         f"(SwiftShader) on {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     )
-    for name, value in measure(asked.vehicles, asked.hz, asked.packets == "single", asked.seconds, options).items():
+    for name, value in measure(
+        asked.vehicles, asked.hz, asked.packets == "single", asked.seconds, options
+    ).items():
         print(f"  {name:32} {value:8.2f}")
 
 

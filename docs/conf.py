@@ -1,4 +1,6 @@
-"""Sphinx: the pages of docs/ and the reference of the packages' public names, as a site; `make docs` builds it."""
+"""Sphinx: the pages of docs/ and the reference of the packages' public names, as a site; `make
+docs` builds it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ autodoc_default_options = {
 }
 autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("ArrayLike", "Floats", "OptionalArray", "Scalar", "StrPath")}
+autodoc_type_aliases = {
+    name: name for name in ("ArrayLike", "Floats", "OptionalArray", "Scalar", "StrPath")
+}
 toc_object_entries_show_parents = "hide"
 autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = True
@@ -61,7 +65,10 @@ def _inline(line: str) -> str:
         parts[i] = re.sub(r"([*|\\])|(?<=\w)(_)(?!\w)", r"\\\1\2", parts[i])
     for i in range(1, len(parts), 3):
         name = re.fullmatch(r"[A-Za-z_][\w.]*", parts[i + 1])
-        parts[i], parts[i + 1] = "", rf"\ :py:obj:`{parts[i + 1]}`\ " if name else rf"\ ``{parts[i + 1]}``\ "
+        parts[i], parts[i + 1] = (
+            "",
+            rf"\ :py:obj:`{parts[i + 1]}`\ " if name else rf"\ ``{parts[i + 1]}``\ ",
+        )
     return "".join(parts)
 
 
@@ -76,18 +83,24 @@ def public_constants(app: Sphinx) -> None:
             name = node.names[0].name
             member = getattr(importlib.import_module(package), name)
             if not (callable(member) or inspect.ismodule(member)):
-                docstring = ModuleAnalyzer.for_module(str(node.module)).find_attr_docs().get(("", name))
+                docstring = (
+                    ModuleAnalyzer.for_module(str(node.module)).find_attr_docs().get(("", name))
+                )
                 if docstring is None:
                     log.warning("%s.%s: a public constant without a docstring", package, name)
                 face.attr_docs["", name] = docstring or [""]
 
 
-def is_left_out(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Warn of public names without a docstring, and leave out names that another package's page describes."""
+def is_left_out(
+    app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """Warn of public names without a docstring, and leave out names that another package's page
+    describes.
+    """
     home = str(getattr(member, "__module__", "")).partition(".")[0]
-    if what == "module" and home.startswith("rfly_") and app.env.docname != f"api/{home}":
-        if name in importlib.import_module(home).__all__:
-            return True
+    elsewhere = home.startswith("rfly_") and app.env.docname != f"api/{home}"
+    if what == "module" and elsewhere and name in importlib.import_module(home).__all__:
+        return True
     function = member.fget if isinstance(member, property) else member
     ours = callable(function) and str(getattr(function, "__module__", "")).startswith("rfly_")
     if skip and ours and not name.startswith("_"):
@@ -95,17 +108,29 @@ def is_left_out(app: Sphinx, what: str, name: str, member: Any, skip: bool, opti
     return False if isinstance(member, Enum) else None
 
 
-def markdown_docstring(app: Sphinx, what: str, name: str, member: Any, options: Any, lines: list[str]) -> None:
+def markdown_docstring(
+    app: Sphinx, what: str, name: str, member: Any, options: Any, lines: list[str]
+) -> None:
     lines[:] = as_rst(lines)
 
 
 def short_types(
-    app: Sphinx, what: str, name: str, member: Any, options: Any, signature: str | None, result: str | None
+    app: Sphinx,
+    what: str,
+    name: str,
+    member: Any,
+    options: Any,
+    signature: str | None,
+    result: str | None,
 ) -> tuple[str | None, str | None]:
     """NDArray[float64] and ArrayLike as the source has them, and not what they stand for."""
 
     def short(text: str) -> str:
-        text = re.sub(r"[\w.~]*ndarray\[tuple\[[\w.~]*Any, \.\.\.\], [\w.~]*dtype\[([^]]+)\]\]", r"NDArray[\1]", text)
+        text = re.sub(
+            r"[\w.~]*ndarray\[tuple\[[\w.~]*Any, \.\.\.\], [\w.~]*dtype\[([^]]+)\]\]",
+            r"NDArray[\1]",
+            text,
+        )
         return re.sub(r"[\w.~]*TypeAliasForwardRef\('(\w+)'\)", r"\1", text)
 
     return signature and short(signature), result and short(result)

@@ -1,4 +1,5 @@
-"""The page docs/reference/parameters.md: tables of all nodes' parameters, from the dataclasses that declare them.
+"""The page docs/reference/parameters.md: tables of all nodes' parameters, from the dataclasses that
+declare them.
 
 `python docs/reference_pages.py` writes the page. No ROS.
 """

@@ -1,6 +1,8 @@
-"""Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them anew.
+"""Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them
+anew.
 
-Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the running nodes.
+Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the
+running nodes.
 """
 
 from __future__ import annotations
@@ -33,28 +35,49 @@ def commands_page() -> str:
 def _command_sections(command: Any, name: str) -> Iterator[str]:
     children = getattr(command, "commands", {})
     if name != "rfly":
-        prose, *examples = re.split(r"Examples?:", (command.help or "").replace("\b", ""), maxsplit=1)
+        prose, *examples = re.split(
+            r"Examples?:", (command.help or "").replace("\b", ""), maxsplit=1
+        )
         yield from (f"## {name}", "", _escaped(prose), "")
         shown = [f"    {line.strip()}" for line in "".join(examples).splitlines() if line.strip()]
         yield from (*shown, "") if shown else ()
         if not children or command.invoke_without_command:
             types = _types(command)
-            rows = [_row(each, types.get(each.name)) for each in command.params if each.name != "help"]
-            yield from ("| argument or option | default | meaning |", "| --- | --- | --- |", *rows, "")
+            rows = [
+                _row(each, types.get(each.name)) for each in command.params if each.name != "help"
+            ]
+            yield from (
+                "| argument or option | default | meaning |",
+                "| --- | --- | --- |",
+                *rows,
+                "",
+            )
     for child in sorted(children):
         yield from _command_sections(children[child], f"{name} {child}")
 
 
 def _types(command: Any) -> dict[str, Any]:
-    """What the command's function declares, by parameter; typer's own descriptions differ from version to version."""
+    """What the command's function declares, by parameter; typer's own descriptions differ from
+    version to version.
+    """
     function = inspect.unwrap(command.callback)
-    declared = {each.name: each.annotation for each in inspect.signature(function).parameters.values()}
+    declared = {
+        each.name: each.annotation for each in inspect.signature(function).parameters.values()
+    }
     return declared | get_type_hints(function)
 
 
 def _row(each: Any, kind: Any) -> str:
-    bare = next((part for part in get_args(kind) if part is not type(None)), kind) if _is_optional(kind) else kind
-    choices = [str(item.value) for item in bare] if isinstance(bare, type) and issubclass(bare, Enum) else []
+    bare = (
+        next((part for part in get_args(kind) if part is not type(None)), kind)
+        if _is_optional(kind)
+        else kind
+    )
+    choices = (
+        [str(item.value) for item in bare]
+        if isinstance(bare, type) and issubclass(bare, Enum)
+        else []
+    )
     value = each.metavar or "|".join(choices) or _WORDS.get(bare, "TEXT")
     if each.param_type_name == "argument":
         name = value if each.metavar else each.name.upper()
@@ -75,7 +98,11 @@ def _default(each: Any) -> str:
         return (each.opts if value else each.secondary_opts)[0] if each.secondary_opts else ""
     if value is None or callable(value) or not each.show_default or value in ("", (), []):
         return ""
-    return each.show_default if isinstance(each.show_default, str) else str(getattr(value, "value", value))
+    return (
+        each.show_default
+        if isinstance(each.show_default, str)
+        else str(getattr(value, "value", value))
+    )
 
 
 def _in_table(code: str) -> str:
@@ -91,7 +118,11 @@ def _escaped(text: str) -> str:
 
 def messages_page() -> str:
     """Every interface of rfly_suite, as its file says."""
-    lines = ["# Messages, services, actions", "", "The files of `msg/`, `srv/` and `action/`, with units and frames."]
+    lines = [
+        "# Messages, services, actions",
+        "",
+        "The files of `msg/`, `srv/` and `action/`, with units and frames.",
+    ]
     for kind, heading in (("msg", "Messages"), ("srv", "Services"), ("action", "Actions")):
         lines += ["", f"## {heading}"]
         for file in sorted((ROOT / kind).glob(f"*.{kind}")):
@@ -104,6 +135,11 @@ if __name__ == "__main__":
     from parameters_page import parameters_page
     from topics_page import topics_page
 
-    pages = {"cli": commands_page, "messages": messages_page, "parameters": parameters_page, "topics": topics_page}
+    pages = {
+        "cli": commands_page,
+        "messages": messages_page,
+        "parameters": parameters_page,
+        "topics": topics_page,
+    }
     for name, page in pages.items():
         (FOLDER / f"{name}.md").write_text(page(), encoding="utf-8")

@@ -1,6 +1,8 @@
-"""The page docs/reference/topics.md: what each node publishes, subscribes to and serves, with types and QoS.
+"""The page docs/reference/topics.md: what each node publishes, subscribes to and serves, with types
+and QoS.
 
-All nodes are made in this process and asked for their endpoints. `python docs/reference_pages.py` writes the page.
+All nodes are made in this process and asked for their endpoints. `python docs/reference_pages.py`
+writes the page.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_bringup.ros.single_process import _node_class
 
-NAMESPACE, VEHICLE = "ns", "NAME"
+NAMESPACE = "ns"
+VEHICLE = "NAME"
 PATIENCE_S = 60.0
 LEFT_OUT = {"betaflight_node"}
 """needs the firmware; its endpoints are those of flight_control_node"""
@@ -32,7 +35,12 @@ _PARAMETERS: dict[str, dict[str, str]] = {
         "goal_vehicle": VEHICLE,
         "space": "octomap",
     },
-    "ue_bridge_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.id": "7", "port": "45010", "feedback_port": "0"},
+    "ue_bridge_node": {
+        "vehicles": f"[{VEHICLE}]",
+        f"{VEHICLE}.id": "7",
+        "port": "45010",
+        "feedback_port": "0",
+    },
     "mission_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.uav_type": "land-air"},
     "amphibious_sim_node": {"ground": "level", "publish_clock": "true"},
     "trajectory_node": {"fleet": "fleet.yaml"},
@@ -74,7 +82,11 @@ def topics_page() -> str:
             Path("fleet.yaml").write_text(_FLEET, encoding="utf-8")
             for name in MODULES:
                 if name not in LEFT_OUT:
-                    sections.append(f"## {name}\n\n" + "\n".join(_of_node(name, _PARAMETERS.get(name, {}))) + "\n")
+                    sections.append(
+                        f"## {name}\n\n"
+                        + "\n".join(_of_node(name, _PARAMETERS.get(name, {})))
+                        + "\n"
+                    )
         finally:
             os.chdir(before)
     return "\n".join(sections)
@@ -97,15 +109,23 @@ def _of_node(name: str, parameters: dict[str, str]) -> list[str]:
 
 
 def _table(node: Node) -> list[str]:
-    rows = {("publishes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile)) for each in node.publishers}
+    rows = {
+        ("publishes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile))
+        for each in node.publishers
+    }
     rows |= {
-        ("subscribes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile)) for each in node.subscriptions
+        ("subscribes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile))
+        for each in node.subscriptions
     }
     rows |= {("serves", each.srv_name, _name(each.srv_type), "service") for each in node.services}
-    rows |= {("serves", name, kind.replace("/action/", "/"), "action") for name, kind in _actions(node)}
+    rows |= {
+        ("serves", name, kind.replace("/action/", "/"), "action") for name, kind in _actions(node)
+    }
     lines = ["| | name | type | QoS |", "| --- | --- | --- | --- |"]
     order = ("publishes", "subscribes", "serves")
-    for does, name, kind, qos in sorted(rows, key=lambda row: (order.index(row[0]), row[1].lower())):
+    for does, name, kind, qos in sorted(
+        rows, key=lambda row: (order.index(row[0]), row[1].lower())
+    ):
         if not _is_everywhere(name, kind):
             lines.append(f"| {does} | `{_shown(name, node.get_name())}` | {kind} | {qos} |")
     return lines
@@ -116,21 +136,31 @@ def _actions(node: Node) -> list[tuple[str, str]]:
     count = sum(isinstance(each, ActionServer) for each in node.waitables)
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        found = get_action_server_names_and_types_by_node(node, node.get_name(), node.get_namespace())
+        found = get_action_server_names_and_types_by_node(
+            node, node.get_name(), node.get_namespace()
+        )
         if len(found) == count:
             return [(name, kinds[0]) for name, kinds in found]
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{node.get_name()}: {len(found)} of {count} actions are in the graph")
+            raise TimeoutError(
+                f"{node.get_name()}: {len(found)} of {count} actions are in the graph"
+            )
         time.sleep(0.01)
 
 
 def _is_everywhere(name: str, kind: str) -> bool:
-    return name in ("/rosout", "/parameter_events", "/diagnostics") or kind.startswith(_OF_EVERY_NODE)
+    return name in ("/rosout", "/parameter_events", "/diagnostics") or kind.startswith(
+        _OF_EVERY_NODE
+    )
 
 
 def _shown(name: str, node: str) -> str:
     own = f"/{NAMESPACE}/{node}/"
-    return f"~/{name.removeprefix(own)}" if name.startswith(own) else name.removeprefix(f"/{NAMESPACE}/")
+    return (
+        f"~/{name.removeprefix(own)}"
+        if name.startswith(own)
+        else name.removeprefix(f"/{NAMESPACE}/")
+    )
 
 
 def _name(kind: Any) -> str:

@@ -1,4 +1,6 @@
-"""What experiments 5 to 8 share: a fleet on the demo map, sent to RflySim3D in real time, glued to the ground."""
+"""What experiments 5 to 8 share: a fleet on the demo map, sent to RflySim3D in real time, glued to
+the ground.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,18 @@ from rfly_ue_bridge import RflySim3D, encode_states, states_to_ned
 
 def drive(fleet: Fleet, description: str | None) -> None:
     """Send the fleet, as the options of the command line say."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--host", default="127.0.0.1", help="machine that runs RflySim3D")
     parser.add_argument("--port", type=int, default=20010, help="UDP port of its first window")
     parser.add_argument("--windows", type=int, default=1, help="windows, on consecutive ports")
     parser.add_argument("--map", default="JacksboroFault", help="map that gives the ground")
     parser.add_argument("--duration", type=float, default=60.0, help="seconds")
     parser.add_argument("--rate", type=float, default=50.0, help="poses of each vehicle a second")
-    parser.add_argument("--time-scale", type=float, default=1.0, help="the fleet's seconds in one of ours")
+    parser.add_argument(
+        "--time-scale", type=float, default=1.0, help="the fleet's seconds in one of ours"
+    )
     options = parser.parse_args()
 
     on_ground = fleet.on_terrain(HeightMap.load(options.map))

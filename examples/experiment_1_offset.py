@@ -1,8 +1,9 @@
 """Experiment 1: make a model that was put into the scene by hand stand like the scene's own.
 
-A double click in RflySim3D shows click point (the ground) and object pos (the model's origin). Their difference in z
-is the model's offset. The script shows a target on the demo map twice, 5 m apart: with its origin on the ground, as a
-model stands whose offset nobody knows, and lifted by the offset. With --xml it corrects the model's description.
+A double click in RflySim3D shows click point (the ground) and object pos (the model's origin).
+Their difference in z is the model's offset. The script shows a target on the demo map twice, 5 m
+apart: with its origin on the ground, as a model stands whose offset nobody knows, and lifted by the
+offset. With --xml it corrects the model's description.
 
     python examples/experiment_1_offset.py --xml Target.xml
 """
@@ -15,14 +16,21 @@ from rfly_terrain import HeightMap
 from rfly_ue_bridge import UE4CtrlAPI, correct_center_height, measure_offset
 
 TARGET = 200150
-NORTH, EAST = 43.943, 1.620
+NORTH = 43.943
+EAST = 1.620
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--host", default="127.0.0.1", help="machine that runs RflySim3D")
-    parser.add_argument("--click", type=float, nargs=3, default=[43.943, 1.620, -10.465], help="click point, m NED")
-    parser.add_argument("--object", type=float, nargs=3, default=[43.943, 1.620, -11.465], help="object pos, m NED")
+    parser.add_argument(
+        "--click", type=float, nargs=3, default=[43.943, 1.620, -10.465], help="click point, m NED"
+    )
+    parser.add_argument(
+        "--object", type=float, nargs=3, default=[43.943, 1.620, -11.465], help="object pos, m NED"
+    )
     parser.add_argument("--xml", help="the model's description, to be corrected")
     options = parser.parse_args()
 

@@ -14,7 +14,9 @@ from rfly_ue_bridge import UE4CtrlAPI
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--host", default="127.0.0.1", help="machine that runs RflySim3D")
     ue = UE4CtrlAPI(parser.parse_args().host)
 

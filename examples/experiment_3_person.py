@@ -1,4 +1,6 @@
-"""Experiment 3: a person on a mountain, first with the height of the ground, then, a metre away, without knowing it."""
+"""Experiment 3: a person on a mountain, first with the height of the ground, then, a metre away,
+without knowing it.
+"""
 
 from __future__ import annotations
 

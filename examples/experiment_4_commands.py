@@ -1,4 +1,5 @@
-"""Experiment 4: commands and altitudes while a simulation runs, with RflySim's MATLAB calls under their own names.
+"""Experiment 4: commands and altitudes while a simulation runs, with RflySim's MATLAB calls under
+their own names.
 
 The camera flies along the demo map, 20 m above the ground, and looks 30 degrees down.
 """
@@ -15,9 +16,19 @@ HEIGHT = 20.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--host", default="127.0.0.1", help="machine that runs RflySim3D; 255.255.255.255 = MATLAB's")
-    parser.add_argument("--map", default="JacksboroFault", help="map for the altitudes; LoadPngData keeps it in a file")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="machine that runs RflySim3D; 255.255.255.255 = MATLAB's",
+    )
+    parser.add_argument(
+        "--map",
+        default="JacksboroFault",
+        help="map for the altitudes; LoadPngData keeps it in a file",
+    )
     parser.add_argument("--steps", type=int, default=20, help="views of the camera")
     parser.add_argument("--pause", type=float, default=0.25, help="between two views, s")
     options = parser.parse_args()
@@ -26,8 +37,11 @@ def main() -> None:
     RflySendUE4CMD("RflyChangeMapbyName Grasslands", options.host)
     time.sleep(1.0)  # RflySim3D takes nothing meanwhile, and MATLAB's call does not wait
     for step in range(options.steps):
-        north, east = 5.0 * step, 0.0
-        RflyCameraPosAng(north, east, getTerrainAltData(north, east) - HEIGHT, 0, -30, 0, host=options.host)
+        north = 5.0 * step
+        east = 0.0
+        RflyCameraPosAng(
+            north, east, getTerrainAltData(north, east) - HEIGHT, 0, -30, 0, host=options.host
+        )
         time.sleep(options.pause)
     print(f"ground at 10 m north, 3.5 m west: z = {getTerrainAltData(10.0, -3.5):.3f} m (down)")
 

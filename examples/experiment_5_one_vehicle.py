@@ -1,4 +1,5 @@
-"""Experiment 5: one model drives along a path, glued to the ground, its attitude that of the slope beneath it.
+"""Experiment 5: one model drives along a path, glued to the ground, its attitude that of the slope
+beneath it.
 
 python examples/experiment_5_one_vehicle.py --duration 30
 
@@ -15,7 +16,9 @@ PATH = FigureEight(center=(-300.0, -50.0), width=420.0, height=200.0).path()
 
 
 def main() -> None:
-    car = Vehicle("car", 501, 100150, PATH, SpeedProfile(cruise=12.0, acceleration=2.0), at_end="repeat")
+    car = Vehicle(
+        "car", 501, 100150, PATH, SpeedProfile(cruise=12.0, acceleration=2.0), at_end="repeat"
+    )
     drive(Fleet([car]), __doc__)
 
 

@@ -1,4 +1,5 @@
-"""Experiment 6: several models of one type on the same path, each starting 3 s after the one before.
+"""Experiment 6: several models of one type on the same path, each starting 3 s after the one
+before.
 
 The same as a file: rfly up --fleet experiment_6
 """
@@ -14,7 +15,10 @@ SPEED = SpeedProfile(cruise=12.0, acceleration=2.0)
 
 
 def main() -> None:
-    cars = [Vehicle(f"car_{k + 1}", 601 + k, 100150, PATH, SPEED, "repeat", delay=3.0 * k) for k in range(4)]
+    cars = [
+        Vehicle(f"car_{k + 1}", 601 + k, 100150, PATH, SPEED, "repeat", delay=3.0 * k)
+        for k in range(4)
+    ]
     drive(Fleet(cars), __doc__)
 
 

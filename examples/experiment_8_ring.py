@@ -1,4 +1,5 @@
-"""Experiment 8: a convoy in a ring: eight vehicles on the same circle, their initial positions evenly spaced.
+"""Experiment 8: a convoy in a ring: eight vehicles on the same circle, their initial positions
+evenly spaced.
 
 The same as a file: rfly up --fleet experiment_8
 """
@@ -16,7 +17,15 @@ RING = Circle(center=(0.0, 0.0), radius=60.0).path()
 def main() -> None:
     spacing = RING.length / VEHICLES
     cars = [
-        Vehicle(f"car_{k + 1}", 801 + k, 100150, RING, SpeedProfile(cruise=8.0), "repeat", phase=-k * spacing)
+        Vehicle(
+            f"car_{k + 1}",
+            801 + k,
+            100150,
+            RING,
+            SpeedProfile(cruise=8.0),
+            "repeat",
+            phase=-k * spacing,
+        )
         for k in range(VEHICLES)
     ]
     drive(Fleet(cars), __doc__)

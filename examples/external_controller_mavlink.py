@@ -1,12 +1,14 @@
-"""Flies and drives the vehicle `scale` from outside ROS, through mavlink_hil_node, by MAVLink; pymavlink only.
+"""Flies and drives the vehicle `scale` from outside ROS, through mavlink_hil_node, by MAVLink;
+pymavlink only.
 
     ros2 run rfly_suite mavlink_hil_node     (instead of the control nodes)
     python examples/external_controller_mavlink.py
 
-Attitude, place and velocity come from HIL_STATE_QUATERNION, turn rates from the gyroscope in HIL_SENSOR: a real
-autopilot estimates all of it from HIL_SENSOR and HIL_GPS. Each HIL_SENSOR is answered with HIL_ACTUATOR_CONTROLS of the
-same time: controls 0 to 5 rotors, 8 steering, 9 drive, 10 brake. The first word, of the time 0, says that this
-controller is up: with lock-step the simulation waits for it from the beginning.
+Attitude, place and velocity come from HIL_STATE_QUATERNION, turn rates from the gyroscope in
+HIL_SENSOR: a real autopilot estimates all of it from HIL_SENSOR and HIL_GPS. Each HIL_SENSOR is
+answered with HIL_ACTUATOR_CONTROLS of the same time: controls 0 to 5 rotors, 8 steering, 9 drive,
+10 brake. The first word, of the time 0, says that this controller is up: with lock-step the
+simulation waits for it from the beginning.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ import time
 from pymavlink.dialects.v20 import common
 from small_pilot import MAX_ROTOR_SPEED, Outputs, SmallPilot, State, report
 
-MAX_STEERING, MAX_DRIVE, MAX_BRAKE = 0.5, 12.0, 15.0  # rad, N m, N m: of the vehicle `scale`
+# rad, N m, N m: of the vehicle `scale`
+MAX_STEERING = 0.5
+MAX_DRIVE = 12.0
+MAX_BRAKE = 15.0
 ARMED = common.MAV_MODE_FLAG_SAFETY_ARMED
 LOCK_STEP = 1
 HALF = math.sqrt(0.5)
@@ -92,8 +97,18 @@ class Autopilot:
             self._origin = pose.lat, pose.lon, pose.alt
         latitude = math.radians(self._origin[0] * 1e-7)
         bend = 1.0 - 6.69438e-3 * math.sin(latitude) ** 2  # of the ellipsoid WGS 84
-        north = math.radians((pose.lat - self._origin[0]) * 1e-7) * 6378137.0 * (1.0 - 6.69438e-3) / bend**1.5
-        east = math.radians((pose.lon - self._origin[1]) * 1e-7) * 6378137.0 / math.sqrt(bend) * math.cos(latitude)
+        north = (
+            math.radians((pose.lat - self._origin[0]) * 1e-7)
+            * 6378137.0
+            * (1.0 - 6.69438e-3)
+            / bend**1.5
+        )
+        east = (
+            math.radians((pose.lon - self._origin[1]) * 1e-7)
+            * 6378137.0
+            / math.sqrt(bend)
+            * math.cos(latitude)
+        )
         w, x, y, z = pose.attitude_quaternion
         return State(
             sensor.time_usec * 1e-6,
@@ -112,10 +127,14 @@ class Autopilot:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--host", default="127.0.0.1", help="where mavlink_hil_node runs")
     parser.add_argument("--port", type=int, default=4560, help="of mavlink_hil_node")
-    parser.add_argument("--pause", type=float, default=0.0, help="seconds of wall time before each answer")
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="seconds of wall time before each answer"
+    )
     options = parser.parse_args()
     autopilot = Autopilot(options.host, options.port)
     start = time.monotonic()

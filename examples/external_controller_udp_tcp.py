@@ -1,11 +1,13 @@
-"""Flies and drives the vehicle `scale` from outside ROS, through link_node, by UDP or TCP; standard library only.
+"""Flies and drives the vehicle `scale` from outside ROS, through link_node, by UDP or TCP; standard
+library only.
 
     ros2 run rfly_suite link_node --ros-args -p transport:=tcp     (instead of the control nodes)
     python examples/external_controller_udp_tcp.py --tcp
 
-It reads position, velocity and attitude from the state frames (type 1), answers each with rotor speeds (type 3) and a
-chassis command (type 4) of the same time, and beats once a second (type 5). With lock-step the simulation waits for
-that; the same frame with the same time twice means that an answer was lost: the same answer goes out again.
+It reads position, velocity and attitude from the state frames (type 1), answers each with rotor
+speeds (type 3) and a chassis command (type 4) of the same time, and beats once a second (type 5).
+With lock-step the simulation waits for that; the same frame with the same time twice means that an
+answer was lost: the same answer goes out again.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from small_pilot import SmallPilot, State, report
 
 HEADER = struct.Struct("<4sBBHQd")  # magic, type, flags, payload length, sequence, time
 CHECK = struct.Struct("<I")
-STATE, ROTORS, CHASSIS, HEARTBEAT = 1, 3, 4, 5
+STATE = 1
+ROTORS = 3
+CHASSIS = 4
+HEARTBEAT = 5
 SUPPLIES_ROTORS_AND_CHASSIS = 3
 
 
@@ -52,7 +57,9 @@ class TcpLink:
     """Frames one after the other; connects again where the connection ends."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._to, self._socket, self._rest = (host, port), None, b""
+        self._to = (host, port)
+        self._socket = None
+        self._rest = b""
 
     def send(self, data: bytes) -> None:
         self._connect()
@@ -75,7 +82,8 @@ class TcpLink:
                 return None
             self._rest += data
         size = self._size()
-        whole, self._rest = self._rest[:size], self._rest[size:]
+        whole = self._rest[:size]
+        self._rest = self._rest[size:]
         return whole
 
     def close(self) -> None:
@@ -95,7 +103,8 @@ class TcpLink:
     def _connect(self) -> None:
         while self._socket is None:
             try:
-                self._socket, self._rest = socket.create_connection(self._to, 1.0), b""
+                self._socket = socket.create_connection(self._to, 1.0)
+                self._rest = b""
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._socket.settimeout(0.2)
             except OSError:
@@ -106,7 +115,8 @@ class Controller:
     """The pilot behind a link."""
 
     def __init__(self, link: UdpLink | TcpLink, pause: float) -> None:
-        self._link, self._pause = link, pause
+        self._link = link
+        self._pause = pause
         self._sequence = 0
         self._beat_at = float("-inf")
         self._answers: list[tuple[int, float, bytes]] = []
@@ -129,8 +139,11 @@ class Controller:
             self.frames += 1
             time.sleep(self._pause) if self._pause else None
             numbers = struct.unpack_from(f"<{length // 8}d", data, HEADER.size)
-            # 0 specific force, 3 rates, 6 quaternion, 10 position, 13 velocity, 16 wheels, 20 steering, 22 loads …
-            out = self.pilot(State(now, numbers[10:13], numbers[13:16], numbers[6:10], numbers[3:6]))
+            # 0 specific force, 3 rates, 6 quaternion, 10 position, 13 velocity, 16 wheels, 20
+            #   steering, 22 loads …
+            out = self.pilot(
+                State(now, numbers[10:13], numbers[13:16], numbers[6:10], numbers[3:6])
+            )
             torques = [out.drive_torque] * 4 + [out.brake_torque] * 4
             self._answers = [
                 (ROTORS, now, struct.pack("<BB6x6d", 0, 6, *out.rotor_speeds)),
@@ -150,14 +163,18 @@ def _is_whole(data: bytes) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     ways = parser.add_mutually_exclusive_group(required=True)
     ways.add_argument("--udp", action="store_true", help="one frame a datagram")
     ways.add_argument("--tcp", action="store_true", help="connect to link_node's server")
     parser.add_argument("--host", default="127.0.0.1", help="where link_node runs")
     parser.add_argument("--port", type=int, default=14660, help="of link_node")
     parser.add_argument("--own-port", type=int, default=14661, help="UDP port of this controller")
-    parser.add_argument("--pause", type=float, default=0.0, help="seconds of wall time before each answer")
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="seconds of wall time before each answer"
+    )
     options = parser.parse_args()
     if options.udp:
         link: UdpLink | TcpLink = UdpLink(options.host, options.port, options.own_port)

@@ -1,10 +1,12 @@
-"""Makes the demo map JacksboroFault from an elevation model that matplotlib ships, as `rfly terrain import` does it.
+"""Makes the demo map JacksboroFault from an elevation model that matplotlib ships, as `rfly terrain
+import` does it.
 
     python examples/make_demo_map.py [folder]        (needs: pip install ".[geo,plot]")
 
 The same as, for a GeoTIFF of the whole model:
 
-    rfly terrain import jacksboro.tif --out JacksboroFault --center 36.6033 -84.2217 --size 6000 6000 \
+    rfly terrain import jacksboro.tif --out JacksboroFault --center 36.6033 -84.2217 --size 6000
+    6000 \
         --resolution 20 --origin-altitude ground --resampling cubic_spline
 """
 
@@ -28,11 +30,15 @@ CELL_M = 20.0
 
 
 def write_geotiff(path: Path) -> None:
-    """matplotlib's array with the place that its own dx, dy and limits name (ymin and ymax are exchanged in it)."""
+    """matplotlib's array with the place that its own dx, dy and limits name (ymin and ymax are
+    exchanged in it).
+    """
     model = np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))
     elevation = model["elevation"]
     north = max(float(model["ymin"]), float(model["ymax"]))
-    transform = rasterio.transform.from_origin(float(model["xmin"]), north, float(model["dx"]), float(model["dy"]))
+    transform = rasterio.transform.from_origin(
+        float(model["xmin"]), north, float(model["dx"]), float(model["dy"])
+    )
     rows, columns = elevation.shape
     with rasterio.open(
         path,
@@ -62,7 +68,9 @@ def main(folder: Path) -> None:
             name=NAME,
         )
     files = write_height_map(terrain, folder / NAME, overwrite=True, compression=9)
-    print(f"{terrain}\n{files.png} ({files.png.stat().st_size:,} bytes)\n{files.txt}: {files.txt.read_text().strip()}")
+    print(
+        f"{terrain}\n{files.png} ({files.png.stat().st_size:,} bytes)\n{files.txt}: {files.txt.read_text().strip()}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Makes the maps that come from formulas: RollingHills of the scenario `hills`, and our stand-ins for two of RflySim's.
+"""Makes the maps that come from formulas: RollingHills of the scenario `hills`, and our stand-ins
+for two of RflySim's.
 
 python examples/make_formula_maps.py [folder]
 """
@@ -24,9 +25,11 @@ def rolling_hills(x: Heights, y: Heights) -> Heights:
 
 
 def mountain(x: Heights, y: Heights) -> Heights:
-    """2 km with a summit in the north-east, ridges and valleys; where experiment 3 puts its person (16.479 m south,
-    1.45 m east), the ground is 177.181 m high, as it says."""
-    east, north = x - 260.0, y - 330.0
+    """2 km with a summit in the north-east, ridges and valleys; where experiment 3 puts its person
+    (16.479 m south, 1.45 m east), the ground is 177.181 m high, as it says.
+    """
+    east = x - 260.0
+    north = y - 330.0
     summit = 240.0 * np.exp(-(east**2 + 0.7 * north**2) / 520.0**2)
     ridges = 0.0 * x
     for height, length, c, s, phase in (
@@ -39,15 +42,21 @@ def mountain(x: Heights, y: Heights) -> Heights:
         ridges += height * (1.0 - np.abs(np.sin((c * x + s * y) / length + bend + phase)))
     heights = summit + ridges
     step = float(x[1, 0] - x[0, 0])
-    there = HeightMap(heights, origin_x=x[0, 0], origin_y=y[0, 0], step_x=step, step_y=step).altitude(1.45, -16.479)
+    there = HeightMap(
+        heights, origin_x=x[0, 0], origin_y=y[0, 0], step_x=step, step_y=step
+    ).altitude(1.45, -16.479)
     return heights + (177.181 - there)
 
 
 def grasslands(x: Heights, y: Heights) -> Heights:
-    """1 km that rolls by 10 m, level at 10.465 m around the targets of experiment 2, as experiment 1 finds it."""
+    """1 km that rolls by 10 m, level at 10.465 m around the targets of experiment 2, as experiment
+    1 finds it.
+    """
     away = np.clip((np.hypot(x, y - 80.0) - 130.0) / 120.0, 0.0, 1.0)
     rolling = 3.0 * np.sin(x / 71.0 + 0.3) * np.cos(y / 93.0) + 1.6 * np.sin((x - 2.0 * y) / 57.0)
-    return 10.465 + away**2 * (3.0 - 2.0 * away) * (rolling + 0.15 * np.sin(x / 17.0) * np.sin(y / 13.0))
+    return 10.465 + away**2 * (3.0 - 2.0 * away) * (
+        rolling + 0.15 * np.sin(x / 17.0) * np.sin(y / 13.0)
+    )
 
 
 MAPS = {

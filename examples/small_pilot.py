@@ -1,6 +1,7 @@
 """What the two external controllers share: a small pilot for the vehicle `scale`, in plain Python.
 
-It knows nothing of how its numbers come and go. World axes: x east, y north, z up; body axes: x forward, y left, z up.
+It knows nothing of how its numbers come and go. World axes: x east, y north, z up; body axes: x
+forward, y left, z up.
 """
 
 from __future__ import annotations
@@ -11,21 +12,35 @@ from typing import NamedTuple
 G = 9.80665
 MASS = 30.0  # kg
 INERTIA = (1.73, 2.78, 4.10)  # kg m², about forward, left, up
-THRUST, TORQUE = 7.5e-4, 3.2084e-5  # N and N m at 1 rad/s
-ARM, AZIMUTHS_DEG, SPINS = 0.75, (-30, 30, 90, 150, 210, 270), (-1, 1, -1, 1, -1, 1)
+# N and N m at 1 rad/s
+THRUST = 7.5e-4
+TORQUE = 3.2084e-5
+ARM = 0.75
+AZIMUTHS_DEG = (-30, 30, 90, 150, 210, 270)
+SPINS = (-1, 1, -1, 1, -1, 1)
 MAX_ROTOR_SPEED = 350.0  # rad/s
 WHEEL_RADIUS = 0.108  # m
 ROLLING_RESISTANCE = 0.02  # of the weight
 HOLD_TORQUE = 5.0  # N m at each wheel that stands
 
-ATTITUDE_FREQUENCY, ATTITUDE_DAMPING = 7.0, 0.9  # rad/s
-POSITION_GAIN, VELOCITY_GAIN, INTEGRAL_GAIN = 1.0, 2.5, 0.6
+# rad/s
+ATTITUDE_FREQUENCY = 7.0
+ATTITUDE_DAMPING = 0.9
+POSITION_GAIN = 1.0
+VELOCITY_GAIN = 2.5
+INTEGRAL_GAIN = 0.6
 MAX_TILT = 0.3  # rad
 
-DRIVE_SPEED, DRIVE_LENGTH = 1.5, 3.0  # m/s, m
+# m/s, m
+DRIVE_SPEED = 1.5
+DRIVE_LENGTH = 3.0
 TAKEOFF_RAMP = 1.2  # s
-CLIMB, SINK = 0.9, 0.5  # m/s
-HOVER_HEIGHT, HOVER_TIME = 1.0, 1.2  # m, s
+# m/s
+CLIMB = 0.9
+SINK = 0.5
+# m, s
+HOVER_HEIGHT = 1.0
+HOVER_TIME = 1.2
 SPOOL_DOWN = 0.3  # s
 REST_TIME = 0.8  # s
 
@@ -52,7 +67,9 @@ class Outputs(NamedTuple):
 
 
 class SmallPilot:
-    """Drives straight ahead, stops, takes off, hovers, lands and rests there; `phase` tells where it is."""
+    """Drives straight ahead, stops, takes off, hovers, lands and rests there; `phase` tells where
+    it is.
+    """
 
     def __init__(self) -> None:
         self.phase = "begin"
@@ -72,13 +89,16 @@ class SmallPilot:
         """The outputs for a state."""
         dt = 0.0 if self.last is None else state.time - self.last.time
         if self.phase == "begin":
-            self._start, self._yaw = state.position, yaw_of(state.quat_wxyz)
+            self._start = state.position
+            self._yaw = yaw_of(state.quat_wxyz)
             self._enter("drive", state)
         self.last = state
         return getattr(self, f"_{self.phase}")(state, dt)
 
     def _enter(self, phase: str, state: State) -> None:
-        self.phase, self._began, self._still_since = phase, state.time, state.time
+        self.phase = phase
+        self._began = state.time
+        self._still_since = state.time
         self.reached[phase] = (state.time, state.position)
 
     def _drive(self, state: State, dt: float) -> Outputs:
@@ -97,7 +117,9 @@ class SmallPilot:
         force = MASS * (4.0 * (wanted - speed) + ROLLING_RESISTANCE * G)
         torque = clip(force * WHEEL_RADIUS / 4.0, -5.0, 3.0)
         steering = clip(-1.5 * turn(yaw_of(state.quat_wxyz) - self._yaw) - 1.0 * aside, -0.3, 0.3)
-        return Outputs(steering=steering, drive_torque=max(torque, 0.0), brake_torque=max(-torque, 0.0))
+        return Outputs(
+            steering=steering, drive_torque=max(torque, 0.0), brake_torque=max(-torque, 0.0)
+        )
 
     def _takeoff(self, state: State, dt: float) -> Outputs:
         share = (state.time - self._began) / TAKEOFF_RAMP
@@ -129,9 +151,15 @@ class SmallPilot:
     def _done(self, state: State, dt: float) -> Outputs:
         return Outputs()
 
-    def _fly(self, state: State, dt: float, climb: float | None = None, share: float = 1.0) -> tuple[float, ...]:
-        """Rotor speeds that hold the place, or its x and y where `climb` (m/s) is given; a share of the thrust."""
-        wanted = [clip(POSITION_GAIN * (self._hold[k] - state.position[k]), -1.0, 1.0) for k in range(3)]
+    def _fly(
+        self, state: State, dt: float, climb: float | None = None, share: float = 1.0
+    ) -> tuple[float, ...]:
+        """Rotor speeds that hold the place, or its x and y where `climb` (m/s) is given; a share of
+        the thrust.
+        """
+        wanted = [
+            clip(POSITION_GAIN * (self._hold[k] - state.position[k]), -1.0, 1.0) for k in range(3)
+        ]
         wanted[2] = clip(wanted[2], -SINK, CLIMB) if climb is None else climb
         a = [0.0, 0.0, 0.0]
         for k in range(3):
@@ -154,8 +182,13 @@ class SmallPilot:
             0.5 * (dot(wanted_axes[1], axes[0]) - dot(wanted_axes[0], axes[1])),
         )
         moments = []
-        for k, frequency in enumerate((ATTITUDE_FREQUENCY, ATTITUDE_FREQUENCY, 0.4 * ATTITUDE_FREQUENCY)):
-            turning = -frequency * frequency * error[k] - 2.0 * ATTITUDE_DAMPING * frequency * state.rates[k]
+        for k, frequency in enumerate(
+            (ATTITUDE_FREQUENCY, ATTITUDE_FREQUENCY, 0.4 * ATTITUDE_FREQUENCY)
+        ):
+            turning = (
+                -frequency * frequency * error[k]
+                - 2.0 * ATTITUDE_DAMPING * frequency * state.rates[k]
+            )
             moments.append(share * INERTIA[k] * turning)
         return mix(share * MASS * dot(a, axes[2]), moments)
 
@@ -164,8 +197,11 @@ def mix(thrust: float, moments) -> tuple[float, ...]:
     """Rotor speeds for a thrust (N) and moments (N m) of six rotors on a regular hexagon."""
     speeds = []
     for azimuth, spin in zip(AZIMUTHS_DEG, SPINS, strict=True):
-        x, y = ARM * math.cos(math.radians(azimuth)), ARM * math.sin(math.radians(azimuth))
-        square = thrust / (6.0 * THRUST) + (moments[0] * y - moments[1] * x) / (3.0 * ARM * ARM * THRUST)
+        x = ARM * math.cos(math.radians(azimuth))
+        y = ARM * math.sin(math.radians(azimuth))
+        square = thrust / (6.0 * THRUST) + (moments[0] * y - moments[1] * x) / (
+            3.0 * ARM * ARM * THRUST
+        )
         square -= moments[2] * spin / (6.0 * TORQUE)
         speeds.append(math.sqrt(clip(square, 0.0, MAX_ROTOR_SPEED**2)))
     return tuple(speeds)

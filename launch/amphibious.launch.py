@@ -1,4 +1,6 @@
-"""ros2 launch rfly_suite amphibious.launch.py: land-air vehicles that carry out a scenario's mission."""
+"""ros2 launch rfly_suite amphibious.launch.py: land-air vehicles that carry out a scenario's
+mission.
+"""
 
 from rfly_bringup.nodes.launch_nodes import amphibious_description
 

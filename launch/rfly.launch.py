@@ -1,4 +1,6 @@
-"""ros2 launch rfly_suite rfly.launch.py: terrain, bridge to RflySim3D, and a fleet that drives over the ground."""
+"""ros2 launch rfly_suite rfly.launch.py: terrain, bridge to RflySim3D, and a fleet that drives over
+the ground.
+"""
 
 from rfly_bringup.nodes.launch_nodes import launch_description
 from rfly_bringup.nodes.node_set import NODES

@@ -18,7 +18,9 @@ from rfly_amphibious.dynamics.model import Run as Run
 from rfly_amphibious.dynamics.wind import Wind as Wind
 from rfly_amphibious.estimation.estimate import Estimate as Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator as StateEstimator
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters as EstimatorParameters
+from rfly_amphibious.estimation.estimator_parameters import (
+    EstimatorParameters as EstimatorParameters,
+)
 from rfly_amphibious.guidance.legs import DriveLeg as DriveLeg
 from rfly_amphibious.guidance.legs import FlyLeg as FlyLeg
 from rfly_amphibious.guidance.mission_guide import MissionGuide as MissionGuide

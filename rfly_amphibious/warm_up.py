@@ -6,7 +6,9 @@ from rfly_common.kernels.jit import use_numba
 
 
 def warm_up() -> None:
-    """Runs the kernels of model and sensors once with the arguments' types. Without numba there is nothing to do."""
+    """Runs the kernels of model and sensors once with the arguments' types. Without numba there is
+    nothing to do.
+    """
     if not use_numba():
         return
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
@@ -32,11 +34,15 @@ def warm_up_lanes() -> None:
 
     model = AmphibiousModel(VehicleParameters.load("scale"))
     one = model.standing()
-    model.step(ModelState(np.tile(one.x, (LANES, 1)), np.tile(one.memory, (LANES, 1))), Controls(), 1e-3)
+    model.step(
+        ModelState(np.tile(one.x, (LANES, 1)), np.tile(one.memory, (LANES, 1))), Controls(), 1e-3
+    )
 
 
 def warm_up_solids() -> None:
-    """The same for a vehicle among solid things: other machine code, for which the bare step does not pay."""
+    """The same for a vehicle among solid things: other machine code, for which the bare step does
+    not pay.
+    """
     if not use_numba():
         return
     import numpy as np
@@ -45,7 +51,9 @@ def warm_up_solids() -> None:
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_terrain.world.solids import ObjectBoxes
 
-    box = ObjectBoxes(np.array([[9.0, 0.0, 1.0]]), np.ones((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]))
+    box = ObjectBoxes(
+        np.array([[9.0, 0.0, 1.0]]), np.ones((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]])
+    )
     model = AmphibiousModel(VehicleParameters.load("scale"), solids=box)
     state = model.standing()
     model.derivative(state.x)

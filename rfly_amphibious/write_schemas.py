@@ -1,4 +1,6 @@
-"""Schemas of parameter files, written to `data/schemas` by `python -m rfly_amphibious.write_schemas`, for editors."""
+"""Schemas of parameter files, written to `data/schemas` by `python -m
+rfly_amphibious.write_schemas`, for editors.
+"""
 
 from __future__ import annotations
 

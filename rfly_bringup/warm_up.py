@@ -1,7 +1,7 @@
 """Compilation of the suite's kernels into the cache on disk, in several processes at once.
 
-`python -m rfly_bringup.warm_up [PART ...]` compiles the parts, all by default, and prints "[done/all] part" as they are
-ready; its exit code is 1 where one of them ended otherwise.
+`python -m rfly_bringup.warm_up [PART ...]` compiles the parts, all by default, and prints
+"[done/all] part" as they are ready; its exit code is 1 where one of them ended otherwise.
 """
 
 from __future__ import annotations
@@ -31,10 +31,14 @@ PARTS = {
     "batches": ("rfly_amphibious.warm_up:warm_up_lanes",),
     "trajectory": ("rfly_trajectory.warm_up:warm_up",),
     "planner": ("rfly_terrain.planning.planner:warm_up",),
-    "range sensors": ("rfly_amphibious.warm_up:warm_up_rays", "rfly_amphibious.mapping.octomap_grid:warm_up"),
+    "range sensors": (
+        "rfly_amphibious.warm_up:warm_up_rays",
+        "rfly_amphibious.mapping.octomap_grid:warm_up",
+    ),
 }
-"""what each part runs. The ground's kernels are compiled into all others, so they come first, unless all run at
-once; then the longest"""
+"""what each part runs. The ground's kernels are compiled into all others, so they come first,
+unless all run at once; then the longest
+"""
 
 _NODES = {
     "terrain_node": ("terrain",),
@@ -50,13 +54,16 @@ _NODES = {
 
 
 def compile_for_nodes(executables: Iterable[str]) -> None:
-    """`compile_first` for these nodes: each would compile by itself, beside others that do the same."""
+    """`compile_first` for these nodes: each would compile by itself, beside others that do the
+    same.
+    """
     if use_numba():  # else they say so
         compile_first({part for name in executables for part in _NODES.get(name, ())})
 
 
 def compile_first(wanted: Container[str]) -> None:
-    """Compile which of these parts the cache does not have, with a progress bar; usually there is nothing.
+    """Compile which of these parts the cache does not have, with a progress bar; usually there is
+    nothing.
 
     Without numba a line on a terminal says that all is slower.
     """
@@ -76,7 +83,8 @@ def compile_first(wanted: Container[str]) -> None:
 
 
 def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
-    """Compile each part in a process of its own, at most so many at once; yields their names as they are ready.
+    """Compile each part in a process of its own, at most so many at once; yields their names as
+    they are ready.
 
     Raises `subprocess.CalledProcessError`, with what the process printed, where one fails.
     """
@@ -85,14 +93,17 @@ def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
     stopped = threading.Event()
     with ThreadPoolExecutor(max(1, processes)) as pool:
         try:
-            if ordered[:1] == ["terrain"] and len(ordered) > processes:  # the others find its kernels in the cache
+            if (
+                ordered[:1] == ["terrain"] and len(ordered) > processes
+            ):  # the others find its kernels in the cache
                 pool.submit(_compile, "terrain", running, stopped).result()
                 yield ordered.pop(0)
             jobs = {pool.submit(_compile, name, running, stopped): name for name in ordered}
             for job in as_completed(jobs):
                 job.result()
                 yield jobs[job]
-        finally:  # Ctrl-C, or one that has failed: nobody waits for the others, nor leaves them behind
+        # Ctrl-C, or one that has failed: nobody waits for the others, nor leaves them behind
+        finally:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for process in tuple(running):
@@ -100,9 +111,13 @@ def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
 
 
 def _compile(name: str, running: set[subprocess.Popen[str]], stopped: threading.Event) -> None:
-    """Compile a part in a process of its own, which is among the `running` meanwhile, and is killed when `stopped`."""
+    """Compile a part in a process of its own, which is among the `running` meanwhile, and is killed
+    when `stopped`.
+    """
     command = [sys.executable, "-m", "rfly_bringup.warm_up", "--in-this-process", name]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         running.add(process)
         if stopped.is_set():
             process.kill()
@@ -115,10 +130,14 @@ def _compile(name: str, running: set[subprocess.Popen[str]], stopped: threading.
 
 
 def _stamp(part: str) -> Path:
-    """A folder of the cache that is there when the part has been compiled from these sources with these versions."""
+    """A folder of the cache that is there when the part has been compiled from these sources with
+    these versions.
+    """
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     key = hashlib.sha256(repr((digest_of_kernels(), sys.version, versions)).encode()).hexdigest()
-    stamp = user_cache() / "rfly_suite" / "kernels" / f"{part.replace(' ', '_')}-compiled-{key[:16]}"
+    stamp = (
+        user_cache() / "rfly_suite" / "kernels" / f"{part.replace(' ', '_')}-compiled-{key[:16]}"
+    )
     with contextlib.suppress(OSError):  # not there
         os.utime(stamp)  # in use
     return stamp

@@ -1,4 +1,6 @@
-"""Types of the arrays and tuples of numbers that the whole suite passes around, and a base of tables of arrays."""
+"""Types of the arrays and tuples of numbers that the whole suite passes around, and a base of
+tables of arrays.
+"""
 
 from __future__ import annotations
 
@@ -31,4 +33,9 @@ class Rows:
     def concatenate(self, *others: Self) -> Self:
         """These rows, and the others behind them."""
         names = self.__dataclass_fields__
-        return type(self)(**{name: np.concatenate([getattr(each, name) for each in (self, *others)]) for name in names})
+        return type(self)(
+            **{
+                name: np.concatenate([getattr(each, name) for each in (self, *others)])
+                for name in names
+            }
+        )

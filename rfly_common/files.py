@@ -1,4 +1,6 @@
-"""File paths, the limit of a map's size, the one way in which files are opened to be read, and closed."""
+"""File paths, the limit of a map's size, the one way in which files are opened to be read, and
+closed.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +19,34 @@ StrPath = str | os.PathLike[str]
 MAX_CELLS = 100_000_000
 """rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights"""
 
-_FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK"))
+_FLAGS = sum(
+    getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK")
+)
 
 
 def open_regular(path: StrPath, max_bytes: int | None = None) -> BinaryIO:
-    """A regular file, open for reading bytes: never waits, as opening a pipe, a terminal or a device can.
+    """A regular file, open for reading bytes: never waits, as opening a pipe, a terminal or a
+    device can.
 
-    Raises OSError, whose strerror tells why, where the file can't be opened, is none or is larger than max_bytes.
+    Raises OSError, whose strerror tells why, where the file can't be opened, is none or is larger
+    than max_bytes.
     """
     try:
         descriptor = os.open(path, _FLAGS)
     except ValueError as error:  # a NUL or half a character in the name
         raise OSError(errno.EINVAL, f"no name of a file ({error})", os.fspath(path)) from None
     status = os.fstat(descriptor)
-    number, problem = 0, ""
+    number = 0
+    problem = ""
     if stat.S_ISDIR(status.st_mode):
-        number, problem = errno.EISDIR, os.strerror(errno.EISDIR)
+        number = errno.EISDIR
+        problem = os.strerror(errno.EISDIR)
     elif not stat.S_ISREG(status.st_mode):
-        number, problem = errno.EINVAL, "a pipe, a socket or a device, expected a regular file"
+        number = errno.EINVAL
+        problem = "a pipe, a socket or a device, expected a regular file"
     elif max_bytes is not None and status.st_size > max_bytes:
-        number, problem = errno.EFBIG, f"larger than {max_bytes:,} bytes"
+        number = errno.EFBIG
+        problem = f"larger than {max_bytes:,} bytes"
     if problem:
         os.close(descriptor)
         raise OSError(number, problem, os.fspath(path))
@@ -44,7 +54,9 @@ def open_regular(path: StrPath, max_bytes: int | None = None) -> BinaryIO:
 
 
 def read_regular(path: StrPath, max_bytes: int) -> bytes:
-    """The content of a regular file. Raises OSError as `open_regular` does, also where the file grows meanwhile."""
+    """The content of a regular file. Raises OSError as `open_regular` does, also where the file
+    grows meanwhile.
+    """
     with open_regular(path, max_bytes) as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:

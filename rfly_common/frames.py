@@ -40,14 +40,18 @@ def _last_axis(values: ArrayLike, size: int, name: str) -> Array:
 
 
 def _swapped(array: Array, back: bool = False) -> Array:
-    """The last axis first, or back: `np.moveaxis`, whose own time is felt, where a transpose does not do the same."""
+    """The last axis first, or back: `np.moveaxis`, whose own time is felt, where a transpose does
+    not do the same.
+    """
     if array.ndim <= 2:
         return array.T
     return np.moveaxis(array, 0, -1) if back else np.moveaxis(array, -1, 0)
 
 
 def ned_to_enu(vector_ned: ArrayLike) -> Array:
-    """(..., 3) NED -> (..., 3) ENU, any unit (positions, velocities, normals). Its own inverse. REP 103."""
+    """(..., 3) NED -> (..., 3) ENU, any unit (positions, velocities, normals). Its own inverse. REP
+    103.
+    """
     v = _last_axis(vector_ned, 3, "vector_ned")
     return np.stack([v[..., 1], v[..., 0], 0.0 - v[..., 2]], axis=-1)
 
@@ -56,7 +60,8 @@ def enu_to_ned(vector_enu: ArrayLike) -> Array:
     """(..., 3) ENU -> (..., 3) NED, any unit. Its own inverse. REP 103."""
     v = _last_axis(vector_enu, 3, "vector_enu")
     out = np.empty(v.shape, v.dtype)
-    out[..., 0], out[..., 1] = v[..., 1], v[..., 0]
+    out[..., 0] = v[..., 1]
+    out[..., 1] = v[..., 0]
     np.subtract(0.0, v[..., 2], out=out[..., 2])
     return out
 
@@ -78,7 +83,8 @@ def up_to_down(height_up: Any) -> Any:
 
 def quat_multiply(a_xyzw: ArrayLike, b_xyzw: ArrayLike) -> Array:
     """Hamilton product a ⊗ b of (..., 4) quaternions: rotates by b, then by a."""
-    a, b = _last_axis(a_xyzw, 4, "a_xyzw"), _last_axis(b_xyzw, 4, "b_xyzw")
+    a = _last_axis(a_xyzw, 4, "a_xyzw")
+    b = _last_axis(b_xyzw, 4, "b_xyzw")
     (ax, ay, az, aw), (bx, by, bz, bw) = _components(a, b)
     return _joined(
         aw * bx + ax * bw + ay * bz - az * by,
@@ -89,7 +95,9 @@ def quat_multiply(a_xyzw: ArrayLike, b_xyzw: ArrayLike) -> Array:
 
 
 def _components(*arrays: Array) -> list[list[Any]]:
-    """Along the last axis; plain numbers where each is one alone, float64: several times as quick as NumPy's."""
+    """Along the last axis; plain numbers where each is one alone, float64: several times as quick
+    as NumPy's.
+    """
     if all(array.ndim == 1 and array.dtype == np.float64 for array in arrays):
         return [array.tolist() for array in arrays]
     return [[array[..., i] for i in range(array.shape[-1])] for array in arrays]
@@ -97,7 +105,9 @@ def _components(*arrays: Array) -> list[list[Any]]:
 
 def _joined(*components: Any) -> Array:
     """The reverse of `_components`."""
-    return np.array(components) if isinstance(components[0], float) else np.stack(components, axis=-1)
+    return (
+        np.array(components) if isinstance(components[0], float) else np.stack(components, axis=-1)
+    )
 
 
 def quat_conjugate(quat_xyzw: ArrayLike) -> Array:
@@ -107,9 +117,12 @@ def quat_conjugate(quat_xyzw: ArrayLike) -> Array:
 
 
 def quat_slerp(a_xyzw: Floats, b_xyzw: Floats, share: Floats) -> Floats:
-    """(n, 4) from a to b (n, 4) by the shortest turn at constant rate, `share` (n, 1) of it; of norm 1 but for 1e-9."""
+    """(n, 4) from a to b (n, 4) by the shortest turn at constant rate, `share` (n, 1) of it; of
+    norm 1 but for 1e-9.
+    """
     cosine = np.einsum("ij,ij->i", a_xyzw, b_xyzw)[:, None]
-    b, angle = np.where(cosine < 0.0, -b_xyzw, b_xyzw), np.arccos(np.minimum(np.abs(cosine), 1.0))
+    b = np.where(cosine < 0.0, -b_xyzw, b_xyzw)
+    angle = np.arccos(np.minimum(np.abs(cosine), 1.0))
     small = angle < 1e-4
     sine = np.where(small, 1.0, np.sin(angle))
     left = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
@@ -119,9 +132,12 @@ def quat_slerp(a_xyzw: Floats, b_xyzw: Floats, share: Floats) -> Floats:
 
 def quat_rotate(quat_a_b_xyzw: ArrayLike, vector_b: ArrayLike) -> Array:
     """Vectors (..., 3) given in B, expressed in A. Quaternions (..., 4) of unit norm."""
-    q, v = _last_axis(quat_a_b_xyzw, 4, "quat_a_b_xyzw"), _last_axis(vector_b, 3, "vector_b")
+    q = _last_axis(quat_a_b_xyzw, 4, "quat_a_b_xyzw")
+    v = _last_axis(vector_b, 3, "vector_b")
     (x, y, z, w), (v0, v1, v2) = _components(q, v)
-    t0, t1, t2 = 2.0 * (y * v2 - z * v1), 2.0 * (z * v0 - x * v2), 2.0 * (x * v1 - y * v0)
+    t0 = 2.0 * (y * v2 - z * v1)
+    t1 = 2.0 * (z * v0 - x * v2)
+    t2 = 2.0 * (x * v1 - y * v0)
     return _joined(
         v0 + w * t0 + (y * t2 - z * t1),
         v1 + w * t1 + (z * t0 - x * t2),
@@ -130,9 +146,13 @@ def quat_rotate(quat_a_b_xyzw: ArrayLike, vector_b: ArrayLike) -> Array:
 
 
 def rotation_matrix(quat_a_b_xyzw: ArrayLike) -> Floats:
-    """(..., 3, 3) of quaternions (..., 4) of any norm but 0: R v_b = v_a, columns are B's axes in A."""
+    """(..., 3, 3) of quaternions (..., 4) of any norm but 0: R v_b = v_a, columns are B's axes in
+    A.
+    """
     q = np.asarray(quat_a_b_xyzw, dtype=np.float64)
-    if q.ndim == 1:  # every tick of a controller: plain numbers are several times as quick as NumPy's
+    if (
+        q.ndim == 1
+    ):  # every tick of a controller: plain numbers are several times as quick as NumPy's
         return np.array(_rotation_rows(*(q / math.sqrt(q @ q)).tolist()))
     q = np.moveaxis(q / np.sqrt(np.einsum("...i,...i", q, q))[..., None], -1, 0)
     return np.ascontiguousarray(np.moveaxis(np.array(_rotation_rows(*q)), (0, 1), (-2, -1)))
@@ -150,23 +170,31 @@ def _rotation_rows(x: Any, y: Any, z: Any, w: Any) -> tuple[tuple[Any, ...], ...
 def quat_enu_flu_to_ned_frd(quat_enu_flu_xyzw: ArrayLike) -> Array:
     """(..., 4) attitude FLU -> ENU (a ROS orientation in `map`) to FRD -> NED (RflySim's attitude).
 
-    q_ned_frd = q_ned_enu ⊗ q_enu_flu ⊗ q_flu_frd, multiplied out: no rotation matrix, exact but for one factor √½.
+    q_ned_frd = q_ned_enu ⊗ q_enu_flu ⊗ q_flu_frd, multiplied out: no rotation matrix, exact but for
+    one factor √½.
     """
     q = _last_axis(quat_enu_flu_xyzw, 4, "quat_enu_flu_xyzw")
     x, y, z, w = (q[..., i] for i in range(4))
     rows = np.empty((4, *q.shape[:-1]), q.dtype)
-    rows[0], rows[1], rows[2], rows[3] = x + y, x - y, w - z, w + z
+    rows[0] = x + y
+    rows[1] = x - y
+    rows[2] = w - z
+    rows[3] = w + z
     rows *= _SQRT_HALF
     return _swapped(rows, back=True)
 
 
 def quat_ned_frd_to_enu_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
-    """(..., 4) attitude FRD -> NED to FLU -> ENU. The formula is the same as the other way: it is its own inverse."""
+    """(..., 4) attitude FRD -> NED to FLU -> ENU. The formula is the same as the other way: it is
+    its own inverse.
+    """
     return quat_enu_flu_to_ned_frd(quat_ned_frd_xyzw)
 
 
 def quat_ned_flu_to_ned_frd(quat_ned_flu_xyzw: ArrayLike) -> Array:
-    """(..., 4) attitude FLU -> NED (a ROS orientation in `map_ned`) to FRD -> NED; (1, 0, 0, 0): level, north."""
+    """(..., 4) attitude FLU -> NED (a ROS orientation in `map_ned`) to FRD -> NED; (1, 0, 0, 0):
+    level, north.
+    """
     q = _last_axis(quat_ned_flu_xyzw, 4, "quat_ned_flu_xyzw")
     x, y, z, w = (q[..., i] for i in range(4))
     return np.stack([-w, -z, y, x], axis=-1)
@@ -180,18 +208,27 @@ def quat_ned_frd_to_ned_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
 
 
 def quat_to_euler(quat_xyzw: ArrayLike) -> Array:
-    """(..., 4) -> (..., 3) roll, pitch, yaw in radians; roll and yaw in (-π, π], pitch in [-π/2, π/2].
+    """(..., 4) -> (..., 3) roll, pitch, yaw in radians; roll and yaw in (-π, π], pitch in [-π/2,
+    π/2].
 
-    Uses half sum and half difference of roll and yaw, which stays exact at pitch ±90°, where the usual formula loses
-    one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302; for z-y'-x'').
+    Uses half sum and half difference of roll and yaw, which stays exact at pitch ±90°, where the
+    usual formula loses one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi
+    10.1371/journal.pone.0276302; for z-y'-x'').
     """
     q = _last_axis(quat_xyzw, 4, "quat_xyzw")
-    x, y, z, w = np.ascontiguousarray(_swapped(q))  # arctan2 is several times as quick on whole rows
-    a, b, c, d = x + z, w - y, z - x, w + y
-    half_sum, half_difference = np.arctan2(a, b), np.arctan2(c, d)
+    x, y, z, w = np.ascontiguousarray(
+        _swapped(q)
+    )  # arctan2 is several times as quick on whole rows
+    a = x + z
+    b = w - y
+    c = z - x
+    d = w + y
+    half_sum = np.arctan2(a, b)
+    half_difference = np.arctan2(c, d)
     euler = np.empty((3, *q.shape[:-1]))
     turning = euler[::2]  # roll and yaw, at most one turn outside
-    turning[0], turning[1] = half_sum - half_difference, half_sum + half_difference
+    turning[0] = half_sum - half_difference
+    turning[1] = half_sum + half_difference
     turning -= 2 * math.pi * ((turning > math.pi).astype(np.int8) - (turning <= -math.pi))
     # no hypot: its care for numbers near 1e±160 takes five times as long
     euler[1] = 2.0 * np.arctan2(np.sqrt(d * d + c * c), np.sqrt(b * b + a * a)) - math.pi / 2
@@ -214,7 +251,9 @@ def euler_to_quat(euler_rpy: ArrayLike) -> Array:
 
 
 def yaw_ned_to_enu(yaw_ned: ArrayLike) -> Array:
-    """Heading clockwise from north -> yaw counter-clockwise from east, wrapped to (-π, π]. Its own inverse. Radians."""
+    """Heading clockwise from north -> yaw counter-clockwise from east, wrapped to (-π, π]. Its own
+    inverse. Radians.
+    """
     return wrap_angle(math.pi / 2 - np.asarray(yaw_ned, dtype=float))
 
 
@@ -231,28 +270,39 @@ def wrap_angle(angle: ArrayLike) -> Array:
 def pose_enu_to_ned_euler(
     x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """One pose of base_link in ENU -> (position NED, roll pitch yaw of FRD in NED), on plain floats."""
+    """One pose of base_link in ENU -> (position NED, roll pitch yaw of FRD in NED), on plain
+    floats.
+    """
     return (y, x, 0.0 - z), _euler_ned_frd(
-        (qx + qy) * _SQRT_HALF, (qx - qy) * _SQRT_HALF, (qw - qz) * _SQRT_HALF, (qw + qz) * _SQRT_HALF
+        (qx + qy) * _SQRT_HALF,
+        (qx - qy) * _SQRT_HALF,
+        (qw - qz) * _SQRT_HALF,
+        (qw + qz) * _SQRT_HALF,
     )
 
 
 def pose_ned_to_ned_euler(
     x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """One pose of base_link (FLU) in NED -> (position NED, roll pitch yaw of FRD in NED). Plain floats."""
+    """One pose of base_link (FLU) in NED -> (position NED, roll pitch yaw of FRD in NED). Plain
+    floats.
+    """
     return (x, y, z), _euler_ned_frd(-qw, -qz, qy, qx)
 
 
 def pose_ned_euler_to_enu(position_ned: Numbers, euler: Numbers) -> tuple[Numbers, Numbers]:
-    """(position NED, roll pitch yaw of FRD in NED) -> (position ENU, quaternion xyzw FLU -> ENU), on plain floats."""
+    """(position NED, roll pitch yaw of FRD in NED) -> (position ENU, quaternion xyzw FLU -> ENU),
+    on plain floats.
+    """
     x, y, z, w = _quat_ned_frd(*euler)
     quat = ((x + y) * _SQRT_HALF, (x - y) * _SQRT_HALF, (w - z) * _SQRT_HALF, (w + z) * _SQRT_HALF)
     return vector_ned_to_enu(position_ned), quat
 
 
 def pose_ned_euler_to_ned(position_ned: Numbers, euler: Numbers) -> tuple[Numbers, Numbers]:
-    """(position NED, roll pitch yaw of FRD in NED) -> (the position, quaternion xyzw FLU -> NED), on plain floats."""
+    """(position NED, roll pitch yaw of FRD in NED) -> (the position, quaternion xyzw FLU -> NED),
+    on plain floats.
+    """
     x, y, z, w = _quat_ned_frd(*euler)
     return position_ned, (w, z, 0.0 - y, 0.0 - x)
 
@@ -265,8 +315,12 @@ def vector_ned_to_enu(vector_ned: Numbers) -> Numbers:
 
 def _quat_ned_frd(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
     """`euler_to_quat` on plain floats."""
-    cr, cp, cy = math.cos(0.5 * roll), math.cos(0.5 * pitch), math.cos(0.5 * yaw)
-    sr, sp, sy = math.sin(0.5 * roll), math.sin(0.5 * pitch), math.sin(0.5 * yaw)
+    cr = math.cos(0.5 * roll)
+    cp = math.cos(0.5 * pitch)
+    cy = math.cos(0.5 * yaw)
+    sr = math.sin(0.5 * roll)
+    sp = math.sin(0.5 * pitch)
+    sy = math.sin(0.5 * yaw)
     return (
         sr * cp * cy - cr * sp * sy,
         cr * sp * cy + sr * cp * sy,
@@ -277,9 +331,11 @@ def _quat_ned_frd(roll: float, pitch: float, yaw: float) -> tuple[float, float, 
 
 def _euler_ned_frd(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
     """`quat_to_euler` on plain floats."""
-    half_sum, half_difference = math.atan2(x + z, w - y), math.atan2(z - x, w + y)
+    half_sum = math.atan2(x + z, w - y)
+    half_difference = math.atan2(z - x, w + y)
     pitch = 2.0 * math.atan2(math.hypot(w + y, z - x), math.hypot(w - y, x + z)) - math.pi / 2
-    roll, yaw = half_sum - half_difference, half_sum + half_difference
+    roll = half_sum - half_difference
+    yaw = half_sum + half_difference
     # wrapped in place: a call more for each angle is felt in the delay of a pose
     if not -math.pi < roll <= math.pi:
         roll += -2 * math.pi if roll > 0 else 2 * math.pi

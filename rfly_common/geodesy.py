@@ -24,10 +24,14 @@ GeoPoint = tuple[float, float, float]
 
 
 def geo_point(values: Sequence[float], where: str) -> GeoPoint:
-    """(latitude deg, longitude deg, altitude m) checked; raises ConfigError that begins with `where`."""
+    """(latitude deg, longitude deg, altitude m) checked; raises ConfigError that begins with
+    `where`.
+    """
     numbers = tuple(float(v) for v in values)
     if len(numbers) != 3:
-        raise ConfigError(f"{where}: {len(numbers)} numbers, expected latitude, longitude (degrees) and altitude (m)")
+        raise ConfigError(
+            f"{where}: {len(numbers)} numbers, expected latitude, longitude (degrees) and altitude (m)"
+        )
     if not all(map(math.isfinite, numbers)) or not fits_geo_point(numbers):
         raise ConfigError(
             f"{where}: {list(numbers)} is no place: latitude within ±90°, longitude within ±180°, "
@@ -49,23 +53,27 @@ def fits_geo_point(values: Sequence[float]) -> bool:
 
 
 def geodetic_to_ned(point: ArrayLike, origin: Sequence[float]) -> Floats:
-    """(..., 3) latitude deg, longitude deg, altitude m -> (..., 3) NED metres about `origin` (of the same form).
+    """(..., 3) latitude deg, longitude deg, altitude m -> (..., 3) NED metres about `origin` (of
+    the same form).
 
-    On the plane that touches the WGS 84 ellipsoid at the origin, scaled by its two radii of curvature there (NIMA
-    TR8350.2, 3rd edition, section 3). Lengths along north and along east are right to a metre over ten kilometres; a
-    parallel is taken as straight. Longitudes are wrapped, NaN stays NaN.
+    On the plane that touches the WGS 84 ellipsoid at the origin, scaled by its two radii of
+    curvature there (NIMA TR8350.2, 3rd edition, section 3). Lengths along north and along east are
+    right to a metre over ten kilometres; a parallel is taken as straight. Longitudes are wrapped,
+    NaN stays NaN.
     """
     p = np.asarray(point, dtype=float)
     north_per_deg, east_per_deg = _metres_per_degree(origin[0])
     east_deg = np.mod(p[..., 1] - origin[1] + 180.0, 360.0) - 180.0
     ned: NDArray[Any] = np.stack(
-        [(p[..., 0] - origin[0]) * north_per_deg, east_deg * east_per_deg, origin[2] - p[..., 2]], axis=-1
+        [(p[..., 0] - origin[0]) * north_per_deg, east_deg * east_per_deg, origin[2] - p[..., 2]],
+        axis=-1,
     )
     return ned
 
 
 def ned_to_geodetic(ned: ArrayLike, origin: Sequence[float]) -> Floats:
-    """(..., 3) NED metres about `origin` -> (..., 3) latitude deg, longitude deg (-180 … 180), altitude m.
+    """(..., 3) NED metres about `origin` -> (..., 3) latitude deg, longitude deg (-180 … 180),
+    altitude m.
 
     The exact inverse of `geodetic_to_ned`.
     """
@@ -82,5 +90,6 @@ def _metres_per_degree(latitude_deg: float) -> tuple[float, float]:
     """Of latitude and of longitude, at a latitude."""
     phi = math.radians(latitude_deg)
     w = 1.0 - WGS84_E2 * math.sin(phi) ** 2
-    meridian, prime_vertical = WGS84_A * (1.0 - WGS84_E2) / w**1.5, WGS84_A / math.sqrt(w)
+    meridian = WGS84_A * (1.0 - WGS84_E2) / w**1.5
+    prime_vertical = WGS84_A / math.sqrt(w)
     return math.radians(meridian), math.radians(prime_vertical * math.cos(phi))

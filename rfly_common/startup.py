@@ -2,17 +2,20 @@
 
 A process is in one of three states, and SIGINT, SIGTERM and SIGHUP mean the same in each of them:
 
-- at its start and at its end they end it at once, as nothing needs cleaning up: imports take some tenths of a second,
+- at its start and at its end they end it at once, as nothing needs cleaning up: imports take some
+tenths of a second,
   in which Python's defaults would print a trace or lose the signal;
 - a command that does its work and ends (`interruptible`) gets a KeyboardInterrupt;
-- a loop (`spinning`, `stop_by_signal`) is asked to end; a second signal ends the process, unless it comes at once, as a
+- a loop (`spinning`, `stop_by_signal`) is asked to end; a second signal ends the process, unless it
+comes at once, as a
   terminal and a launcher may both send one.
 
-Whoever has not ended STOP_WITHIN_S after the first signal is ended: by a thread, and where that does not get the
-interpreter's lock, by the system (SIGALRM). Python calls a signal's handler between two of its own instructions only; a
-second thread, woken by the system itself, ends a process whose main thread sits in a library meanwhile.
-A SIGHUP that `nohup` has set aside stays so.
-rclpy's own handlers are not installed: they invalidate the context in mid-call, which is where traces come from.
+Whoever has not ended STOP_WITHIN_S after the first signal is ended: by a thread, and where that
+does not get the interpreter's lock, by the system (SIGALRM). Python calls a signal's handler
+between two of its own instructions only; a second thread, woken by the system itself, ends a
+process whose main thread sits in a library meanwhile. A SIGHUP that `nohup` has set aside stays so.
+rclpy's own handlers are not installed: they invalidate the context in mid-call, which is where
+traces come from.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
-STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+STOPS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 """signals that end a process: Ctrl-C, kill, and the terminal that is closed"""
 STOP_WITHIN_S = 1.5
 SAME_S = 0.3
@@ -64,7 +69,8 @@ _state = _State()
 def run_node_module(module: str) -> NoReturn:
     """Import a `*_node` module and call its `main()`, quiet under signals from the start.
 
-    After a signal the process ends without Python's own end: there a thread that still works in C++ aborts the process.
+    After a signal the process ends without Python's own end: there a thread that still works in C++
+    aborts the process.
     """
     install_handlers()
     importlib.import_module(module).main()
@@ -72,7 +78,9 @@ def run_node_module(module: str) -> NoReturn:
 
 
 def run_command_module(module: str) -> NoReturn:
-    """Import a command's module and call its `main()`; Ctrl-C and its like end it without a trace at any time."""
+    """Import a command's module and call its `main()`; Ctrl-C and its like end it without a trace
+    at any time.
+    """
     install_handlers(shell_codes=True)
     main = importlib.import_module(module).main
     code = 0
@@ -88,7 +96,9 @@ def run_command_module(module: str) -> NoReturn:
 
 
 def install_handlers(*, shell_codes: bool = False) -> None:
-    """Take STOPS over (main thread only): until something else is said they end the process at once."""
+    """Take STOPS over (main thread only): until something else is said they end the process at
+    once.
+    """
     _state.shell_codes = shell_codes
     _take_over()
 
@@ -99,14 +109,18 @@ def spinning() -> None:
 
 
 def interruptible() -> None:
-    """From here on a signal raises KeyboardInterrupt. What an interrupted import or thread would print stays unsaid."""
+    """From here on a signal raises KeyboardInterrupt. What an interrupted import or thread would
+    print stays unsaid.
+    """
     _state.ask = interrupt
 
 
 def end(code: int) -> NoReturn:
-    """End the process with this exit code, at once and quietly where a signal comes meanwhile, or came before.
+    """End the process with this exit code, at once and quietly where a signal comes meanwhile, or
+    came before.
 
-    A signal has unwound what needed that; threads that still run are not waited for, as Python itself would.
+    A signal has unwound what needed that; threads that still run are not waited for, as Python
+    itself would.
     """
     _state.ask = None
     if _state.ever:
@@ -114,7 +128,10 @@ def end(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # whoever read it has gone, or it is closed: Python would say so at its end
+        except (
+            OSError,
+            ValueError,
+        ):  # whoever read it has gone, or it is closed: Python would say so at its end
             with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), stream.fileno())
     if _state.ever:
@@ -136,13 +153,16 @@ def exit_code() -> int:
 def stop_by_signal(
     on_stop: Callable[[], None] | None = None, *, within_s: float = STOP_WITHIN_S
 ) -> Iterator[Callable[[], bool]]:
-    """A loop that the first of STOPS asks to end: `on_stop` is called, and what this yields says True from then on.
+    """A loop that the first of STOPS asks to end: `on_stop` is called, and what this yields says
+    True from then on.
 
-    So it is from the beginning where one has come already and was lost. Behind the loop everything is as it was before
-    the signal. `within_s`: the process is ended when the loop has not ended so long after the signal.
+    So it is from the beginning where one has come already and was lost. Behind the loop everything
+    is as it was before the signal. `within_s`: the process is ended when the loop has not ended so
+    long after the signal.
     """
     before = _state.ask, _state.within_s
-    _state.ask, _state.within_s = on_stop or _nothing, within_s
+    _state.ask = on_stop or _nothing
+    _state.within_s = within_s
     handlers = _take_over()
     try:
         if _state.came:
@@ -158,7 +178,9 @@ def stop_by_signal(
 
 
 def interrupt() -> None:
-    """Raise KeyboardInterrupt; for `stop_by_signal` of what has no place to look at its yielded function."""
+    """Raise KeyboardInterrupt; for `stop_by_signal` of what has no place to look at its yielded
+    function.
+    """
     sys.unraisablehook = threading.excepthook = _nothing
     raise KeyboardInterrupt
 
@@ -166,7 +188,11 @@ def interrupt() -> None:
 def _take_over() -> dict[int, Any]:
     """The handlers before."""
     hang_up = getattr(signal, "SIGHUP", None)
-    wanted = [number for number in STOPS if number != hang_up or signal.getsignal(number) != signal.SIG_IGN]
+    wanted = [
+        number
+        for number in STOPS
+        if number != hang_up or signal.getsignal(number) != signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, _on_signal) for number in wanted}
     _guard_handler()
     if hasattr(signal, "pthread_sigmask"):  # .venv's scripts start with them blocked
@@ -175,7 +201,9 @@ def _take_over() -> dict[int, Any]:
 
 
 def _guard_handler() -> None:
-    """Once: a thread that is notified of each signal, for a main thread that does not run the handler."""
+    """Once: a thread that is notified of each signal, for a main thread that does not run the
+    handler.
+    """
     if _state.guarded:
         return
     _state.guarded = True
@@ -183,7 +211,9 @@ def _guard_handler() -> None:
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # a child's signals are not its parent's
+        os.register_at_fork(
+            after_in_child=lambda: signal.set_wakeup_fd(-1)
+        )  # a child's signals are not its parent's
     threading.Thread(target=_end_unless_handled, args=(told,), daemon=True).start()
 
 
@@ -202,7 +232,9 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
     _state.handled_at = time.monotonic()
     first = not _state.came
     if first:
-        _state.came, _state.came_at, _state.ever = number, time.monotonic(), True
+        _state.came = number
+        _state.came_at = time.monotonic()
+        _state.ever = True
     if _state.ask is None or time.monotonic() - _state.came_at > SAME_S:
         os._exit(exit_code())
     if first:

@@ -1,7 +1,9 @@
-"""Filters of incoming vehicle states: staleness, and ids written by two sources. No clock and no ROS.
+"""Filters of incoming vehicle states: staleness, and ids written by two sources. No clock and no
+ROS.
 
-The caller passes both times, in nanoseconds. *now* is the node's clock, in which stamps are written; it may be
-simulated, stand still or jump. *steady* measures silence by arrival and never jumps.
+The caller passes both times, in nanoseconds. *now* is the node's clock, in which stamps are
+written; it may be simulated, stand still or jump. *steady* measures silence by arrival and never
+jumps.
 """
 
 from __future__ import annotations
@@ -58,8 +60,12 @@ class StampFilter:
         self.jumps = 0
         """how often the node's clock has jumped backwards"""
 
-    def rejection_reason(self, source: str, stamp_ns: int, now_ns: int, steady_ns: int) -> str | None:
-        """None if the states may pass, else the reason: `stale` or `too_old`. Stamp 0 is now, and never refused."""
+    def rejection_reason(
+        self, source: str, stamp_ns: int, now_ns: int, steady_ns: int
+    ) -> str | None:
+        """None if the states may pass, else the reason: `stale` or `too_old`. Stamp 0 is now, and
+        never refused.
+        """
         if now_ns < self._now_ns:
             self.reset()
         self._now_ns = now_ns
@@ -89,7 +95,11 @@ class StampFilter:
 
     def drop_stale(self, steady_ns: int) -> None:
         """Forget sources that nothing was heard of for FORGET_SOURCE_NS. To be called now and then."""
-        silent = [source for source, (_, heard) in self._last.items() if steady_ns - heard > FORGET_SOURCE_NS]
+        silent = [
+            source
+            for source, (_, heard) in self._last.items()
+            if steady_ns - heard > FORGET_SOURCE_NS
+        ]
         for source in silent:
             del self._last[source]
 
@@ -103,7 +113,9 @@ class IdTable:
 
     def rows(self, ids: NDArray[np.int32], fill: tuple[int, int]) -> NDArray[np.intp]:
         """The rows of `values` that belong to the ids; ids not seen before come in with `fill`."""
-        if len(ids) == len(self.ids) and (ids == self.ids).all():  # one fleet, always in the same order
+        if (
+            len(ids) == len(self.ids) and (ids == self.ids).all()
+        ):  # one fleet, always in the same order
             return np.arange(len(ids))
         rows = np.searchsorted(self.ids, ids)
         if len(self.ids):
@@ -120,7 +132,8 @@ class IdTable:
 
     def keep(self, mask: Bools) -> None:
         """Forget the rows where the mask is false."""
-        self.ids, self.values = self.ids[mask], self.values[mask]
+        self.ids = self.ids[mask]
+        self.values = self.values[mask]
 
 
 class IdOwners:
@@ -129,7 +142,9 @@ class IdOwners:
     `configured` (id -> topic) are ids that a topic of their own brings; no source gets them.
     """
 
-    def __init__(self, stale_after_s: float = 1.0, configured: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self, stale_after_s: float = 1.0, configured: Mapping[int, str] | None = None
+    ) -> None:
         self._configured = dict(configured or {})
         self._configured_ids = np.array(sorted(self._configured), np.int32)
         self._stale_after_ns = round(stale_after_s * 1e9)
@@ -148,7 +163,8 @@ class IdOwners:
                 return self._claim_unconfigured(free, ids, source, steady_ns)
         number = self._number(source)
         rows = self._table.rows(ids, (number, steady_ns))
-        owners, heard = self._table.values[rows, 0], self._table.values[rows, 1]
+        owners = self._table.values[rows, 0]
+        heard = self._table.values[rows, 1]
         accepted = owners == number
         if not accepted.all():
             accepted |= steady_ns - heard > self._stale_after_ns
@@ -191,7 +207,9 @@ class IdOwners:
             row = np.searchsorted(self._configured_ids, vehicle_id)
             self._configured_ids = np.delete(self._configured_ids, row)
 
-    def _claim_unconfigured(self, free: Bools, ids: NDArray[np.int32], source: str, steady_ns: int) -> Claim:
+    def _claim_unconfigured(
+        self, free: Bools, ids: NDArray[np.int32], source: str, steady_ns: int
+    ) -> Claim:
         """The claim where some ids are configured."""
         rest = self.claim(ids[free], source, steady_ns)
         accepted = free.copy()

@@ -1,9 +1,10 @@
 """Transform buffer: the part of tf2 that the nodes need, without ROS.
 
-Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside that time a look-up
-interpolates (position linearly, rotation by slerp); later than the newest it holds the newest, because poses usually
-overtake their transforms by some milliseconds; earlier than the oldest it fails. Of a frame that has fallen silent,
-such as that of a vehicle that is gone, the newest is kept, and in the end nothing.
+Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside
+that time a look-up interpolates (position linearly, rotation by slerp); later than the newest it
+holds the newest, because poses usually overtake their transforms by some milliseconds; earlier than
+the oldest it fails. Of a frame that has fallen silent, such as that of a vehicle that is gone, the
+newest is kept, and in the end nothing.
 """
 
 from __future__ import annotations
@@ -20,20 +21,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import FrameError
-from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_multiply, quat_rotate
+from rfly_common.frames import (
+    QUAT_ENU_NED_XYZW,
+    ned_to_enu,
+    quat_conjugate,
+    quat_multiply,
+    quat_rotate,
+)
 
 KEEP_NS = 10_000_000_000
 MAX_SAMPLES_PER_FRAME = 10_000
 MAX_FRAMES = 10_000
-SILENT_S, GONE_S = 10.0, 600.0
-"""of wall time without a transform, after which the newest alone is kept of a moving frame, and nothing"""
+SILENT_S = 10.0
+GONE_S = 600.0
+"""of wall time without a transform, after which the newest alone is kept of a moving frame, and
+nothing
+"""
 
 Vector = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """Moves coordinates given in a child frame into its parent: p_parent = rotate(quat_xyzw, p_child) + translation."""
+    """Moves coordinates given in a child frame into its parent: p_parent = rotate(quat_xyzw,
+    p_child) + translation.
+    """
 
     translation: Vector
     quat_xyzw: Vector
@@ -57,7 +69,9 @@ VERTICAL_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class FrameToWorld:
-    """How coordinates given in a frame become world coordinates: `transform`, then `axes` (enu or ned)."""
+    """How coordinates given in a frame become world coordinates: `transform`, then `axes` (enu or
+    ned).
+    """
 
     axes: str
     transform: Transform = IDENTITY
@@ -66,7 +80,11 @@ class FrameToWorld:
 
     def vectors_to_enu(self, vectors: ArrayLike) -> Floats:
         """(..., 3) directions in the frame -> ENU."""
-        turned = np.asarray(vectors, float) if self.is_world else quat_rotate(self.transform.quat_xyzw, vectors)
+        turned = (
+            np.asarray(vectors, float)
+            if self.is_world
+            else quat_rotate(self.transform.quat_xyzw, vectors)
+        )
         return np.asarray(ned_to_enu(turned) if self.axes == "ned" else turned)
 
     def points_to_enu(self, points: ArrayLike) -> Floats:
@@ -81,20 +99,27 @@ class FrameToWorld:
         turned = np.asarray(quat_xyzw, float)
         if not self.is_world:
             turned = quat_multiply(self.transform.quat_xyzw, turned)
-        return np.asarray(quat_multiply(QUAT_ENU_NED_XYZW, turned) if self.axes == "ned" else turned)
+        return np.asarray(
+            quat_multiply(QUAT_ENU_NED_XYZW, turned) if self.axes == "ned" else turned
+        )
 
     def poses_from_enu(self, position: ArrayLike, quat_xyzw: ArrayLike) -> tuple[Floats, Floats]:
         """(..., 3) m ENU and (..., 4) FLU -> ENU become positions and orientations in the frame."""
-        moved, turned = np.asarray(position, float), np.asarray(quat_xyzw, float)
+        moved = np.asarray(position, float)
+        turned = np.asarray(quat_xyzw, float)
         if self.axes == "ned":
-            moved, turned = np.asarray(ned_to_enu(moved)) + 0.0, quat_multiply(QUAT_ENU_NED_XYZW, turned)
+            moved = np.asarray(ned_to_enu(moved)) + 0.0
+            turned = quat_multiply(QUAT_ENU_NED_XYZW, turned)
         if not self.is_world:
             back = quat_conjugate(self.transform.quat_xyzw)
-            moved, turned = quat_rotate(back, moved - self.transform.translation), quat_multiply(back, turned)
+            moved = quat_rotate(back, moved - self.transform.translation)
+            turned = quat_multiply(back, turned)
         return np.asarray(moved), np.asarray(turned)
 
     def check_vertical(self, name: str) -> float:
-        """1 where the frame's z axis points along its world's, -1 against it. FrameError where it is not vertical."""
+        """1 where the frame's z axis points along its world's, -1 against it. FrameError where it
+        is not vertical.
+        """
         x, y, z = quat_rotate(self.transform.quat_xyzw, (0.0, 0.0, 1.0)).tolist()
         if math.hypot(x, y) > VERTICAL_TOLERANCE:
             raise FrameError(
@@ -114,10 +139,14 @@ class _Edge:
 
     def add(self, stamp_ns: int, transform: Transform) -> None:
         if self.static:
-            self.stamps_ns, self.transforms = [0], [transform]
+            self.stamps_ns = [0]
+            self.transforms = [transform]
             return
-        if self.stamps_ns and stamp_ns < self.stamps_ns[-1] - KEEP_NS:  # the clock jumped back: a new run has begun
-            self.stamps_ns, self.transforms = [], []
+        if (
+            self.stamps_ns and stamp_ns < self.stamps_ns[-1] - KEEP_NS
+        ):  # the clock jumped back: a new run has begun
+            self.stamps_ns = []
+            self.transforms = []
         index = bisect.bisect_left(self.stamps_ns, stamp_ns)
         if index < len(self.stamps_ns) and self.stamps_ns[index] == stamp_ns:
             self.transforms[index] = transform
@@ -138,9 +167,14 @@ class _Edge:
             return self.transforms[index]
         if index == 0:
             early = (self.stamps_ns[0] - stamp_ns) / 1e9
-            raise FrameError(f"frame {child!r}: its oldest transform is {early:.3f} s younger than the asked time")
-        t0, t1 = self.stamps_ns[index - 1], self.stamps_ns[index]
-        return _between(self.transforms[index - 1], self.transforms[index], (stamp_ns - t0) / (t1 - t0))
+            raise FrameError(
+                f"frame {child!r}: its oldest transform is {early:.3f} s younger than the asked time"
+            )
+        t0 = self.stamps_ns[index - 1]
+        t1 = self.stamps_ns[index]
+        return _between(
+            self.transforms[index - 1], self.transforms[index], (stamp_ns - t0) / (t1 - t0)
+        )
 
 
 class TransformBuffer:
@@ -162,20 +196,26 @@ class TransformBuffer:
         static: bool = False,
     ) -> None:
         """Take one transform. Raises FrameError for what is no rigid motion, or too many frames."""
-        t, q = np.array(list(translation), dtype=float), np.array(list(quat_xyzw), dtype=float)
+        t = np.array(list(translation), dtype=float)
+        q = np.array(list(quat_xyzw), dtype=float)
         norm = math.sqrt(float(q @ q)) if q.shape == (4,) else math.nan
         if t.shape != (3,) or not np.isfinite(t).all() or not abs(norm - 1.0) <= 1e-3:
             raise FrameError(
                 f"transform {parent!r} -> {child!r}: translation {t.tolist()}, rotation {q.tolist()} is no rigid motion"
             )
         if not child or child == parent:
-            raise FrameError(f"transform {parent!r} -> {child!r}: the child needs a name of its own")
-        edge, now = self._edges.get(child), self._clock()
+            raise FrameError(
+                f"transform {parent!r} -> {child!r}: the child needs a name of its own"
+            )
+        edge = self._edges.get(child)
+        now = self._clock()
         if edge is None and now - self._tidied_at >= SILENT_S:
             self._forget_silent(now)
         if edge is None or edge.parent != parent or edge.static != static:
             if edge is None and len(self._edges) >= MAX_FRAMES:
-                raise FrameError(f"frame {child!r}: {MAX_FRAMES} frames are known already, no more are kept")
+                raise FrameError(
+                    f"frame {child!r}: {MAX_FRAMES} frames are known already, no more are kept"
+                )
             edge = self._edges[child] = _Edge(parent, static)
         edge.heard_at = now
         edge.add(stamp_ns, Transform(t, q / norm))
@@ -188,33 +228,43 @@ class TransformBuffer:
             if silence >= GONE_S:
                 del self._edges[child]
             elif silence >= SILENT_S:
-                edge.stamps_ns, edge.transforms = edge.stamps_ns[-1:], edge.transforms[-1:]
+                edge.stamps_ns = edge.stamps_ns[-1:]
+                edge.transforms = edge.transforms[-1:]
 
     def clear(self) -> None:
         """Forget the moving frames; static ones stay (after a jump of the clock)."""
         self._edges = {child: edge for child, edge in self._edges.items() if edge.static}
 
     def lookup(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
-        """The transform that moves coordinates in `source` into `target` at a time (0 = newest). Raises FrameError."""
+        """The transform that moves coordinates in `source` into `target` at a time (0 = newest).
+        Raises FrameError.
+        """
         up_from_source = self._chain(source)
         up_from_target = self._chain(target)
         shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)
         if shared is None:
             known = (
-                "no transform names it" if source not in self.frames() else f"its tree ends at {up_from_source[-1]!r}"
+                "no transform names it"
+                if source not in self.frames()
+                else f"its tree ends at {up_from_source[-1]!r}"
             )
             raise FrameError(f"frame {source!r} is not connected to {target!r}: {known}")
-        return self._climb(up_from_target, shared, stamp_ns).inverse() @ self._climb(up_from_source, shared, stamp_ns)
+        return self._climb(up_from_target, shared, stamp_ns).inverse() @ self._climb(
+            up_from_source, shared, stamp_ns
+        )
 
     def frames(self) -> set[str]:
         """Every frame that some transform names."""
         return set(self._edges) | {edge.parent for edge in self._edges.values()}
 
     def _chain(self, frame: str) -> list[str]:
-        chain, seen = [frame], {frame}
+        chain = [frame]
+        seen = {frame}
         while (edge := self._edges.get(chain[-1])) is not None:
             if edge.parent in seen:
-                raise FrameError(f"frame {frame!r}: its parents form a loop through {edge.parent!r}")
+                raise FrameError(
+                    f"frame {frame!r}: its parents form a loop through {edge.parent!r}"
+                )
             chain.append(edge.parent)
             seen.add(edge.parent)
         return chain
@@ -234,5 +284,7 @@ def _between(a: Transform, b: Transform, share: float) -> Transform:
     if angle < 1e-6:
         q = a.quat_xyzw + share * (end - a.quat_xyzw)
     else:
-        q = (math.sin((1 - share) * angle) * a.quat_xyzw + math.sin(share * angle) * end) / math.sin(angle)
+        q = (
+            math.sin((1 - share) * angle) * a.quat_xyzw + math.sin(share * angle) * end
+        ) / math.sin(angle)
     return Transform(translation, q / np.linalg.norm(q))

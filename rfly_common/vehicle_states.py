@@ -1,4 +1,6 @@
-"""States of many vehicles as arrays, their checks, and their conversion to the ENU world frame `map`."""
+"""States of many vehicles as arrays, their checks, and their conversion to the ENU world frame
+`map`.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,11 @@ _FIELDS: tuple[tuple[str, np.dtype[Any], int | None, float], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class VehicleStates:
-    """n vehicles at one instant, in one frame. Arrays that were empty on the wire are filled with their defaults.
+    """n vehicles at one instant, in one frame. Arrays that were empty on the wire are filled with
+    their defaults.
 
-    Raises VehicleStatesError where lengths disagree, an id repeats, or there are more than 8 motors.
+    Raises VehicleStatesError where lengths disagree, an id repeats, or there are more than 8
+    motors.
     """
 
     id: NDArray[np.int32]
@@ -75,17 +79,25 @@ class VehicleStates:
     def __post_init__(self) -> None:
         n = np.size(self.id)
         if n > MAX_VEHICLES:
-            raise VehicleStatesError(f"id: {n} vehicles in one message, at most {MAX_VEHICLES} are taken")
+            raise VehicleStatesError(
+                f"id: {n} vehicles in one message, at most {MAX_VEHICLES} are taken"
+            )
         for name, dtype, axis, default in _FIELDS:
             value = getattr(self, name)
             default_shape = (n,) if axis is None else (n, axis)
             if type(value) is np.ndarray and value.dtype == dtype and value.shape == default_shape:
                 continue
-            array = np.full(default_shape, default, dtype) if value is None else np.asarray(value, dtype)
+            array = (
+                np.full(default_shape, default, dtype)
+                if value is None
+                else np.asarray(value, dtype)
+            )
             with_motors = name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS
             shape = (n, array.shape[1]) if with_motors else default_shape
             if array.size != math.prod(shape):
-                raise VehicleStatesError(f"{name}: {array.size} numbers for {n} vehicles, expected {math.prod(shape)}")
+                raise VehicleStatesError(
+                    f"{name}: {array.size} numbers for {n} vehicles, expected {math.prod(shape)}"
+                )
             object.__setattr__(self, name, array.reshape(shape))
         if n > 1 and _repeats(self.id):
             ids, counts = np.unique(self.id, return_counts=True)
@@ -98,17 +110,25 @@ class VehicleStates:
 
     def select(self, keep: NDArray[Any]) -> VehicleStates:
         """The vehicles that a mask or index array names, in that order."""
-        return dataclasses.replace(self, **{name: getattr(self, name)[keep] for name, *_ in _FIELDS})
+        return dataclasses.replace(
+            self, **{name: getattr(self, name)[keep] for name, *_ in _FIELDS}
+        )
 
 
 def usable_states(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
     """(n,) which vehicles have numbers that a vehicle can have, and how many have not, by reason.
 
-    Not usable: a NaN or infinity in position, orientation, velocity, motor speed or scale (`not_finite`), and a
-    quaternion whose norm differs from 1 by more than QUATERNION_NORM_TOLERANCE (`bad_quaternion`).
+    Not usable: a NaN or infinity in position, orientation, velocity, motor speed or scale
+    (`not_finite`), and a quaternion whose norm differs from 1 by more than
+    QUATERNION_NORM_TOLERANCE (`bad_quaternion`).
     """
     with np.errstate(all="ignore"):
-        arrays = (states.position, states.velocity, states.motor_speed, states.scale)  # a good norm says it of the rest
+        arrays = (
+            states.position,
+            states.velocity,
+            states.motor_speed,
+            states.scale,
+        )  # a good norm says it of the rest
         norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
         good = np.abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE  # False for NaN too
     if good.all() and all(np.isfinite(array).all() for array in arrays):
@@ -117,7 +137,10 @@ def usable_states(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
     finite &= np.isfinite(states.orientation).all(axis=1)
     bad = ~good & np.isfinite(states.orientation).all(axis=1)
     usable = finite & good
-    counts = {NOT_FINITE: int(np.count_nonzero(~usable & ~bad)), BAD_QUATERNION: int(np.count_nonzero(bad))}
+    counts = {
+        NOT_FINITE: int(np.count_nonzero(~usable & ~bad)),
+        BAD_QUATERNION: int(np.count_nonzero(bad)),
+    }
     return usable, {reason: count for reason, count in counts.items() if count}
 
 
@@ -130,12 +153,17 @@ def _repeats(ids: NDArray[np.int32]) -> bool:
 
 
 def states_to_enu(
-    states: VehicleStates, axes: str, translation: ArrayLike | None = None, quat_xyzw: ArrayLike | None = None
+    states: VehicleStates,
+    axes: str,
+    translation: ArrayLike | None = None,
+    quat_xyzw: ArrayLike | None = None,
 ) -> tuple[VehicleStates, dict[str, int]]:
-    """The usable vehicles in `map`, in their order, and how many were left out by reason (`usable_states`).
+    """The usable vehicles in `map`, in their order, and how many were left out by reason
+    (`usable_states`).
 
-    `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and `quat_xyzw` (4,)
-    are the transform of that frame into the world frame. Orientations come back with norm 1.
+    `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and
+    `quat_xyzw` (4,) are the transform of that frame into the world frame. Orientations come back
+    with norm 1.
     """
     if axes not in ("enu", "ned"):
         raise ValueError(f"axes: {axes!r}, expected 'enu' or 'ned'")
@@ -148,11 +176,15 @@ def states_to_enu(
     orientation: Any = states.orientation / norm[:, None]
     if quat_xyzw is not None:
         orientation = quat_multiply(np.asarray(quat_xyzw, float), orientation)
-        position, velocity = quat_rotate(quat_xyzw, position), quat_rotate(quat_xyzw, velocity)
+        position = quat_rotate(quat_xyzw, position)
+        velocity = quat_rotate(quat_xyzw, velocity)
     if translation is not None:
         position = position + np.asarray(translation, float)
     if axes == "ned":
-        position, velocity = ned_to_enu(position), ned_to_enu(velocity)
+        position = ned_to_enu(position)
+        velocity = ned_to_enu(velocity)
         orientation = quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation))
-    in_map = dataclasses.replace(states, position=position, velocity=velocity, orientation=orientation, frame_id="map")
+    in_map = dataclasses.replace(
+        states, position=position, velocity=velocity, orientation=orientation, frame_id="map"
+    )
     return in_map, dropped

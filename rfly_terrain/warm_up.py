@@ -1,4 +1,6 @@
-"""Compilation of the height map's kernels, or loading from the disk cache, ahead of the first query."""
+"""Compilation of the height map's kernels, or loading from the disk cache, ahead of the first
+query.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,11 @@ from rfly_common.kernels.jit import use_numba
 
 
 def warm_up() -> None:
-    """Runs every kernel once with every type of argument that the library passes. Without numba there is nothing to do.
+    """Runs every kernel once with every type of argument that the library passes. Without numba
+    there is nothing to do.
 
-    Takes about a second where the disk cache holds the kernels, else as long as compiling them. Threads may call it
-    at once.
+    Takes about a second where the disk cache holds the kernels, else as long as compiling them.
+    Threads may call it at once.
     """
     if not use_numba():
         return

@@ -10,7 +10,9 @@ from rfly_common.kernels.jit import use_numba
 
 
 def warm_up() -> None:
-    """Runs every kernel once with the types of argument that a fleet passes. Without numba there is nothing to do."""
+    """Runs every kernel once with the types of argument that a fleet passes. Without numba there is
+    nothing to do.
+    """
     if not use_numba():
         return
     from rfly_terrain.height_map.dispatch import KERNELS
@@ -26,9 +28,15 @@ def warm_up() -> None:
     vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)
     eastwards = make_path([0.0], [POLYNOMIAL], [[0.0, 1.0, *[0.0] * 10]], 0.5, False)
     # made here, as PCHIP would import 40 MB of SciPy
-    climb = replace(eastwards, altitude=AltitudeProfile(np.zeros(1), np.array([[0.0, 2.0, 0.0, 0.0]])))
-    climbing = Vehicle("warm_up_2", 2, 3, climb, SpeedProfile(1.0), "stop", "multirotor", offset=(0.0, 0.1))
-    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
+    climb = replace(
+        eastwards, altitude=AltitudeProfile(np.zeros(1), np.array([[0.0, 2.0, 0.0, 0.0]]))
+    )
+    climbing = Vehicle(
+        "warm_up_2", 2, 3, climb, SpeedProfile(1.0), "stop", "multirotor", offset=(0.0, 0.1)
+    )
+    flat = HeightMap(
+        np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0
+    )
     for terrain in (None, flat):
         fleet = Fleet([vehicle, climbing], terrain)
         fleet.sample(0.0)

@@ -4,7 +4,9 @@ from rfly_ue_bridge.codec import commands as commands
 from rfly_ue_bridge.codec.commands import encode_command as encode_command
 from rfly_ue_bridge.codec.commands import encode_command_lan as encode_command_lan
 from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet as encode_fleet
-from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet_with_motors as encode_fleet_with_motors
+from rfly_ue_bridge.codec.fleet_datagrams import (
+    encode_fleet_with_motors as encode_fleet_with_motors,
+)
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D as FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.ned_states import NedStates as NedStates
 from rfly_ue_bridge.codec.ned_states import states_to_ned as states_to_ned

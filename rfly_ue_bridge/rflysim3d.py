@@ -6,8 +6,9 @@
         window.command(commands.change_map_by_name("Grasslands"), wait=True)
         window.vehicle(1001, 151, (43.9, 1.6, -11.5), (0.0, 0.0, 1.57))
 
-What RflySim3D would misread raises ValueError, which names argument and limit, and nothing is sent. No call waits but
-where `wait` is asked for. Positions are m NED, angles rad (roll, pitch, yaw of FRD in NED), motor speeds rpm.
+What RflySim3D would misread raises ValueError, which names argument and limit, and nothing is sent.
+No call waits but where `wait` is asked for. Positions are m NED, angles rad (roll, pitch, yaw of
+FRD in NED), motor speeds rpm.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from rfly_common.files import Closing
 from rfly_ue_bridge.codec import commands
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.arguments import check_flag, number_within, whole_number
-from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, encode_command_lan
+from rfly_ue_bridge.codec.commands import (
+    MAP_CHANGE_SECONDS,
+    changes_map,
+    encode_command,
+    encode_command_lan,
+)
 from rfly_ue_bridge.codec.to_rflysim3d import (
     ATTACH_ATTITUDE,
     ATTACH_NONE,
@@ -47,13 +53,18 @@ _ZEROS = (0.0, 0.0, 0.0)
 class RflySim3D(Closing):
     """Sends to RflySim3D at `host`, whose window k listens on `port` + k.
 
-    `window` of the calls is k >= 0, or -1 for the first `windows` windows. Broadcast addresses need `broadcast`. An
-    address that cannot be reached raises OSError; that nobody listens there, UDP does not tell.
-    Raises ConfigError for a host without an IPv4 address.
+    `window` of the calls is k >= 0, or -1 for the first `windows` windows. Broadcast addresses need
+    `broadcast`. An address that cannot be reached raises OSError; that nobody listens there, UDP
+    does not tell. Raises ConfigError for a host without an IPv4 address.
     """
 
     def __init__(
-        self, host: str = DEFAULT_HOST, port: int = WINDOW_PORT, windows: int = 1, *, broadcast: bool = False
+        self,
+        host: str = DEFAULT_HOST,
+        port: int = WINDOW_PORT,
+        windows: int = 1,
+        *,
+        broadcast: bool = False,
     ) -> None:
         self._address = resolve(host)
         self._port = whole_number("port", port, 1, 65535)
@@ -69,7 +80,9 @@ class RflySim3D(Closing):
 
     @property
     def ready_in(self) -> float:
-        """Seconds until RflySim3D takes poses again after a map change of this object's; 0.0 if it does."""
+        """Seconds until RflySim3D takes poses again after a map change of this object's; 0.0 if it
+        does.
+        """
         return max(0.0, self._ready_at - time.monotonic())
 
     # ---- commands
@@ -77,14 +90,17 @@ class RflySim3D(Closing):
     def command(self, text: str, *, window: int = -1, wait: bool = False) -> float:
         """A console command, of `commands` or one's own: `ready_in` afterwards.
 
-        After a map change poses are lost for about a second. `wait` sleeps that long: not in a ROS callback.
-        CommandError, a ValueError, for a text that is empty, above 249 bytes or holds a zero.
+        After a map change poses are lost for about a second. `wait` sleeps that long: not in a ROS
+        callback. CommandError, a ValueError, for a text that is empty, above 249 bytes or holds a
+        zero.
         """
         self._send(encode_command(text), window)
         return self._after(text, wait)
 
     def command_lan(self, text: str, *, wait: bool = False) -> float:
-        """A console command of up to 91 bytes to every RflySim3D of the network; otherwise as `command`."""
+        """A console command of up to 91 bytes to every RflySim3D of the network; otherwise as
+        `command`.
+        """
         self._socket.sendto(encode_command_lan(text), LAN_GROUP)
         return self._after(text, wait)
 
@@ -110,14 +126,18 @@ class RflySim3D(Closing):
     ) -> None:
         """Create or move a vehicle.
 
-        It leaves as current SOut2SimulatorSimpleTime. With `fit_ground`, where RflySim3D finds z itself, or another
-        scale than 1 it leaves as SOut2SimulatorSimple or -Simple1, which have no velocity and one mean motor speed.
-        motor_speed_rpm: up to 8 motors. time_s: a time stamp, -1 for none.
+        It leaves as current SOut2SimulatorSimpleTime. With `fit_ground`, where RflySim3D finds z
+        itself, or another scale than 1 it leaves as SOut2SimulatorSimple or -Simple1, which have no
+        velocity and one mean motor speed. motor_speed_rpm: up to 8 motors. time_s: a time stamp, -1
+        for none.
         """
         head = whole_number("copter_id", copter_id), whole_number("vehicle_type", vehicle_type, 0)
-        position, angles = _vector("position_ned", position_ned, 3), _vector("euler", euler, 3)
-        motors, size = _motors(motor_speed_rpm), _vector("scale", scale, 3)
-        velocity, stamp = _vector("velocity_ned", velocity_ned, 3), number_within("time_s", time_s)
+        position = _vector("position_ned", position_ned, 3)
+        angles = _vector("euler", euler, 3)
+        motors = _motors(motor_speed_rpm)
+        size = _vector("scale", scale, 3)
+        velocity = _vector("velocity_ned", velocity_ned, 3)
+        stamp = number_within("time_s", time_s)
         if min(size) < 0:
             raise ValueError(f"scale: {min(size)}, expected 0 or more")
         scaled = size != [1.0, 1.0, 1.0]
@@ -128,7 +148,9 @@ class RflySim3D(Closing):
         else:
             mean = math.fsum(motors) / len(motors) if motors else 0.0
             pack = (SOUT2_SIMULATOR_SIMPLE1 if scaled else SOUT2_SIMULATOR_SIMPLE).pack_flat
-            datagram = pack(*head, mean, *position, *angles, *(size if scaled else ()), ground=fit_ground)
+            datagram = pack(
+                *head, mean, *position, *angles, *(size if scaled else ()), ground=fit_ground
+            )
         self._send(datagram, window)
 
     def vehicle_full(
@@ -149,7 +171,8 @@ class RflySim3D(Closing):
         altitude: float = 0.0,
         window: int = -1,
     ) -> None:
-        """Create or move a vehicle by SOut2Simulator, which holds its whole state (m/s^2 and rad/s in body axes, FRD).
+        """Create or move a vehicle by SOut2Simulator, which holds its whole state (m/s^2 and rad/s
+        in body axes, FRD).
 
         The order of the quaternion is documented nowhere; four zeros are what RflySim's SDK sends.
         """
@@ -181,17 +204,25 @@ class RflySim3D(Closing):
 
     # ---- actions, attachments, labels
 
-    def blueprint_action(self, copter_id: int, numbers: Sequence[float], *, window: int = -1) -> None:
-        """Up to 16 numbers for a vehicle's blueprint, the others 0, with the time since this object was made."""
+    def blueprint_action(
+        self, copter_id: int, numbers: Sequence[float], *, window: int = -1
+    ) -> None:
+        """Up to 16 numbers for a vehicle's blueprint, the others 0, with the time since this object
+        was made.
+        """
         values = _vector("numbers", numbers, None)
         if len(values) > ACTION_NUMBERS:
             raise ValueError(f"numbers: {len(values)}, expected at most {ACTION_NUMBERS}")
         values += [0.0] * (ACTION_NUMBERS - len(values))
         elapsed = time.monotonic() - self._start
-        self._send(UE4_EXT_MSG.pack_flat(whole_number("copter_id", copter_id), elapsed, *values), window)
+        self._send(
+            UE4_EXT_MSG.pack_flat(whole_number("copter_id", copter_id), elapsed, *values), window
+        )
 
     def attach(self, attachments: Iterable[tuple[int, int, int]], *, window: int = -1) -> None:
-        """Attach vehicles to others: (who, to whom, how) of up to 25, `how` one of ATTACH_NONE … ATTACH_ATTITUDE."""
+        """Attach vehicles to others: (who, to whom, how) of up to 25, `how` one of ATTACH_NONE …
+        ATTACH_ATTITUDE.
+        """
         rows = [
             (
                 whole_number("who", who, 1),
@@ -223,13 +254,17 @@ class RflySim3D(Closing):
         """
         raw = text.encode()
         if len(raw) > MAX_LABEL_BYTES or "\0" in text:
-            raise ValueError(f"text: {len(raw)} bytes, expected at most {MAX_LABEL_BYTES} and no zero character")
+            raise ValueError(
+                f"text: {len(raw)} bytes, expected at most {MAX_LABEL_BYTES} and no zero character"
+            )
         colour = [whole_number("rgb", part, 0, 255) for part in rgb]
         if len(colour) != 3:
             raise ValueError(f"rgb: {len(colour)} numbers, expected 3")
         flag = -1 if line is None else whole_number("line", line, 0, MAX_LABEL_LINE)
         size = number_within("font_size", font_size, 0.0)
-        self._label(copter_id, flag, colour, number_within("seconds", seconds, 0.0), size, raw, window)
+        self._label(
+            copter_id, flag, colour, number_within("seconds", seconds, 0.0), size, raw, window
+        )
 
     def remove_label(self, copter_id: int, line: int | None = None, *, window: int = -1) -> None:
         """Take away line 1 to 5 of a vehicle's labels; None: all."""
@@ -239,7 +274,14 @@ class RflySim3D(Closing):
     # ---- beneath
 
     def _label(
-        self, copter_id: int, flag: int, rgb: list[int], seconds: float, size: float, text: bytes, window: int
+        self,
+        copter_id: int,
+        flag: int,
+        rgb: list[int],
+        seconds: float,
+        size: float,
+        text: bytes,
+        window: int,
     ) -> None:
         who = whole_number("copter_id", copter_id, 0)
         self._send(COPTER_MSG.pack_flat(who, flag, *rgb, seconds, size, text), window)
@@ -253,7 +295,9 @@ class RflySim3D(Closing):
 
     def _send(self, datagram: bytes | memoryview, window: int) -> None:
         index = whole_number("window", window, -1, 65535 - self._port)
-        ports = range(self._port, self._port + self._windows) if index < 0 else (self._port + index,)
+        ports = (
+            range(self._port, self._port + self._windows) if index < 0 else (self._port + index,)
+        )
         for port in ports:
             self._socket.sendto(datagram, (self._address, port))
 

@@ -5,8 +5,8 @@
       ^                               |
       └── feedback on UDP 20006 <─────┘
 
-It knows nothing but what arrives by UDP, and the maps. `models` says how vehicles look, in RViz too. Everything
-but `window` and the layers of `drawing` works without viser and without sockets.
+It knows nothing but what arrives by UDP, and the maps. `models` says how vehicles look, in RViz
+too. Everything but `window` and the layers of `drawing` works without viser and without sockets.
 """
 
 from rfly_common.imports import attach_stub

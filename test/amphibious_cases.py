@@ -45,14 +45,21 @@ def rotation(x):
 def of_wheels(p, quantity):
     """The state's columns of a quantity that each wheel has, by their names."""
     names = at.state_names(p.rotors, len(p.wheels))
-    return [k for wheel in p.wheels for k, name in enumerate(names) if name.startswith(f"{quantity}_{wheel}_")]
+    return [
+        k
+        for wheel in p.wheels
+        for k, name in enumerate(names)
+        if name.startswith(f"{quantity}_{wheel}_")
+    ]
 
 
 def masses(p, x):
     """[(mass, place, velocity)] in world axes: the sprung mass and the wheels as points."""
-    R, w = rotation(x), x[at.RATES : at.RATES + 3]
+    R = rotation(x)
+    w = x[at.RATES : at.RATES + 3]
     found = [(p.mass_sprung, x[0:3], x[3:6])]
-    struts, rates = x[of_wheels(p, "strut")], x[of_wheels(p, "strut_rate")]
+    struts = x[of_wheels(p, "strut")]
+    rates = x[of_wheels(p, "strut_rate")]
     for hub, strut, strut_rate in zip(p.hub_position, struts, rates, strict=True):
         r = hub + np.array((0, 0, strut))
         rate = np.cross(w, r) + np.array((0, 0, strut_rate))
@@ -75,7 +82,9 @@ def along(function, x, dx, h=1e-5):
 
 def angular_momentum(p, x):
     """World axes, about the total centre of mass, with the spins of wheels and rotors."""
-    R, c, vc = rotation(x), center(p, x), center_velocity(p, x)
+    R = rotation(x)
+    c = center(p, x)
+    vc = center_velocity(p, x)
     spin = p.inertia_matrix @ x[at.RATES : at.RATES + 3]
     spin = spin + p.wheel_inertia * x[of_wheels(p, "wheel_speed")].sum() * np.array((0, 1, 0))
     rotors = x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors]
@@ -88,7 +97,9 @@ def forward_speed(x):
 
 
 def energy(p, x):
-    """J, on level ground: motion, height, springs and tyres' pressing in; not the tyres' carcasses, nor the rotors."""
+    """J, on level ground: motion, height, springs and tyres' pressing in; not the tyres' carcasses,
+    nor the rotors.
+    """
     total = 0.5 * x[at.RATES : at.RATES + 3] @ p.inertia_matrix @ x[at.RATES : at.RATES + 3]
     total += 0.5 * p.wheel_inertia * (x[of_wheels(p, "wheel_speed")] ** 2).sum()
     for i, (mass, place, velocity) in enumerate(masses(p, x)):
@@ -96,7 +107,8 @@ def energy(p, x):
         if i:
             total += 0.5 * p.tyre_stiffness * max(0.0, p.wheel_radius - place[2]) ** 2
     s = x[of_wheels(p, "strut")]
-    springs, bars = (p.front_spring, p.rear_spring, p.middle_spring), (p.front_anti_roll, p.rear_anti_roll, None)
+    springs = (p.front_spring, p.rear_spring, p.middle_spring)
+    bars = (p.front_anti_roll, p.rear_anti_roll, None)
     for spring, bar, (left, right) in zip(springs, bars, s.reshape(-1, 2), strict=False):
         total += 0.5 * spring * (left**2 + right**2) + 0.5 * (bar or 0.0) * (left - right) ** 2
     return total + p.spring_load @ s
@@ -108,13 +120,17 @@ def roll_pitch_yaw(x):
 
 
 def holding(p, speed, steering=0.0):
-    """A driver who holds a speed: feed-forward of the resistances and the proportional part of Eq. 10.5."""
+    """A driver who holds a speed: feed-forward of the resistances and the proportional part of Eq.
+    10.5.
+    """
     resistance = p.rolling_resistance * p.mass * 9.80665 + p.linear_drag[0] * speed
     resistance += 0.5 * 1.225 * p.drag_area[0] * speed**2
 
     def drive(state):
         force = resistance + 1.5 * p.effective_mass * (speed - forward_speed(state.x))
-        return Controls(steering=steering, drive_torque=force * p.rolling_radius.mean() / len(p.wheels))
+        return Controls(
+            steering=steering, drive_torque=force * p.rolling_radius.mean() / len(p.wheels)
+        )
 
     return drive
 
@@ -124,7 +140,10 @@ def jacobian(model, x, h=1e-6, **commands):
     for n in range(x.size):
         step = np.zeros_like(x)
         step[n] = h
-        columns.append((model.derivative(x + step, **commands) - model.derivative(x - step, **commands)) / (2 * h))
+        columns.append(
+            (model.derivative(x + step, **commands) - model.derivative(x - step, **commands))
+            / (2 * h)
+        )
     return np.array(columns).T
 
 
@@ -134,12 +153,19 @@ def random_state(p, rng, terrain, flying):
     x = np.zeros(p.state_size)
     x[:2] = rng.uniform(-3, 3, 2) * size
     ground = terrain.altitude(x[0], x[1])
-    x[2] = ground + p.origin_height + (rng.uniform(1, 5) * size if flying else rng.uniform(-0.08, 0.03) * size)
+    x[2] = (
+        ground
+        + p.origin_height
+        + (rng.uniform(1, 5) * size if flying else rng.uniform(-0.08, 0.03) * size)
+    )
     x[3:6] = rng.normal(0, 3 * np.sqrt(size), 3) * (1, 0.3, 0.3)
     q = np.array((1.0, *rng.normal(0, 0.4 if flying else 0.03, 2), 0.0))
     yaw = rng.uniform(-np.pi, np.pi)
-    c, s = np.cos(yaw / 2), np.sin(yaw / 2)
-    q = np.array((c * q[0] - s * q[3], c * q[1] - s * q[2], c * q[2] + s * q[1], c * q[3] + s * q[0]))
+    c = np.cos(yaw / 2)
+    s = np.sin(yaw / 2)
+    q = np.array(
+        (c * q[0] - s * q[3], c * q[1] - s * q[2], c * q[2] + s * q[1], c * q[3] + s * q[0])
+    )
     x[6:10] = q / np.linalg.norm(q)
     x[10:13] = rng.normal(0, 0.5, 3)
     x[13:17] = rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 4)
@@ -155,7 +181,8 @@ def random_state(p, rng, terrain, flying):
         spread = {
             "strut": rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 2),
             "strut_rate": rng.normal(0, 0.3, 2),
-            "wheel_speed": forward / p.wheel_radius * rng.uniform(0.8, 1.2, 2) + rng.normal(0, 0.5, 2),
+            "wheel_speed": forward / p.wheel_radius * rng.uniform(0.8, 1.2, 2)
+            + rng.normal(0, 0.5, 2),
             "tyre_x": rng.normal(0, 0.1, 2) * p.relaxation_x,
             "tyre_y": rng.normal(0, 0.1, 2) * p.relaxation_y,
             "drive_torque": rng.uniform(-1, 1, 2) * p.max_drive_torque,
@@ -166,8 +193,13 @@ def random_state(p, rng, terrain, flying):
 
 
 def slower_imu(folder: Path, name: str = "scale") -> str:
-    """A file of a vehicle's sensors with 100 ticks a second, not 250: in lock-step each takes all nodes their time."""
+    """A file of a vehicle's sensors with 100 ticks a second, not 250: in lock-step each takes all
+    nodes their time.
+    """
     shipped = resources.files("rfly_amphibious") / "data" / "sensors" / f"{name}.yaml"
     path = folder / "sensors.yaml"
-    path.write_text(shipped.read_text(encoding="utf-8").replace("rate_hz: 250", "rate_hz: 100"), encoding="utf-8")
+    path.write_text(
+        shipped.read_text(encoding="utf-8").replace("rate_hz: 250", "rate_hz: 100"),
+        encoding="utf-8",
+    )
     return str(path)

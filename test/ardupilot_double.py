@@ -1,7 +1,9 @@
-"""A stand-in for ArduPilot SITL at its JSON interface, written from ArduPilot's readme; it flies with a law of its own.
+"""A stand-in for ArduPilot SITL at its JSON interface, written from ArduPilot's readme; it flies
+with a law of its own.
 
-Lock-step: a frame of pulses goes out, the next one not before the state that answers it has come. Where none comes in
-time the same frame goes out again. On demand datagrams get lost, come twice or late, or are garbage.
+Lock-step: a frame of pulses goes out, the next one not before the state that answers it has come.
+Where none comes in time the same frame goes out again. On demand datagrams get lost, come twice or
+late, or are garbage.
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ LOOPBACK = "127.0.0.1"
 
 
 class ArdupilotDouble:
-    """One start of ArduPilot after the other, from one socket. `pulses(state)`: the law, 16 or 32 µs; state or None."""
+    """One start of ArduPilot after the other, from one socket. `pulses(state)`: the law, 16 or 32
+    µs; state or None.
+    """
 
     def __init__(self, port, pulses, seed=0):
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((LOOPBACK, 0))
-        self._to, self._law, self._random = (LOOPBACK, port), pulses, random.Random(seed)
+        self._to = (LOOPBACK, port)
+        self._law = pulses
+        self._random = random.Random(seed)
         self.sent_again = 0
         self.restart()
 
@@ -33,7 +39,8 @@ class ArdupilotDouble:
         self._socket.close()
 
     def restart(self):
-        self.count, self.state = 0, None
+        self.count = 0
+        self.state = None
 
     def datagram(self, count, pulses):
         magic = {16: 18458, 32: 29569}[len(pulses)]
@@ -72,23 +79,29 @@ class ArdupilotDouble:
             assert time.monotonic() < deadline, "nobody answers"
             self.send(frame)
             state = self.receive(PATIENCE_S)
-        self.state, self.count = state, self.count + 1
+        self.state = state
+        self.count = self.count + 1
         return state
 
 
 class HoverLaw:
-    """Flies `scale_quad` to a place and stays there: cascaded, from the state that the interface tells alone.
+    """Flies `scale_quad` to a place and stays there: cascaded, from the state that the interface
+    tells alone.
 
-    Numbers are those of the vehicle's file; rotors front right, front left, rear left, rear right on outputs 1 to 4.
+    Numbers are those of the vehicle's file; rotors front right, front left, rear left, rear right
+    on outputs 1 to 4.
     """
 
-    MASS, GRAVITY = 30.0, 9.80665
+    MASS = 30.0
+    GRAVITY = 9.80665
     INERTIA = (1.73, 2.78, 4.1)
-    THRUST_COEFFICIENT, FASTEST = 0.0012, 350.0
+    THRUST_COEFFICIENT = 0.0012
+    FASTEST = 350.0
     REACH = 0.75 * math.sqrt(0.5)
     TORQUE_PER_THRUST = 0.054
     ROTORS = ((1, 1, 1), (1, -1, -1), (-1, -1, 1), (-1, 1, -1))
-    """forward, right, and 1 where it turns counter-clockwise, so that its torque yaws to the right"""
+    """forward, right, and 1 where it turns counter-clockwise, so that its torque yaws to the right
+    """
 
     def __init__(self, target):
         self.target = target
@@ -104,14 +117,18 @@ class HoverLaw:
         self._heading = yaw if self._heading is None else self._heading
         wanted = [
             max(-2.0, min(2.0, 0.8 * (goal - at) - 1.6 * speed))
-            for goal, at, speed in zip(self.target, state["position"], state["velocity"], strict=True)
+            for goal, at, speed in zip(
+                self.target, state["position"], state["velocity"], strict=True
+            )
         ]
         ahead = math.cos(yaw) * wanted[0] + math.sin(yaw) * wanted[1]
         right = -math.sin(yaw) * wanted[0] + math.cos(yaw) * wanted[1]
         turn = math.remainder(self._heading - yaw, math.tau)
         angles = (right / self.GRAVITY - roll, -ahead / self.GRAVITY - pitch, 0.2 * turn)
         rates = state["imu"]["gyro"]
-        about = [j * (25.0 * a - 8.0 * r) for j, a, r in zip(self.INERTIA, angles, rates, strict=True)]
+        about = [
+            j * (25.0 * a - 8.0 * r) for j, a, r in zip(self.INERTIA, angles, rates, strict=True)
+        ]
         lift = self.MASS * (self.GRAVITY - wanted[2]) / (math.cos(roll) * math.cos(pitch))
         return [self._pulse(lift, about, *rotor) for rotor in self.ROTORS] + [0] * 12
 

@@ -1,4 +1,6 @@
-"""A running bridge with real sockets in RflySim3D's place, the messages to feed it, and the bytes to expect of it."""
+"""A running bridge with real sockets in RflySim3D's place, the messages to feed it, and the bytes
+to expect of it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ import time
 import numpy as np
 
 H = math.sqrt(0.5)
-EAST, NORTH = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, H, H)
+EAST = (0.0, 0.0, 0.0, 1.0)
+NORTH = (0.0, 0.0, H, H)
 
 
 class Window:
@@ -51,7 +54,9 @@ class Bridge:
                 self.windows = [Window()]
         self.window = self.windows[0]
         settings = {"port": self.window.port, "windows": windows, "feedback_port": 0, **parameters}
-        self.node = NodeProcess("ue_bridge_node", domain, {key: str(value) for key, value in settings.items()})
+        self.node = NodeProcess(
+            "ue_bridge_node", domain, {key: str(value) for key, value in settings.items()}
+        )
         self.peer = Peer(domain)
         self.statuses = self.peer.receive(DiagnosticArray, "/diagnostics", 10)
         self._publishers = {}
@@ -67,7 +72,9 @@ class Bridge:
         return self._publishers[topic]
 
     def publish_until(self, topic, message, ready):
-        """Publish again and again until `ready()`: a best-effort subscription may not be connected yet."""
+        """Publish again and again until `ready()`: a best-effort subscription may not be connected
+        yet.
+        """
         publisher = self.publisher(type(message), topic)
         last = 0.0
 
@@ -83,7 +90,9 @@ class Bridge:
     def shown(self, topic, message, count=1):
         """The first datagrams that a message causes."""
         self.window.clear()
-        found = self.publish_until(topic, message, lambda: len(self.window.poll()) >= count and self.window.datagrams)
+        found = self.publish_until(
+            topic, message, lambda: len(self.window.poll()) >= count and self.window.datagrams
+        )
         return [bytes(datagram) for datagram in found[:count]]
 
     def status(self):
@@ -95,7 +104,9 @@ class Bridge:
         return int(self.status()[2].get(reason, 0))
 
     def dropped(self, topic, message, reason, *told):
-        """Publish until the counter of a reason rises and the diagnostic tells these texts; nothing may be sent."""
+        """Publish until the counter of a reason rises and the diagnostic tells these texts; nothing
+        may be sent.
+        """
         self.publisher(type(message), topic)
         self.peer.spin_until(lambda: self.status()[2])
         self.window.clear()
@@ -103,7 +114,9 @@ class Bridge:
         self.publish_until(
             topic,
             message,
-            lambda: self.counted(reason) > before and all(text in self.status()[1] for text in told),
+            lambda: (
+                self.counted(reason) > before and all(text in self.status()[1] for text in told)
+            ),
         )
         assert self.window.poll() == []
 
@@ -124,7 +137,8 @@ def pose(position=(2.0, 1.0, 3.0), quat=NORTH, frame="map", seconds=0.0):
     from geometry_msgs.msg import PoseStamped
 
     message = PoseStamped()
-    message.header.frame_id, message.header.stamp = frame, stamp(seconds)
+    message.header.frame_id = frame
+    message.header.stamp = stamp(seconds)
     fill_pose(message.pose, position, quat)
     return message
 
@@ -150,8 +164,11 @@ def fleet(ids, source="/fleet", frame="map", seconds=0.0, **arrays):
     from rfly_suite.msg import VehicleStateArray
 
     n = len(ids)
-    message = VehicleStateArray(source=source, id=ids, vehicle_type=arrays.pop("vehicle_type", [3] * n))
-    message.header.frame_id, message.header.stamp = frame, stamp(seconds)
+    message = VehicleStateArray(
+        source=source, id=ids, vehicle_type=arrays.pop("vehicle_type", [3] * n)
+    )
+    message.header.frame_id = frame
+    message.header.stamp = stamp(seconds)
     message.position = arrays.pop("position", [0.0] * (3 * n))
     message.orientation = arrays.pop("orientation", list(NORTH) * n)
     for name, values in arrays.items():
@@ -179,8 +196,10 @@ def transform(parent, child, translation, quat, seconds=0.0):
     from tf2_msgs.msg import TFMessage
 
     edge = TransformStamped(child_frame_id=child)
-    edge.header.frame_id, edge.header.stamp = parent, stamp(seconds)
-    t, q = edge.transform.translation, edge.transform.rotation
+    edge.header.frame_id = parent
+    edge.header.stamp = stamp(seconds)
+    t = edge.transform.translation
+    q = edge.transform.rotation
     t.x, t.y, t.z = translation
     q.x, q.y, q.z, q.w = (float(value) for value in quat)
     return TFMessage(transforms=[edge])
@@ -191,7 +210,8 @@ def vehicle_state(vehicle_id=10, **fields):
 
     message = VehicleState(id=vehicle_id, vehicle_type=5)
     message.header.frame_id = "map"
-    message.position, message.orientation = [2.0, 1.0, 3.0], [float(value) for value in NORTH]
+    message.position = [2.0, 1.0, 3.0]
+    message.orientation = [float(value) for value in NORTH]
     for name, value in fields.items():
         setattr(message, name, value)
     return message

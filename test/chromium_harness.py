@@ -1,4 +1,6 @@
-"""A real headless Chromium, driven over its DevTools protocol: pages, scripts, pictures, and which hosts it asked."""
+"""A real headless Chromium, driven over its DevTools protocol: pages, scripts, pictures, and which
+hosts it asked.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-# Without a graphics card: SwiftShader draws WebGL in software. No first-run pages, no updates, no reports.
+# Without a graphics card: SwiftShader draws WebGL in software. No first-run pages, no updates, no
+# reports.
 _OPTIONS = (
     "--headless=new", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run",
     "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -40,8 +43,14 @@ class Chromium:
     def __init__(self, width: int = 800, height: int = 600) -> None:
         program = chromium_program()
         assert program is not None, "the program chromium is not installed"
-        self._profile = tempfile.TemporaryDirectory(prefix="rfly_chromium_", ignore_cleanup_errors=True)
-        options = [*_OPTIONS, f"--window-size={width},{height}", f"--user-data-dir={self._profile.name}"]
+        self._profile = tempfile.TemporaryDirectory(
+            prefix="rfly_chromium_", ignore_cleanup_errors=True
+        )
+        options = [
+            *_OPTIONS,
+            f"--window-size={width},{height}",
+            f"--user-data-dir={self._profile.name}",
+        ]
         if os.name == "posix" and os.geteuid() == 0:
             options.append("--no-sandbox")  # which Chromium does not have for root
         self._process = subprocess.Popen(
@@ -61,15 +70,27 @@ class Chromium:
         from websockets.sync.client import connect
 
         file = Path(self._profile.name) / "DevToolsActivePort"
-        wait_until(lambda: file.exists() and file.read_text().count("\n") >= 1, 30, "Chromium's DevTools port")
+        wait_until(
+            lambda: file.exists() and file.read_text().count("\n") >= 1,
+            30,
+            "Chromium's DevTools port",
+        )
         port, path = file.read_text().split("\n")[:2]
         self._socket = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, compression=None)
         self._session = ""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Network"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """One DevTools command and its answer; what happens meanwhile is noted."""
@@ -86,15 +107,20 @@ class Chromium:
             self._note(answer)
 
     def _note(self, event: dict[str, Any]) -> None:
-        method, details = event.get("method", ""), event.get("params", {})
+        method = event.get("method", "")
+        details = event.get("params", {})
         if method == "Network.requestWillBeSent":
             self.requested.append(details["request"]["url"])
         elif method == "Network.webSocketCreated":
             self.requested.append(details["url"])
         elif method == "Runtime.consoleAPICalled":
-            self.console.append(" ".join(str(a.get("value", a.get("description"))) for a in details["args"]))
+            self.console.append(
+                " ".join(str(a.get("value", a.get("description"))) for a in details["args"])
+            )
         elif method == "Runtime.exceptionThrown":
-            self.console.append(str(details["exceptionDetails"].get("exception", {}).get("description")))
+            self.console.append(
+                str(details["exceptionDetails"].get("exception", {}).get("description"))
+            )
 
     def before_load(self, script: str) -> None:
         """Run a script in each page before its own."""
@@ -106,20 +132,26 @@ class Chromium:
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def picture(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """What the page shows now, (height, width, 3) RGB."""
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
-        return cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
+        return cv2.cvtColor(
+            cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB
+        )
 
     def click(self, x: float, y: float, times: int = 1) -> None:
         """Click the left button at a pixel, once or more often."""
         for count in range(1, times + 1):
             for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-                self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
+                self.call(
+                    "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count
+                )
 
     def press(self, key: str) -> None:
         """Press and release a letter."""

@@ -1,4 +1,6 @@
-"""Claims to what a machine has only once: a bound port holds between processes and users, and ends with its process."""
+"""Claims to what a machine has only once: a bound port holds between processes and users, and ends
+with its process.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-BETAFLIGHT_PORTS, RFLYSIM_PORTS = 11098, 11099
-"""claims to UDP 9001 to 9004 and TCP 5761, fixed in Betaflight's firmware, and to RflySim's 20006, 20009, 20010 …"""
+BETAFLIGHT_PORTS = 11098
+RFLYSIM_PORTS = 11099
+"""claims to UDP 9001 to 9004 and TCP 5761, fixed in Betaflight's firmware, and to RflySim's 20006,
+20009, 20010 …
+"""
 _DOMAINS = range(1, 102)
 _DOMAIN_CLAIMS = 11100
 """claim to a ROS domain: this and its number"""
@@ -27,7 +32,9 @@ def turn(claim: int) -> Iterator[None]:
     """Waits until no other process holds the claim, and holds it meanwhile."""
     deadline = time.monotonic() + _PATIENCE
     while (held := _bound(claim)) is None:
-        assert time.monotonic() < deadline, f"another process has held the claim {claim} for {_PATIENCE:g} s"
+        assert time.monotonic() < deadline, (
+            f"another process has held the claim {claim} for {_PATIENCE:g} s"
+        )
         time.sleep(0.05)
     with held:
         yield
@@ -35,9 +42,11 @@ def turn(claim: int) -> Iterator[None]:
 
 @contextmanager
 def domain() -> Iterator[int]:
-    """A ROS domain that nobody else holds, and that no process is in: nodes of a run that was killed may be left.
+    """A ROS domain that nobody else holds, and that no process is in: nodes of a run that was
+    killed may be left.
 
-    Begins elsewhere in each process and goes on from claim to claim: a killed node's remains are not met soon.
+    Begins elsewhere in each process and goes on from claim to claim: a killed node's remains are
+    not met soon.
     """
     global _next_domain  # noqa: PLW0603
     for _ in _DOMAINS:
@@ -49,7 +58,9 @@ def domain() -> Iterator[int]:
                 _remove_remains(found)
                 yield found
             return
-    raise RuntimeError(f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use: by other tests, or nodes")
+    raise RuntimeError(
+        f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use: by other tests, or nodes"
+    )
 
 
 def _inhabited(domain: int) -> bool:
@@ -63,8 +74,9 @@ def _inhabited(domain: int) -> bool:
 
 
 def _remove_remains(domain: int) -> None:
-    """Removes the shared memory that killed nodes left on the domain's ports: a lock in it that its holder took along
-    stops every later node of the domain for ever (rmw_fastrtps issues 695 and 908). Ports in use are left alone.
+    """Removes the shared memory that killed nodes left on the domain's ports: a lock in it that its
+    holder took along stops every later node of the domain for ever (rmw_fastrtps issues 695 and
+    908). Ports in use are left alone.
 
     The ports of a domain: RTPS 2.5, section 9.6.2.4 (PB 7400, DG 250).
     """

@@ -1,7 +1,9 @@
-"""What collision tests compare with: slow, in double precision, by Qhull, least squares and sampling of the ground.
+"""What collision tests compare with: slow, in double precision, by Qhull, least squares and
+sampling of the ground.
 
-Nothing here uses the collision library but its shapes' fields, nor its ways: two bodies are compared through the hull
-of all differences of their points, depths in the ground are maximised over points of the plane.
+Nothing here uses the collision library but its shapes' fields, nor its ways: two bodies are
+compared through the hull of all differences of their points, depths in the ground are maximised
+over points of the plane.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ RASTER = 61
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 
 
-def body(shape: Shape, position: Any, quat: Any = LEVEL, velocity: Any = (0, 0, 0), turn: Any = (0, 0, 0)) -> Bodies:
+def body(
+    shape: Shape, position: Any, quat: Any = LEVEL, velocity: Any = (0, 0, 0), turn: Any = (0, 0, 0)
+) -> Bodies:
     """One body."""
     return bodies_of([(shape, position, quat, velocity, turn)])
 
@@ -87,10 +91,11 @@ class Overlap:
 
 
 def overlap(a: Solid, b: Solid) -> Overlap:
-    """By the hull of all differences of points: the least distance of 0 from its faces, or of it from 0.
+    """By the hull of all differences of points: the least distance of 0 from its faces, or of it
+    from 0.
 
-    The point of a hull that is nearest to 0 by least squares (C. Lawson and R. Hanson, "Solving Least Squares
-    Problems", chapter 23).
+    The point of a hull that is nearest to 0 by least squares (C. Lawson and R. Hanson, "Solving
+    Least Squares Problems", chapter 23).
     """
     differences = (b.points[:, None] - a.points[None]).reshape(-1, 3)
     radii = a.radius + b.radius
@@ -99,7 +104,9 @@ def overlap(a: Solid, b: Solid) -> Overlap:
         if (planes[:, 3] < 0).all():
             least = -planes[:, 3]
             return Overlap(float(least.min()) + radii, planes[least < least.min() + 1e-5, :3])
-    share, _ = nnls(np.vstack([differences.T, np.ones(len(differences))]), np.array([0.0, 0.0, 0.0, 1.0]))
+    share, _ = nnls(
+        np.vstack([differences.T, np.ones(len(differences))]), np.array([0.0, 0.0, 0.0, 1.0])
+    )
     nearest = differences.T @ share / share.sum()
     distance = float(np.linalg.norm(nearest))
     return Overlap(radii - distance, -nearest[None] / distance)
@@ -107,13 +114,25 @@ def overlap(a: Solid, b: Solid) -> Overlap:
 
 def bilinear(terrain: HeightMap, x: Floats, y: Floats, void: bool = False) -> Floats:
     """The height of the ground; off the map that of the edge, or (void) minus infinity."""
-    u, v = (x - terrain.origin_x) / terrain.step_x, (y - terrain.origin_y) / terrain.step_y
+    u = (x - terrain.origin_x) / terrain.step_x
+    v = (y - terrain.origin_y) / terrain.step_y
     slack = 1e-9  # a point on the edge may be rounded off the map
-    inside = (u >= -slack) & (u <= terrain.rows - 1 + slack) & (v >= -slack) & (v <= terrain.columns - 1 + slack)
-    u, v = np.clip(u, 0, terrain.rows - 1), np.clip(v, 0, terrain.columns - 1)
-    i, j = np.minimum(u.astype(int), terrain.rows - 2), np.minimum(v.astype(int), terrain.columns - 2)
-    a, b, h = u - i, v - j, terrain.heights.astype(float)
-    z = (1 - a) * ((1 - b) * h[i, j] + b * h[i, j + 1]) + a * ((1 - b) * h[i + 1, j] + b * h[i + 1, j + 1])
+    inside = (
+        (u >= -slack)
+        & (u <= terrain.rows - 1 + slack)
+        & (v >= -slack)
+        & (v <= terrain.columns - 1 + slack)
+    )
+    u = np.clip(u, 0, terrain.rows - 1)
+    v = np.clip(v, 0, terrain.columns - 1)
+    i = np.minimum(u.astype(int), terrain.rows - 2)
+    j = np.minimum(v.astype(int), terrain.columns - 2)
+    a = u - i
+    b = v - j
+    h = terrain.heights.astype(float)
+    z = (1 - a) * ((1 - b) * h[i, j] + b * h[i, j + 1]) + a * (
+        (1 - b) * h[i + 1, j] + b * h[i + 1, j + 1]
+    )
     return np.where(inside | (not void), z, -np.inf)
 
 
@@ -130,17 +149,26 @@ def lower_side(shape: Solid, x: Floats, y: Floats) -> Floats:
 
 
 def deepest_in_ground(terrain: HeightMap, shape: Solid, void: bool = False) -> tuple[float, Floats]:
-    """(how far straight down, (2,) x, y) of the deepest point of a polyhedron: a raster, then ever finer ones."""
+    """(how far straight down, (2,) x, y) of the deepest point of a polyhedron: a raster, then ever
+    finer ones.
+    """
 
     def depth(x: Floats, y: Floats) -> Floats:
         return bilinear(terrain, x, y, void) - lower_side(shape, x, y)
 
-    return _largest(depth, shape.points[:, :2].min(axis=0), shape.points[:, :2].max(axis=0), shape.points[:, :2])
+    return _largest(
+        depth, shape.points[:, :2].min(axis=0), shape.points[:, :2].max(axis=0), shape.points[:, :2]
+    )
 
 
-def distance_to_ground(terrain: HeightMap, core: Floats, reach: float, void: bool = False) -> tuple[float, Floats]:
-    """(the distance, the nearest point of the ground) of a line (2, 3) above the ground, looked for up to `reach`."""
-    p, along = core[0], core[1] - core[0]
+def distance_to_ground(
+    terrain: HeightMap, core: Floats, reach: float, void: bool = False
+) -> tuple[float, Floats]:
+    """(the distance, the nearest point of the ground) of a line (2, 3) above the ground, looked for
+    up to `reach`.
+    """
+    p = core[0]
+    along = core[1] - core[0]
     square = float(along @ along)
 
     def nearness(x: Floats, y: Floats) -> Floats:
@@ -149,14 +177,16 @@ def distance_to_ground(terrain: HeightMap, core: Floats, reach: float, void: boo
         t = np.clip((points - p) @ along / square, 0, 1) if square else np.zeros_like(x)
         return -np.linalg.norm(points - p - t[..., None] * along, axis=-1)
 
-    low, high = core[:, :2].min(axis=0) - reach, core[:, :2].max(axis=0) + reach
+    low = core[:, :2].min(axis=0) - reach
+    high = core[:, :2].max(axis=0) + reach
     near, at = _largest(nearness, low, high, core[:, :2])
     return -near, np.array([*at, float(bilinear(terrain, *at))])
 
 
 def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> float:
     """How far the deepest point of a line (2, 3) lies beneath the ground, straight down."""
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     best = -np.inf
     for _ in range(4):
         t = np.linspace(low, high, 2001)
@@ -164,12 +194,15 @@ def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> flo
         below = bilinear(terrain, points[:, 0], points[:, 1], void) - points[:, 2]
         k = int(np.argmax(below))
         best = max(best, float(below[k]))
-        low, high = t[max(k - 2, 0)], t[min(k + 2, 2000)]
+        low = t[max(k - 2, 0)]
+        high = t[min(k + 2, 2000)]
     return best
 
 
 def _largest(value: Any, low: Floats, high: Floats, extra: Floats) -> tuple[float, Floats]:
-    """The largest value over a rectangle (and `extra` points): a raster, then ever finer ones about its best places."""
+    """The largest value over a rectangle (and `extra` points): a raster, then ever finer ones about
+    its best places.
+    """
     x, y = (np.linspace(low[k], high[k], RASTER) for k in range(2))
     grid = np.vstack([np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2), extra])
     found = value(grid[:, 0], grid[:, 1])
@@ -180,8 +213,11 @@ def _largest(value: Any, low: Floats, high: Floats, extra: Floats) -> tuple[floa
             seeds.append(grid[k])
         if len(seeds) == 12:
             break
-    at, width = np.array(seeds), 1.5 * cells
-    square = np.stack(np.meshgrid(np.linspace(-1, 1, 7), np.linspace(-1, 1, 7)), axis=-1).reshape(-1, 2)
+    at = np.array(seeds)
+    width = 1.5 * cells
+    square = np.stack(np.meshgrid(np.linspace(-1, 1, 7), np.linspace(-1, 1, 7)), axis=-1).reshape(
+        -1, 2
+    )
     while width.max() > 1e-9:
         around = at[:, None] + square * width
         values = value(around[..., 0].reshape(-1), around[..., 1].reshape(-1)).reshape(len(at), -1)

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 import pytest
 
 
-def mistake(words: Iterable[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+def mistake(
+    words: Iterable[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
     """The one line that a mistyped command prints, with exit code 2."""
     from rfly_bringup.cli.main import main
 

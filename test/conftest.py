@@ -19,12 +19,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 from optional_parts import missing
 
-# The same examples in every run, so that a change is told by what changed; HYPOTHESIS_PROFILE=default draws new ones.
-# A machine that is busy, or has no numba, is no fault of a test: neither a time for each example nor one to draw them.
-settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in every run, so that a change is told by what changed;
+# HYPOTHESIS_PROFILE=default draws new ones. A machine that is busy, or has no numba, is no fault of
+# a test: neither a time for each example nor one to draw them.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-# What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
+# What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not
+# be installable.
 ALLOWED_SKIPS = re.compile(
     r"launch is not installed|sensor_msgs_py is not installed|RViz is not installed|the program \S+ is not installed"
     r"|the package (ament_\w+|tf2_ros) is not installed"
@@ -32,9 +36,12 @@ ALLOWED_SKIPS = re.compile(
 
 LONGEST_IN_ID = 200
 
-# The folders `attacks` and `benchmarks` are not installed, and the root on the path would bring `launch/` with it.
+# The folders `attacks` and `benchmarks` are not installed, and the root on the path would bring
+# `launch/` with it.
 for _name in ("attacks", "benchmarks"):
-    _spec = importlib.util.spec_from_file_location(_name, Path(__file__).parents[1] / _name / "__init__.py")
+    _spec = importlib.util.spec_from_file_location(
+        _name, Path(__file__).parents[1] / _name / "__init__.py"
+    )
     assert _spec is not None
     assert _spec.loader is not None
     sys.modules[_name] = _package = importlib.util.module_from_spec(_spec)
@@ -47,22 +54,29 @@ _NEEDED_MODULES = {
 
 
 def pytest_configure() -> None:
-    missing("numba")  # where it is missing, that is said once, before any test looks at what is said
+    missing(
+        "numba"
+    )  # where it is missing, that is said once, before any test looks at what is said
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is exhaustive is left out unless `-m` names it. Modules with slow tests come first, then those with nodes,
-    for several processes that are to end together."""
+    """What is exhaustive is left out unless `-m` names it. Modules with slow tests come first, then
+    those with nodes, for several processes that are to end together.
+    """
     if "exhaustive" not in config.option.markexpr:
         left_out = [item for item in items if item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
-    slow, ros = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("slow", "ros"))
+    slow, ros = (
+        {item.path for item in items if item.get_closest_marker(mark)} for mark in ("slow", "ros")
+    )
     items.sort(key=lambda item: (item.path not in slow, item.path not in ros))
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Long data go by their argument's name: an id stands in the environment of its test, and in colcon's output."""
+    """Long data go by their argument's name: an id stands in the environment of its test, and in
+    colcon's output.
+    """
     return argname if isinstance(val, (str, bytes)) and len(val) > LONGEST_IN_ID else None
 
 
@@ -77,14 +91,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
-    """After pytest's own closing line: how many tests were skipped, and why. With RFLY_STRICT_SKIPS=1 a reason that
-    ALLOWED_SKIPS does not name fails the run. With `--last-failed`, which tests were tried again."""
+    """After pytest's own closing line: how many tests were skipped, and why. With
+    RFLY_STRICT_SKIPS=1 a reason that ALLOWED_SKIPS does not name fails the run. With
+    `--last-failed`, which tests were tried again.
+    """
     yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or session.config.option.collectonly:
         return
     reasons = Counter(
-        report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.longrepr[2].removeprefix("Skipped: ")
+        if isinstance(report.longrepr, tuple)
+        else str(report.longrepr)
         for report in reporter.stats.get("skipped", [])
     )
     account = "; ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
@@ -95,13 +113,16 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
     if session.config.getoption("lf", default=False):
         names = ", ".join(item.nodeid for item in session.items)
-        reporter.write_line(f"second try needed: {len(session.items)}" + (f" ({names})" if names else ""))
+        reporter.write_line(
+            f"second try needed: {len(session.items)}" + (f" ({names})" if names else "")
+        )
 
 
 @pytest.fixture
 def domain_id(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A ROS domain that no other test on this machine uses meanwhile, set in the environment; announced on this host
-    only, and with logs in a temporary folder."""
+    """A ROS domain that no other test on this machine uses meanwhile, set in the environment;
+    announced on this host only, and with logs in a temporary folder.
+    """
     with _domain(tmp_path_factory) as domain:
         yield domain
 
@@ -136,7 +157,9 @@ def rflysim_host() -> Iterator[str]:
     """A loopback address for this test alone: RflySim's own ports are free there."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as claim:
         while True:
-            host = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+            host = (
+                f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+            )
             with suppress(OSError):
                 claim.bind((host, claims.RFLYSIM_PORTS))
                 break

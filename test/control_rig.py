@@ -1,4 +1,6 @@
-"""A simulated vehicle under its control computers: sensors' samples and a true estimate in, commands out, no ROS."""
+"""A simulated vehicle under its control computers: sensors' samples and a true estimate in,
+commands out, no ROS.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class Rig:
         """`rate`: of the IMU and so of the ticks, Hz; 100 is enough on the ground."""
         if isinstance(params, str):
             params = VehicleParameters.load(params)
-        self.params, model = params, AmphibiousModel(params, terrain)
+        self.params = params
+        model = AmphibiousModel(params, terrain)
         begin = model.flying((0.0, 0.0, airborne)) if airborne is not None else model.standing()
         sensors = SensorParameters.load("full" if params.name == "full" else "scale")
         sensors = sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
@@ -48,8 +51,12 @@ class Rig:
             self.flight.logic.mode = Mode.FLIGHT
 
     def tick(self):
-        samples, now = self.sim.tick(), self.sim.state
-        estimate = Estimate(now.time, *(np.array(a) for a in (now.position, now.orientation, now.velocity, now.rates)))
+        samples = self.sim.tick()
+        now = self.sim.state
+        estimate = Estimate(
+            now.time,
+            *(np.array(a) for a in (now.position, now.orientation, now.velocity, now.rates)),
+        )
         estimate = estimate if self.estimated else None
         self.flight.sense(samples)
         self.chassis.sense(samples)
@@ -59,11 +66,14 @@ class Rig:
         if not self.modes or self.modes[-1] is not self.flight.mode:
             self.modes.append(self.flight.mode)
         rotation = rotation_matrix(now.orientation)
-        yaw, pitch = math.atan2(rotation[1, 0], rotation[0, 0]), math.asin(-rotation[2, 0])
+        yaw = math.atan2(rotation[1, 0], rotation[0, 0])
+        pitch = math.asin(-rotation[2, 0])
         self.rows.append((now.time, *now.position, *now.velocity, yaw, pitch, *now.rates))
 
     def run(self, duration, command=None, until=None):
-        """Columns of what was kept in this run; `command(rig)` before each tick, until a condition comes true."""
+        """Columns of what was kept in this run; `command(rig)` before each tick, until a condition
+        comes true.
+        """
         self.rows = []
         for _ in range(round(duration / self.tick_s)):
             if command is not None:
@@ -72,7 +82,9 @@ class Rig:
             if until is not None and until(self):
                 break
         else:
-            assert until is None, f"not within {duration} s, in {self.flight.mode}: {self.flight.reason}"
+            assert until is None, (
+                f"not within {duration} s, in {self.flight.mode}: {self.flight.reason}"
+            )
         return np.array(self.rows).T
 
     @property

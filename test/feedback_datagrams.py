@@ -1,8 +1,9 @@
-"""One complete datagram of each packet that RflySim3D or CopterSim sends, spelled as hex from the wire table.
+"""One complete datagram of each packet that RflySim3D or CopterSim sends, spelled as hex from the
+wire table.
 
-Every field has a value of its own. The floats can be checked by eye: 1.0 is 3f800000, 2.0 40000000, 3.0 40400000,
-4.0 40800000, 8.0 41000000, 16.0 41800000, 0.5 3f000000 as float, 1.5 is 3ff8000000000000 as double; little-endian
-turns them round.
+Every field has a value of its own. The floats can be checked by eye: 1.0 is 3f800000, 2.0 40000000,
+3.0 40400000, 4.0 40800000, 8.0 41000000, 16.0 41800000, 0.5 3f000000 as float, 1.5 is
+3ff8000000000000 as double; little-endian turns them round.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ CRASH = (
 SIL = (
     REPORT
     + "07000000"  # copterID 7
-    + "01000000" "02000000" "03000000" "04000000" "05000000" "06000000" "09000000" "ffffffff"  # inSILInts
+    # inSILInts
+    + "01000000" "02000000" "03000000" "04000000" "05000000" "06000000" "09000000" "ffffffff"
     + "0000803f" "00000040" "00004040" "00008040" "0000a040"  # inSILFloats 1, 2, 3, 4, 5
     + "0000c040" "0000e040" "00000041" "00001041" "00002041"  # 6, 7, 8, 9, 10
     + "00003041" "00004041" "00005041" "00006041" "00007041"  # 11, 12, 13, 14, 15
@@ -41,7 +43,8 @@ VEHICLE_CRASH = (
     + "0000003f" "0000803e" "000000be"  # AngEuler 0.5, 0.25, -0.125
     + "00007042" "0000f042" "00003443" "00007043"  # MotorRPMS 60, 120, 180, 240
     + "00009643" "0000b443" "0000d243" "0000f043"  # 300, 360, 420, 480
-    + "00005041" "00006041" "00007041" "00008041" "00008841" "00009041"  # ray 13, 14, 15, 16, 17, 18
+    # ray 13, 14, 15, 16, 17, 18
+    + "00005041" "00006041" "00007041" "00008041" "00008841" "00009041"
     + "426f64656e" + "00" * 15  # CrashedName "Boden", 5 bytes of 20
 )  # fmt: skip
 
@@ -80,15 +83,18 @@ GIMBAL = (
     "3a30"  # checksum 12346 = 0x303a
     "0200"  # SeqID 2
     "0f000080"  # bitmask 0x8000000f
-    "0300" "0400" "0500" "8002" "e001" "1e00"  # TypeID 3, TargetCopter 4, MountType 5, 640, 480, DataCheckFreq 30
+    # TypeID 3, TargetCopter 4, MountType 5, 640, 480, DataCheckFreq 30
+    "0300" "0400" "0500" "8002" "e001" "1e00"
     "0600" "0700" "0800" "0900" "0a00" "0b00" "0c00" "ffff"  # SendProtocol 6 … 12, 65535
     "0000b442"  # CameraFOV 90
     "0000803f" "00000040" "000040c0"  # SensorPosXYZ 1, 2, -3
     "00008040"  # EularOrQuat 4
     "0000003f" "0000803e" "000000be"  # SensorAngEular 0.5, 0.25, -0.125
     "0000a040" "0000c040" "0000e040" "00000041"  # SensorAngQuat 5, 6, 7, 8
-    "00001041" "00002041" "00003041" "00004041" "00005041" "00006041" "00007041" "00008041"  # otherParams 9 … 16
-    "00008841" "00009041" "00009841" "0000a041" "0000a841" "0000b041" "0000b841" "0000c0c1"  # 17 … 23, -24
+    # otherParams 9 … 16
+    "00001041" "00002041" "00003041" "00004041" "00005041" "00006041" "00007041" "00008041"
+    # 17 … 23, -24
+    "00008841" "00009041" "00009841" "0000a041" "0000a841" "0000b041" "0000b841" "0000c0c1"
 )  # fmt: skip
 
 _CAMERA_VALUES = {

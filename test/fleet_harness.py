@@ -1,4 +1,6 @@
-"""What tests of fleets share: a ground for them, terrain_map as terrain_node publishes it, and what nodes say."""
+"""What tests of fleets share: a ground for them, terrain_map as terrain_node publishes it, and what
+nodes say.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """A process that has imported what nodes import and forks one for each node that a test starts.
 
-A node of the suite spends a second and a half of processor time on imports, which the suite would do a thousand times
-over. What is forked runs the entry point that the installed executable runs, in a session, with an environment, signals
-and streams of its own. Tests of the start itself take the executable (`fresh=True` of NodeProcess).
+A node of the suite spends a second and a half of processor time on imports, which the suite would
+do a thousand times over. What is forked runs the entry point that the installed executable runs, in
+a session, with an environment, signals and streams of its own. Tests of the start itself take the
+executable (`fresh=True` of NodeProcess).
 """
 
 from __future__ import annotations
@@ -28,7 +29,18 @@ STATUS = struct.Struct("i")
 MOST_BYTES = 1 << 20
 """of a request"""
 READY_S = 300.0
-_READ_WHEN_NEEDED = "ROS_", "RFLY_", "RMW_", "FASTDDS_", "FASTRTPS_", "TMPDIR", "HOME", "XDG_", "PYTEST_", "LANG"
+_READ_WHEN_NEEDED = (
+    "ROS_",
+    "RFLY_",
+    "RMW_",
+    "FASTDDS_",
+    "FASTRTPS_",
+    "TMPDIR",
+    "HOME",
+    "XDG_",
+    "PYTEST_",
+    "LANG",
+)
 """variables that nothing reads while it is imported, by how their names begin"""
 
 
@@ -36,7 +48,8 @@ class ForkedProcess:
     """What `subprocess.Popen` offers to NodeProcess."""
 
     def __init__(self, pid: int, status: int, output: int) -> None:
-        self.pid, self._status = pid, status
+        self.pid = pid
+        self._status = status
         self.returncode: int | None = None
         self.stdout: TextIO = open(output, encoding="utf-8", errors="replace")  # noqa: SIM115  closed by its reader
 
@@ -54,7 +67,9 @@ class ForkedProcess:
         if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
             data = os.read(self._status, STATUS.size)
             os.close(self._status)
-            self.returncode = STATUS.unpack(data)[0] if data else -signal.SIGKILL  # the server itself has gone
+            self.returncode = (
+                STATUS.unpack(data)[0] if data else -signal.SIGKILL
+            )  # the server itself has gone
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -84,13 +99,24 @@ class ForkServer:
         atexit.register(self.close)
 
     def takes(self, environment: Mapping[str, str]) -> bool:
-        """Whether a node with this environment may be forked: it differs only in what is read when it is needed."""
+        """Whether a node with this environment may be forked: it differs only in what is read when
+        it is needed.
+        """
         differing = {key for key, _ in self.environment.items() ^ environment.items()}
-        return all(key.startswith(_READ_WHEN_NEEDED) and key != "RFLY_DISABLE_NUMBA" for key in differing)
+        return all(
+            key.startswith(_READ_WHEN_NEEDED) and key != "RFLY_DISABLE_NUMBA" for key in differing
+        )
 
-    def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> ForkedProcess:
+    def start(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str]
+    ) -> ForkedProcess:
         """Run the node's entry point; its output and errors come by one pipe."""
-        request = {"name": name, "arguments": list(arguments), "environment": dict(environment), "folder": os.getcwd()}
+        request = {
+            "name": name,
+            "arguments": list(arguments),
+            "environment": dict(environment),
+            "folder": os.getcwd(),
+        }
         output, output_end = os.pipe()
         status, status_end = os.pipe()
         try:
@@ -135,12 +161,19 @@ def _serve(connection: socket.socket) -> dict[str, Any] | None:
             data, descriptors, *_ = socket.recv_fds(connection, MOST_BYTES, 2)
             if not data:
                 return None
-            request, (output, pipe) = json.loads(data), descriptors
+            request = json.loads(data)
+            (output, pipe) = descriptors
             pid = os.fork()
             if pid == 0:
                 for descriptor in (1, 2):
                     os.dup2(output, descriptor)
-                for descriptor in (connection.fileno(), output, pipe, *status_of, *(p for _, p in status_of.values())):
+                for descriptor in (
+                    connection.fileno(),
+                    output,
+                    pipe,
+                    *status_of,
+                    *(p for _, p in status_of.values()),
+                ):
                     os.close(descriptor)
                 connection.detach()
                 return request
@@ -162,7 +195,9 @@ def _become(request: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])  # as executables begin
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    )  # as executables begin
     _import_all()
     asked = _serve(socket.socket(fileno=int(sys.argv[1])))
     if asked is not None:

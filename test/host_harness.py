@@ -1,8 +1,9 @@
-"""Hosts on one machine: network namespaces with a line to the viewer's where that is permitted, else ROS domains.
+"""Hosts on one machine: network namespaces with a line to the viewer's where that is permitted,
+else ROS domains.
 
-A host in a namespace has interfaces and shared memory of its own, as another machine has: no packet of its ROS graph
-reaches the other's. Where namespaces are not permitted (or RFLY_TEST_HOSTS is `domains`), hosts are graphs with ROS
-domains of their own on the loopback.
+A host in a namespace has interfaces and shared memory of its own, as another machine has: no packet
+of its ROS graph reaches the other's. Where namespaces are not permitted (or RFLY_TEST_HOSTS is
+`domains`), hosts are graphs with ROS domains of their own on the loopback.
 """
 
 from __future__ import annotations
@@ -25,9 +26,16 @@ class Host:
     """Where nodes of one graph run: `NodeProcess(name, host.domain_id, ..., prefix=host.prefix)`."""
 
     def __init__(
-        self, domain_id: int, viewer: str, address: str, prefix: Sequence[str] = (), viewer_prefix: Sequence[str] = ()
+        self,
+        domain_id: int,
+        viewer: str,
+        address: str,
+        prefix: Sequence[str] = (),
+        viewer_prefix: Sequence[str] = (),
     ) -> None:
-        self.domain_id, self.prefix, self.viewer_prefix = domain_id, tuple(prefix), tuple(viewer_prefix)
+        self.domain_id = domain_id
+        self.prefix = tuple(prefix)
+        self.viewer_prefix = tuple(viewer_prefix)
         self.viewer = viewer
         """address of the viewer, seen from here"""
         self.address = address
@@ -75,7 +83,9 @@ class _Namespace:
 
 @contextlib.contextmanager
 def two_hosts(domain_ids: Sequence[int]) -> Iterator[tuple[socket.socket, list[Host], str]]:
-    """The viewer's unbound socket, two hosts, and in a word how they are kept apart: namespaces or domains."""
+    """The viewer's unbound socket, two hosts, and in a word how they are kept apart: namespaces or
+    domains.
+    """
     with ExitStack() as stack:
         try:
             if os.environ.get("RFLY_TEST_HOSTS") == "domains" or not all(
@@ -85,11 +95,16 @@ def two_hosts(domain_ids: Sequence[int]) -> Iterator[tuple[socket.socket, list[H
             viewer, *others = (_open(stack) for _ in range(3))
         except PermissionError:
             opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            yield opened, [Host(domain_id, "127.0.0.1", "127.0.0.1") for domain_id in domain_ids[:2]], "domains"
+            yield (
+                opened,
+                [Host(domain_id, "127.0.0.1", "127.0.0.1") for domain_id in domain_ids[:2]],
+                "domains",
+            )
             return
         hosts = []
         for i, namespace in enumerate(others):
-            here, there = f"10.77.{i}.1", f"10.77.{i}.2"
+            here = f"10.77.{i}.1"
+            there = f"10.77.{i}.2"
             viewer.run(
                 "ip",
                 "link",

@@ -1,4 +1,6 @@
-"""Compiled kernels run as Python, where an index beyond an array is an error: compiled code reads on in silence."""
+"""Compiled kernels run as Python, where an index beyond an array is an error: compiled code reads
+on in silence.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import pytest
 def as_python(kernel: Any, *callees: Any) -> Callable[..., Any]:
     """A kernel's source and, of the modules `callees`, that of the kernels which it calls."""
     modules = (sys.modules[kernel.py_func.__module__], *callees)
-    inner = {value for module in callees for value in vars(module).values() if hasattr(value, "py_func")}
+    inner = {
+        value for module in callees for value in vars(module).values() if hasattr(value, "py_func")
+    }
 
     def run(*arguments: Any) -> Any:
         with pytest.MonkeyPatch.context() as patch:

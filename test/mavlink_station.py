@@ -1,4 +1,6 @@
-"""A ground station of pymavlink alone, and a pilot that flies MissionRunner's multirotor: an endpoint without ROS."""
+"""A ground station of pymavlink alone, and a pilot that flies MissionRunner's multirotor: an
+endpoint without ROS.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ class SimulatedPilot:
         self.runner = MissionRunner(follower=self.follower)
         self.runner.load((), (0.0, 0.0, 0.0))
         self.asked: list[Any] = []
-        self.why_not, self.turns = "", False
+        self.why_not = ""
+        self.turns = False
         self.gimbal: float | None = None
         """pitch of its joint; None: it has no gimbal"""
         self.vehicle: Any = None
@@ -90,7 +93,8 @@ class Station:
         for system in systems:
             pilot = self.pilots[system] = SimulatedPilot(at, yaw)
             pilot.vehicle = self.endpoint.add(system, "multirotor", pilot)
-        self.pilot, self.vehicle = self.pilots[systems[0]], self.endpoint.vehicles[systems[0]]
+        self.pilot = self.pilots[systems[0]]
+        self.vehicle = self.endpoint.vehicles[systems[0]]
         self.packer = common.MAVLink(None, 245, 190)
         self.parser = common.MAVLink(None)
         if key:
@@ -109,7 +113,9 @@ class Station:
                 flight = self.endpoint.vehicles[system].flight
                 pilot.step(dt)
                 flight.pose.take(self.now, pilot.follower.position, pilot.follower.euler)
-                flight.world.origin, flight.world.ground, flight.world.silence = ORIGIN, 0.0, 0.0
+                flight.world.origin = ORIGIN
+                flight.world.ground = 0.0
+                flight.world.silence = 0.0
             self.endpoint.tick(self.now, self.now)
             self.listen()
 
@@ -128,7 +134,10 @@ class Station:
     def command(self, number: int, *params: float, system: int = 1) -> str:
         """The result of COMMAND_LONG."""
         filled = [*params, *[NAN] * (7 - len(params))]
-        acks = of_type("COMMAND_ACK", self.tell(self.d.MAVLink_command_long_message(system, 1, number, 0, *filled)))
+        acks = of_type(
+            "COMMAND_ACK",
+            self.tell(self.d.MAVLink_command_long_message(system, 1, number, 0, *filled)),
+        )
         (ack,) = [ack for ack in acks if ack.get_srcSystem() == system]
         assert ack.command == number
         name: str = self.d.enums["MAV_RESULT"][ack.result].name

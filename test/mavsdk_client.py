@@ -1,4 +1,5 @@
-"""A process of its own that flies a vehicle by MAVSDK alone, and prints what it saw as one line of JSON.
+"""A process of its own that flies a vehicle by MAVSDK alone, and prints what it saw as one line of
+JSON.
 
 python mavsdk_client.py PORT SYSTEM_ID LOG
 
@@ -41,7 +42,8 @@ def raw_items() -> list[Any]:
 
     def item(seq, command, place, *params):
         latitude, longitude, height = place
-        x, y = round(latitude * 1e7), round(longitude * 1e7)
+        x = round(latitude * 1e7)
+        y = round(longitude * 1e7)
         return MissionItem(seq, 6, command, int(seq == 0), 1, *params, x, y, height, 0)
 
     nan = float("nan")
@@ -56,7 +58,16 @@ def raw_items() -> list[Any]:
 
 def plain(items: Any) -> list[list[Any]]:
     """Raw items as text, which makes NaN equal to NaN."""
-    fields = ("seq", "frame", "command", "autocontinue", *(f"param{k}" for k in range(1, 5)), "x", "y", "z")
+    fields = (
+        "seq",
+        "frame",
+        "command",
+        "autocontinue",
+        *(f"param{k}" for k in range(1, 5)),
+        "x",
+        "y",
+        "z",
+    )
     return [[str(getattr(item, name)) for name in fields] for item in items]
 
 
@@ -95,10 +106,14 @@ async def fly(system: Any, log: str) -> dict[str, Any]:
     from mavsdk.asyncio.plugins.param import ParamAsync
     from mavsdk.asyncio.plugins.telemetry import TelemetryAsync
 
-    action, mission, param = ActionAsync(system), MissionRawAsync(system), ParamAsync(system)
+    action = ActionAsync(system)
+    mission = MissionRawAsync(system)
+    param = ParamAsync(system)
     telemetry = TelemetryAsync(system)
     seen: dict[str, Any] = {"log": await download(system, log)}
-    health = await first(telemetry.subscribe_health(), lambda h: h.is_global_position_ok and h.is_home_position_ok)
+    health = await first(
+        telemetry.subscribe_health(), lambda h: h.is_global_position_ok and h.is_home_position_ok
+    )
     seen["armable"] = health.is_armable
     home = await first(telemetry.subscribe_home(), lambda _: True)
     seen["home"] = [home.latitude_deg, home.longitude_deg, home.absolute_altitude_m]
@@ -116,7 +131,9 @@ async def fly(system: Any, log: str) -> dict[str, Any]:
     await action.takeoff()
     up = await first(telemetry.subscribe_position(), lambda p: p.relative_altitude_m > 5.5)
     seen["height"] = up.relative_altitude_m
-    seen["flight_mode_up"] = (await first(telemetry.subscribe_flight_mode(), lambda m: m.name == "HOLD")).name
+    seen["flight_mode_up"] = (
+        await first(telemetry.subscribe_flight_mode(), lambda m: m.name == "HOLD")
+    ).name
     await action.goto_location(47.0001, 8.0001, home.absolute_altitude_m + 8.0, float("nan"))
     await first(
         telemetry.subscribe_position(),

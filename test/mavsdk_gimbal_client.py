@@ -1,4 +1,5 @@
-"""A process of its own that turns a gimbal by MAVSDK's plugin alone, and prints what it saw as one line of JSON.
+"""A process of its own that turns a gimbal by MAVSDK's plugin alone, and prints what it saw as one
+line of JSON.
 
 python mavsdk_gimbal_client.py PORT SYSTEM_ID
 """
@@ -26,12 +27,17 @@ async def turn(system: Any) -> dict[str, Any]:
         def is_there(told: Any) -> bool:
             return abs(told.euler_angle_forward.pitch_deg - wanted) < 0.5
 
-        return float((await first(gimbal.subscribe_attitude(), is_there)).euler_angle_forward.pitch_deg)
+        return float(
+            (await first(gimbal.subscribe_attitude(), is_there)).euler_angle_forward.pitch_deg
+        )
 
     found = (await first(gimbal.subscribe_gimbal_list(), lambda told: told.gimbals)).gimbals
     number = found[0].gimbal_id
     seen: dict[str, Any] = {
-        "gimbals": [[each.gimbal_device_id, each.gimbal_manager_component_id, each.model_name] for each in found]
+        "gimbals": [
+            [each.gimbal_device_id, each.gimbal_manager_component_id, each.model_name]
+            for each in found
+        ]
     }
     await gimbal.take_control(number, ControlMode.PRIMARY)
     taken = await first(gimbal.subscribe_control_status(), lambda told: told.sysid_primary_control)
@@ -47,7 +53,9 @@ async def turn(system: Any) -> dict[str, Any]:
     except GimbalError as error:
         seen["yaw"] = str(error)
     await gimbal.release_control(number)
-    released = await first(gimbal.subscribe_control_status(), lambda told: not told.sysid_primary_control)
+    released = await first(
+        gimbal.subscribe_control_status(), lambda told: not told.sysid_primary_control
+    )
     seen["released"] = ControlMode(released.control_mode).name
     return seen
 

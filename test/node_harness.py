@@ -1,4 +1,6 @@
-"""Running nodes as users run them, and a real rclpy peer to talk to them. Waits for conditions, never for time."""
+"""Running nodes as users run them, and a real rclpy peer to talk to them. Waits for conditions,
+never for time.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ from fork_server import ENVIRONMENT, ForkedProcess, ForkServer
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
-"""s of wall time after which a condition is not waited for any more: far beyond what a busy machine needs"""
+"""s of wall time after which a condition is not waited for any more: far beyond what a busy machine
+needs
+"""
 
 
 def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
-    """The installed executable of a node, or a command in `bin`: in this environment, or on AMENT_PREFIX_PATH."""
+    """The installed executable of a node, or a command in `bin`: in this environment, or on
+    AMENT_PREFIX_PATH.
+    """
     prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
     for prefix in [sys.prefix, *prefixes]:
         path = Path(prefix) / folder / name
@@ -32,10 +38,16 @@ def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
 
 
 def shell_environment(of: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without what this Python's start has added to it: a user's shell has not got that either."""
-    environment = {key: value for key, value in of.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"}
+    """The environment without what this Python's start has added to it: a user's shell has not got
+    that either.
+    """
+    environment = {
+        key: value for key, value in of.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
+    }
     folders = environment.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
-    foreign = [folder for folder in folders if folder and not folder.startswith(sys.prefix + os.sep)]
+    foreign = [
+        folder for folder in folders if folder and not folder.startswith(sys.prefix + os.sep)
+    ]
     if foreign:
         environment["LD_LIBRARY_PATH"] = os.pathsep.join(foreign)
     return environment
@@ -49,7 +61,8 @@ def _fork_server() -> ForkServer:
 class NodeProcess:
     """One node as a process, its output kept. `prefix` is a command that runs it, such as nsenter.
 
-    It is forked from a process that has imported all nodes, unless it is to be `fresh` or its environment forbids it.
+    It is forked from a process that has imported all nodes, unless it is to be `fresh` or its
+    environment forbids it.
     """
 
     def __init__(
@@ -94,7 +107,9 @@ class NodeProcess:
         return "".join(self._lines)
 
     def stop(self, number: int = signal.SIGINT, timeout_s: float = 5.0) -> int:
-        """Send a signal and return the exit code; a node that does not end is killed and fails the test."""
+        """Send a signal and return the exit code; a node that does not end is killed and fails the
+        test.
+        """
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
@@ -102,7 +117,9 @@ class NodeProcess:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(PATIENCE)
-            raise AssertionError(f"the node did not end within {timeout_s} s; output:\n{self.output}") from None
+            raise AssertionError(
+                f"the node did not end within {timeout_s} s; output:\n{self.output}"
+            ) from None
         self._reader.join(1.0)
         return code
 
@@ -160,15 +177,17 @@ class Peer:
     def call(self, srv_type: Any, name: str, /, timeout_s: float = PATIENCE, **fields: Any) -> Any:
         """The response of a service. What only reads is asked again after 10 s.
 
-        A response is lost where the server has not yet discovered who asked (rmw_fastrtps waits 0.1 s for it): clients
-        are kept.
+        A response is lost where the server has not yet discovered who asked (rmw_fastrtps waits 0.1
+        s for it): clients are kept.
         """
         if (client := self._clients.get((srv_type, name))) is None:
             client = self._clients[srv_type, name] = self.node.create_client(srv_type, name)
         asked: list[tuple[float, Any]] = []
 
         def answer() -> Any:
-            if not asked or (srv_type.__name__.startswith("Get") and time.monotonic() > asked[-1][0] + 10.0):
+            if not asked or (
+                srv_type.__name__.startswith("Get") and time.monotonic() > asked[-1][0] + 10.0
+            ):
                 asked.append((time.monotonic(), client.call_async(srv_type.Request(**fields))))
             return next((future for _, future in asked if future.done()), None)
 
@@ -189,13 +208,21 @@ class Peer:
 
 
 class RflyBeside:
-    """A command of `rfly` in a process of its own, while a peer goes on; `meanwhile` is called ten times a second."""
+    """A command of `rfly` in a process of its own, while a peer goes on; `meanwhile` is called ten
+    times a second.
+    """
 
-    def __init__(self, peer: Peer, *words: str, meanwhile: Callable[[], Any] = lambda: None) -> None:
+    def __init__(
+        self, peer: Peer, *words: str, meanwhile: Callable[[], Any] = lambda: None
+    ) -> None:
         command = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", *words]
-        self._peer, self._meanwhile, self._due = peer, meanwhile, 0.0
+        self._peer = peer
+        self._meanwhile = meanwhile
+        self._due = 0.0
         self._err = tempfile.TemporaryFile("w+")  # noqa: SIM115  read while the command runs
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._err, text=True)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self._err, text=True
+        )
 
     @property
     def err(self) -> str:
@@ -230,5 +257,9 @@ def diagnostic(messages: list[Any], task: str) -> Any:
     for message in reversed(messages):
         for status in message.status:
             if status.name.endswith(f": {task}"):
-                return int.from_bytes(status.level, "big"), status.message, {v.key: v.value for v in status.values}
+                return (
+                    int.from_bytes(status.level, "big"),
+                    status.message,
+                    {v.key: v.value for v in status.values},
+                )
     return None

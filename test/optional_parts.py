@@ -1,10 +1,12 @@
 """What a test may need beyond `package.xml`: found by name without importing it, and imported late.
 
-    pytestmark = pytest.mark.needs("rasterio")  # or on one test; conftest.py skips it, with the reason
-    rasterio = late_module("rasterio")          # not imported before its first use, so the file is collected anywhere
+    pytestmark = pytest.mark.needs("rasterio")  # or on one test; conftest.py skips it, with the
+    reason rasterio = late_module("rasterio")          # not imported before its first use, so the
+    file is collected anywhere
 
-A test file imports nothing optional and skips nothing while it is imported: launch_testing and `colcon test` collect
-it on machines that have ROS and nothing else. `test_test_files.py` holds that.
+A test file imports nothing optional and skips nothing while it is imported: launch_testing and
+`colcon test` collect it on machines that have ROS and nothing else. `test_test_files.py` holds
+that.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from rfly_common.kernels.jit import use_numba
 
 
 class _LateModule(ModuleType):
-    """Stands for a module; an attribute imports it. Collectors look for names with underscores, which do not."""
+    """Stands for a module; an attribute imports it. Collectors look for names with underscores,
+    which do not.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -36,10 +40,19 @@ def late_module(name: str) -> Any:
 def missing(name: str) -> str | None:
     """Why a test that needs this part is skipped, or None where the part is there.
 
-    A part is a top-level module; `numba` means that kernels are compiled; `make env` is the `.venv` which that makes.
+    A part is a top-level module; `numba` means that kernels are compiled; `make env` is the `.venv`
+    which that makes.
     """
     if name == "numba":
-        return None if use_numba() else "kernels are not compiled: no numba, or RFLY_DISABLE_NUMBA is set"
+        return (
+            None
+            if use_numba()
+            else "kernels are not compiled: no numba, or RFLY_DISABLE_NUMBA is set"
+        )
     if name == "make env":
-        return None if importlib.util.find_spec("rfly_suite_environment") else "not the environment of make env"
+        return (
+            None
+            if importlib.util.find_spec("rfly_suite_environment")
+            else "not the environment of make env"
+        )
     return None if importlib.util.find_spec(name) else f"the package {name} is not installed"

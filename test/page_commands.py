@@ -18,12 +18,18 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def fenced(page: Path, language: str) -> list[str]:
     """The blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
 
 
 def shell_lines(page: Path, program: str) -> list[list[str]]:
-    """The words of each indented or fenced line that begins with the program (a pattern); comments are gone."""
-    code = re.findall(rf"^(?: {{4,}})?({program} .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    """The words of each indented or fenced line that begins with the program (a pattern); comments
+    are gone.
+    """
+    code = re.findall(
+        rf"^(?: {{4,}})?({program} .*)$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
     return [shlex.split(line, comments=True) for line in code]
 
 

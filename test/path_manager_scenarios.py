@@ -1,7 +1,7 @@
 """Worked scenarios of the mission state machine, written as inputs -> current ; previous.
 
-Items are mode@x,y,z/p1,p2,p3,p4. A step lists only the inputs that differ from command 0, not done, pose 0,0,0,0,
-home 0,0,0 and the scenario's mission.
+Items are mode@x,y,z/p1,p2,p3,p4. A step lists only the inputs that differ from command 0, not done,
+pose 0,0,0,0, home 0,0,0 and the scenario's mission.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The layers that the folders promise: packages in one order, rooms without circles, ROS behind one wall."""
+"""The layers that the folders promise: packages in one order, rooms without circles, ROS behind one
+wall.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def name_of(path: Path) -> str:
 
 
 def room_of(module: str) -> str:
-    """The folder of a module: `rfly_terrain.files` of `rfly_terrain.files.search`, and of the room itself."""
+    """The folder of a module: `rfly_terrain.files` of `rfly_terrain.files.search`, and of the room
+    itself.
+    """
     is_room = (ROOT / module.replace(".", "/")).is_dir()
     return module if is_room else module.rpartition(".")[0]
 
@@ -74,7 +78,9 @@ def is_ros_module(path: Path) -> bool:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports when it runs, also inside functions; not what only type checkers see."""
+    """Every module that a file imports when it runs, also inside functions; not what only type
+    checkers see.
+    """
     nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while nodes:
         node = nodes.pop()
@@ -90,7 +96,12 @@ def imports(path: Path) -> Iterator[str]:
 
 def is_ros(name: str) -> bool:
     top = name.split(".")[0]
-    return top in {"rclpy", "rfly_suite", "builtin_interfaces", "rosidl_runtime_py"} or top.endswith("_msgs")
+    return top in {
+        "rclpy",
+        "rfly_suite",
+        "builtin_interfaces",
+        "rosidl_runtime_py",
+    } or top.endswith("_msgs")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -112,7 +123,8 @@ def test_imports_point_one_way(package):
         (str(path.relative_to(ROOT)), name)
         for path in modules(package)
         for name in imports(path)
-        if name.split(".")[0].startswith("rfly_") and name.split(".")[0] not in allowed | {"rfly_suite"}
+        if name.split(".")[0].startswith("rfly_")
+        and name.split(".")[0] not in allowed | {"rfly_suite"}
     }
     assert not wrong
 
@@ -124,7 +136,8 @@ def arrows() -> dict[tuple[str, str], set[tuple[str, str]]]:
         for path in modules(package):
             if path.name == "__init__.py" and path.parent.parent == ROOT:
                 continue  # a package's own face, which loads lazily
-            here, file = room_of(name_of(path)), str(path.relative_to(ROOT))
+            here = room_of(name_of(path))
+            file = str(path.relative_to(ROOT))
             for name in imports(path):
                 if name in MODULES and room_of(name) != here and (file, name) not in LAZY_UPWARDS:
                     found[here, room_of(name)].add((file, name))
@@ -166,33 +179,54 @@ def test_a_circle_would_be_found():
 @pytest.mark.parametrize("package", PACKAGES)
 def test_package_roots_are_small(package):
     loose = [path.name for path in (ROOT / package).glob("*.py") if path.name != "__init__.py"]
-    assert len(loose) <= LARGEST_ROOT, "more modules than a newcomer takes in at a glance: give them rooms"
+    assert len(loose) <= LARGEST_ROOT, (
+        "more modules than a newcomer takes in at a glance: give them rooms"
+    )
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_room_says_what_it_is_for(package):
     for folder in {path.parent for path in modules(package)}:
-        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))), folder
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))), (
+            folder
+        )
 
 
 def executables() -> set[str]:
     parser = configparser.ConfigParser()
     parser.read(ROOT / "cmake" / "nodes.cfg", encoding="utf-8")
-    return set(re.findall(r"^\s*(\w+)\s*=", parser["options.entry_points"]["console_scripts"], re.MULTILINE))
+    return set(
+        re.findall(
+            r"^\s*(\w+)\s*=", parser["options.entry_points"]["console_scripts"], re.MULTILINE
+        )
+    )
 
 
 def test_node_modules_are_executables_with_a_main():
-    """In the ROS rooms `_node` means an executable, and nothing else; `rfly_nodes` runs several of them."""
-    nodes = {path.stem: path for package in PACKAGES for path in modules(package) if path.stem.endswith("_node")}
+    """In the ROS rooms `_node` means an executable, and nothing else; `rfly_nodes` runs several of
+    them.
+    """
+    nodes = {
+        path.stem: path
+        for package in PACKAGES
+        for path in modules(package)
+        if path.stem.endswith("_node")
+    }
     assert {*nodes, "rfly_nodes"} == executables()
     for name, path in nodes.items():
-        functions = [n.name for n in ast.parse(path.read_text("utf-8")).body if isinstance(n, ast.FunctionDef)]
+        functions = [
+            n.name
+            for n in ast.parse(path.read_text("utf-8")).body
+            if isinstance(n, ast.FunctionDef)
+        ]
         assert "main" in functions, f"{name} has no main"
         assert path.parent.name == "ros", f"{path} is not in a ROS room"
 
 
 def test_tests_mirror_the_rooms():
-    rooms = {str(path.parent.relative_to(ROOT)) for package in PACKAGES for path in modules(package)}
+    rooms = {
+        str(path.parent.relative_to(ROOT)) for package in PACKAGES for path in modules(package)
+    }
     lost = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "test").glob("rfly_*/**/test_*.py")
@@ -206,14 +240,18 @@ def assigned_names(path: Path) -> set[str]:
     body = ast.parse(path.read_text(encoding="utf-8")).body
     targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
     targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
-    return {leaf.id for target in targets for leaf in ast.walk(target) if isinstance(leaf, ast.Name)}
+    return {
+        leaf.id for target in targets for leaf in ast.walk(target) if isinstance(leaf, ast.Name)
+    }
 
 
 def test_each_area_of_attacks_says_how_much_it_tries_and_has_its_test():
     """`test/attacks/test_AREA.py` runs the short form of `attacks/AREA.py`."""
     parts = {path.stem: assigned_names(path) for path in (ROOT / "attacks").glob("*.py")}
     areas = {area for area, names in parts.items() if "ATTACKS" in names}
-    tested = {path.stem.removeprefix("test_") for path in (ROOT / "test" / "attacks").glob("test_*.py")}
+    tested = {
+        path.stem.removeprefix("test_") for path in (ROOT / "test" / "attacks").glob("test_*.py")
+    }
     assert areas <= tested <= parts.keys()
     assert not [area for area in areas if not {"TRIES", "SHORT_TRIES"} <= parts[area]]
 
@@ -222,7 +260,11 @@ def test_each_area_of_attacks_says_how_much_it_tries_and_has_its_test():
 def test_no_package_needs_what_tries_it(package):
     """Tests, benchmarks and attacks are not installed."""
     beside = {"attacks", "benchmarks", "test"}
-    assert not [path for path in modules(package) if any(name.split(".")[0] in beside for name in imports(path))]
+    assert not [
+        path
+        for path in modules(package)
+        if any(name.split(".")[0] in beside for name in imports(path))
+    ]
 
 
 def test_data_lies_apart_from_code():
@@ -266,16 +308,22 @@ for name in {names!r}:
             raise
 print(len({names!r}), "modules")
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == f"{len(names)} modules"
 
 
 def test_packages_import_nothing_heavy():
-    """`import rfly_terrain` and its like load neither NumPy nor numba: `rfly --help` answers at once."""
+    """`import rfly_terrain` and its like load neither NumPy nor numba: `rfly --help` answers at
+    once.
+    """
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {', '.join(PACKAGES)}; import rfly_bringup.cli.main\n"
         "print([m for m in ('numba', 'scipy', 'matplotlib', 'cv2', 'rclpy') if m in sys.modules])"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
     assert run.stdout.strip() == "[]"

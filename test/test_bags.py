@@ -1,7 +1,9 @@
-"""What our nodes publish, recorded as `ros2 bag record` does it and read by a CDR decoder that is not ROS's.
+"""What our nodes publish, recorded as `ros2 bag record` does it and read by a CDR decoder that is
+not ROS's.
 
-Serialised messages go untouched into an MCAP file with rosbag2's profile (channels of `cdr`, schemas of `ros2msg`);
-mcap-ros2-support decodes them from the definitions alone. What was recorded is played to a node elsewhere.
+Serialised messages go untouched into an MCAP file with rosbag2's profile (channels of `cdr`,
+schemas of `ros2msg`); mcap-ros2-support decodes them from the definitions alone. What was recorded
+is played to a node elsewhere.
 """
 
 from __future__ import annotations
@@ -36,19 +38,27 @@ def message_class(kind):
 
 
 def definition(kind):
-    """The text of a type and, after lines of =, of all types within it, as rosbag2 writes it into an MCAP file."""
+    """The text of a type and, after lines of =, of all types within it, as rosbag2 writes it into
+    an MCAP file.
+    """
     from ament_index_python.packages import get_package_share_directory
 
     def text(package, name):
         stand_in = ROOT / "wheels" / "interfaces" / package
         folder = ROOT if package == "rfly_suite" else stand_in if stand_in.is_dir() else None
-        return ((folder or Path(get_package_share_directory(package))) / "msg" / f"{name}.msg").read_text("utf-8")
+        return (
+            (folder or Path(get_package_share_directory(package))) / "msg" / f"{name}.msg"
+        ).read_text("utf-8")
 
     package, _, name = kind.split("/")
-    parts, waiting, seen = [text(package, name)], [(package, parts_of) for parts_of in [text(package, name)]], set()
+    parts = [text(package, name)]
+    waiting = [(package, parts_of) for parts_of in [text(package, name)]]
+    seen = set()
     while waiting:
         package, content = waiting.pop()
-        for field in re.findall(r"^\s*([A-Za-z][\w/]*)(?:\[[^\]]*\])?\s+\w+", content, re.MULTILINE):
+        for field in re.findall(
+            r"^\s*([A-Za-z][\w/]*)(?:\[[^\]]*\])?\s+\w+", content, re.MULTILINE
+        ):
             inner = field.split("/") if "/" in field else [package, field]
             if (field[0].isupper() or "/" in field) and tuple(inner) not in seen:
                 seen.add(tuple(inner))
@@ -65,12 +75,18 @@ def record(peer, path):
 
     raw: dict = {}
     for topic, kind in RECORDED.items():
-        (info, *_) = peer.spin_until(lambda topic=topic: peer.node.get_publishers_info_by_topic(topic))
+        (info, *_) = peer.spin_until(
+            lambda topic=topic: peer.node.get_publishers_info_by_topic(topic)
+        )
         latched = info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
         qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
         qos.durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
         peer.node.create_subscription(
-            message_class(kind), topic, lambda data, topic=topic: raw.setdefault(topic, bytes(data)), qos, raw=True
+            message_class(kind),
+            topic,
+            lambda data, topic=topic: raw.setdefault(topic, bytes(data)),
+            qos,
+            raw=True,
         )
     peer.spin_until(lambda: len(raw) == len(RECORDED))
     with path.open("wb") as file:
@@ -87,7 +103,10 @@ def record(peer, path):
 def same(decoded, ours):
     """Field by field, through all that is nested."""
     if hasattr(ours, "get_fields_and_field_types"):
-        return all(same(getattr(decoded, name), getattr(ours, name)) for name in ours.get_fields_and_field_types())
+        return all(
+            same(getattr(decoded, name), getattr(ours, name))
+            for name in ours.get_fields_and_field_types()
+        )
     if isinstance(ours, (str, bool, int)):
         return decoded == ours
     if isinstance(ours, bytes):
@@ -109,7 +128,9 @@ def test_recorded_messages_are_read_by_another_decoder_and_played_to_a_node(doma
     from rfly_common.ros.qos import LATCHED
 
     file = tmp_path / "all.mcap"
-    terrain = NodeProcess("terrain_node", domain_id, {"publish_grid_map": "true", "grid_map_max_cells": "2000"})
+    terrain = NodeProcess(
+        "terrain_node", domain_id, {"publish_grid_map": "true", "grid_map_max_cells": "2000"}
+    )
     with terrain, NodeProcess("trajectory_node", domain_id):  # the demo's map and fleet
         peer = Peer(domain_id)
         raw = record(peer, file)
@@ -123,7 +144,10 @@ def test_recorded_messages_are_read_by_another_decoder_and_played_to_a_node(doma
     assert found.keys() == RECORDED.keys()
     for topic, kind in RECORDED.items():
         assert same(found[topic], deserialize_message(raw[topic], message_class(kind))), topic
-    assert (found["/terrain_map"].name, len(found["/terrain_map"].height)) == ("JacksboroFault", 301 * 301)
+    assert (found["/terrain_map"].name, len(found["/terrain_map"].height)) == (
+        "JacksboroFault",
+        301 * 301,
+    )
     assert len(found["/vehicle_states"].id) == 5
     with NodeProcess("planner_node", domain_id):
         peer = Peer(domain_id, "player")

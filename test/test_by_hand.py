@@ -15,13 +15,17 @@ PAGE = Path(__file__).parents[1] / "docs" / "howto" / "without-the-ros2-command.
 
 
 def test_what_the_page_does_without_the_command(domain_id, tmp_path):
-    """Service, latched message, command and parameter of a terrain_node and a bridge, in one script."""
+    """Service, latched message, command and parameter of a terrain_node and a bridge, in one
+    script.
+    """
     from bridge_harness import Window
     from node_harness import NodeProcess
 
     from rfly_terrain import HeightMap
 
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(
+        r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     assert len(blocks) == 4
     window = Window()
     to = {"port": str(window.port), "feedback_port": "0"}
@@ -30,11 +34,15 @@ def test_what_the_page_does_without_the_command(domain_id, tmp_path):
         NodeProcess("ue_bridge_node", domain_id, to),
     ):
         script = "\n".join(blocks)
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        )
     assert done.returncode == 0, done.stderr
     terrain = HeightMap.load("JacksboroFault")
     answer, map_line, result = done.stdout.splitlines()
-    assert float(re.search(r"altitude=(-?[\d.]+)", answer)[1]) == pytest.approx(terrain.altitude(1.5, 2.0))
+    assert float(re.search(r"altitude=(-?[\d.]+)", answer)[1]) == pytest.approx(
+        terrain.altitude(1.5, 2.0)
+    )
     assert map_line == f"JacksboroFault {terrain.rows} {terrain.columns}"
     assert "successful=True" in result
     assert any(b"RflyCameraPosAng 0 0 -20 0 -45 0" in datagram for datagram in window.poll())

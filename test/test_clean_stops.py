@@ -1,4 +1,6 @@
-"""Nodes and commands end cleanly whenever a signal comes, and one that is killed hard disturbs nobody."""
+"""Nodes and commands end cleanly whenever a signal comes, and one that is killed hard disturbs
+nobody.
+"""
 
 import random
 import re
@@ -20,7 +22,9 @@ NODES = ("terrain_node", "ue_bridge_node", "trajectory_node", "mission_node", "c
 
 
 def stop_once(name, domain_id, number, moment_s, port):
-    """(exit code, seconds from the signal to the end, output) of a node that gets a signal after a time."""
+    """(exit code, seconds from the signal to the end, output) of a node that gets a signal after a
+    time.
+    """
     from node_harness import NodeProcess
 
     parameters = {"port": str(port), "feedback_port": "0"} if name == "ue_bridge_node" else {}
@@ -36,7 +40,9 @@ def stop_once(name, domain_id, number, moment_s, port):
 @pytest.mark.needs("make env")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_nodes_end_cleanly_at_any_moment(number, domain_id):
-    """At random moments from 0.1 s after the start: exit code 0, within 2 s, no trace. `make attack` does many more."""
+    """At random moments from 0.1 s after the start: exit code 0, within 2 s, no trace. `make
+    attack` does many more.
+    """
     chance = random.Random(int(number))
     tries = [(NODES[i % len(NODES)], chance.uniform(0.1, 1.5)) for i in range(2 * len(NODES))]
 
@@ -70,7 +76,9 @@ COMMANDS = {
 
 
 def stop_command_once(name, number, moment_s):
-    """(exit code, seconds from the signal to the end, output) of an `rfly` command that gets a signal after a time."""
+    """(exit code, seconds from the signal to the end, output) of an `rfly` command that gets a
+    signal after a time.
+    """
     from node_harness import executable, shell_environment
 
     rfly = str(executable("rfly", "bin"))
@@ -99,7 +107,9 @@ def stop_command_once(name, number, moment_s):
 @pytest.mark.usefixtures("rflysim_ports")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
-    """Ctrl-C, kill and a closed terminal, from the start on: an end in 2 s, no trace, a code as a shell says it."""
+    """Ctrl-C, kill and a closed terminal, from the start on: an end in 2 s, no trace, a code as a
+    shell says it.
+    """
     chance = random.Random(name)
     stops = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     tries = [(stops[i % 3], COMMANDS[name][0] * (i + chance.random()) / 3) for i in range(3)]
@@ -107,24 +117,32 @@ def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
     for number, moment_s in tries:
         code, seconds, output = stop_command_once(name, number, moment_s)
         if code not in (0, -number, 128 + number) or seconds > 2.0 or TRACE.search(output):
-            wrong.append(f"{number.name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}")
+            wrong.append(
+                f"{number.name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
+            )
     assert not wrong, f"{len(wrong)} of {len(tries)}\n" + "\n".join(wrong)
 
 
 def masks(pid):
     """(blocked, caught) signals of a process, as proc(5) gives them."""
     text = Path(f"/proc/{pid}/status").read_text()
-    return [int(re.search(rf"^{name}:\s*(\w+)$", text, re.MULTILINE)[1], 16) for name in ("SigBlk", "SigCgt")]
+    return [
+        int(re.search(rf"^{name}:\s*(\w+)$", text, re.MULTILINE)[1], 16)
+        for name in ("SigBlk", "SigCgt")
+    ]
 
 
 @pytest.mark.needs("make env")
 def test_signals_are_in_hand_while_python_executes_itself(domain_id):
-    """A node's Python starts twice; from the second start on each signal is always blocked or caught, in the end
-    caught."""
+    """A node's Python starts twice; from the second start on each signal is always blocked or
+    caught, in the end caught.
+    """
     from node_harness import NodeProcess
 
     stops = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM))
-    with NodeProcess("ue_bridge_node", domain_id, {"port": "47000", "feedback_port": "0"}, fresh=True) as node:
+    with NodeProcess(
+        "ue_bridge_node", domain_id, {"port": "47000", "feedback_port": "0"}, fresh=True
+    ) as node:
         second_start = f"_RFLY_SUITE_ENVIRONMENT={node.process.pid}".encode()
         environment = Path(f"/proc/{node.process.pid}/environ")
         deadline = time.monotonic() + 20.0
@@ -151,7 +169,9 @@ def test_a_command_that_is_started_by_a_link_hears_ctrl_c(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [link, "listen", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=shell_environment(), text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=shell_environment(), text=True
+    ) as process:
         assert process.stdout.readline().startswith("listening")
         process.send_signal(signal.SIGINT)
         try:
@@ -170,7 +190,9 @@ def test_a_node_ends_in_order_and_not_by_the_watchdog(domain_id):
     with NodeProcess("terrain_node", domain_id) as node:
         peer = Peer(domain_id)
         try:
-            assert peer.call(GetTerrainAltitude, "get_terrain_altitude", x=0.0, y=0.0).success  # so it spins
+            assert peer.call(
+                GetTerrainAltitude, "get_terrain_altitude", x=0.0, y=0.0
+            ).success  # so it spins
         finally:
             peer.close()
         signalled = time.monotonic()
@@ -180,9 +202,11 @@ def test_a_node_ends_in_order_and_not_by_the_watchdog(domain_id):
 
 @pytest.mark.slow
 def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
-    """kill -9 of each node in turn: the others go on, and after its restart the datagrams flow again.
+    """kill -9 of each node in turn: the others go on, and after its restart the datagrams flow
+    again.
 
-    Within 5 s on a machine that is idle; Python alone takes as long to start where a dozen others want the processor.
+    Within 5 s on a machine that is idle; Python alone takes as long to start where a dozen others
+    want the processor.
     """
     import socket
 
@@ -213,7 +237,9 @@ def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
             running[name].process.kill()
             running[name].process.wait()
             others = [n for n in NODES if n != name]
-            assert all(running[n].process.poll() is None for n in others), f"{name} took another node with it"
+            assert all(running[n].process.poll() is None for n in others), (
+                f"{name} took another node with it"
+            )
             running[name] = NodeProcess(name, domain_id, parameters.get(name))
             assert drain_and_wait(20.0) < 20.0
         for name in NODES:

@@ -1,4 +1,5 @@
-"""The container recipe, as far as it can be tried without a container: files, shell, keys and commands.
+"""The container recipe, as far as it can be tried without a container: files, shell, keys and
+commands.
 
 That package.xml names every dependency is seen by test_test_files.py and test_setup.py.
 """
@@ -29,7 +30,9 @@ def steps(instruction: str) -> list[str]:
 
 
 def check_shell(script: str) -> None:
-    run = subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True, timeout=20, check=False)
+    run = subprocess.run(
+        ["bash", "-n", "-c", script], capture_output=True, text=True, timeout=20, check=False
+    )
     assert run.returncode == 0, run.stderr
 
 
@@ -39,19 +42,35 @@ def test_what_is_copied_exists_and_is_not_ignored():
     assert sources == ["package.xml", "."]
     for source in sources:
         assert (ROOT / source).exists()
-    needed = {"package.xml", "CMakeLists.txt", "cmake", "msg", "srv", "action", "launch", "rviz", "setup.py"}
+    needed = {
+        "package.xml",
+        "CMakeLists.txt",
+        "cmake",
+        "msg",
+        "srv",
+        "action",
+        "launch",
+        "rviz",
+        "setup.py",
+    }
     for name in needed | {path.parent.name for path in ROOT.glob("rfly_*/__init__.py")}:
         assert (ROOT / name).exists()
         assert not any(fnmatch.fnmatch(name, pattern) for pattern in ignored)
 
 
 def test_nothing_that_was_built_gets_into_the_image():
-    """Every folder that git ignores is ignored here too: a copied build or .venv would be of another machine."""
+    """Every folder that git ignores is ignored here too: a copied build or .venv would be of
+    another machine.
+    """
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     by_git = [
-        line for line in (ROOT / ".gitignore").read_text(encoding="utf-8").split("\n") if line[:1] not in ("#", "")
+        line
+        for line in (ROOT / ".gitignore").read_text(encoding="utf-8").split("\n")
+        if line[:1] not in ("#", "")
     ]
-    assert {line.strip("/") for line in by_git} <= {pattern.removeprefix("**/") for pattern in ignored}
+    assert {line.strip("/") for line in by_git} <= {
+        pattern.removeprefix("**/") for pattern in ignored
+    }
 
 
 def test_shell_lines_are_shell():
@@ -74,8 +93,17 @@ def test_the_image_sources_its_workspace_and_runs_its_command(tmp_path):
     """The entry point as it stands, with another folder for the workspace, which has a setup.bash."""
     shell, option, script, name = json.loads(steps("ENTRYPOINT")[0])
     (tmp_path / "install").mkdir()
-    (tmp_path / "install" / "setup.bash").write_text("export FROM_WORKSPACE='sourced it'\n", encoding="utf-8")
-    command = [shell, option, script.replace("/workspace", str(tmp_path)), name, "printenv", "FROM_WORKSPACE"]
+    (tmp_path / "install" / "setup.bash").write_text(
+        "export FROM_WORKSPACE='sourced it'\n", encoding="utf-8"
+    )
+    command = [
+        shell,
+        option,
+        script.replace("/workspace", str(tmp_path)),
+        name,
+        "printenv",
+        "FROM_WORKSPACE",
+    ]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     assert run.stdout == "sourced it\n"
 
@@ -86,7 +114,9 @@ def test_what_it_starts_exists():
     assert (ROOT / "launch" / file).is_file()
     from rfly_bringup.nodes.node_set import ARGUMENTS
 
-    assert {argument.partition(":=")[0] for argument in arguments} <= {each.name for each in ARGUMENTS}
+    assert {argument.partition(":=")[0] for argument in arguments} <= {
+        each.name for each in ARGUMENTS
+    }
     assert "<exec_depend>rviz2</exec_depend>" in (ROOT / "package.xml").read_text(encoding="utf-8")
 
 
@@ -101,5 +131,9 @@ def test_the_editors_container_is_built_from_it():
 
 @pytest.mark.parametrize("word", ["Dockerfile", "devcontainer"])
 def test_it_is_told_that_nobody_has_built_it(word):
-    unproved = (ROOT / "docs" / "support.md").read_text(encoding="utf-8").partition("## Reasoned, not run")[2]
+    unproved = (
+        (ROOT / "docs" / "support.md")
+        .read_text(encoding="utf-8")
+        .partition("## Reasoned, not run")[2]
+    )
     assert word in unproved.partition("\n## ")[0]

@@ -1,4 +1,6 @@
-"""The table of REPs in docs/conventions.md: each line that claims something names tests that there are."""
+"""The table of REPs in docs/conventions.md: each line that claims something names tests that there
+are.
+"""
 
 from __future__ import annotations
 

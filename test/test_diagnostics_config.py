@@ -1,4 +1,6 @@
-"""config/diagnostics.yaml: what diagnostic_aggregator makes of our nodes' names, by its GenericAnalyzer's rules."""
+"""config/diagnostics.yaml: what diagnostic_aggregator makes of our nodes' names, by its
+GenericAnalyzer's rules.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,16 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-GROUPS = yaml.safe_load((ROOT / "config" / "diagnostics.yaml").read_text(encoding="utf-8"))["analyzers"][
-    "ros__parameters"
-]
+GROUPS = yaml.safe_load((ROOT / "config" / "diagnostics.yaml").read_text(encoding="utf-8"))[
+    "analyzers"
+]["ros__parameters"]
 ANALYZERS = {key: group for key, group in GROUPS.items() if isinstance(group, dict)}
 
 
 def groups_of(name):
-    """The analyzers that take a status of that name: `startswith` and `contains` are lists of plain texts."""
+    """The analyzers that take a status of that name: `startswith` and `contains` are lists of plain
+    texts.
+    """
     return [
         key
         for key, group in ANALYZERS.items()
@@ -28,7 +32,9 @@ def groups_of(name):
 def nodes():
     """All executables but the process that holds several nodes, each of which bears its own name."""
     text = (ROOT / "cmake" / "nodes.cfg").read_text(encoding="utf-8")
-    return [name for name in re.findall(r"^\s+(\w+) = ", text, re.MULTILINE) if name != "rfly_nodes"]
+    return [
+        name for name in re.findall(r"^\s+(\w+) = ", text, re.MULTILINE) if name != "rfly_nodes"
+    ]
 
 
 def test_every_group_is_a_generic_analyzer_with_a_path_of_its_own():
@@ -70,8 +76,14 @@ def test_what_a_running_node_reports_is_taken(domain_id, tmp_path):
         peer = Peer(domain_id)
         reports = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         names = set()
-        peer.spin_until(lambda: names.update(s.name for array in reports for s in array.status) or len(names) == 2)
+        peer.spin_until(
+            lambda: (
+                names.update(s.name for array in reports for s in array.status) or len(names) == 2
+            )
+        )
         assert names == {"/site/terrain_node: terrain", "/site/terrain_node: occupancy"}
         assert {group for name in names for group in groups_of(name)} == {"terrain"}
-        assert all(array.header.stamp.sec for array in reports), "the aggregator warns of what has no stamp"
+        assert all(array.header.stamp.sec for array in reports), (
+            "the aggregator warns of what has no stamp"
+        )
         peer.close()

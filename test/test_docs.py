@@ -38,7 +38,10 @@ ONLY_PARSED = {
     "objects": "needs a running ue_bridge_node",
     "doctor": "looks at running nodes",
     "status": "looks at running nodes",
-    **{f"mission {word}": "needs a running mission_node" for word in ("start", "hold", "resume", "return", "status")},
+    **{
+        f"mission {word}": "needs a running mission_node"
+        for word in ("start", "hold", "resume", "return", "status")
+    },
     "sim fit": "a minute's log: test_sim_fit.py",
 }
 """commands of `rfly` whose examples are read with the command's own options, but not run"""
@@ -52,16 +55,24 @@ def name(page: Path) -> str:
 
 
 RFLY_LINES = [
-    pytest.param(page, line, id=" ".join(line), marks=[pytest.mark.needs("numba")] if line[1] == "sim" else [])
+    pytest.param(
+        page,
+        line,
+        id=" ".join(line),
+        marks=[pytest.mark.needs("numba")] if line[1] == "sim" else [],
+    )
     for page in PAGES
-    if page.parent.name not in ("tutorials", "reference")  # test_tutorials.py runs the former, in their order
+    if page.parent.name
+    not in ("tutorials", "reference")  # test_tutorials.py runs the former, in their order
     for line in shell_lines(page, "rfly")
 ]
 
 
 @pytest.fixture(scope="module")
 def files_of_a_user(tmp_path_factory) -> Path:
-    """What the pages take for granted: maps of RflySim, an elevation model, heights, a mission, parameter files."""
+    """What the pages take for granted: maps of RflySim, an elevation model, heights, a mission,
+    parameter files.
+    """
     folder = tmp_path_factory.mktemp("user")
     (folder / "map").mkdir()
     maps = files("rfly_terrain") / "data" / "maps"
@@ -76,7 +87,9 @@ def files_of_a_user(tmp_path_factory) -> Path:
         MissionItem.land((20, 0, 0)),
     )
     write_mission(folder / "survey.plan", Mission(survey, origin))
-    (folder / "masts.yaml").write_text("version: 1\nobjects: [{type: 151, x: 40, y: 33, size: [2, 2, 50]}]\n")
+    (folder / "masts.yaml").write_text(
+        "version: 1\nobjects: [{type: 151, x: 40, y: 33, size: [2, 2, 50]}]\n"
+    )
     mule = "{name: mule, kind: ground, mass: 20, radius: 0.6, drive: {speed: 4, turning_radius: 1.2, reverse: true}}"
     (folder / "mine.yaml").write_text(f"version: 1\nclasses: [{mule}]\n")
     signals = "[{signal: lift_n, from_s: 1, to_s: 1.5, value: 50}]"
@@ -84,8 +97,12 @@ def files_of_a_user(tmp_path_factory) -> Path:
         f"version: 1\nvehicle: scale\nmission: {{manoeuvre: {signals}}}\nend: {{when: time, time_s: 1.5}}\n"
     )
     latitude, longitude, _ = origin
-    nodes = [(latitude + north, longitude + east) for north, east in ((0, 0), (0, 2e-4), (1e-4, 2e-4))]
-    places = "".join(f'<node id="{k}" lat="{lat:.7f}" lon="{lon:.7f}"/>' for k, (lat, lon) in enumerate(nodes))
+    nodes = [
+        (latitude + north, longitude + east) for north, east in ((0, 0), (0, 2e-4), (1e-4, 2e-4))
+    ]
+    places = "".join(
+        f'<node id="{k}" lat="{lat:.7f}" lon="{lon:.7f}"/>' for k, (lat, lon) in enumerate(nodes)
+    )
     way = "".join(f'<nd ref="{k}"/>' for k in (0, 1, 2, 0)) + '<tag k="building" v="yes"/>'
     (folder / "city.osm").write_text(f'<osm version="0.6">{places}<way id="1">{way}</way></osm>')
     if importlib.util.find_spec("rasterio"):
@@ -114,13 +131,18 @@ def test_links_lead_to_files(page):
             assert (page.parent / target).exists(), f"{name(page)}: {target}"
 
 
-PLAIN_TAKES_A_MINUTE = {"docs/howto/simulate-the-land-air-vehicle.md", "docs/howto/run-a-scenario.md"}
+PLAIN_TAKES_A_MINUTE = {
+    "docs/howto/simulate-the-land-air-vehicle.md",
+    "docs/howto/run-a-scenario.md",
+}
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.needs("numba") if name(page) in PLAIN_TAKES_A_MINUTE else ())
+        pytest.param(
+            page, marks=pytest.mark.needs("numba") if name(page) in PLAIN_TAKES_A_MINUTE else ()
+        )
         for page in PAGES
         if fenced(page, "python")
     ],
@@ -137,7 +159,8 @@ def python_sources() -> list[tuple[str, str]]:
     """The Python code that users read: blocks of the pages, and the examples."""
     blocks = [(name(page), block) for page in PAGES for block in fenced(page, "python")]
     return blocks + [
-        (name(path), path.read_text(encoding="utf-8")) for path in sorted((ROOT / "examples").rglob("*.py"))
+        (name(path), path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "examples").rglob("*.py"))
     ]
 
 
@@ -146,17 +169,27 @@ def test_examples_import_from_the_packages_only():
     deep = {
         (where, module)
         for where, source in python_sources()
-        for module in re.findall(r"^\s*(?:from|import) (rfly_(?!suite\b)\w+\.[\w.]+)", source, re.MULTILINE)
+        for module in re.findall(
+            r"^\s*(?:from|import) (rfly_(?!suite\b)\w+\.[\w.]+)", source, re.MULTILINE
+        )
     }
     assert not deep
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_named_python_objects_exist(page):
-    """`rfly_package.module.name` in the text: any part after the package may be a module or an attribute."""
+    """`rfly_package.module.name` in the text: any part after the package may be a module or an
+    attribute.
+    """
     text = page.read_text(encoding="utf-8")
     for named in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text):
-        needs = "rclpy" if ".ros." in named else "numba" if named.startswith("rfly_common.kernels.cache") else None
+        needs = (
+            "rclpy"
+            if ".ros." in named
+            else "numba"
+            if named.startswith("rfly_common.kernels.cache")
+            else None
+        )
         if needs is None or importlib.util.find_spec(needs):
             pkgutil.resolve_name(named)
 
@@ -174,11 +207,17 @@ def test_what_to_open_is_there():
 
 
 def test_every_page_is_in_a_menu_of_the_site():
-    """`make docs` builds it, and refuses broken links and undocumented names; that nothing is left out is seen here."""
-    packages = {path.parent.name for path in ROOT.glob("rfly_*/__init__.pyi") if path.read_text("utf-8")}
+    """`make docs` builds it, and refuses broken links and undocumented names; that nothing is left
+    out is seen here.
+    """
+    packages = {
+        path.parent.name for path in ROOT.glob("rfly_*/__init__.pyi") if path.read_text("utf-8")
+    }
     assert {path.stem for path in (ROOT / "docs" / "api").glob("*.md")} == packages
     menus = set((ROOT / "docs" / "index.md").read_text(encoding="utf-8").splitlines())
-    pages = [path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")]
+    pages = [
+        path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")
+    ]
     lost = {str(page) for page in pages if not menus & {str(page), f"{page.parent}/*"}}
     assert lost == {"index"}
 
@@ -198,7 +237,9 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
             assert (code, how_to_install("plot")[:30] in err) == (2, True), f"{name(page)}: {err}"
             return
     expected = (0, 1) if line[1:3] == ["mission", "preflight"] else (0,)  # 1: it has found problems
-    assert re.sub(r"^rfly: compiling kernels, once .*\n", "", err) == "", f"{name(page)}: {err}"  # where they are not
+    assert re.sub(r"^rfly: compiling kernels, once .*\n", "", err) == "", (
+        f"{name(page)}: {err}"
+    )  # where they are not
     assert code in expected, name(page)
     if "--out" in line:
         out = Path(line[line.index("--out") + 1])
@@ -224,7 +265,9 @@ def test_launch_arguments_exist(page):
     known = {argument.name for argument in (*ARGUMENTS, *AMPHIBIOUS_ARGUMENTS)}
     for line in shell_lines(page, "ros2 launch"):
         assert (ROOT / "launch" / line[3]).is_file()
-        assert {word.partition(":=")[0] for word in line[4:]} <= known, f"{name(page)}: {' '.join(line)}"
+        assert {word.partition(":=")[0] for word in line[4:]} <= known, (
+            f"{name(page)}: {' '.join(line)}"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -232,9 +275,13 @@ def test_interfaces_and_make_targets_exist(page):
     text = page.read_text(encoding="utf-8")
     for kind, interface in re.findall(r"rfly_suite/(msg|srv|action)/(\w+)", text):
         assert (ROOT / kind / f"{interface}.{kind}").is_file(), f"{name(page)}: {kind}/{interface}"
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(
+        r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     for line in shell_lines(page, "make"):
-        assert next(word for word in line[1:] if "=" not in word) in targets, f"{name(page)}: {' '.join(line)}"
+        assert next(word for word in line[1:] if "=" not in word) in targets, (
+            f"{name(page)}: {' '.join(line)}"
+        )
 
 
 def test_the_fleet_file_of_the_page_is_one():
@@ -250,7 +297,9 @@ def test_the_fleet_file_of_the_page_is_one():
 
 
 def test_the_lidar_of_the_page_is_a_vlp_32c():
-    """Velodyne's manual: 32 rings from -25 to 15 degrees, a third of a degree apart from -4 to 1.667."""
+    """Velodyne's manual: 32 rings from -25 to 15 degrees, a third of a degree apart from -4 to
+    1.667.
+    """
     page = ROOT / "docs" / "howto" / "lidar-and-cameras.md"
     lidar = SensorParameters.parse(fenced(page, "yaml")[0].encode(), name(page)).lidar
     rings = np.degrees(lidar.elevations)
@@ -260,14 +309,18 @@ def test_the_lidar_of_the_page_is_a_vlp_32c():
 
 @pytest.mark.ros
 def test_the_bridge_takes_the_robots_of_the_page(tmp_path, domain_id):
-    """The parameter file as it stands: the bridge listens to both robots, with the types that the page says."""
+    """The parameter file as it stands: the bridge listens to both robots, with the types that the
+    page says.
+    """
     from node_harness import NodeProcess, Peer
 
     parameters = fenced(ROOT / "docs" / "howto" / "add-a-vehicle.md", "yaml")[1]
     assert set(yaml.safe_load(parameters)) == {"ue_bridge_node"}
     (tmp_path / "robots.yaml").write_text(parameters, encoding="utf-8")
     ports = {"port": "20910", "feedback_port": "0"}
-    with NodeProcess("ue_bridge_node", domain_id, ports, "--params-file", str(tmp_path / "robots.yaml")):
+    with NodeProcess(
+        "ue_bridge_node", domain_id, ports, "--params-file", str(tmp_path / "robots.yaml")
+    ):
         peer = Peer(domain_id)
         try:
             wanted = {
@@ -276,6 +329,8 @@ def test_the_bridge_takes_the_robots_of_the_page(tmp_path, domain_id):
             }
             peer.spin_until(lambda: all(peer.node.count_subscribers(topic) for topic in wanted))
             types = dict(peer.node.get_topic_names_and_types())
-            assert {topic: types[topic] for topic in wanted} == {topic: [kind] for topic, kind in wanted.items()}
+            assert {topic: types[topic] for topic in wanted} == {
+                topic: [kind] for topic, kind in wanted.items()
+            }
         finally:
             peer.close()

@@ -28,11 +28,20 @@ sys.exit(service.run())
 
 @pytest.mark.parametrize("name", ["rfly.launch.py", "terrain.launch.py"])
 def test_launch_file_starts_serves_and_ends(name, domain_id, rflysim_ports):
-    """Altitudes are answered under the given namespace; SIGINT ends launch and nodes with exit code 0."""
+    """Altitudes are answered under the given namespace; SIGINT ends launch and nodes with exit code
+    0.
+    """
     from node_harness import Peer
     from rfly_suite.srv import GetTerrainAltitude
 
-    command = [sys.executable, "-c", PROGRAM, str(LAUNCH / name), "namespace:=site", "frame_id:=map_ned"]
+    command = [
+        sys.executable,
+        "-c",
+        PROGRAM,
+        str(LAUNCH / name),
+        "namespace:=site",
+        "frame_id:=map_ned",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     peer = Peer(domain_id)
     try:

@@ -1,4 +1,6 @@
-"""docs/model: the sections and equations that comments name are there, and its parameters are the YAML files'."""
+"""docs/model: the sections and equations that comments name are there, and its parameters are the
+YAML files'.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,18 @@ MODEL = ROOT / "docs" / "model"
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted(MODEL.glob("*.md"))}
 TEXTS = [
     *ROOT.glob("*.md"),
-    *(p for d in ("docs", "test", "examples", "benchmarks", "attacks") for p in (ROOT / d).rglob("*")),
+    *(
+        p
+        for d in ("docs", "test", "examples", "benchmarks", "attacks")
+        for p in (ROOT / d).rglob("*")
+    ),
 ]
 TEXTS += [path for package in ROOT.glob("rfly_*") for path in package.rglob("*")]
-TEXTS = sorted(path for path in TEXTS if path.suffix in (".py", ".md", ".yaml", ".json") and path != Path(__file__))
+TEXTS = sorted(
+    path
+    for path in TEXTS
+    if path.suffix in (".py", ".md", ".yaml", ".json") and path != Path(__file__)
+)
 
 NUMBERS = r"(\d+(?:\.\d+)*(?:(?:, | and | to |-|–)\d+(?:\.\d+)*)*)"
 SECTION = re.compile(rf"\b[Ss]ections? {NUMBERS}")
@@ -32,8 +42,25 @@ EQUATION = re.compile(rf"\bEqs?\. {NUMBERS}")
 HEADING = re.compile(r"^#+ (?:(\d+(?:\.\d+)?) )?(.*)$", re.MULTILINE)
 DEFINITION = re.compile(r'^<a id="eq-([\d.]+)"></a>\*\*Eq\. ([\d.]+)\*\*', re.MULTILINE)
 UNITS = {
-    **{"kg": "kg", "kgm2": "kg m²", "m": "m", "m2": "m²", "s": "s", "mps": "m/s", "1ps": "1/s", "n": "N", "w": "W"},
-    **{"rad": "rad", "per_rad": "1/rad", "radps": "rad/s", "deg": "deg", "nm": "N m", "nms": "N m s"},
+    **{
+        "kg": "kg",
+        "kgm2": "kg m²",
+        "m": "m",
+        "m2": "m²",
+        "s": "s",
+        "mps": "m/s",
+        "1ps": "1/s",
+        "n": "N",
+        "w": "W",
+    },
+    **{
+        "rad": "rad",
+        "per_rad": "1/rad",
+        "radps": "rad/s",
+        "deg": "deg",
+        "nm": "N m",
+        "nms": "N m s",
+    },
     **{"npm": "N/m", "nspm": "N s/m", "ns2prad2": "N s²/rad²", "ns2pmrad": "N s²/(m rad)"},
 }
 """what keys end with, and the unit that it stands for"""
@@ -45,10 +72,16 @@ def name(path: Path) -> str:
 
 def numbered(pattern: re.Pattern[str]) -> list[tuple[str, str]]:
     """(number, page) of each heading or equation that has a number."""
-    return [(found[1], page) for page, text in PAGES.items() for found in pattern.finditer(text) if found[1]]
+    return [
+        (found[1], page)
+        for page, text in PAGES.items()
+        for found in pattern.finditer(text)
+        if found[1]
+    ]
 
 
-SECTIONS, EQUATIONS = dict(numbered(HEADING)), dict(numbered(DEFINITION))
+SECTIONS = dict(numbered(HEADING))
+EQUATIONS = dict(numbered(DEFINITION))
 
 
 def mentions(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
@@ -60,7 +93,9 @@ def mentions(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
 
 
 def nowhere(path: Path, text: str) -> list[str]:
-    """Numbers in the text that lead nowhere. Outside docs/model a section follows the name of its document."""
+    """Numbers in the text that lead nowhere. Outside docs/model a section follows the name of its
+    document.
+    """
     wrong = [f"Eq. {number}" for number, _ in mentions(EQUATION, text) if number not in EQUATIONS]
     for number, before in mentions(SECTION, text):
         ours = path.parent == MODEL or before.endswith("docs/model, ")
@@ -81,7 +116,10 @@ def test_a_number_that_leads_nowhere_is_found():
     code = ROOT / "rfly_amphibious" / "some.py"
     assert nowhere(code, "docs/model, sections 4.1 and\n    # 7. Eq. 5.11, 7.6") == []
     assert nowhere(code, "Real-Time Collision Detection, 2005, section 5.1.9") == []
-    assert nowhere(code, "docs/model,\n    sections 4.1 and 4.9. Eq. 5.99") == ["Eq. 5.99", "section 4.9 of docs/model"]
+    assert nowhere(code, "docs/model,\n    sections 4.1 and 4.9. Eq. 5.99") == [
+        "Eq. 5.99",
+        "section 4.9 of docs/model",
+    ]
     assert len(nowhere(code, "Ground effect. Section 4.3.")) == 1
     assert nowhere(MODEL / "04-rotors.md", "see section 4.9") == ["section 4.9 of docs/model"]
 
@@ -91,8 +129,12 @@ def test_numbers_are_in_order_and_on_the_page_of_their_section():
         found = numbered(pattern)
         keys = [tuple(map(int, number.split("."))) for number, _ in found]
         assert keys == sorted(set(keys))
-        assert all(page.startswith(f"{key[0]:02}-") for key, (_, page) in zip(keys, found, strict=True))
-    assert all(found[1] == found[2] for text in PAGES.values() for found in DEFINITION.finditer(text))
+        assert all(
+            page.startswith(f"{key[0]:02}-") for key, (_, page) in zip(keys, found, strict=True)
+        )
+    assert all(
+        found[1] == found[2] for text in PAGES.values() for found in DEFINITION.finditer(text)
+    )
     assert len(SECTIONS) > 40
     assert len(EQUATIONS) > 70
 
@@ -108,8 +150,12 @@ def test_links_to_sections_lead_to_headings():
         for target, anchor in re.findall(r"\]\(([\w./-]*\.md)#([^)]*)\)", text):
             path = (page.parent / target).resolve()
             if path.parent == MODEL:
-                slugs = [slug(f"{number} {title}") for number, title in HEADING.findall(PAGES[path.name])]
-                assert anchor in [*slugs, *(f"eq-{number}" for number in EQUATIONS)], f"{name(page)}: {target}#{anchor}"
+                slugs = [
+                    slug(f"{number} {title}") for number, title in HEADING.findall(PAGES[path.name])
+                ]
+                assert anchor in [*slugs, *(f"eq-{number}" for number in EQUATIONS)], (
+                    f"{name(page)}: {target}#{anchor}"
+                )
 
 
 def slug(heading: str) -> str:
@@ -119,8 +165,12 @@ def slug(heading: str) -> str:
 
 @pytest.mark.parametrize("part", ["standing", "driving", "flying"])
 def test_labels_of_validation_tests_are_in_the_table(part):
-    text = (ROOT / "test" / "rfly_amphibious" / "dynamics" / f"test_validation_{part}.py").read_text(encoding="utf-8")
-    labels = set(re.findall(r"\bV\d\d[a-z]?\b", text)) | {f"V{label}" for label in re.findall(r"test_v(\d\d)", text)}
+    text = (
+        ROOT / "test" / "rfly_amphibious" / "dynamics" / f"test_validation_{part}.py"
+    ).read_text(encoding="utf-8")
+    labels = set(re.findall(r"\bV\d\d[a-z]?\b", text)) | {
+        f"V{label}" for label in re.findall(r"test_v(\d\d)", text)
+    }
     known = set(re.findall(r"^\| (V\d\d)([a-z]?) ", PAGES["16-validation.md"], re.MULTILINE))
     assert labels
     assert labels <= {number for number, _ in known} | {number + letter for number, letter in known}
@@ -134,7 +184,10 @@ def tables(number: str) -> list[list[list[str]]]:
     section = re.split(r"^## ", PAGES["15-parameters.md"], flags=re.MULTILINE)
     text = next(part for part in section if part.startswith(number))
     blocks = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    rows = [[line.strip("| ").split(" | ") for line in block.splitlines() if "---" not in line] for block in blocks]
+    rows = [
+        [line.strip("| ").split(" | ") for line in block.splitlines() if "---" not in line]
+        for block in blocks
+    ]
     return [[[cell.strip("`") for cell in row] for row in table] for table in rows]
 
 
@@ -169,7 +222,9 @@ def cell(section: Any, key: str) -> str:
     of_list, _, last = key.rpartition("[].")
     value = [entry.get(last) for entry in section[of_list]] if of_list else section.get(key)
     values = value if isinstance(value, list) else [value]
-    written = ["–" if v is None else f"{v:.10g}" if isinstance(v, float) else str(v) for v in values]
+    written = [
+        "–" if v is None else f"{v:.10g}" if isinstance(v, float) else str(v) for v in values
+    ]
     return ", ".join(written if set(written) != {"–"} else {"–"})
 
 
@@ -184,7 +239,8 @@ def test_values_are_those_of_the_shipped_sets(column, set_name):
 @pytest.mark.parametrize(("column", "set_name"), [(2, "full"), (3, "scale")])
 def test_derived_numbers_are_those_of_the_code(column, set_name):
     p = VehicleParameters.load(set_name)
-    inertia, ends = p.total_inertia, slice(None, None, 2)
+    inertia = p.total_inertia
+    ends = slice(None, None, 2)
     derived: dict[str, Any] = {
         "sprung mass": (p.mass_sprung, p.mass),
         "total centre": p.center_x,
@@ -206,5 +262,7 @@ def test_derived_numbers_are_those_of_the_code(column, set_name):
     for key, value in derived.items():
         written = next(cells for quantity, cells in rows.items() if quantity.startswith(key))
         for text, exact in zip(written, np.atleast_1d(value), strict=True):
-            digits = len(text.partition("e")[0].partition(".")[2]) - int(text.partition("e")[2] or 0)
+            digits = len(text.partition("e")[0].partition(".")[2]) - int(
+                text.partition("e")[2] or 0
+            )
             assert float(text) == pytest.approx(exact, abs=0.51 * 10.0**-digits), key

@@ -1,4 +1,6 @@
-"""The packages' top levels: what they show, and what a type checker sees of them once they are installed."""
+"""The packages' top levels: what they show, and what a type checker sees of them once they are
+installed.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def test_dir_shows_the_public_names_and_nothing_else(package):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_public_name_is_a_room(package):
-    """The import system would write the room over the name, as soon as somebody imports a module of it."""
+    """The import system would write the room over the name, as soon as somebody imports a module of
+    it.
+    """
     rooms = {path.stem for path in (ROOT / package).iterdir()}
     assert not rooms & set(dir(importlib.import_module(package)))
 
@@ -82,13 +86,15 @@ def test_public_functions_and_classes_are_documented(package):
         for name, value in public.items()
         if inspect.isclass(value)
         for key, member in inspect.getmembers(value)
-        if not key.startswith("_") and str(getattr(_function(member), "__module__", "")).startswith("rfly_")
+        if not key.startswith("_")
+        and str(getattr(_function(member), "__module__", "")).startswith("rfly_")
     }
     documented = (*public.items(), *members.items())
     assert not [
         name
         for name, value in documented
-        if (callable(_function(value)) or isinstance(value, ModuleType)) and not inspect.getdoc(value)
+        if (callable(_function(value)) or isinstance(value, ModuleType))
+        and not inspect.getdoc(value)
     ]
 
 
@@ -100,12 +106,24 @@ def _function(member: object) -> object:
 @pytest.mark.needs("mypy")
 def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
     """A user's script, and the packages as pip installs them: nothing is `Any`."""
-    source, installed = tmp_path / "source", tmp_path / "installed"
+    source = tmp_path / "source"
+    installed = tmp_path / "installed"
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for file in ("LICENSE", "README.md", "pyproject.toml", "setup.py"):
         shutil.copy(ROOT / file, source)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
     subprocess.run([*pip, "--target", str(installed), str(source)], check=True, timeout=300)
     script = SCRIPT + "".join(f"reveal_type({expression})\n" for expression in TYPES)
     (tmp_path / "script.py").write_text(script, encoding="utf-8")

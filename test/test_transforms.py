@@ -1,4 +1,6 @@
-"""Where a vehicle is by /tf and /tf_static alone: by ROS's own tf2_ros, and composed by hand from what is published."""
+"""Where a vehicle is by /tf and /tf_static alone: by ROS's own tf2_ros, and composed by hand from
+what is published.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,26 @@ import pytest
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
 
-X, Y, YAW = 12.0, -7.0, np.pi / 2
+X = 12.0
+Y = -7.0
+YAW = np.pi / 2
 """m east, m north, heading north"""
 GROUND = 25.0
 
 
 @pytest.fixture(scope="module")
 def nodes(shared_domain_id, tmp_path_factory):
-    """A peer beside a vehicle that stands at 12 m east and 7 m south, heading north, on level ground 25 m high."""
+    """A peer beside a vehicle that stands at 12 m east and 7 m south, heading north, on level
+    ground 25 m high.
+    """
     from node_harness import NodeProcess, Peer
 
     from rfly_terrain.files.writer import write_height_map
     from rfly_terrain.height_map.height_map import HeightMap
 
-    level = HeightMap(np.full((41, 41), GROUND), origin_x=-20.0, origin_y=-20.0, step_x=1.0, step_y=1.0)
+    level = HeightMap(
+        np.full((41, 41), GROUND), origin_x=-20.0, origin_y=-20.0, step_x=1.0, step_y=1.0
+    )
     path = tmp_path_factory.mktemp("map") / "level.png"
     write_height_map(level, path)
     terrain = {"map": f"'{path}'"}
@@ -32,7 +40,9 @@ def nodes(shared_domain_id, tmp_path_factory):
     ):
         peer = Peer(shared_domain_id)
         try:
-            peer.spin_until(lambda: "stands on" in simulator.output or simulator.process.poll() is not None)
+            peer.spin_until(
+                lambda: "stands on" in simulator.output or simulator.process.poll() is not None
+            )
             assert simulator.process.poll() is None, simulator.output
             yield peer
         finally:
@@ -40,9 +50,15 @@ def nodes(shared_domain_id, tmp_path_factory):
 
 
 def matrix(transform):
-    """(4, 4) of a Transform message: from its child frame to its frame. The quaternion's formula: Kuipers, 5.14."""
-    t, q = transform.translation, transform.rotation
-    x, y, z, w = q.x, q.y, q.z, q.w
+    """(4, 4) of a Transform message: from its child frame to its frame. The quaternion's formula:
+    Kuipers, 5.14.
+    """
+    t = transform.translation
+    q = transform.rotation
+    x = q.x
+    y = q.y
+    z = q.z
+    w = q.w
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), t.x],
@@ -59,12 +75,21 @@ def by_hand(peer):
 
     from rfly_common.ros.qos import TF, TF_STATIC_IN
 
-    heard = [peer.receive(TFMessage, "/tf", TF), peer.receive(TFMessage, "/tf_static", TF_STATIC_IN)]
+    heard = [
+        peer.receive(TFMessage, "/tf", TF),
+        peer.receive(TFMessage, "/tf_static", TF_STATIC_IN),
+    ]
 
     def up_to_map(frame):
         if frame == "map":
             return np.eye(4)
-        latest = [t for messages in heard for m in messages for t in m.transforms if t.child_frame_id == frame]
+        latest = [
+            t
+            for messages in heard
+            for m in messages
+            for t in m.transforms
+            if t.child_frame_id == frame
+        ]
         above = up_to_map(latest[-1].header.frame_id) if latest else None
         return None if above is None else above @ matrix(latest[-1].transform)
 
@@ -91,7 +116,9 @@ def by_tf2_ros(peer):
     return look_up
 
 
-@pytest.mark.parametrize("means", [by_hand, pytest.param(by_tf2_ros, marks=pytest.mark.needs("tf2_ros"))])
+@pytest.mark.parametrize(
+    "means", [by_hand, pytest.param(by_tf2_ros, marks=pytest.mark.needs("tf2_ros"))]
+)
 def test_where_the_vehicle_and_what_is_around_it_are(nodes, means):
     """By conventions.md: x forward, y left, z up aboard; north, east, down in map_ned."""
     look_up = means(nodes)
@@ -101,13 +128,22 @@ def test_where_the_vehicle_and_what_is_around_it_are(nodes, means):
         return (look_up(target, source) @ (*point, 1.0))[:3]
 
     near = pytest.approx
-    body, footprint = "car/base_link", "car/base_footprint"
+    body = "car/base_link"
+    footprint = "car/base_footprint"
     height = told(footprint, body)[2]
     assert 0.1 < height < 0.6, "the origin of the body lies above the wheels' lowest points"
     assert told("map", footprint) == near((12.0, -7.0, 25.0), abs=0.02)
-    assert told("map", footprint, (1.0, 0.0, 0.0)) == near((12.0, -6.0, 25.0), abs=0.02)  # a metre ahead: to the north
-    assert told("map", body, (0.0, 1.0, 0.0)) == near((11.0, -7.0, 25.0 + height), abs=0.02)  # to its left: to the west
+    assert told("map", footprint, (1.0, 0.0, 0.0)) == near(
+        (12.0, -6.0, 25.0), abs=0.02
+    )  # a metre ahead: to the north
+    assert told("map", body, (0.0, 1.0, 0.0)) == near(
+        (11.0, -7.0, 25.0 + height), abs=0.02
+    )  # to its left: to the west
     assert told("map_ned", footprint) == near((-7.0, 12.0, -25.0), abs=0.02)
     assert told("map_ned", body, (2.0, 0.0, 1.0)) == near((-5.0, 12.0, -26.0 - height), abs=0.02)
-    assert told(body, "map_ned", (-7.0, 15.0, -25.0)) == near((0.0, -3.0, -height), abs=0.02)  # 3 m east: to its right
-    assert told("car/odom", footprint) == near(told("map", footprint) - told("map", "car/odom"), abs=0.02)
+    assert told(body, "map_ned", (-7.0, 15.0, -25.0)) == near(
+        (0.0, -3.0, -height), abs=0.02
+    )  # 3 m east: to its right
+    assert told("car/odom", footprint) == near(
+        told("map", footprint) - told("map", "car/odom"), abs=0.02
+    )

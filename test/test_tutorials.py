@@ -1,4 +1,6 @@
-"""Each tutorial, from its first command to its last: as a reader types them, with the files that the page shows."""
+"""Each tutorial, from its first command to its last: as a reader types them, with the files that
+the page shows.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ from rfly_ue_bridge import RecordingReader, decode
 PATIENCE = 60.0  # s
 WITH_NODES = {"up", "view", "record", "replay", "doctor"}
 """commands that other tests below run, beside nodes"""
-RFLY = [sys.executable, "-c", "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"]
+RFLY = [
+    sys.executable,
+    "-c",
+    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
+]
 
 
 def commands(name: str) -> list[list[str]]:
@@ -113,9 +119,11 @@ def example(name: str) -> dict[str, Any]:
 
 @pytest.mark.needs("matplotlib")
 def test_the_island_lies_as_its_formula_says(worked):
-    """The first row is north: the shore is nearest where sin 3a is -1 and cos 5a is 0 (a = 90 degrees: 420 m), so a
-    point 400 m north is 160 (1 - 400/420)^1.2 + 4 sin 1080° … = 4.15 m high, and its mirror image 400 m south
-    (540 m to the shore) is 160 (1 - 400/540)^1.2 = 31.66 m. The crater's floor is 160 - 70 m."""
+    """The first row is north: the shore is nearest where sin 3a is -1 and cos 5a is 0 (a = 90
+    degrees: 420 m), so a point 400 m north is 160 (1 - 400/420)^1.2 + 4 sin 1080° … = 4.15 m high,
+    and its mirror image 400 m south (540 m to the shore) is 160 (1 - 400/540)^1.2 = 31.66 m. The
+    crater's floor is 160 - 70 m.
+    """
     island = HeightMap.load(worked("your-terrain") / "Island")
     heights = island.altitude([0.0, 0.0, 0.0], [0.0, 400.0, -400.0])
     assert heights == pytest.approx([90.0, 4.15, 31.66], abs=0.01)
@@ -134,7 +142,9 @@ def test_the_mission_passes_its_items_and_lands_at_home(worked):
             assert set(sectors) == set(range(-6, 6))  # all the way round
         else:
             assert np.linalg.norm(offset, axis=1).min() < 20.5  # the way-points' radius is 20 m
-    assert track[-1] == pytest.approx([0.0, 0.0, HeightMap.load("JacksboroFault").altitude(0.0, 0.0)], abs=0.5)
+    assert track[-1] == pytest.approx(
+        [0.0, 0.0, HeightMap.load("JacksboroFault").altitude(0.0, 0.0)], abs=0.5
+    )
 
 
 def test_a_faster_wedge_exceeds_the_limit_as_the_page_says(folder, monkeypatch, capsys):
@@ -146,14 +156,19 @@ def test_a_faster_wedge_exceeds_the_limit_as_the_page_says(folder, monkeypatch, 
     assert end.value.code == 1
     said = " ".join(capsys.readouterr().out.split())
     number = text.splitlines().index(next(row for row in text.splitlines() if "limits:" in row)) + 1
-    assert re.search(rf"fast\.yaml:{number}\b.*it goes up to 15(\.0)? m/s, but has 1\d\.\d", said), said
+    assert re.search(
+        rf"fast\.yaml:{number}\b.*it goes up to 15(\.0)? m/s, but has 1\d\.\d", said
+    ), said
 
 
 @pytest.mark.needs("numba")
 def test_the_controller_drives_flies_and_lands(folder):
-    """8 m on wheels, then 8 m east and 4 m north of there and 3 m up; level throughout, down slowly."""
+    """8 m on wheels, then 8 m east and 4 m north of there and 3 m up; level throughout, down
+    slowly.
+    """
     run_, controller = example("land_air_controller.py")["fly"]()
-    position, velocity = run_.x[:, :3], run_.x[:, 3:6]
+    position = run_.x[:, :3]
+    velocity = run_.x[:, 3:6]
     height = position[:, 2] - position[0, 2]
     assert controller.phase == "stand"
     assert np.abs(height[position[:, 0] < 7.9]).max() < 0.03
@@ -161,8 +176,15 @@ def test_the_controller_drives_flies_and_lands(folder):
     assert position[-1, :2] == pytest.approx([16.0, 4.0], abs=0.3)
     assert np.abs(velocity[-1]).max() < 0.05
     assert velocity[height > 0.1, 2].min() > -1.2
-    source = (ROOT / "examples" / "tutorials" / "land_air_controller.py").read_text(encoding="utf-8")
-    shown = source.partition("# begin controller\n")[2].partition("# end controller")[0].rstrip().splitlines()
+    source = (ROOT / "examples" / "tutorials" / "land_air_controller.py").read_text(
+        encoding="utf-8"
+    )
+    shown = (
+        source.partition("# begin controller\n")[2]
+        .partition("# end controller")[0]
+        .rstrip()
+        .splitlines()
+    )
     assert len(shown) <= 35
 
 
@@ -218,10 +240,15 @@ def window(rflysim_host: str) -> Iterator[socket.socket]:
 
 @pytest.mark.ros
 def test_the_foreign_robot_is_shown_where_it_drives(folder, domain_id, rflysim_host, window):
-    """On its circle of 12 m around 300 m west, 50 m south of the map's origin; RflySim3D keeps it on the ground."""
+    """On its circle of 12 m around 300 m west, 50 m south of the map's origin; RflySim3D keeps it
+    on the ground.
+    """
     up = line_of("a-foreign-robot", "rfly up")
     robot = line_of("a-foreign-robot", "python")
-    with Program(up, "--host", rflysim_host, "--time-scale", "0") as nodes, Program(robot) as driver:
+    with (
+        Program(up, "--host", rflysim_host, "--time-scale", "0") as nodes,
+        Program(robot) as driver,
+    ):
         shown: list[Any] = []
         deadline = time.monotonic() + PATIENCE
         while len(shown) < 10:
@@ -229,12 +256,16 @@ def test_the_foreign_robot_is_shown_where_it_drives(folder, domain_id, rflysim_h
             packet = decode(window.recv(65536))
             if "copterID" in packet.values and packet["copterID"] == 7:
                 shown.append(packet)
-        assert (driver.end(signal.SIGINT), nodes.end(signal.SIGINT)) == (0, 0), driver.output + nodes.output
+        assert (driver.end(signal.SIGINT), nodes.end(signal.SIGINT)) == (0, 0), (
+            driver.output + nodes.output
+        )
     for packet in shown:
         north, east, _ = packet["PosE"]
         assert np.hypot(north + 50.0, east + 300.0) == pytest.approx(12.0, abs=0.01)
         assert (packet["vehicleType"], packet.keep_on_ground) == (100150, True)
-        heading = np.arctan2(north + 50.0, east + 300.0)  # of the radius, from east; the robot drives to its left
+        heading = np.arctan2(
+            north + 50.0, east + 300.0
+        )  # of the radius, from east; the robot drives to its left
         assert np.cos(packet["AngEuler"][2] + heading) == pytest.approx(1.0, abs=1e-3)
 
 
@@ -266,8 +297,12 @@ def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, 
 @pytest.mark.slow
 @pytest.mark.ros
 def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
-    """All six vehicles are in the recording, in formation, and a window gets the same datagrams again."""
-    record = shlex.join(line_of("a-fleet", "rfly record")).replace("--duration 20", "--count 60").split()
+    """All six vehicles are in the recording, in formation, and a window gets the same datagrams
+    again.
+    """
+    record = (
+        shlex.join(line_of("a-fleet", "rfly record")).replace("--duration 20", "--count 60").split()
+    )
     with Program(record, "--bind", rflysim_host) as recorder:
         recorder.read_until("20010")
         with Program(line_of("a-fleet", "rfly up"), "--host", rflysim_host) as nodes:
@@ -275,12 +310,19 @@ def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
             assert nodes.end(signal.SIGINT) == 0, nodes.output
     with RecordingReader("wedge.pcap") as recording:
         recorded = [datagram.payload for datagram in recording]
-    ids = {int(each) for payload in recorded for each in np.atleast_1d(decode(payload)["copterID"]) if each}
+    ids = {
+        int(each)
+        for payload in recorded
+        for each in np.atleast_1d(decode(payload)["copterID"])
+        if each
+    }
     assert ids == {501, 502, 503, 504, 505, 510}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind((rflysim_host, 20010))
         window.settimeout(PATIENCE)
-        with Program(line_of("a-fleet", "rfly replay"), "--host", rflysim_host, "--speed", "0") as replay:
+        with Program(
+            line_of("a-fleet", "rfly replay"), "--host", rflysim_host, "--speed", "0"
+        ) as replay:
             assert [window.recv(65536) for _ in recorded] == recorded
             assert replay.end() == 0, replay.output
 
@@ -293,7 +335,9 @@ def test_the_controllers_node_drives_and_takes_off_in_lock_step(folder, domain_i
     from node_harness import NodeProcess, Peer
 
     words = line_of("your-controller", ".venv/lib/rfly_suite/amphibious_sim_node")
-    parameters = dict(word.split(":=") for word in words if ":=" in word) | {"real_time_factor": "0.0"}
+    parameters = dict(word.split(":=") for word in words if ":=" in word) | {
+        "real_time_factor": "0.0"
+    }
     node = line_of("your-controller", "python examples/tutorials/land_air_node.py")
     with NodeProcess(Path(words[0]).name, domain_id, parameters) as simulator:
         peer = Peer(domain_id)

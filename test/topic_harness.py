@@ -7,7 +7,11 @@ import subprocess
 import sys
 from array import array
 
-RFLY = [sys.executable, "-c", "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"]
+RFLY = [
+    sys.executable,
+    "-c",
+    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
+]
 TYPES = {
     "/vehicle_states": "rfly_suite/msg/VehicleStateArray",
     "/lead/pose": "geometry_msgs/msg/PoseStamped",
@@ -28,7 +32,11 @@ class Rfly:
         environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id), "COLUMNS": "300"}
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         self.process = subprocess.Popen(
-            [*RFLY, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+            [*RFLY, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
         )
 
     def end(self, number=None):
@@ -55,9 +63,12 @@ def messages(number):
     from sensor_msgs.msg import PointCloud2
     from tf2_msgs.msg import TFMessage
 
-    states = VehicleStateArray(id=array("i", [number, 7]), position=array("d", [0.5 * number, 2.0, -3.25] * 2))
+    states = VehicleStateArray(
+        id=array("i", [number, 7]), position=array("d", [0.5 * number, 2.0, -3.25] * 2)
+    )
     pose = PoseStamped()
-    pose.header.frame_id, pose.pose.position.x = "map", 0.25 * number
+    pose.header.frame_id = "map"
+    pose.pose.position.x = 0.25 * number
     transform = TransformStamped(child_frame_id=f"frame_{number}")
     terrain = TerrainMap(name="Two", height=array("f", [1.5, -2.0, 3.0, 4.0]))
     cloud = PointCloud2(height=1, width=3, data=array("B", [number, 2, 255]))
@@ -76,7 +87,11 @@ def told(topic, message):
         "/tf_static": lambda: message.transforms[0].child_frame_id,
         "/terrain_map": lambda: (message.name, list(message.height)),
         "/lidar/points": lambda: bytes(message.data),
-        "/diagnostics": lambda: (message.status[0].name, message.status[0].message, _number(message.status[0].level)),
+        "/diagnostics": lambda: (
+            message.status[0].name,
+            message.status[0].message,
+            _number(message.status[0].level),
+        ),
     }[topic]()
 
 
@@ -94,7 +109,9 @@ def publishers(peer, count):
     best_effort = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
     qos = {LOSSY: best_effort} | dict.fromkeys(LATCHED_ONES, LATCHED)
     made = {
-        topic: peer.node.create_publisher(message_class(kind), topic, qos.get(topic, QoSProfile(depth=50)))
+        topic: peer.node.create_publisher(
+            message_class(kind), topic, qos.get(topic, QoSProfile(depth=50))
+        )
         for topic, kind in TYPES.items()
     }
     peer.spin_until(lambda: all(each.get_subscription_count() >= count for each in made.values()))

@@ -1,9 +1,11 @@
-"""Builds packages of messages, services and actions for nodes in Python, without CMake. Runs in .venv.
+"""Builds packages of messages, services and actions for nodes in Python, without CMake. Runs in
+.venv.
 
     build_interfaces.py BUILD PREFIX PACKAGE SOURCE [PACKAGE SOURCE ...]
 
-The generators are ROS's own. All of them run in this process, so that each interface is parsed once; and each library
-is compiled from one file, which includes all that was generated for it: most of the time went into the same headers.
+The generators are ROS's own. All of them run in this process, so that each interface is parsed
+once; and each library is compiled from one file, which includes all that was generated for it: most
+of the time went into the same headers.
 
 Python's messages stand on the C type support. Fast DDS asks for introspection too.
 """
@@ -50,7 +52,9 @@ LINKED = (
 
 
 class Interpreter(em.Interpreter):
-    """EmPy reads its templates once, not once for each interface, which took two thirds of the time."""
+    """EmPy reads its templates once, not once for each interface, which took two thirds of the
+    time.
+    """
 
     _read: ClassVar[dict[str, list[Any]]] = {}
 
@@ -80,20 +84,43 @@ class Library:
 LIBRARIES = (
     Library("rosidl_generator_c", generate_structures, "**/*.c", "cc", True),
     Library("rosidl_typesupport_introspection_c", generate_introspection, "**/*.c", "cc", True),
-    Library("rosidl_typesupport_fastrtps_c", generate_typesupport_fastrtps_c, "**/*.cpp", "c++", True),
-    Library("rosidl_typesupport_c", partial(generate_dispatch, type_supports=TYPE_SUPPORTS), "**/*.cpp", "c++"),
-    Library("rosidl_generator_py", partial(generate_py, typesupport_impls=["rosidl_typesupport_c"]), "*/*_s.c", "cc"),
+    Library(
+        "rosidl_typesupport_fastrtps_c", generate_typesupport_fastrtps_c, "**/*.cpp", "c++", True
+    ),
+    Library(
+        "rosidl_typesupport_c",
+        partial(generate_dispatch, type_supports=TYPE_SUPPORTS),
+        "**/*.cpp",
+        "c++",
+    ),
+    Library(
+        "rosidl_generator_py",
+        partial(generate_py, typesupport_impls=["rosidl_typesupport_c"]),
+        "*/*_s.c",
+        "cc",
+    ),
 )
 
 
 class Package:
-    """The package's files, and where what is made of them lies: a folder in `build` for each library."""
+    """The package's files, and where what is made of them lies: a folder in `build` for each
+    library.
+    """
 
-    compiled, wanted = 0, 0  # libraries of all packages
+    # libraries of all packages
+    compiled = 0
+    wanted = 0
 
     def __init__(self, name: str, source: Path, build: Path, prefix: Path) -> None:
-        self.name, self.source, self.build, self.prefix = name, source, build, prefix
-        self.files = [file.relative_to(source) for kind in KINDS for file in sorted(source.glob(f"{kind}/*.{kind}"))]
+        self.name = name
+        self.source = source
+        self.build = build
+        self.prefix = prefix
+        self.files = [
+            file.relative_to(source)
+            for kind in KINDS
+            for file in sorted(source.glob(f"{kind}/*.{kind}"))
+        ]
         self.idl = build / "idl" / name
         self.descriptions = build / "descriptions" / name
         self.installed: list[Path] = []
@@ -138,7 +165,11 @@ class Package:
     def compile(self, library: Library) -> None:
         """All sources of a library as one."""
         folder = self.build / library.kind / self.name
-        self._compile(library.compiler, sorted(folder.glob(library.sources)), f"lib{self.name}__{library.kind}.so")
+        self._compile(
+            library.compiler,
+            sorted(folder.glob(library.sources)),
+            f"lib{self.name}__{library.kind}.so",
+        )
 
     def compile_module(self) -> Path:
         """Python's module with the type support of all messages."""
@@ -148,23 +179,43 @@ class Package:
         self._compile("cc", folder.glob("*.ep.rosidl_typesupport_c.c"), module, own)
         return self.build / module
 
-    def _compile(self, compiler: str, sources: Iterable[Path], output: str, own: Iterable[str] = ()) -> None:
+    def _compile(
+        self, compiler: str, sources: Iterable[Path], output: str, own: Iterable[str] = ()
+    ) -> None:
         language, standard = ("c", "gnu11") if compiler == "cc" else ("c++", "gnu++17")
         kinds = [library.kind for library in LIBRARIES]
         sources = list(sources)
-        apart = [source for source in sources if source.name.endswith("__description.c")]  # the same names in each
+        apart = [
+            source for source in sources if source.name.endswith("__description.c")
+        ]  # the same names in each
         uses = {
             part
             for file in self.idl.rglob("*.idl")
             for part in re.findall(r'#include "(\w+)/', file.read_text("utf-8"))
         }
-        links = [f"{package}__{kind}" for package in sorted(uses.union(USED_BY_ALL) - {self.name}) for kind in kinds]
+        links = [
+            f"{package}__{kind}"
+            for package in sorted(uses.union(USED_BY_ALL) - {self.name})
+            for kind in kinds
+        ]
         own = own or ([] if output.endswith("rosidl_generator_c.so") else ["rosidl_generator_c"])
         command = [
             *shlex.split(os.environ.get("CC" if compiler == "cc" else "CXX", compiler)),
-            *("-x", language, f"-std={standard}", "-O0", "-fPIC", "-shared", "-w", f'-DROS_PACKAGE_NAME="{self.name}"'),
+            *(
+                "-x",
+                language,
+                f"-std={standard}",
+                "-O0",
+                "-fPIC",
+                "-shared",
+                "-w",
+                f'-DROS_PACKAGE_NAME="{self.name}"',
+            ),
             *(f"-I{self.build / kind}" for kind in kinds),
-            *(f"-isystem{folder}" for folder in ((VENV / "include"), *(VENV / "include").iterdir())),
+            *(
+                f"-isystem{folder}"
+                for folder in ((VENV / "include"), *(VENV / "include").iterdir())
+            ),
             *(f"-isystem{folder}" for folder in (sysconfig.get_path("include"), np.get_include())),
             *(
                 "-",
@@ -180,11 +231,15 @@ class Package:
             *(f"-l{name}" for name in (*(f"{self.name}__{kind}" for kind in own), *links, *LINKED)),
         ]
         text = "".join(f'#include "{source}"\n' for source in sources if source not in apart)
-        if subprocess.run(list(map(str, command)), input=text, encoding="utf-8", check=False).returncode:
+        if subprocess.run(
+            list(map(str, command)), input=text, encoding="utf-8", check=False
+        ).returncode:
             sys.exit(f"{output}: {command[0]} failed")
         Package.compiled += 1
         progress = f"[{Package.compiled}/{Package.wanted}] {output}"
-        print(progress, file=sys.__stdout__, flush=True)  # EmPy may have taken the other for a template
+        print(
+            progress, file=sys.__stdout__, flush=True
+        )  # EmPy may have taken the other for a template
 
     def install(self, module: Path) -> None:
         """Copy everything to its place, and write the list of it, as CMake would."""
@@ -198,10 +253,16 @@ class Package:
         for file in python.rglob("*.py"):
             self._copy(file, modules / file.parent.relative_to(python))
         for file in self.files:
-            for root, suffix in ((self.source, file.suffix), (self.idl, ".idl"), (self.descriptions, ".json")):
+            for root, suffix in (
+                (self.source, file.suffix),
+                (self.idl, ".idl"),
+                (self.descriptions, ".json"),
+            ):
                 self._copy(root / file.with_suffix(suffix), share / self.name / file.parent)
         self._copy(self.source / "package.xml", share / self.name)
-        names = sorted(str(name) for file in self.files for name in (file, file.with_suffix(".idl")))
+        names = sorted(
+            str(name) for file in self.files for name in (file, file.with_suffix(".idl"))
+        )
         for resource, text in (("packages", ""), ("rosidl_interfaces", "\n".join(names))):
             marker = self.build / resource / self.name
             marker.parent.mkdir()
@@ -239,7 +300,9 @@ def start(package: Package, pool: ThreadPoolExecutor) -> list[Future[None]]:
 def main(build: str, prefix: str, *sources: str) -> None:
     """Build and install packages, each named and then its folder."""
     named = zip(sources[::2], sources[1::2], strict=True)
-    packages = [Package(name, Path(source), Path(build) / name, Path(prefix)) for name, source in named]
+    packages = [
+        Package(name, Path(source), Path(build) / name, Path(prefix)) for name, source in named
+    ]
     with ThreadPoolExecutor() as pool:
         for package, jobs in [(package, start(package, pool)) for package in packages]:
             for job in jobs:

@@ -1,6 +1,8 @@
-"""Interface packages for the bare machine: generated for Python alone, and kept for the next checkout.
+"""Interface packages for the bare machine: generated for Python alone, and kept for the next
+checkout.
 
-What was built is kept in the user's cache under a hash of all that it was made of, so a second checkout unpacks it.
+What was built is kept in the user's cache under a hash of all that it was made of, so a second
+checkout unpacks it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ UNUSED_AFTER = 30 * 86400.0
 
 @dataclass(frozen=True)
 class InterfacePackage:
-    """`name`, which is also its folder below `build/wheels`; `source`, the folder with its package.xml."""
+    """`name`, which is also its folder below `build/wheels`; `source`, the folder with its
+    package.xml.
+    """
 
     name: str
     source: Path
@@ -65,7 +69,10 @@ class InterfacePackage:
         names = []
         try:
             with tarfile.open(archive) as tar:
-                if str((self.python_package / "__init__.py").relative_to(VENV)) not in tar.getnames():
+                if (
+                    str((self.python_package / "__init__.py").relative_to(VENV))
+                    not in tar.getnames()
+                ):
                     return False
                 for member in tar:
                     file = VENV / member.name
@@ -73,7 +80,9 @@ class InterfacePackage:
                     if not member.isfile() or content is None or ".." in file.parts:
                         return False
                     file.parent.mkdir(parents=True, exist_ok=True)
-                    file.unlink(missing_ok=True)  # a new file: a node may be running with the old one
+                    file.unlink(
+                        missing_ok=True
+                    )  # a new file: a node may be running with the old one
                     file.write_bytes(content.read())
                     file.chmod(member.mode)
                     names.append(str(file))

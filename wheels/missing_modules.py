@@ -1,4 +1,5 @@
-"""Which of the named modules this Python cannot find, and the version of NumPy that it has, as JSON.
+"""Which of the named modules this Python cannot find, and the version of NumPy that it has, as
+JSON.
 
 usage: missing_modules.py REPORT MODULE ...
 """

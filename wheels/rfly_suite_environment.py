@@ -1,13 +1,14 @@
-"""Read at every start of .venv's Python (through _rfly_suite.pth): lets ROS find its libraries and this package.
+"""Read at every start of .venv's Python (through _rfly_suite.pth): lets ROS find its libraries and
+this package.
 
-The dynamic loader has to know their folders before Python starts, so the variables are set and Python executes itself
-once. `ros_wheels_bootstrapper`, one of the ROS wheels, does that too, but takes over what a shell that once sourced a
-ROS left behind, and trusts a mark inherited from another virtual environment; this comes first, and the bootstrapper
-then finds its mark.
+The dynamic loader has to know their folders before Python starts, so the variables are set and
+Python executes itself once. `ros_wheels_bootstrapper`, one of the ROS wheels, does that too, but
+takes over what a shell that once sourced a ROS left behind, and trusts a mark inherited from
+another virtual environment; this comes first, and the bootstrapper then finds its mark.
 
-For the executables of nodes and `rfly` SIGINT, SIGTERM and SIGHUP end the process from here on (later
-`rfly_common/startup.py` takes over): they are blocked while Python executes itself, so that none is met by a default
-handler.
+For the executables of nodes and `rfly` SIGINT, SIGTERM and SIGHUP end the process from here on
+(later `rfly_common/startup.py` takes over): they are blocked while Python executes itself, so that
+none is met by a default handler.
 
 Standard library only, and as little of it as possible: every start pays for it.
 """
@@ -25,7 +26,8 @@ def _entries(name, is_foreign_ros=None):
     return [
         folder
         for folder in os.environ.get(name, "").split(os.pathsep)
-        if folder and not (is_foreign_ros and not folder.startswith(inside) and is_foreign_ros(folder))
+        if folder
+        and not (is_foreign_ros and not folder.startswith(inside) and is_foreign_ros(folder))
     ]
 
 
@@ -48,14 +50,27 @@ def _is_ros_prefix(folder):
 
 
 def _use_wheels(site_packages):
-    """The wheels are the only ROS here: no folder, middleware or mark of another one may reach them."""
+    """The wheels are the only ROS here: no folder, middleware or mark of another one may reach
+    them.
+    """
     if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
         del os.environ["RMW_IMPLEMENTATION"]  # the wheels have no other
-    sys.path[:] = [folder for folder in sys.path if folder.startswith(sys.prefix + os.sep) or not _has_rclpy(folder)]
+    sys.path[:] = [
+        folder
+        for folder in sys.path
+        if folder.startswith(sys.prefix + os.sep) or not _has_rclpy(folder)
+    ]
     _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH", _is_ros_prefix))
-    bundled = [name for name in sorted(os.listdir(site_packages)) if name.startswith("ros_") and name.endswith(".libs")]
+    bundled = [
+        name
+        for name in sorted(os.listdir(site_packages))
+        if name.startswith("ros_") and name.endswith(".libs")
+    ]
     os.environ[_BOOTSTRAPPER_MARK] = "1"
-    own = [os.path.join(sys.prefix, "lib"), *(os.path.join(site_packages, name) for name in bundled)]
+    own = [
+        os.path.join(sys.prefix, "lib"),
+        *(os.path.join(site_packages, name) for name in bundled),
+    ]
     _load_libraries_from(own, _entries("LD_LIBRARY_PATH", _has_ros_libraries))
 
 
@@ -78,13 +93,17 @@ def _load_libraries_from(own, others):
 
 
 def _name_log_folder():
-    """rcl writes its logs below HOME and does not start without it; a service manager may have set none."""
+    """rcl writes its logs below HOME and does not start without it; a service manager may have set
+    none.
+    """
     if not any(os.environ.get(name) for name in ("HOME", "ROS_HOME", "ROS_LOG_DIR")):
         os.environ["ROS_HOME"] = os.path.expanduser("~/.ros")
 
 
 def _started_script():
-    return os.path.realpath(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""  # perhaps by a link to it, or to .venv
+    return (
+        os.path.realpath(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""
+    )  # perhaps by a link to it, or to .venv
 
 
 def _own(*parts):
@@ -108,7 +127,9 @@ def _take_signals():
 
     stops = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     for number in stops:
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup sets that one aside
+        if (
+            number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
+        ):  # nohup sets that one aside
             signal.signal(number, _end_quietly)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
 

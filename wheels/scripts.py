@@ -14,12 +14,16 @@ _BLOCK = "--block-signal=INT,TERM,HUP"
 
 
 def write_scripts() -> None:
-    """Write the console scripts anew: started through sh, since a #! line takes no space and 127 characters at most,
-    and importing their function at once, since looking it up in the installed metadata costs a node 50 ms.
+    """Write the console scripts anew: started through sh, since a #! line takes no space and 127
+    characters at most, and importing their function at once, since looking it up in the installed
+    metadata costs a node 50 ms.
 
-    Python starts with its stop signals blocked, until `rfly_suite_environment` has taken them: Python's own handler, in
-    place 10 ms earlier, would print a trace."""
-    can_block = subprocess.run(["env", _BLOCK, "true"], check=False, capture_output=True).returncode == 0
+    Python starts with its stop signals blocked, until `rfly_suite_environment` has taken them:
+    Python's own handler, in place 10 ms earlier, would print a trace.
+    """
+    can_block = (
+        subprocess.run(["env", _BLOCK, "true"], check=False, capture_output=True).returncode == 0
+    )
     block = f"env {_BLOCK} " if can_block else ""
     for config, folder in (("cli.cfg", VENV / "bin"), ("nodes.cfg", VENV / "lib" / "rfly_suite")):
         folder.mkdir(exist_ok=True)
@@ -28,7 +32,9 @@ def write_scripts() -> None:
         for line in parser["options.entry_points"]["console_scripts"].split("\n"):
             if not line.strip():
                 continue
-            name, module, function = re.fullmatch(r"\s*(\S+)\s*=\s*([\w.]+):(\w+)\s*", line).groups()
+            name, module, function = re.fullmatch(
+                r"\s*(\S+)\s*=\s*([\w.]+):(\w+)\s*", line
+            ).groups()
             part = folder / f".{name}.part"
             part.write_text(
                 f"#!/bin/sh\n'''exec' {block}{shlex.quote(str(PYTHON))} \"$0\" \"$@\"\n' '''\n"

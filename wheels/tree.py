@@ -25,23 +25,38 @@ def cmake_inputs() -> Iterator[Path]:
     """What the build was made of: a change in any of them means configure and build."""
     yield from (ROOT / name for name in ("CMakeLists.txt", "package.xml"))
     yield from (
-        WHEELS / name for name in ("build_interfaces.py", "setup_env.py", "scripts.py", "rfly_suite_environment.py")
+        WHEELS / name
+        for name in (
+            "build_interfaces.py",
+            "setup_env.py",
+            "scripts.py",
+            "rfly_suite_environment.py",
+        )
     )
     for folder in ("action", "cmake", "msg", "srv", "wheels/interfaces"):
         yield from (file for file in (ROOT / folder).rglob("*") if file.is_file())
 
 
 def installed_sources() -> Iterator[Path]:
-    for folder in (*ROOT.glob("rfly_*/"), *(ROOT / name for name in ("config", "launch", "rviz", "urdf"))):
-        yield from (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    for folder in (
+        *ROOT.glob("rfly_*/"),
+        *(ROOT / name for name in ("config", "launch", "rviz", "urdf")),
+    ):
+        yield from (
+            file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts
+        )
 
 
 def link_sources() -> set[str]:
-    """Install the Python packages and the shared folders as links to each of their files; the links."""
+    """Install the Python packages and the shared folders as links to each of their files; the
+    links.
+    """
     links = set()
     for file in installed_sources():
         name = file.relative_to(ROOT)
-        link = (SITE_PACKAGES if name.parts[0].startswith("rfly_") else VENV / "share" / "rfly_suite") / name
+        link = (
+            SITE_PACKAGES if name.parts[0].startswith("rfly_") else VENV / "share" / "rfly_suite"
+        ) / name
         if not link.is_symlink() or os.readlink(link) != str(file):
             link.parent.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)
@@ -53,12 +68,18 @@ def link_sources() -> set[str]:
 def digest(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for file in sorted(files):
-        digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+        digest.update(
+            str(file.relative_to(ROOT)).encode()
+            + b"\0"
+            + hashlib.sha256(file.read_bytes()).digest()
+        )
     return digest.hexdigest()
 
 
 def digest_names(files: Iterable[Path]) -> str:
-    return hashlib.sha256("\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()).hexdigest()
+    return hashlib.sha256(
+        "\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()
+    ).hexdigest()
 
 
 def remove(folder: Path) -> None:
@@ -71,9 +92,11 @@ def remove(folder: Path) -> None:
 
 
 def slim() -> None:
-    """Take from .venv what wheels bring and nobody uses, 120 MB: the `UNUSED`, and copies of libraries.
+    """Take from .venv what wheels bring and nobody uses, 120 MB: the `UNUSED`, and copies of
+    libraries.
 
-    A wheel holds no links, so each name of a library is a file of its own, and so is what several wheels need.
+    A wheel holds no links, so each name of a library is a file of its own, and so is what several
+    wheels need.
     """
     for pattern in UNUSED:
         for path in list(SITE_PACKAGES.glob(pattern)):
@@ -98,7 +121,9 @@ def slim() -> None:
 
 def remove_if_only_caches(folder: Path) -> None:
     """A folder with nothing but caches left would still be importable, as a namespace package."""
-    for inner in [path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"]:
+    for inner in [
+        path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"
+    ]:
         remove_if_only_caches(inner)
     if all(path.name == "__pycache__" for path in folder.iterdir()):
         shutil.rmtree(folder)

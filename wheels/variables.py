@@ -15,10 +15,18 @@ _ROS_VARIABLES = (
 
 
 def base_environment() -> dict[str, str]:
-    """The user's environment; where ROS comes from wheels, without what a half-sourced shell leaves in it."""
-    env = {key: value for key, value in os.environ.items() if key not in ("RFLY_ROS", "PYTHONHOME", "VIRTUAL_ENV")}
+    """The user's environment; where ROS comes from wheels, without what a half-sourced shell leaves
+    in it.
+    """
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("RFLY_ROS", "PYTHONHOME", "VIRTUAL_ENV")
+    }
     if not SOURCED:
-        ros_prefixes = [prefix for prefix in env.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+        ros_prefixes = [
+            prefix for prefix in env.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
+        ]
         libraries = [
             folder
             for folder in env.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
@@ -41,7 +49,8 @@ def run_environment() -> dict[str, str]:
 
 
 def uv_settings(env: dict[str, str]) -> dict[str, str]:
-    """What a user told pip by variable, told to uv, which does not read pip's; and the system's certificates.
+    """What a user told pip by variable, told to uv, which does not read pip's; and the system's
+    certificates.
 
     pip trusts those, and a network with a certificate authority of its own is known nowhere else.
     """

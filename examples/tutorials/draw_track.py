@@ -21,7 +21,11 @@ def draw(csv: str, map_name: str, picture: str) -> None:
     figure = Figure(figsize=(12.0, 5.0), layout="constrained")
     above, beside = figure.subplots(1, 2, width_ratios=(1.0, 1.2))
     margin = 300.0
-    draw_relief(above, terrain, region=(x.min() - margin, x.max() + margin, y.min() - margin, y.max() + margin))
+    draw_relief(
+        above,
+        terrain,
+        region=(x.min() - margin, x.max() + margin, y.min() - margin, y.max() + margin),
+    )
     above.locator_params(axis="x", nbins=4)
     above.plot(x, y, color="white", linewidth=4.0)
     above.plot(x, y, color="#c8322b", linewidth=2.0)

@@ -1,4 +1,5 @@
-"""Sends a mission file to mission_node, tells how far it is and how it ends: an action client in rclpy.
+"""Sends a mission file to mission_node, tells how far it is and how it ends: an action client in
+rclpy.
 
 python examples/tutorials/fly_mission.py hawk /home/me/missions/ridge.plan
 """
@@ -21,7 +22,11 @@ def fly(node: Node, vehicle: str, file: str, stop: threading.Event) -> ExecuteMi
 
     def show(message: ExecuteMission.Impl.FeedbackMessage) -> None:
         feedback = message.feedback
-        print(f"\ritem {feedback.index + 1} of {feedback.count}, {feedback.progress:.0%} ", end="", flush=True)
+        print(
+            f"\ritem {feedback.index + 1} of {feedback.count}, {feedback.progress:.0%} ",
+            end="",
+            flush=True,
+        )
 
     client = ActionClient(node, ExecuteMission, f"{vehicle}/execute_mission")
     client.wait_for_server()

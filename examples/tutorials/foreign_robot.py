@@ -1,4 +1,5 @@
-"""A robot that knows nothing of RflySim: a node with Odometry in its own frame `odom`, and the transforms to `map`.
+"""A robot that knows nothing of RflySim: a node with Odometry in its own frame `odom`, and the
+transforms to `map`.
 
 python examples/tutorials/foreign_robot.py
 """
@@ -18,7 +19,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from tf2_msgs.msg import TFMessage
 
-RADIUS, SPEED, RATE = 12.0, 3.0, 20.0  # m, m/s, Hz
+# m, m/s, Hz
+RADIUS = 12.0
+SPEED = 3.0
+RATE = 20.0
 ODOM_IN_MAP = (-300.0, -50.0)  # m east, m north: where the robot was switched on
 
 
@@ -31,34 +35,45 @@ class ForeignRobot(Node):
         self._tf = self.create_publisher(TFMessage, "/tf", 100)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._tf_static = self.create_publisher(TFMessage, "/tf_static", latched)
-        self._tf_static.publish(TFMessage(transforms=[self._transform("map", "odom", *ODOM_IN_MAP, 0.0)]))
+        self._tf_static.publish(
+            TFMessage(transforms=[self._transform("map", "odom", *ODOM_IN_MAP, 0.0)])
+        )
         self._start = self.get_clock().now()
         self.create_timer(1.0 / RATE, self._tick)
 
     def _tick(self) -> None:
         angle = (self.get_clock().now() - self._start).nanoseconds * 1e-9 * SPEED / RADIUS
-        x, y, yaw = RADIUS * math.cos(angle), RADIUS * math.sin(angle), angle + math.pi / 2.0
+        x = RADIUS * math.cos(angle)
+        y = RADIUS * math.sin(angle)
+        yaw = angle + math.pi / 2.0
         base = self._transform("odom", "robot/base_link", x, y, yaw)
         self._tf.publish(TFMessage(transforms=[base]))
         message = Odometry(header=base.header, child_frame_id=base.child_frame_id)
-        message.pose.pose.position.x, message.pose.pose.position.y = x, y
+        message.pose.pose.position.x = x
+        message.pose.pose.position.y = y
         message.pose.pose.orientation = base.transform.rotation
         message.twist.twist.linear.x = SPEED  # in the axes of child_frame_id
         message.twist.twist.angular.z = SPEED / RADIUS
         self._odometry.publish(message)
 
-    def _transform(self, parent: str, child: str, x: float, y: float, yaw: float) -> TransformStamped:
+    def _transform(
+        self, parent: str, child: str, x: float, y: float, yaw: float
+    ) -> TransformStamped:
         message = TransformStamped(child_frame_id=child)
         message.header.frame_id = parent
         message.header.stamp = self.get_clock().now().to_msg()
-        message.transform.translation.x, message.transform.translation.y = x, y
-        message.transform.rotation.z, message.transform.rotation.w = math.sin(yaw / 2.0), math.cos(yaw / 2.0)
+        message.transform.translation.x = x
+        message.transform.translation.y = y
+        message.transform.rotation.z = math.sin(yaw / 2.0)
+        message.transform.rotation.w = math.cos(yaw / 2.0)
         return message
 
 
 def main() -> None:
     stop = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C: the callback that runs comes to its end first
+    signal.signal(
+        signal.SIGINT, lambda *_: stop.set()
+    )  # Ctrl-C: the callback that runs comes to its end first
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = ForeignRobot()
     executor = SingleThreadedExecutor()

@@ -1,4 +1,5 @@
-"""A controller of your own for the land-air vehicle: drives 8 m, takes off, flies to a goal and lands there.
+"""A controller of your own for the land-air vehicle: drives 8 m, takes off, flies to a goal and
+lands there.
 
 python examples/tutorials/land_air_controller.py flight.png
 """
@@ -14,27 +15,38 @@ from scipy.spatial.transform import Rotation
 from rfly_amphibious import AmphibiousModel, Controls, Run, VehicleParameters
 
 G = 9.80665  # m/s²
-UP, TO_GOAL = np.array((0.0, 0.0, 1.0)), np.array((8.0, 4.0, 3.0))  # m: the goal, seen from where it takes off
+# m: the goal, seen from where it takes off
+UP = np.array((0.0, 0.0, 1.0))
+TO_GOAL = np.array((8.0, 4.0, 3.0))
 
 
 # begin controller
 class LandAirController:
-    """Controls (rotors, wheels, brakes) from position, velocity, attitude and rates; ENU and FLU, SI units."""
+    """Controls (rotors, wheels, brakes) from position, velocity, attitude and rates; ENU and FLU,
+    SI units.
+    """
 
     def __init__(self, params: VehicleParameters) -> None:
         x, y, _ = params.rotor_position.T
-        k, q = params.thrust_coefficient, params.torque_coefficient
+        k = params.thrust_coefficient
+        q = params.torque_coefficient
         effect = np.array([np.full(len(x), k), k * y, -k * x, -q * np.array(params.rotor_spin)])
-        self._mixer = np.linalg.pinv(effect)  # (thrust, three moments) -> squares of the rotor speeds
-        self._mass, self._inertia = params.mass, np.array(params.inertia[:3])
+        self._mixer = np.linalg.pinv(
+            effect
+        )  # (thrust, three moments) -> squares of the rotor speeds
+        self._mass = params.mass
+        self._inertia = np.array(params.inertia[:3])
         self._largest = params.max_rotor_speed**2
-        self.phase, self._goal = "drive", np.zeros(3)
+        self.phase = "drive"
+        self._goal = np.zeros(3)
 
     def __call__(self, now) -> Controls:
         if self.phase == "drive" and now.position[0] > 8.0:
-            self.phase, self._goal = "fly", now.position + TO_GOAL
+            self.phase = "fly"
+            self._goal = now.position + TO_GOAL
         elif self.phase == "fly" and np.linalg.norm(self._goal - now.position) < 0.2:
-            self.phase, self._touchdown = "land", self._goal[2] - 3.0
+            self.phase = "land"
+            self._touchdown = self._goal[2] - 3.0
         elif self.phase == "land" and now.position[2] < self._touchdown + 0.03:
             self.phase = "stand"
         if self.phase == "drive":

@@ -29,15 +29,24 @@ class LandAirNode(Node):
     def __init__(self) -> None:
         super().__init__("land_air_node")
         params = VehicleParameters.load("scale")
-        self._controller, self._rotors, self._now = LandAirController(params), params.rotors, None
+        self._controller = LandAirController(params)
+        self._rotors = params.rotors
+        self._now = None
         self._to_rotors = self.create_publisher(RotorCommand, "cmd/rotors", 10)
         self._to_wheels = self.create_publisher(WheelCommand, "cmd/wheels", 10)
-        self.create_subscription(Odometry, "ground_truth/odom", self._on_odometry, QoSProfile(depth=10))
-        self.create_subscription(SimulationTick, "simulation_tick", self._on_tick, QoSProfile(depth=10))
+        self.create_subscription(
+            Odometry, "ground_truth/odom", self._on_odometry, QoSProfile(depth=10)
+        )
+        self.create_subscription(
+            SimulationTick, "simulation_tick", self._on_tick, QoSProfile(depth=10)
+        )
 
     def _on_odometry(self, message: Odometry) -> None:
-        p, q = message.pose.pose.position, message.pose.pose.orientation
-        linear, angular = message.twist.twist.linear, message.twist.twist.angular  # in the body's axes
+        p = message.pose.pose.position
+        q = message.pose.pose.orientation
+        # in the body's axes
+        linear = message.twist.twist.linear
+        angular = message.twist.twist.angular
         orientation = np.array([q.x, q.y, q.z, q.w])
         self._now = SimpleNamespace(
             position=np.array([p.x, p.y, p.z]),
@@ -47,7 +56,8 @@ class LandAirNode(Node):
         )
 
     def _on_tick(self, tick: SimulationTick) -> None:
-        rotors, wheels = RotorCommand(header=tick.header), WheelCommand(header=tick.header)
+        rotors = RotorCommand(header=tick.header)
+        wheels = WheelCommand(header=tick.header)
         rotors.value = [0.0] * self._rotors
         if self._now is not None:
             before = self._controller.phase
@@ -64,7 +74,9 @@ class LandAirNode(Node):
 
 def main() -> None:
     stop = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C: the callback that runs comes to its end first
+    signal.signal(
+        signal.SIGINT, lambda *_: stop.set()
+    )  # Ctrl-C: the callback that runs comes to its end first
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = LandAirNode()
     executor = SingleThreadedExecutor()

@@ -1,4 +1,5 @@
-"""Heights of an island with a crater, as a NumPy array: the first row is the northern edge, cells are 5 m x 5 m.
+"""Heights of an island with a crater, as a NumPy array: the first row is the northern edge, cells
+are 5 m x 5 m.
 
 python examples/tutorials/make_island.py island.npy
 """
@@ -14,10 +15,13 @@ SIDE = 241  # cells
 
 
 def island() -> np.ndarray:
-    """(SIDE, SIDE) heights, m: a mountain 160 m high, a crater in it, gullies on its slopes, and the sea at 0."""
+    """(SIDE, SIDE) heights, m: a mountain 160 m high, a crater in it, gullies on its slopes, and
+    the sea at 0.
+    """
     axis = (np.arange(SIDE) - SIDE // 2) * CELL
     east, north = np.meshgrid(axis, -axis)  # rows run from north to south
-    distance, direction = np.hypot(east, north), np.arctan2(north, east)
+    distance = np.hypot(east, north)
+    direction = np.arctan2(north, east)
     shore = 480.0 + 60.0 * np.sin(3.0 * direction) + 30.0 * np.cos(5.0 * direction)
     slope = np.clip(1.0 - distance / shore, 0.0, None)
     crater = np.exp(-((distance / 90.0) ** 2))

@@ -1,8 +1,9 @@
-"""Suspension modes: the patent's seven degrees of freedom (figure 12) as an eigenproblem. docs/model, section 8.
+"""Suspension modes: the patent's seven degrees of freedom (figure 12) as an eigenproblem.
+docs/model, section 8.
 
-The seven (nine with a middle axle): heave (m, up), roll and pitch of the body (rad, left side up, nose down), height of
-each wheel (m).
-The picture shows each shape as the body's plane over its wheels, and the poles.
+The seven (nine with a middle axle): heave (m, up), roll and pitch of the body (rad, left side up,
+nose down), height of each wheel (m). The picture shows each shape as the body's plane over its
+wheels, and the poles.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class SuspensionMode(NamedTuple):
     """One of them."""
 
     name: str
-    """after the part that moves most: heave, roll, pitch, or hop of the wheels: all alike, or against each other"""
+    """after the part that moves most: heave, roll, pitch, or hop of the wheels: all alike, or
+    against each other
+    """
     frequency: float
     """Hz, without damping"""
     damped_frequency: float
@@ -43,15 +46,19 @@ class SuspensionMode(NamedTuple):
     damping_ratio: float
     """of the critical one; above 1 it creeps"""
     shape: Floats
-    """(3 + wheels,) of the freedoms without damping, its largest movement of a wheel or of the body above a wheel 1"""
+    """(3 + wheels,) of the freedoms without damping, its largest movement of a wheel or of the body
+    above a wheel 1
+    """
 
 
 def suspension_matrices(p: VehicleParameters) -> Matrices:
-    """About rest on level ground, small angles, wheels free to slide sideways. Eq. 8.1 with the two additions below it.
+    """About rest on level ground, small angles, wheels free to slide sideways. Eq. 8.1 with the two
+    additions below it.
 
     Dampers count with the mean of bump and rebound, and the tyres with their damping.
     """
-    hub, wheels = p.hub_position, len(p.wheels)
+    hub = p.hub_position
+    wheels = len(p.wheels)
     body = np.column_stack([np.ones(wheels), hub[:, 1], -hub[:, 0], np.zeros((wheels, wheels))])
     wheel = np.hstack([np.zeros((wheels, 3)), np.eye(wheels)])
     pressed = wheel - body
@@ -93,13 +100,20 @@ def suspension_modes(p: VehicleParameters) -> list[SuspensionMode]:
         heights = np.concatenate([body @ shape[:3], shape[3:]])
         largest = heights[np.abs(heights).argmax()]
         frequency = math.sqrt(max(square, 0.0)) / math.tau
-        made.append(SuspensionMode(_name(body, shape), frequency, abs(pair[0].imag) / math.tau, ratio, shape / largest))
+        made.append(
+            SuspensionMode(
+                _name(body, shape), frequency, abs(pair[0].imag) / math.tau, ratio, shape / largest
+            )
+        )
     return made
 
 
-def _poles_of(shape: Floats, square: float, vectors: Floats, poles: Floats, free: list[int]) -> Floats:
-    """The two poles, of those still free, whose motion is most like an undamped shape (times the mass), whose square
-    of the frequency is given."""
+def _poles_of(
+    shape: Floats, square: float, vectors: Floats, poles: Floats, free: list[int]
+) -> Floats:
+    """The two poles, of those still free, whose motion is most like an undamped shape (times the
+    mass), whose square of the frequency is given.
+    """
     alike = np.abs(shape @ vectors) / np.linalg.norm(vectors, axis=0)
     first = max(free, key=lambda k: float(alike[k]))
     free.remove(first)
@@ -125,8 +139,13 @@ def _name(body: Floats, shape: Floats) -> str:
         "hop, middle left–right": (-1, 1, -1, 1, 2, -2),
     }
     wheels = shape[3:]
-    kinds = {kind: np.array(sign[: wheels.size]) for kind, sign in list(signs.items())[: wheels.size]}
-    return max(kinds, key=lambda kind: abs(float(kinds[kind] @ wheels)) / float(np.linalg.norm(kinds[kind])))
+    kinds = {
+        kind: np.array(sign[: wheels.size]) for kind, sign in list(signs.items())[: wheels.size]
+    }
+    return max(
+        kinds,
+        key=lambda kind: abs(float(kinds[kind] @ wheels)) / float(np.linalg.norm(kinds[kind])),
+    )
 
 
 _AROUND = {4: (0, 1, 3, 2, 0), 6: (0, 1, 5, 3, 2, 4, 0)}
@@ -137,7 +156,9 @@ def draw_modes(params: VehicleParameters, modes: Sequence[SuspensionMode], path:
     """Writes the picture; the ending of `path` is its format. Needs no display."""
     columns = len(modes) // 2 + 1
     with picture(path, (3.5 * columns, 7.0)) as figure:
-        figure.suptitle(f"modes of the suspension, {params.name}: red the body, blue the wheels, grey at rest")
+        figure.suptitle(
+            f"modes of the suspension, {params.name}: red the body, blue the wheels, grey at rest"
+        )
         for index, mode in enumerate(modes):
             _draw_shape(figure.add_subplot(2, columns, index + 1, projection="3d"), params, mode)
         _draw_poles(figure.add_subplot(2, columns, 2 * columns), modes)
@@ -153,20 +174,35 @@ def _draw_shape(axes: Any, p: VehicleParameters, mode: SuspensionMode) -> None:
         rest = np.full(len(p.wheels), height * size)
         axes.plot(x[order], y[order], rest[order], color="0.75", linewidth=1.0)
         axes.plot(
-            x[order], y[order], (rest + size * moved)[order], color=colour, linewidth=1.6, marker="o", markersize=4
+            x[order],
+            y[order],
+            (rest + size * moved)[order],
+            color=colour,
+            linewidth=1.6,
+            marker="o",
+            markersize=4,
         )
     axes.text(x[0], p.track, 0.0, "front", fontsize="x-small", color="0.4")
     axes.set(xticks=(), yticks=(), zticks=(), zlim=(-1.2 * size, 3.4 * size))
     axes.set_box_aspect((p.wheelbase, p.track, 1.1 * p.wheelbase))
     axes.view_init(elev=18, azim=-60)
-    axes.set_title(f"{mode.name}\n{mode.frequency:.3g} Hz, ζ = {mode.damping_ratio:.2f}", fontsize="small")
+    axes.set_title(
+        f"{mode.name}\n{mode.frequency:.3g} Hz, ζ = {mode.damping_ratio:.2f}", fontsize="small"
+    )
 
 
 def _draw_poles(axes: Any, modes: Sequence[SuspensionMode]) -> None:
     for mode in modes:
-        damped, ratio = math.tau * mode.damped_frequency, mode.damping_ratio
-        size = math.tau * mode.frequency if damped == 0.0 else damped / math.sqrt(max(1.0 - ratio**2, 1e-12))
-        axes.plot(-ratio * size, damped, "x", color="#c8322b" if "hop" not in mode.name else "#2f6db3")
+        damped = math.tau * mode.damped_frequency
+        ratio = mode.damping_ratio
+        size = (
+            math.tau * mode.frequency
+            if damped == 0.0
+            else damped / math.sqrt(max(1.0 - ratio**2, 1e-12))
+        )
+        axes.plot(
+            -ratio * size, damped, "x", color="#c8322b" if "hop" not in mode.name else "#2f6db3"
+        )
     axes.axvline(0.0, color="0.5", linewidth=1.0)
     axes.set_xlabel("real part (1/s)")
     axes.set_ylabel("imaginary part (rad/s)")

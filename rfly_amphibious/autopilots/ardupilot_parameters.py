@@ -1,6 +1,7 @@
 """Parameter file with which ArduPilot SITL flies or drives a vehicle over its JSON interface.
 
-Names and meanings: ArduPilot's parameter reference; angles and spins of its motors: `AP_MotorsMatrix.cpp`.
+Names and meanings: ArduPilot's parameter reference; angles and spins of its motors:
+`AP_MotorsMatrix.cpp`.
 """
 
 from __future__ import annotations
@@ -31,24 +32,38 @@ _ANGLES: dict[str, tuple[int, int, tuple[float, ...], str]] = {
     "OCTA PLUS": (3, 0, (0, 180, 45, 135, -45, -135, -90, 90), "--++++--"),
     "OCTA X": (3, 1, (22.5, -157.5, 67.5, 157.5, -22.5, -112.5, -67.5, 112.5), "--++++--"),
 }
-"""FRAME_CLASS, FRAME_TYPE, and of motor 1 on the angle (degrees clockwise from ahead) and whether it turns
-counter-clockwise seen from above"""
+"""FRAME_CLASS, FRAME_TYPE, and of motor 1 on the angle (degrees clockwise from ahead) and whether
+it turns counter-clockwise seen from above
+"""
 _TOLERANCE_DEG = 5.0
 _SPEED_CROSSOVER = 4.0
 """rad/s: of Rover's speed loop, whose drive has no lag worth speaking of"""
-_MOTOR_1, _GROUND_STEERING, _THROTTLE = 33, 26, 70
+_MOTOR_1 = 33
+_GROUND_STEERING = 26
+_THROTTLE = 70
 """SERVOn_FUNCTION"""
 _CALIBRATED = {
     **{f"INS_ACC{k}_{axis}": v for k, v in (("OFFS", 0.001), ("SCAL", 1.001)) for axis in "XYZ"},
     **{f"INS_ACC2{k}_{axis}": v for k, v in (("OFFS", 0.001), ("SCAL", 1.001)) for axis in "XYZ"},
-    **{f"COMPASS_OFS{n}_{axis}": v for n in ("", 2, 3) for axis, v in (("X", 5), ("Y", 13), ("Z", -18))},
-    **{f"RC{n}_{end}": v for n in range(1, 9) for end, v in (("MIN", LOW), ("MAX", HIGH), ("TRIM", MIDDLE))},
+    **{
+        f"COMPASS_OFS{n}_{axis}": v
+        for n in ("", 2, 3)
+        for axis, v in (("X", 5), ("Y", 13), ("Z", -18))
+    },
+    **{
+        f"RC{n}_{end}": v
+        for n in range(1, 9)
+        for end, v in (("MIN", LOW), ("MAX", HIGH), ("TRIM", MIDDLE))
+    },
 }
-"""what ArduPilot asks for before it arms: its own SITL's customary calibration of sensors and radio"""
+"""what ArduPilot asks for before it arms: its own SITL's customary calibration of sensors and radio
+"""
 
 
 def frame_of(params: VehicleParameters) -> tuple[str, int, int, list[int]]:
-    """(name, FRAME_CLASS, FRAME_TYPE, ArduPilot's motor at each rotor). ConfigError: there is no such frame."""
+    """(name, FRAME_CLASS, FRAME_TYPE, ArduPilot's motor at each rotor). ConfigError: there is no
+    such frame.
+    """
     azimuths = [math.remainder(-math.degrees(azimuth), 360.0) for azimuth in params.rotor_azimuth]
     ours = list(zip(azimuths, params.rotor_spin, strict=True))
     for name, (frame_class, frame_type, angles, spins) in _ANGLES.items():
@@ -56,13 +71,16 @@ def frame_of(params: VehicleParameters) -> tuple[str, int, int, list[int]]:
             [
                 number
                 for number, (angle, turn) in enumerate(zip(angles, spins, strict=True), 1)
-                if abs(math.remainder(angle - at, 360.0)) < _TOLERANCE_DEG and (turn == "+") == (spin > 0)
+                if abs(math.remainder(angle - at, 360.0)) < _TOLERANCE_DEG
+                and (turn == "+") == (spin > 0)
             ]
             for at, spin in ours
         ]
         if len(angles) == len(ours) and all(motors):
             return name, frame_class, frame_type, [found[0] for found in motors]
-    wanted = ", ".join(f"{at:.0f}° {'counter-clockwise' if spin > 0 else 'clockwise'}" for at, spin in ours)
+    wanted = ", ".join(
+        f"{at:.0f}° {'counter-clockwise' if spin > 0 else 'clockwise'}" for at, spin in ours
+    )
     raise ConfigError(
         f"{params.name}: none of ArduPilot's frames ({', '.join(_ANGLES)}) has rotors as its own, at degrees "
         f"clockwise from ahead: {wanted}"
@@ -77,10 +95,17 @@ def ardupilot_parameters(
         raise ConfigError(f"firmware: {firmware!r}, expected one of {', '.join(FIRMWARE)}")
     imu = sensors.imu
     if imu is None or any(imu.rotation):
-        raise ConfigError(f"sensors {sensors.name!r}: ArduPilot needs an imu along the axes of the body")
+        raise ConfigError(
+            f"sensors {sensors.name!r}: ArduPilot needs an imu along the axes of the body"
+        )
     place = flu_to_frd(imu.position).tolist()
-    found: dict[str, float] = {f"INS_POS{n}_{axis}": v for n in (1, 2) for axis, v in zip("XYZ", place, strict=True)}
-    found |= {"SIM_RATE_HZ": imu.rate, "SCHED_LOOP_RATE": min(0.5 * imu.rate, 400.0) if firmware == "copter" else 50.0}
+    found: dict[str, float] = {
+        f"INS_POS{n}_{axis}": v for n in (1, 2) for axis, v in zip("XYZ", place, strict=True)
+    }
+    found |= {
+        "SIM_RATE_HZ": imu.rate,
+        "SCHED_LOOP_RATE": min(0.5 * imu.rate, 400.0) if firmware == "copter" else 50.0,
+    }
     # it arms only where the gyroscope is read 1.8 times in a loop
     if sensors.barometer is not None:
         found["SIM_BARO_RND"] = _white(sensors.barometer) / (AIR_DENSITY * GRAVITY)
@@ -107,17 +132,23 @@ def _copter(params: VehicleParameters) -> dict[str, float]:
         "MOT_SPIN_ARM": 0.03,
         "MOT_SPIN_MIN": 0.05,
         "MOT_SPIN_MAX": 1.0,
-        "MOT_THST_EXPO": 1.0,  # thrust grows with the square of the speed, and the speed with the pulse
+        # thrust grows with the square of the speed, and the speed with the pulse
+        "MOT_THST_EXPO": 1.0,
         "MOT_THST_HOVER": (params.hover_speed / params.max_rotor_speed) ** 2,
         "MOT_BAT_VOLT_MAX": 0,
     }
-    x, y = np.abs(params.rotor_position[:, 0] - params.center_x), np.abs(params.rotor_position[:, 1])
+    x = np.abs(params.rotor_position[:, 0] - params.center_x)
+    y = np.abs(params.rotor_position[:, 1])
     inertia = np.diag(params.total_inertia)
     spun = params.rotors * params.torque_coefficient / params.thrust_coefficient
     levers = (y @ y / y.max(), x @ x / x.max(), spun)
     fastest = 0.3 / params.rotor_lag, 0.3 / params.rotor_lag, 0.15 / params.rotor_lag
-    for axis, lever, moment, crossover in zip(("RLL", "PIT", "YAW"), levers, inertia, fastest, strict=True):
-        gain = crossover * moment / (0.5 * most * lever)  # a full command takes half of the thrust's range
+    for axis, lever, moment, crossover in zip(
+        ("RLL", "PIT", "YAW"), levers, inertia, fastest, strict=True
+    ):
+        gain = (
+            crossover * moment / (0.5 * most * lever)
+        )  # a full command takes half of the thrust's range
         found[f"ATC_RAT_{axis}_P"] = gain
         found[f"ATC_RAT_{axis}_I"] = gain if axis != "YAW" else 0.1 * gain
         found[f"ATC_RAT_{axis}_D"] = 0.5 * params.rotor_lag * gain if axis != "YAW" else 0.0
@@ -127,9 +158,16 @@ def _copter(params: VehicleParameters) -> dict[str, float]:
 
 def _rover(params: VehicleParameters) -> dict[str, float]:
     if params.steered == "none":
-        raise ConfigError(f"{params.name}: steering.wheels: none, expected steered wheels for ArduPilot's Rover")
+        raise ConfigError(
+            f"{params.name}: steering.wheels: none, expected steered wheels for ArduPilot's Rover"
+        )
     mapping = ControlMapping.default(params.rotors)
-    found: dict[str, float] = {"FRAME_CLASS": 1, "FRAME_TYPE": 0, "SERVO1_FUNCTION": 0, "SERVO3_FUNCTION": 0}
+    found: dict[str, float] = {
+        "FRAME_CLASS": 1,
+        "FRAME_TYPE": 0,
+        "SERVO1_FUNCTION": 0,
+        "SERVO3_FUNCTION": 0,
+    }
     for control, function in ((mapping.steering, _GROUND_STEERING), (mapping.drive, _THROTTLE)):
         found |= {f"SERVO{control + 1}_FUNCTION": function, f"SERVO{control + 1}_TRIM": MIDDLE}
         found |= {f"SERVO{control + 1}_MIN": LOW, f"SERVO{control + 1}_MAX": HIGH}
@@ -141,7 +179,9 @@ def _rover(params: VehicleParameters) -> dict[str, float]:
     return found | {
         "MOT_SAFE_DISARM": 1,  # no pulse for the throttle while disarmed, which brakes the wheels
         "CRUISE_SPEED": 2.0,
-        "CRUISE_THROTTLE": max(100.0 * params.rolling_resistance * params.mass * GRAVITY / push, 1.0),
+        "CRUISE_THROTTLE": max(
+            100.0 * params.rolling_resistance * params.mass * GRAVITY / push, 1.0
+        ),
         "ATC_SPEED_P": gain,
         "ATC_SPEED_I": gain,
         "ATC_STR_RAT_FF": turn,

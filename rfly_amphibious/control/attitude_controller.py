@@ -1,4 +1,5 @@
-"""Geometric attitude controller and mixer: attitude setpoints to rotor speeds. docs/model, section 10.1.
+"""Geometric attitude controller and mixer: attitude setpoints to rotor speeds. docs/model, section
+10.1.
 
 After T. Lee, M. Leok and N. H. McClamroch (2010). World axes ENU, body axes FLU, SI.
 """
@@ -24,20 +25,27 @@ _TOLERANCE = 1e-12
 
 
 class Mixer:
-    """Allocates (T, τ_x, τ_y, τ_z): thrust N, moments N m in body axes, about the total centre of mass.
+    """Allocates (T, τ_x, τ_y, τ_z): thrust N, moments N m in body axes, about the total centre of
+    mass.
 
     docs/model, section 4.5.
 
-    `failed`: indices of rotors that turn no more. The others then carry the weight and the tilting moments first, and
-    cancel the yaw moment that this leaves only as far as their limits let them.
+    `failed`: indices of rotors that turn no more. The others then carry the weight and the tilting
+    moments first, and cancel the yaw moment that this leaves only as far as their limits let them.
     """
 
     def __init__(self, params: VehicleParameters, failed: Collection[int] = ()) -> None:
         x, y, _ = params.rotor_position.T
-        thrust, torque = params.thrust_coefficient, params.torque_coefficient
+        thrust = params.thrust_coefficient
+        torque = params.torque_coefficient
         spin = np.array(params.rotor_spin, float)
         self.matrix: Floats = np.array(
-            (np.full(params.rotors, thrust), thrust * y, -thrust * (x - params.center_x), -torque * spin)
+            (
+                np.full(params.rotors, thrust),
+                thrust * y,
+                -thrust * (x - params.center_x),
+                -torque * spin,
+            )
         )
         """(4, rotors) B: (T, τ) = B ϖ²"""
         self.matrix[:, list(failed)] = 0.0
@@ -45,7 +53,10 @@ class Mixer:
         self._failed = bool(failed)
         if failed:
             rows = np.abs(self.matrix).max(axis=1, keepdims=True)
-            spare = rows.all() and np.linalg.matrix_rank(self.matrix / np.where(rows, rows, 1.0), tol=1e-9) == 4
+            spare = (
+                rows.all()
+                and np.linalg.matrix_rank(self.matrix / np.where(rows, rows, 1.0), tol=1e-9) == 4
+            )
             turning = self.inverse[:, 3:] if spare else np.zeros((params.rotors, 1))
             self.inverse = np.hstack([np.linalg.pinv(self.matrix[:3]), turning])
             self.inverse[list(failed)] = 0.0
@@ -58,7 +69,8 @@ class Mixer:
     def rotor_speeds(self, wrench: ArrayLike) -> Floats:
         """(rotors,) rad/s for (4,) T, τ_x, τ_y, τ_z.
 
-        What the rotors can't do is given up in this order: yaw moment, thrust, then roll and pitch together.
+        What the rotors can't do is given up in this order: yaw moment, thrust, then roll and pitch
+        together.
         """
         thrust, roll, pitch, yaw = np.asarray(wrench, float)
         for_thrust = self.inverse[:, 0]
@@ -93,11 +105,15 @@ class Mixer:
         return float(np.clip(np.min(room[addition != 0.0], initial=1.0), 0.0, 1.0))
 
     def _thrusts(self, tilting: Floats) -> tuple[float, float]:
-        """Least and largest thrust with which the squares stay within their limits; least > largest: none does."""
+        """Least and largest thrust with which the squares stay within their limits; least >
+        largest: none does.
+        """
         for_thrust = self.inverse[:, 0]
         some = for_thrust > 0.0
         low = np.max(-tilting[some] / for_thrust[some], initial=0.0)
-        return float(low), float(np.min((self._largest - tilting[some]) / for_thrust[some], initial=np.inf))
+        return float(low), float(
+            np.min((self._largest - tilting[some]) / for_thrust[some], initial=np.inf)
+        )
 
 
 class AttitudeSetpoint(NamedTuple):
@@ -106,7 +122,9 @@ class AttitudeSetpoint(NamedTuple):
     thrust: float
     """N, along the body's z axis"""
     acceleration: Floats | None
-    """(3,) m/s², specific thrust, world axes: its direction is that of the body's z axis; None: hold `attitude`"""
+    """(3,) m/s², specific thrust, world axes: its direction is that of the body's z axis; None:
+    hold `attitude`
+    """
     yaw: float = 0.0
     """rad, with an acceleration"""
     yaw_rate: float = 0.0
@@ -118,7 +136,8 @@ class AttitudeSetpoint(NamedTuple):
 
 
 class AttitudeLoop(Protocol):
-    """Strategy of the inner loop of a `FlightController`: this package's own law, or firmware outside.
+    """Strategy of the inner loop of a `FlightController`: this package's own law, or firmware
+    outside.
 
     It takes samples of the sensors, and answers an attitude setpoint with rotor speeds.
     """
@@ -130,7 +149,9 @@ class AttitudeLoop(Protocol):
         """To the initial state."""
 
     def set_gains(self, params: VehicleParameters, frequency: float) -> None:
-        """From now on these parameters' gains, and this frequency (rad/s) in roll and pitch, as far as they are its."""
+        """From now on these parameters' gains, and this frequency (rad/s) in roll and pitch, as far
+        as they are its.
+        """
 
     def sense(self, samples: SensorSamples) -> None:
         """What came in since the last step."""
@@ -139,13 +160,16 @@ class AttitudeLoop(Protocol):
         """Rotors (from 0) that turn no more: the others do what they can."""
 
     def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
-        """(rotors,) rad/s for a setpoint in a motion; None: there is none, the rotors are to stand still."""
+        """(rotors,) rad/s for a setpoint in a motion; None: there is none, the rotors are to stand
+        still.
+        """
 
 
 class AttitudeController:
     """The `AttitudeLoop` of this package.
 
-    `frequency` (rad/s) other than the parameters' is for loops with delay: (τ_m + delay) · frequency ≤ 0.45.
+    `frequency` (rad/s) other than the parameters' is for loops with delay: (τ_m + delay) ·
+    frequency ≤ 0.45.
     """
 
     def __init__(self, params: VehicleParameters, frequency: float | None = None) -> None:
@@ -187,8 +211,11 @@ class AttitudeController:
             wrench[1:] *= setpoint.moment_share
         return self.mixer.rotor_speeds(wrench)
 
-    def wrench(self, wanted: Floats, motion: Motion, thrust: float, yaw_rate: float = 0.0) -> Floats:
-        """(4,) the thrust (N), and moments (N m) that turn the body to the attitude `wanted` (3, 3).
+    def wrench(
+        self, wanted: Floats, motion: Motion, thrust: float, yaw_rate: float = 0.0
+    ) -> Floats:
+        """(4,) the thrust (N), and moments (N m) that turn the body to the attitude `wanted` (3,
+        3).
 
         `yaw_rate` (rad/s): with which it turns about the world's z.
         """

@@ -1,4 +1,6 @@
-"""Chassis controller with traction control and skid steering: steering, motor and brake commands from estimates."""
+"""Chassis controller with traction control and skid steering: steering, motor and brake commands
+from estimates.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ SLOWEST_TURN = 0.05
 """m/s, below which wheels that steer can't turn the vehicle"""
 
 
-SKID_TIME, SKID_INTEGRAL = 0.015, 2.0
+SKID_TIME = 0.015
+SKID_INTEGRAL = 2.0
 """s, 1/s: of the loop that holds the wheels of one side faster than those of the other"""
 SKID_YAW_GAIN = 0.3
 """1/s, of the integral of the yaw rate's error"""
@@ -48,8 +51,12 @@ SCRUB_SHARE = 0.8
 
 SLIPS = 1.5
 """times the slip at which a tyre pulls most, beyond which a motor's torque is cut"""
-LEFT, BACK, CUT_TIME = 0.8, 0.05, 0.01
-"""what is left of the torque after so many seconds of slip (s); what comes back in them without, of the whole torque"""
+LEFT = 0.8
+BACK = 0.05
+CUT_TIME = 0.01
+"""what is left of the torque after so many seconds of slip (s); what comes back in them without, of
+the whole torque
+"""
 LEAST_SHARE = 0.05
 
 
@@ -67,12 +74,20 @@ class TractionControl:
         """(wheels,) of the torque that is left to each motor"""
 
     def update(
-        self, wheel_rate: Floats, steering: Floats, velocity: Floats, rates: Floats, drive: Floats, dt: float
+        self,
+        wheel_rate: Floats,
+        steering: Floats,
+        velocity: Floats,
+        rates: Floats,
+        drive: Floats,
+        dt: float,
     ) -> None:
-        """Spins (wheels,) against the body, rad/s, steering, rad, velocity and rates (3,) in body axes, and the torques
-        (wheels,) that were asked for: a wheel slips by its motor where both have the same sign.
+        """Spins (wheels,) against the body, rad/s, steering, rad, velocity and rates (3,) in body
+        axes, and the torques (wheels,) that were asked for: a wheel slips by its motor where both
+        have the same sign.
         """
-        p, hubs = self._params, self._hubs
+        p = self._params
+        hubs = self._hubs
         along = velocity[0] - rates[2] * hubs[:, 1]
         aside = velocity[1] + rates[2] * hubs[:, 0]
         ground = along * np.cos(steering) + aside * np.sin(steering)
@@ -80,15 +95,25 @@ class TractionControl:
         self.slip = (rolling - ground) / np.maximum(np.abs(ground), p.low_speed)
         slips = self.slip * np.sign(drive) > SLIPS * self.peak
         steps = dt / CUT_TIME
-        self.share = np.clip(np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0)
+        self.share = np.clip(
+            np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0
+        )
 
 
 def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
-    """(as if the track were so wide, m; friction along the wheels, of the whole friction). Eq. 10.13, 10.14."""
+    """(as if the track were so wide, m; friction along the wheels, of the whole friction). Eq.
+    10.13, 10.14.
+    """
     if p.middle_axle is None:
-        return (p.track**2 + p.wheelbase**2) / p.track, p.wheelbase, math.hypot(p.track, p.wheelbase)
-    load, x = p.static_load, p.hub_position[:, 0] - p.center_x
-    low, high = 0.0, 2.0 * float((x**2).max()) / p.track
+        return (
+            (p.track**2 + p.wheelbase**2) / p.track,
+            p.wheelbase,
+            math.hypot(p.track, p.wheelbase),
+        )
+    load = p.static_load
+    x = p.hub_position[:, 0] - p.center_x
+    low = 0.0
+    high = 2.0 * float((x**2).max()) / p.track
     for _ in range(60):  # what the treads slide along for each rad: moments of all forces
         slide = 0.5 * (low + high)
         moment = load @ ((p.track / 2.0 * slide - x**2) / np.hypot(slide, x))
@@ -97,16 +122,19 @@ def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
 
 
 class SkidSteer:
-    """Turns a chassis by its motors: the wheels of one side run faster than those of the other. Eq. 10.13.
+    """Turns a chassis by its motors: the wheels of one side run faster than those of the other. Eq.
+    10.13.
 
-    Turning on the spot all tyres slide; with the same friction along and aside the moments of both balance where the
-    wheels roll as if the track were (b² + L²)/b (of three axles: Eq. 10.14), by the direction of sliding. In wide bends
-    they slide less, and an integral of the yaw rate's error makes up for it.
+    Turning on the spot all tyres slide; with the same friction along and aside the moments of both
+    balance where the wheels roll as if the track were (b² + L²)/b (of three axles: Eq. 10.14), by
+    the direction of sliding. In wide bends they slide less, and an integral of the yaw rate's error
+    makes up for it.
     """
 
     def __init__(self, params: VehicleParameters) -> None:
         p = self._params = params
-        self._driven, self._sides = p.is_driven, np.tile((-1.0, 1.0), len(p.axles))
+        self._driven = p.is_driven
+        self._sides = np.tile((-1.0, 1.0), len(p.axles))
         self._radius = radius = float(p.rolling_radius.mean())
         width, along, whole = turning_on_the_spot(p)
         self._lever = width / (2.0 * radius)
@@ -119,19 +147,28 @@ class SkidSteer:
         """Forgets the integrals."""
         self._torque = self._rate = 0.0
 
-    def torques(self, wanted: float, yaw_rate: float, speed: float, wheel_rate: Floats, dt: float) -> Floats:
-        """(wheels,) N m on top of what drives, for the yaw rate wanted; yaw rate, speed and spins (wheels,) of now."""
+    def torques(
+        self, wanted: float, yaw_rate: float, speed: float, wheel_rate: Floats, dt: float
+    ) -> Floats:
+        """(wheels,) N m on top of what drives, for the yaw rate wanted; yaw rate, speed and spins
+        (wheels,) of now.
+        """
         if wanted == 0.0:
             self._rate = 0.0
         else:
             most = abs(wanted)
-            self._rate = min(max(self._rate + dt * SKID_YAW_GAIN * (wanted - yaw_rate), -most), most)
+            self._rate = min(
+                max(self._rate + dt * SKID_YAW_GAIN * (wanted - yaw_rate), -most), most
+            )
         due = speed / self._radius + self._lever * (wanted + self._rate) * self._sides
         errors = due - wheel_rate
         most = self._params.max_drive_torque
         change = dt * SKID_INTEGRAL * self._gain * float(errors @ self._sides) / len(errors)
         self._torque = min(max(self._torque + change, -most), most)
-        torques = self._gain * errors + (self._scrub * math.tanh(2.0 * wanted) + self._torque) * self._sides
+        torques = (
+            self._gain * errors
+            + (self._scrub * math.tanh(2.0 * wanted) + self._torque) * self._sides
+        )
         return np.clip(torques, -most, most) * self._driven
 
 
@@ -149,15 +186,20 @@ class _DriveSetpoint(NamedTuple):
 class ChassisController:
     """Controls steering, motors and brakes under a mode that is given.
 
-    `sense` takes samples, `step` the newest estimate and the mode, and gives a command. `command_timeout` (s): after
-    which a motion command that has been there is lost; the vehicle then brakes.
+    `sense` takes samples, `step` the newest estimate and the mode, and gives a command.
+    `command_timeout` (s): after which a motion command that has been there is lost; the vehicle
+    then brakes.
     """
 
-    def __init__(self, params: VehicleParameters, *, command_timeout: float = COMMAND_TIMEOUT) -> None:
+    def __init__(
+        self, params: VehicleParameters, *, command_timeout: float = COMMAND_TIMEOUT
+    ) -> None:
         if not command_timeout > 0.0:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
-        self.params, self.command_timeout = params, command_timeout
-        self._gradient, self._lever = understeer_gradient(params), steering_lever(params)
+        self.params = params
+        self.command_timeout = command_timeout
+        self._gradient = understeer_gradient(params)
+        self._lever = steering_lever(params)
         self.reset()
 
     def reset(self) -> None:
@@ -168,8 +210,12 @@ class ChassisController:
         self._pose_follower = PoseFollower(self.params)
         self._contact = WheelContact()
         self._loads: Floats | None = None
-        self._wheel_rate, self._steering = np.zeros(len(self.params.wheels)), np.zeros(len(self.params.wheels))
-        self._joints_time, self._slips_time = math.nan, math.nan
+        self._wheel_rate, self._steering = (
+            np.zeros(len(self.params.wheels)),
+            np.zeros(len(self.params.wheels)),
+        )
+        self._joints_time = math.nan
+        self._slips_time = math.nan
         self._drive_torque = np.zeros(len(self.params.wheels))
         self._setpoint: _DriveSetpoint | None = None
         self._setpoint_time = self._time = -math.inf
@@ -185,27 +231,43 @@ class ChassisController:
     @property
     def command_lost(self) -> bool:
         """Whether the motion command that was there has fallen silent."""
-        return self._setpoint is not None and self._time - self._setpoint_time > self.command_timeout
+        return (
+            self._setpoint is not None and self._time - self._setpoint_time > self.command_timeout
+        )
 
     # setpoints
 
     def set_speed(
-        self, speed: float, steering: float = 0.0, time: float | None = None, acceleration: float = 0.0
+        self,
+        speed: float,
+        steering: float = 0.0,
+        time: float | None = None,
+        acceleration: float = 0.0,
     ) -> None:
-        """Drive at a speed (m/s, negative: back) with a steering angle (rad, of the virtual wheel, positive = left).
+        """Drive at a speed (m/s, negative: back) with a steering angle (rad, of the virtual wheel,
+        positive = left).
 
-        `acceleration`: m/s², no quicker; 0: as the vehicle can. `time`: s, of the command; None: now. Raises
-        CommandError for what is not finite.
+        `acceleration`: m/s², no quicker; 0: as the vehicle can. `time`: s, of the command; None:
+        now. Raises CommandError for what is not finite.
         """
-        speed, steering = _finite("speed", speed), _finite("steering", steering)
-        self._set(_DriveSetpoint(speed, steering, None, abs(_finite("acceleration", acceleration))), time)
+        speed = _finite("speed", speed)
+        steering = _finite("steering", steering)
+        self._set(
+            _DriveSetpoint(speed, steering, None, abs(_finite("acceleration", acceleration))), time
+        )
 
     def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
-        """Drive at a speed (m/s) and turn by a yaw rate (rad/s). Steered wheels can't turn a vehicle that stands."""
+        """Drive at a speed (m/s) and turn by a yaw rate (rad/s). Steered wheels can't turn a
+        vehicle that stands.
+        """
         self._set(_DriveSetpoint(_finite("speed", speed), 0.0, _finite("yaw_rate", yaw_rate)), time)
 
-    def set_target(self, position: ArrayLike, velocity: ArrayLike | None = None, time: float | None = None) -> None:
-        """Follow a pose that leads: position (2 or 3,) m, velocity m/s, world axes; None: as it moves."""
+    def set_target(
+        self, position: ArrayLike, velocity: ArrayLike | None = None, time: float | None = None
+    ) -> None:
+        """Follow a pose that leads: position (2 or 3,) m, velocity m/s, world axes; None: as it
+        moves.
+        """
         place = finite_array("position", np.asarray(position)[:2], (2,), error=CommandError)
         speed = None
         if velocity is not None:
@@ -217,9 +279,12 @@ class ChassisController:
         at = self._time if time is None else float(time)
         if math.isnan(at) or at < self._setpoint_time:
             return False
-        if setpoint.follows_pose and not (self._setpoint is not None and self._setpoint.follows_pose):
+        if setpoint.follows_pose and not (
+            self._setpoint is not None and self._setpoint.follows_pose
+        ):
             self._pose_follower = PoseFollower(self.params)
-        self._setpoint, self._setpoint_time = setpoint, at
+        self._setpoint = setpoint
+        self._setpoint_time = at
         return True
 
     # samples and commands
@@ -230,14 +295,16 @@ class ChassisController:
             self._loads = samples.wheel_loads.load[-1]
         joints = samples.joints
         if joints is not None:
-            self._wheel_rate, self._steering = joints.wheel_rate[-1], joints.steering[-1]
+            self._wheel_rate = joints.wheel_rate[-1]
+            self._steering = joints.steering[-1]
             self._joints_time = float(joints.time[-1])
             self._time = max(self._time, self._joints_time)
 
     def step(self, estimate: Estimate | None, mode: Mode | None, dt: float) -> WheelCommand:
         """The command dt seconds after the last one.
 
-        `estimate`: the newest; None: there is none. `mode`: None where nobody tells it; the brakes are on then.
+        `estimate`: the newest; None: there is none. `mode`: None where nobody tells it; the brakes
+        are on then.
         """
         if estimate is not None:
             self._time = max(self._time, estimate.time)
@@ -258,7 +325,8 @@ class ChassisController:
         return self._drive(time, estimate, dt)
 
     def _enter(self, mode: Mode | None) -> None:
-        self._mode, self._touched = mode, False
+        self._mode = mode
+        self._touched = False
         self._ramped_speed = math.nan
         if mode is Mode.DRIVE:
             self._speed_controller.reset()
@@ -277,11 +345,15 @@ class ChassisController:
         limit = self._speed_controller.steering_limit(speed)
         steering = min(max(steering, -limit), limit)
         grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
-        drive, brake = self._speed_controller.torques(wanted, speed, dt, grade, hold=yaw_rate == 0.0)
+        drive, brake = self._speed_controller.torques(
+            wanted, speed, dt, grade, hold=yaw_rate == 0.0
+        )
         self._drive_torque = drive
         drive = drive * self.traction.share
         if self._skid is not None:
-            turn = self._skid.torques(yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt)
+            turn = self._skid.torques(
+                yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt
+            )
             if yaw_rate != 0.0 or wanted != 0.0:
                 drive = drive + turn
             steering = 0.0
@@ -291,10 +363,16 @@ class ChassisController:
         """Once for each sample of the wheels."""
         if math.isnan(self._joints_time) or self._joints_time == self._slips_time:
             return
-        period = 0.0 if math.isnan(self._slips_time) else min(max(self._joints_time - self._slips_time, 0.0), 0.1)
+        period = (
+            0.0
+            if math.isnan(self._slips_time)
+            else min(max(self._joints_time - self._slips_time, 0.0), 0.1)
+        )
         self._slips_time = self._joints_time
         if self._skid is None:
-            self.traction.update(self._wheel_rate, self._steering, velocity, rates, self._drive_torque, period)
+            self.traction.update(
+                self._wheel_rate, self._steering, velocity, rates, self._drive_torque, period
+            )
 
     def _speed_steering_yaw_rate(
         self, estimate: Estimate, rotation: Floats, speed: float, dt: float
@@ -306,7 +384,9 @@ class ChassisController:
             return self._ramp(_DriveSetpoint(0.0, steering), speed, dt), steering, 0.0
         if setpoint.follows_pose:
             heading = math.atan2(rotation[1, 0], rotation[0, 0])
-            wanted, curvature = self._pose_follower.command(estimate.position[:2], heading, speed, self._time)
+            wanted, curvature = self._pose_follower.command(
+                estimate.position[:2], heading, speed, self._time
+            )
         elif setpoint.yaw_rate is not None:
             wanted = self._ramp(setpoint, speed, dt)
             if self._skid is not None:
@@ -316,7 +396,11 @@ class ChassisController:
             wanted = self._ramp(setpoint, speed, dt)
             most = max_virtual_steering(self.params)
             steering = min(max(setpoint.steering, -most), most)
-            return wanted, steering, wanted * math.tan(steering) / self._lever if self._skid is not None else 0.0
+            return (
+                wanted,
+                steering,
+                wanted * math.tan(steering) / self._lever if self._skid is not None else 0.0,
+            )
         if self._skid is not None:
             return wanted, 0.0, wanted * curvature
         return wanted, curvature_to_steering(self.params, curvature, speed, self._gradient), 0.0

@@ -33,7 +33,9 @@ class RotorCommand:
         """Raises CommandError that says what does not fit the vehicle."""
         value = np.asarray(self.value, float)
         if value.shape != (params.rotors,):
-            raise CommandError(f"{value.size} values, expected one for each of the {params.rotors} rotors")
+            raise CommandError(
+                f"{value.size} values, expected one for each of the {params.rotors} rotors"
+            )
         _check_time(self.time)
         finite_array("value", value, error=CommandError)
         if not self.torques and (value < 0.0).any():
@@ -42,7 +44,9 @@ class RotorCommand:
 
 @dataclasses.dataclass(frozen=True)
 class WheelCommand:
-    """Steering, motors and brakes; wheels front left, front right, rear left, rear right, middle left, middle right."""
+    """Steering, motors and brakes; wheels front left, front right, rear left, rear right, middle
+    left, middle right.
+    """
 
     time: float
     """s, of the sensor sample that it answers"""
@@ -64,13 +68,17 @@ class WheelCommand:
         for name in ("drive_torque", "brake_torque"):
             value = np.asarray(getattr(self, name), float)
             if value.shape != (len(params.wheels),):
-                raise CommandError(f"{name}: {value.size} values, expected one for each of {', '.join(params.wheels)}")
+                raise CommandError(
+                    f"{name}: {value.size} values, expected one for each of {', '.join(params.wheels)}"
+                )
             finite_array(name, value, error=CommandError)
         _check_time(self.time)
         finite_number("steering_angle", self.steering_angle, "rad", error=CommandError)
         brakes = np.asarray(self.brake_torque, float)
         if (brakes < 0.0).any():
-            raise CommandError(f"brake_torque: {brakes.tolist()}, expected 0 or more: it acts against the spin")
+            raise CommandError(
+                f"brake_torque: {brakes.tolist()}, expected 0 or more: it acts against the spin"
+            )
 
 
 def _check_time(time: float) -> None:
@@ -80,7 +88,9 @@ def _check_time(time: float) -> None:
 
 def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Controls:
     """Both as the model takes them; None: rotors at 0; no steering, drive or brake."""
-    from rfly_amphibious.dynamics.model import Controls  # simulations have the model anyway, controllers need none
+    from rfly_amphibious.dynamics.model import (
+        Controls,
+    )  # simulations have the model anyway, controllers need none
 
     found = {}
     if rotors is not None:
@@ -96,7 +106,9 @@ def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Con
 
 
 class Setpoint(NamedTuple):
-    """From `time` on (s): a mode to be requested, the speed to drive, the steering, the place to fly to."""
+    """From `time` on (s): a mode to be requested, the speed to drive, the steering, the place to
+    fly to.
+    """
 
     time: float
     mode: Mode | None = None

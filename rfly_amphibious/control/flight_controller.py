@@ -33,8 +33,12 @@ HOVER_TIME = 2.0
 """s, from the loss of the motion command to the landing"""
 ESTIMATE_TIMEOUT = 0.5
 """s"""
-ROTOR_TURNS, ROTOR_FAILS, ROTOR_FAILS_TIME = 0.4, 0.3, 0.1
-"""of the speed in hover, beyond which a rotor is watched; of the speed expected, below which it has failed; s"""
+ROTOR_TURNS = 0.4
+ROTOR_FAILS = 0.3
+ROTOR_FAILS_TIME = 0.1
+"""of the speed in hover, beyond which a rotor is watched; of the speed expected, below which it has
+failed; s
+"""
 
 WORDS = {
     "arm": Mode.DRIVE,
@@ -51,13 +55,15 @@ WORDS = {
 class FlightController:
     """Owner of the mode, and commander of the rotors.
 
-    `sense` takes samples, `step` an estimate, and gives the speeds of the rotors. The attitude loop runs in each step;
-    the position loop for each new estimate. In between, the IMU tells how the vehicle goes on.
+    `sense` takes samples, `step` an estimate, and gives the speeds of the rotors. The attitude loop
+    runs in each step; the position loop for each new estimate. In between, the IMU tells how the
+    vehicle goes on.
 
-    `sensors`: what the vehicle has, and where; None: the shipped set of the vehicle's name. `delay` (s): from a sample
-    to the moment when its command acts, where that is not at once: the attitude loop is made slower by it.
-    `command_timeout` (s): after which a motion command that has been there is lost. `attitude_loop`: None: this
-    package's own; else another's, such as that of firmware.
+    `sensors`: what the vehicle has, and where; None: the shipped set of the vehicle's name. `delay`
+    (s): from a sample to the moment when its command acts, where that is not at once: the attitude
+    loop is made slower by it. `command_timeout` (s): after which a motion command that has been
+    there is lost. `attitude_loop`: None: this package's own; else another's, such as that of
+    firmware.
     """
 
     def __init__(
@@ -73,9 +79,16 @@ class FlightController:
         finite_number("delay", delay, "s", at_least=0.0)
         if not command_timeout > 0.0:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
-        if self.sensors.imu is None or self.sensors.height is None or self.sensors.wheel_loads is None:
-            raise ConfigError(f"sensors {self.sensors.name!r}: flying takes imu, height and wheel_loads")
-        self._imu, self._height = self.sensors.imu, self.sensors.height
+        if (
+            self.sensors.imu is None
+            or self.sensors.height is None
+            or self.sensors.wheel_loads is None
+        ):
+            raise ConfigError(
+                f"sensors {self.sensors.name!r}: flying takes imu, height and wheel_loads"
+            )
+        self._imu = self.sensors.imu
+        self._height = self.sensors.height
         self._delay = delay
         self.attitude_loop: AttitudeLoop = attitude_loop or AttitudeController(
             params, self.attitude_frequency_of(params)
@@ -85,17 +98,23 @@ class FlightController:
         self.reset()
 
     def attitude_frequency_of(self, params: VehicleParameters) -> float:
-        """rad/s, of the loop in roll and pitch: less than the parameters' where motors and delay are too slow."""
+        """rad/s, of the loop in roll and pitch: less than the parameters' where motors and delay
+        are too slow.
+        """
         return min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + self._delay))
 
     def set_gains(self, params: VehicleParameters) -> None:
-        """From now on the gains of these parameters, in flight too; all else in them has to be as before."""
+        """From now on the gains of these parameters, in flight too; all else in them has to be as
+        before.
+        """
         self.params = self.flight_modes.params = params
         self.attitude_loop.set_gains(params, self.attitude_frequency_of(params))
         self.flight_modes.position_controller.set_gains(params, self.attitude_loop.level_gains)
 
     def reset(self) -> None:
-        """To the initial state: disarmed, knowing nothing; such as where the simulation's time is reset."""
+        """To the initial state: disarmed, knowing nothing; such as where the simulation's time is
+        reset.
+        """
         self.attitude_loop.reset()
         self.logic = ModeLogic(Mode.DISARMED)
         self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
@@ -134,7 +153,8 @@ class FlightController:
         return tuple(sorted(self.flight_modes.failed_rotors))
 
     def request(self, word: str) -> str:
-        """One of WORDS: "" where it is obeyed, else why not. Raises CommandError for any other word.
+        """One of WORDS: "" where it is obeyed, else why not. Raises CommandError for any other
+        word.
 
         `disarm` forgets which rotors have failed.
         """
@@ -154,7 +174,9 @@ class FlightController:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
         refusal = self._request(wanted, f"requested: {word}")
         if wanted is Mode.DISARMED and not refusal and self.failed_rotors:
-            self.flight_modes.set_failed_rotors(frozenset())  # repaired, or else they will be noticed again
+            self.flight_modes.set_failed_rotors(
+                frozenset()
+            )  # repaired, or else they will be noticed again
         return refusal
 
     def _request(self, wanted: Mode, reason: str) -> str:
@@ -174,41 +196,61 @@ class FlightController:
     ) -> None:
         """Fly to a position (3,), m, which itself moves on with a velocity (3,), m/s, world axes.
 
-        `yaw`: rad, None: as it is. `time`: s, of the command; None: now. Raises CommandError for what is not finite.
+        `yaw`: rad, None: as it is. `time`: s, of the command; None: now. Raises CommandError for
+        what is not finite.
         """
         x, y, z = _three("position", position)
-        self._set(TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time)
+        self._set(
+            TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time
+        )
 
-    def set_velocity(self, velocity: ArrayLike, yaw_rate: float = 0.0, time: float | None = None) -> None:
-        """Fly forward, left and up by a velocity (3,), m/s, and turn by a yaw rate, rad/s; at 0 it holds its place.
+    def set_velocity(
+        self, velocity: ArrayLike, yaw_rate: float = 0.0, time: float | None = None
+    ) -> None:
+        """Fly forward, left and up by a velocity (3,), m/s, and turn by a yaw rate, rad/s; at 0 it
+        holds its place.
 
         Up and down no faster than missions fly. Raises CommandError for what is not finite.
         """
         forward, left, up = _three("velocity", velocity)
         rate = _finite("yaw_rate", yaw_rate)
-        self._set(TrajectorySetpoint(None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0), time)
+        self._set(
+            TrajectorySetpoint(
+                None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0
+            ),
+            time,
+        )
 
     def set_attitude(self, rotation: Floats, thrust: float) -> None:
-        """In flight turn to `rotation` (3, 3), body -> world, and push by a share (0 … 1) of the largest thrust.
+        """In flight turn to `rotation` (3, 3), body -> world, and push by a share (0 … 1) of the
+        largest thrust.
 
-        It counts before places and velocities as long as it is newer than ATTITUDE_TIMEOUT. Raises CommandError for
-        more than the largest tilt.
+        It counts before places and velocities as long as it is newer than ATTITUDE_TIMEOUT. Raises
+        CommandError for more than the largest tilt.
         """
         p = self.params
         finite_number("thrust", thrust, error=CommandError, at_least=0.0, at_most=1.0)
         if not rotation[2, 2] >= math.cos(p.max_tilt) - 1e-9:
             tilt = math.degrees(math.acos(min(max(float(rotation[2, 2]), -1.0), 1.0)))
-            raise CommandError(f"it is tilted by {tilt:.1f}°, expected at most {math.degrees(p.max_tilt):.1f}°")
+            raise CommandError(
+                f"it is tilted by {tilt:.1f}°, expected at most {math.degrees(p.max_tilt):.1f}°"
+            )
         most = p.rotors * p.thrust_coefficient * p.max_rotor_speed**2
         self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
 
     def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
         at = self.time if time is None else float(time)
         turns = self._setpoint is not None and self._setpoint.attitude is not None
-        if turns and setpoint.attitude is None and self.time - self._setpoint_time < ATTITUDE_TIMEOUT:
+        if (
+            turns
+            and setpoint.attitude is None
+            and self.time - self._setpoint_time < ATTITUDE_TIMEOUT
+        ):
             return
         if not math.isnan(at) and at >= self._setpoint_time:
-            self._setpoint, self._setpoint_time, self._hovers_since = setpoint, at, math.nan
+            self._setpoint = setpoint
+            self._setpoint_time = at
+            self._hovers_since = math.nan
 
     def failsafe(self, acts: bool) -> None:
         """The simulation says that its own fail-safe acts instead of our commands, or does no more."""
@@ -217,7 +259,9 @@ class FlightController:
         self._failsafe = acts
 
     def lose_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no take-off any more."""
+        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no
+        take-off any more.
+        """
         failed = self.flight_modes.failed_rotors
         if rotor in failed:
             return
@@ -243,7 +287,9 @@ class FlightController:
         return estimate is None or self.time - estimate.time > ESTIMATE_TIMEOUT
 
     def sense(self, samples: SensorSamples) -> None:
-        """What came in since the last step; of all that it looks at IMU, height, wheel loads and joints."""
+        """What came in since the last step; of all that it looks at IMU, height, wheel loads and
+        joints.
+        """
         self.attitude_loop.sense(samples)
         if samples.imu is not None:
             self._dead_reckoning.sense(samples.imu)
@@ -260,7 +306,9 @@ class FlightController:
         `estimate`: the newest, which may be that of the last step; None: there is none.
         """
         reckoning = self._dead_reckoning
-        fresh = estimate is not None and (reckoning.estimate is None or estimate.time > reckoning.estimate.time)
+        fresh = estimate is not None and (
+            reckoning.estimate is None or estimate.time > reckoning.estimate.time
+        )
         if fresh:
             assert estimate is not None
             reckoning.correct(estimate)
@@ -290,7 +338,9 @@ class FlightController:
             self.flight_modes.update(mode, now, clearance, self._setpoint_now(), self._since_update)
             self._since_update = 0.0
         self._commanded = self.flight_modes.rotor_speeds(now)
-        self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (self._commanded - self._expected)
+        self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (
+            self._commanded - self._expected
+        )
         return RotorCommand(reckoning.time, self._commanded)
 
     def _enter(self, mode: Mode, now: Motion) -> None:
@@ -306,7 +356,9 @@ class FlightController:
         if setpoint is None or setpoint.position is None or not any(setpoint.velocity):
             return setpoint
         age = min(max(self.time - self._setpoint_time, 0.0), self.command_timeout)
-        return setpoint._replace(position=np.add(setpoint.position, np.multiply(age, setpoint.velocity)))
+        return setpoint._replace(
+            position=np.add(setpoint.position, np.multiply(age, setpoint.velocity))
+        )
 
     # what goes wrong
 
@@ -319,7 +371,8 @@ class FlightController:
             return
         now = self._dead_reckoning.motion
         if self._setpoint is not None and self.time - self._setpoint_time > self.command_timeout:
-            self._setpoint, self._hovers_since = None, self.time
+            self._setpoint = None
+            self._hovers_since = self.time
             # where it comes to rest
             self.flight_modes.position = now.position + now.velocity / self.params.position_gain
         if self.time - self._hovers_since >= HOVER_TIME:
@@ -327,11 +380,17 @@ class FlightController:
 
     def _check_rotors(self, joints: JointSamples) -> None:
         """Those that should turn and don't have failed."""
-        if joints.rotor_rate.shape[1] != self.params.rotors or self._failsafe:  # others command them now
+        if (
+            joints.rotor_rate.shape[1] != self.params.rotors or self._failsafe
+        ):  # others command them now
             self._stalled_for[:] = 0.0
             return
         time = float(joints.time[-1])
-        period = 0.0 if math.isnan(self._joints_time) else min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
+        period = (
+            0.0
+            if math.isnan(self._joints_time)
+            else min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
+        )
         self._joints_time = time
         due = np.minimum(self._expected, self._commanded)
         watched = due > ROTOR_TURNS * self.params.hover_speed

@@ -1,4 +1,6 @@
-"""Setpoints of each flight mode: the flight controller's column of the table in docs/model, section 9."""
+"""Setpoints of each flight mode: the flight controller's column of the table in docs/model, section
+9.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop, AttitudeSetpoint
+from rfly_amphibious.control.attitude_controller import (
+    AttitudeController,
+    AttitudeLoop,
+    AttitudeSetpoint,
+)
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, ModeLogic
 from rfly_amphibious.control.position_controller import PositionController
 from rfly_amphibious.estimation.estimate import Motion
@@ -16,10 +22,13 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
 
-RAMP_SHARE, RAMP_TIME = 0.5, 2.0
+RAMP_SHARE = 0.5
+RAMP_TIME = 2.0
 """of the weight; s: how the thrust rises before lift-off"""
 CLIMB_SPEED = 0.75
-SLOW_DESCENT, FAST_DESCENT, SLOW_BELOW = 0.5, 1.5, 5.0
+SLOW_DESCENT = 0.5
+FAST_DESCENT = 1.5
+SLOW_BELOW = 5.0
 SPOOL_TIME = 0.3
 LAND_TILT = math.radians(10.0)
 TURN_RATE = 0.5
@@ -36,8 +45,9 @@ class TrajectorySetpoint(NamedTuple):
     position: ArrayLike | None = None
     """(3,) m, world; None: from where it is, by velocity"""
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """m/s: with which the position moves on, world axes; without one forward, left and up by the heading, and near the
-    ground down no faster than a landing"""
+    """m/s: with which the position moves on, world axes; without one forward, left and up by the
+    heading, and near the ground down no faster than a landing
+    """
     yaw: float | None = None
     """rad, to be turned to in flight and above the place of the landing; None: as it is"""
     yaw_rate: float = 0.0
@@ -51,16 +61,22 @@ class TrajectorySetpoint(NamedTuple):
 class FlightModes:
     """Position and attitude loop under a mode, from setpoints to rotor speeds.
 
-    `update`, for each estimate, says where the thrust is to point; `rotor_speeds`, for each sample of the IMU, lets
-    the attitude loop turn the vehicle there. `logic` is its owner's: it tells the time in the mode and the wheels'
-    contact.
+    `update`, for each estimate, says where the thrust is to point; `rotor_speeds`, for each sample
+    of the IMU, lets the attitude loop turn the vehicle there. `logic` is its owner's: it tells the
+    time in the mode and the wheels' contact.
     """
 
-    def __init__(self, params: VehicleParameters, logic: ModeLogic, attitude_loop: AttitudeLoop | None = None) -> None:
-        self.params, self.logic = params, logic
-        self.attitude_loop: AttitudeLoop = AttitudeController(params) if attitude_loop is None else attitude_loop
+    def __init__(
+        self, params: VehicleParameters, logic: ModeLogic, attitude_loop: AttitudeLoop | None = None
+    ) -> None:
+        self.params = params
+        self.logic = logic
+        self.attitude_loop: AttitudeLoop = (
+            AttitudeController(params) if attitude_loop is None else attitude_loop
+        )
         self.position_controller = PositionController(params, self.attitude_loop.level_gains)
-        self.position, self.yaw = np.zeros(3), 0.0
+        self.position = np.zeros(3)
+        self.yaw = 0.0
         """(3,) m, world, and rad: what is held"""
         self.attitude: Floats = np.eye(3)
         """(3, 3) body -> world, at the begin of the mode"""
@@ -71,7 +87,8 @@ class FlightModes:
         self.failed_rotors: frozenset[int] = frozenset()
         """from 0"""
         self._acceleration: Floats | None = None
-        self._moment_share, self._yaw_rate = 1.0, 0.0
+        self._moment_share = 1.0
+        self._yaw_rate = 0.0
         self._off = True
 
     def set_failed_rotors(self, failed: frozenset[int]) -> None:
@@ -83,16 +100,28 @@ class FlightModes:
         """A mode begins: position, heading and attitude are held as they are."""
         self.position = np.array(now.position)
         self.yaw = math.atan2(now.rotation[1, 0], now.rotation[0, 0])
-        self.attitude, self.touched = now.rotation, False
+        self.attitude = now.rotation
+        self.touched = False
         if mode is Mode.TAKEOFF:
             self.position_controller.reset()
         if mode is Mode.DRIVE:
             self.thrust = 0.0
 
-    def update(self, mode: Mode, now: Motion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float) -> None:
-        """The position loop, dt seconds after it was called last. `clearance`: m, of the lowest wheel."""
+    def update(
+        self,
+        mode: Mode,
+        now: Motion,
+        clearance: float,
+        setpoint: TrajectorySetpoint | None,
+        dt: float,
+    ) -> None:
+        """The position loop, dt seconds after it was called last. `clearance`: m, of the lowest
+        wheel.
+        """
         self._off = mode in (Mode.DISARMED, Mode.DRIVE)
-        self._acceleration, self._moment_share, self._yaw_rate = None, 1.0, 0.0
+        self._acceleration = None
+        self._moment_share = 1.0
+        self._yaw_rate = 0.0
         if self._off:
             return
         if mode is Mode.TAKEOFF and self.logic.since < RAMP_TIME:
@@ -101,8 +130,10 @@ class FlightModes:
             self.position[2] += dt * CLIMB_SPEED
             self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
         elif mode is Mode.FLIGHT and setpoint is not None and setpoint.attitude is not None:
-            self.position, self.yaw = np.array(now.position), math.atan2(now.rotation[1, 0], now.rotation[0, 0])
-            self.attitude, self.thrust = setpoint.attitude, setpoint.thrust
+            self.position = np.array(now.position)
+            self.yaw = math.atan2(now.rotation[1, 0], now.rotation[0, 0])
+            self.attitude = setpoint.attitude
+            self.thrust = setpoint.thrust
         elif mode is Mode.FLIGHT:
             self._fly(now, self._follow(now, clearance, setpoint, dt), dt)
         elif mode is Mode.SPOOL_DOWN:
@@ -128,7 +159,12 @@ class FlightModes:
         if self._acceleration is not None:
             self.thrust = self.params.mass * float(self._acceleration @ now.rotation[:, 2])
         setpoint = AttitudeSetpoint(
-            self.thrust, self._acceleration, self.yaw, self._yaw_rate, self.attitude, self._moment_share
+            self.thrust,
+            self._acceleration,
+            self.yaw,
+            self._yaw_rate,
+            self.attitude,
+            self._moment_share,
         )
         return self.attitude_loop.rotor_speeds(setpoint, now)
 
@@ -150,7 +186,8 @@ class FlightModes:
         forward, left, up = setpoint.velocity
         if clearance < TURN_ABOVE:
             up = max(up, -SLOW_DESCENT)
-        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        c = math.cos(self.yaw)
+        s = math.sin(self.yaw)
         ahead = (c * forward - s * left, s * forward + c * left, up)
         self.position = self.position + dt * np.array(ahead)
         lead = self.position - now.position
@@ -167,7 +204,13 @@ class FlightModes:
             error = math.remainder(yaw - self.yaw, math.tau)
             self.yaw += min(max(error, -TURN_RATE * dt), TURN_RATE * dt)
 
-    def _fly(self, now: Motion, ahead: tuple[float, float, float], dt: float, max_tilt: float | None = None) -> None:
+    def _fly(
+        self,
+        now: Motion,
+        ahead: tuple[float, float, float],
+        dt: float,
+        max_tilt: float | None = None,
+    ) -> None:
         if self.failed_rotors:  # no rotor can be spared for a heading
             self.yaw = math.atan2(now.rotation[1, 0], now.rotation[0, 0])
         frozen = self.logic.contact.wheels_down >= 2.0

@@ -1,4 +1,6 @@
-"""Mode state machine of the controllers: modes, transitions and their guards. docs/model, section 9."""
+"""Mode state machine of the controllers: modes, transitions and their guards. docs/model, section
+9.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,12 @@ LOW_PASS = 0.02
 """s, of the contact signals"""
 LIFTED_TIME = 0.2
 LIFTED_CLEARANCE = 0.5
-TOUCHED_SHARE, TOUCHED_TIME = 0.3, 0.05
-STANDING_SHARE, STANDING_TIME = 0.97, 1.5
-BOUNCED_SHARE, BOUNCED_TIME = 0.05, 0.1
+TOUCHED_SHARE = 0.3
+TOUCHED_TIME = 0.05
+STANDING_SHARE = 0.97
+STANDING_TIME = 1.5
+BOUNCED_SHARE = 0.05
+BOUNCED_TIME = 0.1
 """a vehicle on soft springs lifts its wheels for a moment without flying again"""
 TAKEOFF_SPEED = 0.3
 TAKEOFF_SLOPE = math.radians(10.0)
@@ -58,7 +63,8 @@ class WheelContact:
     def update(self, wheels_down: float, load_share: float, dt: float) -> None:
         """The signals after dt more seconds with these numbers."""
         if math.isnan(self.load_share):
-            self.load_share, self.wheels_down = load_share, wheels_down
+            self.load_share = load_share
+            self.wheels_down = wheels_down
             return
         keep = math.exp(-dt / LOW_PASS)
         self.load_share = keep * self.load_share + (1 - keep) * load_share
@@ -76,12 +82,14 @@ class ModeLogic:
         self._lifted = self._touched = 0.0
 
     def _enter(self, mode: Mode) -> Mode:
-        self.mode, self.since = mode, 0.0
+        self.mode = mode
+        self.since = 0.0
         self._lifted = self._touched = 0.0
         return mode
 
     def request(self, wanted: Mode, now: Situation) -> str:
-        """Ask for DRIVE (that is, to be armed), TAKEOFF, FLIGHT (no landing yet), LAND, ABORT or DISARMED.
+        """Ask for DRIVE (that is, to be armed), TAKEOFF, FLIGHT (no landing yet), LAND, ABORT or
+        DISARMED.
 
         "" where it is so from now on, or is so already; else why it cannot be now.
         """
@@ -105,7 +113,9 @@ class ModeLogic:
             return f"the slope is {math.degrees(now.slope):.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
         if self.mode is Mode.ABORT and not self.contact.load_share > STANDING_SHARE:
             return "it does not stand on its wheels yet"
-        if wanted is Mode.FLIGHT and not (self.contact.wheels_down < 0.5 and now.clearance > LIFTED_CLEARANCE):
+        if wanted is Mode.FLIGHT and not (
+            self.contact.wheels_down < 0.5 and now.clearance > LIFTED_CLEARANCE
+        ):
             return f"it is {now.clearance:.2f} m above the ground already, too low to fly on"
         return ""
 

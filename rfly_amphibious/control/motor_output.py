@@ -1,8 +1,9 @@
 """From commands to the motors of a real vehicle: voltage, duty cycle and pulse width. SI units.
 
-First-order DC motor: current = torque / K_t + no-load current, voltage = resistance · current + K_t · speed, where the
-torque constant K_t (N m/A) is also the back-EMF constant (V s/rad). M. Drela, First-order DC electric motor model, MIT
-Aero & Astro 2007, equations 1-3. A brushless motor with its controller acts alike.
+First-order DC motor: current = torque / K_t + no-load current, voltage = resistance · current + K_t
+· speed, where the torque constant K_t (N m/A) is also the back-EMF constant (V s/rad). M. Drela,
+First-order DC electric motor model, MIT Aero & Astro 2007, equations 1-3. A brushless motor with
+its controller acts alike.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.config.declared import file_schema, number, values_of
 
-PULSE_LOW, PULSE_MIDDLE, PULSE_HIGH = 1000.0, 1500.0, 2000.0
+PULSE_LOW = 1000.0
+PULSE_MIDDLE = 1500.0
+PULSE_HIGH = 2000.0
 """µs: off, or full backwards or right; at rest of what goes both ways; full"""
 SECTIONS = {
     "battery": "that feeds all motors",
@@ -30,15 +33,25 @@ SECTIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class MotorParameters:
-    """Constants of a vehicle's motors; a field declares its key in the file, what it means and its range."""
+    """Constants of a vehicle's motors; a field declares its key in the file, what it means and its
+    range.
+    """
 
     battery_voltage: float = number("battery.voltage_v", "nominal", above=0.0)
     rotor_torque_constant: float = number("rotor.torque_constant_nmpa", "K_t", above=0.0)
-    rotor_resistance: float = number("rotor.resistance_ohm", "of winding and controller", at_least=0.0)
-    rotor_no_load_current: float = number("rotor.no_load_current_a", "that friction takes", at_least=0.0)
+    rotor_resistance: float = number(
+        "rotor.resistance_ohm", "of winding and controller", at_least=0.0
+    )
+    rotor_no_load_current: float = number(
+        "rotor.no_load_current_a", "that friction takes", at_least=0.0
+    )
     wheel_torque_constant: float = number("wheel.torque_constant_nmpa", "K_t", above=0.0)
-    wheel_resistance: float = number("wheel.resistance_ohm", "of winding and controller", at_least=0.0)
-    wheel_no_load_current: float = number("wheel.no_load_current_a", "that friction takes", at_least=0.0)
+    wheel_resistance: float = number(
+        "wheel.resistance_ohm", "of winding and controller", at_least=0.0
+    )
+    wheel_no_load_current: float = number(
+        "wheel.no_load_current_a", "that friction takes", at_least=0.0
+    )
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -47,9 +60,15 @@ class MotorParameters:
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> MotorParameters:
-        """A shipped set (`shipped_motor_sets()`) or a YAML file. Raises ConfigError that names file, line and key."""
+        """A shipped set (`shipped_motor_sets()`) or a YAML file. Raises ConfigError that names
+        file, line and key.
+        """
         data, file, _name = read_parameters("motors", "motors", name_or_path)
-        return cls(**values_of(cls, checked_document(data, file, cls.schema(), "version, battery, rotor").value))
+        return cls(
+            **values_of(
+                cls, checked_document(data, file, cls.schema(), "version, battery, rotor").value
+            )
+        )
 
 
 def shipped_motor_sets() -> list[str]:
@@ -64,9 +83,12 @@ class MotorOutput:
     voltage: Floats
     """(rotors + wheels,) V, signed for wheels"""
     duty: Floats
-    """(rotors + wheels,) of the battery's voltage, 0 … 1 for rotors, -1 … 1 for wheels, after the limit"""
+    """(rotors + wheels,) of the battery's voltage, 0 … 1 for rotors, -1 … 1 for wheels, after the
+    limit
+    """
     pulse: Floats
-    """(rotors + wheels + 2,) µs: the same, then steering (2000: full left) and brake (2000: full)"""
+    """(rotors + wheels + 2,) µs: the same, then steering (2000: full left) and brake (2000: full)
+    """
     limited: int
     """motors that were asked for more than the limit"""
 
@@ -82,7 +104,9 @@ class MotorModel:
     @property
     def rest(self) -> MotorOutput:
         """Everything off, wheels straight, brakes on."""
-        return self.output(None, WheelCommand.braked(self.vehicle, 0.0, self.vehicle.max_brake_torque))
+        return self.output(
+            None, WheelCommand.braked(self.vehicle, 0.0, self.vehicle.max_brake_torque)
+        )
 
     def output(
         self,
@@ -93,37 +117,57 @@ class MotorModel:
     ) -> MotorOutput:
         """The output for commands that fit the vehicle (`check`); None: off.
 
-        `rotor_speed`, `wheel_speed`: measured, rad/s; (rotors,) against which rotors turn that are commanded by torque,
-        (wheels,) at which the wheels turn. Where they are None, 0.
+        `rotor_speed`, `wheel_speed`: measured, rad/s; (rotors,) against which rotors turn that are
+        commanded by torque, (wheels,) at which the wheels turn. Where they are None, 0.
         """
-        p, m = self.vehicle, self.motors
-        torque, speed = np.zeros(p.rotors), np.zeros(p.rotors)
+        p = self.vehicle
+        m = self.motors
+        torque = np.zeros(p.rotors)
+        speed = np.zeros(p.rotors)
         if rotors is not None and rotors.torques:
             torque = np.clip(rotors.value, 0.0, p.max_rotor_torque)
             speed = speed if rotor_speed is None else np.abs(rotor_speed)
         elif rotors is not None:
             speed = np.clip(rotors.value, 0.0, p.max_rotor_speed)
-            torque = p.torque_coefficient * speed**2  # docs/model Eq. 4.8: steady, far from ground and other rotors
-        rotor_voltage = np.where(  # no torque is no voltage: its own speed must not keep a rotor turning
-            torque > 0.0,
-            _voltage(torque, speed, m.rotor_torque_constant, m.rotor_resistance, m.rotor_no_load_current),
-            0.0,
+            torque = (
+                p.torque_coefficient * speed**2
+            )  # docs/model Eq. 4.8: steady, far from ground and other rotors
+        rotor_voltage = (
+            np.where(  # no torque is no voltage: its own speed must not keep a rotor turning
+                torque > 0.0,
+                _voltage(
+                    torque,
+                    speed,
+                    m.rotor_torque_constant,
+                    m.rotor_resistance,
+                    m.rotor_no_load_current,
+                ),
+                0.0,
+            )
         )
-        most, none = p.max_drive_torque, np.zeros(len(p.wheels))
+        most = p.max_drive_torque
+        none = np.zeros(len(p.wheels))
         drive = none if wheels is None else np.clip(wheels.drive_torque, -most, most)
         turning = none if wheel_speed is None else wheel_speed
         driven = (p.is_driven > 0.0) & (drive != 0.0)
         wheel_voltage = np.where(
             driven,
-            _voltage(drive, turning, m.wheel_torque_constant, m.wheel_resistance, m.wheel_no_load_current),
+            _voltage(
+                drive, turning, m.wheel_torque_constant, m.wheel_resistance, m.wheel_no_load_current
+            ),
             0.0,
         )
         asked = np.concatenate([rotor_voltage, wheel_voltage])
         duty = np.clip(asked / m.battery_voltage, -self.max_duty, self.max_duty)
-        steering, brake = (0.0, 0.0) if wheels is None else (wheels.steering_angle, float(np.max(wheels.brake_torque)))
+        steering, brake = (
+            (0.0, 0.0)
+            if wheels is None
+            else (wheels.steering_angle, float(np.max(wheels.brake_torque)))
+        )
         left = np.clip(steering / p.max_steering, -1.0, 1.0) if p.max_steering else 0.0
         pressed = min(brake / p.max_brake_torque, 1.0) if p.max_brake_torque else 0.0
-        half, whole = PULSE_HIGH - PULSE_MIDDLE, PULSE_HIGH - PULSE_LOW
+        half = PULSE_HIGH - PULSE_MIDDLE
+        whole = PULSE_HIGH - PULSE_LOW
         pulse = np.concatenate(
             [
                 PULSE_LOW + whole * duty[: p.rotors],
@@ -131,11 +175,15 @@ class MotorModel:
                 [PULSE_MIDDLE + half * left, PULSE_LOW + whole * pressed],
             ]
         )
-        limited = int(np.count_nonzero(np.abs(asked) > self.max_duty * m.battery_voltage * (1.0 + 1e-12)))
+        limited = int(
+            np.count_nonzero(np.abs(asked) > self.max_duty * m.battery_voltage * (1.0 + 1e-12))
+        )
         return MotorOutput(duty * m.battery_voltage, duty, pulse, limited)
 
 
-def _voltage(torque: Floats, speed: Floats, constant: float, resistance: float, no_load: float) -> Floats:
+def _voltage(
+    torque: Floats, speed: Floats, constant: float, resistance: float, no_load: float
+) -> Floats:
     """V; friction acts against the spin, at rest against the torque."""
     friction = no_load * np.sign(np.where(speed != 0.0, speed, torque))
     return resistance * (torque / constant + friction) + constant * speed

@@ -1,4 +1,5 @@
-"""Path following: pure pursuit on the ground (docs/model, section 10.2), a moving target in the air.
+"""Path following: pure pursuit on the ground (docs/model, section 10.2), a moving target in the
+air.
 
 Speeds fall before corners and ends.
 """
@@ -21,21 +22,26 @@ from rfly_amphibious.control.speed_controller import (
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
-BRAKING, SIDEWAYS = 0.8, 2.0
+BRAKING = 0.8
+SIDEWAYS = 2.0
 """m/s², before ends and corners, and in bends"""
 SLOWEST = 0.3
 """m/s, until it is there"""
 SPEED_LAG = 1.0 / SPEED_GAIN
 """s, by which a driven vehicle follows the speed that is wanted"""
-PREVIEW_TIME, SHORTEST_PREVIEW, LONGEST_PREVIEW = 0.8, 2.0, 10.0
+PREVIEW_TIME = 0.8
+SHORTEST_PREVIEW = 2.0
+LONGEST_PREVIEW = 10.0
 """s of way; wheelbases: how far ahead the point lies that is steered to"""
 FLIGHT_ACCELERATION = 0.8
 CORNER_STEP = 1.0
 """m/s: change of velocity at a corner of the flight"""
-CLIMBING, SINKING = 2.0, 1.5
+CLIMBING = 2.0
+SINKING = 1.5
 LEFT_BEHIND = 5.0
 """m, at which the target waits for the vehicle"""
-THERE, AT_REST = 0.7, 0.4
+THERE = 0.7
+AT_REST = 0.4
 """m, m/s at the end of a flight"""
 
 
@@ -43,7 +49,8 @@ class _Polyline:
     """A polyline: vertices (k, d) without repetitions, unit directions and lengths of its segments."""
 
     def __init__(self, points: Sequence[ArrayLike], speeds: Sequence[float]) -> None:
-        kept, self.speeds = [np.asarray(points[0], float)], []
+        kept = [np.asarray(points[0], float)]
+        self.speeds = []
         for point, speed in zip(points[1:], speeds, strict=True):
             if np.linalg.norm(np.asarray(point, float) - kept[-1]) > 1e-3:
                 kept.append(np.asarray(point, float))
@@ -60,19 +67,24 @@ class _Polyline:
         cosine = float(self.directions[vertex - 1] @ self.directions[vertex])
         return math.acos(min(1.0, max(-1.0, cosine)))
 
-    def slow_down(self, corners: list[float], before: Callable[[float, float], float]) -> list[float]:
-        """Speeds at the ends of the segments: those of `corners` (the last is 0), and low enough for what follows;
-        `before(speed, left)` is the speed from which a vehicle slows down to one within so many metres."""
+    def slow_down(
+        self, corners: list[float], before: Callable[[float, float], float]
+    ) -> list[float]:
+        """Speeds at the ends of the segments: those of `corners` (the last is 0), and low enough
+        for what follows; `before(speed, left)` is the speed from which a vehicle slows down to one
+        within so many metres.
+        """
         for k in range(len(corners) - 2, -1, -1):
             corners[k] = min(corners[k], before(corners[k + 1], float(self.lengths[k + 1])))
         return corners
 
 
 class DrivePathFollower:
-    """Pure pursuit from where it stands through waypoints (x, y) to a stand at the last one, forwards or backwards.
+    """Pure pursuit from where it stands through waypoints (x, y) to a stand at the last one,
+    forwards or backwards.
 
-    The axle that does not steer moves along the vehicle both ways: backwards it is the same pursuit by a vehicle that
-    looks the other way, with the steering to the other side.
+    The axle that does not steer moves along the vehicle both ways: backwards it is the same pursuit
+    by a vehicle that looks the other way, with the steering to the other side.
     """
 
     def __init__(
@@ -86,7 +98,8 @@ class DrivePathFollower:
         self._sign = -1.0 if backward else 1.0
         self._path = path = _Polyline([start, *points], speeds)
         self._params = params
-        self._lever, self._gradient = steering_lever(params), understeer_gradient(params)
+        self._lever = steering_lever(params)
+        self._gradient = understeer_gradient(params)
         self._center = params.turn_x if params.steered in ("front", "rear") else 0.0
         self.stopping = path.last < 0
         """whether it is at the end and only has to stand still"""
@@ -102,10 +115,14 @@ class DrivePathFollower:
         return float(np.linalg.norm(place[:2] - self._path.vertices[-1]))
 
     def command(self, place: Floats, heading: float, speed: float) -> tuple[float, float]:
-        """(speed m/s, steering rad) for a vehicle at place (2,), with its heading (rad) and speed, < 0 backwards."""
+        """(speed m/s, steering rad) for a vehicle at place (2,), with its heading (rad) and speed,
+        < 0 backwards.
+        """
         if self.stopping:
             return 0.0, 0.0
-        path, p, sign = self._path, self._params, self._sign
+        path = self._path
+        p = self._params
+        sign = self._sign
         speed *= sign
         while True:
             k = path.segment
@@ -117,10 +134,18 @@ class DrivePathFollower:
         if k == path.last and left < max(speed, 0.0) * SPEED_LAG and speed < 2.0 * SLOWEST:
             self.stopping = True
             return 0.0, 0.0
-        preview = min(max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase)
-        cosine, sine = sign * math.cos(heading), sign * math.sin(heading)
-        to = self._ahead(max(along, 0.0) + preview) - place - sign * self._center * np.array((cosine, sine))
-        forward, left_of = cosine * to[0] + sine * to[1], cosine * to[1] - sine * to[0]
+        preview = min(
+            max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase
+        )
+        cosine = sign * math.cos(heading)
+        sine = sign * math.sin(heading)
+        to = (
+            self._ahead(max(along, 0.0) + preview)
+            - place
+            - sign * self._center * np.array((cosine, sine))
+        )
+        forward = cosine * to[0] + sine * to[1]
+        left_of = cosine * to[1] - sine * to[0]
         distance = math.hypot(forward, left_of)
         if forward > 0.0:
             curvature = 2.0 * left_of / distance**2
@@ -129,13 +154,18 @@ class DrivePathFollower:
             steering = math.copysign(max_virtual_steering(p), left_of)
             curvature = math.tan(steering) / self._lever
         most = min(
-            _slowing(self._corners[k], max(left, 0.0)), path.speeds[k], math.sqrt(SIDEWAYS / max(abs(curvature), 1e-6))
+            _slowing(self._corners[k], max(left, 0.0)),
+            path.speeds[k],
+            math.sqrt(SIDEWAYS / max(abs(curvature), 1e-6)),
         )
         return sign * max(most, SLOWEST), sign * steering
 
     def _ahead(self, distance: float) -> Floats:
-        """The point so far along the path from the present segment's beginning; straight on beyond the end."""
-        path, k = self._path, self._path.segment
+        """The point so far along the path from the present segment's beginning; straight on beyond
+        the end.
+        """
+        path = self._path
+        k = self._path.segment
         while k < path.last and distance > path.lengths[k]:
             distance -= float(path.lengths[k])
             k += 1
@@ -143,7 +173,9 @@ class DrivePathFollower:
 
 
 def _slowing(final: float, left: float) -> float:
-    """m/s from which a vehicle that follows with SPEED_LAG comes down to `final` within `left` metres."""
+    """m/s from which a vehicle that follows with SPEED_LAG comes down to `final` within `left`
+    metres.
+    """
     distance = left + final * SPEED_LAG + final**2 / (2.0 * BRAKING)
     return BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * distance / BRAKING) - SPEED_LAG)
 
@@ -151,14 +183,20 @@ def _slowing(final: float, left: float) -> float:
 class FlightPathFollower:
     """A target that moves from a place through points (x, y, z) and stops at the last one."""
 
-    def __init__(self, start: ArrayLike, speed: float, points: Sequence[ArrayLike], speeds: Sequence[float]) -> None:
+    def __init__(
+        self, start: ArrayLike, speed: float, points: Sequence[ArrayLike], speeds: Sequence[float]
+    ) -> None:
         self._path = path = _Polyline([start, *points], speeds)
-        self._at, self._speed = 0.0, speed
+        self._at = 0.0
+        self._speed = speed
         self._limits = []
         for direction, wanted in zip(path.directions, path.speeds, strict=True):
             upright = CLIMBING if direction[2] > 0.0 else SINKING
             self._limits.append(min(wanted, upright / max(abs(float(direction[2])), 1e-9)))
-        corners = [CORNER_STEP / max(2.0 * math.sin(path.turn(k) / 2.0), 1e-3) for k in range(1, path.last + 1)]
+        corners = [
+            CORNER_STEP / max(2.0 * math.sin(path.turn(k) / 2.0), 1e-3)
+            for k in range(1, path.last + 1)
+        ]
         self._corners = path.slow_down([*corners, 0.0], self._most)
 
     def advance(self, place: Floats, dt: float) -> tuple[Floats, Floats]:
@@ -177,7 +215,8 @@ class FlightPathFollower:
         self._at += self._speed * dt
         while self._at >= path.lengths[k] - 1e-3:
             if k == path.last:
-                self._at, self._speed = float(path.lengths[k]), 0.0
+                self._at = float(path.lengths[k])
+                self._speed = 0.0
                 break
             self._at -= float(path.lengths[k])
             path.segment = k = k + 1
@@ -208,14 +247,19 @@ class FlightPathFollower:
 
     def arrived(self, place: Floats, velocity: Floats) -> bool:
         """Whether target and vehicle are at the end and the vehicle hardly moves."""
-        return self.at_end and float(np.linalg.norm(velocity)) < AT_REST and self.missed_by(place) < THERE
+        return (
+            self.at_end
+            and float(np.linalg.norm(velocity)) < AT_REST
+            and self.missed_by(place) < THERE
+        )
 
 
 SMOOTHING = 0.2
 """s, of the velocity that is read off the poses"""
 KEEPING_UP = 0.6
 """1/s: m/s for each metre by which it is farther behind than a preview"""
-AT_TARGET, STANDS = 0.1, 0.05
+AT_TARGET = 0.1
+STANDS = 0.05
 """m, m/s: beside a pose that stands"""
 AWAY = 0.5
 """m, that a pose has to move before a vehicle that has come to it starts again"""
@@ -227,7 +271,9 @@ class PoseFollower:
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
         self._center = params.turn_x if params.steered in ("front", "rear") else 0.0
-        self._place, self._velocity, self._time = np.zeros(2), np.zeros(2), math.nan
+        self._place = np.zeros(2)
+        self._velocity = np.zeros(2)
+        self._time = math.nan
         self._arrived = False
 
     def set_pose(self, place: Floats, velocity: Floats | None, time: float) -> None:
@@ -237,19 +283,27 @@ class PoseFollower:
         elif not math.isnan(self._time) and time > self._time:
             dt = time - self._time
             moved = (place - self._place) / dt
-            self._velocity = self._velocity + (1.0 - math.exp(-dt / SMOOTHING)) * (moved - self._velocity)
+            self._velocity = self._velocity + (1.0 - math.exp(-dt / SMOOTHING)) * (
+                moved - self._velocity
+            )
         elif time == self._time:
             return
-        self._place, self._time = place, time
+        self._place = place
+        self._time = time
 
-    def command(self, place: Floats, heading: float, speed: float, now: float) -> tuple[float, float]:
-        """(speed m/s, curvature 1/m) for a vehicle at place (2,), with its heading (rad) and speed, at a time."""
+    def command(
+        self, place: Floats, heading: float, speed: float, now: float
+    ) -> tuple[float, float]:
+        """(speed m/s, curvature 1/m) for a vehicle at place (2,), with its heading (rad) and speed,
+        at a time.
+        """
         p = self._params
         lead_speed = math.hypot(*self._velocity.tolist())
         target = self._place + self._velocity * min(max(now - self._time, 0.0), SMOOTHING)
         to_x, to_y = (target - place).tolist()
         distance = math.hypot(to_x, to_y)
-        c, s = math.cos(heading), math.sin(heading)
+        c = math.cos(heading)
+        s = math.sin(heading)
         ahead = c * to_x + s * to_y
         near = abs(ahead) < AT_TARGET or (ahead < 0.0 and distance < SHORTEST_PREVIEW * p.wheelbase)
         if lead_speed < STANDS and near and distance < SHORTEST_PREVIEW * p.wheelbase:
@@ -258,12 +312,15 @@ class PoseFollower:
             self._arrived = False
         if self._arrived:
             return 0.0, 0.0
-        preview = min(max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase)
+        preview = min(
+            max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase
+        )
         point = target
         if distance < preview and lead_speed > STANDS:  # it goes on that way
             point = target + self._velocity * ((preview - distance) / lead_speed)
         px, py = (point - place - self._center * np.array((c, s))).tolist()
-        forward, left = c * px + s * py, c * py - s * px
+        forward = c * px + s * py
+        left = c * py - s * px
         if forward > 0.0:
             reach = max(math.hypot(forward, left), SHORTEST_PREVIEW * p.wheelbase)
             curvature = 2.0 * left / reach**2
@@ -274,4 +331,6 @@ class PoseFollower:
         braking = BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * behind / BRAKING) - SPEED_LAG)
         wanted = going + min(KEEPING_UP * (behind - PREVIEW_TIME * lead_speed), braking)
         wanted = min(wanted, math.sqrt(SIDEWAYS / max(abs(curvature), 1e-6)))
-        return (max(wanted, SLOWEST if lead_speed < STANDS else 0.0) if behind > 0.0 else 0.0), curvature
+        return (
+            max(wanted, SLOWEST if lead_speed < STANDS else 0.0) if behind > 0.0 else 0.0
+        ), curvature

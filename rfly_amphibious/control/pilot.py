@@ -1,4 +1,6 @@
-"""Truth pilot: both control laws under the mode table, from the ground truth, for scenarios and tests."""
+"""Truth pilot: both control laws under the mode table, from the ground truth, for scenarios and
+tests.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,15 @@ class Pilot:
     """
 
     def __init__(
-        self, model: AmphibiousModel, setpoints: SetpointSource, mode: Mode = Mode.DRIVE, period: float = 0.004
+        self,
+        model: AmphibiousModel,
+        setpoints: SetpointSource,
+        mode: Mode = Mode.DRIVE,
+        period: float = 0.004,
     ) -> None:
-        self.params, self.model, self.period = model.params, model, period
+        self.params = model.params
+        self.model = model
+        self.period = period
         self.logic = ModeLogic(mode)
         self.flight_modes = FlightModes(model.params, self.logic)
         self.speed_controller = SpeedController(model.params)
@@ -47,13 +55,18 @@ class Pilot:
         """in the order in which they came"""
         self.entered = False
         """whether it has been asked for commands yet"""
-        self._setpoints, self._setpoint = setpoints, Setpoint(-math.inf)
+        self._setpoints = setpoints
+        self._setpoint = Setpoint(-math.inf)
         self._requested: Mode | None = None
         self._controls = Controls()
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
-        """The commands from a state on; `outputs`: those of the last step, where the caller has them."""
-        now = Motion(state.position, state.velocity, rotation_matrix(state.orientation), state.rates)
+        """The commands from a state on; `outputs`: those of the last step, where the caller has
+        them.
+        """
+        now = Motion(
+            state.position, state.velocity, rotation_matrix(state.orientation), state.rates
+        )
         situation = self._situation(state, now, outputs)
         before = self.logic.mode
         setpoint = self._setpoints(state, before)
@@ -72,7 +85,9 @@ class Pilot:
         return self._controls
 
     def lose_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no take-off any more."""
+        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no
+        take-off any more.
+        """
         self.flight_modes.set_failed_rotors(self.flight_modes.failed_rotors | {rotor})
         if self.logic.mode not in (Mode.DISARMED, Mode.DRIVE):
             self._requested = Mode.ABORT
@@ -101,5 +116,7 @@ class Pilot:
             limit = self.speed_controller.steering_limit(speed)
             steering = min(max(setpoint.steering, -limit), limit)
             return Controls(steering=steering, drive_torque=drive, brake_torque=brake)
-        brake_torque = brake_torque_in(mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched)
+        brake_torque = brake_torque_in(
+            mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched
+        )
         return Controls(rotor_speed=self.flight_modes.rotor_speeds(now), brake_torque=brake_torque)

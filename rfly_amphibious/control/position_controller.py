@@ -1,4 +1,5 @@
-"""Cascaded position controller: position and velocity errors to a specific thrust. docs/model, section 10.1.
+"""Cascaded position controller: position and velocity errors to a specific thrust. docs/model,
+section 10.1.
 
 World axes ENU, SI.
 """
@@ -19,7 +20,8 @@ MAX_SPEED = 4.0
 INTEGRAL_SHARE = 0.25
 """1/s: gain of the integral of the velocity error beside the velocity gain"""
 MIN_VERTICAL = 0.3
-"""of gravity: least upward acceleration asked of the rotors, so that their direction stays defined"""
+"""of gravity: least upward acceleration asked of the rotors, so that their direction stays defined
+"""
 
 
 class PositionController:
@@ -28,7 +30,9 @@ class PositionController:
     `level_gains`: of position and velocity across the ground, 1/s; None: the parameters'.
     """
 
-    def __init__(self, params: VehicleParameters, level_gains: tuple[float, float] | None = None) -> None:
+    def __init__(
+        self, params: VehicleParameters, level_gains: tuple[float, float] | None = None
+    ) -> None:
         self.set_gains(params, level_gains or (params.position_gain, params.velocity_gain))
         self.integral = np.zeros(3)
         """(3,) m/s², of the velocity error"""
@@ -55,7 +59,9 @@ class PositionController:
         max_tilt: float | None = None,
     ) -> Floats:
         """(3,) specific thrust wanted, world axes, m/s². `frozen`: the integral stays as it is."""
-        wanted = np.clip(self.position_gain * np.asarray(position_error, float), -MAX_SPEED, MAX_SPEED)
+        wanted = np.clip(
+            self.position_gain * np.asarray(position_error, float), -MAX_SPEED, MAX_SPEED
+        )
         error = wanted + np.asarray(velocity_ahead, float) - np.asarray(velocity, float)
         free = self.velocity_gain * error + self.integral
         free[2] = max(free[2] + GRAVITY, MIN_VERTICAL * GRAVITY)

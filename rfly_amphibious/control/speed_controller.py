@@ -28,9 +28,11 @@ SKID_STEERING = 1.2
 
 
 def brake_torque_in(mode: Mode, params: VehicleParameters, wheels: float, down: bool) -> float:
-    """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in docs/model, section 9.
+    """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in
+    docs/model, section 9.
 
-    `wheels`: with load, low-passed; `down`: whether the vehicle has touched the ground since an abort.
+    `wheels`: with load, low-passed; `down`: whether the vehicle has touched the ground since an
+    abort.
     """
     if mode in (Mode.DISARMED, Mode.SPOOL_DOWN):
         return HOLD_SHARE * params.max_brake_torque
@@ -45,37 +47,50 @@ def max_virtual_steering(params: VehicleParameters) -> float:
 
 
 def steering_lever(params: VehicleParameters) -> float:
-    """m: tan(steering) over the curvature of the path. Of three axles Eq. 10.15: two work against each other."""
+    """m: tan(steering) over the curvature of the path. Of three axles Eq. 10.15: two work against
+    each other.
+    """
     if params.middle_axle is not None and params.steered != "none":
         return _linear_turn(params)[0]
     return params.wheelbase * (0.5 if params.steered == "all" else 1.0)
 
 
 def understeer_gradient(params: VehicleParameters) -> float:
-    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Eq. 10.11, 10.15."""
+    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Eq. 10.11,
+    10.15.
+    """
     p = params
     if p.middle_axle is not None and p.steered != "none":
         lever, aside = _linear_turn(p)
         return p.wheelbase / lever * aside
     front, rear = p.axle_stiffness.tolist()[:2]
-    to_front, to_rear = p.front_axle - p.center_x, p.rear_axle + p.center_x
+    to_front = p.front_axle - p.center_x
+    to_rear = p.rear_axle + p.center_x
     return p.mass / p.wheelbase * (to_rear / front - to_front / rear)
 
 
 def _linear_turn(p: VehicleParameters) -> tuple[float, float]:
-    """(m, rad s²/m): steering for a curvature, and for each m/s² to the side, of three axles on linear tyres.
+    """(m, rad s²/m): steering for a curvature, and for each m/s² to the side, of three axles on
+    linear tyres.
 
-    Forces and moments about the centre of mass balance; unknown are the steering and the body's slip angle. Eq. 10.15.
+    Forces and moments about the centre of mass balance; unknown are the steering and the body's
+    slip angle. Eq. 10.15.
     """
-    x, stiffness, sign = p.axles - p.center_x, p.axle_stiffness, p.steering_sign[::2]
+    x = p.axles - p.center_x
+    stiffness = p.axle_stiffness
+    sign = p.steering_sign[::2]
     unknown = [[stiffness @ sign, -stiffness.sum()], [stiffness @ (sign * x), -stiffness @ x]]
     known = np.array(((stiffness @ x, p.mass), (stiffness @ x**2, 0.0)))
     lever, aside = np.linalg.solve(unknown, known)[0].tolist()
     return lever, aside
 
 
-def curvature_to_steering(params: VehicleParameters, curvature: float, speed: float, gradient: float) -> float:
-    """rad for a curvature (1/m, positive = left) at a speed, with the understeer `gradient` fed forward."""
+def curvature_to_steering(
+    params: VehicleParameters, curvature: float, speed: float, gradient: float
+) -> float:
+    """rad for a curvature (1/m, positive = left) at a speed, with the understeer `gradient` fed
+    forward.
+    """
     lever = steering_lever(params)
     aside = gradient * speed * speed * curvature if params.steered != "none" else 0.0
     return math.atan(lever * curvature) + lever / params.wheelbase * aside
@@ -96,17 +111,22 @@ class SpeedController:
     def torques(
         self, wanted: float, speed: float, dt: float, grade: float = 0.0, hold: bool = True
     ) -> tuple[Floats, Floats]:
-        """Drive (wheels,) and brake (wheels,) torques, N m, for a speed wanted and the speed now, m/s.
+        """Drive (wheels,) and brake (wheels,) torques, N m, for a speed wanted and the speed now,
+        m/s.
 
-        `grade`: slope of the path, rad, positive uphill. `hold`: whether brakes hold what is to stand.
+        `grade`: slope of the path, rad, positive uphill. `hold`: whether brakes hold what is to
+        stand.
         """
         p = self.params
         if hold and wanted == 0.0 and abs(speed) < HOLD_SPEED:
             self._integral = 0.0
             return np.zeros(len(p.wheels)), np.full(len(p.wheels), HOLD_SHARE * p.max_brake_torque)
         error = wanted - speed
-        pull = p.effective_mass * (SPEED_GAIN * error + self._integral) + self.resistance(speed, grade)
-        # the whole force as a driving one, or its excess over what the motors take back as a braking one
+        pull = p.effective_mass * (SPEED_GAIN * error + self._integral) + self.resistance(
+            speed, grade
+        )
+        # the whole force as a driving one, or its excess over what the motors take back as a
+        # braking one
         direction = math.copysign(1.0, speed if abs(speed) > HOLD_SPEED else pull)
         most = self.motor_torque(speed) * self._driven.sum() / p.rolling_radius.mean()
         driving = min(max(pull, -most), most)
@@ -114,13 +134,17 @@ class SpeedController:
         rest = pull - driving
         brake = np.zeros(len(p.wheels))
         if rest * direction < 0.0:
-            brake = np.minimum(self._brake_shares(abs(rest)) * abs(rest) * p.rolling_radius, p.max_brake_torque)
+            brake = np.minimum(
+                self._brake_shares(abs(rest)) * abs(rest) * p.rolling_radius, p.max_brake_torque
+            )
         if rest == 0.0 and abs(error) < INTEGRAL_BAND:
             self._integral += dt * INTEGRAL_GAIN * error
         return drive, brake
 
     def _brake_shares(self, force: float) -> Floats:
-        """(wheels,) of a braking force (N), more in front by the load that it moves there. Eq. 10.7; 10.16 of six."""
+        """(wheels,) of a braking force (N), more in front by the load that it moves there. Eq.
+        10.7; 10.16 of six.
+        """
         p = self.params
         if p.middle_axle is None:
             shift = p.center_height * force / (p.mass * GRAVITY)
@@ -140,14 +164,20 @@ class SpeedController:
         return rolling + air + p.mass * GRAVITY * math.sin(grade)
 
     def motor_torque(self, speed: float) -> float:
-        """N m that each motor has at a speed, driving or taking back: the power of all is limited too."""
+        """N m that each motor has at a speed, driving or taking back: the power of all is limited
+        too.
+        """
         p = self.params
         spin = abs(speed) / float(p.rolling_radius.mean())
-        return min(p.max_drive_torque, p.max_drive_power / max(float(self._driven.sum()), 1.0) / max(spin, 1e-3))
+        return min(
+            p.max_drive_torque,
+            p.max_drive_power / max(float(self._driven.sum()), 1.0) / max(spin, 1e-3),
+        )
 
     def steering_limit(self, speed: float) -> float:
         """rad, beyond which the turn would use up the friction."""
         p = self.params
         return min(
-            max_virtual_steering(p), math.atan(p.wheelbase * MAX_LATERAL * p.friction_y * GRAVITY / max(speed**2, 0.1))
+            max_virtual_steering(p),
+            math.atan(p.wheelbase * MAX_LATERAL * p.friction_y * GRAVITY / max(speed**2, 0.1)),
         )

@@ -1,4 +1,6 @@
-"""Teleoperation: keys and joystick axes to velocity setpoints and modes. Without terminal and without ROS."""
+"""Teleoperation: keys and joystick axes to velocity setpoints and modes. Without terminal and
+without ROS.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class TeleopLimits:
             finite_number(field.name, getattr(self, field.name), above=0.0)
 
     def velocity(self, sticks: Sticks, mode: str) -> Velocity:
-        """What the sticks ask for in a mode (`mode`'s words): DRIVE and FLIGHT obey, all others stand or hover."""
+        """What the sticks ask for in a mode (`mode`'s words): DRIVE and FLIGHT obey, all others
+        stand or hover.
+        """
         if mode == "DRIVE":
             speed = sticks.forward * self.drive_speed
             return Velocity(speed, yaw_rate=speed * sticks.turn * self.curvature)
@@ -89,14 +93,20 @@ _ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 
 
 class KeyReader:
-    """Bytes of a terminal to names of keys; a sequence that comes in pieces is kept until it is whole."""
+    """Bytes of a terminal to names of keys; a sequence that comes in pieces is kept until it is
+    whole.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
 
     def keys(self, data: bytes) -> list[str]:
-        """Lower-case characters, `up`, `down`, `left`, `right`; other sequences and bytes are passed over."""
-        data, found, at = self._rest + data, [], 0
+        """Lower-case characters, `up`, `down`, `left`, `right`; other sequences and bytes are
+        passed over.
+        """
+        data = self._rest + data
+        found = []
+        at = 0
         self._rest = b""
         while at < len(data):
             if data[at] != 0x1B:
@@ -126,12 +136,15 @@ class KeyPilot:
     """Keys move the sticks, which stay where they are; in another mode they begin in the middle."""
 
     def __init__(self, limits: TeleopLimits) -> None:
-        self.limits, self.sticks, self.mode = limits, Sticks(), ""
+        self.limits = limits
+        self.sticks = Sticks()
+        self.mode = ""
 
     def set_mode(self, mode: str) -> None:
         """The vehicle is in this mode now."""
         if mode != self.mode:
-            self.mode, self.sticks = mode, Sticks()
+            self.mode = mode
+            self.sticks = Sticks()
 
     def press(self, key: str) -> str:
         """What to request of the vehicle's modes by it, "" for nothing."""
@@ -153,7 +166,9 @@ class KeyPilot:
 
 @dataclasses.dataclass(frozen=True)
 class JoystickLayout:
-    """Numbers of axes and buttons, from 0; -1: there is none. As a game pad's driver for Linux (xpad) counts them."""
+    """Numbers of axes and buttons, from 0; -1: there is none. As a game pad's driver for Linux
+    (xpad) counts them.
+    """
 
     axis_forward: int = 4
     axis_turn: int = 0
@@ -177,14 +192,19 @@ class JoyPilot:
     """A joystick's axes and buttons to velocities and requests."""
 
     def __init__(self, limits: TeleopLimits, layout: JoystickLayout) -> None:
-        self.limits, self.layout, self.mode = limits, layout, ""
+        self.limits = limits
+        self.layout = layout
+        self.mode = ""
         self._held: frozenset[str] = frozenset(("arm", "disarm", "takeoff", "land", "abort"))
         """buttons that are down; at first none counts before it was seen up"""
         self._engaged = False
 
-    def update(self, axes: Sequence[float], buttons: Sequence[int]) -> tuple[Velocity | None, list[str]]:
-        """(velocity, requests) for what the joystick says now. The velocity is None while nobody holds the enabling
-        button: then others may command. Once it is let go, the vehicle stops or, in flight, hovers on.
+    def update(
+        self, axes: Sequence[float], buttons: Sequence[int]
+    ) -> tuple[Velocity | None, list[str]]:
+        """(velocity, requests) for what the joystick says now. The velocity is None while nobody
+        holds the enabling button: then others may command. Once it is let go, the vehicle stops or,
+        in flight, hovers on.
         """
         layout = self.layout
         down = frozenset(

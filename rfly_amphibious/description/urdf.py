@@ -1,8 +1,9 @@
 """URDF of the vehicle for RViz and /tf, from the same parameters as the dynamics.
 
-base_link is the sprung centre of mass, axes forward, left, up. Moving joints are named as in joint_states:
-strut_* (m, positive = compressed) carry steer_* (rad, positive = left) where a wheel is steered, and wheel_* (rad,
-positive rolls forward); rotor_1 … (rad, counter-clockwise seen from above). At zero the vehicle rests on level ground.
+base_link is the sprung centre of mass, axes forward, left, up. Moving joints are named as in
+joint_states: strut_* (m, positive = compressed) carry steer_* (rad, positive = left) where a wheel
+is steered, and wheel_* (rad, positive rolls forward); rotor_1 … (rad, counter-clockwise seen from
+above). At zero the vehicle rests on level ground.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from rfly_common.errors import ConfigError
 Vector = Floats
 
 PARTS = ("body", "wheel", "rotor")
-"""what can have a mesh: its origin and axes are those of base_link, of a hub (y = axle, to the left), of a rotor"""
+"""what can have a mesh: its origin and axes are those of base_link, of a hub (y = axle, to the
+left), of a rotor
+"""
 GIMBAL_TORQUE = 1.0
 """N m, for tools that want a limit"""
 SENSOR_FRAMES = ("imu_link", "gps_link", "lidar_link", "camera_link")
@@ -52,24 +55,28 @@ def vehicle_urdf(
 ) -> str:
     """The URDF's text.
 
-    prefix: before the names of all links, such as "car/"; joints keep theirs, those of the vehicle's joint_states.
-    meshes: mesh files (package://… or file://… or a path) that are drawn instead of boxes and cylinders, by part
-    (PARTS). mounts: places of SENSOR_FRAMES from base_link, m; by default those of the shipped sensors of the same name
-    as the vehicle. The cameras' joint is the gimbal: positive looks down.
+    prefix: before the names of all links, such as "car/"; joints keep theirs, those of the
+    vehicle's joint_states. meshes: mesh files (package://… or file://… or a path) that are drawn
+    instead of boxes and cylinders, by part (PARTS). mounts: places of SENSOR_FRAMES from base_link,
+    m; by default those of the shipped sensors of the same name as the vehicle. The cameras' joint
+    is the gimbal: positive looks down.
 
-    The masses add up to the vehicle's; body, arms and rotors together have the parameters' inertia. Of what is unsprung
-    at each wheel a solid disc of the wheel's spin inertia turns, the rest is a small ball at the hub.
-    Raises ConfigError for unknown parts and frames, what is no mesh, a prefix that cannot be one, and rotors that are
-    heavier than the body.
+    The masses add up to the vehicle's; body, arms and rotors together have the parameters' inertia.
+    Of what is unsprung at each wheel a solid disc of the wheel's spin inertia turns, the rest is a
+    small ball at the hub. Raises ConfigError for unknown parts and frames, what is no mesh, a
+    prefix that cannot be one, and rotors that are heavier than the body.
     """
-    shown, places = dict(meshes or {}), dict(mounts or {})
+    shown = dict(meshes or {})
+    places = dict(mounts or {})
     _check(prefix, shown, places)
     robot = ET.Element("robot", name="amphibious")
     for name, colour in _COLOURS.items():
         ET.SubElement(ET.SubElement(robot, "material", name=name), "color", rgba=colour)
     link = _Links(robot, prefix)
 
-    link.add("base_link")  # without inertia: KDL, and with it robot_state_publisher, takes none for the root
+    link.add(
+        "base_link"
+    )  # without inertia: KDL, and with it robot_state_publisher, takes none for the root
     _add_body(link, params, shown.get("body"))
     for i, wheel in enumerate(params.wheels):
         _add_wheel(link, params, i, wheel, shown.get("wheel"))
@@ -83,7 +90,9 @@ def vehicle_urdf(
 
 def _check(prefix: str, meshes: Mapping[str, str], mounts: Mapping[str, Triple]) -> None:
     if not re.fullmatch(r"[A-Za-z0-9_./-]*", prefix) or prefix.startswith("/"):
-        raise ConfigError(f"prefix {prefix!r}: expected letters, digits and _ . - /, not beginning with /")
+        raise ConfigError(
+            f"prefix {prefix!r}: expected letters, digits and _ . - /, not beginning with /"
+        )
     for what, given, known in (("mesh", meshes, PARTS), ("mount", mounts, SENSOR_FRAMES)):
         for key in given:
             if key not in known:
@@ -99,7 +108,8 @@ class _Links:
     """Adds links and joints to a robot; every place is relative to the parent link."""
 
     def __init__(self, robot: ET.Element, prefix: str) -> None:
-        self._robot, self._prefix = robot, prefix
+        self._robot = robot
+        self._prefix = prefix
 
     def add(self, name: str, body: _Body | None = None) -> ET.Element:
         link = ET.SubElement(self._robot, "link", name=self._prefix + name)
@@ -107,12 +117,22 @@ class _Links:
             inertial = ET.SubElement(link, "inertial")
             ET.SubElement(inertial, "origin", xyz=_numbers(*body.center), rpy="0 0 0")
             ET.SubElement(inertial, "mass", value=_numbers(body.mass))
-            moments = {f"i{'xyz'[r]}{'xyz'[c]}": _numbers(body.inertia[r, c]) for r in range(3) for c in range(r, 3)}
+            moments = {
+                f"i{'xyz'[r]}{'xyz'[c]}": _numbers(body.inertia[r, c])
+                for r in range(3)
+                for c in range(r, 3)
+            }
             ET.SubElement(inertial, "inertia", moments)
         return link
 
     def join(
-        self, name: str, kind: str, parent: str, child: str, place: Vector | Triple, rpy: Triple = (0.0, 0.0, 0.0)
+        self,
+        name: str,
+        kind: str,
+        parent: str,
+        child: str,
+        place: Vector | Triple,
+        rpy: Triple = (0.0, 0.0, 0.0),
     ) -> ET.Element:
         joint = ET.SubElement(self._robot, "joint", name=name, type=kind)
         ET.SubElement(joint, "parent", link=self._prefix + parent)
@@ -146,31 +166,56 @@ def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str
     force = float(p.spring_load[i]) + float(p.spring[i]) * bump
     lowest = min(p.rebound_stop, float(p.hanging_strut[i]), float(p.free_strut[i]))
     link.add(f"strut_{wheel}", carrier)
-    joint = link.join(f"strut_{wheel}", "prismatic", "base_link", f"strut_{wheel}", p.hub_position[i])
+    joint = link.join(
+        f"strut_{wheel}", "prismatic", "base_link", f"strut_{wheel}", p.hub_position[i]
+    )
     ET.SubElement(joint, "axis", xyz="0 0 1")
     _limit(joint, lowest, bump, force, force / p.bump_damping)
     if steered:
         link.add(f"steer_{wheel}", carrier)
-        joint = link.join(f"steer_{wheel}", "revolute", f"strut_{wheel}", f"steer_{wheel}", (0.0, 0.0, 0.0))
+        joint = link.join(
+            f"steer_{wheel}", "revolute", f"strut_{wheel}", f"steer_{wheel}", (0.0, 0.0, 0.0)
+        )
         ET.SubElement(joint, "axis", xyz="0 0 1")
         angle, rate = _inner_wheel(p)
         _limit(joint, -angle, angle, p.friction_y * float(p.static_load[i]) * p.wheel_radius, rate)
     element = link.add(f"wheel_{wheel}", disc)
-    joint = link.join(f"wheel_{wheel}", "continuous", f"{carriers[-1]}_{wheel}", f"wheel_{wheel}", (0.0, 0.0, 0.0))
+    joint = link.join(
+        f"wheel_{wheel}", "continuous", f"{carriers[-1]}_{wheel}", f"wheel_{wheel}", (0.0, 0.0, 0.0)
+    )
     ET.SubElement(joint, "axis", xyz="0 1 0")
 
-    radius, width = p.wheel_radius, 0.6 * p.wheel_radius
+    radius = p.wheel_radius
+    width = 0.6 * p.wheel_radius
     upright = (math.pi / 2, 0.0, 0.0)
     if mesh is not None:
         _mesh(element, mesh)
     else:
-        _shape(element, "visual", "cylinder", "dark", rpy=upright, radius=_numbers(radius), length=_numbers(width))
+        _shape(
+            element,
+            "visual",
+            "cylinder",
+            "dark",
+            rpy=upright,
+            radius=_numbers(radius),
+            length=_numbers(width),
+        )
         spoke = _numbers(1.4 * radius, 1.04 * width, 0.25 * radius)  # so that one sees it turn
         _shape(element, "visual", "box", "body", size=spoke)
-    _shape(element, "collision", "cylinder", None, rpy=upright, radius=_numbers(radius), length=_numbers(width))
+    _shape(
+        element,
+        "collision",
+        "cylinder",
+        None,
+        rpy=upright,
+        radius=_numbers(radius),
+        length=_numbers(width),
+    )
 
 
-def _add_rotor(link: _Links, p: VehicleParameters, name: str, place: Vector, mesh: str | None) -> None:
+def _add_rotor(
+    link: _Links, p: VehicleParameters, name: str, place: Vector, mesh: str | None
+) -> None:
     element = link.add(name, _rotor_disc(p))
     joint = link.join(name, "continuous", "base_link", name, place)
     ET.SubElement(joint, "axis", xyz="0 0 1")
@@ -180,7 +225,14 @@ def _add_rotor(link: _Links, p: VehicleParameters, name: str, place: Vector, mes
     else:
         blades = _numbers(2.0 * radius, 0.12 * radius, 0.02 * radius)
         _shape(element, "visual", "box", "rotor", size=blades)
-    _shape(element, "collision", "cylinder", None, radius=_numbers(radius), length=_numbers(0.05 * radius))
+    _shape(
+        element,
+        "collision",
+        "cylinder",
+        None,
+        radius=_numbers(radius),
+        length=_numbers(0.05 * radius),
+    )
 
 
 def _add_sensors(link: _Links, p: VehicleParameters, mounts: Mapping[str, Triple]) -> None:
@@ -192,17 +244,21 @@ def _add_sensors(link: _Links, p: VehicleParameters, mounts: Mapping[str, Triple
         "camera_link": (length / 2.0, 0.0, height / 2.0),
     }
     turned: Triple = (0.0, 0.0, 0.0)
-    head, gimbal = turned, GimbalParameters()
+    head = turned
+    gimbal = GimbalParameters()
     if p.name in shipped_sensor_sets():
         sensors = SensorParameters.load(p.name)
         if sensors.imu is not None:
-            places["imu_link"], turned = sensors.imu.position, sensors.imu.rotation
+            places["imu_link"] = sensors.imu.position
+            turned = sensors.imu.rotation
         if sensors.gps is not None:
             places["gps_link"] = sensors.gps.position
         if sensors.lidar is not None:
-            places["lidar_link"], head = sensors.lidar.position, sensors.lidar.rotation
+            places["lidar_link"] = sensors.lidar.position
+            head = sensors.lidar.rotation
         if sensors.gimbal is not None:
-            places["camera_link"], gimbal = sensors.gimbal.position, sensors.gimbal
+            places["camera_link"] = sensors.gimbal.position
+            gimbal = sensors.gimbal
     turns = {"imu_link": turned, "lidar_link": head}
     for frame, place in {**places, **mounts}.items():
         link.add(frame)
@@ -214,11 +270,15 @@ def _add_sensors(link: _Links, p: VehicleParameters, mounts: Mapping[str, Triple
             speed = (gimbal.max_pitch - gimbal.min_pitch) / gimbal.lag
             _limit(joint, gimbal.min_pitch, gimbal.max_pitch, GIMBAL_TORQUE, speed)
     link.add("camera_optical")
-    link.join("camera_optical_joint", "fixed", "camera_link", "camera_optical", (0.0, 0.0, 0.0), _OPTICAL)
+    link.join(
+        "camera_optical_joint", "fixed", "camera_link", "camera_optical", (0.0, 0.0, 0.0), _OPTICAL
+    )
 
 
 def _rotor_disc(p: VehicleParameters) -> _Body:
-    """What turns: as heavy as a rod of the rotor's length and spin inertia, no heavier than the rotor frame allows."""
+    """What turns: as heavy as a rod of the rotor's length and spin inertia, no heavier than the
+    rotor frame allows.
+    """
     mass = min(3.0 * p.rotor_inertia / p.rotor_radius**2, 0.5 * p.mass_rotor_frame / p.rotors)
     return _Body(mass, np.zeros(3), p.rotor_inertia * np.diag((0.5, 0.5, 1.0)))
 
@@ -230,8 +290,11 @@ def _wheel_disc(p: VehicleParameters) -> _Body:
 
 
 def _body_without_rotors(p: VehicleParameters) -> _Body:
-    """The sprung mass, centre at base_link, less what turns: so that both together are as the parameters say."""
-    rotor, at = _rotor_disc(p), p.rotor_position
+    """The sprung mass, centre at base_link, less what turns: so that both together are as the
+    parameters say.
+    """
+    rotor = _rotor_disc(p)
+    at = p.rotor_position
     mass = p.mass_sprung - p.rotors * rotor.mass
     center = -rotor.mass * at.sum(axis=0) / mass
     inertia = p.inertia_matrix - _moved(mass, center)
@@ -286,4 +349,6 @@ def _mesh(link: ET.Element, file: str) -> None:
 
 
 def _numbers(*values: float) -> str:
-    return " ".join(f"{value:.9g}" if abs(value) > 1e-12 else "0" for value in values)  # less is rounding
+    return " ".join(
+        f"{value:.9g}" if abs(value) > 1e-12 else "0" for value in values
+    )  # less is rounding

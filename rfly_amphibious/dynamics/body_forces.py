@@ -1,4 +1,6 @@
-"""Forces on the body itself: weight, drag, and the ground where corners of its box or rotor hubs touch."""
+"""Forces on the body itself: weight, drag, and the ground where corners of its box or rotor hubs
+touch.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,27 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_normal
-from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, only_where, rotated_back, scaled
 from rfly_amphibious.dynamics.wheels import first_corner, first_rotor
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
+from rfly_common.kernels.vectors import (
+    Vector,
+    add,
+    cross,
+    dot,
+    only_where,
+    rotated_back,
+    scaled,
+)
 
 SLIDING_SPEED = 0.1
 """m/s: friction of the body is full well above it. Eq. 6.4"""
 
 
 @inlined_kernel
-def contact_force(point: Vector, depth: float, normal: Vector, motion: BodyMotion, p: Any) -> Vector:
+def contact_force(
+    point: Vector, depth: float, normal: Vector, motion: BodyMotion, p: Any
+) -> Vector:
     """F_c, N, body axes, on a point `depth` m below the ground's plane with `normal`. Eq. 6.4."""
     velocity = add(motion.velocity, cross(motion.rates, point))
     approach = dot(velocity, normal)
@@ -29,9 +41,12 @@ def contact_force(point: Vector, depth: float, normal: Vector, motion: BodyMotio
 
 
 @inlined_kernel
-def body_contact_forces(motion: BodyMotion, p: Any, ground: Any, scratch: Any) -> tuple[Vector, Vector]:
+def body_contact_forces(
+    motion: BodyMotion, p: Any, ground: Any, scratch: Any
+) -> tuple[Vector, Vector]:
     """(force, moment) of all contact points on the body, N and N m, body axes. Eq. 6.4, 7.2."""
-    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    force = (0.0, 0.0, 0.0)
+    moment = (0.0, 0.0, 0.0)
     points_down = 0.0
     for k in range(first_corner(p), first_rotor(p) + p.rotors):
         down = scratch.point_height[k] < 0.0
@@ -41,7 +56,9 @@ def body_contact_forces(motion: BodyMotion, p: Any, ground: Any, scratch: Any) -
         point = (p.point_x[k], p.point_y[k], p.point_z[k])
         world_normal = ground_normal(ground, k, scratch)
         normal = rotated_back(motion.rotation, world_normal)
-        pressed = contact_force(point, -scratch.point_height[k] * world_normal[2], normal, motion, p)
+        pressed = contact_force(
+            point, -scratch.point_height[k] * world_normal[2], normal, motion, p
+        )
         pressed = only_where(down, pressed)
         force = add(force, pressed)
         moment = add(moment, cross(point, pressed))
@@ -52,7 +69,9 @@ def body_contact_forces(motion: BodyMotion, p: Any, ground: Any, scratch: Any) -
 @inlined_kernel
 def weight_and_drag(motion: BodyMotion, p: Any) -> tuple[Vector, Vector]:
     """(force, moment) on the sprung body, N and N m, body axes: the first terms of Eq. 7.1 and 7.2."""
-    gravity, air, rates = motion.gravity, motion.air_velocity, motion.rates
+    gravity = motion.gravity
+    air = motion.air_velocity
+    rates = motion.rates
     quadratic = motion.density_ratio * math.sqrt(dot(air, air))
     force = (
         p.mass_sprung * gravity[0] - (p.linear_drag[0] + quadratic * p.drag_area[0]) * air[0],

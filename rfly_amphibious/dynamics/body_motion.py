@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
-from rfly_amphibious.dynamics.vectors import Matrix, Vector, rotated_back
 from rfly_amphibious.dynamics.wheels import first_corner, first_rotor, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
 from rfly_common.kernels.rotations import rotation_matrix
+from rfly_common.kernels.vectors import Matrix, Vector, rotated_back
 
 
 class BodyMotion(NamedTuple):
@@ -35,9 +35,14 @@ class BodyMotion(NamedTuple):
 @inlined_kernel
 def body_motion(x: Any, wind: Any, p: Any) -> BodyMotion:
     """The motion in a state, with wind (3,), world. Eq. 1.1, 3.4, 4.2."""
-    qw, qx, qy, qz = x[at.QUATERNION], x[at.QUATERNION + 1], x[at.QUATERNION + 2], x[at.QUATERNION + 3]
+    qw = x[at.QUATERNION]
+    qx = x[at.QUATERNION + 1]
+    qy = x[at.QUATERNION + 2]
+    qz = x[at.QUATERNION + 3]
     rotation = rotation_matrix(qx, qy, qz, qw)
-    vx, vy, vz = x[at.VELOCITY], x[at.VELOCITY + 1], x[at.VELOCITY + 2]
+    vx = x[at.VELOCITY]
+    vy = x[at.VELOCITY + 1]
+    vz = x[at.VELOCITY + 2]
     return BodyMotion(
         rotation,
         rotated_back(rotation, (vx, vy, vz)),
@@ -50,12 +55,18 @@ def body_motion(x: Any, wind: Any, p: Any) -> BodyMotion:
 
 @inlined_kernel
 def place_points(x: Any, rotation: Matrix, p: Any, ground: Any, scratch: Any) -> None:
-    """Hubs, corners of the body box and rotor hubs in the world, and their heights above the ground. Eq. 3.1, 5.2."""
+    """Hubs, corners of the body box and rotor hubs in the world, and their heights above the
+    ground. Eq. 3.1, 5.2.
+    """
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation
-    px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
+    px = x[at.POSITION]
+    py = x[at.POSITION + 1]
+    pz = x[at.POSITION + 2]
     count = first_rotor(p) + p.rotors
     for k in range(count):
-        hx, hy, hz = p.point_x[k], p.point_y[k], p.point_z[k]
+        hx = p.point_x[k]
+        hy = p.point_y[k]
+        hz = p.point_z[k]
         scratch.point_x[k] = px + r00 * hx + r01 * hy + r02 * hz
         scratch.point_y[k] = py + r10 * hx + r11 * hy + r12 * hz
         scratch.point_height[k] = pz + r20 * hx + r21 * hy + r22 * hz
@@ -72,18 +83,21 @@ def place_points(x: Any, rotation: Matrix, p: Any, ground: Any, scratch: Any) ->
         for k in range(first_corner(p), first_rotor(p)):
             scratch.point_height[k] = np.inf
         heights_above_ground(ground, first_rotor(p), count, scratch)
-    clearance, off_map = np.inf, 0.0
+    clearance = np.inf
+    off_map = 0.0
     for i in range(wheel_count(p)):
         clearance = min(clearance, scratch.point_height[i] - p.wheel_radius)
         off_x = (scratch.point_x[i] < ground.x_min) | (scratch.point_x[i] > ground.x_max)
         off_y = (scratch.point_y[i] < ground.y_min) | (scratch.point_y[i] > ground.y_max)
         off_map += where(off_x | off_y, 1.0, 0.0)
-    scratch.clearance, scratch.wheels_off_map = clearance, off_map
+    scratch.clearance = clearance
+    scratch.wheels_off_map = off_map
 
 
 @inlined_kernel
 def corners_may_touch(x: Any, hub_z: float, p: Any, ground: Any, scratch: Any) -> Any:
-    """False only where the steepest ground of the map could not rise from below the first hub, at `hub_z`, to a corner.
+    """False only where the steepest ground of the map could not rise from below the first hub, at
+    `hub_z`, to a corner.
 
     The heights of the corners are still those above z = 0.
     """

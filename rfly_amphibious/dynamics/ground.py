@@ -10,8 +10,14 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 
 def ground_of(terrain: HeightMap | None) -> Ground:
-    """The ground of a terrain with the least z of its smooth normals; None: level and endless, at z = 0."""
-    return level_ground() if terrain is None else terrain.ground._replace(least_normal_z=_least_normal_z(terrain))
+    """The ground of a terrain with the least z of its smooth normals; None: level and endless, at z
+    = 0.
+    """
+    return (
+        level_ground()
+        if terrain is None
+        else terrain.ground._replace(least_normal_z=_least_normal_z(terrain))
+    )
 
 
 def _least_normal_z(terrain: HeightMap) -> float:
@@ -32,5 +38,9 @@ def _least_normal_z(terrain: HeightMap) -> float:
 
 def _blocks(heights: NDArray[np.float32], axis: int) -> list[NDArray[np.float32]]:
     """Pieces of some hundred rows or columns that overlap by one, so that copies stay small."""
-    size, block = heights.shape[axis], 512
-    return [heights.take(range(s, min(s + block + 1, size)), axis=axis) for s in range(0, size - 1, block)]
+    size = heights.shape[axis]
+    block = 512
+    return [
+        heights.take(range(s, min(s + block + 1, size)), axis=axis)
+        for s in range(0, size - 1, block)
+    ]

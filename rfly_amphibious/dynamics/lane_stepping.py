@@ -1,7 +1,8 @@
-"""Steps of LANES vehicles at once, side by side in vectors of the processor's: `stepping` for whole groups of them.
+"""Steps of LANES vehicles at once, side by side in vectors of the processor's: `stepping` for whole
+groups of them.
 
-The same equations, and the same numbers bit by bit. Where nothing but the ground is near; what happens seldom (a hull
-that touches, a new gust, a sample) is done for one vehicle after the other.
+The same equations, and the same numbers bit by bit. Where nothing but the ground is near; what
+happens seldom (a hull that touches, a new gust, a sample) is done for one vehicle after the other.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_amphibious.dynamics.arguments import RK4, HeldControls, Inputs, Integrator, Samples, Vehicles, WindSeries
+from rfly_amphibious.dynamics.arguments import (
+    RK4,
+    HeldControls,
+    Inputs,
+    Integrator,
+    Samples,
+    Vehicles,
+    WindSeries,
+)
 from rfly_amphibious.dynamics.scratch import SCRATCH_SIZE, new_lane_scratch, new_scratch
 from rfly_amphibious.dynamics.stepping import (
     FAR_AWAY,
@@ -30,7 +39,9 @@ from rfly_common.kernels.lanes import LANES, any_lane, flat, lane_record, lane_r
 
 
 class Workspace(NamedTuple):
-    """What LANES vehicles take while they are simulated. Lanes point into it, so a caller has to hold it."""
+    """What LANES vehicles take while they are simulated. Lanes point into it, so a caller has to
+    hold it.
+    """
 
     x: Floats
     """(states, LANES)"""
@@ -64,7 +75,8 @@ def simulate_lanes(
 ) -> None:
     """`stepping.simulate` without obstacles, of a number of vehicles that LANES divides."""
     p = records[0]
-    states, commands = vehicles.x.shape[1], controls.rows.shape[2]
+    states = vehicles.x.shape[1]
+    commands = controls.rows.shape[2]
     workspace = Workspace(
         np.zeros((states, LANES)),
         np.zeros((3, states, LANES)),
@@ -93,19 +105,34 @@ def simulate_group(
     workspace: Workspace,
 ) -> None:
     """Takes the vehicles from `first` on through all steps."""
-    dt, flags, scratch = integrator.dt, workspace.flags, workspace.own[0]
-    x, asked = lane_rows(workspace.x), lane_rows(flags)
+    dt = integrator.dt
+    flags = workspace.flags
+    scratch = workspace.own[0]
+    x = lane_rows(workspace.x)
+    asked = lane_rows(flags)
     shared = (lane_record(workspace.scratch[0]), lane_record(workspace.scratch[1]))
-    stages = (lane_rows(workspace.stages[0]), lane_rows(workspace.stages[1]), lane_rows(workspace.stages[2]))
+    stages = (
+        lane_rows(workspace.stages[0]),
+        lane_rows(workspace.stages[1]),
+        lane_rows(workspace.stages[2]),
+    )
     give_states(vehicles, first, p, workspace)
     gust = sample = 0
-    last_row, watching = -1, True
+    last_row = -1
+    watching = True
     flags[:] = 0.0
     for step in range(wind.gust_begins.size):
         if wind.gust_begins[step]:
             for lane in range(LANES):
                 take_state(workspace, lane, vehicles.x[first + lane])
-                next_gust(vehicles.x[first + lane], vehicles.memory[first + lane], first + lane, gust, wind, ground)
+                next_gust(
+                    vehicles.x[first + lane],
+                    vehicles.memory[first + lane],
+                    first + lane,
+                    gust,
+                    wind,
+                    ground,
+                )
             gust += 1
         if step == 0 or wind.gust_begins[step]:
             for lane in range(LANES):
@@ -122,7 +149,10 @@ def simulate_group(
                     workspace.command[k, lane] = workspace.accepted[k]
             last_row = row
         inputs = Inputs(
-            lane_rows(workspace.command), asked[0] > 0.0, lane_rows(workspace.brake_acting), lane_rows(workspace.wind)
+            lane_rows(workspace.command),
+            asked[0] > 0.0,
+            lane_rows(workspace.brake_acting),
+            lane_rows(workspace.wind),
         )
         if integrator.method == RK4:
             rk4_step(x, inputs, dt, p, ground, None, stages, shared)
@@ -140,7 +170,8 @@ def simulate_group(
                     take_scratch(shared[0], lane, scratch)
                     problem = watch(vehicles.x[v], vehicles.memory[v], dt, p, scratch)
                     if problem:
-                        vehicles.status[v, 0], vehicles.status[v, 1] = problem, step
+                        vehicles.status[v, 0] = problem
+                        vehicles.status[v, 1] = step
                     flags[1, lane] = 1.0 if vehicles.memory[v, at.OVERTURNED] > 0.0 else 0.0
         if (step + 1) % samples.every == 0 and sample < samples.states.shape[1]:
             for lane in range(LANES):
@@ -167,7 +198,9 @@ def must_be_watched(x: Any, p: Any, scratch: Any) -> Any:
     for n in range(1, state_count(p)):
         total += x[n] - x[n]
     asks |= total != 0.0
-    px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
+    px = x[at.POSITION]
+    py = x[at.POSITION + 1]
+    pz = x[at.POSITION + 2]
     return asks | (px * px + py * py + pz * pz > FAR_AWAY * FAR_AWAY)
 
 
@@ -198,6 +231,7 @@ def take_brakes(workspace: Workspace, lane: int, memory: Any) -> None:
 @inlined_kernel
 def take_scratch(shared: Any, lane: int, own: Any) -> None:
     """One vehicle's numbers of a record of lanes -> its own."""
-    source, target = flat(shared), flat(own)
+    source = flat(shared)
+    target = flat(own)
     for n in range(SCRATCH_SIZE):
         target[n] = source[n * LANES + lane]

@@ -1,4 +1,6 @@
-"""AmphibiousModel: the land-air vehicle's dynamics as functions of flat arrays, for one vehicle or a batch."""
+"""AmphibiousModel: the land-air vehicle's dynamics as functions of flat arrays, for one vehicle or
+a batch.
+"""
 
 from __future__ import annotations
 
@@ -55,9 +57,11 @@ STILL = Wind()
 
 @dataclasses.dataclass(frozen=True)
 class Controls:
-    """Commands to the actuators, held over a step. Scalars and (…,) are for all vehicles, (n, …) one for each.
+    """Commands to the actuators, held over a step. Scalars and (…,) are for all vehicles, (n, …)
+    one for each.
 
-    Either rotor_speed (rad/s) or rotor_torque (N m), one a rotor, or one number for all of them; neither: speed 0.
+    Either rotor_speed (rad/s) or rotor_torque (N m), one a rotor, or one number for all of them;
+    neither: speed 0.
     """
 
     rotor_speed: ArrayLike | None = None
@@ -71,9 +75,13 @@ class Controls:
 
     def __post_init__(self) -> None:
         if self.rotor_speed is not None and self.rotor_torque is not None:
-            raise ConfigError("controls: rotor_speed and rotor_torque are both given, expected one of them")
+            raise ConfigError(
+                "controls: rotor_speed and rotor_torque are both given, expected one of them"
+            )
         if (np.asarray(self.brake_torque) < 0.0).any():
-            raise ConfigError(f"controls: brake_torque is {self.brake_torque}, expected ≥ 0: it acts against the spin")
+            raise ConfigError(
+                f"controls: brake_torque is {self.brake_torque}, expected ≥ 0: it acts against the spin"
+            )
 
     @property
     def torques(self) -> bool:
@@ -82,12 +90,21 @@ class Controls:
 
     def rows(self, params: VehicleParameters, vehicles: int) -> Floats:
         """(vehicles, controls) in the order of `state_layout`."""
-        rotors, wheels = params.rotors, len(params.wheels)
+        rotors = params.rotors
+        wheels = len(params.wheels)
         rows = np.empty((vehicles, at.controls_size(rotors, wheels)))
         rotor = self.rotor_torque if self.rotor_torque is not None else self.rotor_speed
         parts = (
-            ("drive_torque", self.drive_torque, at.wheel_commands(at.DRIVE_COMMAND, wheels, rotors)),
-            ("brake_torque", self.brake_torque, at.wheel_commands(at.BRAKE_COMMAND, wheels, rotors)),
+            (
+                "drive_torque",
+                self.drive_torque,
+                at.wheel_commands(at.DRIVE_COMMAND, wheels, rotors),
+            ),
+            (
+                "brake_torque",
+                self.brake_torque,
+                at.wheel_commands(at.BRAKE_COMMAND, wheels, rotors),
+            ),
             (
                 "rotor_torque" if self.torques else "rotor_speed",
                 0.0 if rotor is None else rotor,
@@ -111,7 +128,8 @@ class _Columns:
     """(…, size) of an object's flat array, from a column on: a view."""
 
     def __init__(self, array: str, first: int, size: int) -> None:
-        self._array, self._columns = array, slice(first, first + size)
+        self._array = array
+        self._columns = slice(first, first + size)
 
     def __get__(self, holder: Any, _owner: Any = None) -> Floats:
         if holder is None:
@@ -123,7 +141,9 @@ class _OfWheels:
     """(…, wheels) of an object's `numbers`, whose size tells how many wheels there are."""
 
     def __init__(self, first: int) -> None:
-        self._columns = {at.reported(wheels): at.wheel_outputs(first, wheels) for wheels in WHEEL_COUNTS}
+        self._columns = {
+            at.reported(wheels): at.wheel_outputs(first, wheels) for wheels in WHEEL_COUNTS
+        }
 
     def __get__(self, holder: Any, _owner: Any = None) -> Floats:
         if holder is None:
@@ -181,20 +201,28 @@ class ModelState:
     def restore(cls, path: str | os.PathLike[str]) -> ModelState:
         """From a file of `save`. Raises ConfigError where it is not one."""
         with (
-            reader_errors(lambda text: ConfigError(f"{os.fspath(path)}: no saved state of a vehicle ({text})")),
+            reader_errors(
+                lambda text: ConfigError(f"{os.fspath(path)}: no saved state of a vehicle ({text})")
+            ),
             open_regular(path) as file,
         ):
             archive = NpzReader(file)
-            x, memory, time = (archive.read(key, np.float64, MAX_SAVED) for key in ("x", "memory", "time"))
+            x, memory, time = (
+                archive.read(key, np.float64, MAX_SAVED) for key in ("x", "memory", "time")
+            )
         shapes = [(*x.shape[:-1], at.memory_size(wheels)) for wheels in WHEEL_COUNTS]
         if memory.shape not in shapes or x.ndim not in (1, 2) or time.ndim:
-            raise ConfigError(f"{os.fspath(path)}: no saved state of a vehicle: arrays {x.shape} and {memory.shape}")
+            raise ConfigError(
+                f"{os.fspath(path)}: no saved state of a vehicle: arrays {x.shape} and {memory.shape}"
+            )
         return cls(x, memory, float(time))
 
 
 @dataclasses.dataclass(frozen=True)
 class Outputs:
-    """What was met in one evaluation of the model; leading axes as the state's, or of a run's samples."""
+    """What was met in one evaluation of the model; leading axes as the state's, or of a run's
+    samples.
+    """
 
     numbers: Floats
     rotors: int
@@ -224,7 +252,9 @@ class Outputs:
 
     @property
     def body_points_down(self) -> Any:
-        """Corners of the body box and rotor hubs on the ground, and parts of the hull on something solid."""
+        """Corners of the body box and rotor hubs on the ground, and parts of the hull on something
+        solid.
+        """
         return self.numbers[..., at.BODY_POINTS_DOWN]
 
     @property
@@ -259,9 +289,10 @@ Pilot = Callable[[ModelState], Controls]
 class AmphibiousModel:
     """The dynamics of one kind of vehicle over one ground; holds no state itself.
 
-    terrain None: level ground at z = 0. `ground_effect` False leaves it out. `air_density` "standard_atmosphere"
-    scales all air forces with the density at z + `map_altitude` (m above sea level). `solids`: what stands on the
-    ground, as `World.solids` has it; `moving`: what moves on it, which `Stepper` and `Simulation` take along.
+    terrain None: level ground at z = 0. `ground_effect` False leaves it out. `air_density`
+    "standard_atmosphere" scales all air forces with the density at z + `map_altitude` (m above sea
+    level). `solids`: what stands on the ground, as `World.solids` has it; `moving`: what moves on
+    it, which `Stepper` and `Simulation` take along.
     """
 
     def __init__(
@@ -277,39 +308,54 @@ class AmphibiousModel:
     ) -> None:
         check_choice("air_density", air_density, get_args(AirDensity))
         finite_number("map_altitude", map_altitude, "m")
-        self.params, self.terrain = params, terrain
+        self.params = params
+        self.terrain = terrain
         self._ground = ground_of(terrain)
         standard = air_density == "standard_atmosphere"
         record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
         self._records = kernel_records(record)
         self._reach = params.reach
-        self._memory, self._outputs = at.memory_size(len(params.wheels)), at.reported(len(params.wheels))
+        self._memory = at.memory_size(len(params.wheels))
+        self._outputs = at.reported(len(params.wheels))
         self.clock_ahead = 0.0
         """s that the clock by which things move is ahead of the states' time"""
         self.others: Callable[[Floats, float, float, float], list[MovingPart]] | None = None
-        """other vehicles: (place (3,), m; the vehicle's reach, m; how much further, m; time, s) -> what it may touch"""
+        """other vehicles: (place (3,), m; the vehicle's reach, m; how much further, m; time, s) ->
+        what it may touch
+        """
         self.set_solids(solids, moving)
 
     def set_solids(self, solids: Solids | None, moving: MovingSolids | None = None) -> None:
         """Other things stand on the ground, or move on it, from the next step on."""
-        self._obstacles, self._moving = obstacles_of(solids, self._reach), moving
+        self._obstacles = obstacles_of(solids, self._reach)
+        self._moving = moving
         if moving is not None:
             self._obstacles = with_moving(self._obstacles, ())
 
     def obstacles_at(self, time: float, x: Floats, span: float) -> Obstacles | None:
-        """What a vehicle in the state x at a time (s) may touch within the next `span` s, by which it moves."""
+        """What a vehicle in the state x at a time (s) may touch within the next `span` s, by which
+        it moves.
+        """
         if self._moving is None and self.others is None:
             return self._obstacles
-        place, velocity = x[at.POSITION : at.POSITION + 3], x[at.VELOCITY : at.VELOCITY + 3]
-        reach, more = self._reach, (math.sqrt(float(velocity @ velocity)) + MAX_SPEED) * span
-        near = [] if self._moving is None else list(self._moving.near(place, reach + more, time + self.clock_ahead))
+        place = x[at.POSITION : at.POSITION + 3]
+        velocity = x[at.VELOCITY : at.VELOCITY + 3]
+        reach = self._reach
+        more = (math.sqrt(float(velocity @ velocity)) + MAX_SPEED) * span
+        near = (
+            []
+            if self._moving is None
+            else list(self._moving.near(place, reach + more, time + self.clock_ahead))
+        )
         if self.others is not None:
             near += self.others(place, reach, more, time)
         return with_moving(self._obstacles, near) if near else self._obstacles
 
     def height_above_ground(self, points: Floats) -> Floats:
         """(n,) m from points (n, 3) straight down to the ground, or to what stands on it."""
-        height = points[:, 2] - (0.0 if self.terrain is None else self.terrain.altitude(points[:, 0], points[:, 1]))
+        height = points[:, 2] - (
+            0.0 if self.terrain is None else self.terrain.altitude(points[:, 0], points[:, 1])
+        )
         if self._obstacles is not None:
             lower_to_roofs(np.ascontiguousarray(points), self._obstacles, height)
         return height
@@ -329,8 +375,9 @@ class AmphibiousModel:
     ) -> Floats:
         """dx/dt of states (states,) or (n, states).
 
-        Commands as in `Controls`, `brake_torque_acting` the signed torques that brakes exert (wheels,), wind (3,) in
-        world axes. A pure function: nothing is projected, latched or limited but the actuators.
+        Commands as in `Controls`, `brake_torque_acting` the signed torques that brakes exert
+        (wheels,), wind (3,) in world axes. A pure function: nothing is projected, latched or
+        limited but the actuators.
         """
         controls = Controls(rotor_speed, rotor_torque, steering, drive_torque)
         return self._evaluate(x, controls, brake_torque_acting, wind)[0]
@@ -344,7 +391,9 @@ class AmphibiousModel:
     def evaluate(
         self, state: ModelState, controls: Controls | None = None, wind: ArrayLike = (0.0, 0.0, 0.0)
     ) -> tuple[Floats, Outputs]:
-        """`derivative` and `outputs` in a state; `wind` (3,) or (n, 3) is the mean, gusts of the state come on top."""
+        """`derivative` and `outputs` in a state; `wind` (3,) or (n, 3) is the mean, gusts of the
+        state come on top.
+        """
         gust = state.memory[..., at.GUST : at.GUST + 3]
         dx, numbers = self._evaluate(
             state.x, controls or Controls(), state.brake_torque_acting, np.asarray(wind) + gust
@@ -355,25 +404,35 @@ class AmphibiousModel:
         self, x: ArrayLike, controls: Controls, brake_acting: ArrayLike, wind: ArrayLike
     ) -> tuple[Floats, Floats]:
         states = np.array(x, np.float64, order="C")
-        shape, states = states.shape, self._batch(states)
+        shape = states.shape
+        states = self._batch(states)
         vehicles = states.shape[0]
         rows = controls.rows(self.params, vehicles)
-        acting = _broadcast("brake_torque_acting", brake_acting, (vehicles, len(self.params.wheels)))
+        acting = _broadcast(
+            "brake_torque_acting", brake_acting, (vehicles, len(self.params.wheels))
+        )
         winds = _broadcast("wind", wind, (vehicles, 3))
         dx, numbers = self.evaluate_rows(states, Inputs(rows, controls.torques, acting, winds))
         return dx.reshape(shape), numbers.reshape((*shape[:-1], numbers.shape[-1]))
 
     def evaluate_rows(
-        self, x: Floats, inputs: Inputs, obstacles: Obstacles | None = None, since: Floats | None = None
+        self,
+        x: Floats,
+        inputs: Inputs,
+        obstacles: Obstacles | None = None,
+        since: Floats | None = None,
     ) -> tuple[Floats, Floats]:
-        """`derivative` and the numbers of `Outputs` for n rows of contiguous arrays, unchecked: for inner loops.
+        """`derivative` and the numbers of `Outputs` for n rows of contiguous arrays, unchecked: for
+        inner loops.
 
-        `x` (n, states); `inputs`: commands (n, controls) of `Controls.rows`, brakes (n, wheels), wind (n, 3) with
-        gusts. `obstacles`: those of `obstacles_at`, each row `since` (n,) s later; None: only what stands.
+        `x` (n, states); `inputs`: commands (n, controls) of `Controls.rows`, brakes (n, wheels),
+        wind (n, 3) with gusts. `obstacles`: those of `obstacles_at`, each row `since` (n,) s later;
+        None: only what stands.
         """
         from rfly_amphibious.dynamics import stepping
 
-        dx, numbers = np.zeros_like(x), np.empty((x.shape[0], self._outputs))
+        dx = np.zeros_like(x)
+        numbers = np.empty((x.shape[0], self._outputs))
         among = self._obstacles if obstacles is None else obstacles
         later = np.zeros(len(x)) if since is None else since
         stepping.derivatives(x, inputs, self._records, self._ground, among, later, dx, numbers)
@@ -381,10 +440,14 @@ class AmphibiousModel:
 
     # states to begin with
 
-    def standing(self, x: float = 0.0, y: float = 0.0, yaw: float = 0.0, speed: float = 0.0) -> ModelState:
-        """On its wheels at x east, y north, heading `yaw` (rad from east), rolling at `speed` (m/s).
+    def standing(
+        self, x: float = 0.0, y: float = 0.0, yaw: float = 0.0, speed: float = 0.0
+    ) -> ModelState:
+        """On its wheels at x east, y north, heading `yaw` (rad from east), rolling at `speed`
+        (m/s).
 
-        At rest exactly on level ground; elsewhere on the plane through the ground beneath its wheels.
+        At rest exactly on level ground; elsewhere on the plane through the ground beneath its
+        wheels.
         """
         from scipy.spatial.transform import Rotation
 
@@ -401,11 +464,16 @@ class AmphibiousModel:
         state[at.wheel_states(at.WHEEL_SPEED, len(p.wheels), p.rotors)] = speed / p.rolling_radius
         return ModelState(state, np.zeros(self._memory))
 
-    def flying(self, position: ArrayLike, yaw: float = 0.0, velocity: ArrayLike = (0.0, 0.0, 0.0)) -> ModelState:
-        """Level in the air at `position` (m, world), wheels hanging, rotors at the speed that carries the weight."""
+    def flying(
+        self, position: ArrayLike, yaw: float = 0.0, velocity: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> ModelState:
+        """Level in the air at `position` (m, world), wheels hanging, rotors at the speed that
+        carries the weight.
+        """
         p = self.params
         state = np.zeros(p.state_size)
-        state[0:3], state[3:6] = position, velocity
+        state[0:3] = position
+        state[3:6] = velocity
         state[at.QUATERNION_XYZW] = euler_to_quat((0.0, 0.0, yaw))
         state[at.wheel_states(at.STRUT, len(p.wheels), p.rotors)] = p.hanging_strut
         state[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.hover_speed
@@ -416,7 +484,8 @@ class AmphibiousModel:
         if self.terrain is None:
             return np.array((0.0, 0.0, 1.0)), 0.0
         hubs = self.params.hub_position[:, :2]
-        c, s = math.cos(yaw), math.sin(yaw)
+        c = math.cos(yaw)
+        s = math.sin(yaw)
         offsets = hubs @ np.array(((c, s), (-s, c)))
         heights = self.terrain.altitude(x + offsets[:, 0], y + offsets[:, 1])
         plane = np.column_stack([offsets, np.ones(len(hubs))])
@@ -436,7 +505,8 @@ class AmphibiousModel:
         wind: Wind = STILL,
         method: Method = "rk4",
     ) -> ModelState:
-        """The state after `steps` steps of `dt` with the controls held. The given state stays as it is.
+        """The state after `steps` steps of `dt` with the controls held. The given state stays as it
+        is.
 
         Raises DynamicsError where a state is no longer finite or is 1000 km away.
         """
@@ -456,8 +526,9 @@ class AmphibiousModel:
     ) -> Run:
         """Simulates `duration` seconds and samples them every `sample_period`.
 
-        `controls`: held throughout, or a function of the state that is asked every `control_period`. All three times
-        are rounded to whole steps. Raises DynamicsError as `step` does.
+        `controls`: held throughout, or a function of the state that is asked every
+        `control_period`. All three times are rounded to whole steps. Raises DynamicsError as `step`
+        does.
         """
         steps = self._steps("duration", duration, dt)
         every = max(1, self._steps("sample_period", sample_period, dt))
@@ -465,7 +536,8 @@ class AmphibiousModel:
             final, *samples = self._advance(state, controls, dt, steps, wind, method, every)
             return self._run(state, final, dt, every, *samples)
         hold = max(1, self._steps("control_period", control_period, dt))
-        now, done = state, 0
+        now = state
+        done = 0
         parts = []
         while done < steps:
             count = min(hold, steps - done, every - done % every)
@@ -478,7 +550,9 @@ class AmphibiousModel:
                 parts.append(samples)
         if not parts:
             sizes = (state.x.shape[-1], self._memory, self._outputs)
-            return self._run(state, now, dt, every, *(np.empty((*state.x.shape[:-1], 0, size)) for size in sizes))
+            return self._run(
+                state, now, dt, every, *(np.empty((*state.x.shape[:-1], 0, size)) for size in sizes)
+            )
         joined = [np.concatenate(arrays, axis=-2) for arrays in zip(*parts, strict=True)]
         return self._run(state, now, dt, every, *joined)
 
@@ -499,7 +573,14 @@ class AmphibiousModel:
         return round(finite_number(name, seconds, "s", above=0.0) / dt)
 
     def _advance(
-        self, state: ModelState, controls: Controls, dt: float, steps: int, wind: Wind, method: str, every: int
+        self,
+        state: ModelState,
+        controls: Controls,
+        dt: float,
+        steps: int,
+        wind: Wind,
+        method: str,
+        every: int,
     ) -> tuple[ModelState, Floats, Floats, Floats]:
         """`steps` steps; and states, memories and outputs after every `every`-th of them (0: none)."""
         from rfly_amphibious.dynamics import stepping
@@ -537,7 +618,15 @@ class AmphibiousModel:
                 of_vehicles = (
                     Vehicles(x[piece], memory[piece], status[piece]),
                     HeldControls(rows[piece], controls.torques, steps),
-                    WindSeries(mean[piece], noise[piece], new, keep, add, float(wind.turbulence), GUST_PERIOD),
+                    WindSeries(
+                        mean[piece],
+                        noise[piece],
+                        new,
+                        keep,
+                        add,
+                        float(wind.turbulence),
+                        GUST_PERIOD,
+                    ),
                     Integrator(dt, code),
                     self._records,
                     self._ground,
@@ -552,7 +641,9 @@ class AmphibiousModel:
         in_chunks(work, vehicles, -(-size // LANES) * LANES if abreast else size)
         if status[:, 0].any():
             raise self._diverged(x, status, state.time, dt, len(shape) == 2)
-        after = ModelState(x.reshape(shape), memory.reshape(state.memory.shape), state.time + steps * dt)
+        after = ModelState(
+            x.reshape(shape), memory.reshape(state.memory.shape), state.time + steps * dt
+        )
         return (
             after,
             samples.reshape((*shape[:-1], *samples.shape[1:])),
@@ -566,7 +657,9 @@ class AmphibiousModel:
             raise ValueError(f"x: expected shape ({size},) or (n, {size}), got {x.shape}")
         return x.reshape(-1, size)
 
-    def _diverged(self, x: Floats, status: Ints, start: float, dt: float, batch: bool) -> DynamicsError:
+    def _diverged(
+        self, x: Floats, status: Ints, start: float, dt: float, batch: bool
+    ) -> DynamicsError:
         vehicle = int(np.flatnonzero(status[:, 0])[0])
         whose = f"vehicle {vehicle}: " if batch else ""
         when = f"at {start + (status[vehicle, 1] + 1) * dt:.6g} s"
@@ -576,7 +669,9 @@ class AmphibiousModel:
             return DynamicsError(
                 f"{whose}state {name} is {x[vehicle, bad[0]]} {when}; a smaller step or other inputs may help"
             )
-        return DynamicsError(f"{whose}position_m is {x[vehicle, :3].tolist()} {when}: more than 1000 km away")
+        return DynamicsError(
+            f"{whose}position_m is {x[vehicle, :3].tolist()} {when}: more than 1000 km away"
+        )
 
 
 def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -587,7 +682,9 @@ def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
             raise ValueError
         whole[...] = array  # a third of the time of `np.broadcast_to`
     except ValueError:
-        raise ValueError(f"{name}: expected shape {shape[1:]} or {shape}, got {array.shape}") from None
+        raise ValueError(
+            f"{name}: expected shape {shape[1:]} or {shape}, got {array.shape}"
+        ) from None
     if not np.isfinite(whole).all():
         raise ValueError(f"{name} is {array.tolist()}: numbers must be finite")
     return whole

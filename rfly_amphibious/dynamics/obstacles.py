@@ -1,4 +1,6 @@
-"""What stands on the ground as flat arrays for the kernels: convex parts, and which of them are near a place."""
+"""What stands on the ground as flat arrays for the kernels: convex parts, and which of them are
+near a place.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from rfly_terrain.world.solids import Solids
 
 MAX_CELLS = 1_000_000
 STEP_MARGIN = 0.25
-"""m beyond a vehicle's reach that the cells' lists hold: so far it may go in a step without being looked for anew"""
+"""m beyond a vehicle's reach that the cells' lists hold: so far it may go in a step without being
+looked for anew
+"""
 FLAT_COSINE = 1.0 - 1e-12
 """of two triangles' normals: more, and the side between them is no edge"""
 
@@ -28,12 +32,15 @@ class Parts(NamedTuple):
     first: Ints
     """(n + 1, 2) rows of `faces` where the planes and the edges of each part begin"""
     faces: Floats
-    """(f, 6) of each part the planes, then the edges: unit normal out of a face, its distance from the origin along
-    that, 0, 0; both ends of an edge"""
+    """(f, 6) of each part the planes, then the edges: unit normal out of a face, its distance from
+    the origin along that, 0, 0; both ends of an edge
+    """
 
 
 class Obstacles(NamedTuple):
-    """Convex parts, ENU, m, and a grid of cells, each with a list of the parts that a vehicle in it may touch."""
+    """Convex parts, ENU, m, and a grid of cells, each with a list of the parts that a vehicle in it
+    may touch.
+    """
 
     origin_x: float
     """least x of the grid"""
@@ -45,9 +52,13 @@ class Obstacles(NamedTuple):
     columns: int
     """cells along y"""
     lists: Ints
-    """(cells + 1,) where each cell's list begins in this array, column by column and then row by row; then the lists"""
+    """(cells + 1,) where each cell's list begins in this array, column by column and then row by
+    row; then the lists
+    """
     parts: Parts
-    """those that stand, then those that move and are near, where they are at the begin of the next steps"""
+    """those that stand, then those that move and are near, where they are at the begin of the next
+    steps
+    """
     standing: int
     """how many stand"""
     velocity: Floats
@@ -63,11 +74,18 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
     groups = [] if solids is None else np.split(solids.vertices, solids.first[1:-1])
     found = [_faces(corners.tobytes()) for corners in groups]
     parts = _parts([part for part in found if part is not None])
-    n, low, high = len(parts.bounds), parts.bounds[:, :3], parts.bounds[:, 3:]
+    n = len(parts.bounds)
+    low = parts.bounds[:, :3]
+    high = parts.bounds[:, 3:]
     if not n:
         return None
-    begin, end = low[:, :2].min(axis=0) - reach, high[:, :2].max(axis=0) + reach
-    cell = max(reach, math.sqrt(float(np.prod(end - begin)) / MAX_CELLS), float(np.max(end - begin)) / MAX_CELLS)
+    begin = low[:, :2].min(axis=0) - reach
+    end = high[:, :2].max(axis=0) + reach
+    cell = max(
+        reach,
+        math.sqrt(float(np.prod(end - begin)) / MAX_CELLS),
+        float(np.max(end - begin)) / MAX_CELLS,
+    )
     rows, columns = (np.floor((end - begin) / cell).astype(np.int64) + 1).tolist()
     from_cell = np.floor((low[:, :2] - reach - begin) / cell).astype(np.int64)
     to_cell = np.floor((high[:, :2] + reach - begin) / cell).astype(np.int64)
@@ -81,12 +99,23 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
     order = np.argsort(cells, kind="stable")
     begins = np.searchsorted(cells[order], np.arange(rows * columns + 1)) + rows * columns + 1
     x, y = begin.tolist()
-    return Obstacles(x, y, cell, rows, columns, np.concatenate([begins, which[order]]), parts, n, np.empty((0, 3)))
+    return Obstacles(
+        x,
+        y,
+        cell,
+        rows,
+        columns,
+        np.concatenate([begins, which[order]]),
+        parts,
+        n,
+        np.empty((0, 3)),
+    )
 
 
 def with_moving(obstacles: Obstacles | None, bodies: Iterable[MovingPart]) -> Obstacles:
     """The same among parts of bodies that move."""
-    parts, velocities = [], []
+    parts = []
+    velocities = []
     for corners, place, rotation, velocity in bodies:
         found = _faces(corners.tobytes())
         if found is not None:
@@ -95,7 +124,8 @@ def with_moving(obstacles: Obstacles | None, bodies: Iterable[MovingPart]) -> Ob
             planes = np.column_stack([normals, planes[:, 3] + normals @ place])
             parts.append((planes, (edges.reshape(-1, 3) @ rotation.T + place).reshape(-1, 6)))
             velocities.append(velocity)
-    known, more = obstacles or _NOTHING, _parts(parts)
+    known = obstacles or _NOTHING
+    more = _parts(parts)
     standing = known.parts
     together = Parts(
         np.concatenate([standing.bounds, more.bounds]),
@@ -108,11 +138,18 @@ def with_moving(obstacles: Obstacles | None, bodies: Iterable[MovingPart]) -> Ob
 def _parts(parts: Sequence[tuple[Floats, Floats]]) -> Parts:
     """Of the planes (f, 4) and edges (e, 6) of each."""
     corners = [edges.reshape(-1, 3) for _, edges in parts]
-    bounds = np.array([np.concatenate([each.min(axis=0), each.max(axis=0)]) for each in corners]).reshape(-1, 6)
-    sizes = np.array([(len(planes), len(planes) + len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
+    bounds = np.array(
+        [np.concatenate([each.min(axis=0), each.max(axis=0)]) for each in corners]
+    ).reshape(-1, 6)
+    sizes = np.array(
+        [(len(planes), len(planes) + len(edges)) for planes, edges in parts], np.int64
+    ).reshape(-1, 2)
     begins = np.concatenate([[0], np.cumsum(sizes[:, 1])])
     first = np.column_stack([begins, begins + np.append(sizes[:, 0], 0)])
-    faces = [np.concatenate([np.column_stack([planes, np.zeros((len(planes), 2))]), edges]) for planes, edges in parts]
+    faces = [
+        np.concatenate([np.column_stack([planes, np.zeros((len(planes), 2))]), edges])
+        for planes, edges in parts
+    ]
     return Parts(bounds, first, np.concatenate([np.empty((0, 6)), *faces]))
 
 
@@ -122,7 +159,9 @@ _NOTHING = Obstacles(0.0, 0.0, 1.0, 0, 0, np.ones(1, np.int64), _parts([]), 0, n
 
 @functools.lru_cache(maxsize=8192)  # a millisecond each, where one of many objects has moved
 def _faces(corners: bytes) -> tuple[Floats, Floats] | None:
-    """(planes (f, 4), edges (e, 6)) of the hull of points (v, 3); None where they enclose no volume."""
+    """(planes (f, 4), edges (e, 6)) of the hull of points (v, 3); None where they enclose no
+    volume.
+    """
     from scipy.spatial import ConvexHull, QhullError
 
     vertices = np.frombuffer(corners).reshape(-1, 3)
@@ -133,8 +172,11 @@ def _faces(corners: bytes) -> tuple[Floats, Floats] | None:
         hull = ConvexHull(vertices - middle)
     except QhullError:
         return None
-    normals, simplices = hull.equations[:, :3], hull.simplices
-    triangle, corner = np.nonzero(hull.neighbors > np.arange(len(simplices))[:, None])  # each pair of neighbours once
+    normals = hull.equations[:, :3]
+    simplices = hull.simplices
+    triangle, corner = np.nonzero(
+        hull.neighbors > np.arange(len(simplices))[:, None]
+    )  # each pair of neighbours once
     beside = hull.neighbors[triangle, corner]
     sharp = np.einsum("ij,ij->i", normals[triangle], normals[beside]) < FLAT_COSINE
     ends = simplices[triangle[sharp][:, None], (corner[sharp][:, None] + (1, 2)) % 3]

@@ -1,4 +1,6 @@
-"""Intermediate results of one evaluation of the equations of motion: a record that kernels use by name."""
+"""Intermediate results of one evaluation of the equations of motion: a record that kernels use by
+name.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "height_10": (at.POINTS,),
     "height_11": (at.POINTS,),
     "heights_around": (8,),  # beside the cell of the point whose normal was looked up last
-    # wheels, body axes: hub ρ (m); axle a; heading e_x and left e_y of the contact; ground's normal n_B
+    # wheels, body axes: hub ρ (m); axle a; heading e_x and left e_y of the contact; ground's normal
+    # n_B
     "hub": (at.MAX_WHEELS, 3),
     "axle": (at.MAX_WHEELS, 3),
     "heading": (at.MAX_WHEELS, 3),
@@ -51,11 +54,14 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "hub_distance": (at.MAX_WHEELS,),  # d, hub to contact plane, m
     "rolling_radius": (at.MAX_WHEELS,),  # R_e, m
     "hub_speed": (at.MAX_WHEELS,),  # |V_x|, m/s
-    "slip_gain_x": (at.MAX_WHEELS,),  # K_x/(σ_κ D_x): dimensionless slip for a metre of tyre deflection
+    "slip_gain_x": (
+        at.MAX_WHEELS,
+    ),  # K_x/(σ_κ D_x): dimensionless slip for a metre of tyre deflection
     "slip_gain_y": (at.MAX_WHEELS,),
-    # what stands on the ground: ellipsoids of the hull and sides of wheels that touch, rotors whose discs do; of each
-    # wheel the nearest part that it may roll on: distance (m), normal (body axes), |gradient| of the distance; by how
-    # much its side is pressed in, and how far a part lies below its hub, m
+    # what stands on the ground: ellipsoids of the hull and sides of wheels that touch, rotors whose
+    # discs do; of each wheel the nearest part that it may roll on: distance (m), normal (body
+    # axes), |gradient| of the distance; by how much its side is pressed in, and how far a part lies
+    # below its hub, m
     "hull_contacts": (),
     "rotor_touches": (at.MAX_ROTORS,),
     "part_distance": (at.MAX_WHEELS,),
@@ -63,8 +69,8 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "part_slope": (at.MAX_WHEELS,),
     "side_compression": (at.MAX_WHEELS,),
     "part_below": (at.MAX_WHEELS,),
-    # what moves, m/s, body axes: the part that is looked at, that nearest part of each wheel, and what it rolls on; s
-    # since the begin of the steps, when it was where `Obstacles.parts` says
+    # what moves, m/s, body axes: the part that is looked at, that nearest part of each wheel, and
+    # what it rolls on; s since the begin of the steps, when it was where `Obstacles.parts` says
     "carried": (1, 3),
     "part_velocity": (at.MAX_WHEELS, 3),
     "contact_velocity": (at.MAX_WHEELS, 3),
@@ -97,6 +103,8 @@ else:
     def new_scratch(count: int) -> Any:
         """`count` records."""
         return [
-            SimpleNamespace(**{name: np.zeros(shape) if shape else 0.0 for name, shape in FIELDS.items()})
+            SimpleNamespace(
+                **{name: np.zeros(shape) if shape else 0.0 for name, shape in FIELDS.items()}
+            )
             for _ in range(count)
         ]

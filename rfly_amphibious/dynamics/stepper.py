@@ -1,4 +1,6 @@
-"""In-place integration of one vehicle, without the shape checks and copies of `AmphibiousModel.step`: for long runs."""
+"""In-place integration of one vehicle, without the shape checks and copies of
+`AmphibiousModel.step`: for long runs.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ from rfly_common.arrays import Floats
 
 
 class Stepper:
-    """A run of `steps` steps of `dt` seconds, with the wind's gusts; the same numbers as `AmphibiousModel.step`, bit by
-    bit. `state`, `outputs` and, with `keep_steps`, `step_states` show what is there now and change with each `advance`.
+    """A run of `steps` steps of `dt` seconds, with the wind's gusts; the same numbers as
+    `AmphibiousModel.step`, bit by bit. `state`, `outputs` and, with `keep_steps`, `step_states`
+    show what is there now and change with each `advance`.
     """
 
     def __init__(
@@ -41,11 +44,16 @@ class Stepper:
         self._simulate = stepping.simulate
         code = RK4 if method == "rk4" else SEMI_IMPLICIT_EULER
         self._integrator = Integrator(dt, code)
-        self._model, self._dt, self._begin = model, dt, begin
+        self._model = model
+        self._dt = dt
+        self._begin = begin
         self.done = 0
         """steps"""
-        self._vehicle = Vehicles(np.array(begin.x)[None], np.array(begin.memory)[None], np.zeros((1, 2), np.int64))
-        self._rotors, wheels = model.params.rotors, len(model.params.wheels)
+        self._vehicle = Vehicles(
+            np.array(begin.x)[None], np.array(begin.memory)[None], np.zeros((1, 2), np.int64)
+        )
+        self._rotors = model.params.rotors
+        wheels = len(model.params.wheels)
         self._row = np.zeros((1, 1, at.controls_size(self._rotors, wheels)))
         self._drive = at.wheel_commands(at.DRIVE_COMMAND, wheels, self._rotors)
         self._brake = at.wheel_commands(at.BRAKE_COMMAND, wheels, self._rotors)
@@ -57,12 +65,15 @@ class Stepper:
         self._noise = np.ascontiguousarray(noise[:, periods[1:][self._new] - periods[0] - 1])
         self._gusts = np.concatenate([[0], np.cumsum(self._new)])
         self._keep, self._add = wind.gust_coefficients()
-        self._mean, self._turbulence = np.array(wind.mean, float), float(wind.turbulence)
+        self._mean = np.array(wind.mean, float)
+        self._turbulence = float(wind.turbulence)
 
     @property
     def state(self) -> ModelState:
         """Views of what is there now."""
-        return ModelState(self._vehicle.x[0], self._vehicle.memory[0], self._begin.time + self.done * self._dt)
+        return ModelState(
+            self._vehicle.x[0], self._vehicle.memory[0], self._begin.time + self.done * self._dt
+        )
 
     @property
     def outputs(self) -> Outputs:
@@ -71,12 +82,16 @@ class Stepper:
 
     @property
     def step_states(self) -> tuple[Floats, Floats]:
-        """States (k, states) and memories (k, memory) after every step of the last `advance`, where they are kept."""
+        """States (k, states) and memories (k, memory) after every step of the last `advance`, where
+        they are kept.
+        """
         return self._samples.states[0], self._samples.memories[0]
 
     def _room(self, samples: int) -> Samples:
         states, memories = (np.empty((1, samples, part.shape[1])) for part in self._vehicle[:2])
-        return Samples(1, states, memories, np.zeros((1, samples, at.reported(len(self._model.params.wheels)))))
+        return Samples(
+            1, states, memories, np.zeros((1, samples, at.reported(len(self._model.params.wheels))))
+        )
 
     def advance(self, controls: Controls, steps: int, more_wind: ArrayLike = 0.0) -> None:
         """`steps` steps with the controls held and m/s (3,) of wind on top of mean and gusts.
@@ -91,8 +106,10 @@ class Stepper:
         row[at.rotor_commands(self._rotors)] = 0.0 if rotor is None else rotor
         if self._keep_steps and steps != self._samples.states.shape[1]:
             self._samples = self._room(steps)
-        first, last = self.done, self.done + steps
-        now, x = self._begin.time + first * self._dt, self._vehicle.x[0]
+        first = self.done
+        last = self.done + steps
+        now = self._begin.time + first * self._dt
+        x = self._vehicle.x[0]
         obstacles = self._model.obstacles_at(now, x, steps * self._dt)
         gusts = self._noise[:, self._gusts[first] : self._gusts[last]]
         self._simulate(
@@ -114,5 +131,7 @@ class Stepper:
             self._samples if self._keep_steps else self._samples._replace(every=steps),
         )
         if self._vehicle.status[0, 0]:
-            raise self._model._diverged(self._vehicle.x, self._vehicle.status, self.state.time, self._dt, False)
+            raise self._model._diverged(
+                self._vehicle.x, self._vehicle.status, self.state.time, self._dt, False
+            )
         self.done = last

@@ -10,17 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.dynamics.arguments import RK4, HeldControls, Inputs, Integrator, Samples, Vehicles, WindSeries
+from rfly_amphibious.dynamics.arguments import (
+    RK4,
+    HeldControls,
+    Inputs,
+    Integrator,
+    Samples,
+    Vehicles,
+    WindSeries,
+)
 from rfly_amphibious.dynamics.equations_of_motion import state_derivative
 from rfly_amphibious.dynamics.obstacle_contacts import may_touch, no_contacts
 from rfly_amphibious.dynamics.scratch import new_scratch
 from rfly_amphibious.dynamics.turbulence import next_turbulence
 from rfly_amphibious.dynamics.tyres import hub_velocity, slip_velocities, wheel_axle
-from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
 from rfly_amphibious.dynamics.wheels import state_count, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.lanes import any_lane, where
+from rfly_common.kernels.vectors import Vector, add, cross, dot, scaled
 
 CRASH_TILT_COSINE = 0.5
 CRASH_TILT_TIME = 0.5
@@ -42,12 +50,19 @@ def simulate(
     obstacles: Any,
     samples: Samples,
 ) -> None:
-    """Takes each vehicle through all steps of `wind.gust_begins`. `records`: `kernel_records` of the vehicles' kind."""
-    p, dt, scratch = records[0], integrator.dt, new_scratch(2)
+    """Takes each vehicle through all steps of `wind.gust_begins`. `records`: `kernel_records` of
+    the vehicles' kind.
+    """
+    p = records[0]
+    dt = integrator.dt
+    scratch = new_scratch(2)
     stages = np.zeros((3, vehicles.x.shape[1]))
-    wind_now, command, brake_acting = np.zeros(3), np.zeros(controls.rows.shape[2]), np.zeros(wheel_count(p))
+    wind_now = np.zeros(3)
+    command = np.zeros(controls.rows.shape[2])
+    brake_acting = np.zeros(wheel_count(p))
     for v in range(vehicles.x.shape[0]):
-        x, memory = vehicles.x[v], vehicles.memory[v]
+        x = vehicles.x[v]
+        memory = vehicles.memory[v]
         for i in range(wheel_count(p)):
             brake_acting[i] = memory[at.memory_of(i)]
         gust = sample = 0
@@ -79,7 +94,8 @@ def simulate(
             project(x, p, scratch[0])
             problem = watch(x, memory, dt, p, scratch[0])
             if problem:
-                vehicles.status[v, 0], vehicles.status[v, 1] = problem, step
+                vehicles.status[v, 0] = problem
+                vehicles.status[v, 1] = step
                 break
             if (step + 1) % samples.every == 0 and sample < samples.states.shape[1]:
                 samples.states[v, sample] = x
@@ -92,19 +108,32 @@ def simulate(
 def next_gust(x: Any, memory: Any, v: int, gust: int, wind: WindSeries, ground: Any) -> None:
     """The gust that begins at vehicle v -> memory. Eq. 3.5, 3.6."""
     if wind.turbulence > 0.0:
-        next_turbulence(x, memory, wind.mean[v], wind.noise[v, gust], wind.turbulence, wind.period, ground)
+        next_turbulence(
+            x, memory, wind.mean[v], wind.noise[v, gust], wind.turbulence, wind.period, ground
+        )
     for k in range(0 if wind.turbulence > 0.0 else 3):
-        memory[at.GUST + k] = wind.keep[k] * memory[at.GUST + k] + wind.add[k] * wind.noise[v, gust, k]
+        memory[at.GUST + k] = (
+            wind.keep[k] * memory[at.GUST + k] + wind.add[k] * wind.noise[v, gust, k]
+        )
 
 
 @kernel
 def derivatives(
-    x: Any, inputs: Inputs, records: Any, ground: Any, obstacles: Any, since: Any, dx: Any, outputs: Any
+    x: Any,
+    inputs: Inputs,
+    records: Any,
+    ground: Any,
+    obstacles: Any,
+    since: Any,
+    dx: Any,
+    outputs: Any,
 ) -> None:
-    """`state_derivative` of n states: x, dx (n, states), outputs (n, outputs), `inputs` with a first axis of n;
-    `since` (n,) s after which each is, when the obstacles were where they are said to be.
+    """`state_derivative` of n states: x, dx (n, states), outputs (n, outputs), `inputs` with a
+    first axis of n; `since` (n,) s after which each is, when the obstacles were where they are said
+    to be.
     """
-    p, scratch = records[0], new_scratch(1)
+    p = records[0]
+    scratch = new_scratch(1)
     for v in range(x.shape[0]):
         own = Inputs(inputs.command[v], inputs.torques, inputs.brake_acting[v], inputs.wind[v])
         scratch[0].since = since[v]
@@ -126,8 +155,10 @@ def report(p: Any, scratch: Any, outputs: Any) -> None:
     for j in range(at.MAX_ROTORS):
         outputs[at.THRUST + j] = scratch.thrust[j]
     outputs[at.ROTOR_POWER] = scratch.rotor_power
-    outputs[at.BODY_POINTS_DOWN], outputs[at.ROTOR_DOWN_SPEED] = scratch.body_points_down, scratch.rotor_down_speed
-    outputs[at.CLEARANCE], outputs[at.OFF_MAP] = scratch.clearance, scratch.wheels_off_map
+    outputs[at.BODY_POINTS_DOWN] = scratch.body_points_down
+    outputs[at.ROTOR_DOWN_SPEED] = scratch.rotor_down_speed
+    outputs[at.CLEARANCE] = scratch.clearance
+    outputs[at.OFF_MAP] = scratch.wheels_off_map
 
 
 @inlined_kernel
@@ -141,15 +172,30 @@ def accepted_command(given: Any, crashed: bool, p: Any, command: Any) -> None:
 
 
 @inlined_kernel
-def rk4_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: Any, stages: Any, scratch: Any) -> None:
-    """One step of the classical Runge–Kutta method, x -> x. Eq. 13.1. `stages` (3, states), `scratch`: two records."""
-    point, rate, total = stages[0], stages[1], stages[2]
+def rk4_step(
+    x: Any,
+    inputs: Inputs,
+    dt: float,
+    p: Any,
+    ground: Any,
+    obstacles: Any,
+    stages: Any,
+    scratch: Any,
+) -> None:
+    """One step of the classical Runge–Kutta method, x -> x. Eq. 13.1. `stages` (3, states),
+    `scratch`: two records.
+    """
+    point = stages[0]
+    rate = stages[1]
+    total = stages[2]
     for n in range(state_count(p)):
-        point[n], total[n] = x[n], 0.0
+        point[n] = x[n]
+        total[n] = 0.0
     for stage in range(4):
         scratch[1].since = scratch[0].since + (dt if stage == 3 else 0.5 * dt)
         state_derivative(point, inputs, p, ground, obstacles, rate, scratch[min(stage, 1)])
-        weight, ahead = 2.0 if 0 < stage < 3 else 1.0, dt if stage == 2 else 0.5 * dt
+        weight = 2.0 if 0 < stage < 3 else 1.0
+        ahead = dt if stage == 2 else 0.5 * dt
         for n in range(state_count(p)):
             total[n] += weight * rate[n]
             point[n] = x[n] + ahead * rate[n]
@@ -159,17 +205,21 @@ def rk4_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: 
 
 
 @inlined_kernel
-def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: Any, dx: Any, scratch: Any) -> None:
+def euler_step(
+    x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: Any, dx: Any, scratch: Any
+) -> None:
     """One step of the semi-implicit Euler method, x -> x. Eq. 13.2.
 
-    All rates first, then the brake, then places by the new rates; tyre deflections decay implicitly.
+    All rates first, then the brake, then places by the new rates; tyre deflections decay
+    implicitly.
     """
     state_derivative(x, inputs, p, ground, obstacles, dx, scratch)
     for k in range(3):
         x[at.VELOCITY + k] += dt * dx[at.VELOCITY + k]
         x[at.RATES + k] += dt * dx[at.RATES + k]
     for i in range(wheel_count(p)):
-        moving, turning = at.state_of(at.STRUT_RATE, i, p.rotors), at.state_of(at.WHEEL_SPEED, i, p.rotors)
+        moving = at.state_of(at.STRUT_RATE, i, p.rotors)
+        turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
         x[moving] += dt * dx[moving]
         x[turning] += dt * dx[turning]
         if i >= at.OUTER_WHEELS:
@@ -177,7 +227,10 @@ def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles
     for k in range(at.ROTOR_SPEED, at.ROTOR_SPEED + p.rotors + at.AFTER_ROTORS):
         x[k] += dt * dx[k]
     brake(x, inputs, dt, p)
-    qw, qx, qy, qz = x[at.QUATERNION], x[at.QUATERNION + 1], x[at.QUATERNION + 2], x[at.QUATERNION + 3]
+    qw = x[at.QUATERNION]
+    qx = x[at.QUATERNION + 1]
+    qy = x[at.QUATERNION + 2]
+    qz = x[at.QUATERNION + 3]
     rates = (x[at.RATES], x[at.RATES + 1], x[at.RATES + 2])
     velocity = velocity_in_body_axes(x)
     for i in range(wheel_count(p)):
@@ -187,10 +240,14 @@ def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles
             spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
             hub = hub_velocity(i, velocity, rates, strut_rate, scratch)
             along, slide_x, slide_y = slip_velocities(i, hub, rates, spin, scratch)
-            tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
+            tyre_x = at.state_of(at.TYRE_X, i, p.rotors)
+            tyre_y = at.state_of(at.TYRE_Y, i, p.rotors)
             moved_x = (x[tyre_x] - dt * slide_x) / (1.0 + dt * abs(along) / p.relaxation_x)
             moved_y = (x[tyre_y] - dt * slide_y) / (1.0 + dt * abs(along) / p.relaxation_y)
-            x[tyre_x], x[tyre_y] = where(pressed, moved_x, x[tyre_x]), where(pressed, moved_y, x[tyre_y])
+            x[tyre_x], x[tyre_y] = (
+                where(pressed, moved_x, x[tyre_x]),
+                where(pressed, moved_y, x[tyre_y]),
+            )
         x[at.state_of(at.STRUT, i, p.rotors)] += dt * strut_rate
     for k in range(3):
         x[at.POSITION + k] += dt * x[at.VELOCITY + k]
@@ -205,22 +262,31 @@ def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles
 @inlined_kernel
 def velocity_in_body_axes(x: Any) -> Vector:
     """Rᵀv, m/s, of a state."""
-    qw, qx, qy, qz = x[at.QUATERNION], x[at.QUATERNION + 1], x[at.QUATERNION + 2], x[at.QUATERNION + 3]
-    v, q = (x[at.VELOCITY], x[at.VELOCITY + 1], x[at.VELOCITY + 2]), (qx, qy, qz)
+    qw = x[at.QUATERNION]
+    qx = x[at.QUATERNION + 1]
+    qy = x[at.QUATERNION + 2]
+    qz = x[at.QUATERNION + 3]
+    v = (x[at.VELOCITY], x[at.VELOCITY + 1], x[at.VELOCITY + 2])
+    q = (qx, qy, qz)
     twice = scaled(2.0 / (qw * qw + qx * qx + qy * qy + qz * qz), cross(v, q))
     return add(v, add(scaled(qw, twice), cross(twice, q)))
 
 
 @inlined_kernel
 def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
-    """Coulomb friction of the brakes, exactly: a held wheel keeps the spin of its axle's carrier. Eq. 5.16."""
+    """Coulomb friction of the brakes, exactly: a held wheel keeps the spin of its axle's carrier.
+    Eq. 5.16.
+    """
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     rates = (x[at.RATES], x[at.RATES + 1], x[at.RATES + 2])
     for i in range(wheel_count(p)):
         turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
         carrier = dot(wheel_axle(i, tan_steering, p), rates)
         free = x[turning] - dt * inputs.brake_acting[i] / p.wheel_inertia - carrier
-        torque = min(max(inputs.command[at.command_of(at.BRAKE_COMMAND, i, p.rotors)], 0.0), p.max_brake_torque)
+        torque = min(
+            max(inputs.command[at.command_of(at.BRAKE_COMMAND, i, p.rotors)], 0.0),
+            p.max_brake_torque,
+        )
         slowed = max(0.0, abs(free) - dt * torque / p.wheel_inertia)
         slowed = where(free > 0.0, slowed, -slowed)
         inputs.brake_acting[i] = p.wheel_inertia * (slowed - free) / dt
@@ -229,7 +295,8 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
 
 @inlined_kernel
 def project(x: Any, p: Any, scratch: Any) -> None:
-    """What follows each step: unit quaternion, rotors that never turn back, tyres within bounds. Eq. 5.8.
+    """What follows each step: unit quaternion, rotors that never turn back, tyres within bounds.
+    Eq. 5.8.
 
     `scratch`: contact data of the step's beginning.
     """
@@ -242,12 +309,15 @@ def project(x: Any, p: Any, scratch: Any) -> None:
     for j in range(p.rotors):
         x[at.ROTOR_SPEED + j] = max(x[at.ROTOR_SPEED + j], 0.0)
     for i in range(wheel_count(p)):
-        tyre_x, tyre_y = at.state_of(at.TYRE_X, i, p.rotors), at.state_of(at.TYRE_Y, i, p.rotors)
+        tyre_x = at.state_of(at.TYRE_X, i, p.rotors)
+        tyre_y = at.state_of(at.TYRE_Y, i, p.rotors)
         pressed = scratch.wheel_load[i] > 0.0
         if not any_lane(pressed):
-            x[tyre_x], x[tyre_y] = 0.0, 0.0
+            x[tyre_x] = 0.0
+            x[tyre_y] = 0.0
             continue
-        slip_x, slip_y = scratch.slip_gain_x[i] * x[tyre_x], scratch.slip_gain_y[i] * x[tyre_y]
+        slip_x = scratch.slip_gain_x[i] * x[tyre_x]
+        slip_y = scratch.slip_gain_y[i] * x[tyre_y]
         slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
         share = min(1.0, scratch.hub_speed[i] / p.low_speed)
         largest = p.peak_slip + (p.max_slip_deflection - p.peak_slip) * share
@@ -266,7 +336,10 @@ def damage(p: Any, scratch: Any) -> int:
         if f[0] * f[0] + f[1] * f[1] + f[2] * f[2] > limit * limit:
             cause = at.HULL_BROKEN
     for i in range(wheel_count(p)):
-        if max(scratch.tyre_compression[i], scratch.side_compression[i]) > p.max_tyre_compression * p.wheel_radius:
+        if (
+            max(scratch.tyre_compression[i], scratch.side_compression[i])
+            > p.max_tyre_compression * p.wheel_radius
+        ):
             cause = at.WHEEL_BROKEN + i
     if scratch.rotor_down_speed > p.max_strike_speed * p.max_rotor_speed:
         cause = at.ROTOR_BROKEN + int(scratch.rotor_down)
@@ -279,7 +352,8 @@ def watch(x: Any, memory: Any, dt: float, p: Any, scratch: Any) -> int:
     cause = damage(p, scratch)
     if scratch.rotor_lost >= 0.0:
         x[at.ROTOR_SPEED + int(scratch.rotor_lost)] = 0.0
-    qx, qy = x[at.QUATERNION + 1], x[at.QUATERNION + 2]
+    qx = x[at.QUATERNION + 1]
+    qy = x[at.QUATERNION + 2]
     if 1.0 - 2.0 * (qx * qx + qy * qy) < CRASH_TILT_COSINE and scratch.body_points_down > 0.0:
         memory[at.OVERTURNED] += dt
         if memory[at.OVERTURNED] >= CRASH_TILT_TIME and cause == at.INTACT:
@@ -293,5 +367,7 @@ def watch(x: Any, memory: Any, dt: float, p: Any, scratch: Any) -> int:
         total += x[n] - x[n]
     if total != 0.0:  # a NaN or an infinite number less itself is NaN
         return NOT_FINITE
-    px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
+    px = x[at.POSITION]
+    py = x[at.POSITION + 1]
+    pz = x[at.POSITION + 2]
     return TOO_FAR if px * px + py * py + pz * pz > FAR_AWAY * FAR_AWAY else 0

@@ -10,7 +10,9 @@ from rfly_common.kernels.jit import inlined_kernel
 
 @inlined_kernel
 def wheel_count(p: Any) -> int:
-    """4 or 6. The size of an array in a record is part of its type: loops over wheels are compiled for their number."""
+    """4 or 6. The size of an array in a record is part of its type: loops over wheels are compiled
+    for their number.
+    """
     return p.spring.size
 
 

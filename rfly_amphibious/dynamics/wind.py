@@ -23,8 +23,9 @@ _HASH = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 class Wind:
     """Mean wind and gusts, first-order Gauss–Markov or Dryden's, world axes (ENU), m/s.
 
-    `mean` (3,) or (n, 3), one for each vehicle of a batch. Gusts depend on `seed`, the vehicle's index and the time
-    only: the same seed gives the same gusts, for any step and however a run is cut into pieces.
+    `mean` (3,) or (n, 3), one for each vehicle of a batch. Gusts depend on `seed`, the vehicle's
+    index and the time only: the same seed gives the same gusts, for any step and however a run is
+    cut into pieces.
     """
 
     mean: tuple[float, float, float] | Floats = (0.0, 0.0, 0.0)
@@ -34,17 +35,25 @@ class Wind:
     """correlation time by axis, s"""
     seed: int = 0
     turbulence: float = 0.0
-    """m/s: of the mean wind at 6 m above the ground, which tells how strong Dryden's gusts are; 0: Gauss–Markov's"""
+    """m/s: of the mean wind at 6 m above the ground, which tells how strong Dryden's gusts are; 0:
+    Gauss–Markov's
+    """
 
     def __post_init__(self) -> None:
         for name, least in (("mean", -math.inf), ("gust_sigma", 0.0), ("gust_time", GUST_PERIOD)):
             values = np.asarray(getattr(self, name), float)
             if values.shape[-1:] != (3,) or not np.isfinite(values).all() or (values < least).any():
-                raise ConfigError(f"wind: {name} is {values.tolist()}, expected three finite numbers ≥ {least:g}")
+                raise ConfigError(
+                    f"wind: {name} is {values.tolist()}, expected three finite numbers ≥ {least:g}"
+                )
         if not 0.0 <= self.turbulence <= MOST_TURBULENCE:
-            raise ConfigError(f"wind: turbulence is {self.turbulence}, expected 0 … {MOST_TURBULENCE:g} m/s")
+            raise ConfigError(
+                f"wind: turbulence is {self.turbulence}, expected 0 … {MOST_TURBULENCE:g} m/s"
+            )
         if self.turbulence and any(self.gust_sigma):
-            raise ConfigError("wind: turbulence is Dryden's gusts, gust_sigma Gauss–Markov's: expected one of them")
+            raise ConfigError(
+                "wind: turbulence is Dryden's gusts, gust_sigma Gauss–Markov's: expected one of them"
+            )
 
     def gust_coefficients(self) -> tuple[Floats, Floats]:
         """(keep, add), each (3,): gust ← keep · gust + add · ξ over one period, the exact solution."""
@@ -70,7 +79,9 @@ class Wind:
 
 
 def gust_times(start: float, dt: float, steps: int) -> Ints:
-    """(steps + 1,) the gust periods begun at the time of the step before the first, and of each step."""
+    """(steps + 1,) the gust periods begun at the time of the step before the first, and of each
+    step.
+    """
     times = start + dt * np.arange(-1, steps)
     return np.floor((times + 1e-6 * GUST_PERIOD) / GUST_PERIOD).astype(np.int64)
 

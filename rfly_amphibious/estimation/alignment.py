@@ -1,4 +1,6 @@
-"""Initial alignment: level from gravity, heading from the Earth's magnetic field, position from the first GPS fixes."""
+"""Initial alignment: level from gravity, heading from the Earth's magnetic field, position from the
+first GPS fixes.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,16 @@ WAY_FACTOR = 5.0
 
 
 class Alignment:
-    """Collects readings until a first state can be told. A vehicle that moves starts from the IMU's own orientation."""
+    """Collects readings until a first state can be told. A vehicle that moves starts from the IMU's
+    own orientation.
+    """
 
-    def __init__(self, parameters: EstimatorParameters, sensors: SensorParameters, constants: at.Constants) -> None:
-        self._p, self._sensors, self._c = parameters, sensors, constants
+    def __init__(
+        self, parameters: EstimatorParameters, sensors: SensorParameters, constants: at.Constants
+    ) -> None:
+        self._p = parameters
+        self._sensors = sensors
+        self._c = constants
         self.imu: deque[Floats] = deque()
         self.log: list[Floats] = []
 
@@ -62,48 +70,76 @@ class Alignment:
     @property
     def ready(self) -> bool:
         """Whether there is enough to begin with."""
-        if not self.imu or self.imu[-1][at.IMU_TIME] - self.imu[0][at.IMU_TIME] < self._p.align_time - 2 * at.SAME_TIME:
+        if (
+            not self.imu
+            or self.imu[-1][at.IMU_TIME] - self.imu[0][at.IMU_TIME]
+            < self._p.align_time - 2 * at.SAME_TIME
+        ):
             return False
         return self._sensors.gps is None or bool(self._rows(at.KIND_GPS))
 
     def _rows(self, kind: int) -> list[Floats]:
         """In time up to the last sample of the IMU."""
         end = self.imu[-1][at.IMU_TIME] + at.SAME_TIME
-        begin = self.imu[0][at.IMU_TIME] - (self._sensors.gps.latency if self._sensors.gps is not None else 0.0)
-        return [row for row in self.log if row[at.LOG_KIND] == kind and begin <= row[at.LOG_TIME] <= end]
+        begin = self.imu[0][at.IMU_TIME] - (
+            self._sensors.gps.latency if self._sensors.gps is not None else 0.0
+        )
+        return [
+            row for row in self.log if row[at.LOG_KIND] == kind and begin <= row[at.LOG_TIME] <= end
+        ]
 
     def _standing(self, force: Floats, rates: Floats) -> bool:
-        if np.linalg.norm(rates) > self._p.align_rate or abs(np.linalg.norm(force) - GRAVITY) > self._p.align_force:
+        if (
+            np.linalg.norm(rates) > self._p.align_rate
+            or abs(np.linalg.norm(force) - GRAVITY) > self._p.align_force
+        ):
             return False
-        loads, joints, fixes = self._rows(at.KIND_LOADS), self._rows(at.KIND_JOINTS), self._rows(at.KIND_GPS)
+        loads = self._rows(at.KIND_LOADS)
+        joints = self._rows(at.KIND_JOINTS)
+        fixes = self._rows(at.KIND_GPS)
         wheels = self._c.radius.size
         if joints:
-            angles = np.array([row[at.LOG_VALUES + 2 * wheels : at.LOG_VALUES + 3 * wheels] for row in joints])
+            angles = np.array(
+                [row[at.LOG_VALUES + 2 * wheels : at.LOG_VALUES + 3 * wheels] for row in joints]
+            )
             if (np.ptp(angles, axis=0) * self._c.radius).max() > WAY_FACTOR * self._p.still_way:
                 return False
         if loads:
-            return bool(loads[-1][at.LOG_VALUES : at.LOG_VALUES + wheels].sum() >= self._c.still_load)
+            return bool(
+                loads[-1][at.LOG_VALUES : at.LOG_VALUES + wheels].sum() >= self._c.still_load
+            )
         speeds = [row[at.LOG_VALUES + 3 : at.LOG_VALUES + 6] for row in fixes]
         return not speeds or bool(np.linalg.norm(np.mean(speeds, axis=0)) < MOVING_SPEED)
 
     def begin(self, ground: Ground) -> tuple[Floats, Floats]:
         """(state, covariance) at the last sample of the IMU. Only where `ready`."""
         self.log.sort(key=lambda entry: (entry[at.LOG_TIME], entry[at.LOG_KIND]))
-        c, rows = self._c, np.array(self.imu)
+        c = self._c
+        rows = np.array(self.imu)
         force, force_spread = _settled(rows[:, at.IMU_FORCE : at.IMU_FORCE + 3])
         rates, rates_spread = _settled(rows[:, at.IMU_RATES : at.IMU_RATES + 3])
         standing = self._standing(force, rates)
-        oriented, fields = self._rows(at.KIND_ORIENTATION), self._rows(at.KIND_FIELD)
-        fixes, loads = self._rows(at.KIND_GPS), self._rows(at.KIND_LOADS)
-        field = np.mean([row[at.LOG_VALUES : at.LOG_VALUES + 3] for row in fields], axis=0) if fields else None
+        oriented = self._rows(at.KIND_ORIENTATION)
+        fields = self._rows(at.KIND_FIELD)
+        fixes = self._rows(at.KIND_GPS)
+        loads = self._rows(at.KIND_LOADS)
+        field = (
+            np.mean([row[at.LOG_VALUES : at.LOG_VALUES + 3] for row in fields], axis=0)
+            if fields
+            else None
+        )
 
         x = np.zeros(at.SIZE)
         x[at.TIME] = rows[-1, at.IMU_TIME]
-        x[at.RATES : at.RATES + 3], x[at.FORCE : at.FORCE + 3] = rows[-1, at.IMU_RATES :], rows[-1, at.IMU_FORCE : 5]
+        x[at.RATES : at.RATES + 3] = rows[-1, at.IMU_RATES :]
+        x[at.FORCE : at.FORCE + 3] = rows[-1, at.IMU_FORCE : 5]
         x[at.LOAD_TIME] = loads[-1][at.LOG_TIME] if loads else -math.inf
         if loads:
-            x[at.LOADS : at.LOADS + at.WHEELS] = loads[-1][at.LOG_VALUES : at.LOG_VALUES + at.WHEELS]
-        x[at.STILL_SINCE], x[at.STILL_ANGLE : at.STILL_ANGLE + at.WHEELS] = x[at.TIME], -math.inf
+            x[at.LOADS : at.LOADS + at.WHEELS] = loads[-1][
+                at.LOG_VALUES : at.LOG_VALUES + at.WHEELS
+            ]
+        x[at.STILL_SINCE] = x[at.TIME]
+        x[at.STILL_ANGLE : at.STILL_ANGLE + at.WHEELS] = -math.inf
         x[at.LAST_STILL] = x[at.LAST_SIDE] = -math.inf
         x[at.CONTACT : at.CONTACT + at.WHEELS] = -math.inf
         x[at.LAST_ACCEPTED : at.LAST_ACCEPTED + len(at.SENSORS)] = x[at.TIME]
@@ -122,29 +158,36 @@ class Alignment:
         if standing:
             self._use_rest(x, p, (force, force_spread), (rates, rates_spread))
         if field is not None and standing:
-            h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
+            h = np.zeros((3, at.ERRORS))
+            expected = np.empty(3)
             expect_field(x, c.field, h, expected)
             variance = np.full(3, c.field_white**2 / len(fields))
             update(x, p, h, field - expected, variance, math.inf, False)
         if oriented:
-            h, residual = np.zeros((3, at.ERRORS)), np.empty(3)
+            h = np.zeros((3, at.ERRORS))
+            residual = np.empty(3)
             expect_orientation(x, oriented[-1][at.LOG_VALUES : at.LOG_VALUES + 4], h, residual)
             update(x, p, h, residual, np.full(3, c.ahrs_white**2), math.inf, False)
         if fixes:
-            h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
+            h = np.zeros((3, at.ERRORS))
+            expected = np.empty(3)
             expect_gps_position(x, c.lever_gps, h, expected)
-            variance = c.gps_white**2 / len(used) + (0.0 if standing else (MOVING_SPEED * self._p.align_time) ** 2)
+            variance = c.gps_white**2 / len(used) + (
+                0.0 if standing else (MOVING_SPEED * self._p.align_time) ** 2
+            )
             update(x, p, h, values[:3] - expected, variance, math.inf, False)
         pressures = self._rows(at.KIND_PRESSURE)
         if pressures and standing:
-            h, expected = np.zeros((1, at.ERRORS)), np.empty(1)
+            h = np.zeros((1, at.ERRORS))
+            expected = np.empty(1)
             expect_pressure(x, c.lever_baro, c.altitude, h, expected)
             read = np.mean([row[at.LOG_VALUES] for row in pressures])
             variance = np.array([c.pressure_white**2 / len(pressures)])
             update(x, p, h, read - expected, variance, math.inf, False)
         heights = self._rows(at.KIND_HEIGHT)
         if heights:
-            h, expected = np.zeros((1, at.ERRORS)), np.empty(1)
+            h = np.zeros((1, at.ERRORS))
+            expected = np.empty(1)
             spread_x, spread_y = np.sqrt(np.diag(p)[at.E_POSITION : at.E_POSITION + 2]).tolist()
             bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, expected)
             bend_ground(x, p, bent)
@@ -155,11 +198,16 @@ class Alignment:
         return x, p
 
     def _levelled(self, force: Floats, field: Floats | None, oriented: list[Floats]) -> Floats:
-        """(4,) w x y z as in the state: roll and pitch by gravity, yaw by the field, else by the IMU's own attitude."""
+        """(4,) w x y z as in the state: roll and pitch by gravity, yaw by the field, else by the
+        IMU's own attitude.
+        """
         roll = math.atan2(force[1], force[2])
         pitch = math.atan2(-force[0], math.hypot(force[1], force[2]))
         if field is not None:
-            sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
+            sr = math.sin(roll)
+            cr = math.cos(roll)
+            sp = math.sin(pitch)
+            cp = math.cos(pitch)
             forward = cp * field[0] + sp * sr * field[1] + sp * cr * field[2]
             left = cr * field[1] - sr * field[2]
             yaw = math.atan2(self._c.field[1], self._c.field[0]) - math.atan2(left, forward)
@@ -171,10 +219,16 @@ class Alignment:
 
     def _uncertainty(self, standing: bool) -> Floats:
         """(27,) standard deviations before the first readings are used."""
-        p, c, sensors = self._p, self._c, self._sensors
+        p = self._p
+        c = self._c
+        sensors = self._sensors
         sigma = c.markov_sigma.copy()
-        sigma[at.E_POSITION : at.E_POSITION + 3] = FAR if sensors.gps is not None else (1.0, 1.0, FAR)
-        sigma[at.E_VELOCITY : at.E_VELOCITY + 3] = 2.0 * UNSTEADY_FORCE if standing else MOVING_SPEED
+        sigma[at.E_POSITION : at.E_POSITION + 3] = (
+            FAR if sensors.gps is not None else (1.0, 1.0, FAR)
+        )
+        sigma[at.E_VELOCITY : at.E_VELOCITY + 3] = (
+            2.0 * UNSTEADY_FORCE if standing else MOVING_SPEED
+        )
         sigma[at.E_ATTITUDE : at.E_ATTITUDE + 3] = 0.1, 0.1, 1.0
         turn_on = turn_on_bias(sensors.imu, 9)
         sigma[at.E_GYRO : at.E_GYRO + 3] = np.hypot(turn_on[3:6], p.gyro_bias)
@@ -185,12 +239,19 @@ class Alignment:
             sigma[at.E_GROUND] = FAR
         return sigma
 
-    def _use_rest(self, x: Floats, p: Floats, force: tuple[Floats, Floats], rates: tuple[Floats, Floats]) -> None:
-        """The mean force is gravity's, the mean rates are the gyroscope's bias; each with what it has changed."""
-        c, duration = self._c, 0.5 * self._p.align_time
-        h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
+    def _use_rest(
+        self, x: Floats, p: Floats, force: tuple[Floats, Floats], rates: tuple[Floats, Floats]
+    ) -> None:
+        """The mean force is gravity's, the mean rates are the gyroscope's bias; each with what it
+        has changed.
+        """
+        c = self._c
+        duration = 0.5 * self._p.align_time
+        h = np.zeros((3, at.ERRORS))
+        expected = np.empty(3)
         expect_field(x, np.array((0.0, 0.0, GRAVITY)), h, expected)
-        h[:, at.E_FIELD : at.E_FIELD + 3], h[:, at.E_FORCE : at.E_FORCE + 3] = 0.0, np.eye(3)
+        h[:, at.E_FIELD : at.E_FIELD + 3] = 0.0
+        h[:, at.E_FORCE : at.E_FORCE + 3] = np.eye(3)
         variance = c.force_noise**2 / duration + UNSTEADY_FORCE**2 + force[1] ** 2
         update(x, p, h, force[0] - expected, variance, math.inf, False)
         h = np.zeros((3, at.ERRORS))
@@ -200,6 +261,8 @@ class Alignment:
 
 
 def _settled(rows: Floats) -> tuple[Floats, Floats]:
-    """(3,) the mean of the second half, when springs have settled, and how far its own halves lie apart."""
+    """(3,) the mean of the second half, when springs have settled, and how far its own halves lie
+    apart.
+    """
     _, _, third, fourth = (part.mean(axis=0) for part in np.array_split(rows, 4))
     return 0.5 * (third + fourth), np.abs(fourth - third)

@@ -30,7 +30,9 @@ class Clearance:
         self._min_range = sensor.min_range
         self._strut = params.hanging_strut
         self.height = math.nan
-        """m, of the sensor above the ground; nan before the first reading, inf beyond the sensor's range"""
+        """m, of the sensor above the ground; nan before the first reading, inf beyond the sensor's
+        range
+        """
 
     def sense(self, height: HeightSamples | None, joints: JointSamples | None) -> None:
         """What there is."""
@@ -56,8 +58,12 @@ class Clearance:
         return self.height + float(hubs.min()) - self._radius
 
     def ground_slope(self, rotation: Floats, loads: Floats) -> float:
-        """rad, of the plane beneath the wheels with loads (wheels,) N: springs and tyres let the body lean further."""
-        along, across = (self._slopes @ (self._hubs[:, 2] + self._strut + loads / self._tyre)).tolist()
+        """rad, of the plane beneath the wheels with loads (wheels,) N: springs and tyres let the
+        body lean further.
+        """
+        along, across = (
+            self._slopes @ (self._hubs[:, 2] + self._strut + loads / self._tyre)
+        ).tolist()
         x, y, z = rotation[2].tolist()
         upright = (z - along * x - across * y) / math.hypot(1.0, along, across)
         return math.acos(min(1.0, max(-1.0, upright)))

@@ -24,7 +24,8 @@ LONGEST_STEP = 0.05
 class DeadReckoning:
     """The newest estimate, carried on by the samples of the IMU that are younger than it.
 
-    The estimate tells the gyroscope's bias: what it read at the estimate's time less the rates that were estimated.
+    The estimate tells the gyroscope's bias: what it read at the estimate's time less the rates that
+    were estimated.
     """
 
     def __init__(self, imu: Imu) -> None:
@@ -54,9 +55,11 @@ class DeadReckoning:
         for k, time in enumerate(samples.time.tolist()):
             if self._samples and time <= self._samples[-1][0]:
                 continue
-            force, rates = samples.specific_force[k], samples.rates[k]
+            force = samples.specific_force[k]
+            rates = samples.rates[k]
             if not self._level:
-                force, rates = self._mounting @ force, self._mounting @ rates
+                force = self._mounting @ force
+                rates = self._mounting @ rates
             self._samples.append((time, force, rates))
             self.time = max(self.time, time)
 
@@ -69,13 +72,16 @@ class DeadReckoning:
         if samples and samples[0][0] <= estimate.time + SAME_TIME:
             self._bias = samples[0][2] - estimate.rates
         rotation = rotation_matrix(estimate.orientation)
-        self._motion = Motion(np.array(estimate.position), np.array(estimate.velocity), rotation, estimate.rates)
+        self._motion = Motion(
+            np.array(estimate.position), np.array(estimate.velocity), rotation, estimate.rates
+        )
         self._done = estimate.time
         self.time = max(estimate.time, samples[-1][0]) if samples else estimate.time
 
     def _step(self, time: float, force: Floats, rates: Floats) -> None:
         assert self._motion is not None
-        now, dt = self._motion, min(time - self._done, LONGEST_STEP)
+        now = self._motion
+        dt = min(time - self._done, LONGEST_STEP)
         turning = rates - self._bias
         rotation = now.rotation @ _rotation(0.5 * dt * (turning + now.rates))
         acceleration = rotation @ force

@@ -21,12 +21,14 @@ class Estimate(NamedTuple):
     rates: Floats
     """(3,) rad/s, body"""
     covariance: Floats | None = None
-    """(9, 9) of position (m), velocity (m/s) and attitude error (rad, world axes), where it is known"""
+    """(9, 9) of position (m), velocity (m/s) and attitude error (rad, world axes), where it is
+    known
+    """
 
 
 class Motion(NamedTuple):
-    """Of the sprung centre of mass: position and velocity in the world, rotation (3, 3) body -> world, rates in body
-    axes.
+    """Of the sprung centre of mass: position and velocity in the world, rotation (3, 3) body ->
+    world, rates in body axes.
     """
 
     position: Floats

@@ -20,7 +20,13 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_common.frames import euler_to_quat, ned_to_enu, quat_conjugate, quat_multiply, rotation_matrix
+from rfly_common.frames import (
+    euler_to_quat,
+    ned_to_enu,
+    quat_conjugate,
+    quat_multiply,
+    rotation_matrix,
+)
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
 from rfly_common.kernels.jit import use_numba
 from rfly_common.physics import GRAVITY, standard_pressure
@@ -37,14 +43,16 @@ KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientati
 
 
 class StateEstimator:
-    """An error-state Kalman filter over IMU, GPS, magnetometer, barometer, wheels and height above ground.
+    """An error-state Kalman filter over IMU, GPS, magnetometer, barometer, wheels and height above
+    ground.
 
-    Readings are taken in by their own times, however late they come within the parameters' `history`: the filter goes
-    back to the reading's time and on again, so that the result depends on what was read, not on the order in which it
-    came. What comes later than that is dropped and counted. Where the IMU's time leaps ahead, it is reset.
-    `terrain`: the map the vehicle carries, with which height above ground tells altitude; without it the ground below
-    is estimated along. `geo_origin`: latitude, longitude (deg)
-    and altitude (m) of the world's origin; by default the map's.
+    Readings are taken in by their own times, however late they come within the parameters'
+    `history`: the filter goes back to the reading's time and on again, so that the result depends
+    on what was read, not on the order in which it came. What comes later than that is dropped and
+    counted. Where the IMU's time leaps ahead, it is reset. `terrain`: the map the vehicle carries,
+    with which height above ground tells altitude; without it the ground below is estimated along.
+    `geo_origin`: latitude, longitude (deg) and altitude (m) of the world's origin; by default the
+    map's.
     """
 
     def __init__(
@@ -56,36 +64,50 @@ class StateEstimator:
         terrain: HeightMap | None = None,
     ) -> None:
         if sensors.imu is None:
-            raise ConfigError(f"sensors {sensors.name!r}: there is no imu, without which nothing can be estimated")
+            raise ConfigError(
+                f"sensors {sensors.name!r}: there is no imu, without which nothing can be estimated"
+            )
         of_map = terrain.geo_origin if terrain is not None else None
         self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
-        self.parameters, self.sensors, self.vehicle = parameters, sensors.at_place(self.geo_origin), vehicle
+        self.parameters, self.sensors, self.vehicle = (
+            parameters,
+            sensors.at_place(self.geo_origin),
+            vehicle,
+        )
         mounting = euler_to_quat(sensors.imu.rotation)
-        self._mounting, self._unmount = rotation_matrix(mounting), quat_conjugate(mounting)
+        self._mounting = rotation_matrix(mounting)
+        self._unmount = quat_conjugate(mounting)
         self._turned = any(sensors.imu.rotation)
         self._lever = np.array(sensors.imu.position, float)
-        self._orientation_period = 1.0 / parameters.orientation_rate if parameters.orientation_rate > 0.0 else math.inf
+        self._orientation_period = (
+            1.0 / parameters.orientation_rate if parameters.orientation_rate > 0.0 else math.inf
+        )
         self._keep = max(4, math.ceil(parameters.history * sensors.imu.rate) + 2)
         rows = 2 * self._keep
         self._imu = np.zeros((rows, at.IMU_WIDTH))
         self._log = np.zeros((4 * rows, at.LOG_WIDTH))
-        self._kept_x, self._kept_p = np.zeros((rows, at.SIZE)), np.zeros((rows, at.ERRORS, at.ERRORS))
+        self._kept_x = np.zeros((rows, at.SIZE))
+        self._kept_p = np.zeros((rows, at.ERRORS, at.ERRORS))
         self._cursor = np.zeros(rows, np.int64)
-        self._x, self._p = np.zeros(at.SIZE), np.zeros((at.ERRORS, at.ERRORS))
+        self._x = np.zeros(at.SIZE)
+        self._p = np.zeros((at.ERRORS, at.ERRORS))
         self._use(terrain)
         self.diverged = 0
         """how often an estimate was nonsense"""
         self.reset()
 
     def _use(self, terrain: HeightMap | None) -> None:
-        self.terrain, self._ground = terrain, ground_of(terrain)
+        self.terrain = terrain
+        self._ground = ground_of(terrain)
         self._constants = constants_of(
             self.parameters, self.sensors, self.vehicle, self.geo_origin[2], terrain is not None
         )
 
     def reset(self) -> None:
         """To the initial state: it has to be aligned again."""
-        self._alignment: Alignment | None = Alignment(self.parameters, self.sensors, self._constants)
+        self._alignment: Alignment | None = Alignment(
+            self.parameters, self.sensors, self._constants
+        )
         self._rows = self._count = 0
         self._dirty = 1
         self._real = -1
@@ -105,7 +127,9 @@ class StateEstimator:
             return
         self._x[at.GROUND_ERROR] = self._x[at.OFF_MAP] = self._x[at.GROUND_BENT] = 0.0
         self._p[at.E_GROUND, :] = self._p[:, at.E_GROUND] = 0.0
-        self._p[at.E_GROUND, at.E_GROUND] = self.parameters.map_error**2 if terrain is not None else 1e6
+        self._p[at.E_GROUND, at.E_GROUND] = (
+            self.parameters.map_error**2 if terrain is not None else 1e6
+        )
         last = self._rows - 1
         self._kept_x[last], self._kept_p[last] = self._x, self._p
         self._forget(last)
@@ -119,7 +143,9 @@ class StateEstimator:
 
     @property
     def estimate(self) -> Estimate | None:
-        """At the time of the last sample of the IMU; None before the alignment, which begins anew after nonsense."""
+        """At the time of the last sample of the IMU; None before the alignment, which begins anew
+        after nonsense.
+        """
         self._advance()
         if self._estimate is None and self.initialised:
             made = self._report()
@@ -142,17 +168,22 @@ class StateEstimator:
 
     @property
     def innovation(self) -> dict[str, float]:
-        """The last normalised innovation squared of each sensor, for each of its numbers: about 1 where all is well."""
+        """The last normalised innovation squared of each sensor, for each of its numbers: about 1
+        where all is well.
+        """
         self._advance()
         last = self._x[at.INNOVATION : at.INNOVATION + len(at.SENSORS)]
-        return {name: float(nis) / m for name, nis, m in zip(at.SENSORS, last, at.DEGREES, strict=True)}
+        return {
+            name: float(nis) / m for name, nis, m in zip(at.SENSORS, last, at.DEGREES, strict=True)
+        }
 
     @property
     def mean_innovation(self) -> dict[str, float]:
         """The mean of all that were accepted, likewise; NaN where there was none."""
         self._advance()
         n = len(at.SENSORS)
-        total, count = self._x[at.INNOVATION_SUM :][:n], self._x[at.ACCEPTED :][:n]
+        total = self._x[at.INNOVATION_SUM :][:n]
+        count = self._x[at.ACCEPTED :][:n]
         return {
             name: float(nis / k / m) if k else math.nan
             for name, nis, k, m in zip(at.SENSORS, total, count, at.DEGREES, strict=True)
@@ -203,7 +234,9 @@ class StateEstimator:
         return {name: int(self._x[first + k]) for k, name in enumerate(at.SENSORS)}
 
     def _report(self) -> Estimate:
-        place, velocity, covariance = np.empty(3), np.empty(3), np.empty((9, 9))
+        place = np.empty(3)
+        velocity = np.empty(3)
+        covariance = np.empty((9, 9))
         report(self._x, self._p, self._lever, place, velocity, covariance)
         orientation = self._x[at.QUATERNION + np.array((1, 2, 3, 0))]
         rates = self._x[at.RATES : at.RATES + 3].copy()
@@ -212,7 +245,9 @@ class StateEstimator:
     # what is read
 
     def update(self, tick: SensorSamples) -> Estimate | None:
-        """Takes in what became available in a tick; ground truth, wind and wheel odometry are not looked at."""
+        """Takes in what became available in a tick; ground truth, wind and wheel odometry are not
+        looked at.
+        """
         if tick.wheel_loads is not None:
             self.wheel_loads(tick.wheel_loads)
         if tick.joints is not None:
@@ -231,19 +266,27 @@ class StateEstimator:
 
     def imu(self, read: samples.ImuSamples) -> None:
         """Force and rates carry the state on; the orientation is a measurement like others."""
-        force, rates, attitude = read.specific_force, read.rates, read.orientation
+        force = read.specific_force
+        rates = read.rates
+        attitude = read.orientation
         if self._turned:
-            force, rates = force @ self._mounting.T, rates @ self._mounting.T
+            force = force @ self._mounting.T
+            rates = rates @ self._mounting.T
         row = np.zeros(at.IMU_WIDTH)
         for k, time in enumerate(read.time.tolist()):
             if time - self._oriented >= self._orientation_period - at.SAME_TIME:
                 length = float(np.linalg.norm(attitude[k]))
                 if abs(length - 1.0) < 0.1:
-                    body = quat_multiply(attitude[k], self._unmount) if self._turned else attitude[k]
-                    self._add(at.KIND_ORIENTATION, time, np.asarray(body / length, float)[[3, 0, 1, 2]])
+                    body = (
+                        quat_multiply(attitude[k], self._unmount) if self._turned else attitude[k]
+                    )
+                    self._add(
+                        at.KIND_ORIENTATION, time, np.asarray(body / length, float)[[3, 0, 1, 2]]
+                    )
                     self._oriented = time
             row[at.IMU_TIME] = time
-            row[at.IMU_FORCE : at.IMU_FORCE + 3], row[at.IMU_RATES : at.IMU_RATES + 3] = force[k], rates[k]
+            row[at.IMU_FORCE : at.IMU_FORCE + 3] = force[k]
+            row[at.IMU_RATES : at.IMU_RATES + 3] = rates[k]
             self._add_imu(time, row)
 
     def gps(self, read: samples.GpsSamples) -> None:
@@ -266,7 +309,11 @@ class StateEstimator:
     def joints(self, read: samples.JointSamples) -> None:
         """Wheels: those with load on them tell speed, and whether the vehicle stands."""
         for k, time in enumerate(read.time.tolist()):
-            self._add(at.KIND_JOINTS, time, np.concatenate([read.wheel_rate[k], read.steering[k], read.wheel_angle[k]]))
+            self._add(
+                at.KIND_JOINTS,
+                time,
+                np.concatenate([read.wheel_rate[k], read.steering[k], read.wheel_angle[k]]),
+            )
 
     def wheel_loads(self, read: samples.WheelLoadSamples) -> None:
         """Which wheels are on the ground."""
@@ -287,7 +334,8 @@ class StateEstimator:
             return
         if self._alignment is not None:
             row = np.zeros(at.LOG_WIDTH)
-            row[at.LOG_TIME], row[at.LOG_KIND] = time, kind
+            row[at.LOG_TIME] = time
+            row[at.LOG_KIND] = kind
             row[at.LOG_VALUES : at.LOG_VALUES + len(values)] = values
             self._alignment.add(row)
             return
@@ -297,28 +345,40 @@ class StateEstimator:
         if time <= self._imu[0, at.IMU_TIME] + at.SAME_TIME:
             self.late[KINDS[kind]] += 1
             return
-        log, place = self._log, self._count
+        log = self._log
+        place = self._count
         while place and (log[place - 1, at.LOG_TIME], log[place - 1, at.LOG_KIND]) >= (time, kind):
             place -= 1
-        if place < self._count and log[place, at.LOG_TIME] == time and log[place, at.LOG_KIND] == kind:
+        if (
+            place < self._count
+            and log[place, at.LOG_TIME] == time
+            and log[place, at.LOG_KIND] == kind
+        ):
             return  # received twice
         if self._count == len(log):
             self._forget(self._rows - self._keep)
             if self._count == len(log):  # no samples of the IMU carry it on
                 self._log = log = np.concatenate([log, np.zeros_like(log)])
             place = int(np.searchsorted(log[: self._count, at.LOG_TIME], time))
-            while place < self._count and log[place, at.LOG_TIME] == time and log[place, at.LOG_KIND] < kind:
+            while (
+                place < self._count
+                and log[place, at.LOG_TIME] == time
+                and log[place, at.LOG_KIND] < kind
+            ):
                 place += 1
         log[place + 1 : self._count + 1] = log[place : self._count].copy()
         log[place] = 0.0
-        log[place, at.LOG_TIME], log[place, at.LOG_KIND] = time, kind
+        log[place, at.LOG_TIME] = time
+        log[place, at.LOG_KIND] = kind
         log[place, at.LOG_VALUES : at.LOG_VALUES + len(values)] = values
         self._count += 1
         if time <= self._imu[self._rows - 1, at.IMU_TIME] + at.SAME_TIME:
             times = self._imu[: self._rows, at.IMU_TIME]
             self._dirty = min(self._dirty, int(np.searchsorted(times, time - at.SAME_TIME)))
             self._estimate = None
-        elif time - self._imu[self._rows - 1, at.IMU_TIME] > self.parameters.silence or self.coasting:
+        elif (
+            time - self._imu[self._rows - 1, at.IMU_TIME] > self.parameters.silence or self.coasting
+        ):
             self._coast(time)
 
     def _add_imu(self, time: float, row: Floats) -> None:
@@ -332,7 +392,9 @@ class StateEstimator:
             if self._alignment.ready:
                 self._begin(row)
             return
-        if self._rows - 1 > self._real >= 0 and time > self._imu[self._real, at.IMU_TIME]:  # it was only late
+        if (
+            self._rows - 1 > self._real >= 0 and time > self._imu[self._real, at.IMU_TIME]
+        ):  # it was only late
             self._rows = self._real + 1
             self._dirty = min(self._dirty, self._rows)
         if time <= self._imu[self._rows - 1, at.IMU_TIME] + at.SAME_TIME:
@@ -364,7 +426,8 @@ class StateEstimator:
         self._advance()
         if first <= 0:
             return
-        kept, done = self._rows - first, int(self._cursor[first])
+        kept = self._rows - first
+        done = int(self._cursor[first])
         for array in (self._imu, self._kept_x, self._kept_p, self._cursor):
             array[:kept] = array[first : self._rows].copy()
         self._cursor[:kept] -= done
@@ -377,10 +440,18 @@ class StateEstimator:
         assert self._alignment is not None
         self._x, self._p = self._alignment.begin(self._ground)
         self._imu[0], self._kept_x[0], self._kept_p[0], self._cursor[0] = row, self._x, self._p, 0
-        waiting = [entry for entry in self._alignment.log if entry[at.LOG_TIME] > row[at.IMU_TIME] + at.SAME_TIME]
+        waiting = [
+            entry
+            for entry in self._alignment.log
+            if entry[at.LOG_TIME] > row[at.IMU_TIME] + at.SAME_TIME
+        ]
         self._log[: len(waiting)] = np.reshape(waiting, (-1, at.LOG_WIDTH))
-        self._rows, self._count, self._real, self._dirty = 1, len(waiting), 0, 1
-        self._alignment, self._estimate = None, None
+        self._rows = 1
+        self._count = len(waiting)
+        self._real = 0
+        self._dirty = 1
+        self._alignment = None
+        self._estimate = None
 
     def _advance(self) -> None:
         """The filter over what has come in since."""
@@ -391,7 +462,8 @@ class StateEstimator:
         measurements = self._log[: self._count]
         history = at.History(self._imu, measurements, self._kept_x, self._kept_p, self._cursor)
         advance(history, first, self._rows, self._x, self._p, self._constants, self._ground)
-        self._dirty, self._estimate = self._rows, None
+        self._dirty = self._rows
+        self._estimate = None
 
     # keeping
 
@@ -411,15 +483,22 @@ class StateEstimator:
             "imu": self._imu[: self._rows].tolist(),
             "log": self._log[done : self._count].tolist(),
             "real": self._real,
-            "state": [None if math.isinf(number) else number for number in self._kept_x[0].tolist()],
+            "state": [
+                None if math.isinf(number) else number for number in self._kept_x[0].tolist()
+            ],
             "covariance": self._kept_p[0].tolist(),
         }
         return saved
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Goes on from `save` of an estimator like this one, bit by bit. Raises ConfigError where it does not fit."""
+        """Goes on from `save` of an estimator like this one, bit by bit. Raises ConfigError where
+        it does not fit.
+        """
         try:
-            counted = [{name: int(saved[key][name]) for name in (*KINDS, "imu")} for key in ("late", "invalid")]
+            counted = [
+                {name: int(saved[key][name]) for name in (*KINDS, "imu")}
+                for key in ("late", "invalid")
+            ]
             oriented = -math.inf if saved["oriented"] is None else float(saved["oriented"])
             begin = saved.get("alignment")
             place = begin if begin is not None else saved
@@ -429,7 +508,11 @@ class StateEstimator:
                 real = int(saved["real"])
                 x = np.array(saved["state"], np.float64)
                 p = np.array(saved["covariance"], np.float64).reshape(at.ERRORS, at.ERRORS)
-                if x.shape != (at.SIZE,) or not 1 <= len(imu) <= len(self._imu) or not -1 <= real < len(imu):
+                if (
+                    x.shape != (at.SIZE,)
+                    or not 1 <= len(imu) <= len(self._imu)
+                    or not -1 <= real < len(imu)
+                ):
                     raise ValueError(f"{x.size} numbers of state, {len(imu)} samples")
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"no saved state of an estimator ({error!r})") from None
@@ -448,19 +531,38 @@ class StateEstimator:
         while len(self._log) < len(log):
             self._log = np.concatenate([self._log, np.zeros_like(self._log)])
         self._log[: len(log)] = log
-        self._kept_x[0], self._kept_p[0], self._cursor[0] = x, p, 0
-        self._x[:], self._p[:] = x, p
-        self._rows, self._count, self._real, self._dirty = len(imu), len(log), real, 1
+        self._kept_x[0] = x
+        self._kept_p[0] = p
+        self._cursor[0] = 0
+        self._x[:] = x
+        self._p[:] = p
+        self._rows = len(imu)
+        self._count = len(log)
+        self._real = real
+        self._dirty = 1
 
 
 def warm_up() -> None:
-    """Compiles the filter's kernels, or loads them, before the first reading. Without numba there is nothing to do."""
+    """Compiles the filter's kernels, or loads them, before the first reading. Without numba there
+    is nothing to do.
+    """
     if not use_numba():
         return
     vehicle = VehicleParameters.load("scale")
-    made = StateEstimator(EstimatorParameters.load("scale"), SensorParameters.load("scale"), vehicle)
-    level, pressure = np.array((1.0, 0.0, 0.0, 0.0)), np.full(1, standard_pressure(made.geo_origin[2]))
-    readings = vehicle.static_load, np.zeros(12), np.zeros(6), np.zeros(3), pressure, level, np.full(1, 0.3)
+    made = StateEstimator(
+        EstimatorParameters.load("scale"), SensorParameters.load("scale"), vehicle
+    )
+    level = np.array((1.0, 0.0, 0.0, 0.0))
+    pressure = np.full(1, standard_pressure(made.geo_origin[2]))
+    readings = (
+        vehicle.static_load,
+        np.zeros(12),
+        np.zeros(6),
+        np.zeros(3),
+        pressure,
+        level,
+        np.full(1, 0.3),
+    )
     for time in (0.01 * np.arange(200)).tolist():
         for kind, values in enumerate(readings):
             made._add(kind, time, values)

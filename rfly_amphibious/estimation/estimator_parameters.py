@@ -39,29 +39,54 @@ SECTIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class EstimatorParameters:
-    """SI units; a field declares its key in the file, what it means and its range. `replace` gives a changed copy."""
+    """SI units; a field declares its key in the file, what it means and its range. `replace` gives
+    a changed copy.
+    """
 
     history: float = number("history_s", "how late a reading may come", above=0.0, at_most=10.0)
     align_time: float = number("alignment.time_s", "s that are averaged", above=0.0, at_most=60.0)
     align_rate: float = number(
-        "alignment.still_radps", "largest mean rate of a vehicle that stands", above=0.0, at_most=10.0
+        "alignment.still_radps",
+        "largest mean rate of a vehicle that stands",
+        above=0.0,
+        at_most=10.0,
     )
     align_force: float = number(
-        "alignment.still_mps2", "largest difference of the mean specific force from gravity", above=0.0, at_most=10.0
+        "alignment.still_mps2",
+        "largest difference of the mean specific force from gravity",
+        above=0.0,
+        at_most=10.0,
     )
     gyro_bias: float = number(
-        "alignment.gyroscope_bias_radps", "standard deviation beside the sensor's own", at_least=0.0, at_most=10.0
+        "alignment.gyroscope_bias_radps",
+        "standard deviation beside the sensor's own",
+        at_least=0.0,
+        at_most=10.0,
     )
     force_bias: float = number(
-        "alignment.accelerometer_bias_mps2", "standard deviation beside the sensor's own", at_least=0.0, at_most=10.0
+        "alignment.accelerometer_bias_mps2",
+        "standard deviation beside the sensor's own",
+        at_least=0.0,
+        at_most=10.0,
     )
-    process_force: float = number("process.acceleration_mps2_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
-    process_gyro: float = number("process.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
+    process_force: float = number(
+        "process.acceleration_mps2_per_sqrthz", "density", at_least=0.0, at_most=1000.0
+    )
+    process_gyro: float = number(
+        "process.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0
+    )
     silence: float = number(
-        "coasting.silence_s", "s without a sample, from which on the estimator goes on without", above=0.0, at_most=10.0
+        "coasting.silence_s",
+        "s without a sample, from which on the estimator goes on without",
+        above=0.0,
+        at_most=10.0,
     )
-    coast_force: float = number("coasting.acceleration_mps2_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
-    coast_gyro: float = number("coasting.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
+    coast_force: float = number(
+        "coasting.acceleration_mps2_per_sqrthz", "density", at_least=0.0, at_most=1000.0
+    )
+    coast_gyro: float = number(
+        "coasting.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0
+    )
     gate_probability: float = number(
         "gate.probability", "of a good reading to be within", at_least=0.5, at_most=0.999999999
     )
@@ -72,38 +97,80 @@ class EstimatorParameters:
         at_most=3600.0,
     )
     orientation_rate: float = number(
-        "orientation.rate_hz", "readings a second that are used; 0: none", at_least=0.0, at_most=1000.0
+        "orientation.rate_hz",
+        "readings a second that are used; 0: none",
+        at_least=0.0,
+        at_most=1000.0,
     )
     wheel_load_share: float = number(
-        "wheels.load_share", "of a wheel's static load, from which it rolls", above=0.0, at_most=10.0
+        "wheels.load_share",
+        "of a wheel's static load, from which it rolls",
+        above=0.0,
+        at_most=10.0,
     )
     wheel_speed: float = number(
-        "wheels.speed_mps", "standard deviation of the speed, beside the encoders' counts", at_least=0.0, at_most=100.0
+        "wheels.speed_mps",
+        "standard deviation of the speed, beside the encoders' counts",
+        at_least=0.0,
+        at_most=100.0,
     )
-    slip: float = number("wheels.slip", "standard deviation of the share of slip", at_least=0.0, at_most=1.0)
-    slip_time: float = number("wheels.slip_time_s", "correlation time of slip", above=0.0, at_most=3600.0)
+    slip: float = number(
+        "wheels.slip", "standard deviation of the share of slip", at_least=0.0, at_most=1.0
+    )
+    slip_time: float = number(
+        "wheels.slip_time_s", "correlation time of slip", above=0.0, at_most=3600.0
+    )
     side_rate: float = number(
-        "wheels.side_rate_hz", "how often a second no side slip is assumed", above=0.0, at_most=1000.0
+        "wheels.side_rate_hz",
+        "how often a second no side slip is assumed",
+        above=0.0,
+        at_most=1000.0,
     )
-    side_speed: float = number("wheels.side_mps", "standard deviation of the speed across", above=0.0, at_most=100.0)
-    side_slip: float = number("wheels.side_slip_rad", "standard deviation of the slip angle", at_least=0.0, at_most=1.0)
+    side_speed: float = number(
+        "wheels.side_mps", "standard deviation of the speed across", above=0.0, at_most=100.0
+    )
+    side_slip: float = number(
+        "wheels.side_slip_rad", "standard deviation of the slip angle", at_least=0.0, at_most=1.0
+    )
     side_slip_rate: float = number(
-        "wheels.side_slip_rad_per_mps2", "more of it for each m/s² of side force", at_least=0.0, at_most=1.0
+        "wheels.side_slip_rad_per_mps2",
+        "more of it for each m/s² of side force",
+        at_least=0.0,
+        at_most=1.0,
     )
-    still_time: float = number("standstill.time_s", "s for which nothing turns", above=0.0, at_most=60.0)
-    still_way: float = number("standstill.way_m", "largest way of a wheel's rim in this time", above=0.0, at_most=1.0)
-    still_rate: float = number("standstill.rates_radps", "largest rate of turn", above=0.0, at_most=10.0)
-    still_load_share: float = number("standstill.load_share", "of the weight on the wheels", above=0.0, at_most=1.0)
-    still_repeat_rate: float = number("standstill.rate_hz", "how often a second it is used", above=0.0, at_most=1000.0)
-    still_speed: float = number("standstill.speed_mps", "standard deviation", above=0.0, at_most=10.0)
-    still_gyro: float = number("standstill.rates_noise_radps", "standard deviation", above=0.0, at_most=10.0)
+    still_time: float = number(
+        "standstill.time_s", "s for which nothing turns", above=0.0, at_most=60.0
+    )
+    still_way: float = number(
+        "standstill.way_m", "largest way of a wheel's rim in this time", above=0.0, at_most=1.0
+    )
+    still_rate: float = number(
+        "standstill.rates_radps", "largest rate of turn", above=0.0, at_most=10.0
+    )
+    still_load_share: float = number(
+        "standstill.load_share", "of the weight on the wheels", above=0.0, at_most=1.0
+    )
+    still_repeat_rate: float = number(
+        "standstill.rate_hz", "how often a second it is used", above=0.0, at_most=1000.0
+    )
+    still_speed: float = number(
+        "standstill.speed_mps", "standard deviation", above=0.0, at_most=10.0
+    )
+    still_gyro: float = number(
+        "standstill.rates_noise_radps", "standard deviation", above=0.0, at_most=10.0
+    )
     map_error: float = number(
-        "ground.map_error_m", "standard deviation of the map's heights", at_least=0.0, at_most=1000.0
+        "ground.map_error_m",
+        "standard deviation of the map's heights",
+        at_least=0.0,
+        at_most=1000.0,
     )
     map_error_time: float = number(
         "ground.map_error_time_s", "correlation time of the map's error", above=0.0, at_most=3600.0
     )
-    ground_slope: float = number("ground.slope", "of ground that no map tells, m a metre", at_least=0.0, at_most=10.0)
+    ground_slope: float = number(
+        "ground.slope", "of ground that no map tells, m a metre", at_least=0.0, at_most=10.0
+    )
     gps_reset: float = number(
         "gps.reset_s",
         "s for which a position that does not fit is refused before it is taken over all the same",
@@ -174,16 +241,23 @@ def constants_of(
     altitude: float,
     ground_known: bool,
 ) -> Constants:
-    """What the kernels need; `altitude`: of the world's origin, m. A sensor that is not there gets any numbers."""
-    imu, gps, field = sensors.imu, sensors.gps, sensors.magnetometer
+    """What the kernels need; `altitude`: of the world's origin, m. A sensor that is not there gets
+    any numbers.
+    """
+    imu = sensors.imu
+    gps = sensors.gps
+    field = sensors.magnetometer
     place = np.array(imu.position if imu is not None else (0.0, 0.0, 0.0))
     force, rates, ahrs = (_noise(imu, slice(k, k + 3), 9) for k in (0, 3, 6))
-    fix, speed = _noise(gps, slice(0, 3), 6), _noise(gps, slice(3, 6), 6)
+    fix = _noise(gps, slice(0, 3), 6)
+    speed = _noise(gps, slice(3, 6), 6)
     encoders = sensors.encoders
     counted = encoders is not None and encoders.wheel_counts > 0
     # the difference of two counts, each of which is cut off at a whole number: √2/√12 of a count
     count = (
-        0.0 if encoders is None or not counted else math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
+        0.0
+        if encoders is None or not counted
+        else math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
     )
     hubs = vehicle.hub_position
     sigma, fading = _fading(p, sensors, ground_known)
@@ -242,11 +316,15 @@ def constants_of(
     )
 
 
-def _fading(p: EstimatorParameters, sensors: SensorParameters, ground_known: bool) -> tuple[Floats, Floats]:
-    """(27,) stationary standard deviations and correlation times of the errors: 0, inf for what is no Gauss-Markov
-    process. What a bias begins with is taken for a part of its walk, so that it fades and comes back likewise.
+def _fading(
+    p: EstimatorParameters, sensors: SensorParameters, ground_known: bool
+) -> tuple[Floats, Floats]:
+    """(27,) stationary standard deviations and correlation times of the errors: 0, inf for what is
+    no Gauss-Markov process. What a bias begins with is taken for a part of its walk, so that it
+    fades and comes back likewise.
     """
-    sigma, time = np.zeros(at.ERRORS), np.full(at.ERRORS, math.inf)
+    sigma = np.zeros(at.ERRORS)
+    time = np.full(at.ERRORS, math.inf)
     for first, sensor, channel, count, channels in (
         (at.E_FORCE, sensors.imu, 0, 3, 9),
         (at.E_GYRO, sensors.imu, 3, 3, 9),
@@ -260,17 +338,22 @@ def _fading(p: EstimatorParameters, sensors: SensorParameters, ground_known: boo
     drifts = ((at.E_GPS, sensors.gps, 0, 6, p.gps_drift), (at.E_AHRS, sensors.imu, 6, 9, 1.0))
     for first, sensor, channel, channels, share in drifts:
         noise = _noise(sensor, slice(channel, channel + 3), channels)
-        sigma[first : first + 3], time[first : first + 3] = share * noise["markov_sigma"], noise["markov_time"]
-    sigma[at.E_SLIP], time[at.E_SLIP] = p.slip, p.slip_time
+        sigma[first : first + 3] = share * noise["markov_sigma"]
+        time[first : first + 3] = noise["markov_time"]
+    sigma[at.E_SLIP] = p.slip
+    time[at.E_SLIP] = p.slip_time
     if ground_known:
-        sigma[at.E_GROUND], time[at.E_GROUND] = p.map_error, p.map_error_time
+        sigma[at.E_GROUND] = p.map_error
+        time[at.E_GROUND] = p.map_error_time
     return sigma, time
 
 
 def chi_square(degrees: int, probability: float) -> float:
-    """What the sum of so many (1 to 6) squares of unit normal numbers stays below with a probability.
+    """What the sum of so many (1 to 6) squares of unit normal numbers stays below with a
+    probability.
 
-    By halving: scipy.special would take a node 25 MB. NIST Digital Library of Mathematical Functions, 8.4.6, 8.8.2.
+    By halving: scipy.special would take a node 25 MB. NIST Digital Library of Mathematical
+    Functions, 8.4.6, 8.8.2.
     """
 
     def exceeds(degrees: int, x: float) -> float:
@@ -279,10 +362,13 @@ def chi_square(degrees: int, probability: float) -> float:
         more = (0.5 * x) ** (0.5 * degrees - 1.0) * math.exp(-0.5 * x) / math.gamma(0.5 * degrees)
         return exceeds(degrees - 2, x) + more
 
-    low, high = 0.0, 100.0
+    low = 0.0
+    high = 100.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if exceeds(degrees, middle) > 1.0 - probability else (low, middle)
+        low, high = (
+            (middle, high) if exceeds(degrees, middle) > 1.0 - probability else (low, middle)
+        )
     return high
 
 
@@ -292,7 +378,9 @@ def turn_on_bias(sensor: NoisySensor | None, channels: int) -> Floats:
 
 
 def _side_gain(vehicle: VehicleParameters) -> float:
-    """rad of slip angle for each m/s² across, mean of the axles: their loads over what they hold. Eq. 5.9."""
+    """rad of slip angle for each m/s² across, mean of the axles: their loads over what they hold.
+    Eq. 5.9.
+    """
     v = vehicle
     load = v.static_load[::2]
     held = v.cornering_stiffness_per_rad * v.nominal_load * v.cornering_factor[::2]

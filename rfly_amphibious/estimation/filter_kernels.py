@@ -35,14 +35,20 @@ ROCKING = 0.1
 
 
 @inner_kernel
-def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any) -> int:
-    """Wheels that roll on the ground: speed along them, then none across; none at all where all stand.
+def wheel_innovation(
+    x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
+) -> int:
+    """Wheels that roll on the ground: speed along them, then none across; none at all where all
+    stand.
 
-    A wheel that touched down has to take up speed first, and tyres at the limit of their grip slide: how fast they turn
-    tells nothing then.
+    A wheel that touched down has to take up speed first, and tyres at the limit of their grip
+    slide: how fast they turn tells nothing then.
     """
     wheels = c.radius.size
-    rolls, radii, loaded, count = np.zeros(wheels), 0.0, 0.0, 0.0
+    rolls = np.zeros(wheels)
+    radii = 0.0
+    loaded = 0.0
+    count = 0.0
     if x[at.TIME] - x[at.LOAD_TIME] <= c.load_age:
         for i in range(wheels):
             loaded += x[at.LOADS + i]
@@ -58,7 +64,9 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
             turned = max(turned, abs(row[angles + i] - x[at.STILL_ANGLE + i]) * c.radius[i])
         rate = math.sqrt(x[at.RATES] ** 2 + x[at.RATES + 1] ** 2 + x[at.RATES + 2] ** 2)
         upright = 1.0 - 2.0 * (x[at.QUATERNION + 1] ** 2 + x[at.QUATERNION + 2] ** 2)
-        if slides or not (turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load * upright):
+        if slides or not (
+            turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load * upright
+        ):
             x[at.STILL_SINCE] = x[at.TIME]
             for i in range(wheels):
                 x[at.STILL_ANGLE + i] = row[angles + i]
@@ -67,14 +75,23 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
             return at.NOTHING
         x[at.LAST_STILL] = x[at.TIME]
         for i in range(3):
-            h[i, at.E_VELOCITY + i], h[3 + i, at.E_GYRO + i] = 1.0, -1.0
-            residual[i], residual[3 + i] = -x[at.VELOCITY + i], -x[at.RATES + i]
-            variance[i], variance[3 + i] = c.still_speed * c.still_speed, c.still_gyro * c.still_gyro
+            h[i, at.E_VELOCITY + i] = 1.0
+            h[3 + i, at.E_GYRO + i] = -1.0
+            residual[i] = -x[at.VELOCITY + i]
+            residual[3 + i] = -x[at.RATES + i]
+            variance[i] = c.still_speed * c.still_speed
+            variance[3 + i] = c.still_gyro * c.still_gyro
         return at.STANDSTILL
-    if slides or count == 0.0 or (stage == 1 and x[at.TIME] - x[at.LAST_SIDE] < c.side_period - at.SAME_TIME):
+    if (
+        slides
+        or count == 0.0
+        or (stage == 1 and x[at.TIME] - x[at.LAST_SIDE] < c.side_period - at.SAME_TIME)
+    ):
         return at.NOTHING
     expected = np.empty(2)
-    expect_wheels(x, row[at.LOG_VALUES + wheels : at.LOG_VALUES + 2 * wheels], rolls, c, h, expected)
+    expect_wheels(
+        x, row[at.LOG_VALUES + wheels : at.LOG_VALUES + 2 * wheels], rolls, c, h, expected
+    )
     if stage == 0:
         read = 0.0
         for i in range(wheels):
@@ -96,7 +113,8 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
 
 @inner_kernel
 def innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any) -> int:
-    """Jacobian (6, 27), residual and variance (6,) of a row's measurement, no height; `stage`: its first or second.
+    """Jacobian (6, 27), residual and variance (6,) of a row's measurement, no height; `stage`: its
+    first or second.
 
     -> which sensor's it is; NOTHING where there is none.
     """
@@ -141,7 +159,9 @@ def innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, vari
 
 
 @inner_kernel
-def height_innovation(x: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, residual: Any, variance: Any) -> int:
+def height_innovation(
+    x: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, residual: Any, variance: Any
+) -> int:
     """As `innovation`, of a height above the ground."""
     h[:] = 0.0
     spread_x = max(0.05, math.sqrt(p[at.E_POSITION, at.E_POSITION]))
@@ -174,24 +194,36 @@ def set_motion(x: Any, force: Any, rates: Any) -> None:
 
 @kernel
 def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground: Any) -> None:
-    """From the IMU's row first - 1, where x and p are, to row last - 1, with the measurements on the way.
+    """From the IMU's row first - 1, where x and p are, to row last - 1, with the measurements on
+    the way.
 
     `history`: a `History`, whose x, p and cursor are written at these rows.
     """
-    imu, measurements = history.imu, history.measurements
-    force, rates = np.empty(3), np.empty(3)
-    h, residual, variance = np.zeros((6, at.ERRORS)), np.empty(6), np.empty(6)
+    imu = history.imu
+    measurements = history.measurements
+    force = np.empty(3)
+    rates = np.empty(3)
+    h = np.zeros((6, at.ERRORS))
+    residual = np.empty(6)
+    variance = np.empty(6)
     cursor = history.cursor[first - 1]
     for k in range(first, last):
-        before, after = imu[k - 1], imu[k]
-        begin, end = before[at.IMU_TIME], after[at.IMU_TIME]
+        before = imu[k - 1]
+        after = imu[k]
+        begin = before[at.IMU_TIME]
+        end = after[at.IMU_TIME]
         coasts = after[at.IMU_COASTS] != 0.0
         now = begin
         while True:
-            due = cursor < measurements.shape[0] and measurements[cursor, at.LOG_TIME] <= end + at.SAME_TIME
+            due = (
+                cursor < measurements.shape[0]
+                and measurements[cursor, at.LOG_TIME] <= end + at.SAME_TIME
+            )
             to = min(measurements[cursor, at.LOG_TIME], end) if due else end
             if to - now > at.SAME_TIME:
-                interpolate_imu(before, after, (0.5 * (now + to) - begin) / (end - begin), force, rates)
+                interpolate_imu(
+                    before, after, (0.5 * (now + to) - begin) / (end - begin), force, rates
+                )
                 predict(x, p, to - now, force, rates, coasts, c)
                 now = to
             if not due:
@@ -211,7 +243,9 @@ def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground:
                     break
                 m = at.DEGREES[sensor]
                 level = sensor == at.HEIGHT and c.ground_known
-                gate = -1.0 if sensor == at.GPS_POSITION and x[at.GPS_REFUSED] != 0.0 else c.gates[m]
+                gate = (
+                    -1.0 if sensor == at.GPS_POSITION and x[at.GPS_REFUSED] != 0.0 else c.gates[m]
+                )
                 nis = update(x, p, h[:m], residual, variance, gate, level)
                 count_update(x, p, sensor, nis, gate, residual, m, c.reacquire)
                 if sensor == at.HEIGHT and nis > gate:
@@ -223,7 +257,9 @@ def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground:
             cursor += 1
         x[at.TIME] = end
         if not coasts:
-            set_motion(x, after[at.IMU_FORCE : at.IMU_FORCE + 3], after[at.IMU_RATES : at.IMU_RATES + 3])
+            set_motion(
+                x, after[at.IMU_FORCE : at.IMU_FORCE + 3], after[at.IMU_RATES : at.IMU_RATES + 3]
+            )
         history.x[k] = x
         history.p[k] = p
         history.cursor[k] = cursor
@@ -231,10 +267,13 @@ def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground:
 
 @kernel
 def report(x: Any, p: Any, lever: Any, place: Any, velocity: Any, covariance: Any) -> None:
-    """Place and velocity (3,) of the body's origin, `lever` (3,) being the IMU's from there, and (9, 9) of both and the
-    attitude.
+    """Place and velocity (3,) of the body's origin, `lever` (3,) being the IMU's from there, and
+    (9, 9) of both and the attitude.
     """
-    r, arm, swing, turned = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
+    r = np.empty((3, 3))
+    arm = np.empty(3)
+    swing = np.empty(3)
+    turned = np.empty(3)
     attitude(x, r)
     rotate_vector(r, lever, arm)
     swing[0] = x[at.RATES + 1] * lever[2] - x[at.RATES + 2] * lever[1]

@@ -1,22 +1,43 @@
-"""Layout of the error-state Kalman filter: nominal state, error state, logs, and what is constant in a run.
+"""Layout of the error-state Kalman filter: nominal state, error state, logs, and what is constant
+in a run.
 
-World axes ENU, body axes FLU, SI units. Its point is the IMU, so that no angular acceleration is needed; attitude
-errors are rotation vectors in world axes: R_true = exp(error) R. In the kernels `x` is the nominal state (SIZE,), `p`
-the covariance of the error state (ERRORS, ERRORS), `h` a measurement's Jacobian (m, ERRORS), `c` the Constants.
+World axes ENU, body axes FLU, SI units. Its point is the IMU, so that no angular acceleration is
+needed; attitude errors are rotation vectors in world axes: R_true = exp(error) R. In the kernels
+`x` is the nominal state (SIZE,), `p` the covariance of the error state (ERRORS, ERRORS), `h` a
+measurement's Jacobian (m, ERRORS), `c` the Constants.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-POSITION, VELOCITY, QUATERNION, GYRO_BIAS, FORCE_BIAS = 0, 3, 6, 10, 13
-GPS_DRIFT, BARO_BIAS, FIELD_BIAS, AHRS_DRIFT, GROUND_ERROR, SLIP = 16, 19, 20, 23, 26, 27
-"""nominal state: quaternion w x y z, biases in body axes, drifts of GPS and of the IMU's own orientation in world axes,
-the field's bias in T, how much higher the ground is than the map says, m, the share by which wheels turn faster than
-they roll"""
+POSITION = 0
+VELOCITY = 3
+QUATERNION = 6
+GYRO_BIAS = 10
+FORCE_BIAS = 13
+GPS_DRIFT = 16
+BARO_BIAS = 19
+FIELD_BIAS = 20
+AHRS_DRIFT = 23
+GROUND_ERROR = 26
+SLIP = 27
+"""nominal state: quaternion w x y z, biases in body axes, drifts of GPS and of the IMU's own
+orientation in world axes, the field's bias in T, how much higher the ground is than the map says,
+m, the share by which wheels turn faster than they roll
+"""
 
-E_POSITION, E_VELOCITY, E_ATTITUDE, E_GYRO, E_FORCE = 0, 3, 6, 9, 12
-E_GPS, E_BARO, E_FIELD, E_AHRS, E_GROUND, E_SLIP = 15, 18, 19, 22, 25, 26
+E_POSITION = 0
+E_VELOCITY = 3
+E_ATTITUDE = 6
+E_GYRO = 9
+E_FORCE = 12
+E_GPS = 15
+E_BARO = 18
+E_FIELD = 19
+E_AHRS = 22
+E_GROUND = 25
+E_SLIP = 26
 ERRORS = 27
 
 SENSORS = (
@@ -33,29 +54,70 @@ SENSORS = (
 """what is fused, in the order of all counters"""
 DEGREES = (3, 3, 3, 1, 3, 1, 1, 6, 1)
 """numbers in a measurement of each"""
-GPS_POSITION, GPS_VELOCITY, MAGNETOMETER, BAROMETER, ORIENTATION, WHEEL_SPEED, SIDE_SLIP, STANDSTILL, HEIGHT = range(9)
+(
+    GPS_POSITION,
+    GPS_VELOCITY,
+    MAGNETOMETER,
+    BAROMETER,
+    ORIENTATION,
+    WHEEL_SPEED,
+    SIDE_SLIP,
+    STANDSTILL,
+    HEIGHT,
+) = range(9)
 NOTHING = -1
 
 WHEELS = 6
-"""as many as there is room for; a vehicle with fewer leaves the last ones out: `Constants.radius` has its number"""
-TIME, RATES, FORCE, LOADS, LOAD_TIME = 28, 29, 32, 35, 41
-STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 42, 43, 49, 50
-ACCEPTED, REJECTED, LAST_ACCEPTED, INNOVATION, INNOVATION_SUM = 51, 60, 69, 78, 87
+"""as many as there is room for; a vehicle with fewer leaves the last ones out: `Constants.radius`
+has its number
+"""
+TIME = 28
+RATES = 29
+FORCE = 32
+LOADS = 35
+LOAD_TIME = 41
+STILL_SINCE = 42
+STILL_ANGLE = 43
+LAST_STILL = 49
+LAST_SIDE = 50
+ACCEPTED = 51
+REJECTED = 60
+LAST_ACCEPTED = 69
+INNOVATION = 78
+INNOVATION_SUM = 87
 """of each sensor; the last normalised innovation squared, and the sum of all of them"""
-CONTACT, GPS_DOUBT, GPS_REFUSED, GPS_AGREES, GPS_OFF, GPS_RESETS = 96, 102, 103, 104, 105, 108
-OFF_MAP, GROUND_BENT = 109, 110
-"""when each wheel was last off the ground; fixes that did not fit, less those that did; whether the GPS is refused,
-since when its fixes agree with each other, how far it is off (3), how often its position was taken over,
-whether what is below the vehicle is not the map's ground, and the variance (m²) of the map's ground about its mean
-plane where the vehicle may be"""
+CONTACT = 96
+GPS_DOUBT = 102
+GPS_REFUSED = 103
+GPS_AGREES = 104
+GPS_OFF = 105
+GPS_RESETS = 108
+OFF_MAP = 109
+GROUND_BENT = 110
+"""when each wheel was last off the ground; fixes that did not fit, less those that did; whether the
+GPS is refused, since when its fixes agree with each other, how far it is off (3), how often its
+position was taken over, whether what is below the vehicle is not the map's ground, and the variance
+(m²) of the map's ground about its mean plane where the vehicle may be
+"""
 SIZE = 111
 
-IMU_TIME, IMU_COASTS, IMU_FORCE, IMU_RATES, IMU_WIDTH = 0, 1, 2, 5, 8
+IMU_TIME = 0
+IMU_COASTS = 1
+IMU_FORCE = 2
+IMU_RATES = 5
+IMU_WIDTH = 8
 """a row of the IMU's log, in body axes; it coasts where the IMU was silent"""
 
-LOG_TIME, LOG_KIND, LOG_VALUES, LOG_WIDTH = 0, 1, 2, 20
-KIND_LOADS, KIND_JOINTS, KIND_GPS, KIND_FIELD, KIND_PRESSURE, KIND_ORIENTATION, KIND_HEIGHT = range(7)
-"""rows of the measurements' log, and the order of those of one time. Joints: rates, steering, angles, of each wheel"""
+LOG_TIME = 0
+LOG_KIND = 1
+LOG_VALUES = 2
+LOG_WIDTH = 20
+KIND_LOADS, KIND_JOINTS, KIND_GPS, KIND_FIELD, KIND_PRESSURE, KIND_ORIENTATION, KIND_HEIGHT = range(
+    7
+)
+"""rows of the measurements' log, and the order of those of one time. Joints: rates, steering,
+angles, of each wheel
+"""
 
 SAME_TIME = 1e-7
 """s: stamps nearer than this are of one instant"""
@@ -77,14 +139,18 @@ class History(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """What stays the same in a run. Noise: densities for what is integrated, standard deviations for what is read."""
+    """What stays the same in a run. Noise: densities for what is integrated, standard deviations
+    for what is read.
+    """
 
     force_noise: float
     gyro_noise: float
     coast_force: float
     coast_gyro: float
     markov_sigma: Any
-    """(27,) stationary standard deviations of the errors that fade: biases, drifts, the map's error, slip"""
+    """(27,) stationary standard deviations of the errors that fade: biases, drifts, the map's
+    error, slip
+    """
     markov_time: Any
     """(27,) s, their correlation times; inf: it does not fade"""
     ground_known: bool

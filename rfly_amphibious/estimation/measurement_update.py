@@ -1,4 +1,6 @@
-"""Measurement update of the error-state Kalman filter: gate, gain, Joseph's form, injection of the error."""
+"""Measurement update of the error-state Kalman filter: gate, gain, Joseph's form, injection of the
+error.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from rfly_common.kernels.jit import inner_kernel, kernel
 UNKNOWN_GROUND = 1e6
 """m², variance of a ground of which nothing is known"""
 DOUBTED_FIXES = 5.0
-"""that do not fit, more than do, from which on a GPS is refused; it comes back after as many that fit, at most twice"""
+"""that do not fit, more than do, from which on a GPS is refused; it comes back after as many that
+fit, at most twice
+"""
 FIXES_APART = 6.0
 """standard deviations of its scatter, within which the difference from a fix to the next agrees"""
 
@@ -35,14 +39,19 @@ def inject_error(x: Any, d: Any) -> None:
 
 
 @kernel
-def update(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, vertical_only: bool) -> float:
-    """One measurement of m numbers: Jacobian h (m, 27), residuals and variances (m,); Joseph's form.
+def update(
+    x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, vertical_only: bool
+) -> float:
+    """One measurement of m numbers: Jacobian h (m, 27), residuals and variances (m,); Joseph's
+    form.
 
-    Its normalised innovation squared; above `gate` nothing changes. `vertical_only`: level position, attitude and what
-    is bound to them stay as they are; the covariance allows for that.
+    Its normalised innovation squared; above `gate` nothing changes. `vertical_only`: level
+    position, attitude and what is bound to them stay as they are; the covariance allows for that.
     """
     m = h.shape[0]
-    hp, s, low = np.zeros((m, at.ERRORS)), np.empty((m, m)), np.zeros((m, m))
+    hp = np.zeros((m, at.ERRORS))
+    s = np.empty((m, m))
+    low = np.zeros((m, m))
     for i in range(m):
         for j in range(at.ERRORS):
             if h[i, j] != 0.0:
@@ -83,10 +92,17 @@ def update(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, ve
     if vertical_only:
         for i in range(m):
             for n in range(at.ERRORS):
-                kept = n in (at.E_POSITION + 2, at.E_VELOCITY + 2, at.E_GPS + 2, at.E_BARO, at.E_GROUND)
+                kept = n in (
+                    at.E_POSITION + 2,
+                    at.E_VELOCITY + 2,
+                    at.E_GPS + 2,
+                    at.E_BARO,
+                    at.E_GROUND,
+                )
                 if not (kept or at.E_FORCE <= n < at.E_FORCE + 3):
                     gain[i, n] = 0.0
-    d, back = np.zeros(at.ERRORS), np.zeros((m, at.ERRORS))
+    d = np.zeros(at.ERRORS)
+    back = np.zeros((m, at.ERRORS))
     for i in range(m):
         add_scaled(d, residual[i], gain[i])
     # (I - K H) P (I - K H)ᵀ + K R Kᵀ = A + (K R - A Hᵀ) Kᵀ with A = (I - K H) P
@@ -105,7 +121,9 @@ def update(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, ve
 
 
 @inner_kernel
-def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float) -> None:
+def count_update(
+    x: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float
+) -> None:
     """Counts a measurement. A speed that was rejected for too long is believed again."""
     x[at.INNOVATION + sensor] = nis
     if nis <= gate:
@@ -121,8 +139,9 @@ def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual:
 
 @kernel
 def bend_ground(x: Any, p: Any, bent: float) -> None:
-    """Where the vehicle may be, the map's ground has now the variance `bent` (m²) about its mean plane: as much is
-    what a height tells of the ground's error, for as long as the vehicle stays in such a place (`predict`).
+    """Where the vehicle may be, the map's ground has now the variance `bent` (m²) about its mean
+    plane: as much is what a height tells of the ground's error, for as long as the vehicle stays in
+    such a place (`predict`).
     """
     p[at.E_GROUND, at.E_GROUND] += max(0.0, bent - x[at.GROUND_BENT])
     x[at.GROUND_BENT] = bent
@@ -130,14 +149,18 @@ def bend_ground(x: Any, p: Any, bent: float) -> None:
 
 @kernel
 def leave_map(x: Any, p: Any, residual: float, c: Any) -> None:
-    """After a height that does not fit: there is other ground below, such as a roof, and unknown how high it is."""
+    """After a height that does not fit: there is other ground below, such as a roof, and unknown
+    how high it is.
+    """
     x[at.OFF_MAP] = 1.0 if c.ground_known else 0.0
     p[at.E_GROUND, at.E_GROUND] += min(residual * residual, UNKNOWN_GROUND)
 
 
 @inner_kernel
 def return_to_map(x: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) -> None:
-    """The ground below is the map's again, where a height fits that; `h`, `residual`, `variance` of the height."""
+    """The ground below is the map's again, where a height fits that; `h`, `residual`, `variance` of
+    the height.
+    """
     off = residual[0] - x[at.GROUND_ERROR]
     error = c.markov_sigma[at.E_GROUND] ** 2 + x[at.GROUND_BENT]
     spread = variance[0] + error
@@ -145,7 +168,9 @@ def return_to_map(x: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) 
         for n in range(at.E_GROUND):
             spread += h[0, i] * p[i, n] * h[0, n]
     if off * off <= c.return_gate * spread:
-        x[at.OFF_MAP], x[at.GROUND_ERROR], residual[0] = 0.0, 0.0, off
+        x[at.OFF_MAP] = 0.0
+        x[at.GROUND_ERROR] = 0.0
+        residual[0] = off
         for n in range(at.ERRORS):
             p[at.E_GROUND, n] = p[n, at.E_GROUND] = 0.0
         p[at.E_GROUND, at.E_GROUND] = error
@@ -155,8 +180,8 @@ def return_to_map(x: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) 
 def judge_fix(x: Any, p: Any, nis: float, residual: Any, c: Any) -> None:
     """Refuses a GPS whose positions do not fit, until they fit well again for as long.
 
-    Meanwhile the errors grow as without it. Where its fixes agree with each other for long enough, its position is
-    taken over all the same: of what was known of the place, nothing is kept.
+    Meanwhile the errors grow as without it. Where its fixes agree with each other for long enough,
+    its position is taken over all the same: of what was known of the place, nothing is kept.
     """
     refused = x[at.GPS_REFUSED] != 0.0
     fits = nis <= (c.return_gate if refused else c.gates[3])
@@ -181,6 +206,8 @@ def judge_fix(x: Any, p: Any, nis: float, residual: Any, c: Any) -> None:
         for i in range(3):
             x[at.GPS_DRIFT + i] = 0.0
             p[at.E_GPS + i, at.E_GPS + i] = c.markov_sigma[at.E_GPS + i] ** 2
-            p[at.E_POSITION + i, at.E_POSITION + i] = residual[i] ** 2 + c.markov_sigma[at.E_GPS + i] ** 2
+            p[at.E_POSITION + i, at.E_POSITION + i] = (
+                residual[i] ** 2 + c.markov_sigma[at.E_GPS + i] ** 2
+            )
     if resets or x[at.GPS_DOUBT] == 0.0:
         x[at.GPS_REFUSED] = x[at.GPS_DOUBT] = 0.0

@@ -1,4 +1,6 @@
-"""Frames beside an estimate: `odom`, which its velocities lead to without corrections, and `base_footprint`."""
+"""Frames beside an estimate: `odom`, which its velocities lead to without corrections, and
+`base_footprint`.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 class OdometryFrame:
     """Sums up the way between estimates: it drifts, and it never jumps.
 
-    The way is that of the velocities, and the heading turns as the rates do. Roll and pitch are the estimate's, which
-    gravity holds, so that z of `odom` remains up: from `map` it is a heading and a place away.
+    The way is that of the velocities, and the heading turns as the rates do. Roll and pitch are the
+    estimate's, which gravity holds, so that z of `odom` remains up: from `map` it is a heading and
+    a place away.
     """
 
     def __init__(self) -> None:
@@ -37,11 +40,17 @@ class OdometryFrame:
             self._position = np.array(estimate.position, float)
         else:
             dt = estimate.time - last.time
-            expected = quat_multiply(last.orientation, _turn(0.5 * dt * (last.rates + estimate.rates)))
+            expected = quat_multiply(
+                last.orientation, _turn(0.5 * dt * (last.rates + estimate.rates))
+            )
             correction = quat_multiply(estimate.orientation, quat_conjugate(expected))
             before = self._yaw
-            self._yaw -= math.remainder(2.0 * math.atan2(float(correction[2]), float(correction[3])), 2.0 * math.pi)
-            way = 0.5 * dt * (_turned(last.velocity, before) + _turned(estimate.velocity, self._yaw))
+            self._yaw -= math.remainder(
+                2.0 * math.atan2(float(correction[2]), float(correction[3])), 2.0 * math.pi
+            )
+            way = (
+                0.5 * dt * (_turned(last.velocity, before) + _turned(estimate.velocity, self._yaw))
+            )
             self._position = self._position + way
         self._last = estimate
 
@@ -49,17 +58,23 @@ class OdometryFrame:
         """(base_link in odom, odom in map) at the last estimate."""
         estimate = self._last
         assert estimate is not None
-        in_map = Transform(np.asarray(estimate.position, float), np.asarray(estimate.orientation, float))
-        in_odom = Transform(self._position, quat_multiply(_turn_about_up(self._yaw), estimate.orientation))
+        in_map = Transform(
+            np.asarray(estimate.position, float), np.asarray(estimate.orientation, float)
+        )
+        in_odom = Transform(
+            self._position, quat_multiply(_turn_about_up(self._yaw), estimate.orientation)
+        )
         return in_odom, in_map @ in_odom.inverse()
 
     def local(self) -> Estimate:
         """The last estimate as `odom` has it.
 
-        Its covariance is that of the vehicle against where `odom` was at the beginning: the estimate's own, and the
-        square of the corrections that `odom` leaves out.
+        Its covariance is that of the vehicle against where `odom` was at the beginning: the
+        estimate's own, and the square of the corrections that `odom` leaves out.
         """
-        estimate, position, yaw = self._last, self._position, self._yaw
+        estimate = self._last
+        position = self._position
+        yaw = self._yaw
         assert estimate is not None
         turn = _turn_about_up(yaw)
         covariance = estimate.covariance
@@ -88,7 +103,8 @@ def _turn_about_up(yaw: float) -> Floats:
 
 
 def _turned(vector: Floats, yaw: float) -> Floats:
-    c, s = math.cos(yaw), math.sin(yaw)
+    c = math.cos(yaw)
+    s = math.sin(yaw)
     x, y, z = vector.tolist()
     return np.array((c * x - s * y, s * x + c * y, z))
 
@@ -96,8 +112,8 @@ def _turned(vector: Floats, yaw: float) -> Floats:
 def footprint(
     position: ArrayLike, orientation: ArrayLike, terrain: HeightMap | None
 ) -> tuple[tuple[float, float, float], tuple[float, float, float, float]]:
-    """Place (m, ENU) on the ground below base_link at `position` (3,) with `orientation` (4,) x y z w, and its
-    heading alone, likewise.
+    """Place (m, ENU) on the ground below base_link at `position` (3,) with `orientation` (4,) x y z
+    w, and its heading alone, likewise.
 
     `terrain` None: level ground at z = 0.
     """

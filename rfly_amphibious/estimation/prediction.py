@@ -1,4 +1,6 @@
-"""Prediction of the error-state Kalman filter: strapdown integration of the IMU, covariance P = F P Fᵀ + Q."""
+"""Prediction of the error-state Kalman filter: strapdown integration of the IMU, covariance P = F P
+Fᵀ + Q.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from rfly_common.physics import GRAVITY
 
 
 @inner_kernel
-def apply_transition(p: Any, dt: float, r: Any, ax: float, ay: float, az: float, coasts: bool) -> None:
+def apply_transition(
+    p: Any, dt: float, r: Any, ax: float, ay: float, az: float, coasts: bool
+) -> None:
     """p = F p: the error's motion over dt with the specific force (ax, ay, az) in world axes."""
     half = 0.5 * dt * dt
     if coasts:  # nothing is known of force and rates, so their biases do not matter
@@ -50,28 +54,37 @@ def apply_decay(p: Any, keep: Any) -> None:
 
 @kernel
 def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: Any) -> None:
-    """State and covariance dt seconds on, with mean readings of the IMU in body axes; `coasts`: there are none."""
+    """State and covariance dt seconds on, with mean readings of the IMU in body axes; `coasts`:
+    there are none.
+    """
     r = np.empty((3, 3))
     if coasts:
         wx = wy = wz = 0.0
         ax = ay = az = 0.0
         attitude(x, r)
         for i in range(3):
-            x[at.FORCE + i], x[at.RATES + i] = GRAVITY * r[2, i], 0.0
-        noise, gyro = c.coast_force * c.coast_force * dt, c.coast_gyro * c.coast_gyro * dt
+            x[at.FORCE + i] = GRAVITY * r[2, i]
+            x[at.RATES + i] = 0.0
+        noise = c.coast_force * c.coast_force * dt
+        gyro = c.coast_gyro * c.coast_gyro * dt
     else:
         for i in range(3):
             x[at.FORCE + i] = force[i] - x[at.FORCE_BIAS + i]
             x[at.RATES + i] = rates[i] - x[at.GYRO_BIAS + i]
-        wx, wy, wz = x[at.RATES], x[at.RATES + 1], x[at.RATES + 2]
+        wx = x[at.RATES]
+        wy = x[at.RATES + 1]
+        wz = x[at.RATES + 2]
         rotate_attitude(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
         attitude(x, r)
         rotate_attitude(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
-        fx, fy, fz = x[at.FORCE], x[at.FORCE + 1], x[at.FORCE + 2]
+        fx = x[at.FORCE]
+        fy = x[at.FORCE + 1]
+        fz = x[at.FORCE + 2]
         ax = r[0, 0] * fx + r[0, 1] * fy + r[0, 2] * fz
         ay = r[1, 0] * fx + r[1, 1] * fy + r[1, 2] * fz
         az = r[2, 0] * fx + r[2, 1] * fy + r[2, 2] * fz
-        noise, gyro = c.force_noise * c.force_noise * dt, c.gyro_noise * c.gyro_noise * dt
+        noise = c.force_noise * c.force_noise * dt
+        gyro = c.gyro_noise * c.gyro_noise * dt
     speed = math.sqrt(x[at.VELOCITY] * x[at.VELOCITY] + x[at.VELOCITY + 1] * x[at.VELOCITY + 1])
     for i in range(3):
         pull = ax if i == 0 else (ay if i == 1 else az - GRAVITY)
@@ -81,16 +94,23 @@ def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: 
     wanders = not c.ground_known or x[at.OFF_MAP] != 0.0
     keep = np.ones(at.ERRORS)
     for i in range(at.E_GYRO, at.ERRORS):
-        keep[i] = keep[i - 1] if c.markov_time[i] == c.markov_time[i - 1] else math.exp(-dt / c.markov_time[i])
+        keep[i] = (
+            keep[i - 1]
+            if c.markov_time[i] == c.markov_time[i - 1]
+            else math.exp(-dt / c.markov_time[i])
+        )
     ground_variance = c.markov_sigma[at.E_GROUND] * c.markov_sigma[at.E_GROUND] + x[at.GROUND_BENT]
     if wanders:
         keep[at.E_GROUND] = 1.0
     elif ground_variance > 0.0:
-        # two errors in one, by their shares: the map's, and the ground's about its mean plane, which is another one
-        # as soon as the vehicle has moved as far as it is uncertain where it is
+        # two errors in one, by their shares: the map's, and the ground's about its mean plane,
+        # which is another one as soon as the vehicle has moved as far as it is uncertain where it
+        # is
         reach = math.sqrt(p[at.E_POSITION, at.E_POSITION] + p[at.E_POSITION + 1, at.E_POSITION + 1])
         other = x[at.GROUND_BENT] / ground_variance
-        keep[at.E_GROUND] = keep[at.E_GROUND] ** (1.0 - other) * math.exp(-dt * other * speed / max(reach, 0.05))
+        keep[at.E_GROUND] = keep[at.E_GROUND] ** (1.0 - other) * math.exp(
+            -dt * other * speed / max(reach, 0.05)
+        )
     for i in range(at.E_GYRO, at.ERRORS):
         x[at.GYRO_BIAS + i - at.E_GYRO] *= keep[i]
     x[at.TIME] += dt

@@ -1,4 +1,6 @@
-"""Operations on whole rows of small matrices, in place: loops where numba compiles them, else NumPy."""
+"""Operations on whole rows of small matrices, in place: loops where numba compiles them, else
+NumPy.
+"""
 
 from __future__ import annotations
 

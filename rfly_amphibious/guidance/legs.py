@@ -1,4 +1,6 @@
-"""Driven and flown legs of a land-air mission or a planned path: flown between take-off and landing, else driven."""
+"""Driven and flown legs of a land-air mission or a planned path: flown between take-off and
+landing, else driven.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ BACKWARD_SPEED = 1.5
 
 @dataclass(frozen=True)
 class MissionStep:
-    """One item: `place` x east, y north; above the ground there by `height`, or with the wheels at `altitude` (z up).
+    """One item: `place` x east, y north; above the ground there by `height`, or with the wheels at
+    `altitude` (z up).
 
     What is not given stays as it was.
     """
@@ -58,7 +61,9 @@ class DriveLeg:
 
 @dataclass(frozen=True)
 class FlyLeg:
-    """From where it stands up to the first point, on through the others, and down again where it `lands`."""
+    """From where it stands up to the first point, on through the others, and down again where it
+    `lands`.
+    """
 
     points: tuple[Point, ...]
     """of the wheels: x east, y north, z up"""
@@ -84,11 +89,14 @@ def legs_of(
     drive_speed: float,
     fly_speed: float,
 ) -> tuple[Leg, ...]:
-    """The legs of a mission that begins at `start`. Raises StepError, a ConfigError, for what can't be done."""
+    """The legs of a mission that begins at `start`. Raises StepError, a ConfigError, for what can't
+    be done.
+    """
     legs: list[Leg] = []
     driven: list[tuple[Place, float]] = []
     flown: list[tuple[Point, float]] = []
-    here, flying = start, False
+    here = start
+    flying = False
 
     def ground(place: Place) -> float:
         return 0.0 if terrain is None else float(terrain.altitude(*place))
@@ -105,7 +113,10 @@ def legs_of(
     for index, step in enumerate(steps):
         place = here if step.place is None else step.place
         if terrain is not None and not terrain.inside(*place):
-            raise StepError(index, f"x {place[0]:g}, y {place[1]:g} lies off the map, which spans {terrain.bounds}")
+            raise StepError(
+                index,
+                f"x {place[0]:g}, y {place[1]:g} lies off the map, which spans {terrain.bounds}",
+            )
         above = ground(place) + step.height if step.height is not None else step.altitude
         if step.mode == "takeoff":
             if flying:
@@ -125,9 +136,15 @@ def legs_of(
             flown.clear()
             flying = False
         elif flying:
-            fly_to(index, (*place, flown[-1][0][2] if above is None else above), step.speed or fly_speed)
+            fly_to(
+                index,
+                (*place, flown[-1][0][2] if above is None else above),
+                step.speed or fly_speed,
+            )
         elif step.height is not None:
-            raise StepError(index, "height_m: this way-point is driven to; expected a take-off before it")
+            raise StepError(
+                index, "height_m: this way-point is driven to; expected a take-off before it"
+            )
         else:
             driven.append((place, step.speed or drive_speed))
         here = place
@@ -157,10 +174,12 @@ def _check_way(index: int, a: Point, b: Point, terrain: HeightMap | None) -> Non
 def steps_of_file(
     path: str, terrain: HeightMap | None, start: Place | None
 ) -> tuple[list[MissionStep], Place, list[str]]:
-    """Steps of a .plan or .waypoints file, where its home lies (x east, y north), and what of it is not carried out.
+    """Steps of a .plan or .waypoints file, where its home lies (x east, y north), and what of it is
+    not carried out.
 
-    With a map, home lies where the map's geodetic origin says; without one at `start` or, without that, at 0, 0, and
-    its altitude is that of the level ground. Raises ConfigError (MissionFileError) that names file and item.
+    With a map, home lies where the map's geodetic origin says; without one at `start` or, without
+    that, at 0, 0, and its altitude is that of the level ground. Raises ConfigError
+    (MissionFileError) that names file and item.
     """
     origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
 
@@ -195,7 +214,9 @@ def steps_of_file(
             command = mavlink_command(item)
             if command is None or command <= LAST_NAVIGATION:
                 what = item.mode.name if command is None else f"MAVLink command {command}"
-                raise ConfigError(f"{path}: item {index}: {what}; expected TAKEOFF, WAYPOINT, LAND or RTL")
+                raise ConfigError(
+                    f"{path}: item {index}: {what}; expected TAKEOFF, WAYPOINT, LAND or RTL"
+                )
             notes.append(f"item {index}: MAVLink command {command} is not carried out")
     return steps, home, notes
 
@@ -213,7 +234,8 @@ FARTHEST = 1e7
 def way_of_legs(legs: Sequence[Leg], place: ArrayLike, terrain: HeightMap | None) -> Floats:
     """(n, 3) points x east, y north, z up, m, of the wheels on the whole way from `place` x, y.
 
-    Driven ways follow the ground, without a terrain z = 0; flights rise and land straight up and down.
+    Driven ways follow the ground, without a terrain z = 0; flights rise and land straight up and
+    down.
     """
     here = np.asarray(place, float)
     corners = np.array([here, *(point[:2] for leg in legs for point in leg.points)])
@@ -247,21 +269,28 @@ def legs_of_path(
     place: ArrayLike | None = None,
     heading: Floats | None = None,
 ) -> tuple[Leg, ...]:
-    """The legs of a path of points (n, 3) x east, y north, z up, m; without a terrain the ground is z = 0.
+    """The legs of a path of points (n, 3) x east, y north, z up, m; without a terrain the ground is
+    z = 0.
 
-    A segment is driven where both its ends lie on the ground; a run of others is a flight that takes off and lands
-    straight up and down at its ends. A path that ends in the air ends hovering there. `place` x, y: where the vehicle
-    is; what of a way that begins on the ground lies behind it is left out. `heading` (n,) rad of the poses, None: not
-    known; where they look against a driven way it is a leg of its own, driven backwards (`sections`). Raises PlanError
-    for a path that can't be followed.
+    A segment is driven where both its ends lie on the ground; a run of others is a flight that
+    takes off and lands straight up and down at its ends. A path that ends in the air ends hovering
+    there. `place` x, y: where the vehicle is; what of a way that begins on the ground lies behind
+    it is left out. `heading` (n,) rad of the poses, None: not known; where they look against a
+    driven way it is a leg of its own, driven backwards (`sections`). Raises PlanError for a path
+    that can't be followed.
     """
     way = np.asarray(points, float)
     if way.ndim != 2 or way.shape[1:] != (3,) or len(way) < 2:
-        raise PlanError("bad_path", f"a path of shape {way.shape}, expected two points x, y, z or more")
+        raise PlanError(
+            "bad_path", f"a path of shape {way.shape}, expected two points x, y, z or more"
+        )
     if not np.isfinite(way).all():
         raise PlanError("not_finite", "a point of the path is not finite")
     if np.abs(way).max() > FARTHEST:
-        raise PlanError("bad_path", f"the path leads farther than {FARTHEST / 1e3:,.0f} km from the map's origin")
+        raise PlanError(
+            "bad_path",
+            f"the path leads farther than {FARTHEST / 1e3:,.0f} km from the map's origin",
+        )
     if terrain is None:
         ground = np.zeros(len(way))
     else:
@@ -278,7 +307,13 @@ def legs_of_path(
         last = first + len(list(run))
         piece = way[first : last + 1]
         if drives:
-            legs += _drives(piece, None if heading is None else heading[first : last + 1], drive_speed, legs, place)
+            legs += _drives(
+                piece,
+                None if heading is None else heading[first : last + 1],
+                drive_speed,
+                legs,
+                place,
+            )
         else:
             legs.append(_flight(piece, bool(low[first]), bool(low[last]), fly_speed))
         first = last
@@ -286,9 +321,15 @@ def legs_of_path(
 
 
 def _drives(
-    way: Floats, heading: Floats | None, speed: float, before: Sequence[Leg], place: ArrayLike | None
+    way: Floats,
+    heading: Floats | None,
+    speed: float,
+    before: Sequence[Leg],
+    place: ArrayLike | None,
 ) -> list[Leg]:
-    """Legs of a driven way (n, 3), the first ones of a path from `place` where there are none before."""
+    """Legs of a driven way (n, 3), the first ones of a path from `place` where there are none
+    before.
+    """
     legs: list[Leg] = []
     for first, last, backward in sections(way, heading):
         xy = way[first : last + 1, :2]
@@ -298,7 +339,9 @@ def _drives(
         elif place is not None and not before:
             xy = _ahead_of(xy, np.asarray(place, float))
         most = min(speed, BACKWARD_SPEED) if backward else speed
-        legs.append(DriveLeg(tuple((x, y) for x, y in xy[1:].tolist()), (most,) * (len(xy) - 1), backward))
+        legs.append(
+            DriveLeg(tuple((x, y) for x, y in xy[1:].tolist()), (most,) * (len(xy) - 1), backward)
+        )
     return legs
 
 
@@ -306,7 +349,10 @@ def _flight(piece: Floats, takes_off: bool, lands: bool, speed: float) -> FlyLeg
     high = piece[1 if takes_off else 0 : len(piece) - 1 if lands else len(piece)]
     if not len(high):
         x, y, z = piece[0].tolist()
-        raise PlanError("bad_path", f"the path leaves the ground at x {x:.1f}, y {y:.1f}, z {z:.1f} without a way up")
+        raise PlanError(
+            "bad_path",
+            f"the path leaves the ground at x {x:.1f}, y {y:.1f}, z {z:.1f} without a way up",
+        )
     points: list[Point] = [(x, y, z) for x, y, z in high.tolist()]
     if takes_off and math.dist(piece[0, :2], points[0][:2]) > SAME_PLACE:
         points.insert(0, (float(piece[0, 0]), float(piece[0, 1]), points[0][2]))

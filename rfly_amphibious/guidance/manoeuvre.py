@@ -1,4 +1,5 @@
-"""Manoeuvre: signals over time for rotors, steering, motors and brakes, and when to take off and land.
+"""Manoeuvre: signals over time for rotors, steering, motors and brakes, and when to take off and
+land.
 
 What they excite shows in a log, from which `identification` finds a vehicle's parameters.
 """
@@ -17,9 +18,12 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-Channel = Literal["lift_n", "roll_nm", "pitch_nm", "yaw_nm", "steering_rad", "drive_nm", "brake_nm", "height_m"]
-"""thrust on the ground, and moments, of the rotors; steering of the virtual wheel, torques of each wheel while it
-drives; height of a flight above the place of the take-off"""
+Channel = Literal[
+    "lift_n", "roll_nm", "pitch_nm", "yaw_nm", "steering_rad", "drive_nm", "brake_nm", "height_m"
+]
+"""thrust on the ground, and moments, of the rotors; steering of the virtual wheel, torques of each
+wheel while it drives; height of a flight above the place of the take-off
+"""
 _WRENCH: tuple[Channel, ...] = ("lift_n", "roll_nm", "pitch_nm", "yaw_nm")
 _WHEELS: tuple[Channel, ...] = ("steering_rad", "drive_nm", "brake_nm")
 _WORDS = {Mode.TAKEOFF: (Mode.DRIVE,), Mode.LAND: (Mode.TAKEOFF, Mode.FLIGHT)}
@@ -27,7 +31,9 @@ _WORDS = {Mode.TAKEOFF: (Mode.DRIVE,), Mode.LAND: (Mode.TAKEOFF, Mode.FLIGHT)}
 
 
 class Signal(NamedTuple):
-    """value + amplitude · sin, at a frequency that goes evenly from the first to the second, from begin to end."""
+    """value + amplitude · sin, at a frequency that goes evenly from the first to the second, from
+    begin to end.
+    """
 
     channel: Channel
     begin: float
@@ -40,32 +46,44 @@ class Signal(NamedTuple):
 
     def at(self, time: float) -> float:
         """In the channel's unit, at a time (s) within it."""
-        t, (first, last) = time - self.begin, self.frequency
+        t = time - self.begin
+        (first, last) = self.frequency
         cycles = first * t + 0.5 * (last - first) * t * t / (self.end - self.begin)
         return self.value + self.amplitude * math.sin(math.tau * cycles)
 
 
 @dataclass(frozen=True)
 class Manoeuvre:
-    """Signals, and modes with the time (s) from which on they are asked for. Signals of one channel add up."""
+    """Signals, and modes with the time (s) from which on they are asked for. Signals of one channel
+    add up.
+    """
 
     signals: tuple[Signal, ...]
     modes: tuple[tuple[float, Mode], ...] = ()
 
     def value(self, channel: Channel, time: float) -> float | None:
         """Of all signals of the channel at a time (s); None: there is none."""
-        found = [s.at(time) for s in self.signals if s.channel == channel and s.begin <= time < s.end]
+        found = [
+            s.at(time) for s in self.signals if s.channel == channel and s.begin <= time < s.end
+        ]
         return sum(found) if found else None
 
 
 class ManoeuvreGuide:
-    """Carries out a manoeuvre in place of a mission: setpoints as `MissionGuide`, and what comes on top of commands."""
+    """Carries out a manoeuvre in place of a mission: setpoints as `MissionGuide`, and what comes on
+    top of commands.
+    """
 
     def __init__(self, manoeuvre: Manoeuvre, params: VehicleParameters) -> None:
-        self.manoeuvre, self._mixer, self._wheels = manoeuvre, Mixer(params), len(params.wheels)
+        self.manoeuvre = manoeuvre
+        self._mixer = Mixer(params)
+        self._wheels = len(params.wheels)
         self.log: list[tuple[float, str]] = []
-        self.done, self.problem = False, ""
-        self._end = max([time for time, _ in manoeuvre.modes] + [signal.end for signal in manoeuvre.signals])
+        self.done = False
+        self.problem = ""
+        self._end = max(
+            [time for time, _ in manoeuvre.modes] + [signal.end for signal in manoeuvre.signals]
+        )
         self._home: tuple[float, float, float] | None = None
 
     def step(self, now: Estimate, mode: Mode) -> Setpoint:
@@ -90,7 +108,9 @@ class ManoeuvreGuide:
     def superimpose(
         self, time: float, mode: Mode, rotors: RotorCommand, wheels: WheelCommand
     ) -> tuple[RotorCommand, WheelCommand]:
-        """The commands with the signals: on top of the rotors', in place of the wheels' where it drives."""
+        """The commands with the signals: on top of the rotors', in place of the wheels' where it
+        drives.
+        """
         wrench = [self.manoeuvre.value(channel, time) for channel in _WRENCH]
         if any(part is not None for part in wrench) and mode in (Mode.DRIVE, Mode.FLIGHT):
             added = np.array([part or 0.0 for part in wrench])
@@ -98,6 +118,9 @@ class ManoeuvreGuide:
             rotors = RotorCommand(rotors.time, speeds)
         steering, drive, brake = (self.manoeuvre.value(channel, time) for channel in _WHEELS)
         if mode is Mode.DRIVE and not steering is drive is brake is None:
-            torques = np.full(self._wheels, drive or 0.0), np.full(self._wheels, max(brake or 0.0, 0.0))
+            torques = (
+                np.full(self._wheels, drive or 0.0),
+                np.full(self._wheels, max(brake or 0.0, 0.0)),
+            )
             wheels = WheelCommand(wheels.time, steering or 0.0, *torques)
         return rotors, wheels

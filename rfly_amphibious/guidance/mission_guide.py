@@ -1,4 +1,5 @@
-"""Mission guidance: setpoints and mode requests from an estimate, the current mode and the legs of a mission.
+"""Mission guidance: setpoints and mode requests from an estimate, the current mode and the legs of
+a mission.
 
 The same for the truth pilot and for nodes that see sensors only.
 """
@@ -23,10 +24,17 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 Floats = NDArray[np.float64]
 
-SLOW_SPEED, SLOW_TIME = 0.15, 1.0
-"""m/s, s: an estimate of the speed is never quite 0, so what has been this slow for so long stands too"""
-HOVER_TIME, HOVER_AWAY, HOVER_SPEED = 8.0, 2.0, 1.0
-"""s, m, m/s: who hovers so long so near to the end of a flight is there, though gusts or noise leave it no rest"""
+SLOW_SPEED = 0.15
+SLOW_TIME = 1.0
+"""m/s, s: an estimate of the speed is never quite 0, so what has been this slow for so long stands
+too
+"""
+HOVER_TIME = 8.0
+HOVER_AWAY = 2.0
+HOVER_SPEED = 1.0
+"""s, m, m/s: who hovers so long so near to the end of a flight is there, though gusts or noise
+leave it no rest
+"""
 LOWEST_HOVER = 1.0
 """m above where it is, for a vehicle that is told to stop while it takes off"""
 ASKING_TIME = 10.0
@@ -42,12 +50,16 @@ LONGEST_STEP = 0.1
 class MissionGuide:
     """Carries out legs, one `step` for each estimate.
 
-    Heights of flights count from the ground on which the vehicle took off, as the estimate sees it: an estimate that
-    is too high or too low by metres flies no nearer to the ground for it. Without a terrain the ground is level.
+    Heights of flights count from the ground on which the vehicle took off, as the estimate sees it:
+    an estimate that is too high or too low by metres flies no nearer to the ground for it. Without
+    a terrain the ground is level.
     """
 
-    def __init__(self, legs: Sequence[Leg], params: VehicleParameters, terrain: HeightMap | None = None) -> None:
-        self.params, self.terrain = params, terrain
+    def __init__(
+        self, legs: Sequence[Leg], params: VehicleParameters, terrain: HeightMap | None = None
+    ) -> None:
+        self.params = params
+        self.terrain = terrain
         self.log: list[tuple[float, str]] = []
         """what happened, and when"""
         self.no_takeoff = ""
@@ -67,19 +79,24 @@ class MissionGuide:
         self._drive_path: DrivePathFollower | None = None
         self._flight_path: FlightPathFollower | None = None
         self._lands = self._aborted = False
-        self._time, self._slow_since, self._hovers_since = math.nan, math.inf, math.inf
+        self._time = math.nan
+        self._slow_since = math.inf
+        self._hovers_since = math.inf
         self._asked: Mode | None = None
         self._asked_at = math.inf
 
     def hold(self, now: Estimate, mode: Mode) -> None:
         """Stop at once: hover here, or stand."""
         x, y, z = now.position.tolist()
-        z += (LOWEST_HOVER if mode is Mode.TAKEOFF else 0.0) - self.params.origin_height - self._lift
+        z += (
+            (LOWEST_HOVER if mode is Mode.TAKEOFF else 0.0) - self.params.origin_height - self._lift
+        )
         hovers = mode in (Mode.TAKEOFF, Mode.FLIGHT)
         self.follow([FlyLeg(((x, y, z),), (1.0,), lands=False)] if hovers else [])
 
     def step(self, now: Estimate, mode: Mode) -> Setpoint:
-        """The setpoint from now on: speed and steering where it drives, a target that moves on where it flies.
+        """The setpoint from now on: speed and steering where it drives, a target that moves on
+        where it flies.
 
         Its `mode` is what is to be requested, until the vehicle is in that mode.
         """
@@ -90,7 +107,8 @@ class MissionGuide:
         stands = speed < HOLD_SPEED or now.time - self._slow_since >= SLOW_TIME
         setpoint = self._setpoint(now, mode, dt, stands)
         if setpoint.mode is not self._asked:
-            self._asked, self._asked_at = setpoint.mode, now.time
+            self._asked = setpoint.mode
+            self._asked_at = now.time
         if self._asked is not None and now.time - self._asked_at > ASKING_TIME:
             self.problem = f"asked for {self._asked.value} in vain, it stays in {mode.value}"
         return setpoint
@@ -124,14 +142,22 @@ class MissionGuide:
     def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
         if mode is not Mode.DRIVE:  # legs that were changed in the air
             return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
-        rotation, place = rotation_matrix(now.orientation), now.position[:2]
+        rotation = rotation_matrix(now.orientation)
+        place = now.position[:2]
         if self._drive_path is None:
-            self._drive_path = DrivePathFollower(place, leg.points, leg.speeds, self.params, leg.backward)
+            self._drive_path = DrivePathFollower(
+                place, leg.points, leg.speeds, self.params, leg.backward
+            )
         speed, steering = self._drive_path.command(
             place, math.atan2(rotation[1, 0], rotation[0, 0]), float(rotation[:, 0] @ now.velocity)
         )
         if self._drive_path.stopping and stands:
-            self.log.append((now.time, f"stands {self._drive_path.missed_by(place):.2f} m from the last way-point"))
+            self.log.append(
+                (
+                    now.time,
+                    f"stands {self._drive_path.missed_by(place):.2f} m from the last way-point",
+                )
+            )
             self._next_leg()
         return Setpoint(now.time, speed=speed, steering=steering)
 
@@ -158,9 +184,7 @@ class MissionGuide:
         if self.no_takeoff:
             self.problem = f"no take-off: {self.no_takeoff}"
         elif slope >= TAKEOFF_SLOPE:
-            self.problem = (
-                f"no take-off: the slope is {math.degrees(slope):.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
-            )
+            self.problem = f"no take-off: the slope is {math.degrees(slope):.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
         else:
             x, y, z = now.position.tolist()
             ground = 0.0 if self.terrain is None else float(self.terrain.altitude(x, y))
@@ -175,24 +199,34 @@ class MissionGuide:
             # straight up from where it really stands
             points[0][:2] = now.position[:2]
             climb = max(0.0, float(now.velocity[2]))
-            self._flight_path = FlightPathFollower(np.array(now.position), climb, points, leg.speeds)
+            self._flight_path = FlightPathFollower(
+                np.array(now.position), climb, points, leg.speeds
+            )
         target, velocity = self._flight_path.advance(now.position, dt)
         x, y, z = target.tolist()
         ahead_x, ahead_y, ahead_z = velocity.tolist()
         wanted = None
         if self._lands or self._arrived(self._flight_path, now):
             if leg.lands:
-                wanted, self._lands = Mode.LAND, True
+                wanted = Mode.LAND
+                self._lands = True
             else:
                 self.done = True
         return Setpoint(
-            now.time, wanted, target=(x, y, z), velocity=(ahead_x, ahead_y, ahead_z), yaw=self._flight_path.course()
+            now.time,
+            wanted,
+            target=(x, y, z),
+            velocity=(ahead_x, ahead_y, ahead_z),
+            yaw=self._flight_path.course(),
         )
 
     def _arrived(self, path: FlightPathFollower, now: Estimate) -> bool:
         if path.arrived(now.position, now.velocity):
             return True
-        near = path.missed_by(now.position) < HOVER_AWAY and float(np.linalg.norm(now.velocity)) < HOVER_SPEED
+        near = (
+            path.missed_by(now.position) < HOVER_AWAY
+            and float(np.linalg.norm(now.velocity)) < HOVER_SPEED
+        )
         self._hovers_since = min(self._hovers_since, now.time) if path.at_end and near else math.inf
         return now.time - self._hovers_since >= HOVER_TIME
 

@@ -13,7 +13,8 @@ from rfly_common.physics import GRAVITY
 DURATION = 66.0
 """s"""
 _SHARES: tuple[tuple[str, float, float, float, float, tuple[float, float]], ...] = (
-    # channel, from, to (s), value and amplitude as shares of `_units`, frequency (in stiffness: of its natural one)
+    # channel, from, to (s), value and amplitude as shares of `_units`, frequency (in stiffness: of
+    # its natural one)
     ("lift_n", 4.0, 12.0, 0.22, 0.16, (0.5, 4.0)),
     ("roll_nm", 4.0, 12.0, 0.0, 0.12, (4.0, 0.5)),
     ("pitch_nm", 4.0, 12.0, 0.0, 0.12, (0.5, 2.5)),
@@ -24,7 +25,14 @@ _SHARES: tuple[tuple[str, float, float, float, float, tuple[float, float]], ...]
     ("drive_nm", 24.0, 32.0, 0.03, 0.0, (0.0, 0.0)),
     # bursts, forward and back, so short that it does not turn round while its wheels slide
     *(
-        ("drive_nm", 24.0 + 0.8 * k, 24.6 + 0.8 * k, 0.0, (0.8 + 0.15 * (k // 2)) * (-1) ** k, (1 / 1.2, 1 / 1.2))
+        (
+            "drive_nm",
+            24.0 + 0.8 * k,
+            24.6 + 0.8 * k,
+            0.0,
+            (0.8 + 0.15 * (k // 2)) * (-1) ** k,
+            (1 / 1.2, 1 / 1.2),
+        )
         for k in range(10)
     ),
     ("steering_rad", 24.0, 32.0, 0.0, 0.0, (0.0, 0.0)),
@@ -36,9 +44,9 @@ _SHARES: tuple[tuple[str, float, float, float, float, tuple[float, float]], ...]
 
 
 def excitation(params: VehicleParameters, vehicle: str) -> str:
-    """A scenario (YAML) for a vehicle about like `params`: it stands, bounces on its struts under its rotors, drives
-    in ever narrower bends, accelerates and brakes till the tyres slide, flies, tilts and turns. `vehicle`: the
-    scenario's, a shipped set or a file.
+    """A scenario (YAML) for a vehicle about like `params`: it stands, bounces on its struts under
+    its rotors, drives in ever narrower bends, accelerates and brakes till the tyres slide, flies,
+    tilts and turns. `vehicle`: the scenario's, a shipped set or a file.
     """
     signals: list[dict[str, Any]] = []
     for channel, begin, end, value, amplitude, frequency in _SHARES:
@@ -50,7 +58,10 @@ def excitation(params: VehicleParameters, vehicle: str) -> str:
             "value": _rounded(value * unit),
         }
         if amplitude:
-            signal |= {"amplitude": _rounded(amplitude * unit), "frequency_hz": [_rounded(end) for end in frequency]}
+            signal |= {
+                "amplitude": _rounded(amplitude * unit),
+                "frequency_hz": [_rounded(end) for end in frequency],
+            }
         signals.append(signal)
     modes = [{"mode": "takeoff", "from_s": 35.5}, {"mode": "land", "from_s": 58.0}]
     document = {
@@ -66,8 +77,11 @@ def excitation(params: VehicleParameters, vehicle: str) -> str:
 
 
 def _units(p: VehicleParameters, flying: bool) -> dict[str, float]:
-    """Of each channel: the weight, what lifts the wheels of a side or turns at some rad/s², what makes tyres slide."""
-    weight, inertia = p.mass * GRAVITY, p.total_inertia
+    """Of each channel: the weight, what lifts the wheels of a side or turns at some rad/s², what
+    makes tyres slide.
+    """
+    weight = p.mass * GRAVITY
+    inertia = p.total_inertia
     slides = p.friction_x * p.static_load.mean() * p.rolling_radius.mean()
     drive = float(min(slides, p.max_drive_torque))
     brisk = (p.attitude_frequency / 7.0) ** 2

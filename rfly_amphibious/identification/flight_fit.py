@@ -1,4 +1,6 @@
-"""Newton and Euler of a flight, linear in thrust, drag, inertia: docs/model, sections 4 and 7, read backwards."""
+"""Newton and Euler of a flight, linear in thrust, drag, inertia: docs/model, sections 4 and 7, read
+backwards.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ def sprung_inertia(p: VehicleParameters, m: Motion, inertia: Floats) -> Floats:
 
 
 def inertial_wrench(p: VehicleParameters, m: Motion) -> tuple[Floats, Floats]:
-    """(k, 3) N and (k, 3) N m about the centre of the sprung mass: what forces but weight do to the masses, without
-    the sprung mass's inertia."""
+    """(k, 3) N and (k, 3) N m about the centre of the sprung mass: what forces but weight do to the
+    masses, without the sprung mass's inertia.
+    """
     hubs = p.mass_unsprung * m.hub_force
     return p.mass_sprung * m.force + hubs.sum(axis=1), np.cross(m.hub, hubs).sum(axis=1)
 
@@ -32,7 +35,10 @@ def inertial_wrench(p: VehicleParameters, m: Motion) -> tuple[Floats, Floats]:
 def drag(p: VehicleParameters, m: Motion) -> Floats:
     """(k, 3) N, of the body in the air. Eq. 7.1."""
     speed = np.linalg.norm(m.air_velocity, axis=1, keepdims=True)
-    return -(np.array(p.linear_drag) + 0.5 * AIR_DENSITY * np.array(p.drag_area) * speed) * m.air_velocity
+    return (
+        -(np.array(p.linear_drag) + 0.5 * AIR_DENSITY * np.array(p.drag_area) * speed)
+        * m.air_velocity
+    )
 
 
 def airborne(p: VehicleParameters, m: Motion) -> Bools:
@@ -43,13 +49,16 @@ def airborne(p: VehicleParameters, m: Motion) -> Bools:
 
 
 def fit_flight(p: VehicleParameters, m: Motion) -> list[Estimated]:
-    """Thrust and torque constants and inertia, of the vehicle's known mass. Raises ConfigError without a flight.
+    """Thrust and torque constants and inertia, of the vehicle's known mass. Raises ConfigError
+    without a flight.
 
     In yaw a flight shows only the ratios of c_M, J_r and the inertia: I_zz is taken as it is.
     """
     keep = inside(airborne(p, m), MARGIN)
     if keep.sum() < LEAST / (m.time[-1] - m.time[0]) * keep.size:
-        raise ConfigError(f"{keep.mean() * (m.time[-1] - m.time[0]):.1f} s of flight, expected {LEAST:g} s at least")
+        raise ConfigError(
+            f"{keep.mean() * (m.time[-1] - m.time[0]):.1f} s of flight, expected {LEAST:g} s at least"
+        )
     force, moment = inertial_wrench(p, m)
     spin_up = m.rate_change[:, 1:2] + m.wheel_speed_change
     moment[:, 1] += p.wheel_inertia * spin_up.sum(axis=1)
@@ -58,28 +67,57 @@ def fit_flight(p: VehicleParameters, m: Motion) -> list[Estimated]:
     columns, given = _columns(p, m)
     kept = np.stack([comparable(column)[keep] for column in columns.values()], axis=-1)
     values, covariance = linear_fit(kept, comparable(right)[keep], np.array(given))
-    found = dict(zip(columns, zip(values, np.sqrt(np.diag(covariance)), given, strict=True), strict=True))
-    thrust, torque, inflow = found["c_T"], found["c_M"], found["c_V"]
+    found = dict(
+        zip(columns, zip(values, np.sqrt(np.diag(covariance)), given, strict=True), strict=True)
+    )
+    thrust = found["c_T"]
+    torque = found["c_M"]
+    inflow = found["c_V"]
     merit = thrust[0] ** 1.5 / (torque[0] * np.sqrt(2.0 * AIR_DENSITY * np.pi * p.rotor_radius**2))
     advance = np.pi * thrust[0] / (inflow[0] * p.rotor_radius)
-    made = [Estimated("c_T, thrust / speed²", "N s²/rad²", *thrust, "rotors.thrust_coefficient_ns2prad2")]
+    made = [
+        Estimated(
+            "c_T, thrust / speed²", "N s²/rad²", *thrust, "rotors.thrust_coefficient_ns2prad2"
+        )
+    ]
     made.append(Estimated("c_M, torque / speed²", "N m s²/rad²", *torque))
     relative = np.hypot(torque[1] / torque[0], 1.5 * thrust[1] / thrust[0])
-    made.append(Estimated("figure of merit", "", merit, merit * relative, p.figure_of_merit, "rotors.figure_of_merit"))
+    made.append(
+        Estimated(
+            "figure of merit",
+            "",
+            merit,
+            merit * relative,
+            p.figure_of_merit,
+            "rotors.figure_of_merit",
+        )
+    )
     relative = inflow[1] / abs(inflow[0])
     key = "rotors.zero_thrust_advance_ratio"
-    made.append(Estimated("J_0, advance ratio", "", advance, advance * relative, p.zero_thrust_advance_ratio, key))
-    made.append(Estimated("c_H, rotor drag", "N s²/(m rad)", *found["c_H"], "rotors.drag_coefficient_ns2pmrad"))
+    made.append(
+        Estimated(
+            "J_0, advance ratio", "", advance, advance * relative, p.zero_thrust_advance_ratio, key
+        )
+    )
+    made.append(
+        Estimated(
+            "c_H, rotor drag", "N s²/(m rad)", *found["c_H"], "rotors.drag_coefficient_ns2pmrad"
+        )
+    )
     made.append(Estimated("J_r, of a rotor", "kg m²", *found["J_r"], "rotors.inertia_kgm2"))
     return made + [
-        Estimated(f"I_{axis}", "kg m²", *found[f"I_{axis}"], f"inertia.{axis}_kgm2") for axis in ("xx", "yy")
+        Estimated(f"I_{axis}", "kg m²", *found[f"I_{axis}"], f"inertia.{axis}_kgm2")
+        for axis in ("xx", "yy")
     ]
 
 
 def _columns(p: VehicleParameters, m: Motion) -> tuple[dict[str, Floats], list[float]]:
     """(k, 6) force and moment of a unit of each parameter, and their given values."""
-    up, unit = np.array((0.0, 0.0, 1.0)), np.eye(3)
-    place, spin, speed = p.rotor_position, np.array(p.rotor_spin, float), m.rotor_speed
+    up = np.array((0.0, 0.0, 1.0))
+    unit = np.eye(3)
+    place = p.rotor_position
+    spin = np.array(p.rotor_spin, float)
+    speed = m.rotor_speed
     at_rotor = m.air_velocity[:, None] + np.cross(m.rates[:, None], place)
     above = np.maximum(m.height[:, None] + p.origin_height + p.rotor_height, p.rotor_radius / 2.0)
     ground = 1.0 / (1.0 - (p.rotor_radius / (4.0 * above)) ** 2)  # Cheeseman and Bennett, Eq. 4.6
@@ -113,7 +151,9 @@ def _columns(p: VehicleParameters, m: Motion) -> tuple[dict[str, Floats], list[f
             columns[f"I_{name}{name}"] = moment(-sprung_inertia(p, m, np.outer(along, along)))
             given.append(p.inertia[axis])
         columns[f"K_{name}"] = np.hstack([-m.air_velocity * along, np.zeros_like(m.rates)])
-        columns[f"A_{name}"] = np.hstack([-0.5 * AIR_DENSITY * through * along, np.zeros_like(m.rates)])
+        columns[f"A_{name}"] = np.hstack(
+            [-0.5 * AIR_DENSITY * through * along, np.zeros_like(m.rates)]
+        )
         columns[f"K_rot_{name}"] = moment(-m.rates * along)
         given += [p.linear_drag[axis], p.drag_area[axis], p.rotational_drag[axis]]
     return columns, given

@@ -37,7 +37,9 @@ class Estimated(NamedTuple):
 
 
 def comparable(rows: Floats) -> Floats:
-    """Rows along the first axis without what is quicker than FIT_BAND, so few that their errors are independent."""
+    """Rows along the first axis without what is quicker than FIT_BAND, so few that their errors are
+    independent.
+    """
     return low_pass(rows, FIT_BAND)[:: _every()]
 
 
@@ -72,8 +74,12 @@ def linear_fit(columns: Floats, right: Floats, given: Floats) -> tuple[Floats, F
 
 
 def redundancy(left: Floats) -> float:
-    """How many rows (k, r) of what is left over say the same as one, ≥ 1, by how alike neighbours are."""
+    """How many rows (k, r) of what is left over say the same as one, ≥ 1, by how alike neighbours
+    are.
+    """
     centred = left - left.mean(axis=0)
-    alike = float(np.max((centred[1:] * centred[:-1]).mean(axis=0) / np.maximum(centred.var(axis=0), 1e-300)))
+    alike = float(
+        np.max((centred[1:] * centred[:-1]).mean(axis=0) / np.maximum(centred.var(axis=0), 1e-300))
+    )
     alike = min(max(alike, 0.0), 0.9)
     return (1.0 + alike) / (1.0 - alike)

@@ -1,7 +1,8 @@
-"""Tyres and the inertia in yaw: of the forces on the body while it drives, brakes, bends and slides.
+"""Tyres and the inertia in yaw: of the forces on the body while it drives, brakes, bends and
+slides.
 
-The Magic Formula of docs/model, section 5, with measured loads and slips; what the wheels push is what Newton and Euler
-say of the body's motion. Least squares, not linear.
+The Magic Formula of docs/model, section 5, with measured loads and slips; what the wheels push is
+what Newton and Euler say of the body's motion. Least squares, not linear.
 """
 
 from __future__ import annotations
@@ -12,15 +13,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_amphibious.identification.flight_fit import airborne, drag, inertial_wrench, sprung_inertia
-from rfly_amphibious.identification.regression import PRIOR, Estimated, comparable, inside, redundancy
+from rfly_amphibious.identification.flight_fit import (
+    airborne,
+    drag,
+    inertial_wrench,
+    sprung_inertia,
+)
+from rfly_amphibious.identification.regression import (
+    PRIOR,
+    Estimated,
+    comparable,
+    inside,
+    redundancy,
+)
 from rfly_amphibious.identification.vehicle_log import Motion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
-SLOWEST, DRIVING = 1.0, 3.0
+SLOWEST = 1.0
+DRIVING = 3.0
 """m/s of a wheel, below which its slip is not defined well; below which that of none counts"""
-MARGIN, LEAST = 0.2, 4.0
+MARGIN = 0.2
+LEAST = 4.0
 """s, about what does not count; s of driving that it takes"""
 _FIELDS = {
     "slip_stiffness": ("K_x / F_z", "tyre.slip_stiffness"),
@@ -84,20 +98,28 @@ def contact(p: VehicleParameters, m: Motion) -> Contact:
 def tyre_forces(
     p: VehicleParameters, load: Floats, slip_x: Floats, slip_y: Floats, factor: Floats
 ) -> tuple[Floats, Floats]:
-    """(F_x, F_y) N of slips κ and tan α, all (…, wheels); `factor`: λ_K of each wheel. Eq. 5.9 to 5.13."""
+    """(F_x, F_y) N of slips κ and tan α, all (…, wheels); `factor`: λ_K of each wheel. Eq. 5.9 to
+    5.13.
+    """
     fz = np.maximum(load, 1e-6 * p.nominal_load)
-    friction = np.maximum(0.2, 1.0 - p.friction_load_loss * (fz - p.nominal_load) / p.nominal_load) * fz
-    peak_x, peak_y = p.friction_x * friction, p.friction_y * friction
+    friction = (
+        np.maximum(0.2, 1.0 - p.friction_load_loss * (fz - p.nominal_load) / p.nominal_load) * fz
+    )
+    peak_x = p.friction_x * friction
+    peak_y = p.friction_y * friction
     bend = 2.0 * np.arctan(fz / (p.cornering_load_ratio * p.nominal_load))
     stiff_y = factor * p.cornering_stiffness_per_rad * p.nominal_load * np.sin(bend)
-    x, y = p.slip_stiffness * fz * slip_x / peak_x, stiff_y * slip_y / peak_y
+    x = p.slip_stiffness * fz * slip_x / peak_x
+    y = stiff_y * slip_y / peak_y
     slip = np.maximum(np.hypot(x, y), 1e-9)
 
     def curve(shape: float, curvature: float) -> Floats:
         z = slip / shape
         return np.sin(shape * np.arctan(z - curvature * (z - np.arctan(z)))) / slip
 
-    return peak_x * x * curve(p.shape_x, p.curvature_x), peak_y * y * curve(p.shape_y, p.curvature_y)
+    return peak_x * x * curve(p.shape_x, p.curvature_x), peak_y * y * curve(
+        p.shape_y, p.curvature_y
+    )
 
 
 def lagged(slip_speed: Floats, speed: Floats, step: float, length: float) -> Floats:
@@ -109,7 +131,8 @@ def lagged(slip_speed: Floats, speed: Floats, step: float, length: float) -> Flo
     rest = (1.0 - keep) / passed  # exact where what is ahead goes evenly from sample to sample
     gain = (1.0 - rest) * ahead
     gain[1:] += (rest - keep)[1:] * ahead[:-1]
-    slip, now = np.empty_like(gain), np.zeros(gain.shape[1])
+    slip = np.empty_like(gain)
+    now = np.zeros(gain.shape[1])
     for k in range(len(gain)):
         now = keep[k] * now + gain[k]
         slip[k] = now
@@ -141,8 +164,11 @@ class _Drive:
     """Residuals of a log under tyre parameters."""
 
     def __init__(self, p: VehicleParameters, m: Motion) -> None:
-        self.given, self.contact, self._step = p, contact(p, m), float(m.time[1] - m.time[0])
-        slowest, rotors = np.abs(self.contact.speed).min(axis=1), m.rotor_speed.max(axis=1)
+        self.given = p
+        self.contact = contact(p, m)
+        self._step = float(m.time[1] - m.time[0])
+        slowest = np.abs(self.contact.speed).min(axis=1)
+        rotors = m.rotor_speed.max(axis=1)
         on_wheels = (slowest > DRIVING) & (rotors < 0.05 * p.hover_speed) & ~airborne(p, m)
         self.keep = inside(on_wheels, MARGIN)
         force, moment = inertial_wrench(p, m)
@@ -181,12 +207,16 @@ class _Drive:
             along = at.slip_speed[..., 0] - (radius - 1.0) * at.roll_speed
             kappa = lagged(along, at.speed, self._step, p.relaxation_x)
             self._slips = dict([*self._slips.items()][-4:])
-            self._slips[key] = kappa, lagged(at.slip_speed[..., 1], at.speed, self._step, p.relaxation_y)
+            self._slips[key] = (
+                kappa,
+                lagged(at.slip_speed[..., 1], at.speed, self._step, p.relaxation_y),
+            )
         return self._slips[key]
 
     def left_over(self, shares: Floats) -> Floats:
         """(n, 3) what the parameters do not explain."""
-        p, at = self.params(shares), self.contact
+        p = self.params(shares)
+        at = self.contact
         factor = np.array([p.cornering_factor_front] * 2 + [p.cornering_factor_rear] * 2)
         fx, fy = tyre_forces(p, at.load, *self.slips(p, shares[-1]), factor)
         forces = fx[..., None] * at.forward + fy[..., None] * at.left + at.load[..., None] * at.up
@@ -197,7 +227,8 @@ class _Drive:
 
 
 def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
-    """Cornering stiffness, Magic Formula, relaxation and the inertia in yaw; None where it did not drive long enough.
+    """Cornering stiffness, Magic Formula, relaxation and the inertia in yaw; None where it did not
+    drive long enough.
 
     λ_K of the rear axle stays as given: only its product with p_K1 shows.
     """
@@ -214,19 +245,24 @@ def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
     before = np.full(drive.size, PRIOR)
     before[-1] = 0.03  # a tape measures the radius
     shares = np.ones(drive.size)
-    low, high = np.full(drive.size, 0.1), np.full(drive.size, 10.0)
+    low = np.full(drive.size, 0.1)
+    high = np.full(drive.size, 10.0)
     for k, name in enumerate(_FIELDS):
         if name.startswith("shape"):
-            low[k], high[k] = 1.01 / getattr(p, name), 1.99 / getattr(p, name)
+            low[k] = 1.01 / getattr(p, name)
+            high[k] = 1.99 / getattr(p, name)
         elif name in _SHIFTED:
-            low[k], high[k] = -9.0, 1.99 - getattr(p, name)
+            low[k] = -9.0
+            high[k] = 1.99 - getattr(p, name)
     scatter = _scatter(drive.left_over(shares))
     for _ in range(2):
 
         def residuals(x: Floats, scatter: Floats = scatter) -> Floats:
             return np.concatenate([(drive.left_over(x) / scatter).ravel(), (x - 1.0) / before])
 
-        found = least_squares(residuals, shares, bounds=(low, high), x_scale=0.1, loss="soft_l1", xtol=1e-5, ftol=1e-5)
+        found = least_squares(
+            residuals, shares, bounds=(low, high), x_scale=0.1, loss="soft_l1", xtol=1e-5, ftol=1e-5
+        )
         shares = found.x
         scatter = np.maximum(_scatter(drive.left_over(shares)), 1e-6 * p.nominal_load)
     covariance = np.linalg.inv(found.jac.T @ found.jac) * redundancy(drive.left_over(shares))
@@ -235,31 +271,56 @@ def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
     fitted = unchecked(fitted, inertia=inertia)
     kappa, aside = (comparable(slip)[drive.keep] for slip in drive.slips(fitted, float(shares[-1])))
     return TyreFit(
-        fitted, _estimates(p, fitted, np.sqrt(np.diag(covariance)), covariance), (kappa, aside), drive.left_over(shares)
+        fitted,
+        _estimates(p, fitted, np.sqrt(np.diag(covariance)), covariance),
+        (kappa, aside),
+        drive.left_over(shares),
     )
 
 
 def _scatter(left: Floats) -> Floats:
-    """(r,) standard deviation of what is left over (n, r), by its median: moments in which wheels lock don't count."""
+    """(r,) standard deviation of what is left over (n, r), by its median: moments in which wheels
+    lock don't count.
+    """
     return 1.4826 * np.median(np.abs(left), axis=0)
 
 
-def _estimates(p: VehicleParameters, fitted: VehicleParameters, sigma: Floats, covariance: Floats) -> list[Estimated]:
+def _estimates(
+    p: VehicleParameters, fitted: VehicleParameters, sigma: Floats, covariance: Floats
+) -> list[Estimated]:
     names = [*_FIELDS]
     made = []
     for k, (name, (symbol, key)) in enumerate(_FIELDS.items()):
-        given, value = getattr(p, name), getattr(fitted, name)
+        given = getattr(p, name)
+        value = getattr(fitted, name)
         scale = 1.0 if name in _SHIFTED else given
-        made.append(Estimated(symbol, _UNITS.get(name, ""), value, float(sigma[k] * scale), given, key))
+        made.append(
+            Estimated(symbol, _UNITS.get(name, ""), value, float(sigma[k] * scale), given, key)
+        )
     inertia = p.inertia[2]
-    made.append(Estimated("I_zz", "kg m²", fitted.inertia[2], float(sigma[-2] * inertia), inertia, "inertia.zz_kgm2"))
-    cornering, factor = (names.index(name) for name in ("cornering_stiffness_per_rad", "cornering_factor_front"))
+    made.append(
+        Estimated(
+            "I_zz",
+            "kg m²",
+            fitted.inertia[2],
+            float(sigma[-2] * inertia),
+            inertia,
+            "inertia.zz_kgm2",
+        )
+    )
+    cornering, factor = (
+        names.index(name) for name in ("cornering_stiffness_per_rad", "cornering_factor_front")
+    )
     both = covariance[np.ix_((cornering, factor), (cornering, factor))].sum()
     for axle, spread in (("front", float(np.sqrt(both))), ("rear", float(sigma[cornering]))):
         given = axle_stiffness(p, axle)
         made.append(
             Estimated(
-                f"C_{axle[0]}, cornering, {axle} axle", "N/rad", axle_stiffness(fitted, axle), given * spread, given
+                f"C_{axle[0]}, cornering, {axle} axle",
+                "N/rad",
+                axle_stiffness(fitted, axle),
+                given * spread,
+                given,
             )
         )
     return made
@@ -267,6 +328,8 @@ def _estimates(p: VehicleParameters, fitted: VehicleParameters, sigma: Floats, c
 
 def axle_stiffness(p: VehicleParameters, axle: str) -> float:
     """N/rad of both wheels of the front or rear axle, under their static load. Eq. 5.9."""
-    wheel, factor = (0, p.cornering_factor_front) if axle == "front" else (2, p.cornering_factor_rear)
+    wheel, factor = (
+        (0, p.cornering_factor_front) if axle == "front" else (2, p.cornering_factor_rear)
+    )
     bend = 2.0 * np.arctan(p.static_load[wheel] / (p.cornering_load_ratio * p.nominal_load))
     return float(2.0 * factor * p.cornering_stiffness_per_rad * p.nominal_load * np.sin(bend))

@@ -1,7 +1,9 @@
-"""Vehicle fit: all that a log says of a vehicle's parameters. The patent's paragraphs [0061] and [0093].
+"""Vehicle fit: all that a log says of a vehicle's parameters. The patent's paragraphs [0061] and
+[0093].
 
-Mass, struts and the rotors' lag are those of a vehicle that stands, bounces on its struts and speeds its rotors up.
-The picture shows what was found against what was given, tyre curves, and what is left over.
+Mass, struts and the rotors' lag are those of a vehicle that stands, bounces on its struts and
+speeds its rotors up. The picture shows what was found against what was given, tyre curves, and what
+is left over.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from rfly_common.errors import ConfigError
 from rfly_common.physics import GRAVITY
 from rfly_terrain.plots.relief import picture
 
-STANDING_SPEED, STANDING_RATE = 0.05, 0.02
+STANDING_SPEED = 0.05
+STANDING_RATE = 0.02
 """m/s of wheels and struts, rad/s: slower than this it stands"""
 MARGIN = 0.2
 
@@ -32,10 +35,13 @@ MARGIN = 0.2
 def fit_mass(p: VehicleParameters, m: Motion) -> Estimated:
     """Of the whole vehicle, by the loads of the wheels while it stands and its rotors do.
 
-    Raises ConfigError where there is no such time or no load: then nothing in a log tells mass from thrust.
+    Raises ConfigError where there is no such time or no load: then nothing in a log tells mass from
+    thrust.
     """
     rates = np.linalg.norm(m.rates, axis=1)
-    still = (np.abs(m.strut_rate) < STANDING_SPEED).all(axis=1) & (rates < STANDING_RATE + 3.0 * rates[:50].std())
+    still = (np.abs(m.strut_rate) < STANDING_SPEED).all(axis=1) & (
+        rates < STANDING_RATE + 3.0 * rates[:50].std()
+    )
     still &= (np.abs(m.wheel_speed) < STANDING_SPEED / p.wheel_radius * 10.0).all(axis=1)
     still &= (m.rotor_speed < 0.02 * p.hover_speed).all(axis=1) & np.isfinite(m.load[:, 0])
     if still.sum() < 50:
@@ -49,7 +55,8 @@ def fit_mass(p: VehicleParameters, m: Motion) -> Estimated:
 
 
 def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
-    """Stiffness and damping, of the loads and the motion while the vehicle bounces on the spot. [] without that.
+    """Stiffness and damping, of the loads and the motion while the vehicle bounces on the spot. []
+    without that.
 
     F_s = F₀ + k s + c ṡ ± k_arb (s_left − s_right), Eq. 6.2; the hub's equation gives F_s.
     """
@@ -59,27 +66,64 @@ def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
     within = (m.strut > 0.9 * p.rebound_stop) & (m.strut < 0.9 * p.bump_stop) & (m.load > 0.0)
     keep = inside(within.all(axis=1) & ~rolling, MARGIN)
     if (
-        np.ptp(m.strut[:: max(1, len(m.strut) // keep.size)][: keep.size][keep], axis=0).min(initial=np.inf)
+        np.ptp(m.strut[:: max(1, len(m.strut) // keep.size)][: keep.size][keep], axis=0).min(
+            initial=np.inf
+        )
         < 0.1 * p.bump_stop
     ):
         return []
     front = np.array((1.0, 1.0, 0.0, 0.0))
     across = m.strut[:, (0, 1, 2, 3)] - m.strut[:, (1, 0, 3, 2)]
     columns = {
-        "k_f, front springs": (front * m.strut, "N/m", p.front_spring, "suspension.front_stiffness_npm"),
-        "k_r, rear springs": ((1 - front) * m.strut, "N/m", p.rear_spring, "suspension.rear_stiffness_npm"),
-        "front anti-roll": (front * across, "N/m", p.front_anti_roll, "suspension.front_anti_roll_npm"),
-        "rear anti-roll": ((1 - front) * across, "N/m", p.rear_anti_roll, "suspension.rear_anti_roll_npm"),
-        "c_b, bump": (np.maximum(m.strut_rate, 0.0), "N s/m", p.bump_damping, "suspension.bump_damping_nspm"),
-        "c_r, rebound": (np.minimum(m.strut_rate, 0.0), "N s/m", p.rebound_damping, "suspension.rebound_damping_nspm"),
+        "k_f, front springs": (
+            front * m.strut,
+            "N/m",
+            p.front_spring,
+            "suspension.front_stiffness_npm",
+        ),
+        "k_r, rear springs": (
+            (1 - front) * m.strut,
+            "N/m",
+            p.rear_spring,
+            "suspension.rear_stiffness_npm",
+        ),
+        "front anti-roll": (
+            front * across,
+            "N/m",
+            p.front_anti_roll,
+            "suspension.front_anti_roll_npm",
+        ),
+        "rear anti-roll": (
+            (1 - front) * across,
+            "N/m",
+            p.rear_anti_roll,
+            "suspension.rear_anti_roll_npm",
+        ),
+        "c_b, bump": (
+            np.maximum(m.strut_rate, 0.0),
+            "N s/m",
+            p.bump_damping,
+            "suspension.bump_damping_nspm",
+        ),
+        "c_r, rebound": (
+            np.minimum(m.strut_rate, 0.0),
+            "N s/m",
+            p.rebound_damping,
+            "suspension.rebound_damping_nspm",
+        ),
     }
     ones = np.ones((m.time.size, 1))
     static = [ones * front, ones * (1 - front)]
-    kept = np.stack([comparable(c)[keep] for c in [*(column[0] for column in columns.values()), *static]], axis=-1)
+    kept = np.stack(
+        [comparable(c)[keep] for c in [*(column[0] for column in columns.values()), *static]],
+        axis=-1,
+    )
     given = [column[2] for column in columns.values()] + [p.spring_load[0], p.spring_load[2]]
     bars = np.array([0, 0, p.front_spring, p.rear_spring, 0, 0, 0, 0])
     scale = np.where(np.array(given) == 0.0, 0.2 * bars, given)  # a bar that is not there might be
-    values, covariance = linear_fit(kept * scale, comparable(strut_force)[keep], np.array(given) / scale)
+    values, covariance = linear_fit(
+        kept * scale, comparable(strut_force)[keep], np.array(given) / scale
+    )
     sigma = np.sqrt(np.diag(covariance)) * scale
     return [
         Estimated(name, unit, float(values[k] * scale[k]), float(sigma[k]), before, key)
@@ -88,30 +132,38 @@ def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
 
 
 def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: Motion) -> list[Estimated]:
-    """The first-order lag between `cmd/rotors` and the rotors' speeds. [] where no speeds were commanded.
+    """The first-order lag between `cmd/rotors` and the rotors' speeds. [] where no speeds were
+    commanded.
 
-    A command holds till the next: over a span of time, the change of the speed is what command and speed differ,
-    integrated, divided by the lag.
+    A command holds till the next: over a span of time, the change of the speed is what command and
+    speed differ, integrated, divided by the lag.
     """
     command = log.series.get("cmd/rotors")
     if command is None:
         return []
     span = 5
     asked = np.minimum(command.value, p.max_rotor_speed)
-    so_far = np.vstack([np.zeros(p.rotors), np.cumsum(asked[:-1] * np.diff(command.time)[:, None], axis=0)])
+    so_far = np.vstack(
+        [np.zeros(p.rotors), np.cumsum(asked[:-1] * np.diff(command.time)[:, None], axis=0)]
+    )
     index = np.clip(np.searchsorted(command.time, m.time, side="right") - 1, 0, None)
     commanded = so_far[index] + asked[index] * (m.time - command.time[index])[:, None]
     step = m.time[1] - m.time[0]
-    mean = 0.5 * (m.rotor_speed[1:] + m.rotor_speed[:-1]) - step / 12.0 * np.diff(m.rotor_speed_change, axis=0)
+    mean = 0.5 * (m.rotor_speed[1:] + m.rotor_speed[:-1]) - step / 12.0 * np.diff(
+        m.rotor_speed_change, axis=0
+    )
     turned = np.vstack([np.zeros(p.rotors), np.cumsum(mean * step, axis=0)])
     differ = (commanded - turned)[span:] - (commanded - turned)[:-span]
     change = m.rotor_speed[span:] - m.rotor_speed[:-span]
     if change.std() < 0.01 * p.hover_speed:
         return []
-    x, y = differ[::span].ravel(), change[::span].ravel()
+    x = differ[::span].ravel()
+    y = change[::span].ravel()
     rate = float(x @ y / (x @ x))
     sigma = float(np.std(y - rate * x) / np.sqrt(x @ x))
-    return [Estimated("τ_m, rotors' lag", "s", 1.0 / rate, sigma / rate**2, p.rotor_lag, "rotors.lag_s")]
+    return [
+        Estimated("τ_m, rotors' lag", "s", 1.0 / rate, sigma / rate**2, p.rotor_lag, "rotors.lag_s")
+    ]
 
 
 @dataclass(frozen=True)
@@ -128,7 +180,9 @@ class VehicleFit:
 
     @property
     def changes(self) -> list[Change]:
-        """Of the vehicle's file (`VehicleParameters.load`): all that the log says more of than was known."""
+        """Of the vehicle's file (`VehicleParameters.load`): all that the log says more of than was
+        known.
+        """
         found = [e for e in self.estimated if e.key and e.excited]
         return [(tuple(e.key.split(".")), e.value) for e in found]
 
@@ -136,9 +190,10 @@ class VehicleFit:
 def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = None) -> VehicleFit:
     """Mass, thrust and torque constants, inertia, lags, struts and tyres.
 
-    `given`: a vehicle about like it, whose geometry, wheels' masses and inertia it has. `mass` (kg): of the whole
-    vehicle, weighed; None: the log's wheel loads say it. Raises ConfigError where neither does, and for a vehicle with
-    a middle axle: which axle carries how much is then not to be told from loads alone.
+    `given`: a vehicle about like it, whose geometry, wheels' masses and inertia it has. `mass`
+    (kg): of the whole vehicle, weighed; None: the log's wheel loads say it. Raises ConfigError
+    where neither does, and for a vehicle with a middle axle: which axle carries how much is then
+    not to be told from loads alone.
     """
     if given.middle_axle is not None:
         raise ConfigError(
@@ -153,14 +208,21 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
     )
     body = whole.value - given.mass_rotor_frame - 4.0 * given.mass_unsprung
     if body <= 0.0:
-        raise ConfigError(f"mass of {whole.value:.3g} kg: no more than the wheels and rotors of {given.name}")
+        raise ConfigError(
+            f"mass of {whole.value:.3g} kg: no more than the wheels and rotors of {given.name}"
+        )
     params = given.replace(mass_body=body)
     now = motion(log, params)
-    found = [whole, Estimated("of it, body", "kg", body, whole.sigma, given.mass_body, "mass.body_kg")]
+    found = [
+        whole,
+        Estimated("of it, body", "kg", body, whole.sigma, given.mass_body, "mass.body_kg"),
+    ]
     struts = [] if np.isnan(now.load[:, 0]).any() else fit_struts(params, now)
     found += struts
     if not struts:
-        notes.append("struts: it does not bounce on them with its wheels at rest, or there are no wheel_loads")
+        notes.append(
+            "struts: it does not bounce on them with its wheels at rest, or there are no wheel_loads"
+        )
     lag = fit_rotor_lag(params, log, now)
     found += lag
     if not lag:
@@ -185,7 +247,8 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
 def _of_flight(params: VehicleParameters, now: Motion, found: list[Estimated]) -> list[Estimated]:
     """Of the flight, as uncertain as mass and inertia in yaw make it."""
     shares = {e.name: e.sigma / abs(e.value) for e in found if e.name in ("mass, whole", "I_zz")}
-    by_mass, by_yaw = shares.get("mass, whole", 0.0), shares.get("I_zz", 1.0)
+    by_mass = shares.get("mass, whole", 0.0)
+    by_yaw = shares.get("I_zz", 1.0)
     made = []
     for e in fit_flight(params, now):
         share = by_yaw if e.name.startswith(("c_M", "J_r", "figure")) else by_mass
@@ -197,9 +260,15 @@ def fitted_document(vehicle: str, fit: VehicleFit, log: str) -> str:
     """A vehicle's file (YAML): that of `vehicle` with the changes of the fit."""
     data, file, _ = read_parameters("vehicle parameters", "vehicles", vehicle)
     changes = [(path, float(f"{value:.6g}")) for path, value in fit.changes]
-    document = checked_document(data, file, VehicleParameters.schema(), "version, mass, inertia", changes)
-    VehicleParameters.load(vehicle, changes)  # what contradicts itself is refused here, with its key
-    return f"# As {vehicle}, with what {log} says.\n" + yaml.safe_dump(document.value, sort_keys=False)
+    document = checked_document(
+        data, file, VehicleParameters.schema(), "version, mass, inertia", changes
+    )
+    VehicleParameters.load(
+        vehicle, changes
+    )  # what contradicts itself is refused here, with its key
+    return f"# As {vehicle}, with what {log} says.\n" + yaml.safe_dump(
+        document.value, sort_keys=False
+    )
 
 
 SLIPS = np.linspace(-0.35, 0.35, 141)
@@ -208,7 +277,9 @@ SLIPS = np.linspace(-0.35, 0.35, 141)
 def draw_fit(fit: VehicleFit, path: Path) -> None:
     """Writes the picture; the ending of `path` is its format. Needs no display."""
     with picture(path, (14.0, 8.5)) as figure:
-        panels = figure.subplot_mosaic([["shares", "x", "y"], ["shares", "motion", "motion"]], width_ratios=(1.1, 1, 1))
+        panels = figure.subplot_mosaic(
+            [["shares", "x", "y"], ["shares", "motion", "motion"]], width_ratios=(1.1, 1, 1)
+        )
         figure.suptitle(f"parameters found, beside those of {fit.given.name}")
         _draw_shares(panels["shares"], fit)
         for axis in "xy":
@@ -230,20 +301,31 @@ def _draw_shares(axes: Any, fit: VehicleFit) -> None:
 
 def tyre_curve(p: VehicleParameters, axis: str, slips: Floats = SLIPS) -> Floats:
     """(k,) N of a rear tyre under its nominal load, at slips κ (axis x) or tan α (y) alone."""
-    none, load = np.zeros_like(slips), np.full_like(slips, p.nominal_load)
+    none = np.zeros_like(slips)
+    load = np.full_like(slips, p.nominal_load)
     pair = (slips, none) if axis == "x" else (none, slips)
     return tyre_forces(p, load, *pair, np.full_like(slips, p.cornering_factor_rear))[axis == "y"]
 
 
 def _draw_tyre(axes: Any, given: VehicleParameters, tyres: TyreFit | None, axis: str) -> None:
-    axes.plot(SLIPS, tyre_curve(given, axis), color="0.6", linestyle="--", linewidth=1.2, label="given")
+    axes.plot(
+        SLIPS, tyre_curve(given, axis), color="0.6", linestyle="--", linewidth=1.2, label="given"
+    )
     if tyres is not None:
-        axes.plot(SLIPS, tyre_curve(tyres.params, axis), color="#c8322b", linewidth=1.6, label="found")
+        axes.plot(
+            SLIPS, tyre_curve(tyres.params, axis), color="#c8322b", linewidth=1.6, label="found"
+        )
         slips = tyres.slips[axis == "y"].ravel()
         slips = slips[np.abs(slips) <= SLIPS[-1]]
         floor = axes.get_ylim()[0]
         axes.plot(
-            slips, np.full_like(slips, floor), "|", color="#2f6db3", markersize=9, alpha=0.4, label="slips in the log"
+            slips,
+            np.full_like(slips, floor),
+            "|",
+            color="#2f6db3",
+            markersize=9,
+            alpha=0.4,
+            label="slips in the log",
         )
     axes.set_xlabel("slip κ" if axis == "x" else "slip tan α")
     axes.set_ylabel("F_x (N)" if axis == "x" else "F_y (N)")

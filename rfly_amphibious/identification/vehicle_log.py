@@ -23,9 +23,14 @@ from rfly_common.untrusted_files.reader_errors import reader_errors
 
 RATE = 100.0
 """Hz, of `Motion`"""
-SENSOR_BAND, ENCODER_BAND, BIAS_BAND = 20.0, 30.0, 0.2
-"""Hz: above which noise of IMU and of wheels' encoders is cut off; below which odometry corrects the accelerometer"""
-SHORTEST, LONGEST = 10.0, 7200.0
+SENSOR_BAND = 20.0
+ENCODER_BAND = 30.0
+BIAS_BAND = 0.2
+"""Hz: above which noise of IMU and of wheels' encoders is cut off; below which odometry corrects
+the accelerometer
+"""
+SHORTEST = 10.0
+LONGEST = 7200.0
 """s, of a log: a stamp that is far off would ask for all of the memory"""
 LARGEST = 1e9
 """in SI units, of what no vehicle reaches"""
@@ -49,8 +54,10 @@ class VehicleLog:
 
     name: str
     series: dict[str, Series]
-    """imu/data: specific force 3, rates 3; joint_states: positions, then velocities of `joint_names`; wheel_loads 4;
-    odometry: position 3, x y z w, velocity and rates 3 (body); environment/wind 3; cmd/rotors: speeds"""
+    """imu/data: specific force 3, rates 3; joint_states: positions, then velocities of
+    `joint_names`; wheel_loads 4; odometry: position 3, x y z w, velocity and rates 3 (body);
+    environment/wind 3; cmd/rotors: speeds
+    """
     imu_position: Floats
     """(3,) m, of the IMU in the body"""
     imu_orientation: Floats
@@ -60,7 +67,8 @@ class VehicleLog:
 
 
 def read_log(path: Path, params: VehicleParameters, namespace: str | None = None) -> VehicleLog:
-    """A log of the simulation or of nodes (MCAP). `namespace`: of the vehicle, where more than one was recorded.
+    """A log of the simulation or of nodes (MCAP). `namespace`: of the vehicle, where more than one
+    was recorded.
 
     Raises ConfigError where a needed topic is missing, CaptureError for a file that can't be read.
     """
@@ -73,7 +81,9 @@ def read_log(path: Path, params: VehicleParameters, namespace: str | None = None
         return _log(path.name, *_read(file, path, params, namespace))
 
 
-def _read(file: BinaryIO, path: Path, params: VehicleParameters, namespace: str | None) -> tuple[Any, Any, str]:
+def _read(
+    file: BinaryIO, path: Path, params: VehicleParameters, namespace: str | None
+) -> tuple[Any, Any, str]:
     """(rows of each topic, links of /tf_static, the IMU's frame)."""
     from mcap.reader import make_reader
     from mcap_ros2.decoder import DecoderFactory
@@ -85,14 +95,17 @@ def _read(file: BinaryIO, path: Path, params: VehicleParameters, namespace: str 
     reader = make_reader(file, decoder_factories=[DecoderFactory()])
     summary = reader.get_summary()
     if summary is None:
-        raise CaptureError(f"{path}: it has no end, as if its writer was killed; expected a whole MCAP file")
+        raise CaptureError(
+            f"{path}: it has no end, as if its writer was killed; expected a whole MCAP file"
+        )
     check_chunks(path, summary)
     prefix = _prefix(path, [channel.topic for channel in summary.channels.values()], namespace)
     wanted = ["/tf_static", prefix + "tf_static", *(prefix + topic for topic in columns)]
     for _, channel, record, message in reader.iter_decoded_messages(topics=wanted):
         if channel.topic.endswith("tf_static"):
             for link in message.transforms:
-                t, q = link.transform.translation, link.transform.rotation
+                t = link.transform.translation
+                q = link.transform.rotation
                 links[link.child_frame_id] = [t.x, t.y, t.z], [q.x, q.y, q.z, q.w]
             continue
         topic = channel.topic.removeprefix(prefix)
@@ -111,7 +124,9 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
     if not any(topic in rows for topic in ODOMETRY):
         missing.append(" or ".join(ODOMETRY))
     if missing:
-        raise ConfigError(f"{name}: no messages on {', '.join(missing)}; expected them, in the vehicle's namespace")
+        raise ConfigError(
+            f"{name}: no messages on {', '.join(missing)}; expected them, in the vehicle's namespace"
+        )
     notes = []
     joint = np.array([row[:2] for row in rows["joint_states"]])
     series = {}
@@ -119,16 +134,23 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
         time, arrival = np.array([row[:2] for row in found]).T
         widths = {len(row[2]) for row in found}
         if len(widths) > 1 or not (np.abs([row[2] for row in found]) <= LARGEST).all():
-            raise CaptureError(f"{name}: {topic}: messages of different lengths, or with numbers beyond {LARGEST:g}")
-        time = np.where(np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0]))  # without a stamp
+            raise CaptureError(
+                f"{name}: {topic}: messages of different lengths, or with numbers beyond {LARGEST:g}"
+            )
+        time = np.where(
+            np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0])
+        )  # without a stamp
         time, first = np.unique(time, return_index=True)
         series[topic] = Series(time, np.array([found[k][2] for k in first], float))
     if imu_frame in links:
         place, turned = map(np.array, links[imu_frame])
     else:
-        place, turned = np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0))
+        place = np.zeros(3)
+        turned = np.array((0.0, 0.0, 0.0, 1.0))
         if imu_frame.split("/")[-1] != "base_link":
-            notes.append(f"/tf_static does not say where {imu_frame} is: it is taken to be in base_link")
+            notes.append(
+                f"/tf_static does not say where {imu_frame} is: it is taken to be in base_link"
+            )
     if ODOMETRY[0] not in series:
         notes.append(f"no {ODOMETRY[0]}: velocities are those of the estimator")
     return VehicleLog(name, series, place, turned, tuple(notes))
@@ -136,7 +158,9 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
 
 def _prefix(path: Path, topics: list[str], namespace: str | None) -> str:
     """What stands before the names of the vehicle's topics."""
-    found = sorted(topic.removesuffix("imu/data") for topic in topics if topic.endswith("/imu/data"))
+    found = sorted(
+        topic.removesuffix("imu/data") for topic in topics if topic.endswith("/imu/data")
+    )
     if namespace is not None:
         return f"/{namespace.strip('/')}/".replace("//", "/")
     if len(found) > 1:
@@ -156,12 +180,15 @@ def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float]
         where = {name: k for k, name in enumerate(message.name)}
         missing = [name for name in names if name not in where]
         if missing:
-            raise ConfigError(f"joint_states: there is no {missing[0]}; expected the joints of {params.name}")
+            raise ConfigError(
+                f"joint_states: there is no {missing[0]}; expected the joints of {params.name}"
+            )
         order = [where[name] for name in names]
         return [message.position[k] for k in order] + [message.velocity[k] for k in order]
 
     def odometry(message: Any) -> list[float] | None:
-        pose, twist = message.pose.pose, message.twist.twist
+        pose = message.pose.pose
+        twist = message.twist.twist
         q = pose.orientation
         found = [*xyz(pose.position), q.x, q.y, q.z, q.w, *xyz(twist.linear), *xyz(twist.angular)]
         return found if message.pose.covariance[0] >= 0.0 else None
@@ -218,9 +245,12 @@ class Motion:
 
 
 def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
-    """The log's motion, where all topics were recorded. Raises ConfigError for one that is too short."""
+    """The log's motion, where all topics were recorded. Raises ConfigError for one that is too
+    short.
+    """
     series = log.series
-    imu, joints = series["imu/data"], series["joint_states"]
+    imu = series["imu/data"]
+    joints = series["joint_states"]
     odometry = next(series[topic] for topic in ODOMETRY if topic in series)
     begin, end = (f(s.time[k] for s in (imu, joints, odometry)) for f, k in ((max, 0), (min, -1)))
     if not SHORTEST <= end - begin <= LONGEST:
@@ -228,26 +258,35 @@ def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
         raise ConfigError(f"{log.name}: {lasts}, expected {SHORTEST:g} … {LONGEST:g} s")
     time = np.arange(begin, end, 1.0 / RATE)
     raw_imu, imu_change = _on(time, imu, SENSOR_BAND)
-    turned, rates_change = (_rotated(log.imu_orientation, part[:, 3:]) for part in (raw_imu, imu_change))
+    turned, rates_change = (
+        _rotated(log.imu_orientation, part[:, 3:]) for part in (raw_imu, imu_change)
+    )
     lever = log.imu_position
     force = quat_rotate(log.imu_orientation, raw_imu[:, :3])
     force = force - np.cross(rates_change, lever) - np.cross(turned, np.cross(turned, lever))
     turn = odometry.value[:, 3:7]
-    same = np.sign(np.sum(turn[1:] * turn[:-1], axis=1, keepdims=True))  # a quaternion and its negative are one
+    same = np.sign(
+        np.sum(turn[1:] * turn[:-1], axis=1, keepdims=True)
+    )  # a quaternion and its negative are one
     rows = odometry.value.copy()
     rows[1:, 3:7] *= np.cumprod(same, axis=0)
     state = _on(time, odometry._replace(value=rows))[0]
     orientation = state[:, 3:7] / np.linalg.norm(state[:, 3:7], axis=1, keepdims=True)
-    world, back = quat_rotate(orientation, state[:, 7:10]), quat_conjugate(orientation)
+    world = quat_rotate(orientation, state[:, 7:10])
+    back = quat_conjugate(orientation)
     gravity = np.array((0.0, 0.0, GRAVITY))
-    wrong = low_pass(quat_rotate(orientation, force) - gravity - np.gradient(world, time, axis=0), BIAS_BAND)
+    wrong = low_pass(
+        quat_rotate(orientation, force) - gravity - np.gradient(world, time, axis=0), BIAS_BAND
+    )
     force = force - quat_rotate(back, wrong)
     wind = np.zeros_like(world)
     if "environment/wind" in series:
         blows = series["environment/wind"]
         wind = np.stack([np.interp(time, blows.time, column) for column in blows.value.T], axis=1)
     place, change = _joints(time, joints, params)
-    strut, strut_rate, strut_acceleration = place["strut"], change["strut"], change["strut_rate"]
+    strut = place["strut"]
+    strut_rate = change["strut"]
+    strut_acceleration = change["strut_rate"]
     hub = params.hub_position + strut[..., None] * np.array((0.0, 0.0, 1.0))
     up = np.array((0.0, 0.0, 1.0))
     w = turned[:, None, :]
@@ -285,11 +324,16 @@ def _rotated(quat_xyzw: Any, vectors: Floats) -> Floats:
     return quat_rotate(quat_xyzw, vectors).astype(np.float64)
 
 
-def _joints(time: Floats, joints: Series, params: VehicleParameters) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """(values, their changes in a second) of wheel angles, steering, struts and rotor rates, by kind."""
+def _joints(
+    time: Floats, joints: Series, params: VehicleParameters
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """(values, their changes in a second) of wheel angles, steering, struts and rotor rates, by
+    kind.
+    """
     names = joint_names(params)
     kinds = np.array([name.split("_")[0] for name in names])
-    angles, rates = joints.value[:, : len(names)], joints.value[:, len(names) :]
+    angles = joints.value[:, : len(names)]
+    rates = joints.value[:, len(names) :]
     place: dict[str, Floats] = {}
     change: dict[str, Floats] = {}
     parts: tuple[tuple[str, Floats, float | None], ...] = (
@@ -311,7 +355,9 @@ def _joints(time: Floats, joints: Series, params: VehicleParameters) -> tuple[di
 
 
 def _on(time: Floats, series: Series, band: float | None = None) -> tuple[Floats, Floats]:
-    """(values, their changes in a second) at `time`, by cubic splines; without what is quicker than `band` (Hz)."""
+    """(values, their changes in a second) at `time`, by cubic splines; without what is quicker than
+    `band` (Hz).
+    """
     from scipy.interpolate import CubicSpline
 
     values = series.value
@@ -322,7 +368,9 @@ def _on(time: Floats, series: Series, band: float | None = None) -> tuple[Floats
 
 
 def low_pass(values: Floats, band: float, rate: float = RATE) -> Floats:
-    """What is slower than `band` (Hz), along the first axis and without a delay; as it is where `rate` is too low."""
+    """What is slower than `band` (Hz), along the first axis and without a delay; as it is where
+    `rate` is too low.
+    """
     from scipy.signal import butter, sosfiltfilt
 
     if band >= 0.45 * rate:

@@ -1,4 +1,5 @@
-"""Session with one ArduPilot SITL, by its JSON interface over UDP: servo outputs from it, the vehicle's state to it.
+"""Session with one ArduPilot SITL, by its JSON interface over UDP: servo outputs from it, the
+vehicle's state to it.
 
 Layouts as in `libraries/SITL/examples/JSON/readme.md` of ArduPilot. World axes NED, body axes FRD.
 """
@@ -28,7 +29,9 @@ from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 """by their magic number, which comes first: frame rate, frame count, pulses"""
 _MAGIC = struct.Struct("<H")
-LOW, MIDDLE, HIGH = 1000, 1500, 2000
+LOW = 1000
+MIDDLE = 1500
+HIGH = 2000
 """µs"""
 DRAG_BRAKE = 0.25
 """of the largest brake torque"""
@@ -50,19 +53,25 @@ def decode_servos(datagram: bytes) -> ServoFrame:
     magic = _MAGIC.unpack_from(datagram)[0] if len(datagram) >= _MAGIC.size else -1
     layout = _SERVOS.get(magic)
     if layout is None:
-        raise PacketError("magic", f"begins with {magic}, expected {' or '.join(map(str, _SERVOS))}")
+        raise PacketError(
+            "magic", f"begins with {magic}, expected {' or '.join(map(str, _SERVOS))}"
+        )
     if len(datagram) != layout.size:
-        raise PacketError("length", f"{len(datagram)} bytes after magic {magic}, expected {layout.size}")
+        raise PacketError(
+            "length", f"{len(datagram)} bytes after magic {magic}, expected {layout.size}"
+        )
     _, rate, count, *pulses = layout.unpack(datagram)
     return ServoFrame(rate, count, tuple(pulses))
 
 
 def encode_state(time: float, seen: Perception) -> bytes:
-    """One line of JSON. `time`: s of the simulation. Needs IMU and pose; wind and height are told where known.
+    """One line of JSON. `time`: s of the simulation. Needs IMU and pose; wind and height are told
+    where known.
 
     IMU axes have to be the body's.
     """
-    imu, pose = seen.imu, seen.pose
+    imu = seen.imu
+    pose = seen.pose
     assert imu is not None
     assert pose is not None
     told: dict[str, Any] = {
@@ -76,7 +85,10 @@ def encode_state(time: float, seen: Perception) -> bytes:
         "velocity": enu_to_ned(pose.velocity).tolist(),
     }
     if np.isfinite(seen.wind).all():
-        told |= {"velocity_wind": enu_to_ned(seen.wind).tolist(), "airspeed": max(seen.airspeed, 0.0)}
+        told |= {
+            "velocity_wind": enu_to_ned(seen.wind).tolist(),
+            "airspeed": max(seen.airspeed, 0.0),
+        }
     if math.isfinite(seen.height):
         told["rng_1"] = seen.height
     return f"\n{json.dumps(told, separators=(',', ':'), allow_nan=False)}\n".encode("ascii")
@@ -87,9 +99,9 @@ def servo_commands(
 ) -> tuple[RotorCommand, WheelCommand]:
     """Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs.
 
-    Wheels are braked where drive and brake are off, as beside ArduCopter and by a Rover that is disarmed: it goes on to
-    steer. Where nobody supplies the brake, a drive that is neutral to the microsecond brakes by DRAG_BRAKE, as speed
-    controllers of cars do: Rover's HOLD tells no more.
+    Wheels are braked where drive and brake are off, as beside ArduCopter and by a Rover that is
+    disarmed: it goes on to steer. Where nobody supplies the brake, a drive that is neutral to the
+    microsecond brakes by DRAG_BRAKE, as speed controllers of cars do: Rover's HOLD tells no more.
     """
     shares = [(pulse - LOW) / (HIGH - LOW) if pulse else math.nan for pulse in pulses]
     sides = [2.0 * share - 1.0 for share in shares]
@@ -106,16 +118,21 @@ def servo_commands(
 
 
 class DriveInterlock:
-    """Keeps drive and brake off until the drive has been off or neutral once, as a car's speed controller does: until
-    Rover has assigned its outputs they stand at 1000 µs, which for a drive is full reverse.
+    """Keeps drive and brake off until the drive has been off or neutral once, as a car's speed
+    controller does: until Rover has assigned its outputs they stand at 1000 µs, which for a drive
+    is full reverse.
     """
 
     def __init__(self, mapping: ControlMapping) -> None:
-        self._drive, self._held = mapping.drive, {mapping.drive, mapping.brake}
-        self._last, self._released = -1, False
+        self._drive = mapping.drive
+        self._held = {mapping.drive, mapping.brake}
+        self._last = -1
+        self._released = False
 
     def pulses(self, frame: ServoFrame) -> tuple[int, ...]:
-        """The frame's, with drive and brake off where they are held; ArduPilot's next start holds them again."""
+        """The frame's, with drive and brake off where they are held; ArduPilot's next start holds
+        them again.
+        """
         if frame.number < self._last:
             self._released = False
         self._last = frame.number
@@ -123,18 +140,26 @@ class DriveInterlock:
             self._released = True
         if self._released:
             return frame.pulses
-        return tuple(0 if output in self._held else pulse for output, pulse in enumerate(frame.pulses))
+        return tuple(
+            0 if output in self._held else pulse for output, pulse in enumerate(frame.pulses)
+        )
 
 
 PORT = 9002
 """ArduPilot's; its instance n sends to 10 n more"""
 LATE_FRAMES = 100
-"""a count that is so much lower is a frame that comes late; one that is lower still comes from a new start"""
+"""a count that is so much lower is a frame that comes late; one that is lower still comes from a
+new start
+"""
 REPEAT_AFTER_S = 0.5
-"""ArduPilot sends a frame again 1 s after the last at the earliest: what comes sooner is the same datagram, doubled"""
+"""ArduPilot sends a frame again 1 s after the last at the earliest: what comes sooner is the same
+datagram, doubled
+"""
 COUNTERS = ("frames", "no_frame", "late", "doubled", "replies_sent_again", "starts", "overflow")
-"""frames: new ones · no_frame: datagrams of somebody or something else · late: older than the newest · doubled: as the
-newest · replies_sent_again: because ArduPilot asked once more · starts: of ArduPilot · overflow: of a full queue"""
+"""frames: new ones · no_frame: datagrams of somebody or something else · late: older than the
+newest · doubled: as the newest · replies_sent_again: because ArduPilot asked once more · starts: of
+ArduPilot · overflow: of a full queue
+"""
 
 
 class ArdupilotSession(ControllerSession[ServoFrame]):
@@ -143,7 +168,9 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
     A reply that was lost is sent again when ArduPilot sends its frame again.
     """
 
-    def __init__(self, bind: str, port: int, host: str, wake: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, bind: str, port: int, host: str, wake: Callable[[], None] | None = None
+    ) -> None:
         super().__init__(lambda handler: UdpTransport(bind, port, host, 0, handler), wake, COUNTERS)
         self._lock = threading.Lock()
         self._newest = -1
@@ -205,11 +232,17 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
             self._reply = None
 
     def _repeat(self, count: int) -> None:
-        """What was lost once more; a second reply to a doubled frame would leave ArduPilot a frame behind for ever."""
+        """What was lost once more; a second reply to a doubled frame would leave ArduPilot a frame
+        behind for ever.
+        """
         self._counts["doubled"] += 1
         now = time.monotonic()
         with self._lock:
-            if self._reply is None or self._reply[0] != count or now - self._reply[1] < REPEAT_AFTER_S:
+            if (
+                self._reply is None
+                or self._reply[0] != count
+                or now - self._reply[1] < REPEAT_AFTER_S
+            ):
                 return
             self._reply = count, now, self._reply[2]
             state = self._reply[2]

@@ -1,4 +1,6 @@
-"""Session with a controller outside: a transport, heartbeats to it, and a queue of what it commands."""
+"""Session with a controller outside: a transport, heartbeats to it, and a queue of what it
+commands.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,20 @@ Item = TypeVar("Item")
 
 
 class ControllerSession(Handler, abc.ABC, Generic[Item]):
-    """What all protocols share: `LinkSession` (frames) and `HilSession` (MAVLink) make sense of the bytes.
+    """What all protocols share: `LinkSession` (frames) and `HilSession` (MAVLink) make sense of the
+    bytes.
 
-    It speaks with the controller from `start` to `close`; `commands` gives what has come. `connect` makes the
-    transport for the handler that it is given, which is the session. `wake` is called in the transport's thread when
-    there is something to take; it neither raises nor closes the session. `counters`: names of what is counted.
+    It speaks with the controller from `start` to `close`; `commands` gives what has come. `connect`
+    makes the transport for the handler that it is given, which is the session. `wake` is called in
+    the transport's thread when there is something to take; it neither raises nor closes the
+    session. `counters`: names of what is counted.
     """
 
     def __init__(
-        self, connect: Callable[[Handler], Transport], wake: Callable[[], None] | None, counters: Iterable[str]
+        self,
+        connect: Callable[[Handler], Transport],
+        wake: Callable[[], None] | None,
+        counters: Iterable[str],
     ) -> None:
         self._wake = wake
         self._counts = dict.fromkeys(counters, 0)

@@ -1,7 +1,8 @@
-"""Frames of the link to controllers outside: one a datagram, or a stream on TCP. docs/model, section 12.2.
+"""Frames of the link to controllers outside: one a datagram, or a stream on TCP. docs/model,
+section 12.2.
 
-Little-endian, packed: header `LAV1`, type u8, flags u8, payload length u16, sequence u64, time f64 (s of the
-simulation); the payload; CRC-32 (zlib's) of all before it.
+Little-endian, packed: header `LAV1`, type u8, flags u8, payload length u16, sequence u64, time f64
+(s of the simulation); the payload; CRC-32 (zlib's) of all before it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ MAX_PAYLOAD = 1024
 MAX_FRAME = HEADER.size + MAX_PAYLOAD + CHECK.size
 LOCK_STEP = 1
 """flags bit 0: the platform waits for the answers to this frame"""
-SUPPLIES_ROTORS, SUPPLIES_CHASSIS = 1, 2
+SUPPLIES_ROTORS = 1
+SUPPLIES_CHASSIS = 2
 """status bits of a controller's heartbeat"""
 
 
 class FrameType(enum.IntEnum):
-    """What a frame carries: state and GPS to the controller, commands to the platform, heartbeats both ways."""
+    """What a frame carries: state and GPS to the controller, commands to the platform, heartbeats
+    both ways.
+    """
 
     STATE = 1
     GPS = 2
@@ -42,7 +46,9 @@ class FrameType(enum.IntEnum):
 
 
 class StateReport(NamedTuple):
-    """Type 1. World axes ENU, body axes FLU, wheels front left, front right, rear left, rear right. NaN: not known."""
+    """Type 1. World axes ENU, body axes FLU, wheels front left, front right, rear left, rear right.
+    NaN: not known.
+    """
 
     time: float
     specific_force: ArrayLike
@@ -88,7 +94,9 @@ class GpsReport(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """Type 5. A controller's says what it supplies: `SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`; the platform's: 0."""
+    """Type 5. A controller's says what it supplies: `SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`; the
+    platform's: 0.
+    """
 
     time: float
     status: int
@@ -111,7 +119,9 @@ class _Doubles:
     """A payload of doubles only: how many each field has, in order; 0: as many as are left."""
 
     def __init__(self, make: Callable[..., Any], **counts: int) -> None:
-        self.make, self._counts, self._fixed = make, counts, sum(counts.values())
+        self.make = make
+        self._counts = counts
+        self._fixed = sum(counts.values())
         self._open = 0 in counts.values()
 
     def pack(self, message: Any) -> bytes:
@@ -126,8 +136,11 @@ class _Doubles:
     def unpack(self, time: float, payload: bytes) -> Any:
         count, odd = divmod(len(payload), 8)
         if odd or count < self._fixed or (count > self._fixed and not self._open):
-            raise _wrong_length(len(payload), f"{8 * self._fixed}{' or more' if self._open else ''}")
-        values, at = np.frombuffer(payload, "<f8").astype(float), 0
+            raise _wrong_length(
+                len(payload), f"{8 * self._fixed}{' or more' if self._open else ''}"
+            )
+        values = np.frombuffer(payload, "<f8").astype(float)
+        at = 0
         fields: list[Any] = []
         for wanted in self._counts.values():
             size = wanted or count - self._fixed
@@ -144,7 +157,9 @@ class _Rotors:
 
     def pack(self, message: RotorCommand) -> bytes:
         values = np.asarray(message.value, float).ravel().tolist()
-        return self._HEAD.pack(int(message.torques), len(values)) + _doubles(len(values)).pack(*values)
+        return self._HEAD.pack(int(message.torques), len(values)) + _doubles(len(values)).pack(
+            *values
+        )
 
     def unpack(self, time: float, payload: bytes) -> RotorCommand:
         if len(payload) < self._HEAD.size:
@@ -154,7 +169,9 @@ class _Rotors:
             raise LinkFrameError("mode", f"mode {mode}, expected 0 (speeds) or 1 (torques)")
         if len(payload) != self._HEAD.size + 8 * count:
             raise _wrong_length(len(payload), f"{self._HEAD.size + 8 * count} for {count} rotors")
-        return RotorCommand(time, np.frombuffer(payload, "<f8", count, self._HEAD.size).astype(float), bool(mode))
+        return RotorCommand(
+            time, np.frombuffer(payload, "<f8", count, self._HEAD.size).astype(float), bool(mode)
+        )
 
 
 class _Status:
@@ -188,7 +205,13 @@ _PAYLOADS: dict[FrameType, Any] = {
         magnetic_field=3,
     ),
     FrameType.GPS: _Doubles(
-        GpsReport, latitude=1, longitude=1, altitude=1, velocity=3, horizontal_accuracy=1, vertical_accuracy=1
+        GpsReport,
+        latitude=1,
+        longitude=1,
+        altitude=1,
+        velocity=3,
+        horizontal_accuracy=1,
+        vertical_accuracy=1,
     ),
     FrameType.ROTORS: _Rotors(),
     FrameType.CHASSIS: _Doubles(WheelCommand, steering_angle=1, drive_torque=4, brake_torque=4),
@@ -198,42 +221,61 @@ _TYPE_OF = {payload.make: kind for kind, payload in _PAYLOADS.items()}
 
 
 def encode(message: Message, sequence: int, flags: int = 0) -> bytes:
-    """The frame that carries a message. ValueError where a field has the wrong size or the payload is too long."""
+    """The frame that carries a message. ValueError where a field has the wrong size or the payload
+    is too long.
+    """
     kind = _TYPE_OF[type(message)]
     payload = _PAYLOADS[kind].pack(message)
     if len(payload) > MAX_PAYLOAD:
-        raise ValueError(f"a payload of {len(payload)} bytes, at most {MAX_PAYLOAD} fit into a frame")
+        raise ValueError(
+            f"a payload of {len(payload)} bytes, at most {MAX_PAYLOAD} fit into a frame"
+        )
     body = HEADER.pack(MAGIC, kind, flags, len(payload), sequence, message.time) + payload
     return body + CHECK.pack(zlib.crc32(body))
 
 
 def decode(data: bytes) -> Frame:
-    """The frame of one datagram. LinkFrameError says what is wrong: magic, length, crc, type, time or mode."""
+    """The frame of one datagram. LinkFrameError says what is wrong: magic, length, crc, type, time
+    or mode.
+    """
     if data[: len(MAGIC)] != MAGIC:
-        raise LinkFrameError("magic", f"begins with {data[:4].hex(' ') or 'nothing'}, expected {MAGIC.hex(' ')} (LAV1)")
+        raise LinkFrameError(
+            "magic",
+            f"begins with {data[:4].hex(' ') or 'nothing'}, expected {MAGIC.hex(' ')} (LAV1)",
+        )
     if len(data) < HEADER.size + CHECK.size:
         raise _wrong_length(len(data), f"{HEADER.size + CHECK.size} or more for a whole frame")
     _, kind, flags, length, sequence, time = HEADER.unpack_from(data)
     end = HEADER.size + length
     if length > MAX_PAYLOAD or len(data) != end + CHECK.size:
-        raise LinkFrameError("length", f"{len(data)} bytes, and its header tells of a payload of {length}")
+        raise LinkFrameError(
+            "length", f"{len(data)} bytes, and its header tells of a payload of {length}"
+        )
     found = CHECK.unpack_from(data, end)[0]
     if found != zlib.crc32(data[:end]):
-        raise LinkFrameError("crc", f"CRC-32 {found:08x}, the content has {zlib.crc32(data[:end]):08x}")
+        raise LinkFrameError(
+            "crc", f"CRC-32 {found:08x}, the content has {zlib.crc32(data[:end]):08x}"
+        )
     if kind not in _PAYLOADS:
         raise LinkFrameError("type", f"type {kind}, expected 1 to {max(_PAYLOADS):d}")
     if not math.isfinite(time):
         raise LinkFrameError("time", f"time {time}, expected a finite number of seconds")
     frame_type = FrameType(kind)
-    return Frame(frame_type, flags, sequence, _PAYLOADS[frame_type].unpack(time, data[HEADER.size : end]))
+    return Frame(
+        frame_type, flags, sequence, _PAYLOADS[frame_type].unpack(time, data[HEADER.size : end])
+    )
 
 
 REASONS = ("magic", "length", "crc", "type", "time", "mode")
-"""for which a frame is refused; on a stream `magic` counts the places where something else stood, not its bytes"""
+"""for which a frame is refused; on a stream `magic` counts the places where something else stood,
+not its bytes
+"""
 
 
 class FrameReader:
-    """Takes a stream's bytes as they come and finds the frames in them; after anything else at the next magic."""
+    """Takes a stream's bytes as they come and finds the frames in them; after anything else at the
+    next magic.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
@@ -242,7 +284,9 @@ class FrameReader:
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are whole now. Keeps less than `MAX_FRAME` bytes."""
-        data, at, found = self._rest + data, 0, list[Frame]()
+        data = self._rest + data
+        at = 0
+        found = list[Frame]()
         while True:
             start = data.find(MAGIC, at)
             if start < 0:
@@ -259,14 +303,19 @@ class FrameReader:
                 break
             try:
                 if length > MAX_PAYLOAD:
-                    raise LinkFrameError("length", f"a payload of {length} bytes, at most {MAX_PAYLOAD}")
+                    raise LinkFrameError(
+                        "length", f"a payload of {length} bytes, at most {MAX_PAYLOAD}"
+                    )
                 found.append(decode(data[at:end]))
-                at, self._lost = end, False
+                at = end
+                self._lost = False
             except LinkFrameError as error:
                 self.counters[error.reason] += 1
-                # a wrong length or check may hide the next frame within this one; what has both right is one
+                # a wrong length or check may hide the next frame within this one; what has both
+                # right is one
                 whole = error.reason not in ("length", "crc") or (
-                    length <= MAX_PAYLOAD and CHECK.unpack_from(data, end - 4)[0] == zlib.crc32(data[at : end - 4])
+                    length <= MAX_PAYLOAD
+                    and CHECK.unpack_from(data, end - 4)[0] == zlib.crc32(data[at : end - 4])
                 )
                 at, self._lost = (end, False) if whole else (at + len(MAGIC), True)
         self._rest = data[at:]

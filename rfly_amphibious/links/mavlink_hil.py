@@ -1,6 +1,8 @@
-"""MAVLink HIL with one autopilot: simulated sensors to it, its actuator controls to commands, the session with it.
+"""MAVLink HIL with one autopilot: simulated sensors to it, its actuator controls to commands, the
+session with it.
 
-MAVLink 2, dialect `common`. World axes NED, body axes FRD, as MAVLink has them; times are whole microseconds.
+MAVLink 2, dialect `common`. World axes NED, body axes FRD, as MAVLink has them; times are whole
+microseconds.
 """
 
 from __future__ import annotations
@@ -29,23 +31,38 @@ from rfly_missions.mavlink.wire import load_dialect
 
 PORT = 4560
 FIRST_WORD_S = 1.0
-"""of wall time after it has connected, in which an autopilot may say that it wants to be waited for from the start"""
+"""of wall time after it has connected, in which an autopilot may say that it wants to be waited for
+from the start
+"""
 _MOST_KEPT = 1 << 16
 COUNTERS = ("received", "controls", "bad_data", "overflow")
-"""received: whole messages · controls: of them HIL_ACTUATOR_CONTROLS · bad_data: places that hold no message ·
-overflow: the oldest of a full queue"""
+"""received: whole messages · controls: of them HIL_ACTUATOR_CONTROLS · bad_data: places that hold
+no message · overflow: the oldest of a full queue
+"""
 CONTROLS = 16
-ACCELEROMETER, GYROSCOPE, MAGNETOMETER = 0x7, 0x38, 0x1C0
-ABSOLUTE_PRESSURE, DIFFERENTIAL_PRESSURE, PRESSURE_ALTITUDE, TEMPERATURE = 0x200, 0x400, 0x800, 0x1000
+ACCELEROMETER = 0x7
+GYROSCOPE = 0x38
+MAGNETOMETER = 0x1C0
+ABSOLUTE_PRESSURE = 0x200
+DIFFERENTIAL_PRESSURE = 0x400
+PRESSURE_ALTITUDE = 0x800
+TEMPERATURE = 0x1000
 RESET = 0x80000000
 """bits of HIL_SENSOR.fields_updated"""
-FIX_3D, SATELLITES, UNKNOWN_ACCURACY = 3, 10, 65535
-"""as many satellites as PX4's own simulation has (SIM_GPS_USED): it counts them before it trusts a fix"""
-SYSTEM_ID, COMPONENT_ID = 1, 51
+FIX_3D = 3
+SATELLITES = 10
+UNKNOWN_ACCURACY = 65535
+"""as many satellites as PX4's own simulation has (SIM_GPS_USED): it counts them before it trusts a
+fix
+"""
+SYSTEM_ID = 1
+COMPONENT_ID = 51
 
 _HEARTBEAT_VERSION = 3
 _GAUSS_PER_TESLA = 1e4
-_CM, _MM, _DEG_E7 = 1e2, 1e3, 1e7
+_CM = 1e2
+_MM = 1e3
+_DEG_E7 = 1e7
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,27 +86,39 @@ class ControlMapping:
     def check(self, params: VehicleParameters) -> None:
         """Raises ConfigError that says what does not fit the vehicle."""
         if len(self.rotors) != params.rotors:
-            raise ConfigError(f"rotor_controls: {len(self.rotors)} given, expected one for each of {params.rotors}")
+            raise ConfigError(
+                f"rotor_controls: {len(self.rotors)} given, expected one for each of {params.rotors}"
+            )
         used = [*self.rotors, self.steering, self.drive, self.brake]
         for control in used:
             if not -1 <= control < CONTROLS:
-                raise ConfigError(f"control {control}: expected 0 to {CONTROLS - 1}, or -1 for none")
+                raise ConfigError(
+                    f"control {control}: expected 0 to {CONTROLS - 1}, or -1 for none"
+                )
             if control >= 0 and used.count(control) > 1:
                 raise ConfigError(f"control {control}: two actuators cannot share it")
 
-    def rotor_command(self, time: float, controls: Sequence[float], params: VehicleParameters) -> RotorCommand:
-        """Of HIL_ACTUATOR_CONTROLS.controls; NaN counts as 0, as autopilots send it for what is off."""
+    def rotor_command(
+        self, time: float, controls: Sequence[float], params: VehicleParameters
+    ) -> RotorCommand:
+        """Of HIL_ACTUATOR_CONTROLS.controls; NaN counts as 0, as autopilots send it for what is
+        off.
+        """
         shares = np.array([_control(controls, k, 0.0) for k in self.rotors])
         return RotorCommand(time, shares * params.max_rotor_speed)
 
-    def wheel_command(self, time: float, controls: Sequence[float], params: VehicleParameters) -> WheelCommand:
+    def wheel_command(
+        self, time: float, controls: Sequence[float], params: VehicleParameters
+    ) -> WheelCommand:
         """As `rotor_command`."""
         drive = _control(controls, self.drive, -1.0) * params.max_drive_torque
         return WheelCommand(
             time,
             _control(controls, self.steering, -1.0) * params.max_steering,
             np.full(len(params.wheels), drive),
-            np.full(len(params.wheels), _control(controls, self.brake, 0.0) * params.max_brake_torque),
+            np.full(
+                len(params.wheels), _control(controls, self.brake, 0.0) * params.max_brake_torque
+            ),
         )
 
 
@@ -109,17 +138,24 @@ class HilMessages:
         """HEARTBEAT of something that is no autopilot."""
         d = self._dialect
         return d.MAVLink_heartbeat_message(
-            d.MAV_TYPE_GENERIC, d.MAV_AUTOPILOT_INVALID, 0, 0, d.MAV_STATE_ACTIVE, _HEARTBEAT_VERSION
+            d.MAV_TYPE_GENERIC,
+            d.MAV_AUTOPILOT_INVALID,
+            0,
+            0,
+            d.MAV_STATE_ACTIVE,
+            _HEARTBEAT_VERSION,
         )
 
     def sensors(self, time_usec: int, seen: Perception, reset: bool = False) -> Any:
-        """HIL_SENSOR; fields_updated tells of what is in `seen.fresh`. What was never measured is 0.
+        """HIL_SENSOR; fields_updated tells of what is in `seen.fresh`. What was never measured is
+        0.
 
-        Pressure altitude and temperature are those of the standard atmosphere at the pressure, differential pressure is
-        that of the airspeed, negative from behind.
+        Pressure altitude and temperature are those of the standard atmosphere at the pressure,
+        differential pressure is that of the airspeed, negative from behind.
         """
         assert seen.imu is not None
-        force, rates = flu_to_frd(seen.imu.specific_force[-1]), flu_to_frd(seen.imu.rates[-1])
+        force = flu_to_frd(seen.imu.specific_force[-1])
+        rates = flu_to_frd(seen.imu.rates[-1])
         field = np.nan_to_num(flu_to_frd(seen.field) * _GAUSS_PER_TESLA)
         updated = RESET if reset else 0
         if "imu" in seen.fresh:
@@ -133,9 +169,12 @@ class HilMessages:
             hectopascal = seen.pressure / 100.0
             altitude = pressure_altitude(seen.pressure)
             celsius = standard_temperature(altitude) - 273.15
-        differential, speed = 0.0, seen.airspeed
+        differential = 0.0
+        speed = seen.airspeed
         if math.isfinite(speed):
-            differential = 0.005 * float(standard_density(altitude)) * speed * abs(speed)  # of ρ/2 V², in hPa
+            differential = (
+                0.005 * float(standard_density(altitude)) * speed * abs(speed)
+            )  # of ρ/2 V², in hPa
             updated |= DIFFERENTIAL_PRESSURE if "wind" in seen.fresh else 0
         return self._dialect.MAVLink_hil_sensor_message(
             time_usec,
@@ -165,12 +204,17 @@ class HilMessages:
         )
 
     def state(self, time_usec: int, seen: Perception) -> Any:
-        """HIL_STATE_QUATERNION of the pose; specific force from the IMU in mG; airspeeds 0, nobody measures them."""
-        pose, imu = seen.pose, seen.imu
+        """HIL_STATE_QUATERNION of the pose; specific force from the IMU in mG; airspeeds 0, nobody
+        measures them.
+        """
+        pose = seen.pose
+        imu = seen.imu
         assert pose is not None
         assert imu is not None
         qx, qy, qz, qw = quat_enu_flu_to_ned_frd(pose.orientation).tolist()
-        latitude, longitude, altitude = ned_to_geodetic(enu_to_ned(pose.position), self.geo_origin).tolist()
+        latitude, longitude, altitude = ned_to_geodetic(
+            enu_to_ned(pose.position), self.geo_origin
+        ).tolist()
         force = flu_to_frd(imu.specific_force[-1]) / GRAVITY * 1000.0
         return self._dialect.MAVLink_hil_state_quaternion_message(
             time_usec,
@@ -187,9 +231,12 @@ class HilMessages:
 
 
 def accuracies(position_covariance: ArrayLike) -> tuple[float, float]:
-    """(horizontal, vertical) m, 1 σ, of a 3 x 3 covariance, ENU, in nine numbers; NaN where it is not finite."""
+    """(horizontal, vertical) m, 1 σ, of a 3 x 3 covariance, ENU, in nine numbers; NaN where it is
+    not finite.
+    """
     covariance = np.asarray(position_covariance, float).ravel()
-    level, upright = float(np.max(covariance[[0, 4]])), float(covariance[8])
+    level = float(np.max(covariance[[0, 4]]))
+    upright = float(covariance[8])
     return _root(level), _root(upright)
 
 
@@ -198,7 +245,11 @@ def _root(variance: float) -> float:
 
 
 def _accuracy(metres: float) -> int:
-    return _within(metres * _CM, 0, UNKNOWN_ACCURACY - 1) if math.isfinite(metres) else UNKNOWN_ACCURACY
+    return (
+        _within(metres * _CM, 0, UNKNOWN_ACCURACY - 1)
+        if math.isfinite(metres)
+        else UNKNOWN_ACCURACY
+    )
 
 
 def _singles(values: ArrayLike) -> list[float]:
@@ -228,29 +279,37 @@ class ActuatorControls(NamedTuple):
 
 
 class HilSession(ControllerSession[ActuatorControls]):
-    """Sends messages, takes HIL_ACTUATOR_CONTROLS. `connect` makes a TcpTransport or a SerialTransport: an autopilot
-    connects by TCP, as PX4's simulation does, or is at the end of a serial line.
+    """Sends messages, takes HIL_ACTUATOR_CONTROLS. `connect` makes a TcpTransport or a
+    SerialTransport: an autopilot connects by TCP, as PX4's simulation does, or is at the end of a
+    serial line.
     """
 
     def __init__(
-        self, messages: HilMessages, connect: Callable[[Handler], Transport], wake: Callable[[], None] | None = None
+        self,
+        messages: HilMessages,
+        connect: Callable[[Handler], Transport],
+        wake: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(connect, wake, COUNTERS)
-        self._dialect, self._messages = load_dialect(), messages
+        self._dialect = load_dialect()
+        self._messages = messages
         self._parser = self._new_parser()
         self._packer = self._dialect.MAVLink(None, SYSTEM_ID, COMPONENT_ID)
         self._lock = threading.Lock()
         self._opened_at = float("-inf")
         self._spoke = False
         self.up = False
-        """whether the autopilot that is connected has sent controls: from then on it is waited for"""
+        """whether the autopilot that is connected has sent controls: from then on it is waited for
+        """
         self.connections = 0
 
     @property
     def booting(self) -> bool:
-        """Whether the autopilot is connected, and does not control yet: it gets its sensors without being waited for.
+        """Whether the autopilot is connected, and does not control yet: it gets its sensors without
+        being waited for.
 
-        In its first second, until it has said anything, it may still turn out to control from the start.
+        In its first second, until it has said anything, it may still turn out to control from the
+        start.
         """
         if not self.peer or self.up:
             return False
@@ -269,8 +328,11 @@ class HilSession(ControllerSession[ActuatorControls]):
 
     def opened(self, peer: str) -> None:
         """An autopilot has connected."""
-        self._parser, self.up, self._spoke = self._new_parser(), False, False
-        self._opened_at, self._commanded_at = time.monotonic(), float("-inf")
+        self._parser = self._new_parser()
+        self.up = False
+        self._spoke = False
+        self._opened_at = time.monotonic()
+        self._commanded_at = float("-inf")
         self._heartbeat_at = -HEARTBEAT_EVERY_S
         self._queue.clear()
         self.connections += 1
@@ -283,7 +345,9 @@ class HilSession(ControllerSession[ActuatorControls]):
         """The messages of a piece of the stream."""
         parser = self._parser
         found = parser.parse_buffer(data) or []
-        if parser.buf_index > _MOST_KEPT:  # it lets go of what it has read only where nothing is left over
+        if (
+            parser.buf_index > _MOST_KEPT
+        ):  # it lets go of what it has read only where nothing is left over
             del parser.buf[: parser.buf_index]
             parser.buf_index = 0
         whole = [message for message in found if message.get_type() != "BAD_DATA"]
@@ -300,7 +364,8 @@ class HilSession(ControllerSession[ActuatorControls]):
             self._queue_command(ActuatorControls(message.time_usec, tuple(message.controls)))
             self._counts["controls"] += 1
             self.up = controls = True
-        first, self._spoke = not self._spoke, True
+        first = not self._spoke
+        self._spoke = True
         if controls or first:
             self._wake_up()
         return True

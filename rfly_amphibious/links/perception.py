@@ -29,7 +29,8 @@ class Perception:
         self._since = math.nan
         self.imu: samples.ImuSamples | None = None
         self.pose: Estimate | None = None
-        self.wheel_rate, self.steering = np.full(len(self.params.wheels), math.nan), np.full(2, math.nan)
+        self.wheel_rate = np.full(len(self.params.wheels), math.nan)
+        self.steering = np.full(2, math.nan)
         self.rotor_speed = np.full(self.params.rotors, math.nan)
         self.wheel_load = np.full(len(self.params.wheels), math.nan)
         self.pressure = math.nan
@@ -46,8 +47,11 @@ class Perception:
                 self._since = float(seen.imu.time[0])
             self.imu = seen.imu
         if seen.joints is not None:
-            self.wheel_rate, self.steering = seen.joints.wheel_rate[-1], seen.joints.steering[-1, :2]
-            self.rotor_speed = np.abs(seen.joints.rotor_rate[-1])  # each turns its own way; commands know speeds only
+            self.wheel_rate = seen.joints.wheel_rate[-1]
+            self.steering = seen.joints.steering[-1, :2]
+            self.rotor_speed = np.abs(
+                seen.joints.rotor_rate[-1]
+            )  # each turns its own way; commands know speeds only
         if seen.wheel_loads is not None:
             self.wheel_load = seen.wheel_loads.load[-1]
         if seen.barometer is not None:
@@ -62,13 +66,19 @@ class Perception:
 
     @property
     def airspeed(self) -> float:
-        """Along the body's x, as a Pitot tube there measures it, m/s; NaN where pose or wind are not known."""
+        """Along the body's x, as a Pitot tube there measures it, m/s; NaN where pose or wind are
+        not known.
+        """
         if self.pose is None:
             return math.nan
-        return float(quat_rotate(quat_conjugate(self.pose.orientation), self.pose.velocity - self.wind)[0])
+        return float(
+            quat_rotate(quat_conjugate(self.pose.orientation), self.pose.velocity - self.wind)[0]
+        )
 
     def ready(self, time: float) -> bool:
-        """Whether a controller can begin: IMU and pose are there, and all others that come within `PATIENCE_S`."""
+        """Whether a controller can begin: IMU and pose are there, and all others that come within
+        `PATIENCE_S`.
+        """
         if self.imu is None or self.pose is None:
             return False
         rest = (*self.wheel_rate, *self.wheel_load, self.pressure, *self.field)
@@ -76,7 +86,8 @@ class Perception:
 
     def report(self, time: float) -> StateReport:
         """Of frame type 1. What is not known is NaN, as of a sensor that the vehicle has not got."""
-        imu, pose = self.imu, self.pose
+        imu = self.imu
+        pose = self.pose
         unknown = np.full(4, math.nan)
         return StateReport(
             time,

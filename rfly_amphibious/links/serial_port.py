@@ -15,13 +15,13 @@ BAUDS = tuple(sorted(int(name[1:]) for name in dir(termios) if re.fullmatch(r"B[
 
 
 class SerialPort:
-    """An open line, with the methods of a socket that links use. Reading and writing raise BlockingIOError where
-    nothing is there, or nothing can go; OSError where the line is gone.
+    """An open line, with the methods of a socket that links use. Reading and writing raise
+    BlockingIOError where nothing is there, or nothing can go; OSError where the line is gone.
     """
 
     def __init__(self, device: str, baud: int) -> None:
-        """`device`: such as /dev/ttyUSB0. Raises ConfigError for a rate that there is not, LinkError for a line that
-        cannot be had, with the reason.
+        """`device`: such as /dev/ttyUSB0. Raises ConfigError for a rate that there is not,
+        LinkError for a line that cannot be had, with the reason.
         """
         if baud not in BAUDS:
             raise ConfigError(f"baud: {baud}, expected one of {', '.join(map(str, BAUDS))}")
@@ -29,7 +29,11 @@ class SerialPort:
         try:
             self._fd = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         except OSError as error:
-            hint = "; may this user open it? (group dialout)" if isinstance(error, PermissionError) else ""
+            hint = (
+                "; may this user open it? (group dialout)"
+                if isinstance(error, PermissionError)
+                else ""
+            )
             raise LinkError(f"serial line {device}: {error.strerror}{hint}") from error
         try:
             fcntl.ioctl(self._fd, termios.TIOCEXCL)
@@ -56,6 +60,7 @@ class SerialPort:
 
     def close(self) -> None:
         """Twice is allowed."""
-        fd, self._fd = self._fd, -1
+        fd = self._fd
+        self._fd = -1
         if fd >= 0:
             os.close(fd)

@@ -1,4 +1,6 @@
-"""Pulse widths as MAVLink's SERVO_OUTPUT_RAW, for a board that drives motors and servos at a serial line."""
+"""Pulse widths as MAVLink's SERVO_OUTPUT_RAW, for a board that drives motors and servos at a serial
+line.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,23 @@ class ServoOutput:
 
     def __init__(self) -> None:
         """Raises ConfigError where pymavlink is missing."""
-        self._dialect, self._writer = load_dialect(), Writer(1)
+        self._dialect = load_dialect()
+        self._writer = Writer(1)
 
     def pack(self, time_s: float, pulse: Floats) -> bytes:
         """The frame for at most 16 pulse widths, µs; the others are 0, which means unused."""
         channels = np.zeros(CHANNELS, int)
         channels[: len(pulse)] = np.rint(pulse)
-        message = self._dialect.MAVLink_servo_output_raw_message(int(time_s * 1e6) % 2**32, 0, *channels.tolist())
+        message = self._dialect.MAVLink_servo_output_raw_message(
+            int(time_s * 1e6) % 2**32, 0, *channels.tolist()
+        )
         return self._writer.write(message)
 
 
 def check_rate(rate: float, baud: int) -> None:
-    """Raises ConfigError where so many frames a second would wait in the line: what waits there is old."""
+    """Raises ConfigError where so many frames a second would wait in the line: what waits there is
+    old.
+    """
     largest = 0.8 * baud / (10 * FRAME_BYTES)
     if rate > largest:
         raise ConfigError(f"rate: {rate:g} Hz, expected at most {largest:.0f} at {baud} bit/s")

@@ -1,4 +1,5 @@
-"""Session with one controller outside, over UDP or TCP: claimed actuators, command staleness, status.
+"""Session with one controller outside, over UDP or TCP: claimed actuators, command staleness,
+status.
 
 docs/model, section 12.2.
 """
@@ -32,7 +33,8 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import OUTER_WHEELS
 from rfly_common.errors import CommandError, ConfigError, LinkFrameError
 
-PORT, CONTROLLER_PORT = 14660, 14661
+PORT = 14660
+CONTROLLER_PORT = 14661
 LINK_LOSS_S = 0.2
 """without a command, free-running: the link counts as lost"""
 ANSWER_WITHIN_S = 1.0
@@ -44,9 +46,11 @@ _SUPPLIED_BY = {FrameType.ROTORS: SUPPLIES_ROTORS, FrameType.CHASSIS: SUPPLIES_C
 _REMEMBERED = 512
 
 COUNTERS = ("received", *REASONS, "direction", "older", "not_supplied", "refused", "overflow")
-"""received: whole frames · those of `REASONS`: no frames · direction: of a type that only the platform sends · older:
-than one of the same type before · not_supplied: a command that the last heartbeat does not announce · refused: does not
-fit the vehicle · overflow: the oldest of a full queue"""
+"""received: whole frames · those of `REASONS`: no frames · direction: of a type that only the
+platform sends · older: than one of the same type before · not_supplied: a command that the last
+heartbeat does not announce · refused: does not fit the vehicle · overflow: the oldest of a full
+queue
+"""
 
 
 class LinkSession(ControllerSession[Command]):
@@ -80,9 +84,13 @@ class LinkSession(ControllerSession[Command]):
         self._taken = 0
         self._peer = ""
         self.supplies = 0
-        """what the controller's last heartbeat announces: `SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`; 0 before it"""
+        """what the controller's last heartbeat announces: `SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`; 0
+        before it
+        """
         self.age = math.nan
-        """s of wall time from a state's being sent to the arrival of the last command that answers it; NaN: none yet"""
+        """s of wall time from a state's being sent to the arrival of the last command that answers
+        it; NaN: none yet
+        """
         self.jitter = 0.0
         """s, of that age, smoothed as RFC 3550 (6.4.1) does"""
         self.last_refused = ""
@@ -108,7 +116,8 @@ class LinkSession(ControllerSession[Command]):
 
     def _send(self, message: StateReport | GpsReport | Heartbeat) -> None:
         with self._lock:
-            sequence, self._sequence = self._sequence, self._sequence + 1
+            sequence = self._sequence
+            self._sequence = self._sequence + 1
             self._transport.send(encode(message, sequence, self._flags))
 
     # --- in the transport's thread
@@ -116,17 +125,22 @@ class LinkSession(ControllerSession[Command]):
     def opened(self, peer: str) -> None:
         """A new controller, or one that was silent for long: its sequence numbers start again."""
         if self._stream:
-            before, self._reader = self._reader.counters, FrameReader()
+            before = self._reader.counters
+            self._reader = FrameReader()
             self._reader.counters = before
         if peer != self._peer:
-            self._peer, self.supplies = peer, 0
-            self._commanded_at, self.age, self.jitter = -math.inf, math.nan, 0.0
+            self._peer = peer
+            self.supplies = 0
+            self._commanded_at = -math.inf
+            self.age = math.nan
+            self.jitter = 0.0
         self._newest = {}
         self._heartbeat_at = -HEARTBEAT_EVERY_S
 
     def closed(self) -> None:
         """Nobody supplies anything."""
-        self._peer, self.supplies = "", 0
+        self._peer = ""
+        self.supplies = 0
 
     def parse(self, data: bytes) -> list[Frame]:
         """The frames in a datagram or a piece of the stream."""
@@ -140,7 +154,8 @@ class LinkSession(ControllerSession[Command]):
 
     def take(self, items: list[Frame]) -> bool:
         """Whether one was such as a controller may send, and newer than those before."""
-        alive, before = False, self._taken
+        alive = False
+        before = self._taken
         for frame in items:
             alive |= self._take(frame)
         if self._taken != before:
@@ -156,7 +171,9 @@ class LinkSession(ControllerSession[Command]):
         if frame.type not in _FROM_CONTROLLERS:
             self._counts["direction"] += 1
             return False
-        if frame.sequence <= self._newest.get(frame.type, -1):  # frames overtake each other on their way by UDP
+        if frame.sequence <= self._newest.get(
+            frame.type, -1
+        ):  # frames overtake each other on their way by UDP
             self._counts["older"] += 1
             return False
         self._newest[frame.type] = frame.sequence
@@ -186,7 +203,9 @@ class LinkSession(ControllerSession[Command]):
 
 
 class LockStep:
-    """What a tick still waits for: one command of each kind that the controller supplies, stamped with the tick."""
+    """What a tick still waits for: one command of each kind that the controller supplies, stamped
+    with the tick.
+    """
 
     def __init__(self) -> None:
         self._time: float | None = None
@@ -198,7 +217,9 @@ class LockStep:
     def ask(self, time_s: float) -> None:
         """A tick's state has been sent, or sent again: now its answers are taken."""
         if time_s != self._time:
-            self._time, self._since, self._answered = time_s, time.monotonic(), 0
+            self._time = time_s
+            self._since = time.monotonic()
+            self._answered = 0
 
     def takes(self, command: Command) -> bool:
         """Whether it is an answer that is waited for."""
@@ -210,11 +231,15 @@ class LockStep:
         return True
 
     def complete(self, supplies: int) -> bool:
-        """Whether all that the controller supplies has been answered; False as long as it supplies nothing."""
+        """Whether all that the controller supplies has been answered; False as long as it supplies
+        nothing.
+        """
         return bool(supplies) and not supplies & ~self._answered
 
     def overdue_s(self, supplies: int) -> float:
-        """Wall time since the tick's state was first sent, where that is too long and something is missing; else 0."""
+        """Wall time since the tick's state was first sent, where that is too long and something is
+        missing; else 0.
+        """
         if self._time is None or self.complete(supplies):
             return 0.0
         waited = time.monotonic() - self._since

@@ -1,10 +1,12 @@
 """Links to one peer at a time that never wait: UDP, a TCP server, and a serial line.
 
-One thread reads, accepts and sends what could not be sent at once; a `Handler` makes sense of the bytes in it.
+One thread reads, accepts and sends what could not be sent at once; a `Handler` makes sense of the
+bytes in it.
 
-Who is the peer: whoever has sent something that makes sense. Another one is not listened to (UDP) or is closed at once
-(TCP) until the peer has said nothing sensible for `PEER_SILENCE_S`, three heartbeats: then it takes the peer's place,
-so that a half-open connection holds nobody up and a second controller does not push out the first.
+Who is the peer: whoever has sent something that makes sense. Another one is not listened to (UDP)
+or is closed at once (TCP) until the peer has said nothing sensible for `PEER_SILENCE_S`, three
+heartbeats: then it takes the peer's place, so that a half-open connection holds nobody up and a
+second controller does not push out the first.
 """
 
 from __future__ import annotations
@@ -42,9 +44,11 @@ _REOPEN_S = 1.0
 """between two tries to open a serial line that is gone"""
 
 COUNTERS = ("stranger", "refused_peers", "replaced_peers", "send_dropped", "socket_errors")
-"""stranger: datagrams of somebody else while there is a peer, or of a host that may not · refused_peers: connections
-closed because there is a peer · replaced_peers: peers that were silent and had to go · send_dropped: frames for a
-reader that is too slow, or for none · socket_errors: failed reads and writes, resets by the peer included"""
+"""stranger: datagrams of somebody else while there is a peer, or of a host that may not ·
+refused_peers: connections closed because there is a peer · replaced_peers: peers that were silent
+and had to go · send_dropped: frames for a reader that is too slow, or for none · socket_errors:
+failed reads and writes, resets by the peer included
+"""
 
 
 class Handler:
@@ -57,7 +61,9 @@ class Handler:
         """The peer has gone."""
 
     def parse(self, data: bytes) -> list[Any]:
-        """What a datagram or the next piece of a stream holds; what makes no sense is counted and left out."""
+        """What a datagram or the next piece of a stream holds; what makes no sense is counted and
+        left out.
+        """
         return []
 
     def take(self, items: list[Any]) -> bool:
@@ -72,7 +78,8 @@ class Transport(abc.ABC):
     """Base of all: the thread and its end."""
 
     def __init__(self, bind: str, port: int, handler: Handler) -> None:
-        self.bind, self.asked_port = ipv4(bind, "bind"), checked_port(port, "port", low=0)
+        self.bind = ipv4(bind, "bind")
+        self.asked_port = checked_port(port, "port", low=0)
         self.port = self.asked_port
         """the real port while it is open"""
         self.counters = dict.fromkeys(COUNTERS, 0)
@@ -83,7 +90,8 @@ class Transport(abc.ABC):
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._heard_at = 0.0
-        self._budget, self._budget_at = float(_BURST_BYTES), time.monotonic()
+        self._budget = float(_BURST_BYTES)
+        self._budget_at = time.monotonic()
 
     def start(self) -> None:
         """Open the port. Raises LinkError that says who or what is in the way."""
@@ -94,7 +102,9 @@ class Transport(abc.ABC):
         self._selector.register(self._near, selectors.EVENT_READ)
         self._selector.register(self._socket, selectors.EVENT_READ)
         self._stop.clear()
-        self._thread = threading.Thread(target=self._run, name=f"rfly_link_{self.port}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name=f"rfly_link_{self.port}", daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -127,7 +137,10 @@ class Transport(abc.ABC):
             sock.bind((self.bind, self.asked_port))
         except OSError as error:
             sock.close()
-            why = {errno.EADDRINUSE: "another program holds it", errno.EADDRNOTAVAIL: "not an address of this machine"}
+            why = {
+                errno.EADDRINUSE: "another program holds it",
+                errno.EADDRNOTAVAIL: "not an address of this machine",
+            }
             name = "TCP" if kind is socket.SOCK_STREAM else "UDP"
             reason = why.get(error.errno or 0, error.strerror or str(error))
             raise LinkError(f"{name} port {self.bind}:{self.asked_port}: {reason}") from error
@@ -182,9 +195,13 @@ class Transport(abc.ABC):
 
 
 class UdpTransport(Transport):
-    """Sends to one address; takes datagrams of its host only. With controller_port 0: to where the peer sends from."""
+    """Sends to one address; takes datagrams of its host only. With controller_port 0: to where the
+    peer sends from.
+    """
 
-    def __init__(self, bind: str, port: int, controller_host: str, controller_port: int, handler: Handler) -> None:
+    def __init__(
+        self, bind: str, port: int, controller_host: str, controller_port: int, handler: Handler
+    ) -> None:
         super().__init__(bind, port, handler)
         self._host = ipv4(controller_host, "controller_host")
         self._to = checked_port(controller_port, "controller_port", low=0)
@@ -231,7 +248,8 @@ class UdpTransport(Transport):
         if silent:
             if self._from is not None and sender != self._from:
                 self.counters["replaced_peers"] += 1
-            self._from, self.peer = sender, f"{sender[0]}:{sender[1]}"
+            self._from = sender
+            self.peer = f"{sender[0]}:{sender[1]}"
             if not self._to:
                 self._target = sender
             self._heard_at = time.monotonic()
@@ -243,7 +261,9 @@ class UdpTransport(Transport):
 class StreamTransport(Transport):
     """Base of what has one connection, which takes and gives a stream of bytes."""
 
-    def __init__(self, bind: str, port: int, handler: Handler, most_waiting: int = MAX_WAITING) -> None:
+    def __init__(
+        self, bind: str, port: int, handler: Handler, most_waiting: int = MAX_WAITING
+    ) -> None:
         super().__init__(bind, port, handler)
         self._most_waiting = most_waiting
         self._lock = threading.Lock()
@@ -325,7 +345,8 @@ class StreamTransport(Transport):
 
     def _drop(self) -> None:
         with self._lock:
-            connection, self._connection = self._connection, None
+            connection = self._connection
+            self._connection = None
             self._waiting.clear()
             self._begun = b""
         if connection is not None:
@@ -366,9 +387,11 @@ class TcpTransport(StreamTransport):
             self._drop()
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # what waits for a slow reader waits here, where it is counted and replaced by newer, not in the system
+        # what waits for a slow reader waits here, where it is counted and replaced by newer, not in
+        # the system
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-        self._heard_at, self.peer = time.monotonic(), f"{address[0]}:{address[1]}"
+        self._heard_at = time.monotonic()
+        self.peer = f"{address[0]}:{address[1]}"
         self._selector.register(connection, selectors.EVENT_READ)
         self._handler.opened(self.peer)
         with self._lock:
@@ -378,13 +401,17 @@ class TcpTransport(StreamTransport):
 class SerialTransport(StreamTransport):
     """One serial line. Where it is pulled out, it is opened again as soon as it is there.
 
-    Who speaks again after `PEER_SILENCE_S` counts as a new peer: a board that starts again leaves the line as it is.
+    Who speaks again after `PEER_SILENCE_S` counts as a new peer: a board that starts again leaves
+    the line as it is.
     """
 
-    def __init__(self, device: str, baud: int, handler: Handler, most_waiting: int = MAX_WAITING) -> None:
+    def __init__(
+        self, device: str, baud: int, handler: Handler, most_waiting: int = MAX_WAITING
+    ) -> None:
         """`most_waiting`: frames, of which the oldest go; 1: the newest replaces what waits."""
         super().__init__("127.0.0.1", 0, handler, most_waiting)
-        self._device, self._baud = device, baud
+        self._device = device
+        self._baud = baud
         self._tried_at = -_REOPEN_S
 
     def close(self) -> None:
@@ -411,7 +438,9 @@ class SerialTransport(StreamTransport):
         now = time.monotonic()
         if self._connection is None and now - self._tried_at >= _REOPEN_S:
             self._tried_at = now
-            with contextlib.suppress(LinkError):  # not there yet: the session says that nobody speaks
+            with contextlib.suppress(
+                LinkError
+            ):  # not there yet: the session says that nobody speaks
                 line = SerialPort(self._device, self._baud)
                 with self._lock:
                     self._socket = self._connection = line
@@ -419,7 +448,8 @@ class SerialTransport(StreamTransport):
                 self._connected()
 
     def _connected(self) -> None:
-        self._heard_at, self.peer = time.monotonic(), self._device
+        self._heard_at = time.monotonic()
+        self.peer = self._device
         self._handler.opened(self.peer)
 
 

@@ -1,8 +1,9 @@
-"""Elevation map from lidar points: a height and its variance in each cell of a square that moves with the sensor.
+"""Elevation map from lidar points: a height and its variance in each cell of a square that moves
+with the sensor.
 
-Each cell is a one-dimensional Kalman filter: Fankhauser, Bloesch, Gehring, Hutter and Siegwart, "Robot-Centric
-Elevation Mapping with Uncertainty Estimates", CLAWAR 2014. Instead of propagating the covariance of the robot's motion,
-what is known gets less certain with time.
+Each cell is a one-dimensional Kalman filter: Fankhauser, Bloesch, Gehring, Hutter and Siegwart,
+"Robot-Centric Elevation Mapping with Uncertainty Estimates", CLAWAR 2014. Instead of propagating
+the covariance of the robot's motion, what is known gets less certain with time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from rfly_common.errors import ConfigError
 
 MAX_CELLS = 4_000_000
 BELIEVED_AFTER = 4
-"""clouds that say that the ground is lower than known, by more than the gate; the next one is believed"""
+"""clouds that say that the ground is lower than known, by more than the gate; the next one is
+believed
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,9 @@ class ElevationParameters:
     gate: float = 3.0
     """standard deviations, beyond which a cloud sees another surface than the one that is known"""
     surface: float = 0.25
-    """m: points of one cloud that lie farther below the highest one in their cell are not of its surface"""
+    """m: points of one cloud that lie farther below the highest one in their cell are not of its
+    surface
+    """
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -85,13 +90,16 @@ class ElevationMap:
 
     def __init__(self, parameters: ElevationParameters = ElevationParameters()) -> None:
         self.parameters = parameters
-        self._first: tuple[int, int] | None = None  # the cell with the smallest x and y: its x, y in cells
+        self._first: tuple[int, int] | None = (
+            None  # the cell with the smallest x and y: its x, y in cells
+        )
         self.clear()
 
     def clear(self) -> None:
         """Forget everything but where the map is."""
         n = self.parameters.cells
-        self._height, self._variance = np.full((n, n), np.nan), np.full((n, n), np.nan)
+        self._height = np.full((n, n), np.nan)
+        self._variance = np.full((n, n), np.nan)
         self._time: float | None = None
 
     @property
@@ -100,10 +108,11 @@ class ElevationMap:
         return int(np.count_nonzero(np.isfinite(self._height)))
 
     def insert(self, origins: ArrayLike, ends: ArrayLike, time: float) -> int:
-        """Points (n, 3) m of one cloud, seen from (3,) or (n, 3) m, at a time (s); how many of them lie on the map.
+        """Points (n, 3) m of one cloud, seen from (3,) or (n, 3) m, at a time (s); how many of them
+        lie on the map.
 
-        The map moves to where the last one was seen from. Points that are not finite are left out. Raises ConfigError
-        for other shapes.
+        The map moves to where the last one was seen from. Points that are not finite are left out.
+        Raises ConfigError for other shapes.
         """
         to = np.asarray(ends, np.float64)
         if to.ndim != 2 or to.shape[1] != 3:
@@ -117,25 +126,31 @@ class ElevationMap:
         there = np.isfinite(to).all(axis=1) & np.isfinite(start).all(axis=1)
         if not there.any():
             return 0
-        start, to = start[there], to[there]
+        start = start[there]
+        to = to[there]
         self._move(start[-1])
         self._age(time)
         return self._look(start, to)
 
     def elevation(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-        """(heights m, variances m²) of the cells around points x, y (m); NaN where nothing is known."""
+        """(heights m, variances m²) of the cells around points x, y (m); NaN where nothing is
+        known.
+        """
         x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
-        height, variance = np.full(x.shape, np.nan), np.full(x.shape, np.nan)
+        height = np.full(x.shape, np.nan)
+        variance = np.full(x.shape, np.nan)
         if self._first is not None:
             inside, places = self._places(x, y)
-            height[inside], variance[inside] = self._height[places], self._variance[places]
+            height[inside] = self._height[places]
+            variance[inside] = self._variance[places]
         return height, variance
 
     def buffers(self) -> ElevationBuffers | None:
         """The map for grid_map; None before the first cloud."""
         if self._first is None:
             return None
-        n, side = self.parameters.cells, self.parameters.resolution
+        n = self.parameters.cells
+        side = self.parameters.resolution
         first_x, first_y = self._first
         return ElevationBuffers(
             self._height.astype(np.float32),
@@ -164,10 +179,13 @@ class ElevationMap:
     def _places(self, x: Floats, y: Floats) -> tuple[Bools, tuple[Ints, Ints]]:
         """Which points lie on the map, and rows and columns of those."""
         assert self._first is not None
-        n, side = self.parameters.cells, self.parameters.resolution
-        column, row = np.floor(x / side) - self._first[0], np.floor(y / side) - self._first[1]
+        n = self.parameters.cells
+        side = self.parameters.resolution
+        column = np.floor(x / side) - self._first[0]
+        row = np.floor(y / side) - self._first[1]
         inside = (column >= 0) & (column < n) & (row >= 0) & (row < n)
-        columns, rows = column[inside].astype(np.int64), row[inside].astype(np.int64)
+        columns = column[inside].astype(np.int64)
+        rows = row[inside].astype(np.int64)
         return inside, (n - 1 - (rows + self._first[1]) % n, n - 1 - (columns + self._first[0]) % n)
 
     def _look(self, start: Floats, to: Floats) -> int:
@@ -175,36 +193,54 @@ class ElevationMap:
         inside, (rows, columns) = self._places(to[:, 0], to[:, 1])
         if not len(rows):
             return 0
-        p, n = self.parameters, self.parameters.cells
-        start, to = start[inside], to[inside]
+        p = self.parameters
+        n = self.parameters.cells
+        start = start[inside]
+        to = to[inside]
         order = np.argsort(rows * n + columns)
         cell = (rows * n + columns)[order]
         firsts = np.flatnonzero(np.diff(cell, prepend=-1))
         which = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(cell)))
-        z, ray = to[order, 2], (to - start)[order]
+        z = to[order, 2]
+        ray = (to - start)[order]
         on_surface = z >= np.maximum.reduceat(z, firsts)[which] - p.surface
-        z, ray, which = z[on_surface], ray[on_surface], which[on_surface]
+        z = z[on_surface]
+        ray = ray[on_surface]
+        which = which[on_surface]
         level = (ray[:, :2] ** 2).sum(axis=1)
         rise = ray[:, 2] ** 2
         # a ray of no length says nothing of its direction: the worst
-        along = p.range_sigma**2 * np.divide(rise, level + rise, out=np.ones_like(rise), where=level + rise > 0)
+        along = p.range_sigma**2 * np.divide(
+            rise, level + rise, out=np.ones_like(rise), where=level + rise > 0
+        )
         weight = 1.0 / (along + p.cell_sigma**2)
-        total, count = np.bincount(which, weight), np.bincount(which)
+        total = np.bincount(which, weight)
+        count = np.bincount(which)
         height = np.bincount(which, weight * z) / total
-        # noise of points averages out, that of the attitude and of the cell's shape is common to them
+        # noise of points averages out, that of the attitude and of the cell's shape is common to
+        # them
         common = p.angle_sigma**2 * np.bincount(which, level) / count + p.cell_sigma**2
-        self._fuse(np.divmod(cell[firsts], n), height, np.bincount(which, along * weight**2) / total**2 + common)
+        self._fuse(
+            np.divmod(cell[firsts], n),
+            height,
+            np.bincount(which, along * weight**2) / total**2 + common,
+        )
         return len(rows)
 
     def _fuse(self, cells: tuple[Ints, Ints], seen: Floats, seen_variance: Floats) -> None:
-        """What a cloud says of the cells, rows and columns in the buffers, that it has points in: m, m²."""
+        """What a cloud says of the cells, rows and columns in the buffers, that it has points in:
+        m, m².
+        """
         gate = self.parameters.gate
-        height, variance = self._height[cells], self._variance[cells]
-        off, total = seen - height, variance + seen_variance
+        height = self._height[cells]
+        variance = self._variance[cells]
+        off = seen - height
+        total = variance + seen_variance
         new = np.isnan(height) | (off > gate * np.sqrt(total))
         lower = ~new & (off < -gate * np.sqrt(total))
         share = np.where(lower, 0.0, variance / total)
-        height, variance = height + share * off, (1.0 - share) * variance
+        height = height + share * off
+        variance = (1.0 - share) * variance
         variance[lower] += (off[lower] / gate) ** 2 / BELIEVED_AFTER
         self._height[cells] = np.where(new, seen, height)
         self._variance[cells] = np.where(new, seen_variance, variance)

@@ -1,7 +1,7 @@
 """Occupancy voxels from lidar rays: OctoMap's log-odds update and file format, without OctoMap.
 
-The voxels lie in a hash, an octree is made of them where a file or a message wants one. Each ray of a cloud may start
-elsewhere. docs/model, section 12.3.
+The voxels lie in a hash, an octree is made of them where a file or a message wants one. Each ray of
+a cloud may start elsewhere. docs/model, section 12.3.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class OctomapParameters:
     max_voxels: int = 1_500_000
     """16 to 32 bytes each; then those that lie farthest from the sensor make room"""
     forget_after: float = 0.0
-    """s after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays alone clear it"""
+    """s after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays
+    alone clear it
+    """
 
     def __post_init__(self) -> None:
         allowed = (
@@ -94,14 +96,17 @@ class OctomapGrid:
         self._voxels = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.float32))
 
     def insert(self, origins: ArrayLike, ends: ArrayLike) -> Inserted:
-        """Rays of one cloud, (3,) or (n, 3) m -> (n, 3) m. Each voxel is updated once, hit or passed; hits win.
+        """Rays of one cloud, (3,) or (n, 3) m -> (n, 3) m. Each voxel is updated once, hit or
+        passed; hits win.
 
-        Where there would be more than `max_voxels`, those farthest from where the last ray starts are dropped first.
-        Raises ConfigError for other shapes and too many rays.
+        Where there would be more than `max_voxels`, those farthest from where the last ray starts
+        are dropped first. Raises ConfigError for other shapes and too many rays.
         """
         to = np.ascontiguousarray(ends, np.float64)
         if to.ndim != 2 or to.shape[1] != 3 or len(to) > MAX_RAYS:
-            raise ConfigError(f"rays end at an array {to.shape}, expected (n, 3) with up to {MAX_RAYS} rays")
+            raise ConfigError(
+                f"rays end at an array {to.shape}, expected (n, 3) with up to {MAX_RAYS} rays"
+            )
         start = np.asarray(origins, np.float64)
         if start.shape not in ((3,), to.shape):
             raise ConfigError(f"rays start at an array {start.shape}, expected (3,) or {to.shape}")
@@ -109,21 +114,26 @@ class OctomapGrid:
         begin = np.ascontiguousarray(np.broadcast_to(start, to.shape))
         cloud = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8))
         cloud, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud)
-        size, dropped = int(np.count_nonzero(cloud.table)), 0
+        size = int(np.count_nonzero(cloud.table))
+        dropped = 0
         for _ in range(2):  # what is dropped may be seen by the cloud, and is new then
             new = kernels.count_new(cloud, self._voxels)
             if self._count + new > p.max_voxels:
                 keep = round(KEPT_SHARE * p.max_voxels) - (size if dropped else new)
                 left = kernels.drop_far(self._voxels, begin[-1] / p.resolution + kernels.HALF, keep)
-                dropped, self._count = dropped + self._count - left, left
+                dropped = dropped + self._count - left
+                self._count = left
         change = kernels.LogOdds(p.hit, p.miss, p.clamp_min, p.clamp_max)
         self._voxels, self._count = kernels.fuse(cloud, change, self._voxels, self._count)
-        hit, passed = (int(np.count_nonzero(cloud.values == kind)) for kind in (kernels.OCCUPIED, kernels.FREE))
+        hit, passed = (
+            int(np.count_nonzero(cloud.values == kind)) for kind in (kernels.OCCUPIED, kernels.FREE)
+        )
         return Inserted(hit, passed, left_out, dropped)
 
     def age(self, seconds: float) -> int:
-        """So much time has passed: occupied voxels become less so where `forget_after` says how fast, from `clamp_max`
-        to unknown in that time. Returns how many are forgotten."""
+        """So much time has passed: occupied voxels become less so where `forget_after` says how
+        fast, from `clamp_max` to unknown in that time. Returns how many are forgotten.
+        """
         p = self.parameters
         if not p.forget_after or not seconds > 0.0:
             return 0
@@ -146,7 +156,9 @@ class OctomapGrid:
         return out
 
     def binary_data(self) -> bytes:
-        """Free and occupied, two bits a node: what `octomap_msgs/Octomap` carries, and a .bt file after its head."""
+        """Free and occupied, two bits a node: what `octomap_msgs/Octomap` carries, and a .bt file
+        after its head.
+        """
         if not len(self):
             return b""
         table, odds = self._voxels
@@ -154,18 +166,25 @@ class OctomapGrid:
         nodes = table[there]
         nodes -= 1
         kernels.octants(nodes, nodes)
-        nodes <<= 2  # below a path of 48 bits its kind, so that one sort in place is enough: a map of the largest size
-        nodes |= np.where(odds[there] >= 0.0, np.uint8(kernels.OCCUPIED), np.uint8(kernels.FREE))  # is not held
+        # below a path of 48 bits its kind, so that one sort in place is enough: a map of the
+        # largest size
+        nodes <<= 2
+        nodes |= np.where(
+            odds[there] >= 0.0, np.uint8(kernels.OCCUPIED), np.uint8(kernels.FREE)
+        )  # is not held
         nodes.sort()  # several times over
-        paths, kinds = nodes, nodes.astype(np.uint8) & 3
+        paths = nodes
+        kinds = nodes.astype(np.uint8) & 3
         paths >>= 2
         del there
         levels = []
         for _ in range(kernels.DEPTH):
-            bits, first = np.empty(len(paths), np.uint16), np.empty(len(paths), np.int32)
+            bits = np.empty(len(paths), np.uint16)
+            first = np.empty(len(paths), np.int32)
             count = kernels.join(paths, kinds, bits, first)
             levels.append((bits[:count].copy(), first[:count].copy()))
-            paths, kinds = paths[:count], kinds[:count]
+            paths = paths[:count]
+            kinds = kinds[:count]
         levels.reverse()
         starts = np.cumsum([0, *(len(bits) for bits, _ in levels)])
         bits, first = (np.concatenate(parts) for parts in zip(*levels, strict=True))
@@ -188,7 +207,9 @@ class OctomapGrid:
         """
         target = Path(path)
         if target.suffix.lower() != ".bt":
-            raise ConfigError(f"{target}: maps are written as .bt, not {target.suffix or 'without ending'!r}")
+            raise ConfigError(
+                f"{target}: maps are written as .bt, not {target.suffix or 'without ending'!r}"
+            )
         beside = target.with_name(target.name + ".part")
         try:
             beside.write_bytes(self.binary_file())

@@ -1,6 +1,8 @@
-"""Rays through voxels, a hash of voxels, and octrees as OctoMap writes them: compiled where numba is.
+"""Rays through voxels, a hash of voxels, and octrees as OctoMap writes them: compiled where numba
+is.
 
-A voxel's key is floor(coordinate / resolution) + 32768 along each axis; three of them are packed into one number.
+A voxel's key is floor(coordinate / resolution) + 32768 along each axis; three of them are packed
+into one number.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ FARTHEST = 1 << 17
 """voxels: longer than the octree's diagonal"""
 FULL = 0.75
 """of the places of a hash: a search meets nine of them on average then, next to each other"""
-FREE, OCCUPIED, MIXED = 1, 2, 3
+FREE = 1
+OCCUPIED = 2
+MIXED = 3
 _MIX = -7046029254386353131
 """2⁶⁴ over the golden ratio"""
 
@@ -82,7 +86,8 @@ def find(table: Any, packed: int) -> int:
 @kernel
 def grown(table: Ints, values: Any) -> tuple[Ints, Any]:
     """`Voxels` of twice the size."""
-    bigger, new_values = np.zeros(2 * table.size, np.int64), np.zeros(2 * table.size, values.dtype)
+    bigger = np.zeros(2 * table.size, np.int64)
+    new_values = np.zeros(2 * table.size, values.dtype)
     for place in range(table.size):
         if table[place] != 0:
             there = find(bigger, int(table[place]) - 1)
@@ -100,12 +105,16 @@ def pack(x: int, y: int, z: int) -> int:
 @inlined_kernel
 def axis_of(begin: float, length: float, resolution: float) -> Axis:
     """Of a ray that goes `length` (m, signed) along this axis."""
-    first, last = math.floor(begin / resolution), math.floor((begin + length) / resolution)
-    side, crossing, spacing = 0, math.inf, math.inf
+    first = math.floor(begin / resolution)
+    last = math.floor((begin + length) / resolution)
+    side = 0
+    crossing = math.inf
+    spacing = math.inf
     if last != first:
         side = 1 if last > first else -1
         border = first + 1 if last > first else first
-        crossing, spacing = (border * resolution - begin) / length, resolution / abs(length)
+        crossing = (border * resolution - begin) / length
+        spacing = resolution / abs(length)
     return Axis(first, last, side, crossing, spacing)
 
 
@@ -118,19 +127,21 @@ def on_octree(axis: Axis) -> bool:
 @inlined_kernel
 def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: float) -> Ray:
     """Row n; cut off at max_range."""
-    ox, oy, oz = origins[n, 0], origins[n, 1], origins[n, 2]
-    dx, dy, dz = ends[n, 0] - ox, ends[n, 1] - oy, ends[n, 2] - oz
+    ox = origins[n, 0]
+    oy = origins[n, 1]
+    oz = origins[n, 2]
+    dx = ends[n, 0] - ox
+    dy = ends[n, 1] - oy
+    dz = ends[n, 2] - oz
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     finite = length < 1e9  # not for NaN
     if not finite:
         ox = oy = oz = dx = dy = dz = length = 0.0
     hits = length <= max_range
     share = 1.0 if hits else max_range / length
-    x, y, z = (
-        axis_of(ox, dx * share, resolution),
-        axis_of(oy, dy * share, resolution),
-        axis_of(oz, dz * share, resolution),
-    )
+    x = axis_of(ox, dx * share, resolution)
+    y = axis_of(oy, dy * share, resolution)
+    z = axis_of(oz, dz * share, resolution)
     return Ray(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
 
 
@@ -140,12 +151,13 @@ def walk(
 ) -> tuple[Voxels, int]:
     """(voxels, rays left out): each voxel that rays hit or pass, once; hit wins over passed.
 
-    Rays (n, 3) -> (n, 3) m. A ray longer than max_range is free up to there and hits nothing. As OctoMap does it, the
-    voxel in which a ray ends is not passed. What is not finite or off the 65536³ voxels is left out, and so is what
-    comes once there are `most` voxels.
+    Rays (n, 3) -> (n, 3) m. A ray longer than max_range is free up to there and hits nothing. As
+    OctoMap does it, the voxel in which a ray ends is not passed. What is not finite or off the
+    65536³ voxels is left out, and so is what comes once there are `most` voxels.
     """
     table, states = voxels
-    count, left_out = 0, 0
+    count = 0
+    left_out = 0
     for n in range(origins.shape[0]):  # hits first, so that what is passed never covers them
         if count >= most:
             break
@@ -154,7 +166,8 @@ def walk(
             packed = pack(ray.x.last, ray.y.last, ray.z.last)
             place = find(table, packed)
             if table[place] == 0:
-                table[place], states[place] = packed + 1, OCCUPIED
+                table[place] = packed + 1
+                states[place] = OCCUPIED
                 count += 1
                 if count >= FULL * table.size:
                     table, states = grown(table, states)
@@ -166,13 +179,18 @@ def walk(
         if not ray.inside:
             left_out += 1
             continue
-        x, y, z = ray.x.first, ray.y.first, ray.z.first
-        next_x, next_y, next_z = ray.x.crossing, ray.y.crossing, ray.z.crossing
+        x = ray.x.first
+        y = ray.y.first
+        z = ray.z.first
+        next_x = ray.x.crossing
+        next_y = ray.y.crossing
+        next_z = ray.z.crossing
         while x != ray.x.last or y != ray.y.last or z != ray.z.last:
             packed = pack(x, y, z)
             place = find(table, packed)
             if table[place] == 0:
-                table[place], states[place] = packed + 1, FREE
+                table[place] = packed + 1
+                states[place] = FREE
                 count += 1
                 if count >= FULL * table.size:
                     table, states = grown(table, states)
@@ -213,7 +231,8 @@ def fuse(cloud: Voxels, change: LogOdds, voxels: Voxels, count: int) -> tuple[Vo
 @kernel
 def count_new(cloud: Voxels, voxels: Voxels) -> int:
     """How many voxels of a cloud (`walk`) a map does not have yet."""
-    cloud_table, table = cloud.table, voxels.table
+    cloud_table = cloud.table
+    table = voxels.table
     count = 0
     for place in range(cloud_table.size):
         if cloud_table[place] != 0 and table[find(table, int(cloud_table[place]) - 1)] == 0:
@@ -223,21 +242,28 @@ def count_new(cloud: Voxels, voxels: Voxels) -> int:
 
 @kernel
 def close_gaps(table: Ints, values: Any, start: int) -> None:
-    """After voxels were dropped: each other one again where a search ends, from a gap on that was there before."""
+    """After voxels were dropped: each other one again where a search ends, from a gap on that was
+    there before.
+    """
     for n in range(start, start + table.size):
         at = n & (table.size - 1)
         if table[at] != 0:
-            key, value = table[at], values[at]
+            key = table[at]
+            value = values[at]
             table[at] = 0
             there = find(table, int(key) - 1)
-            table[there], values[there] = key, value
+            table[there] = key
+            values[there] = value
 
 
 @kernel
 def fade(voxels: Voxels, amount: float) -> int:
-    """Lower all log-odds of occupied voxels, and drop those that are no longer so; returns how many are dropped."""
+    """Lower all log-odds of occupied voxels, and drop those that are no longer so; returns how many
+    are dropped.
+    """
     table, odds = voxels
-    start, dropped = 0, 0
+    start = 0
+    dropped = 0
     for n in range(table.size):
         if table[n] == 0:
             start = n
@@ -254,15 +280,21 @@ def fade(voxels: Voxels, amount: float) -> int:
 
 @kernel
 def shell(packed: int, place: Floats) -> int:
-    """How far a voxel's centre lies from a place (3,), in voxels from the octree's corner; rounded down."""
-    x, y, z = (packed >> 32) - place[0], (packed >> 16 & 0xFFFF) - place[1], (packed & 0xFFFF) - place[2]
+    """How far a voxel's centre lies from a place (3,), in voxels from the octree's corner; rounded
+    down.
+    """
+    x = (packed >> 32) - place[0]
+    y = (packed >> 16 & 0xFFFF) - place[1]
+    z = (packed & 0xFFFF) - place[2]
     distance = math.sqrt((x + 0.5) ** 2 + (y + 0.5) ** 2 + (z + 0.5) ** 2)
     return int(distance) if distance < FARTHEST else FARTHEST  # also for a place that is none
 
 
 @kernel
 def drop_far(voxels: Voxels, place: Floats, keep: int) -> int:
-    """Drop the `shell`s farthest from a place, in place, until `keep` voxels are left at most; returns how many are."""
+    """Drop the `shell`s farthest from a place, in place, until `keep` voxels are left at most;
+    returns how many are.
+    """
     table, values = voxels
     counts = np.zeros(FARTHEST + 1, np.int64)
     start = 0
@@ -271,7 +303,8 @@ def drop_far(voxels: Voxels, place: Floats, keep: int) -> int:
             start = n
         else:
             counts[shell(int(table[n]) - 1, place)] += 1
-    radius, left = 0, 0
+    radius = 0
+    left = 0
     while radius < counts.size and left + counts[radius] <= keep:
         left += counts[radius]
         radius += 1
@@ -293,7 +326,9 @@ def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None
             cell = points[n, k] / resolution
             inside = inside and -HALF <= cell < HALF
         if inside:
-            x, y, z = points[n, 0] / resolution, points[n, 1] / resolution, points[n, 2] / resolution
+            x = points[n, 0] / resolution
+            y = points[n, 1] / resolution
+            z = points[n, 2] / resolution
             place = find(table, pack(int(np.floor(x)), int(np.floor(y)), int(np.floor(z))))
             if table[place] != 0:
                 out[n] = odds[place]
@@ -303,24 +338,32 @@ def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None
 def octants(packed: Any, out: Any) -> None:
     """Keys -> the path from the octree's root: three bits a level, z y x."""
     for n in range(packed.size):
-        key, path = int(packed[n]), 0
+        key = int(packed[n])
+        path = 0
         for level in range(DEPTH):
-            bit = (key >> (32 + level) & 1) | (key >> (16 + level) & 1) << 1 | (key >> level & 1) << 2
+            bit = (
+                (key >> (32 + level) & 1) | (key >> (16 + level) & 1) << 1 | (key >> level & 1) << 2
+            )
             path |= bit << (3 * level)
         out[n] = path
 
 
 @kernel
 def join(paths: Any, kinds: Any, bits: Any, first: Any) -> int:
-    """One level of an octree out of the level below, sorted by path, in place; returns how many nodes it has.
+    """One level of an octree out of the level below, sorted by path, in place; returns how many
+    nodes it has.
 
-    `bits`: two a child, FREE, OCCUPIED or MIXED; `first`: the first child's place. Eight equal children make one node.
+    `bits`: two a child, FREE, OCCUPIED or MIXED; `first`: the first child's place. Eight equal
+    children make one node.
     """
     count = 0
     for n in range(paths.size):
-        parent, child = paths[n] >> 3, paths[n] & 7
+        parent = paths[n] >> 3
+        child = paths[n] & 7
         if count == 0 or paths[count - 1] != parent:
-            paths[count], bits[count], first[count] = parent, 0, n
+            paths[count] = parent
+            bits[count] = 0
+            first[count] = n
             count += 1
         bits[count - 1] |= int(kinds[n]) << (2 * child)
     for n in range(count):
@@ -334,15 +377,21 @@ def join(paths: Any, kinds: Any, bits: Any, first: Any) -> int:
 
 @kernel
 def write_tree(bits: Any, first: Any, starts: Any, out: Any) -> int:
-    """The data of a .bt file, parents first: two bytes a node whose children differ. Returns how many bytes.
+    """The data of a .bt file, parents first: two bytes a node whose children differ. Returns how
+    many bytes.
 
-    Levels one after the other, the root's first; `starts`: where each begins. `first`: places within the next level.
+    Levels one after the other, the root's first; `starts`: where each begins. `first`: places
+    within the next level.
     """
-    at, depth = 0, 0
-    places, left = np.zeros(DEPTH + 1, np.int64), np.zeros(DEPTH + 1, np.int64)
-    out[0], out[1] = bits[0] & 255, bits[0] >> 8
+    at = 0
+    depth = 0
+    places = np.zeros(DEPTH + 1, np.int64)
+    left = np.zeros(DEPTH + 1, np.int64)
+    out[0] = bits[0] & 255
+    out[1] = bits[0] >> 8
     at = 2
-    places[0], left[0] = first[0], bits[0]
+    places[0] = first[0]
+    left[0] = bits[0]
     while depth >= 0:
         if left[depth] == 0:
             depth -= 1
@@ -356,8 +405,10 @@ def write_tree(bits: Any, first: Any, starts: Any, out: Any) -> int:
         if kind != MIXED:
             continue
         node = starts[depth + 1] + child
-        out[at], out[at + 1] = bits[node] & 255, bits[node] >> 8
+        out[at] = bits[node] & 255
+        out[at + 1] = bits[node] >> 8
         at += 2
         depth += 1
-        places[depth], left[depth] = first[node], bits[node]
+        places[depth] = first[node]
+        left[depth] = bits[node]
     return at

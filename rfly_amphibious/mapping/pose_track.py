@@ -37,7 +37,9 @@ class PoseTrack:
         return self._times[-1] if self._times else None
 
     def add(self, time_ns: int, position: ArrayLike, quat_xyzw: ArrayLike) -> None:
-        """(3,) m and (4,) of the same frames at all times; a time that is there already is replaced."""
+        """(3,) m and (4,) of the same frames at all times; a time that is there already is
+        replaced.
+        """
         pose = (*np.asarray(position, float).tolist(), *np.asarray(quat_xyzw, float).tolist())
         place = bisect.bisect_left(self._times, time_ns)
         if place < len(self._times) and self._times[place] == time_ns:
@@ -45,11 +47,15 @@ class PoseTrack:
             return
         self._times.insert(place, time_ns)
         self._poses.insert(place, pose)
-        first = max(bisect.bisect_left(self._times, self._times[-1] - KEEP_NS), len(self._times) - MOST_POSES)
+        first = max(
+            bisect.bisect_left(self._times, self._times[-1] - KEEP_NS),
+            len(self._times) - MOST_POSES,
+        )
         del self._times[:first], self._poses[:first]
 
     def at(self, times_ns: Ints) -> tuple[Floats, Floats]:
-        """(n, 3) m and (n, 4) x y z w: positions on straight lines, attitudes by the shortest turn at constant rate.
+        """(n, 3) m and (n, 4) x y z w: positions on straight lines, attitudes by the shortest turn
+        at constant rate.
 
         Raises FrameError for a time before the oldest, after the newest, or within a gap.
         """
@@ -57,10 +63,16 @@ class PoseTrack:
             return np.empty((0, 3)), np.empty((0, 4))
         if not self._times:
             raise FrameError("no pose is known yet")
-        known, poses = np.array(self._times), np.array(self._poses)
-        early, late = int(known[0] - times_ns.min()), int(times_ns.max() - known[-1])
+        known = np.array(self._times)
+        poses = np.array(self._poses)
+        early = int(known[0] - times_ns.min())
+        late = int(times_ns.max() - known[-1])
         if early > 0 or late > 0:
-            where = f"{early / 1e9:.3f} s before the oldest" if early > 0 else f"{late / 1e9:.3f} s after the newest"
+            where = (
+                f"{early / 1e9:.3f} s before the oldest"
+                if early > 0
+                else f"{late / 1e9:.3f} s after the newest"
+            )
             raise FrameError(f"a time {where} pose that is known")
         after = np.searchsorted(known, times_ns, side="left").clip(1 if len(known) > 1 else 0)
         before = np.maximum(after - 1, 0)
@@ -68,7 +80,9 @@ class PoseTrack:
         exact = (times_ns == known[after]) | (times_ns == known[before])
         if (span[~exact] > self._gap_ns).any():
             gap = float(span[~exact].max()) / 1e9
-            raise FrameError(f"a time between two poses that are {gap:.3f} s apart, more than {self._gap_ns / 1e9:g} s")
+            raise FrameError(
+                f"a time between two poses that are {gap:.3f} s apart, more than {self._gap_ns / 1e9:g} s"
+            )
         share = ((times_ns - known[before]) / np.maximum(span, 1))[:, None]
         position = poses[before, :3] + share * (poses[after, :3] - poses[before, :3])
         turn = quat_slerp(poses[before, 3:], poses[after, 3:], share)

@@ -1,6 +1,8 @@
-"""Samples, commands, estimates and setpoints of the land-air vehicle <-> messages. docs/model, section 11.
+"""Samples, commands, estimates and setpoints of the land-air vehicle <-> messages. docs/model,
+section 11.
 
-Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; `map` is the world, ENU.
+Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; `map` is the world,
+ENU.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from nav_msgs.msg import Odometry, Path
 from numpy.typing import ArrayLike
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
-from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, NavSatStatus, Range
+from sensor_msgs.msg import (
+    FluidPressure,
+    Imu,
+    JointState,
+    MagneticField,
+    NavSatFix,
+    NavSatStatus,
+    Range,
+)
 from std_msgs.msg import Float64MultiArray
 
 from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelCommand
@@ -48,8 +58,11 @@ def frame_of(vehicle: str, name: str) -> str:
 
 
 def _stamped(message: Message, time: float, frame_id: str) -> Message:
-    """With simulation time (s) as its stamp, in its own header: one is made even where another is given."""
-    message.header.stamp, message.header.frame_id = ns_to_stamp(round(time * 1e9)), frame_id
+    """With simulation time (s) as its stamp, in its own header: one is made even where another is
+    given.
+    """
+    message.header.stamp = ns_to_stamp(round(time * 1e9))
+    message.header.frame_id = frame_id
     return message
 
 
@@ -59,12 +72,16 @@ def time_of(message: Any) -> float:
 
 
 class SampleMessages:
-    """Makes messages of what a suite's sensors say: a list for each kind of samples, one message a sample."""
+    """Makes messages of what a suite's sensors say: a list for each kind of samples, one message a
+    sample.
+    """
 
     def __init__(self, suite: SensorSuite, vehicle: str) -> None:
-        self._suite, self._vehicle = suite, vehicle
+        self._suite = suite
+        self._vehicle = vehicle
         self._base = frame_of(vehicle, "base_link")
-        self._joint_names, self._steered = suite.joint_names, suite.model.params.steering_sign != 0.0
+        self._joint_names = suite.joint_names
+        self._steered = suite.model.params.steering_sign != 0.0
         sensors = suite.parameters
         if sensors.imu is not None:
             variance = suite.variance("imu")
@@ -97,8 +114,11 @@ class SampleMessages:
         made = []
         for time, (latitude, longitude, altitude), v in _rows(given):
             fix = _stamped(NavSatFix(), time, frame_of(self._vehicle, "gps_link"))
-            fix.status.status, fix.status.service = NavSatStatus.STATUS_FIX, NavSatStatus.SERVICE_GPS
-            fix.latitude, fix.longitude, fix.altitude = latitude, longitude, altitude
+            fix.status.status = NavSatStatus.STATUS_FIX
+            fix.status.service = NavSatStatus.SERVICE_GPS
+            fix.latitude = latitude
+            fix.longitude = longitude
+            fix.altitude = altitude
             fix.position_covariance = self._gps_covariance
             fix.position_covariance_type = NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN
             velocity = _stamped(TwistStamped(), time, WORLD)
@@ -120,32 +140,45 @@ class SampleMessages:
         """For baro."""
         frame = frame_of(self._vehicle, "baro_link")
         return [
-            _stamped(FluidPressure(fluid_pressure=pressure, variance=self._pressure_variance), time, frame)
+            _stamped(
+                FluidPressure(fluid_pressure=pressure, variance=self._pressure_variance),
+                time,
+                frame,
+            )
             for time, pressure in _rows(given)
         ]
 
     def joints(self, given: samples.JointSamples) -> list[JointState]:
         """For joint_states. Nobody measures how fast the steering turns: NaN."""
         return [
-            _stamped(JointState(name=self._joint_names, position=place, velocity=rate), time, self._base)
+            _stamped(
+                JointState(name=self._joint_names, position=place, velocity=rate), time, self._base
+            )
             for time, place, rate in _rows((given.time, *given.columns(self._steered, math.nan)))
         ]
 
     def wheel_odometry(self, given: samples.OdometrySamples) -> list[Odometry]:
         """For wheel/odom: in a frame of its own, which lies where the vehicle began."""
-        return self._odometry(given, frame_of(self._vehicle, "wheel_odom"), *self._wheel_covariances)
+        return self._odometry(
+            given, frame_of(self._vehicle, "wheel_odom"), *self._wheel_covariances
+        )
 
     def ground_truth(self, given: samples.OdometrySamples) -> list[Odometry]:
         """For ground_truth/odom."""
         return self._odometry(given, WORLD, _EXACT, _EXACT)
 
     def _odometry(
-        self, given: samples.OdometrySamples, frame: str, pose_covariance: Floats, twist_covariance: Floats
+        self,
+        given: samples.OdometrySamples,
+        frame: str,
+        pose_covariance: Floats,
+        twist_covariance: Floats,
     ) -> list[Odometry]:
         made = []
         for time, p, q, v, w in _rows(given):
             message = _stamped(_odometry(self._base, p, q, v, w), time, frame)
-            message.pose.covariance, message.twist.covariance = pose_covariance, twist_covariance
+            message.pose.covariance = pose_covariance
+            message.twist.covariance = twist_covariance
             made.append(message)
         return made
 
@@ -154,8 +187,14 @@ class SampleMessages:
         sensor = self._suite.parameters.height
         assert sensor is not None
         frame = frame_of(self._vehicle, "height_link")
-        about = {"radiation_type": Range.INFRARED, "min_range": sensor.min_range, "max_range": sensor.max_range}
-        return [_stamped(Range(range=distance, **about), time, frame) for time, distance in _rows(given)]
+        about = {
+            "radiation_type": Range.INFRARED,
+            "min_range": sensor.min_range,
+            "max_range": sensor.max_range,
+        }
+        return [
+            _stamped(Range(range=distance, **about), time, frame) for time, distance in _rows(given)
+        ]
 
     def wheel_loads(self, given: samples.WheelLoadSamples) -> list[Float64MultiArray]:
         """For wheel_loads: N, in the order of the vehicle's wheels."""
@@ -178,7 +217,9 @@ def imu_samples(message: Imu) -> samples.ImuSamples:
     """Of imu/data."""
     force = _vector("linear_acceleration", message.linear_acceleration)
     rates = _vector("angular_velocity", message.angular_velocity)
-    return samples.ImuSamples(_time(message), force[None], rates[None], _quaternion(message.orientation)[None])
+    return samples.ImuSamples(
+        _time(message), force[None], rates[None], _quaternion(message.orientation)[None]
+    )
 
 
 def gps_samples(fix: NavSatFix, velocity: TwistStamped) -> samples.GpsSamples:
@@ -186,11 +227,15 @@ def gps_samples(fix: NavSatFix, velocity: TwistStamped) -> samples.GpsSamples:
     if fix.status.status < NavSatStatus.STATUS_FIX:
         raise SensorMessageError("gps/fix: its status says that there is no fix")
     place = _finite("latitude, longitude, altitude", (fix.latitude, fix.longitude, fix.altitude))
-    return samples.GpsSamples(_time(fix), place[None], _vector("twist.linear", velocity.twist.linear)[None])
+    return samples.GpsSamples(
+        _time(fix), place[None], _vector("twist.linear", velocity.twist.linear)[None]
+    )
 
 
 class GpsPairs:
-    """Brings gps/fix and gps/vel of one time together, whichever comes first: their samples, None before."""
+    """Brings gps/fix and gps/vel of one time together, whichever comes first: their samples, None
+    before.
+    """
 
     def __init__(self) -> None:
         self._halves: dict[type, Any] = {}
@@ -198,7 +243,8 @@ class GpsPairs:
     def __call__(self, message: NavSatFix | TwistStamped) -> samples.GpsSamples | None:
         """A message of gps/fix or gps/vel."""
         self._halves[type(message)] = message
-        fix, velocity = self._halves.get(NavSatFix), self._halves.get(TwistStamped)
+        fix = self._halves.get(NavSatFix)
+        velocity = self._halves.get(TwistStamped)
         if fix is None or velocity is None or fix.header.stamp != velocity.header.stamp:
             return None
         self._halves.clear()
@@ -207,25 +253,33 @@ class GpsPairs:
 
 def magnetometer_samples(message: MagneticField) -> samples.MagnetometerSamples:
     """Of imu/mag."""
-    return samples.MagnetometerSamples(_time(message), _vector("magnetic_field", message.magnetic_field)[None])
+    return samples.MagnetometerSamples(
+        _time(message), _vector("magnetic_field", message.magnetic_field)[None]
+    )
 
 
 def barometer_samples(message: FluidPressure) -> samples.BarometerSamples:
     """Of baro."""
-    return samples.BarometerSamples(_time(message), _finite("fluid_pressure", (message.fluid_pressure,)))
+    return samples.BarometerSamples(
+        _time(message), _finite("fluid_pressure", (message.fluid_pressure,))
+    )
 
 
 def height_samples(message: Range) -> samples.HeightSamples:
     """Of height_above_ground; -inf and inf are readings too (REP 117)."""
     if math.isnan(message.range):
-        raise SensorMessageError("height_above_ground: range is nan, expected a number, -inf or inf")
+        raise SensorMessageError(
+            "height_above_ground: range is nan, expected a number, -inf or inf"
+        )
     return samples.HeightSamples(_time(message), np.array([message.range]))
 
 
 def wheel_load_samples(
     message: Float64MultiArray, time: float, wheels: int = at.OUTER_WHEELS
 ) -> samples.WheelLoadSamples:
-    """Of wheel_loads, which has no stamp: `time` (s) is that of its arrival. `wheels`: how many there are."""
+    """Of wheel_loads, which has no stamp: `time` (s) is that of its arrival. `wheels`: how many
+    there are.
+    """
     load = _finite("wheel_loads", message.data, (wheels,))
     return samples.WheelLoadSamples(np.array([time]), load[None])
 
@@ -239,7 +293,8 @@ class JointReader:
     """Reads joint_states of a vehicle, whatever else is in them and in whichever order."""
 
     def __init__(self, params: VehicleParameters) -> None:
-        self._names, self._wheels = joint_names(params), len(params.wheels)
+        self._names = joint_names(params)
+        self._wheels = len(params.wheels)
         self._steered = [name for name in self._names if name.startswith("steer_")]
         self._columns = [params.wheels.index(name.removeprefix("steer_")) for name in self._steered]
         self._order: list[int] = []
@@ -285,14 +340,18 @@ class JointReader:
 def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
     """For cmd/rotors."""
     mode = RotorCommandMsg.TORQUE if command.torques else RotorCommandMsg.SPEED
-    return _stamped(RotorCommandMsg(mode=mode, value=np.asarray(command.value).tolist()), command.time, "")
+    return _stamped(
+        RotorCommandMsg(mode=mode, value=np.asarray(command.value).tolist()), command.time, ""
+    )
 
 
 def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
     """Of cmd/rotors; without a stamp it is from `now` (s). Raises CommandError for an unknown mode."""
     if message.mode not in (RotorCommandMsg.SPEED, RotorCommandMsg.TORQUE):
         raise CommandError(f"mode {message.mode}, expected 0 (speeds, rad/s) or 1 (torques, N m)")
-    return RotorCommand(time_of(message) or now, np.array(message.value), message.mode == RotorCommandMsg.TORQUE)
+    return RotorCommand(
+        time_of(message) or now, np.array(message.value), message.mode == RotorCommandMsg.TORQUE
+    )
 
 
 def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
@@ -305,9 +364,16 @@ def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
     return _stamped(message, command.time, "")
 
 
-def msg_to_wheel_command(message: WheelCommandMsg, now: float, wheels: int = at.OUTER_WHEELS) -> WheelCommand:
-    """Of cmd/wheels; without a stamp it is from `now` (s), and without numbers 0 for each of the `wheels`."""
-    torques = (np.array(each or [0.0] * wheels) for each in (list(message.drive_torque), list(message.brake_torque)))
+def msg_to_wheel_command(
+    message: WheelCommandMsg, now: float, wheels: int = at.OUTER_WHEELS
+) -> WheelCommand:
+    """Of cmd/wheels; without a stamp it is from `now` (s), and without numbers 0 for each of the
+    `wheels`.
+    """
+    torques = (
+        np.array(each or [0.0] * wheels)
+        for each in (list(message.drive_torque), list(message.brake_torque))
+    )
     return WheelCommand(time_of(message) or now, message.steering_angle, *torques)
 
 
@@ -315,12 +381,16 @@ def msg_to_wheel_command(message: WheelCommandMsg, now: float, wheels: int = at.
 
 
 def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -> Odometry:
-    """For odometry/global: pose in the world, or in `frame`; twist in base_link's axes; covariances 0 where unknown."""
+    """For odometry/global: pose in the world, or in `frame`; twist in base_link's axes; covariances
+    0 where unknown.
+    """
     rotation = rotation_matrix(estimate.orientation)
     velocity = (rotation.T @ estimate.velocity).tolist()
     pose = np.asarray(estimate.position).tolist(), np.asarray(estimate.orientation).tolist()
     base = frame_of(vehicle, "base_link")
-    message = _stamped(_odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()), estimate.time, frame)
+    message = _stamped(
+        _odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()), estimate.time, frame
+    )
     if estimate.covariance is not None:
         whole = estimate.covariance
         message.pose.covariance = whole[_PLACES].ravel()
@@ -331,7 +401,9 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -
 
 
 def unknown_odometry(vehicle: str, frame: str = WORLD) -> Odometry:
-    """The odometry/global of an estimator that knows nothing yet, for lock-step: a first covariance of -1 says so."""
+    """The odometry/global of an estimator that knows nothing yet, for lock-step: a first covariance
+    of -1 says so.
+    """
     nowhere = (0.0, 0.0, 0.0)
     message = _odometry(frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
     message.header.frame_id = frame
@@ -345,18 +417,25 @@ def is_unknown(message: Odometry) -> bool:
 
 
 def odometry_to_estimate(message: Odometry) -> Estimate:
-    """Of odometry/global, or any odometry in the world. Raises SensorMessageError for numbers that can't be, and
-    where nothing is known (`is_unknown`).
+    """Of odometry/global, or any odometry in the world. Raises SensorMessageError for numbers that
+    can't be, and where nothing is known (`is_unknown`).
 
-    Its covariance is that of position and attitude, and of the velocity, each for itself; None where all is 0.
+    Its covariance is that of position and attitude, and of the velocity, each for itself; None
+    where all is 0.
     """
     if is_unknown(message):
-        raise SensorMessageError("nothing is known of the vehicle's place yet: the estimator is not aligned")
-    pose, twist = message.pose.pose, message.twist.twist
+        raise SensorMessageError(
+            "nothing is known of the vehicle's place yet: the estimator is not aligned"
+        )
+    pose = message.pose.pose
+    twist = message.twist.twist
     orientation = _quaternion(pose.orientation)
     rotation = rotation_matrix(orientation)
     covariance = None
-    of_pose, of_twist = (_finite("covariance", part.covariance).reshape(6, 6) for part in (message.pose, message.twist))
+    of_pose, of_twist = (
+        _finite("covariance", part.covariance).reshape(6, 6)
+        for part in (message.pose, message.twist)
+    )
     if of_pose.any():
         covariance = np.zeros((9, 9))
         covariance[_PLACES] = of_pose
@@ -384,8 +463,11 @@ def _diagonal(variances: ArrayLike) -> Floats:
 
 
 def _wheel_covariances(suite: SensorSuite) -> tuple[Floats, Floats]:
-    """Of pose and twist: dead reckoning has no bound; speeds are as fine as the encoders count in a period."""
-    encoders, params = suite.parameters.encoders, suite.model.params
+    """Of pose and twist: dead reckoning has no bound; speeds are as fine as the encoders count in a
+    period.
+    """
+    encoders = suite.parameters.encoders
+    params = suite.model.params
     pose = _diagonal([UNKNOWN] * 6)
     if encoders is None or not suite.noise or not encoders.wheel_counts:
         return pose, _diagonal([0.0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 0.0])
@@ -403,7 +485,8 @@ def _rows(given: Any) -> Any:
 
 def _odometry(child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
     message = Odometry(child_frame_id=child)
-    pose, twist = message.pose.pose, message.twist.twist
+    pose = message.pose.pose
+    twist = message.twist.twist
     _set_vector(pose.position, p)
     _set_quaternion(pose.orientation, q)
     _set_vector(twist.linear, v)
@@ -439,13 +522,14 @@ def _quaternion(quaternion: Any) -> Floats:
 def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
     """Speed and steering of an order, for cmd/ackermann."""
     message = _stamped(AckermannDriveStamped(), order.time, frame_of(vehicle, "base_link"))
-    message.drive.speed, message.drive.steering_angle = float(order.speed), float(order.steering)
+    message.drive.speed = float(order.speed)
+    message.drive.steering_angle = float(order.steering)
     return message
 
 
 def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
-    """The target of an order, for cmd/pose; without one, where the vehicle is. Level, and turned to its yaw: without
-    one, as the vehicle is turned.
+    """The target of an order, for cmd/pose; without one, where the vehicle is. Level, and turned to
+    its yaw: without one, as the vehicle is turned.
     """
     yaw = quat_to_euler(now.orientation)[2] if order.yaw is None else order.yaw
     place = now.position if order.target is None else order.target
@@ -459,7 +543,9 @@ def estimate_to_pose(now: Estimate) -> PoseStamped:
 
 def points_to_path(points: Floats, time: float) -> Path:
     """Points (n, 3) m, ENU, as a path."""
-    return _stamped(Path(poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points]), time, WORLD)
+    return _stamped(
+        Path(poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points]), time, WORLD
+    )
 
 
 def _pose(time: float, place: Any, quat_xyzw: Any) -> PoseStamped:

@@ -1,4 +1,6 @@
-"""amphibious_sim_node: simulation of the land-air vehicle and its sensors, in real time or lock-step."""
+"""amphibious_sim_node: simulation of the land-air vehicle and its sensors, in real time or
+lock-step.
+"""
 
 from __future__ import annotations
 
@@ -52,12 +54,20 @@ class AmphibiousSimNode(Node):
         self._solids = None if scene is None else scene.solids
         self._moving = None if scene is None else scene.moving_solids
         self._map_problem = self._objects_problem = ""
-        self._diagnostics = Diagnostics(self, "simulation", "level ground", self._update_diagnostics)
+        self._diagnostics = Diagnostics(
+            self, "simulation", "level ground", self._update_diagnostics
+        )
         self._topics = SimulationTopics(self, self._vehicle, setup, given)
         imu = setup.sensors.imu
         period = 1.0 / (imu.rate if imu is not None else 250.0)
         self._loop = SimulationLoop(
-            self, self._vehicle, given, period, self._topics, self._diagnostics, self._update_diagnostics
+            self,
+            self._vehicle,
+            given,
+            period,
+            self._topics,
+            self._diagnostics,
+            self._update_diagnostics,
         )
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         warm_up()  # before the clock runs
@@ -74,7 +84,9 @@ class AmphibiousSimNode(Node):
         pace = f"{factor:g} × real time" if factor else "as fast as possible"
         lock = ", in lock-step" if self._given.lock_step else ""
         waits = "" if self._ground is None else "; waiting for terrain_map"
-        self.get_logger().info(f"{self._vehicle}: vehicle {self._setup.params.name!r}, {pace}{lock}{waits}")
+        self.get_logger().info(
+            f"{self._vehicle}: vehicle {self._setup.params.name!r}, {pace}{lock}{waits}"
+        )
 
     def destroy_node(self) -> None:
         """Ends the thread of lidar and cameras first."""
@@ -92,7 +104,8 @@ class AmphibiousSimNode(Node):
             if axes is None:
                 raise FrameError(f"frame {message.header.frame_id!r}, expected map or map_ned")
             moving = placed_objects_to_moving(message, FrameToWorld(axes))
-            self._solids, self._moving = placed_objects_to_solids(message, FrameToWorld(axes)), moving
+            self._solids = placed_objects_to_solids(message, FrameToWorld(axes))
+            self._moving = moving
         except ValueError as error:
             self._objects_problem = f"placed_objects is ignored: {error}"
             self._diagnostics.count("refused_objects")
@@ -101,12 +114,17 @@ class AmphibiousSimNode(Node):
             self._loop.simulation.model.set_solids(self._solids, self._moving)
         self._update_diagnostics()
 
-    def _load(self, terrain: HeightMap | None, geo_origin: tuple[float, float, float] | None) -> None:
+    def _load(
+        self, terrain: HeightMap | None, geo_origin: tuple[float, float, float] | None
+    ) -> None:
         """A simulation on this ground, from its start."""
-        setup, given = self._setup, self._given
+        setup = self._setup
+        given = self._given
         x, y, _ = setup.start
         if terrain is not None and not terrain.inside(x, y):
-            self._refuse_map(f"start x {x:g}, y {y:g} lies off the map {terrain.name!r}, which spans {terrain.bounds}")
+            self._refuse_map(
+                f"start x {x:g}, y {y:g} lies off the map {terrain.name!r}, which spans {terrain.bounds}"
+            )
             return
         try:
             simulation = Simulation(
@@ -140,12 +158,15 @@ class AmphibiousSimNode(Node):
     # --- diagnostics
 
     def _update_diagnostics(self) -> None:
-        loop, simulation = self._loop, self._loop.simulation
+        loop = self._loop
+        simulation = self._loop.simulation
         values: dict[str, Any] = {"vehicle": self._vehicle, "state": STATES[loop.run_state]}
         ground_problem = "" if self._ground is None else self._ground.problem
         if simulation is None:
             problem = self._map_problem or ground_problem
-            self._diagnostics.set_first([(problem, ERROR, problem), (True, STALE, NOT_YET)], **values)
+            self._diagnostics.set_first(
+                [(problem, ERROR, problem), (True, STALE, NOT_YET)], **values
+            )
             return
         loop.measure_factor(simulation)
         others = self._topics.range_sensors.neighbours
@@ -159,14 +180,21 @@ class AmphibiousSimNode(Node):
             "other_vehicles_passed_through": others.passed,
             "other_vehicles_left_out": others.left_out,
         }
-        left_out = f"{others.left_out} vehicles near by are no obstacles: the nearest {MOST_NEAR} are"
-        lock_step, wanted = self._given.lock_step, self._given.real_time_factor
+        left_out = (
+            f"{others.left_out} vehicles near by are no obstacles: the nearest {MOST_NEAR} are"
+        )
+        lock_step = self._given.lock_step
+        wanted = self._given.real_time_factor
         old = ", ".join(simulation.stale())
         failsafe = f"commands are too old ({old})" if old else "waits for arm on cmd/mode"
-        waits = lock_step and not loop.may_step() and time.monotonic() - loop.waited_since > WAITED_S
+        waits = (
+            lock_step and not loop.may_step() and time.monotonic() - loop.waited_since > WAITED_S
+        )
         slow = loop.factor < SLOW * wanted and loop.run_state == PLAYING and not lock_step
         crashed = f"crashed: {simulation.crash_cause}; reset_simulation or set_entity_state puts it on its wheels"
-        waits_text = f"lock-step: waits for {' and '.join(loop.unanswered)} of {simulation.time:.3f} s"
+        waits_text = (
+            f"lock-step: waits for {' and '.join(loop.unanswered)} of {simulation.time:.3f} s"
+        )
         self._diagnostics.set_first(
             [
                 (loop.broken, ERROR, f"the simulation cannot go on: {loop.broken}"),

@@ -20,7 +20,11 @@ from rfly_amphibious.links.ardupilot_session import (
 )
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
-from rfly_amphibious.ros.external_control_topics import ExternalControl, PerceptionTopics, declare_mapping
+from rfly_amphibious.ros.external_control_topics import (
+    ExternalControl,
+    PerceptionTopics,
+    declare_mapping,
+)
 from rfly_amphibious.ros.node_parameters import ArdupilotParameters, HilPerceptionParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
@@ -33,8 +37,9 @@ HEARD = ("imu/data", "height_above_ground", "environment/wind")
 class ArdupilotJsonNode(Node):
     """Answers each of ArduPilot's frames with one state, and publishes what its servo outputs mean.
 
-    In lock-step the frame that follows a tick's state is the tick's command. ArduPilot waits for its answer and asks
-    again where none comes, so that nothing has to be sent twice of our own accord.
+    In lock-step the frame that follows a tick's state is the tick's command. ArduPilot waits for
+    its answer and asks again where none comes, so that nothing has to be sent twice of our own
+    accord.
     """
 
     def __init__(self) -> None:
@@ -43,18 +48,26 @@ class ArdupilotJsonNode(Node):
         self._params = VehicleParameters.load(given.vehicle)
         self._mapping = declare_mapping(self, self._params)
         self._interlock = DriveInterlock(self._mapping)
-        self._diagnostics = Diagnostics(self, "ardupilot", f"udp {given.bind}", self._update_diagnostics)
+        self._diagnostics = Diagnostics(
+            self, "ardupilot", f"udp {given.bind}", self._update_diagnostics
+        )
         self._perception = Perception(self._params)
-        self._control = ExternalControl(self, self._params, self._diagnostics, self._use_frames, given.supplies)
+        self._control = ExternalControl(
+            self, self._params, self._diagnostics, self._use_frames, given.supplies
+        )
         self._stamp_ns = self._told_ns = -1
         self._asked_at = self._state_at = -math.inf
         self._frame: ServoFrame | None = None
         self._frame_rate = 0
         self._answer: tuple[RotorCommand, WheelCommand] | None = None
         self._ready = False
-        self._session = ArdupilotSession(given.bind, given.port, given.controller_host, self._control.wake)
+        self._session = ArdupilotSession(
+            given.bind, given.port, given.controller_host, self._control.wake
+        )
         told = declare_parameters(self, HilPerceptionParameters)
-        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._on_state, heard=HEARD)
+        self._topics = PerceptionTopics(
+            self, self._perception, self._diagnostics, told, self._on_state, heard=HEARD
+        )
         self._control.start(self._session, "ArduPilot", self._check)
         self._update_diagnostics()
 
@@ -67,8 +80,10 @@ class ArdupilotJsonNode(Node):
         """A tick, or in free-running an IMU message, is there."""
         self._state_at = time.monotonic()
         if stamp_ns != self._stamp_ns:
-            self._stamp_ns, self._answer = stamp_ns, None
-            self._told_ns, self._asked_at = -1, time.monotonic()
+            self._stamp_ns = stamp_ns
+            self._answer = None
+            self._told_ns = -1
+            self._asked_at = time.monotonic()
         elif self._topics.lock_step and self._answer is not None:
             self._control.publish(*self._answer)  # it was lost on its way
             return
@@ -76,7 +91,9 @@ class ArdupilotJsonNode(Node):
         self._exchange()
 
     def _exchange(self) -> None:
-        """Where both a frame and a state that was not told yet are there, the one answers the other."""
+        """Where both a frame and a state that was not told yet are there, the one answers the
+        other.
+        """
         if self._stamp_ns < 0 or self._frame is None:
             return
         if not self._ready:
@@ -85,16 +102,21 @@ class ArdupilotJsonNode(Node):
                 self._control.publish(*self._answer)
         elif self._told_ns != self._stamp_ns:
             self._session.reply(self._frame, encode_state(self._stamp_ns * 1e-9, self._perception))
-            self._told_ns, self._frame = self._stamp_ns, None
+            self._told_ns = self._stamp_ns
+            self._frame = None
 
     def _use_frames(self) -> None:
         for frame in self._session.commands():
-            self._frame, self._frame_rate = frame, frame.rate
+            self._frame = frame
+            self._frame_rate = frame.rate
             pulses = self._interlock.pulses(frame)
             if self._stamp_ns >= 0 and (
-                not self._topics.lock_step or (self._told_ns == self._stamp_ns and self._answer is None)
+                not self._topics.lock_step
+                or (self._told_ns == self._stamp_ns and self._answer is None)
             ):
-                self._answer = servo_commands(self._stamp_ns * 1e-9, pulses, self._mapping, self._params)
+                self._answer = servo_commands(
+                    self._stamp_ns * 1e-9, pulses, self._mapping, self._params
+                )
                 self._control.publish(*self._answer)
             self._exchange()
 
@@ -103,16 +125,24 @@ class ArdupilotJsonNode(Node):
         self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
-        session, now, lock_step = self._session, time.monotonic(), self._topics.lock_step
+        session = self._session
+        now = time.monotonic()
+        lock_step = self._topics.lock_step
         simulated = now - self._state_at < 1.0
         unanswered = lock_step and self._answer is None and math.isfinite(self._asked_at)
         waited = now - self._asked_at if unanswered else 0.0
         unready = f"{session.peer} is not told anything before imu/data and {self._topics.odometry} have come"
         late = f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time stands"
-        lost = f"no frame of {session.peer} for {session.gap:.1f} s; the simulation's fail-safe acts"
+        lost = (
+            f"no frame of {session.peer} for {session.gap:.1f} s; the simulation's fail-safe acts"
+        )
         self._diagnostics.set_first(
             [
-                (not session.peer, WARN, f"ArduPilot has not spoken yet ({self._diagnostics.hardware_id})"),
+                (
+                    not session.peer,
+                    WARN,
+                    f"ArduPilot has not spoken yet ({self._diagnostics.hardware_id})",
+                ),
                 (simulated and not self._ready, WARN, unready),
                 (waited > ANSWER_WITHIN_S, ERROR, late),
                 (not lock_step and simulated and session.gap > LINK_LOSS_S, ERROR, lost),

@@ -1,7 +1,8 @@
 """betaflight_node: Betaflight in the loop in place of flight_control_node.
 
-The same topics; the attitude loop is the firmware's. It runs on the wall clock: the simulation must not be faster. In
-lock-step it waits for the firmware's answers, so that a busy computer slows it down instead of losing the vehicle.
+The same topics; the attitude loop is the firmware's. It runs on the wall clock: the simulation must
+not be faster. In lock-step it waits for the firmware's answers, so that a busy computer slows it
+down instead of losing the vehicle.
 """
 
 from __future__ import annotations
@@ -16,13 +17,22 @@ from rfly_suite.msg import RotorCommand
 from sensor_msgs.msg import FluidPressure
 
 from rfly_amphibious.autopilots.betaflight_attitude import BetaflightAttitudeLoop
-from rfly_amphibious.autopilots.betaflight_session import BetaflightSession, find_firmware, shipped_settings
+from rfly_amphibious.autopilots.betaflight_session import (
+    BetaflightSession,
+    find_firmware,
+    shipped_settings,
+)
 from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import barometer_samples
 from rfly_amphibious.ros.declared_vehicle import declare_gains, declare_vehicle_name, load_sensors
 from rfly_amphibious.ros.flight_control_topics import FlightControlTopics
-from rfly_amphibious.ros.node_parameters import DELAY, ControlParameters, FirmwareParameters, FlightControlParameters
+from rfly_amphibious.ros.node_parameters import (
+    DELAY,
+    ControlParameters,
+    FirmwareParameters,
+    FlightControlParameters,
+)
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import AutopilotError, ConfigError
@@ -33,8 +43,11 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import sensor_qos
 from rfly_common.ros.run_loop import run
 
-PACE_TIME, PACE_ERROR = 2.0, 0.1
-"""s over which the simulation's pace is taken; of it, beyond which the firmware's clock is another one"""
+PACE_TIME = 2.0
+PACE_ERROR = 0.1
+"""s over which the simulation's pace is taken; of it, beyond which the firmware's clock is another
+one
+"""
 SILENCE = 1.0
 """s without imu/data"""
 MAX_SETTINGS_BYTES = 1_000_000
@@ -58,11 +71,16 @@ class BetaflightNode(Node):
         firmware = declare_parameters(self, FirmwareParameters)
         sensors = load_sensors(given.sensors, params)
         self._session = _start(firmware)
-        self.get_logger().info(f"Betaflight runs as process {self._session.pid}, settings {firmware.settings!r}")
+        self.get_logger().info(
+            f"Betaflight runs as process {self._session.pid}, settings {firmware.settings!r}"
+        )
         try:
             self._attitude_loop = BetaflightAttitudeLoop(self._session, params, sensors)
             self._flight = FlightController(
-                params, sensors, command_timeout=given.command_timeout, attitude_loop=self._attitude_loop
+                params,
+                sensors,
+                command_timeout=given.command_timeout,
+                attitude_loop=self._attitude_loop,
             )
             self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)
             self._topics = FlightControlTopics(
@@ -99,7 +117,9 @@ class BetaflightNode(Node):
             self._pace_from = now, stamp_ns
 
     def _step(self, estimate: Estimate | None, dt: float) -> RotorCommand | None:
-        """None where the firmware does not answer: the simulation's fail-safe acts, or in lock-step it stands still."""
+        """None where the firmware does not answer: the simulation's fail-safe acts, or in lock-step
+        it stands still.
+        """
         try:
             command = self._topics.step(estimate, dt)
         except AutopilotError as error:
@@ -119,9 +139,15 @@ class BetaflightNode(Node):
             "ignored_datagrams": session.ignored,
         }
         if session.attitude is not None:
-            values["attitude_deg"] = " ".join(f"{math.degrees(angle):.1f}" for angle in session.attitude)
+            values["attitude_deg"] = " ".join(
+                f"{math.degrees(angle):.1f}" for angle in session.attitude
+            )
         error = session.why_ended or self._error
-        silent = "no imu/data has come yet" if math.isinf(silence) else f"no imu/data for {silence:.0f} s"
+        silent = (
+            "no imu/data has come yet"
+            if math.isinf(silence)
+            else f"no imu/data for {silence:.0f} s"
+        )
         off_pace = f"the simulation runs at {self._pace:.2f} of real time, but Betaflight flies by the wall clock"
         flags = self._attitude_loop.arming_disable_flags
         rows: list[Row] = [
@@ -140,7 +166,9 @@ def _start(given: FirmwareParameters) -> BetaflightSession:
             lines = read_regular(given.settings, MAX_SETTINGS_BYTES).decode("utf-8").splitlines()
         else:
             lines = shipped_settings(given.settings)
-        return BetaflightSession(lines, given.folder or None, Path(given.program) if given.program else find_firmware())
+        return BetaflightSession(
+            lines, given.folder or None, Path(given.program) if given.program else find_firmware()
+        )
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Betaflight: {error}") from error
 

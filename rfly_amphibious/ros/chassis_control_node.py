@@ -1,7 +1,7 @@
 """chassis_control_node: a thin shell around the chassis controller.
 
-It hears sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann, cmd_vel and
-cmd/pose; it answers each joint_states with a cmd/wheels of the same stamp.
+It hears sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann,
+cmd_vel and cmd/pose; it answers each joint_states with a cmd/wheels of the same stamp.
 """
 
 from __future__ import annotations
@@ -86,14 +86,16 @@ class ChassisControlNode(Node):
             self._heard_mode = Mode(message.data)
         except ValueError:
             self._heard_mode = None
-            self._commands.refuse("mode", f"{message.data!r}, expected one of {', '.join(m.value for m in Mode)}")
+            self._commands.refuse(
+                "mode", f"{message.data!r}, expected one of {', '.join(m.value for m in Mode)}"
+            )
         self._mode_at = time.monotonic()
         if not self._lock_step:
             self._use_mode()
 
     def _use_mode(self) -> None:
-        """In lock-step where a tick begins: flight_control_node tells the mode while this node answers the tick, and
-        what it answers must not depend on who is faster.
+        """In lock-step where a tick begins: flight_control_node tells the mode while this node
+        answers the tick, and what it answers must not depend on who is faster.
         """
         self._mode = self._heard_mode
 
@@ -102,14 +104,21 @@ class ChassisControlNode(Node):
     @property
     def _present_mode(self) -> Mode | None:
         """None where nobody tells it any more; in lock-step everybody waits for whoever is slow."""
-        return self._mode if self._lock_step or time.monotonic() - self._mode_at <= MODE_SILENCE_S else None
+        return (
+            self._mode
+            if self._lock_step or time.monotonic() - self._mode_at <= MODE_SILENCE_S
+            else None
+        )
 
     def _step(self, estimate: Estimate | None, dt: float) -> WheelCommand:
         return wheel_command_to_msg(self._chassis.step(estimate, self._present_mode, dt))
 
     def _update_diagnostics(self) -> None:
         mode = self._present_mode
-        values: dict[str, Any] = {"mode": "" if mode is None else mode.value, "answers": self._loop.answers}
+        values: dict[str, Any] = {
+            "mode": "" if mode is None else mode.value,
+            "answers": self._loop.answers,
+        }
         if self._commands.refused:
             values["refused_last"] = self._commands.refused
         lost = mode is Mode.DRIVE and self._chassis.command_lost

@@ -1,4 +1,6 @@
-"""Topics shared by flight_control_node and chassis_control_node: setpoints, estimates, sensor samples, ticks."""
+"""Topics shared by flight_control_node and chassis_control_node: setpoints, estimates, sensor
+samples, ticks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from rclpy.publisher import Publisher
 from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.ros.amphibious_msgs import WENT_BACK_S, is_unknown, odometry_to_estimate, time_of
+from rfly_amphibious.ros.amphibious_msgs import (
+    WENT_BACK_S,
+    is_unknown,
+    odometry_to_estimate,
+    time_of,
+)
 from rfly_amphibious.ros.node_parameters import MotionCommandParameters
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
 from rfly_amphibious.sensors.samples import SensorSamples
@@ -43,13 +50,15 @@ SILENCE = 0.5
 
 
 class TargetMotion:
-    """The velocity of a target (n,) from its last three places: the smaller of both, where they agree in sign.
+    """The velocity of a target (n,) from its last three places: the smaller of both, where they
+    agree in sign.
 
     A target that jumps has no velocity, nor has one that goes on from where it stood, at first.
     """
 
     def __init__(self) -> None:
-        self._place, self._time = np.zeros(0), -math.inf
+        self._place = np.zeros(0)
+        self._time = -math.inf
         self._moved: Floats | None = None
         self._velocity = np.zeros(0)
 
@@ -58,8 +67,11 @@ class TargetMotion:
         dt = time - self._time
         if dt == 0.0:
             return self._velocity
-        last, moved = self._moved, (place - self._place) / dt if 0.0 < dt <= SILENCE else None
-        self._place, self._time, self._moved = place, time, moved
+        last = self._moved
+        moved = (place - self._place) / dt if 0.0 < dt <= SILENCE else None
+        self._place = place
+        self._time = time
+        self._moved = moved
         self._velocity = np.zeros(len(place))
         if moved is not None and last is not None and np.linalg.norm(moved) <= FASTEST:
             smaller = np.minimum(np.abs(moved), np.abs(last))
@@ -79,9 +91,13 @@ class MotionCommands:
         velocity: Callable[[tuple[float, float, float], float], None],
         pose: Callable[[tuple[float, float, float], Any, float | None], None],
     ) -> None:
-        """`velocity` gets forward, left, up (m/s) and yaw rate; `pose` gets position, velocity (3,), world, and yaw."""
-        self._node, self._diagnostics = node, diagnostics
-        self._velocity, self._pose = velocity, pose
+        """`velocity` gets forward, left, up (m/s) and yaw rate; `pose` gets position, velocity
+        (3,), world, and yaw.
+        """
+        self._node = node
+        self._diagnostics = diagnostics
+        self._velocity = velocity
+        self._pose = pose
         stamped = declare_parameters(node, MotionCommandParameters).stamped_cmd_vel
         self._bases = ("", "base_link", f"{vehicle}/base_link")
         self._frames = Frames(node, listen=False)
@@ -130,8 +146,8 @@ class MotionCommands:
 
 
 class ControlLoop:
-    """Sensor samples into a controller, and its command out: for each message of the first sensor topic, or in
-    lock-step for each tick of the simulation, with the stamp of what it answers.
+    """Sensor samples into a controller, and its command out: for each message of the first sensor
+    topic, or in lock-step for each tick of the simulation, with the stamp of what it answers.
     """
 
     def __init__(
@@ -149,12 +165,18 @@ class ControlLoop:
         before_tick: Callable[[], None] = lambda: None,
         on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
-        """`step(estimate, dt)` makes the command as a message, or None where there is none; `before_tick` is called
-        when a new tick has arrived, `on_stamp` with the stamp of each message of the first sensor.
+        """`step(estimate, dt)` makes the command as a message, or None where there is none;
+        `before_tick` is called when a new tick has arrived, `on_stamp` with the stamp of each
+        message of the first sensor.
         """
-        self._node, self._diagnostics, self._controller = node, diagnostics, controller
-        self._step, self._commands, self._reset_text = step, commands, reset_text
-        self._before_tick, self._on_stamp = before_tick, on_stamp
+        self._node = node
+        self._diagnostics = diagnostics
+        self._controller = controller
+        self._step = step
+        self._commands = commands
+        self._reset_text = reset_text
+        self._before_tick = before_tick
+        self._on_stamp = on_stamp
         self._read = SampleReader(params, lambda: controller.time)
         self._last_ns = self._tick_ns = self._answered_ns = -1
         self._answer: Any = None
@@ -169,11 +191,17 @@ class ControlLoop:
             callback = self._sensor_callback(topic, is_clock=topic == sensors[0])
             subscription(node, SENSOR_TOPICS[topic].msg_type, topic, callback, qos)
         if lock_step:  # last: once its ticks reach this node, so do the samples
-            subscription(node, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
-        subscription(node, Odometry, "odometry/global", self._on_odometry, qos if lock_step else STATE_IN)
+            subscription(
+                node, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT
+            )
+        subscription(
+            node, Odometry, "odometry/global", self._on_odometry, qos if lock_step else STATE_IN
+        )
 
     def sense(self, topic: str, read: Callable[[], SensorSamples]) -> None:
-        """Give a message's samples to the controller; what can't be read is refused, counted and told."""
+        """Give a message's samples to the controller; what can't be read is refused, counted and
+        told.
+        """
         try:
             self._controller.sense(read())
         except SensorMessageError as error:
@@ -196,7 +224,9 @@ class ControlLoop:
             if self._gate is not None:
                 self._gate.heard(index)
             elif last < stamp_ns:
-                self._compute(stamp_ns, 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP))
+                self._compute(
+                    stamp_ns, 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP)
+                )
 
         return on_message
 

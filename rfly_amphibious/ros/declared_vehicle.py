@@ -27,16 +27,20 @@ def declare_vehicle_name(node: Node) -> str:
 def declare_gains(node: Node, params: VehicleParameters) -> VehicleParameters:
     """The vehicle with the gains that the node's parameters set; the others are its own."""
     names = [each.name for each in parameters_of(GainParameters)]
-    gains = declare_parameters(node, GainParameters, defaults={name: getattr(params, name) for name in names})
+    gains = declare_parameters(
+        node, GainParameters, defaults={name: getattr(params, name) for name in names}
+    )
     try:
         return params.replace(**asdict(gains))
     except ConfigError as error:
         raise ConfigError(f"parameters {', '.join(names)}: {error}") from None
 
 
-def follow_gains(node: Node, params: VehicleParameters, changed: Callable[[VehicleParameters], None]) -> None:
-    """Call `changed` with the vehicle of other gains when a parameter of `declare_gains` is set; what none can have
-    is refused.
+def follow_gains(
+    node: Node, params: VehicleParameters, changed: Callable[[VehicleParameters], None]
+) -> None:
+    """Call `changed` with the vehicle of other gains when a parameter of `declare_gains` is set;
+    what none can have is refused.
     """
     newest = params
     names = {each.name for each in parameters_of(GainParameters)}
@@ -46,7 +50,8 @@ def follow_gains(node: Node, params: VehicleParameters, changed: Callable[[Vehic
         return {name: value for name, value in gains.items() if value != getattr(newest, name)}
 
     def check(given: Sequence[Parameter]) -> SetParametersResult:
-        try:  # thousands of others, or of what is so already, cost no check of the whole vehicle each
+        # thousands of others, or of what is so already, cost no check of the whole vehicle each
+        try:
             if gains := asked(given):
                 newest.replace(**gains)
         except ConfigError as error:
@@ -65,4 +70,6 @@ def follow_gains(node: Node, params: VehicleParameters, changed: Callable[[Vehic
 
 def load_sensors(name: str, params: VehicleParameters) -> SensorParameters:
     """The named sensor set; without a name the vehicle's, or `scale`."""
-    return SensorParameters.load(name or (params.name if params.name in shipped_sensor_sets() else "scale"))
+    return SensorParameters.load(
+        name or (params.name if params.name in shipped_sensor_sets() else "scale")
+    )

@@ -14,7 +14,12 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.odometry_frame import OdometryFrame, footprint
-from rfly_amphibious.ros.amphibious_msgs import WORLD, estimate_to_odometry, frame_of, unknown_odometry
+from rfly_amphibious.ros.amphibious_msgs import (
+    WORLD,
+    estimate_to_odometry,
+    frame_of,
+    unknown_odometry,
+)
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.qos import STATE_OUT, TF
@@ -27,8 +32,8 @@ TF_RATE = 50
 
 
 class EstimateTopics:
-    """Publishes estimates of one vehicle, in `map` and, where somebody listens, in its `odom`, where it never jumps;
-    with `tf` its transforms. Keeps the last messages to repeat them.
+    """Publishes estimates of one vehicle, in `map` and, where somebody listens, in its `odom`,
+    where it never jumps; with `tf` its transforms. Keeps the last messages to repeat them.
     """
 
     def __init__(self, node: Node, vehicle: str, *, tf: bool) -> None:
@@ -53,20 +58,31 @@ class EstimateTopics:
 
         First the one in `map`: in lock-step the controllers, and so the simulation, wait for it.
         """
-        self._answer, self.answer_ns = [], stamp_ns
+        self._answer = []
+        self.answer_ns = stamp_ns
         self._publish(self._global, estimate, WORLD)
         if estimate is not None:
             self._way.update(estimate)
         if self._filtered.get_subscription_count():
-            self._publish(self._filtered, None if estimate is None else self._way.local(), self._odom)
+            self._publish(
+                self._filtered, None if estimate is None else self._way.local(), self._odom
+            )
         due = stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000
         if self._tf is not None and estimate is not None and due:
             self._transformed_ns = stamp_ns
             place, odom = self._way.transforms()
-            ground = Transform(*map(np.array, footprint(estimate.position, estimate.orientation, terrain)))
+            ground = Transform(
+                *map(np.array, footprint(estimate.position, estimate.orientation, terrain))
+            )
             below = odom.inverse() @ ground
-            moved = [(WORLD, "odom", odom), ("odom", "base_link", place), ("odom", "base_footprint", below)]
-            self._tf.publish(TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved]))
+            moved = [
+                (WORLD, "odom", odom),
+                ("odom", "base_link", place),
+                ("odom", "base_footprint", below),
+            ]
+            self._tf.publish(
+                TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved])
+            )
 
     def publish_again(self, stamp_ns: int) -> bool:
         """The last messages once more where they are of this time; whether they were."""
@@ -79,12 +95,18 @@ class EstimateTopics:
     def _publish(self, output: Publisher, estimate: Estimate | None, frame: str) -> None:
         vehicle = self._vehicle
         message = (
-            unknown_odometry(vehicle, frame) if estimate is None else estimate_to_odometry(estimate, vehicle, frame)
+            unknown_odometry(vehicle, frame)
+            if estimate is None
+            else estimate_to_odometry(estimate, vehicle, frame)
         )
         message.header.stamp = ns_to_stamp(self.answer_ns)
         output.publish(message)
         self._answer.append((output, message))
 
-    def _transform(self, stamp_ns: int, parent: str, child: str, pose: Transform) -> TransformStamped:
+    def _transform(
+        self, stamp_ns: int, parent: str, child: str, pose: Transform
+    ) -> TransformStamped:
         parent = parent if parent == WORLD else frame_of(self._vehicle, parent)
-        return transform_to_msg(parent, frame_of(self._vehicle, child), pose.translation, pose.quat_xyzw, stamp_ns)
+        return transform_to_msg(
+            parent, frame_of(self._vehicle, child), pose.translation, pose.quat_xyzw, stamp_ns
+        )

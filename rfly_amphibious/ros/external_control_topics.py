@@ -28,7 +28,11 @@ from rfly_amphibious.ros.amphibious_msgs import (
     rotor_command_to_msg,
     wheel_command_to_msg,
 )
-from rfly_amphibious.ros.node_parameters import ControlMappingParameters, PerceptionParameters, Supplies
+from rfly_amphibious.ros.node_parameters import (
+    ControlMappingParameters,
+    PerceptionParameters,
+    Supplies,
+)
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
 from rfly_amphibious.sensors.samples import GpsSamples, SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
@@ -48,9 +52,10 @@ HEARD = ("imu/data", "joint_states", "wheel_loads", "baro", "imu/mag")
 class PerceptionTopics:
     """Subscribes, and calls `on_state(stamp_ns)` when there is something to answer.
 
-    Free-running that is each imu/data; with the parameter `lock_step` each tick, once all of it has come, and again
-    where the tick is told again. `on_gps(samples, fix)` is called for each pair of gps/fix and gps/vel; in a tick
-    before `on_state`; without it nobody listens to them. `heard`: topics of the other sensors.
+    Free-running that is each imu/data; with the parameter `lock_step` each tick, once all of it has
+    come, and again where the tick is told again. `on_gps(samples, fix)` is called for each pair of
+    gps/fix and gps/vel; in a tick before `on_state`; without it nobody listens to them. `heard`:
+    topics of the other sensors.
     """
 
     def __init__(
@@ -63,12 +68,16 @@ class PerceptionTopics:
         on_gps: Callable[[GpsSamples, NavSatFix], None] | None = None,
         heard: Sequence[str] = HEARD,
     ) -> None:
-        self._node, self._perception, self._diagnostics = node, perception, diagnostics
+        self._node = node
+        self._perception = perception
+        self._diagnostics = diagnostics
         self.lock_step = given.lock_step
         self._filtered = given.odometry == "filtered"
         self.odometry = ODOMETRY[given.odometry]
-        self._on_state, self._on_gps = on_state, on_gps
-        self._read, self._fix = SampleReader(perception.params), NavSatFix()
+        self._on_state = on_state
+        self._on_gps = on_gps
+        self._read = SampleReader(perception.params)
+        self._fix = NavSatFix()
         self._stamp_ns = -1
         topics = [*heard, *(("gps/fix", "gps/vel") if on_gps is not None else ())]
         watched = {SENSOR_TOPICS[topic].tick_index for topic in topics}
@@ -76,10 +85,14 @@ class PerceptionTopics:
         self._gate = TickGate(sorted(watched), self._tick, answers=self._filtered)
         qos = sensor_qos(self.lock_step)
         for topic in topics:
-            subscription(node, SENSOR_TOPICS[topic].msg_type, topic, partial(self._on_sensor, topic), qos)
+            subscription(
+                node, SENSOR_TOPICS[topic].msg_type, topic, partial(self._on_sensor, topic), qos
+            )
         subscription(node, Odometry, self.odometry, self._on_odometry, qos)
         if self.lock_step:
-            subscription(node, SimulationTick, "simulation_tick", self._on_simulation_tick, COMMANDS)
+            subscription(
+                node, SimulationTick, "simulation_tick", self._on_simulation_tick, COMMANDS
+            )
 
     @property
     def repeated(self) -> int:
@@ -103,7 +116,9 @@ class PerceptionTopics:
                 self._perception.sense(SensorSamples(**{kind: samples}))
         except SensorMessageError as error:
             self._refuse(topic, error)
-        if self.lock_step:  # what could not be taken has come all the same: a tick does not wait for it
+        if (
+            self.lock_step
+        ):  # what could not be taken has come all the same: a tick does not wait for it
             self._gate.heard(index)
         elif is_clock:
             self._new(stamp_to_ns(message.header.stamp))
@@ -133,7 +148,9 @@ class PerceptionTopics:
         self._new(stamp_ns)
 
     def _forget_if_back(self, stamp_ns: int) -> None:
-        """The simulation was reset: a tick of its own, without samples, says so before any sample does."""
+        """The simulation was reset: a tick of its own, without samples, says so before any sample
+        does.
+        """
         if stamp_ns < self._stamp_ns:
             self._perception.reset()
 
@@ -143,7 +160,9 @@ class PerceptionTopics:
 
 
 class ExternalControl:
-    """Publishes `cmd/rotors` and `cmd/wheels`; `on_received()` runs in the node's thread after each `wake`."""
+    """Publishes `cmd/rotors` and `cmd/wheels`; `on_received()` runs in the node's thread after each
+    `wake`.
+    """
 
     def __init__(
         self,
@@ -153,15 +172,23 @@ class ExternalControl:
         on_received: Callable[[], None],
         supplies: Supplies = "both",
     ) -> None:
-        self._node, self._params, self._diagnostics, self._on_received = node, params, diagnostics, on_received
-        left_out: dict[str, tuple[type, ...]] = {"both": (), "rotors": (WheelCommand,), "chassis": (RotorCommand,)}
+        self._node = node
+        self._params = params
+        self._diagnostics = diagnostics
+        self._on_received = on_received
+        left_out: dict[str, tuple[type, ...]] = {
+            "both": (),
+            "rotors": (WheelCommand,),
+            "chassis": (RotorCommand,),
+        }
         self._left_out = left_out[supplies]
         self._rotors = publisher(node, RotorCommandMsg, "cmd/rotors", COMMANDS)
         self._wheels = publisher(node, WheelCommandMsg, "cmd/wheels", COMMANDS)
 
     def start(self, session: ControllerSession[Any], who: str, check: Callable[[], None]) -> None:
-        """Start the session and call `check()` every CHECK_PERIOD_S. The hardware id of diagnostics is the address that
-        it is to have, transport and host or a serial line, and from then on where it listens.
+        """Start the session and call `check()` every CHECK_PERIOD_S. The hardware id of diagnostics
+        is the address that it is to have, transport and host or a serial line, and from then on
+        where it listens.
 
         Raises ConfigError.
         """
@@ -170,11 +197,15 @@ class ExternalControl:
             session.start()
         except LinkError as error:
             serial = diagnostics.hardware_id.startswith("serial ")
-            raise ConfigError(f"{'parameter device' if serial else 'parameters bind and port'}: {error}") from error
+            raise ConfigError(
+                f"{'parameter device' if serial else 'parameters bind and port'}: {error}"
+            ) from error
         if session.port:
             diagnostics.hardware_id += f":{session.port}"
         self._node.get_logger().info(f"listening for {who} on {diagnostics.hardware_id}")
-        self._node.create_timer(CHECK_PERIOD_S, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._node.create_timer(
+            CHECK_PERIOD_S, check, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def wake(self) -> None:
         """In the session's thread: something was received."""
@@ -203,7 +234,9 @@ def declare_mapping(node: Node, params: VehicleParameters) -> ControlMapping:
     """The parameters that say which of an autopilot's outputs an actuator takes."""
     defaults = {"rotor_controls": list(ControlMapping.default(params.rotors).rotors)}
     given = declare_parameters(node, ControlMappingParameters, defaults=defaults)
-    mapping = ControlMapping(given.rotor_controls, given.steering_control, given.drive_control, given.brake_control)
+    mapping = ControlMapping(
+        given.rotor_controls, given.steering_control, given.drive_control, given.brake_control
+    )
     try:
         mapping.check(params)
     except ConfigError as error:

@@ -1,6 +1,7 @@
 """flight_control_node: a thin shell around the flight controller; owner of the mode.
 
-It hears sensors and estimates, never the truth, and answers each imu/data with a cmd/rotors of the same stamp.
+It hears sensors and estimates, never the truth, and answers each imu/data with a cmd/rotors of the
+same stamp.
 """
 
 from __future__ import annotations
@@ -28,11 +29,20 @@ class FlightControlNode(Node):
         delay = {"delay": 0.0 if control.lock_step else DELAY}
         given = declare_parameters(self, FlightControlParameters, defaults=delay)
         flight = FlightController(
-            params, load_sensors(given.sensors, params), delay=given.delay, command_timeout=given.command_timeout
+            params,
+            load_sensors(given.sensors, params),
+            delay=given.delay,
+            command_timeout=given.command_timeout,
         )
         self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)
         self._topics = FlightControlTopics(
-            self, flight, self._diagnostics, self._update_diagnostics, params, vehicle=name, lock_step=control.lock_step
+            self,
+            flight,
+            self._diagnostics,
+            self._update_diagnostics,
+            params,
+            vehicle=name,
+            lock_step=control.lock_step,
         )
         self._update_diagnostics()
 

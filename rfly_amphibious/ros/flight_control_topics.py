@@ -1,4 +1,5 @@
-"""Topics of a flight controller: `mode` and `cmd/rotors` out; words, setpoints, samples and estimates in.
+"""Topics of a flight controller: `mode` and `cmd/rotors` out; words, setpoints, samples and
+estimates in.
 
 Part of flight_control_node and betaflight_node.
 """
@@ -34,7 +35,9 @@ IN_THE_AIR = (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.ABORT)
 
 
 class FlightControlTopics:
-    """Runs a flight controller; `changed()` is called when its mode changes, and when a word was refused."""
+    """Runs a flight controller; `changed()` is called when its mode changes, and when a word was
+    refused.
+    """
 
     def __init__(
         self,
@@ -50,10 +53,14 @@ class FlightControlTopics:
         on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
         """`step` replaces the controller's own; it and `on_stamp` are as ControlLoop takes them."""
-        self._node, self._flight, self._diagnostics, self._changed = node, flight, diagnostics, changed
+        self._node = node
+        self._flight = flight
+        self._diagnostics = diagnostics
+        self._changed = changed
         self._own_step = step or self.step
         self._mode: Mode | None = None
-        self._refused, self._refused_at = "", -REFUSED_SHOWN_S
+        self._refused = ""
+        self._refused_at = -REFUSED_SHOWN_S
         self._modes = publisher(node, String, "mode", LATCHED)
         self.loop = ControlLoop(
             node,
@@ -79,7 +86,9 @@ class FlightControlTopics:
         subscription(node, AttitudeTarget, "cmd/attitude", self._on_cmd_attitude, COMMANDS)
         follow_gains(node, params, flight.set_gains)
         frequency = flight.attitude_frequency_of(params)
-        node.get_logger().info(f"{vehicle}: vehicle {params.name!r}, attitude loop at {frequency:.2f} rad/s")
+        node.get_logger().info(
+            f"{vehicle}: vehicle {params.name!r}, attitude loop at {frequency:.2f} rad/s"
+        )
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
         """The controller's command as a message."""
@@ -88,7 +97,8 @@ class FlightControlTopics:
     def _step(self, estimate: Estimate | None, dt: float) -> Any:
         command = self._own_step(estimate, dt)
         if command is not None:
-            self._publish_change()  # before the command: whoever waits for it knows the mode by then
+            # before the command: whoever waits for it knows the mode by then
+            self._publish_change()
         return command
 
     def _on_cmd_mode(self, message: String) -> None:
@@ -97,7 +107,8 @@ class FlightControlTopics:
         except CommandError as error:
             why_not = str(error)
         if why_not:
-            self._refused, self._refused_at = f"cmd/mode {message.data!r} refused: {why_not}", time.monotonic()
+            self._refused = f"cmd/mode {message.data!r} refused: {why_not}"
+            self._refused_at = time.monotonic()
             self._diagnostics.count("refused_modes" if message.data in WORDS else "unknown_modes")
             self._node.get_logger().warning(self._refused, throttle_duration_sec=1.0)
         self._publish_change()
@@ -110,7 +121,9 @@ class FlightControlTopics:
             if message.header.frame_id not in ("", "map"):
                 raise CommandError(f"header.frame_id is {message.header.frame_id!r}, expected map")
             if not 0.99 < np.linalg.norm(quaternion) < 1.01:
-                raise CommandError(f"orientation is {quaternion.tolist()}, expected a unit quaternion")
+                raise CommandError(
+                    f"orientation is {quaternion.tolist()}, expected a unit quaternion"
+                )
             self._flight.set_attitude(rotation_matrix(quaternion), message.thrust)
         except CommandError as error:
             self._commands.refuse("cmd/attitude", error)
@@ -146,7 +159,8 @@ class FlightControlTopics:
 
     def rows(self) -> list[Row]:
         """Of the diagnostics."""
-        flight, missing = self._flight, self._flight.missing
+        flight = self._flight
+        missing = self._flight.missing
         refused = time.monotonic() - self._refused_at < REFUSED_SHOWN_S
         unknown = WARN if flight.mode in IN_THE_AIR else STALE
         return [

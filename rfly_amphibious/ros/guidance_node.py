@@ -1,6 +1,8 @@
-"""guidance_node: setpoints from a scenario's mission or a planned path. A thin shell around MissionGuide.
+"""guidance_node: setpoints from a scenario's mission or a planned path. A thin shell around
+MissionGuide.
 
-It knows what odometry/global and mode say, and goes on with each estimate, without a timer of its own.
+It knows what odometry/global and mode say, and goes on with each estimate, without a timer of its
+own.
 """
 
 from __future__ import annotations
@@ -51,13 +53,16 @@ ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
 
 
 class GuidanceNode(Node):
-    """`cmd/ackermann`, `cmd/pose` and `cmd/mode` while a mission or path is under way, with `path`; `pose` always."""
+    """`cmd/ackermann`, `cmd/pose` and `cmd/mode` while a mission or path is under way, with `path`;
+    `pose` always.
+    """
 
     def __init__(self) -> None:
         super().__init__("guidance_node")
         given = declare_parameters(self, GuidanceParameters)
         self._name = declare_vehicle_name(self)
-        self._autostart, self._scenario = given.autostart, given.scenario
+        self._autostart = given.autostart
+        self._scenario = given.scenario
         self._speeds = given.drive_speed, given.fly_speed
         self._period_ns = round(1e9 / given.rate)
         self._frames = Frames(self, listen=False)
@@ -66,7 +71,8 @@ class GuidanceNode(Node):
         terrain = None
         if given.scenario:
             loaded = Scenario.load(given.scenario, self._ground.search_path)
-            self._mission, terrain = loaded.legs, loaded.terrain
+            self._mission = loaded.legs
+            terrain = loaded.terrain
             params = VehicleParameters.load(given.vehicle) if given.vehicle else loaded.params
         else:
             params = VehicleParameters.load(given.vehicle or "scale")
@@ -80,7 +86,8 @@ class GuidanceNode(Node):
         self._mode: Mode | None = None
         self._last_ns = -1
         self._heard_at = time.monotonic()
-        self._asked, self._ask_again_at = "", 0.0
+        self._asked = ""
+        self._ask_again_at = 0.0
         self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
         self._path = publisher(self, Path, "path", LATCHED)
@@ -94,7 +101,11 @@ class GuidanceNode(Node):
         self.create_service(Trigger, "~/start", self._serve_start)
         self.create_service(Trigger, "~/stop", self._serve_stop)
         self._update_diagnostics()
-        task = f"scenario {given.scenario!r}" if given.scenario else "no scenario, waiting for follow_path"
+        task = (
+            f"scenario {given.scenario!r}"
+            if given.scenario
+            else "no scenario, waiting for follow_path"
+        )
         self.get_logger().info(f"{self._name}: {task}")
 
     # --- what comes in
@@ -114,7 +125,9 @@ class GuidanceNode(Node):
             self._mode = Mode(message.data)
         except ValueError:
             self._diagnostics.count("unknown_modes")
-            self.get_logger().warning(f"mode: {message.data!r} is none of the vehicle's", throttle_duration_sec=5.0)
+            self.get_logger().warning(
+                f"mode: {message.data!r} is none of the vehicle's", throttle_duration_sec=5.0
+            )
 
     def _on_follow_path(self, message: Path) -> None:
         """Follow it from now on; an empty one means: stop."""
@@ -124,20 +137,26 @@ class GuidanceNode(Node):
             return
         if not self._knows_ground:
             self._unplaced = message
-            self._refuse("", "follow_path waits for terrain_map: which of its poses lie on the ground?")
+            self._refuse(
+                "", "follow_path waits for terrain_map: which of its poses lie on the ground?"
+            )
             return
         if self._now is None:
             self._unplaced = message
             return
         try:
             if len(message.poses) > MAX_POSES:
-                raise PlanError("too_long", f"{len(message.poses)} poses, at most {MAX_POSES} are taken")
+                raise PlanError(
+                    "too_long", f"{len(message.poses)} poses, at most {MAX_POSES} are taken"
+                )
             frame_id = message.header.frame_id or "map"
             if self._frames.axes(frame_id) is None:
                 self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
             points, heading = path_to_points(message, frame)
-            legs = legs_of_path(points, self._guide.terrain, *self._speeds, self._now.position[:2], heading)
+            legs = legs_of_path(
+                points, self._guide.terrain, *self._speeds, self._now.position[:2], heading
+            )
         except RflyError as error:
             self._refuse("refused_paths", f"follow_path: {error}")
             return
@@ -160,13 +179,19 @@ class GuidanceNode(Node):
         if not self._mission:
             return False, "there is no mission: the parameter scenario names none"
         if self._now is None or self._mode is None:
-            return False, f"nothing is known of the vehicle yet: no {' and no '.join(self._missing())}"
+            return (
+                False,
+                f"nothing is known of the vehicle yet: no {' and no '.join(self._missing())}",
+            )
         self._begin(self._mission, f"the mission of {self._scenario}")
         return True, f"{len(self._mission)} legs"
 
     def _begin(self, legs: Sequence[Leg], what: str) -> None:
         self._guide.follow(legs)
-        self._active, self._doing, self._refused, self._asked = True, what, "", ""
+        self._active = True
+        self._doing = what
+        self._refused = ""
+        self._asked = ""
         self._logged = len(self._guide.log)
         if self._now is not None:
             way = way_of_legs(legs, self._now.position[:2], self._guide.terrain)
@@ -176,7 +201,8 @@ class GuidanceNode(Node):
 
     def _serve_stop(self, _request: Any, response: Any) -> Any:
         self._stop("told to stop")
-        response.success, response.message = True, self._doing if self._active else "nothing is carried out"
+        response.success = True
+        response.message = self._doing if self._active else "nothing is carried out"
         return response
 
     def _stop(self, why: str) -> None:
@@ -207,7 +233,8 @@ class GuidanceNode(Node):
             self._diagnostics.count("refused_odometry")
             self.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
             return
-        self._last_ns, self._now = stamp_ns, now
+        self._last_ns = stamp_ns
+        self._now = now
         self._pose.publish(estimate_to_pose(now))
         if self._unplaced is not None and self._knows_ground:
             self._on_follow_path(self._unplaced)
@@ -220,7 +247,8 @@ class GuidanceNode(Node):
             self._step(now, self._mode)
 
     def _step(self, now: Estimate, mode: Mode) -> None:
-        guide, before = self._guide, (self._guide.leg, self._guide.problem)
+        guide = self._guide
+        before = (self._guide.leg, self._guide.problem)
         order = guide.step(now, mode)
         for _, text in guide.log[self._logged :]:
             self.get_logger().info(text)
@@ -251,7 +279,8 @@ class GuidanceNode(Node):
         return [topic for topic, there in heard.items() if not there]
 
     def _update_diagnostics(self) -> None:
-        guide, missing = self._guide, self._missing()
+        guide = self._guide
+        missing = self._missing()
         mode = "" if self._mode is None else self._mode.value
         values: dict[str, Any] = {"doing": self._doing if self._active else "", "mode": mode}
         if self._active and guide.leg < len(guide.legs):

@@ -14,7 +14,13 @@ from sensor_msgs.msg import NavSatFix
 from rfly_amphibious.links.frames import SUPPLIES_CHASSIS, SUPPLIES_ROTORS, GpsReport
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import LINK_LOSS_S, Command, LinkSession, LockStep
-from rfly_amphibious.links.transport import Handler, SerialTransport, TcpTransport, Transport, UdpTransport
+from rfly_amphibious.links.transport import (
+    Handler,
+    SerialTransport,
+    TcpTransport,
+    Transport,
+    UdpTransport,
+)
 from rfly_amphibious.ros.external_control_topics import ExternalControl, PerceptionTopics
 from rfly_amphibious.ros.node_parameters import LinkParameters, PerceptionParameters
 from rfly_amphibious.sensors.samples import GpsSamples
@@ -31,7 +37,9 @@ def _transport(given: LinkParameters, handler: Handler) -> Transport:
         return SerialTransport(given.device, given.baud, handler)
     if given.transport == "tcp":
         return TcpTransport(given.bind, given.port, handler)
-    return UdpTransport(given.bind, given.port, given.controller_host, given.controller_port, handler)
+    return UdpTransport(
+        given.bind, given.port, given.controller_host, given.controller_port, handler
+    )
 
 
 class LinkNode(Node):
@@ -41,7 +49,11 @@ class LinkNode(Node):
         super().__init__("link_node")
         given = declare_parameters(self, LinkParameters)
         params = VehicleParameters.load(given.vehicle)
-        address = f"serial {given.device}" if given.transport == "serial" else f"{given.transport} {given.bind}"
+        address = (
+            f"serial {given.device}"
+            if given.transport == "serial"
+            else f"{given.transport} {given.bind}"
+        )
         self._diagnostics = Diagnostics(self, "link", address, self._update_diagnostics)
         self._perception = Perception(params)
         self._control = ExternalControl(self, params, self._diagnostics, self._use_commands)
@@ -49,9 +61,13 @@ class LinkNode(Node):
         self._stamp_ns = -1
         self._state_at = -math.inf
         self._ready = False
-        self._session = LinkSession(params, lambda handler: _transport(given, handler), self._control.wake)
+        self._session = LinkSession(
+            params, lambda handler: _transport(given, handler), self._control.wake
+        )
         told = declare_parameters(self, PerceptionParameters)
-        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._answer, self._send_gps)
+        self._topics = PerceptionTopics(
+            self, self._perception, self._diagnostics, told, self._answer, self._send_gps
+        )
         self._control.start(self._session, "a controller", self._check)
         self._update_diagnostics()
 
@@ -64,7 +80,8 @@ class LinkNode(Node):
 
     def _answer(self, stamp_ns: int) -> None:
         """A tick, or in free-running an IMU message, is there: tell the controller."""
-        repeated, self._stamp_ns = stamp_ns == self._stamp_ns, stamp_ns
+        repeated = stamp_ns == self._stamp_ns
+        self._stamp_ns = stamp_ns
         now = stamp_ns * 1e-9
         self._state_at, self._ready = time.monotonic(), self._perception.ready(now)
         if not self._topics.lock_step:
@@ -83,7 +100,9 @@ class LinkNode(Node):
             self._publish_rest()
 
     def _publish_rest(self) -> None:
-        """Before the sensors have spoken there is nothing to control: what the controller supplies rests, braked."""
+        """Before the sensors have spoken there is nothing to control: what the controller supplies
+        rests, braked.
+        """
         supplies = self._session.supplies
         if self._step.complete(supplies):
             return
@@ -97,7 +116,13 @@ class LinkNode(Node):
         latitude, longitude, altitude = given.geodetic[-1]
         horizontal, vertical = (math.sqrt(max(fix.position_covariance[k], 0.0)) for k in (0, 8))
         report = GpsReport(
-            float(given.time[-1]), latitude, longitude, altitude, given.velocity[-1], horizontal, vertical
+            float(given.time[-1]),
+            latitude,
+            longitude,
+            altitude,
+            given.velocity[-1],
+            horizontal,
+            vertical,
         )
         self._session.send(report, lock_step=self._topics.lock_step)
 
@@ -125,11 +150,15 @@ class LinkNode(Node):
         self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
-        session, counters = self._session, self._session.counters
-        peer, supplies, gap = session.peer, session.supplies, session.gap
+        session = self._session
+        counters = self._session.counters
+        peer = session.peer
+        supplies = session.supplies
+        gap = session.gap
         supplied = [name for bit, name in _SUPPLIED.items() if supplies & bit]
         told = f"{peer} supplies {' and '.join(supplied)}"
-        lock_step, simulated = self._topics.lock_step, time.monotonic() - self._state_at < 1.0
+        lock_step = self._topics.lock_step
+        simulated = time.monotonic() - self._state_at < 1.0
         overdue = self._step.overdue_s(supplies) if lock_step else 0.0
         silent = gap > LINK_LOSS_S
         who = f"{peer} supplies nothing" if peer else "no controller has spoken yet"
@@ -143,7 +172,11 @@ class LinkNode(Node):
                 (simulated and not self._ready, WARN, unready),
                 (overdue, ERROR, late),
                 (not lock_step and simulated and silent, ERROR, lost),
-                (counters["refused"] and silent, WARN, f"commands are refused: {session.last_refused}"),
+                (
+                    counters["refused"] and silent,
+                    WARN,
+                    f"commands are refused: {session.last_refused}",
+                ),
                 (True, OK, told),
             ],
             age_ms=f"{1e3 * session.age:.2f}",

@@ -32,9 +32,11 @@ class LidarPoints(NamedTuple):
 
 
 def msg_to_points(message: PointCloud2) -> LidarPoints:
-    """x, y, z and the time of each point: the stamp and its field `time` (s) or `t` (ns); without one all at the stamp.
+    """x, y, z and the time of each point: the stamp and its field `time` (s) or `t` (ns); without
+    one all at the stamp.
 
-    Points that are not finite (no return) are left out. Raises SensorMessageError for what can't be read.
+    Points that are not finite (no return) are left out. Raises SensorMessageError for what can't be
+    read.
     """
     count = message.width * message.height
     if count > MAX_RAYS:
@@ -46,15 +48,20 @@ def msg_to_points(message: PointCloud2) -> LidarPoints:
     since = table[timed].astype(np.float64) * _TIMES[timed] if timed else np.zeros(count)
     there = np.isfinite(points).all(axis=1)
     if not (np.abs(since[there]) <= LONGEST_S * 1e9).all():
-        raise SensorMessageError(f"the cloud's field {timed} is more than {LONGEST_S:g} s off its stamp, or no number")
-    return LidarPoints(points[there], stamp_to_ns(message.header.stamp) + np.round(since[there]).astype(np.int64))
+        raise SensorMessageError(
+            f"the cloud's field {timed} is more than {LONGEST_S:g} s off its stamp, or no number"
+        )
+    return LidarPoints(
+        points[there], stamp_to_ns(message.header.stamp) + np.round(since[there]).astype(np.int64)
+    )
 
 
 def grid_to_octomap(grid: OctomapGrid, frame_id: str, stamp_ns: int) -> Octomap:
     """Free and occupied, as `octomap_msgs::binaryMsgToMap` and RViz's displays read it."""
     message = Octomap(binary=True, id="OcTree", resolution=grid.parameters.resolution)
     message.data = flat("b", np.frombuffer(grid.binary_data(), np.int8))
-    message.header.frame_id, message.header.stamp = frame_id, ns_to_stamp(stamp_ns)
+    message.header.frame_id = frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
     return message
 
 

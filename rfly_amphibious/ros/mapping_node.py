@@ -1,7 +1,8 @@
-"""mapping_node: voxels and heights from lidar clouds. A thin shell around OctomapGrid and ElevationMap.
+"""mapping_node: voxels and heights from lidar clouds. A thin shell around OctomapGrid and
+ElevationMap.
 
-Each point of a cloud has a time of its own, and is taken from where the sensor was then: between two poses of
-`odometry/global`. A cloud waits until a pose after its last point has come.
+Each point of a cloud has a time of its own, and is taken from where the sensor was then: between
+two poses of `odometry/global`. A cloud waits until a pose after its last point has come.
 """
 
 from __future__ import annotations
@@ -25,8 +26,17 @@ from rfly_amphibious.mapping.elevation_map import ElevationMap, ElevationParamet
 from rfly_amphibious.mapping.octomap_grid import OctomapGrid, OctomapParameters, warm_up
 from rfly_amphibious.mapping.pose_track import PoseTrack
 from rfly_amphibious.ros.amphibious_msgs import is_unknown
-from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
-from rfly_amphibious.ros.node_parameters import ElevationMapParameters, MappingParameters, VoxelParameters
+from rfly_amphibious.ros.mapping_msgs import (
+    LidarPoints,
+    grid_to_octomap,
+    msg_to_points,
+    voxels_to_cloud,
+)
+from rfly_amphibious.ros.node_parameters import (
+    ElevationMapParameters,
+    MappingParameters,
+    VoxelParameters,
+)
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, FrameError, RflyError
 from rfly_common.frames import quat_rotate
@@ -54,7 +64,9 @@ class _Cloud(NamedTuple):
 
 
 class ElevationTopic:
-    """Keeps the map, and publishes it where it has changed and somebody listens. ConfigError where it can't be."""
+    """Keeps the map, and publishes it where it has changed and somebody listens. ConfigError where
+    it can't be.
+    """
 
     def __init__(self, node: Node) -> None:
         given = asdict(declare_parameters(node, ElevationMapParameters))
@@ -66,7 +78,8 @@ class ElevationTopic:
             except ConfigError as error:
                 raise ConfigError(f"parameter elevation_{error}") from None
             self._publisher = publisher(node, GridMap, "elevation_map", LATCHED)
-        self._changed, self._stamp_ns = False, 0
+        self._changed = False
+        self._stamp_ns = 0
 
     @property
     def known(self) -> int:
@@ -77,7 +90,8 @@ class ElevationTopic:
         """Points (n, 3) of one cloud in the world, seen from (n, 3) m."""
         if self._map is not None:
             self._map.insert(origins, ends, stamp_ns * 1e-9)
-            self._changed, self._stamp_ns = True, stamp_ns
+            self._changed = True
+            self._stamp_ns = stamp_ns
 
     def clear(self) -> None:
         """Forget everything."""
@@ -93,21 +107,29 @@ class ElevationTopic:
         if buffers is not None:
             layers = {"elevation": buffers.elevation, "variance": buffers.variance}
             side = self._map.parameters.resolution
-            message = buffers_to_msg(layers, side, buffers.corner, buffers.start, frame_id, self._stamp_ns)
+            message = buffers_to_msg(
+                layers, side, buffers.corner, buffers.start, frame_id, self._stamp_ns
+            )
             self._publisher.publish(message)
             self._changed = False
 
 
 class MappingNode(Node):
-    """`lidar/points`, `odometry/global` -> `octomap`, `occupied_voxels`, `elevation_map`; `~/save`, `~/reset`."""
+    """`lidar/points`, `odometry/global` -> `octomap`, `occupied_voxels`, `elevation_map`; `~/save`,
+    `~/reset`.
+    """
 
     def __init__(self) -> None:
         super().__init__("mapping_node")
         give_back_large_arrays()
-        self._grid = OctomapGrid(OctomapParameters(**asdict(declare_parameters(self, VoxelParameters))))
+        self._grid = OctomapGrid(
+            OctomapParameters(**asdict(declare_parameters(self, VoxelParameters)))
+        )
         self._elevation = ElevationTopic(self)
         given = declare_parameters(self, MappingParameters)
-        self._keeps_voxels, self._min_range, self._file = given.octomap, given.min_range, given.file
+        self._keeps_voxels = given.octomap
+        self._min_range = given.min_range
+        self._file = given.file
         self._period_ns = round(1e9 / given.rate) if given.rate else 0
         self._frames = Frames(self)
         self._track = PoseTrack(given.max_pose_gap)
@@ -127,7 +149,9 @@ class MappingNode(Node):
         self.create_service(Trigger, "~/save", self._save)
         self.create_service(Trigger, "~/reset", self._reset)
         # steady: a paused simulation's map is still shown to who asks for it
-        self.create_timer(1.0 / given.publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(
+            1.0 / given.publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
         self._update_diagnostics()
         warm_up()
         self.get_logger().info("waiting for lidar/points and odometry/global")
@@ -138,22 +162,31 @@ class MappingNode(Node):
         if is_unknown(message):
             return
         self._heard["odometry/global"] = time.monotonic()
-        stamp_ns, pose = stamp_to_ns(message.header.stamp), message.pose.pose
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        pose = message.pose.pose
         position = np.array((pose.position.x, pose.position.y, pose.position.z))
-        turn = np.array((pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w))
+        turn = np.array(
+            (pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w)
+        )
         norm = float(np.linalg.norm(turn))
         if not np.isfinite(position).all() or not abs(norm - 1.0) < 1e-2:
-            self._refuse("refused_poses", f"odometry/global: {position.tolist()}, {turn.tolist()} is no pose")
+            self._refuse(
+                "refused_poses", f"odometry/global: {position.tolist()}, {turn.tolist()} is no pose"
+            )
             return
         newest = self._track.newest_ns
-        if newest is not None and stamp_ns < newest - 1_000_000_000:  # the clock jumped back: a new run has begun
+        if (
+            newest is not None and stamp_ns < newest - 1_000_000_000
+        ):  # the clock jumped back: a new run has begun
             self._track.clear()
             self._waiting.clear()
             self._last_taken_ns = None
         try:
             frame = self._frames.resolve(message.header.frame_id, stamp_ns)
             if frame.axes != "enu":
-                raise FrameError(f"frame {message.header.frame_id!r} is a NED frame, expected an ENU one")
+                raise FrameError(
+                    f"frame {message.header.frame_id!r} is a NED frame, expected an ENU one"
+                )
         except FrameError as error:
             self._refuse("refused_poses", f"odometry/global: {error}")
             return
@@ -167,7 +200,11 @@ class MappingNode(Node):
         stamp_ns = stamp_to_ns(message.header.stamp)
         last = self._last_taken_ns
         # half a sweep of tolerance: stamps are rounded
-        if last is not None and self._period_ns and last <= stamp_ns < last + round(0.99 * self._period_ns):
+        if (
+            last is not None
+            and self._period_ns
+            and last <= stamp_ns < last + round(0.99 * self._period_ns)
+        ):
             self._diagnostics.count("skipped_clouds")
             return
         try:
@@ -193,7 +230,11 @@ class MappingNode(Node):
     def _insert_waiting(self) -> None:
         """All clouds whose last point is not younger than the newest pose."""
         newest = self._track.newest_ns
-        while newest is not None and self._waiting and int(self._waiting[0].points.times_ns.max()) <= newest:
+        while (
+            newest is not None
+            and self._waiting
+            and int(self._waiting[0].points.times_ns.max()) <= newest
+        ):
             cloud = self._waiting.popleft()
             try:
                 self._insert(cloud)
@@ -206,12 +247,14 @@ class MappingNode(Node):
         mount = self._frames.between(self._base, cloud.frame_id)
         if self._min_range:
             far = np.linalg.norm(points, axis=1) >= self._min_range
-            points, times_ns = points[far], times_ns[far]
+            points = points[far]
+            times_ns = times_ns[far]
         moments, which = np.unique(times_ns, return_inverse=True)
         position, turn = self._track.at(moments)
         start = position + quat_rotate(turn, mount.translation)
         placed = quat_rotate(mount.quat_xyzw, points) + mount.translation
-        begin, end = start[which], position[which] + quat_rotate(turn[which], placed)
+        begin = start[which]
+        end = position[which] + quat_rotate(turn[which], placed)
         before_ns = self._stamp_ns
         if len(moments):
             self._stamp_ns = int(moments[-1])
@@ -242,14 +285,17 @@ class MappingNode(Node):
             if not self._keeps_voxels:
                 raise RflyError("there are no voxels to save: the parameter octomap is false")
             if not file:
-                raise RflyError("the parameter file is empty: start the node with the name of a .bt file")
+                raise RflyError(
+                    "the parameter file is empty: start the node with the name of a .bt file"
+                )
             self._grid.save(file)
         except OSError as error:
             response.message = f"{file}: {error.strerror}"
         except RflyError as error:
             response.message = str(error)
         else:
-            response.success, response.message = True, f"{len(self._grid)} voxels in {file}"
+            response.success = True
+            response.message = f"{len(self._grid)} voxels in {file}"
         if response.success:
             self.get_logger().info(f"saved {response.message}")
         else:
@@ -262,7 +308,8 @@ class MappingNode(Node):
         self._waiting.clear()
         self._last_taken_ns = None
         self._changed = dict.fromkeys(self._changed, True)
-        response.success, response.message = True, "the map is empty"
+        response.success = True
+        response.message = "the map is empty"
         self._update_diagnostics()
         return response
 

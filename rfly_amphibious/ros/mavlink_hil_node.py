@@ -1,4 +1,5 @@
-"""mavlink_hil_node: an autopilot that speaks MAVLink HIL, such as PX4, in place of the control nodes.
+"""mavlink_hil_node: an autopilot that speaks MAVLink HIL, such as PX4, in place of the control
+nodes.
 
 A thin shell around HilSession, HilMessages, ControlMapping and Perception.
 """
@@ -17,7 +18,12 @@ from rfly_amphibious.links.mavlink_hil import ActuatorControls, HilMessages, Hil
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport
-from rfly_amphibious.ros.external_control_topics import HEARD, ExternalControl, PerceptionTopics, declare_mapping
+from rfly_amphibious.ros.external_control_topics import (
+    HEARD,
+    ExternalControl,
+    PerceptionTopics,
+    declare_mapping,
+)
 from rfly_amphibious.ros.node_parameters import HilPerceptionParameters, MavlinkHilParameters
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -33,7 +39,9 @@ WENT_ON_SHOWN_S = 5.0
 
 
 class MavlinkHilNode(Node):
-    """Sends HIL_SENSOR, HIL_GPS and HIL_STATE_QUATERNION, publishes what HIL_ACTUATOR_CONTROLS means."""
+    """Sends HIL_SENSOR, HIL_GPS and HIL_STATE_QUATERNION, publishes what HIL_ACTUATOR_CONTROLS
+    means.
+    """
 
     def __init__(self) -> None:
         super().__init__("mavlink_hil_node")
@@ -47,7 +55,9 @@ class MavlinkHilNode(Node):
         address = f"serial {given.device}" if given.device else f"tcp {given.bind}"
         self._diagnostics = Diagnostics(self, "mavlink", address, self._update_diagnostics)
         self._perception = Perception(self._params)
-        self._control = ExternalControl(self, self._params, self._diagnostics, self._use_controls, given.supplies)
+        self._control = ExternalControl(
+            self, self._params, self._diagnostics, self._use_controls, given.supplies
+        )
         self._stamp_ns = self._sent_ns = -1
         self._sent_to = 0
         self._asked_at = self._state_at = -math.inf
@@ -68,7 +78,13 @@ class MavlinkHilNode(Node):
         )
         told = declare_parameters(self, HilPerceptionParameters)
         self._topics = PerceptionTopics(
-            self, self._perception, self._diagnostics, told, self._answer, self._send_gps, (*HEARD, "environment/wind")
+            self,
+            self._perception,
+            self._diagnostics,
+            told,
+            self._answer,
+            self._send_gps,
+            (*HEARD, "environment/wind"),
         )
         self._control.start(self._session, "an autopilot", self._check)
         if self._ground is not None:
@@ -88,7 +104,8 @@ class MavlinkHilNode(Node):
     def _answer(self, stamp_ns: int) -> None:
         """A tick, or in free-running an IMU message, is there: tell the autopilot."""
         if stamp_ns != self._stamp_ns:
-            self._stamp_ns, self._answer_made = stamp_ns, None
+            self._stamp_ns = stamp_ns
+            self._answer_made = None
             self._asked_at = time.monotonic()
         self._state_at = time.monotonic()
         if self._topics.lock_step and self._answer_made is not None:
@@ -97,7 +114,9 @@ class MavlinkHilNode(Node):
         self._ready = self._perception.ready(stamp_ns * 1e-9)
         if self._ready:
             self._send_state(stamp_ns)
-        if self._topics.lock_step and (self._session.booting or (not self._ready and self._session.up)):
+        if self._topics.lock_step and (
+            self._session.booting or (not self._ready and self._session.up)
+        ):
             self._publish_rest()
 
     def _send_state(self, stamp_ns: int) -> None:
@@ -106,7 +125,8 @@ class MavlinkHilNode(Node):
         if not session.peer or (stamp_ns, session.connections) == (self._sent_ns, self._sent_to):
             return
         new = session.connections != self._sent_to or stamp_ns < self._sent_ns
-        self._sent_ns, self._sent_to = stamp_ns, session.connections
+        self._sent_ns = stamp_ns
+        self._sent_to = session.connections
         usec = max(stamp_ns, 0) // 1000
         state = self._messages.state(usec, self._perception)
         self._sent = (state, self._messages.sensors(usec, self._perception, reset=new))
@@ -128,10 +148,15 @@ class MavlinkHilNode(Node):
         if self._unanswered == "wait" or not self._session.up or self._waited_s <= ANSWER_WITHIN_S:
             return
         if self._unanswered == "go_on" and self._newest is not None:
-            self._went_on, self._went_on_at = self._went_on + 1, now
+            self._went_on = self._went_on + 1
+            self._went_on_at = now
             self._command(self._newest)
-        elif self._unanswered == "resend" and now - max(self._asked_at, self._resent_at) > ANSWER_WITHIN_S:
-            self._sent_again, self._resent_at = self._sent_again + 1, now
+        elif (
+            self._unanswered == "resend"
+            and now - max(self._asked_at, self._resent_at) > ANSWER_WITHIN_S
+        ):
+            self._sent_again = self._sent_again + 1
+            self._resent_at = now
             self._session.send(*self._sent)
 
     # --- from the autopilot
@@ -146,7 +171,9 @@ class MavlinkHilNode(Node):
                 self._publish_rest()
 
     def _use_control(self, controls: ActuatorControls) -> None:
-        """In lock-step what answers the present tick; free-running all, as of the newest sample: clocks may differ."""
+        """In lock-step what answers the present tick; free-running all, as of the newest sample:
+        clocks may differ.
+        """
         self._newest = controls
         if self._topics.lock_step and (
             self._answer_made is not None
@@ -176,12 +203,17 @@ class MavlinkHilNode(Node):
     @property
     def _waited_s(self) -> float:
         """Wall time since the present tick, where in lock-step nobody has answered it; else 0."""
-        unanswered = self._topics.lock_step and self._answer_made is None and math.isfinite(self._asked_at)
+        unanswered = (
+            self._topics.lock_step and self._answer_made is None and math.isfinite(self._asked_at)
+        )
         return time.monotonic() - self._asked_at if unanswered else 0.0
 
     def _update_diagnostics(self) -> None:
-        session, now, waited = self._session, time.monotonic(), self._waited_s
-        lock_step, simulated = self._topics.lock_step, now - self._state_at < 1.0
+        session = self._session
+        now = time.monotonic()
+        waited = self._waited_s
+        lock_step = self._topics.lock_step
+        simulated = now - self._state_at < 1.0
         unready = f"{session.peer} is not told anything before imu/data and {self._topics.odometry} have come"
         late = f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time stands"
         late += "; it is told again each second" if self._unanswered == "resend" else ""
@@ -189,7 +221,11 @@ class MavlinkHilNode(Node):
         lost = f"no controls for {session.gap:.1f} s; the simulation's fail-safe acts"
         self._diagnostics.set_first(
             [
-                (not session.peer, WARN, f"no autopilot has connected ({self._diagnostics.hardware_id})"),
+                (
+                    not session.peer,
+                    WARN,
+                    f"no autopilot has connected ({self._diagnostics.hardware_id})",
+                ),
                 (simulated and not self._ready, WARN, unready),
                 (not session.up, WARN, f"{session.peer} is connected and does not control yet"),
                 (waited > ANSWER_WITHIN_S, ERROR, late),

@@ -1,6 +1,7 @@
 """motor_output_node: what `cmd/rotors` and `cmd/wheels` mean for the motors of a real vehicle.
 
-A thin shell around MotorModel. Disarmed at first; a safety limit and a dead-man time hold whatever is commanded.
+A thin shell around MotorModel. Disarmed at first; a safety limit and a dead-man time hold whatever
+is commanded.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.control.motor_output import MotorModel, MotorOutput, MotorParameters
 from rfly_amphibious.links.servo_output import OneWay, ServoOutput, check_rate
 from rfly_amphibious.links.transport import SerialTransport
-from rfly_amphibious.ros.amphibious_msgs import JointReader, msg_to_rotor_command, msg_to_wheel_command
+from rfly_amphibious.ros.amphibious_msgs import (
+    JointReader,
+    msg_to_rotor_command,
+    msg_to_wheel_command,
+)
 from rfly_amphibious.ros.node_parameters import MotorOutputParameters
 from rfly_amphibious.sensors.samples import JointSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -36,11 +41,14 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, SENSORS, STATE_OUT
 from rfly_common.ros.run_loop import run
 
-DEAD_MAN, LINE_LOST = "dead man", "the serial line was lost"
+DEAD_MAN = "dead man"
+LINE_LOST = "the serial line was lost"
 
 
 class MotorOutputNode(Node):
-    """`motor_output`, and where it is asked for a serial line and a file; `~/arm` makes it heed the commands."""
+    """`motor_output`, and where it is asked for a serial line and a file; `~/arm` makes it heed the
+    commands.
+    """
 
     def __init__(self) -> None:
         super().__init__("motor_output_node")
@@ -52,24 +60,35 @@ class MotorOutputNode(Node):
         self._wheels: WheelCommand | None = None
         self._joints: JointSamples | None = None
         self._heard: dict[str, float] = {}
-        self._armed, self._limited = False, 0
+        self._armed = False
+        self._limited = 0
         self._why = "~/arm has not been called"
         self._read_joints = JointReader(self._params)
         self._diagnostics = Diagnostics(self, "motors", given.device, self._update_diagnostics)
-        self._at_end, self._board, self._losses = ExitStack(), OneWay(), 0
+        self._at_end = ExitStack()
+        self._board = OneWay()
+        self._losses = 0
         self._file: IO[str] | None = None
         self._line = self._open_line(given) if given.device else None
         self._servo = ServoOutput() if given.device else None
         if given.file:
             self._file = self._open_file(given.file)
         self._publisher = publisher(self, MotorOutputMsg, "motor_output", STATE_OUT)
-        subscription(self, RotorCommandMsg, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS)
-        subscription(self, WheelCommandMsg, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS)
+        subscription(
+            self, RotorCommandMsg, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS
+        )
+        subscription(
+            self, WheelCommandMsg, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS
+        )
         subscription(self, JointState, "joint_states", self._on_joint_states, SENSORS)
         self.create_service(SetBool, "~/arm", self._serve_arm)
-        self.create_timer(1.0 / given.rate, self._put_out, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(
+            1.0 / given.rate, self._put_out, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
         limit = f"at most {100 * given.max_duty:g} % of {self._model.motors.battery_voltage:g} V"
-        self.get_logger().info(f"vehicle {self._params.name!r}, {limit}; call ~/arm to let it turn the motors")
+        self.get_logger().info(
+            f"vehicle {self._params.name!r}, {limit}; call ~/arm to let it turn the motors"
+        )
 
     def destroy_node(self) -> None:
         """Everything off first."""
@@ -98,7 +117,9 @@ class MotorOutputNode(Node):
         rotors = [f"rotor_{k + 1}" for k in range(self._params.rotors)]
         motors = [*rotors, *(f"wheel_{wheel}" for wheel in self._params.wheels)]
         pulses = [f"{name}_us" for name in (*motors, "steering", "brake")]
-        file.write(",".join(["time_s", "armed", *(f"{name}_duty" for name in motors), *pulses]) + "\n")
+        file.write(
+            ",".join(["time_s", "armed", *(f"{name}_duty" for name in motors), *pulses]) + "\n"
+        )
         return file
 
     # --- what is commanded
@@ -138,12 +159,16 @@ class MotorOutputNode(Node):
             response.message = f"the serial line {self._diagnostics.hardware_id} is gone"
             return response
         elif not commands or late:
-            response.message = f"no {late or 'cmd/rotors and no cmd/wheels'} within the last {self._dead_man:g} s"
+            response.message = (
+                f"no {late or 'cmd/rotors and no cmd/wheels'} within the last {self._dead_man:g} s"
+            )
             return response
         else:
-            self._armed, self._losses = True, self._board.losses
+            self._armed = True
+            self._losses = self._board.losses
             self.get_logger().warning(f"armed: the motors obey {' and '.join(commands)}")
-        response.success, response.message = True, "armed" if self._armed else "disarmed"
+        response.success = True
+        response.message = "armed" if self._armed else "disarmed"
         self._update_diagnostics()
         return response
 
@@ -153,12 +178,16 @@ class MotorOutputNode(Node):
         """Commands that came before, and are older than the dead-man time."""
         now = time.monotonic()
         return " and no ".join(
-            topic for topic, at in self._heard.items() if topic.startswith("cmd/") and now - at > self._dead_man
+            topic
+            for topic, at in self._heard.items()
+            if topic.startswith("cmd/") and now - at > self._dead_man
         )
 
     def _disarm(self, why: str) -> None:
         """Off at once, and told after that."""
-        was_armed, self._armed, self._why = self._armed, False, why
+        was_armed = self._armed
+        self._armed = False
+        self._why = why
         self._give(self._model.rest)
         if was_armed:
             self.get_logger().warning(f"all motors off: {why}")
@@ -182,25 +211,36 @@ class MotorOutputNode(Node):
         self._write(seconds, output)
         if not self.context.ok():
             return
-        message = MotorOutputMsg(armed=self._armed, voltage=output.voltage.tolist(), duty=output.duty.tolist())
+        message = MotorOutputMsg(
+            armed=self._armed, voltage=output.voltage.tolist(), duty=output.duty.tolist()
+        )
         message.header.stamp = now.to_msg()
         message.pulse_us = np.rint(output.pulse).astype(int).tolist()
         self._publisher.publish(message)
 
     def _speeds(self) -> tuple[Floats | None, Floats | None]:
-        """(rotors,) and (4,) rad/s of the newest joint_states; None where they are older than the dead-man time."""
-        if self._joints is None or time.monotonic() - self._heard.get("joint_states", -math.inf) > self._dead_man:
+        """(rotors,) and (4,) rad/s of the newest joint_states; None where they are older than the
+        dead-man time.
+        """
+        if (
+            self._joints is None
+            or time.monotonic() - self._heard.get("joint_states", -math.inf) > self._dead_man
+        ):
             return None, None
         return self._joints.rotor_rate[-1], self._joints.wheel_rate[-1]
 
     def _write(self, seconds: float, output: MotorOutput) -> None:
         if self._file is None:
             return
-        numbers = [f"{duty:.4f}" for duty in output.duty] + [f"{pulse:.0f}" for pulse in output.pulse]
+        numbers = [f"{duty:.4f}" for duty in output.duty] + [
+            f"{pulse:.0f}" for pulse in output.pulse
+        ]
         try:
             self._file.write(",".join([f"{seconds:.6f}", str(int(self._armed)), *numbers]) + "\n")
         except OSError as error:
-            self.get_logger().error(f"{self._file.name}: {error.strerror}; nothing more is written there")
+            self.get_logger().error(
+                f"{self._file.name}: {error.strerror}; nothing more is written there"
+            )
             self._file = None
 
     def _update_diagnostics(self) -> None:

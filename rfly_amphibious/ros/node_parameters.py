@@ -46,20 +46,38 @@ class VehicleNameParameters:
 class WorldParameters:
     """What is simulated: ground, vehicle, sensors, start and wind."""
 
-    scenario: str = parameter("", "map, vehicle, start, wind, events and seed: a shipped name, or a file")
-    vehicle: str = parameter("", "parameters: full, scale, scale_quad, scale_six or a YAML file (default: scale)")
+    scenario: str = parameter(
+        "", "map, vehicle, start, wind, events and seed: a shipped name, or a file"
+    )
+    vehicle: str = parameter(
+        "", "parameters: full, scale, scale_quad, scale_six or a YAML file (default: scale)"
+    )
     sensors: str = parameter("", SENSORS)
     ground: Literal["auto", "terrain_map", "level"] = parameter(
-        "auto", "terrain_map (the topic), level (z = 0), or auto: the scenario's, without a scenario the topic's"
+        "auto",
+        "terrain_map (the topic), level (z = 0), or auto: the scenario's, without a scenario the topic's",
     )
-    map_folders: list[str] = parameter([], "folders searched first for the map that a scenario names")
-    start: list[float] = parameter([], "x east, y north (m), heading (rad from east); default: the scenario's")
-    wind: list[float] = parameter([], "mean, m/s towards east, north, up; default: the scenario's, or none")
-    gust_sigma: list[float] = parameter([], "standard deviation of gusts by axis, m/s; default as of wind")
+    map_folders: list[str] = parameter(
+        [], "folders searched first for the map that a scenario names"
+    )
+    start: list[float] = parameter(
+        [], "x east, y north (m), heading (rad from east); default: the scenario's"
+    )
+    wind: list[float] = parameter(
+        [], "mean, m/s towards east, north, up; default: the scenario's, or none"
+    )
+    gust_sigma: list[float] = parameter(
+        [], "standard deviation of gusts by axis, m/s; default as of wind"
+    )
     turbulence: float = parameter(
-        -1.0, "wind at 6 m for Dryden's gusts, m/s; 0: none of them; -1: the scenario's", low=-1.0, high=MOST_TURBULENCE
+        -1.0,
+        "wind at 6 m for Dryden's gusts, m/s; 0: none of them; -1: the scenario's",
+        low=-1.0,
+        high=MOST_TURBULENCE,
     )
-    seed: int = parameter(-1, "of noise and gusts; -1: the scenario's, or 0", low=-1, high=2**31 - 1)
+    seed: int = parameter(
+        -1, "of noise and gusts; -1: the scenario's, or 0", low=-1, high=2**31 - 1
+    )
 
 
 @dataclass(frozen=True)
@@ -67,7 +85,9 @@ class SimulationParameters:
     """How it is simulated, and what is published of it."""
 
     noise: bool = parameter(True, "false: sensors read the truth")
-    method: Literal["rk4", "semi_implicit_euler"] = parameter("rk4", "of integration", shown="the scenario's, or rk4")
+    method: Literal["rk4", "semi_implicit_euler"] = parameter(
+        "rk4", "of integration", shown="the scenario's, or rk4"
+    )
     command_timeout: float = parameter(
         simulation.COMMAND_TIMEOUT,
         "s of simulation time: an older actuator command brings the fail-safe",
@@ -80,16 +100,21 @@ class SimulationParameters:
         low=0.0,
         high=60.0,
     )
-    lock_step: bool = parameter(False, "each tick waits for a RotorCommand and a WheelCommand with its stamp")
+    lock_step: bool = parameter(
+        False, "each tick waits for a RotorCommand and a WheelCommand with its stamp"
+    )
     real_time_factor: float = parameter(
         1.0, "simulated seconds in a second; 0: as fast as possible", low=0.0, high=1000.0
     )
     publish_clock: bool = parameter(False, "publish /clock")
     publish_truth: bool = parameter(True, "publish ground_truth/odom")
     tf_source: Literal["estimate", "truth"] = parameter(
-        "estimate", "who tells /tf where the vehicle is: state_estimator_node (estimate), or this node (truth)"
+        "estimate",
+        "who tells /tf where the vehicle is: state_estimator_node (estimate), or this node (truth)",
     )
-    other_vehicles: bool = parameter(True, "the vehicles of vehicle_states can be run into; false: only seen")
+    other_vehicles: bool = parameter(
+        True, "the vehicles of vehicle_states can be run into; false: only seen"
+    )
     paused: bool = parameter(False, "begin paused: set_simulation_state plays")
     id: int = parameter(601, "RflySim copterID", low=1, high=2**31 - 1)
     type: int = parameter(3, "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1)
@@ -99,13 +124,21 @@ class SimulationParameters:
 class RangeSensorNodeParameters:
     """Of lidar and cameras."""
 
-    light: float = parameter(1.0, "0 (night) … 1 (day), for the cameras", low=0.0, high=1.0, changeable=True)
+    light: float = parameter(
+        1.0, "0 (night) … 1 (day), for the cameras", low=0.0, high=1.0, changeable=True
+    )
     visibility: float = parameter(
         0.0, "m in fog, for lidar and cameras; 0: clear air", low=0.0, high=1e6, changeable=True
     )
-    cloud_cover: float = parameter(0.0, "0 … 1 of the sky, for the cameras", low=0.0, high=1.0, changeable=True)
-    rain_rate: float = parameter(0.0, "mm/h, for lidar and cameras", low=0.0, high=MOST_RAIN, changeable=True)
-    shapes: str = parameter(DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set")
+    cloud_cover: float = parameter(
+        0.0, "0 … 1 of the sky, for the cameras", low=0.0, high=1.0, changeable=True
+    )
+    rain_rate: float = parameter(
+        0.0, "mm/h, for lidar and cameras", low=0.0, high=MOST_RAIN, changeable=True
+    )
+    shapes: str = parameter(
+        DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set"
+    )
 
 
 # --- state_estimator_node
@@ -117,13 +150,19 @@ class EstimatorNodeParameters:
 
     vehicle: str = parameter("scale", VEHICLE)
     sensors: str = parameter("", SENSORS)
-    estimator: str = parameter("", "estimator set: a shipped name or a YAML file (default: the vehicle's)")
+    estimator: str = parameter(
+        "", "estimator set: a shipped name or a YAML file (default: the vehicle's)"
+    )
     lock_step: bool = parameter(False, "answer each simulation_tick, and nothing else")
     publish_rate: float = parameter(
-        100.0, "odometry/filtered and odometry/global a second, Hz; 0: at each imu/data", low=0.0, high=10_000.0
+        100.0,
+        "odometry/filtered and odometry/global a second, Hz; 0: at each imu/data",
+        low=0.0,
+        high=10_000.0,
     )
     tf_source: Literal["estimate", "truth"] = parameter(
-        "estimate", "who tells /tf where the vehicle is: this node (estimate), or amphibious_sim_node (truth)"
+        "estimate",
+        "who tells /tf where the vehicle is: this node (estimate), or amphibious_sim_node (truth)",
     )
 
 
@@ -139,7 +178,9 @@ class ControlParameters:
 
 
 def _gain(text: str, unit: str, high: float) -> Any:
-    return parameter(1.0, text, unit=unit, low=1e-3, high=high, shown="the vehicle's", changeable=True)
+    return parameter(
+        1.0, text, unit=unit, low=1e-3, high=high, shown="the vehicle's", changeable=True
+    )
 
 
 @dataclass(frozen=True)
@@ -196,9 +237,13 @@ class MotionCommandParameters:
 class FirmwareParameters:
     """Of Betaflight."""
 
-    settings: str = parameter("scale_quad", "for the firmware's command line: a shipped name or a file")
+    settings: str = parameter(
+        "scale_quad", "for the firmware's command line: a shipped name or a file"
+    )
     folder: str = parameter("", "where the firmware keeps its settings; empty: a temporary one")
-    program: str = parameter("", "the firmware; empty: the one that the package betaflight has built")
+    program: str = parameter(
+        "", "the firmware; empty: the one that the package betaflight has built"
+    )
 
 
 # --- guidance_node, teleop_node
@@ -209,11 +254,21 @@ class GuidanceParameters:
     """What guidance_node carries out, and how fast."""
 
     scenario: str = parameter("", "scenario whose mission it carries out: a file, or a shipped one")
-    vehicle: str = parameter("", "parameter set or file of the vehicle; empty: the scenario's, or scale")
-    autostart: bool = parameter(False, "begin with the scenario's mission as soon as it is known where the vehicle is")
-    drive_speed: float = parameter(DRIVE_SPEED, "along planned paths on the ground", unit="m/s", low=0.2, high=30.0)
-    fly_speed: float = parameter(FLY_SPEED, "along planned paths in the air", unit="m/s", low=0.2, high=30.0)
-    rate: float = parameter(50.0, "commands a second of the estimates' time", unit="Hz", low=5.0, high=500.0)
+    vehicle: str = parameter(
+        "", "parameter set or file of the vehicle; empty: the scenario's, or scale"
+    )
+    autostart: bool = parameter(
+        False, "begin with the scenario's mission as soon as it is known where the vehicle is"
+    )
+    drive_speed: float = parameter(
+        DRIVE_SPEED, "along planned paths on the ground", unit="m/s", low=0.2, high=30.0
+    )
+    fly_speed: float = parameter(
+        FLY_SPEED, "along planned paths in the air", unit="m/s", low=0.2, high=30.0
+    )
+    rate: float = parameter(
+        50.0, "commands a second of the estimates' time", unit="Hz", low=5.0, high=500.0
+    )
 
 
 _limit = partial(_as_in, TeleopLimits(), low=0.001, high=100.0)
@@ -239,13 +294,17 @@ class JoystickParameters:
     axis_turn: int = _number("axis_turn", "axis that steers and turns to the left")
     axis_left: int = _number("axis_left", "axis that flies to the left")
     axis_up: int = _number("axis_up", "axis that climbs")
-    button_enable: int = _number("button_enable", "button that is held while the axes count; -1: they always do")
+    button_enable: int = _number(
+        "button_enable", "button that is held while the axes count; -1: they always do"
+    )
     button_arm: int = _number("button_arm", "button that arms")
     button_disarm: int = _number("button_disarm", "button that disarms")
     button_takeoff: int = _number("button_takeoff", "button that takes off")
     button_land: int = _number("button_land", "button that lands")
     button_abort: int = _number("button_abort", "button that aborts the flight")
-    dead_zone: float = _number("dead_zone", "of the axes, within which they count as 0", low=0.0, high=0.9)
+    dead_zone: float = _number(
+        "dead_zone", "of the axes, within which they count as 0", low=0.0, high=0.9
+    )
 
 
 # --- mapping_node
@@ -264,7 +323,9 @@ class VoxelParameters:
     clamp_min: float = _voxel("clamp_min", "least log-odds, negative")
     clamp_max: float = _voxel("clamp_max", "largest log-odds")
     max_range: float = _voxel("max_range", "what is farther is free up to there", "m")
-    max_voxels: int = _voxel("max_voxels", "then those farthest from the sensor make room; 16 to 32 bytes each")
+    max_voxels: int = _voxel(
+        "max_voxels", "then those farthest from the sensor make room; 16 to 32 bytes each"
+    )
     forget_after: float = _voxel(
         "forget_after",
         "after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays alone clear it",
@@ -277,10 +338,18 @@ class MappingParameters:
     """Which clouds are taken, and how often the map is told."""
 
     min_range: float = parameter(0.0, "nearer points are left out", unit="m", low=0.0)
-    rate: float = parameter(0.0, "clouds a second that are taken at most; 0: all", low=0.0, high=1000.0)
-    publish_rate: float = parameter(1.0, "maps a second at most, where they changed", low=0.01, high=50)
-    max_pose_gap: float = parameter(0.5, "s between poses, beyond which clouds are left out", low=0.01)
-    lock_step: bool = parameter(False, "lidar/points is reliable, as with the simulation's lock_step")
+    rate: float = parameter(
+        0.0, "clouds a second that are taken at most; 0: all", low=0.0, high=1000.0
+    )
+    publish_rate: float = parameter(
+        1.0, "maps a second at most, where they changed", low=0.01, high=50
+    )
+    max_pose_gap: float = parameter(
+        0.5, "s between poses, beyond which clouds are left out", low=0.01
+    )
+    lock_step: bool = parameter(
+        False, "lidar/points is reliable, as with the simulation's lock_step"
+    )
     octomap: bool = parameter(True, "keep voxels; false: the map of heights alone")
     file: str = parameter("", "where ~/save writes the map: a .bt file")
 
@@ -291,14 +360,24 @@ class ElevationMapParameters:
 
     elevation_map: bool = parameter(True, "keep heights and their variances around the vehicle")
     elevation_resolution: float = _elevation("resolution", "side of a cell", "m")
-    elevation_length: float = _elevation("length", "side of the map, with the sensor in its middle", "m")
+    elevation_length: float = _elevation(
+        "length", "side of the map, with the sensor in its middle", "m"
+    )
     elevation_range_sigma: float = _elevation("range_sigma", "of a point along its ray", "m")
-    elevation_angle_sigma: float = _elevation("angle_sigma", "of a cloud's rays together, from the attitude", "rad")
-    elevation_cell_sigma: float = _elevation("cell_sigma", "of a cloud's mean in a cell that is not level", "m")
+    elevation_angle_sigma: float = _elevation(
+        "angle_sigma", "of a cloud's rays together, from the attitude", "rad"
+    )
+    elevation_cell_sigma: float = _elevation(
+        "cell_sigma", "of a cloud's mean in a cell that is not level", "m"
+    )
     elevation_drift: float = _elevation("drift", "by which what is known gets less certain", "m/√s")
-    elevation_gate: float = _elevation("gate", "standard deviations, beyond which a cloud sees another surface")
+    elevation_gate: float = _elevation(
+        "gate", "standard deviations, beyond which a cloud sees another surface"
+    )
     elevation_surface: float = _elevation(
-        "surface", "points farther below the highest one of a cloud in a cell are not of its surface", "m"
+        "surface",
+        "points farther below the highest one of a cloud in a cell are not of its surface",
+        "m",
     )
 
 
@@ -315,7 +394,8 @@ class PerceptionParameters:
         False, "the simulation waits for the answer to each tick; as the simulation's parameter"
     )
     odometry: Literal["filtered", "truth"] = parameter(
-        "filtered", "where position, velocity and attitude come from: odometry/global, or ground_truth/odom (truth)"
+        "filtered",
+        "where position, velocity and attitude come from: odometry/global, or ground_truth/odom (truth)",
     )
 
 
@@ -324,7 +404,8 @@ class HilPerceptionParameters(PerceptionParameters):
     """As PerceptionParameters, for an autopilot that estimates itself."""
 
     odometry: Literal["filtered", "truth"] = parameter(
-        "truth", "what the autopilot is told of the pose: ground_truth/odom (truth), or odometry/global"
+        "truth",
+        "what the autopilot is told of the pose: ground_truth/odom (truth), or odometry/global",
     )
 
 
@@ -340,7 +421,10 @@ class LinkParameters:
     port: int = parameter(session.PORT, "to listen on; 0: the system chooses", low=0, high=65535)
     controller_host: str = parameter("127.0.0.1", "IPv4 address of the controller (udp)")
     controller_port: int = parameter(
-        session.CONTROLLER_PORT, "of the controller (udp); 0: from where it sends", low=0, high=65535
+        session.CONTROLLER_PORT,
+        "of the controller (udp); 0: from where it sends",
+        low=0,
+        high=65535,
     )
     device: str = parameter("/dev/ttyUSB0", "line to the controller (serial)")
     baud: int = parameter(921600, "of the line (serial)", unit="bit/s")
@@ -352,12 +436,15 @@ class MavlinkHilParameters:
 
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
-    port: int = parameter(mavlink_hil.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535)
+    port: int = parameter(
+        mavlink_hil.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535
+    )
     device: str = parameter("", "serial line to an autopilot's board, instead of TCP")
     baud: int = parameter(921600, "of the serial line", unit="bit/s")
     supplies: Supplies = parameter("both", "what the autopilot commands")
     geo_origin: list[float] = parameter(
-        [], "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation"
+        [],
+        "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation",
     )
     unanswered: Literal["wait", "resend", "go_on"] = parameter(
         "go_on",
@@ -370,7 +457,9 @@ class MavlinkHilParameters:
 class ArdupilotParameters:
     """Of ardupilot_json_node."""
 
-    vehicle: str = parameter("scale_quad", "parameter set of the vehicle: a shipped name or a YAML file")
+    vehicle: str = parameter(
+        "scale_quad", "parameter set of the vehicle: a shipped name or a YAML file"
+    )
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
     port: int = parameter(
         ardupilot_session.PORT,
@@ -378,15 +467,21 @@ class ArdupilotParameters:
         low=0,
         high=65535,
     )
-    controller_host: str = parameter("127.0.0.1", "IPv4 address of the machine that ArduPilot runs on")
+    controller_host: str = parameter(
+        "127.0.0.1", "IPv4 address of the machine that ArduPilot runs on"
+    )
     supplies: Supplies = parameter("both", "what ArduPilot commands")
 
 
 @dataclass(frozen=True)
 class ControlMappingParameters:
-    """Which of the autopilot's first 16 outputs is what, from 0 on: controls of MAVLink, servos of ArduPilot."""
+    """Which of the autopilot's first 16 outputs is what, from 0 on: controls of MAVLink, servos of
+    ArduPilot.
+    """
 
-    rotor_controls: list[int] = parameter([], "of the rotors in their order, 0 … 1", shown="the first, in order")
+    rotor_controls: list[int] = parameter(
+        [], "of the rotors in their order, 0 … 1", shown="the first, in order"
+    )
     steering_control: int = parameter(8, "-1 … 1; -1: none", low=-1, high=15)
     drive_control: int = parameter(9, "-1 … 1; -1: none", low=-1, high=15)
     brake_control: int = parameter(10, "0 … 1; -1: none", low=-1, high=15)
@@ -399,21 +494,32 @@ class MotorOutputParameters:
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     motors: str = parameter("scale", "constants of its motors: a shipped name or a YAML file")
     max_duty: float = parameter(
-        0.2, "safety limit of every motor's duty cycle; 1: all that the battery gives", low=0.01, high=1.0
+        0.2,
+        "safety limit of every motor's duty cycle; 1: all that the battery gives",
+        low=0.01,
+        high=1.0,
     )
     dead_man: float = parameter(
         0.2, "s without one of the commands that came before, after which all is off until it is armed again",
         unit="s", low=0.02, high=2.0,
     )  # fmt: skip
     rate: float = parameter(50.0, "outputs a second", unit="Hz", low=1.0, high=500.0)
-    device: str = parameter("", "serial line that gets them as MAVLink SERVO_OUTPUT_RAW; empty: none")
+    device: str = parameter(
+        "", "serial line that gets them as MAVLink SERVO_OUTPUT_RAW; empty: none"
+    )
     baud: int = parameter(57600, "of the line", unit="bit/s")
     file: str = parameter("", "CSV file that gets them; empty: none")
 
 
-_NAMED, _MOVED = (VehicleNameParameters,), (MotionCommandParameters, FrameParameters)
+_NAMED = (VehicleNameParameters,)
+_MOVED = (MotionCommandParameters, FrameParameters)
 _FLIGHT = (*_NAMED, ControlParameters, GainParameters, FlightControlParameters)
-_SIMULATION = (WorldParameters, SimulationParameters, RangeSensorNodeParameters, LatestTerrainParameters)
+_SIMULATION = (
+    WorldParameters,
+    SimulationParameters,
+    RangeSensorNodeParameters,
+    LatestTerrainParameters,
+)
 _AUTOPILOT = (ControlMappingParameters, HilPerceptionParameters)
 NODES = {
     "amphibious_sim_node": (*_NAMED, *_SIMULATION),

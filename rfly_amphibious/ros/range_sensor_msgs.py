@@ -27,7 +27,8 @@ def image_to_msg(pixels: NDArray[Any], encoding: str, stamp_ns: int, frame_id: s
         step=pixels.nbytes // height,
         data=flat("B", np.ascontiguousarray(pixels).view(np.uint8)),
     )
-    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    message.header.frame_id = frame_id
     return message
 
 
@@ -43,12 +44,14 @@ def camera_info(pinhole: Pinhole, stamp_ns: int, frame_id: str) -> CameraInfo:
         r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
         p=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
     )
-    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    message.header.frame_id = frame_id
     return message
 
 
 BIG_ENDIAN = sys.byteorder == "big"
-_FLOAT, _RING = PointField.FLOAT32, PointField.UINT16
+_FLOAT = PointField.FLOAT32
+_RING = PointField.UINT16
 _FIELDS = (
     ("x", 0, _FLOAT),
     ("y", 4, _FLOAT),
@@ -60,15 +63,19 @@ _FIELDS = (
 
 
 def sweep_to_cloud(sweep: Sweep, frame_id: str) -> PointCloud2:
-    """All returns in the order in which they came, stamped with the sweep's start: x y z intensity ring time.
+    """All returns in the order in which they came, stamped with the sweep's start: x y z intensity
+    ring time.
 
-    Names and types are those of Velodyne's driver, as LOAM-type packages read them; time is s since the stamp.
+    Names and types are those of Velodyne's driver, as LOAM-type packages read them; time is s since
+    the stamp.
     """
     points = sweep.points()
     message = PointCloud2(
         height=1,
         width=len(points),
-        fields=[PointField(name=name, offset=at, datatype=kind, count=1) for name, at, kind in _FIELDS],
+        fields=[
+            PointField(name=name, offset=at, datatype=kind, count=1) for name, at, kind in _FIELDS
+        ],
         is_bigendian=BIG_ENDIAN,
         point_step=4 * POINT_WORDS,
         row_step=4 * POINT_WORDS * len(points),
@@ -80,7 +87,8 @@ def sweep_to_cloud(sweep: Sweep, frame_id: str) -> PointCloud2:
 
 
 def sweep_to_scan(sweep: Sweep, ring: int, lidar: LidarParameters, frame_id: str) -> LaserScan:
-    """One ring, ray by ray in the order in which they were sent: a head that turns clockwise has a falling angle.
+    """One ring, ray by ray in the order in which they were sent: a head that turns clockwise has a
+    falling angle.
 
     No return inf, too near -inf, lost NaN (REP 117).
     """

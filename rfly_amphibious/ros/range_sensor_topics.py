@@ -1,7 +1,7 @@
 """Lidar and camera topics of a vehicle. Part of amphibious_sim_node.
 
-Only what has a subscriber is computed: in lock-step within the tick, else in a separate thread; measurements that the
-thread is too late for are left out and reported on /diagnostics.
+Only what has a subscriber is computed: in lock-step within the tick, else in a separate thread;
+measurements that the thread is too late for are left out and reported on /diagnostics.
 """
 
 from __future__ import annotations
@@ -23,9 +23,20 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters, SimulationParameters
-from rfly_amphibious.ros.range_sensor_msgs import camera_info, image_to_msg, sweep_to_cloud, sweep_to_scan
+from rfly_amphibious.ros.range_sensor_msgs import (
+    camera_info,
+    image_to_msg,
+    sweep_to_cloud,
+    sweep_to_scan,
+)
 from rfly_amphibious.sensors.neighbours import Neighbours
-from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, Due, RangeSensors
+from rfly_amphibious.sensors.range_sensors import (
+    COLOR_CAMERA,
+    DEPTH_CAMERA,
+    LIDAR,
+    Due,
+    RangeSensors,
+)
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
@@ -54,11 +65,12 @@ FAR = 200.0
 
 
 class RangeSensorTopics:
-    """Publishes lidar/points, scan, camera/…, and the transforms of their frames, all below `vehicle`.
+    """Publishes lidar/points, scan, camera/…, and the transforms of their frames, all below
+    `vehicle`.
 
-    `restart` where the simulation begins or jumps, `follow` after each tick, `close` before the node goes. Declares
-    the parameters of the weather (by default `weather`; the topic environment changes them) and `shapes`. `own_id`: the
-    vehicle's own id in vehicle_states.
+    `restart` where the simulation begins or jumps, `follow` after each tick, `close` before the
+    node goes. Declares the parameters of the weather (by default `weather`; the topic environment
+    changes them) and `shapes`. `own_id`: the vehicle's own id in vehicle_states.
     """
 
     def __init__(
@@ -73,7 +85,8 @@ class RangeSensorTopics:
         noise: bool = True,
         lock_step: bool = False,
     ) -> None:
-        self._node, self._lock_step = node, lock_step
+        self._node = node
+        self._lock_step = lock_step
         self._terrain: HeightMap | None = None
         self._sensors = RangeSensors(parameters, seed=seed, noise=noise)
         self._prefix = f"{vehicle}/" if vehicle else ""
@@ -84,14 +97,17 @@ class RangeSensorTopics:
         self._own_id = own_id
         self.neighbours = Neighbours(load_shapes(shapes), own_id)
         self._solid = self._publishes_clock = self._has_warmed_up = False
-        self._time, self._place = 0.0, np.zeros(3)
+        self._time = 0.0
+        self._place = np.zeros(3)
         self._publishers: dict[str, Any] = {}
         self._make_publishers(parameters)
         self._tf = publisher(node, TFMessage, "/tf", TF)
         self._tf_static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
         self._gimbal_at = -math.inf
         self._publish_fixed_frames(parameters)
-        self._diagnostics = Diagnostics(node, "lidar and cameras", vehicle, self._update_diagnostics, check_peers=False)
+        self._diagnostics = Diagnostics(
+            node, "lidar and cameras", vehicle, self._update_diagnostics, check_peers=False
+        )
         self._diagnostics.counters = dict.fromkeys(_REFUSALS, 0)
         self._made = dict.fromkeys(self._sensors.periods, 0)
         self._left_out = dict.fromkeys(self._sensors.periods, 0)
@@ -106,20 +122,30 @@ class RangeSensorTopics:
         self._ending = False
         self._thread: threading.Thread | None = None
         if not lock_step:
-            self._thread = threading.Thread(target=self._work, name="rfly-range-sensors", daemon=True)
+            self._thread = threading.Thread(
+                target=self._work, name="rfly-range-sensors", daemon=True
+            )
             self._thread.start()
 
     def _make_publishers(self, p: SensorParameters) -> None:
         for sensor, topics in _TOPICS.items():
             for topic, msg_type in topics.items():
                 if getattr(p, "scan" if topic == "scan" else sensor) is not None:
-                    # reliable: of messages of a megabyte, best effort loses many; subscriptions of both kinds match
+                    # reliable: of messages of a megabyte, best effort loses many; subscriptions of
+                    # both kinds match
                     self._publishers[topic] = publisher(self._node, msg_type, topic, STATE_OUT)
 
     def _publish_fixed_frames(self, p: SensorParameters) -> None:
         fixed = [("camera_link", "camera_optical", ORIGIN, QUAT_FLU_OPTICAL_XYZW)]
         if p.lidar is not None:
-            fixed.append(("base_link", "lidar_link", p.lidar.position, tuple(euler_to_quat(p.lidar.rotation).tolist())))
+            fixed.append(
+                (
+                    "base_link",
+                    "lidar_link",
+                    p.lidar.position,
+                    tuple(euler_to_quat(p.lidar.rotation).tolist()),
+                )
+            )
         transforms = [
             transform_to_msg(self._prefix + parent, self._prefix + child, place, turn, 0)
             for parent, child, place, turn in fixed
@@ -131,14 +157,17 @@ class RangeSensorTopics:
     def begin(self, simulation: Simulation, given: SimulationParameters) -> None:
         """From now on on this one's ground, with other vehicles in its way where that is wanted."""
         self._terrain = simulation.model.terrain
-        self._solid, self._publishes_clock = given.other_vehicles, given.publish_clock
+        self._solid = given.other_vehicles
+        self._publishes_clock = given.publish_clock
         if self._solid:
             simulation.model.others = partial(self.neighbours.near, self._terrain)
 
     def restart(self, simulation: Simulation) -> None:
         """The simulation begins, or the vehicle is elsewhere at once."""
         state = simulation.state
-        self._time, self._place, self._gimbal_at = simulation.time, state.position.copy(), -math.inf
+        self._time = simulation.time
+        self._place = state.position.copy()
+        self._gimbal_at = -math.inf
         self.neighbours.solid = set()
         with self._wake:
             self._waiting.clear()
@@ -147,8 +176,11 @@ class RangeSensorTopics:
     def follow(self, simulation: Simulation) -> None:
         """After each tick."""
         times, x = simulation.step_states
-        due = self._sensors.advance(times, x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW])
-        self._time, self._place = float(times[-1]), x[-1, at.POSITION : at.POSITION + 3].copy()
+        due = self._sensors.advance(
+            times, x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW]
+        )
+        self._time = float(times[-1])
+        self._place = x[-1, at.POSITION : at.POSITION + 3].copy()
         if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
             self._gimbal_at = self._time
             self._publish_gimbal(self._time, self._sensors.gimbal.pitch)
@@ -180,7 +212,9 @@ class RangeSensorTopics:
     # measuring
 
     def _is_heard(self, *topics: str) -> bool:
-        return any(t in self._publishers and self._publishers[t].get_subscription_count() for t in topics)
+        return any(
+            t in self._publishers and self._publishers[t].get_subscription_count() for t in topics
+        )
 
     def _weather(self) -> Weather:
         return Weather.told(*(self._node.get_parameter(name).value for name in _WEATHER))
@@ -204,7 +238,8 @@ class RangeSensorTopics:
         self._made[due.sensor] += 1
 
     def _lidar(self, due: Due, scene: SceneRays, weather: Weather) -> None:
-        p, frame = self._sensors.parameters, self._prefix + "lidar_link"
+        p = self._sensors.parameters
+        frame = self._prefix + "lidar_link"
         assert p.lidar is not None
         ring = None if p.scan is None else p.scan.ring(p.lidar)
         cloud = self._is_heard("lidar/points")
@@ -216,7 +251,8 @@ class RangeSensorTopics:
             self._publishers["scan"].publish(sweep_to_scan(sweep, ring, p.lidar, frame))
 
     def _images(self, due: Due, scene: SceneRays, weather: Weather) -> None:
-        sensors, frame = self._sensors, self._prefix + "camera_optical"
+        sensors = self._sensors
+        frame = self._prefix + "camera_optical"
         is_depth = due.sensor == DEPTH_CAMERA
         camera = sensors.depth_camera if is_depth else sensors.color_camera
         assert camera is not None
@@ -227,7 +263,9 @@ class RangeSensorTopics:
             if self._is_heard(*_image_topics(kind)):
                 image = image_to_msg(getattr(images, pixels), encoding, stamp_ns, frame)
                 self._publishers[f"camera/{kind}/image_raw"].publish(image)
-                self._publishers[f"camera/{kind}/camera_info"].publish(camera_info(camera.pinhole, stamp_ns, frame))
+                self._publishers[f"camera/{kind}/camera_info"].publish(
+                    camera_info(camera.pinhole, stamp_ns, frame)
+                )
 
     def _publish_gimbal(self, when: float, pitch: float) -> None:
         link = transform_to_msg(
@@ -254,13 +292,18 @@ class RangeSensorTopics:
         except ConfigError as error:
             self._refuse("refused_environment", f"environment: {error}")
             return
-        result = self._node.set_parameters_atomically([RosParameter(name, value=value) for name, value in told.items()])
+        result = self._node.set_parameters_atomically(
+            [RosParameter(name, value=value) for name, value in told.items()]
+        )
         if not result.successful:
             self._refuse("refused_environment", f"environment: {result.reason}")
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
-        # a fleet's states take time from the simulation: they are read while somebody looks, or can run into it
-        if message.id.tolist() == [self._own_id] or not (self._solid or self._is_heard(*self._publishers)):
+        # a fleet's states take time from the simulation: they are read while somebody looks, or can
+        # run into it
+        if message.id.tolist() == [self._own_id] or not (
+            self._solid or self._is_heard(*self._publishers)
+        ):
             return
         if self._solid and not self._has_warmed_up:
             self._has_warmed_up = True
@@ -268,7 +311,9 @@ class RangeSensorTopics:
         axes = WORLDS.get(message.header.frame_id)
         try:
             if axes is None:
-                raise VehicleStatesError(f"frame {message.header.frame_id!r}, expected map or map_ned")
+                raise VehicleStatesError(
+                    f"frame {message.header.frame_id!r}, expected map or map_ned"
+                )
             states = msg_to_states(message)
             if not self._is_heard(*self._publishers):
                 here = self._place[[1, 0] if axes == "ned" else [0, 1]]
@@ -277,7 +322,11 @@ class RangeSensorTopics:
         except VehicleStatesError as error:
             self._refuse("refused_states", f"vehicle_states of {message.source!r}: {error}")
             return
-        now_ns = round(self._time * 1e9) if self._publishes_clock else self._node.get_clock().now().nanoseconds
+        now_ns = (
+            round(self._time * 1e9)
+            if self._publishes_clock
+            else self._node.get_clock().now().nanoseconds
+        )
         age = (now_ns - states.stamp_ns) * 1e-9 if states.stamp_ns else 0.0
         dropped = dropped | self.neighbours.take(states, self._time, time.monotonic_ns(), age)
         for reason, count in dropped.items():
@@ -287,7 +336,9 @@ class RangeSensorTopics:
         axes = WORLDS.get(message.header.frame_id)
         try:
             if axes is None:
-                raise PlacementError(f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned")
+                raise PlacementError(
+                    f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned"
+                )
             self.neighbours.set_objects(msg_to_placed(message, axes, seen=True))
         except PlacementError as error:
             self._refuse("refused_objects", str(error))
@@ -303,7 +354,9 @@ class RangeSensorTopics:
         numbers = {f"{name}_made": count for name, count in self._made.items()}
         numbers |= {f"{name}_left_out": count for name, count in self._left_out.items()}
         text = f"rates that can't be held, left out in the last second: {', '.join(behind)}"
-        self._diagnostics.set_first([(behind, WARN, text), (True, OK, "computes what is subscribed to")], **numbers)
+        self._diagnostics.set_first(
+            [(behind, WARN, text), (True, OK, "computes what is subscribed to")], **numbers
+        )
 
 
 _WEATHER = ("light", "visibility", "cloud_cover", "rain_rate")
@@ -317,7 +370,11 @@ def _image_topics(*kinds: str) -> dict[str, Any]:
 
 _IMAGES = {
     DEPTH_CAMERA: {"depth": ("depth", "32FC1"), "ir": ("infrared", "mono16")},
-    COLOR_CAMERA: {"color": ("color", "rgb8"), "semantic": ("semantic", "mono8"), "instance": ("instance", "32SC1")},
+    COLOR_CAMERA: {
+        "color": ("color", "rgb8"),
+        "semantic": ("semantic", "mono8"),
+        "instance": ("instance", "32SC1"),
+    },
 }
 """fields of a camera's images, and their encodings"""
 _TOPICS = {

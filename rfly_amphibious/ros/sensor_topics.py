@@ -33,14 +33,22 @@ SENSOR_TOPICS = MappingProxyType(
         "imu/data": SensorTopic("imu", "imu", SimulationTick.IMU, Imu),
         "gps/fix": SensorTopic("gps", "gps", SimulationTick.GPS, NavSatFix),
         "gps/vel": SensorTopic("gps", "gps", SimulationTick.GPS, TwistStamped),
-        "imu/mag": SensorTopic("magnetometer", "magnetometer", SimulationTick.MAGNETOMETER, MagneticField),
+        "imu/mag": SensorTopic(
+            "magnetometer", "magnetometer", SimulationTick.MAGNETOMETER, MagneticField
+        ),
         "baro": SensorTopic("barometer", "barometer", SimulationTick.BAROMETER, FluidPressure),
         "joint_states": SensorTopic("joints", "encoders", SimulationTick.JOINTS, JointState),
-        "wheel/odom": SensorTopic("wheel_odometry", "encoders", SimulationTick.WHEEL_ODOMETRY, Odometry),
+        "wheel/odom": SensorTopic(
+            "wheel_odometry", "encoders", SimulationTick.WHEEL_ODOMETRY, Odometry
+        ),
         "height_above_ground": SensorTopic("height", "height", SimulationTick.HEIGHT, Range),
-        "wheel_loads": SensorTopic("wheel_loads", "wheel_loads", SimulationTick.WHEEL_LOADS, Float64MultiArray),
+        "wheel_loads": SensorTopic(
+            "wheel_loads", "wheel_loads", SimulationTick.WHEEL_LOADS, Float64MultiArray
+        ),
         "environment/wind": SensorTopic("wind", "wind", SimulationTick.WIND, Vector3Stamped),
-        "ground_truth/odom": SensorTopic("ground_truth", "ground_truth", SimulationTick.GROUND_TRUTH, Odometry),
+        "ground_truth/odom": SensorTopic(
+            "ground_truth", "ground_truth", SimulationTick.GROUND_TRUTH, Odometry
+        ),
     }
 )
 """in the order in which a tick's are published"""
@@ -49,11 +57,13 @@ SENSOR_TOPICS = MappingProxyType(
 class SampleReader:
     """Messages of the topics that estimators and controllers hear, as samples.
 
-    `load_time()` tells the time (s) of wheel_loads, which has no stamp. A GPS's samples come with the second of its two
-    messages; None with the first. Raises SensorMessageError.
+    `load_time()` tells the time (s) of wheel_loads, which has no stamp. A GPS's samples come with
+    the second of its two messages; None with the first. Raises SensorMessageError.
     """
 
-    def __init__(self, params: VehicleParameters, load_time: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self, params: VehicleParameters, load_time: Callable[[], float] = lambda: 0.0
+    ) -> None:
         pairs = convert.GpsPairs()
         self._readers: dict[str, Callable[[Any], Any]] = {
             "imu/data": convert.imu_samples,
@@ -64,7 +74,9 @@ class SampleReader:
             "joint_states": convert.JointReader(params),
             "height_above_ground": convert.height_samples,
             "environment/wind": convert.wind_samples,
-            "wheel_loads": lambda message: convert.wheel_load_samples(message, load_time(), len(params.wheels)),
+            "wheel_loads": lambda message: convert.wheel_load_samples(
+                message, load_time(), len(params.wheels)
+            ),
         }
 
     def __call__(self, topic: str, message: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Loop of a simulation: ticks in real time or lock-step, commands, services, entity. Part of amphibious_sim_node."""
+"""Loop of a simulation: ticks in real time or lock-step, commands, services, entity. Part of
+amphibious_sim_node.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,15 @@ from rfly_common.errors import CommandError, ConfigError, DynamicsError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.entity_services import FEATURES, ROBOT, Entity, EntityServices, Motion, Pose, Twist
+from rfly_common.ros.entity_services import (
+    FEATURES,
+    ROBOT,
+    Entity,
+    EntityServices,
+    Motion,
+    Pose,
+    Twist,
+)
 from rfly_common.ros.qos import COMMANDS
 from rfly_common.ros.simulation_services import (
     LOADING,
@@ -43,20 +53,26 @@ from rfly_trajectory.fleet.entities import check_place
 REPEAT_TICK_S = 0.5
 """wall time after which an unanswered tick is published again"""
 STEPS_WAIT_S = 5.0
-"""wall time that steps asked for by a service wait for the commands of one tick, before they are answered as failed"""
+"""wall time that steps asked for by a service wait for the commands of one tick, before they are
+answered as failed
+"""
 BATCH_S = 0.005
 """wall time of ticks in a row, before messages and services have their turn"""
 STILL_SHOWN_S = 0.2
 """wall time between two vehicle_states of a simulation that stands still"""
 REFUSED_SHOWN_S = 5.0
 MOST = 10_000.0, 200.0, 50.0
-"""m up, m/s along an axis, rad/s about one, to which the vehicle may be set: far beyond, no step is small enough"""
+"""m up, m/s along an axis, rad/s about one, to which the vehicle may be set: far beyond, no step is
+small enough
+"""
 _COMMANDS = {"cmd/rotors": "refused_rotor_commands", "cmd/wheels": "refused_wheel_commands"}
 """topics, and the counters of what is refused"""
 
 
 class SimulationLoop:
-    """Runs the ticks that are due from `start` on; what SimulationServices act on. `changed()`: for diagnostics."""
+    """Runs the ticks that are due from `start` on; what SimulationServices act on. `changed()`: for
+    diagnostics.
+    """
 
     def __init__(
         self,
@@ -69,8 +85,11 @@ class SimulationLoop:
         changed: Callable[[], None],
     ) -> None:
         """`period` is that of a tick, s."""
-        self._node, self._given, self._topics = node, given, topics
-        self._diagnostics, self._changed = diagnostics, changed
+        self._node = node
+        self._given = given
+        self._topics = topics
+        self._diagnostics = diagnostics
+        self._changed = changed
         self._log = node.get_logger()
         self.run_state = LOADING
         self.simulation: Simulation | None = None
@@ -92,8 +111,12 @@ class SimulationLoop:
         self._refused = ""
         self.pacer = Pacer(given.real_time_factor, period)
         self._period = period
-        subscription(node, RotorCommand, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS)
-        subscription(node, WheelCommand, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS)
+        subscription(
+            node, RotorCommand, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS
+        )
+        subscription(
+            node, WheelCommand, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS
+        )
         subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
         VehicleEntity(node, entity, given.type, lambda: self.simulation, self._moved)
         text = f"one land-air vehicle, the entity {entity!r}; a step is one IMU period"
@@ -101,21 +124,25 @@ class SimulationLoop:
 
     def start(self) -> None:
         """Let time go on; once kernels are compiled."""
-        steady, factor = Clock(clock_type=ClockType.STEADY_TIME), self._given.real_time_factor
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        factor = self._given.real_time_factor
         wake = self._period / factor if factor else self._period
         self._timer = self._node.create_timer(max(wake, 0.001), self._run_due, clock=steady)
         self._slow_timer = self._node.create_timer(0.1, self._check_standstill, clock=steady)
 
     def load(self, simulation: Simulation) -> None:
         """Begin with this simulation."""
-        self.simulation, self.broken = simulation, ""
+        self.simulation = simulation
+        self.broken = ""
         self._topics.begin(simulation)
         self.run_state = PAUSED if self._given.paused else PLAYING
         self._restart(simulation)
 
     def unload(self, why: str) -> None:
         """There is no ground to go on upon."""
-        self.simulation, self.run_state, self._steps_asked = None, LOADING, 0
+        self.simulation = None
+        self.run_state = LOADING
+        self._steps_asked = 0
         if self._services.stepping:
             self._services.stepped(why)
         self._changed()
@@ -131,7 +158,8 @@ class SimulationLoop:
 
     def _restart_pace(self) -> None:
         self.pacer.start(time.monotonic())
-        self._factor_from, self.factor = None, math.nan
+        self._factor_from = None
+        self.factor = math.nan
         self.waited_since = math.inf
 
     def _await_answers(self) -> None:
@@ -159,7 +187,8 @@ class SimulationLoop:
 
     def step(self, ticks: int) -> None:
         """So many ticks while paused; 0: no more."""
-        self._steps_asked, self._stepped_at = ticks, time.monotonic()
+        self._steps_asked = ticks
+        self._stepped_at = time.monotonic()
         self._queue()
 
     def close(self) -> None:
@@ -186,7 +215,8 @@ class SimulationLoop:
                 simulation.command_wheels(msg_to_wheel_command(message, simulation.time, wheels))
         except CommandError as error:
             self._diagnostics.count(_COMMANDS[topic])
-            self._refused, self._refused_at = f"{topic} refused: {error}", time.monotonic()
+            self._refused = f"{topic} refused: {error}"
+            self._refused_at = time.monotonic()
             self._log.warning(self._refused, throttle_duration_sec=2.0)
             self._changed()
             return
@@ -236,7 +266,8 @@ class SimulationLoop:
             allowed = self.pacer.due(begin)
         else:
             return
-        stepping, ran = bool(self._steps_asked), 0
+        stepping = bool(self._steps_asked)
+        ran = 0
         while ran < allowed and self.may_step():
             if not self._tick(simulation):
                 return
@@ -274,12 +305,14 @@ class SimulationLoop:
         return now - self._fresh_at >= self._given.command_patience
 
     def _tick(self, simulation: Simulation) -> bool:
-        in_failsafe, was_crashed = simulation.failsafe, simulation.crashed
+        in_failsafe = simulation.failsafe
+        was_crashed = simulation.crashed
         self.unanswered = list(_COMMANDS)
         try:
             samples = simulation.tick()
         except DynamicsError as error:
-            self.broken, self.run_state = str(error), PAUSED
+            self.broken = str(error)
+            self.run_state = PAUSED
             self._log.error(f"the simulation cannot go on: {error}")
             self._steps_asked = 0
             if self._services.stepping:
@@ -298,17 +331,26 @@ class SimulationLoop:
         return True
 
     def _check_standstill(self) -> None:
-        now, simulation = time.monotonic(), self.simulation
+        now = time.monotonic()
+        simulation = self.simulation
         if simulation is None:
             return
-        if self._given.lock_step and not self.may_step() and now - self._topics.tick_at >= REPEAT_TICK_S:
+        if (
+            self._given.lock_step
+            and not self.may_step()
+            and now - self._topics.tick_at >= REPEAT_TICK_S
+        ):
             self._topics.publish_tick(simulation)
             self._diagnostics.count("ticks_told_again")
         if self._services.stepping and not self.may_step():
             self._services.check_cancel()
             if now - self._stepped_at > STEPS_WAIT_S:
-                missing = f"no {' and '.join(self.unanswered)} of {simulation.time:.3f} s came within"
-                self._services.break_steps(f"{missing} {STEPS_WAIT_S:g} s: {self._steps_asked} steps are left undone")
+                missing = (
+                    f"no {' and '.join(self.unanswered)} of {simulation.time:.3f} s came within"
+                )
+                self._services.break_steps(
+                    f"{missing} {STEPS_WAIT_S:g} s: {self._steps_asked} steps are left undone"
+                )
         if now - self._topics.shown_at >= STILL_SHOWN_S:
             self._topics.publish_vehicle(simulation)
 
@@ -325,7 +367,9 @@ class SimulationLoop:
 
 
 class VehicleEntity:
-    """The only entity of a simulation (None: there is none yet), of a vehicleType. `moved()`: it was put elsewhere."""
+    """The only entity of a simulation (None: there is none yet), of a vehicleType. `moved()`: it
+    was put elsewhere.
+    """
 
     def __init__(
         self,
@@ -335,7 +379,8 @@ class VehicleEntity:
         simulation: Callable[[], Simulation | None],
         moved: Callable[[], None],
     ) -> None:
-        self._simulation, self._moved = simulation, moved
+        self._simulation = simulation
+        self._moved = moved
         shapes = load_shapes()
         shape = shapes[int(shapes.index_of([vehicle_type])[0])]
         text = "land-air vehicle with its dynamics"
@@ -350,7 +395,8 @@ class VehicleEntity:
         """All in the axes of the world."""
         simulation = self._simulation()
         assert simulation is not None
-        now, derivative = simulation.state, simulation.derivative()
+        now = simulation.state
+        derivative = simulation.derivative()
         rotation = rotation_matrix(now.orientation)
         motion = Motion(
             now.position,
@@ -373,7 +419,11 @@ class VehicleEntity:
         to_body = rotation_matrix(orientation).T
         if twist is None:
             twist = Twist(now.velocity, rotation_matrix(now.orientation) @ now.rates)
-        parts = {"pose.position.z": position[2], "twist.linear": twist.linear, "twist.angular": twist.angular}
+        parts = {
+            "pose.position.z": position[2],
+            "twist.linear": twist.linear,
+            "twist.angular": twist.angular,
+        }
         for (name, value), most in zip(parts.items(), MOST, strict=True):
             if np.max(np.abs(value)) > most:
                 raise ConfigError(f"{name}: {np.max(np.abs(value)):g}, expected at most {most:g}")

@@ -32,7 +32,9 @@ class SimulationSetup:
         """Raises ConfigError that names the parameter."""
         scenario = Scenario.load(given.scenario, given.map_folders) if given.scenario else None
         if scenario is not None and given.ground == "level":
-            raise ConfigError("parameter ground: level, but scenario says where it is; expected auto or terrain_map")
+            raise ConfigError(
+                "parameter ground: level, but scenario says where it is; expected auto or terrain_map"
+            )
         if scenario is not None and not given.vehicle:
             params = scenario.params
         else:
@@ -52,7 +54,8 @@ class SimulationSetup:
 
 
 def _wind(given: WorldParameters, base: Wind) -> Wind:
-    mean, sigma = given.wind, given.gust_sigma
+    mean = given.wind
+    sigma = given.gust_sigma
     for key, numbers in (("wind", mean), ("gust_sigma", sigma)):
         if numbers and len(numbers) != 3:
             raise ConfigError(f"parameter {key}: {numbers}, expected three numbers")

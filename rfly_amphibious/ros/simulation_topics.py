@@ -1,4 +1,6 @@
-"""All that a simulation publishes: samples, states, ranges, clock, ticks, fail-safe. Part of amphibious_sim_node."""
+"""All that a simulation publishes: samples, states, ranges, clock, ticks, fail-safe. Part of
+amphibious_sim_node.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ SHOW_RATE = 50
 CLOCK_RATE = 100
 """Hz of simulation time"""
 CLOCK_SLACK_S = 0.1
-"""by which the simulation may fall behind the node's clock before what moves jumps to where that clock has it"""
+"""by which the simulation may fall behind the node's clock before what moves jumps to where that
+clock has it
+"""
 KINDS = 10
 """kinds of samples that SimulationTick counts"""
 
@@ -45,8 +49,11 @@ KINDS = 10
 class SimulationTopics:
     """Publishers of one simulated vehicle."""
 
-    def __init__(self, node: Node, vehicle: str, setup: SimulationSetup, given: SimulationParameters) -> None:
-        self._node, self._publishes_clock = node, given.publish_clock
+    def __init__(
+        self, node: Node, vehicle: str, setup: SimulationSetup, given: SimulationParameters
+    ) -> None:
+        self._node = node
+        self._publishes_clock = given.publish_clock
         self._given = given
         self._source = node.get_fully_qualified_name()
         self._counts = [0] * KINDS
@@ -54,8 +61,12 @@ class SimulationTopics:
         """wall time of the last vehicle_states"""
         self.tick_at = -math.inf
         """wall time of the last simulation_tick"""
-        self._samples = SamplePublisher(node, setup.sensors, vehicle, given.lock_step, given.publish_truth)
-        self._show = VehicleShow(node, setup.sensors, vehicle, given.tf_source == "truth", given.id, given.type)
+        self._samples = SamplePublisher(
+            node, setup.sensors, vehicle, given.lock_step, given.publish_truth
+        )
+        self._show = VehicleShow(
+            node, setup.sensors, vehicle, given.tf_source == "truth", given.id, given.type
+        )
         self.range_sensors = RangeSensorTopics(
             node,
             setup.sensors,
@@ -67,7 +78,11 @@ class SimulationTopics:
             lock_step=given.lock_step,
         )
         self._failsafe = publisher(node, Bool, "failsafe", LATCHED)
-        self._ticks = publisher(node, SimulationTick, "simulation_tick", STATE_OUT) if given.lock_step else None
+        self._ticks = (
+            publisher(node, SimulationTick, "simulation_tick", STATE_OUT)
+            if given.lock_step
+            else None
+        )
         self._clock = publisher(node, Clock, "/clock", CLOCK) if given.publish_clock else None
 
     def begin(self, simulation: Simulation) -> None:
@@ -94,13 +109,16 @@ class SimulationTopics:
 
     def publish_samples(self, simulation: Simulation, samples: SensorSamples) -> None:
         """All that belongs to a tick; what nobody waits for in lock-step comes last."""
-        ticks, period = simulation.ticks, simulation.period
+        ticks = simulation.ticks
+        period = simulation.period
         self._counts = self._samples.publish(samples)
         self.publish_tick(simulation)
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
         self.range_sensors.follow(simulation)
-        if _due(ticks, period, SHOW_RATE) or self.range_sensors.neighbours.solid:  # who is run into is to know at once
+        if (
+            _due(ticks, period, SHOW_RATE) or self.range_sensors.neighbours.solid
+        ):  # who is run into is to know at once
             self.publish_vehicle(simulation)
 
     def publish_failsafe(self, acts: bool) -> None:
@@ -110,7 +128,11 @@ class SimulationTopics:
     def publish_vehicle(self, simulation: Simulation) -> None:
         """The vehicle's state, for those who show it."""
         self.shown_at = time.monotonic()
-        stamp_ns = simulation.time_ns if self._publishes_clock else self._node.get_clock().now().nanoseconds
+        stamp_ns = (
+            simulation.time_ns
+            if self._publishes_clock
+            else self._node.get_clock().now().nanoseconds
+        )
         ahead = (stamp_ns - simulation.time_ns) * 1e-9
         if abs(ahead - simulation.model.clock_ahead) > CLOCK_SLACK_S:
             simulation.model.clock_ahead = ahead
@@ -132,7 +154,9 @@ class SimulationTopics:
 class SamplePublisher:
     """Publishes those samples that somebody listens to."""
 
-    def __init__(self, node: Node, sensors: SensorParameters, vehicle: str, lock_step: bool, truth: bool) -> None:
+    def __init__(
+        self, node: Node, sensors: SensorParameters, vehicle: str, lock_step: bool, truth: bool
+    ) -> None:
         self._vehicle = vehicle
         self._messages: SampleMessages | None = None
         there = sensors.sensors()
@@ -164,17 +188,30 @@ class SamplePublisher:
 
 
 class VehicleShow:
-    """Where the vehicle is, for those who show it: vehicle_states, frames of its sensors, and /tf of the truth."""
+    """Where the vehicle is, for those who show it: vehicle_states, frames of its sensors, and /tf
+    of the truth.
+    """
 
-    def __init__(self, node: Node, sensors: SensorParameters, vehicle: str, tf: bool, id: int, type: int) -> None:
-        """`tf`: whether /tf, odom and base_link are told here; `id` and `type` as in vehicle_states."""
-        self._node, self._vehicle = node, vehicle
-        self._id, self._type = np.array([id]), np.array([type])
+    def __init__(
+        self, node: Node, sensors: SensorParameters, vehicle: str, tf: bool, id: int, type: int
+    ) -> None:
+        """`tf`: whether /tf, odom and base_link are told here; `id` and `type` as in
+        vehicle_states.
+        """
+        self._node = node
+        self._vehicle = vehicle
+        self._id = np.array([id])
+        self._type = np.array([type])
         self._states = publisher(node, VehicleStateArray, "vehicle_states", FLEET_OUT)
         self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
         self._static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
-        base, zero = frame_of(vehicle, "base_link"), (0.0, 0.0, 0.0)
-        frames = [transform_to_msg(WORLD, frame_of(vehicle, "odom"), zero, euler_to_quat(zero), 0)] if tf else []
+        base = frame_of(vehicle, "base_link")
+        zero = (0.0, 0.0, 0.0)
+        frames = (
+            [transform_to_msg(WORLD, frame_of(vehicle, "odom"), zero, euler_to_quat(zero), 0)]
+            if tf
+            else []
+        )
         for name in ("imu", "gps", "barometer", "height"):
             sensor = getattr(sensors, name)
             if sensor is not None:
@@ -201,11 +238,18 @@ class VehicleShow:
         )
         self._states.publish(states_to_msg(states))
         if self._tf is not None:
-            odom, base = frame_of(self._vehicle, "odom"), frame_of(self._vehicle, "base_link")
+            odom = frame_of(self._vehicle, "odom")
+            base = frame_of(self._vehicle, "base_link")
             below = footprint(state.position, state.orientation, simulation.model.terrain)
-            frames = ((base, (state.position, state.orientation)), (frame_of(self._vehicle, "base_footprint"), below))
+            frames = (
+                (base, (state.position, state.orientation)),
+                (frame_of(self._vehicle, "base_footprint"), below),
+            )
             now = round(simulation.time * 1e9)
-            moved = [transform_to_msg(odom, child, place, turned, now) for child, (place, turned) in frames]
+            moved = [
+                transform_to_msg(odom, child, place, turned, now)
+                for child, (place, turned) in frames
+            ]
             self._tf.publish(TFMessage(transforms=moved))
 
 

@@ -13,7 +13,10 @@ from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator, warm_up
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.estimation.estimator_parameters import (
+    EstimatorParameters,
+    shipped_estimator_sets,
+)
 from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name, load_sensors
 from rfly_amphibious.ros.estimate_topics import EstimateTopics
@@ -44,7 +47,9 @@ DOUBTED = 0.5
 
 
 class StateEstimatorNode(Node):
-    """Publishes `odometry/filtered`, `odometry/global` and, by default, where the vehicle is on /tf."""
+    """Publishes `odometry/filtered`, `odometry/global` and, by default, where the vehicle is on
+    /tf.
+    """
 
     def __init__(self) -> None:
         super().__init__("state_estimator_node")
@@ -58,10 +63,13 @@ class StateEstimatorNode(Node):
         self._weights = EstimatorParameters.load(given.estimator or default)
         self._period_ns = round(1e9 / given.publish_rate) if given.publish_rate else 0
         self._geo_origin = DEFAULT_GEO_ORIGIN
-        self._estimator = StateEstimator(self._weights, self._sensors, self._params, self._geo_origin)
+        self._estimator = StateEstimator(
+            self._weights, self._sensors, self._params, self._geo_origin
+        )
         self._held: list[tuple[str, Any]] = []
         self._waiting: list[tuple[str, Any]] = []
-        self._imu_time, self._heard_at = -math.inf, -math.inf
+        self._imu_time = -math.inf
+        self._heard_at = -math.inf
         self._published_ns = -1
         self._gps_refused = False
         self._seen = (self._estimator.accepted, self._estimator.rejected)
@@ -72,7 +80,9 @@ class StateEstimatorNode(Node):
         watched = self._subscribe()
         self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
         if self._gate is not None:
-            subscription(self, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
+            subscription(
+                self, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT
+            )
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self.get_logger().info(
@@ -82,12 +92,16 @@ class StateEstimatorNode(Node):
 
     def _subscribe(self) -> list[int]:
         """Subscribes to the sensors that there are; their indices in SimulationTick."""
-        # wheel_loads has no stamp: its time is the sensor's last up to now; in lock-step the tick's time tells
-        read, there = SampleReader(self._params, lambda: self._load_time(self._imu_time)), self._sensors.sensors()
+        # wheel_loads has no stamp: its time is the sensor's last up to now; in lock-step the tick's
+        # time tells
+        read = SampleReader(self._params, lambda: self._load_time(self._imu_time))
+        there = self._sensors.sensors()
         topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in there]
         for topic in topics:
             callback = self._sensor_callback(topic, read)
-            subscription(self, SENSOR_TOPICS[topic].msg_type, topic, callback, sensor_qos(self._lock_step))
+            subscription(
+                self, SENSOR_TOPICS[topic].msg_type, topic, callback, sensor_qos(self._lock_step)
+            )
         return sorted({SENSOR_TOPICS[topic].tick_index for topic in topics})
 
     # what comes in
@@ -145,20 +159,26 @@ class StateEstimatorNode(Node):
         self._estimator.reset()
         self._held.clear()
         self._waiting.clear()
-        self._imu_time, self._published_ns = -math.inf, -1
+        self._imu_time = -math.inf
+        self._published_ns = -1
         self._topics.reset()
         self._seen = (self._estimator.accepted, self._estimator.rejected)
 
     def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
-        """The map that the vehicle carries; readings before the first estimate are looked at again with it."""
+        """The map that the vehicle carries; readings before the first estimate are looked at again
+        with it.
+        """
         moved = geo_origin != self._geo_origin
         self._geo_origin = geo_origin
         if self._estimator.initialised and not moved:
             self._estimator.set_terrain(terrain)
         else:
-            self._estimator = StateEstimator(self._weights, self._sensors, self._params, geo_origin, terrain)
+            self._estimator = StateEstimator(
+                self._weights, self._sensors, self._params, geo_origin, terrain
+            )
             self._seen = (self._estimator.accepted, self._estimator.rejected)
-            held, self._held = self._held, []
+            held = self._held
+            self._held = []
             for kind, samples in held:
                 self._feed(kind, samples)
         self.get_logger().info(f"on the ground of {terrain.name!r}")
@@ -178,7 +198,8 @@ class StateEstimatorNode(Node):
         if self._topics.publish_again(stamp_ns):
             return
         tick = stamp_ns * 1e-9
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         loads = sum(kind == "wheel_loads" for kind, _ in waiting)
         # the imu last: all else that belongs to its time is there then
         for kind, read in sorted(waiting, key=lambda item: item[0] == "imu"):
@@ -200,12 +221,19 @@ class StateEstimatorNode(Node):
 
     def _update_diagnostics(self) -> None:
         estimator = self._estimator
-        accepted, rejected = estimator.accepted, estimator.rejected
-        before, self._seen = self._seen, (accepted, rejected)
-        values: dict[str, Any] = {"initialised": estimator.initialised, "coasting": estimator.coasting}
+        accepted = estimator.accepted
+        rejected = estimator.rejected
+        before = self._seen
+        self._seen = (accepted, rejected)
+        values: dict[str, Any] = {
+            "initialised": estimator.initialised,
+            "coasting": estimator.coasting,
+        }
         values |= {"gps_refused": estimator.gps_refused, "gps_resets": estimator.gps_resets}
         refused = (
-            f"GPS refused: it is {estimator.gps_off:.1f} m off; goes on without it" if estimator.gps_refused else ""
+            f"GPS refused: it is {estimator.gps_off:.1f} m off; goes on without it"
+            if estimator.gps_refused
+            else ""
         )
         if refused and not self._gps_refused:
             self.get_logger().warning(refused)
@@ -214,7 +242,8 @@ class StateEstimatorNode(Node):
         self._gps_refused = bool(refused)
         doubted = []
         for name, number in rejected.items():
-            more, taken = number - before[1][name], accepted[name] - before[0][name]
+            more = number - before[1][name]
+            taken = accepted[name] - before[0][name]
             if more > DOUBTED * (more + taken) and more >= 5:
                 doubted.append(name)
             values[f"rejected_{name}"] = number

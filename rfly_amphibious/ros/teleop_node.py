@@ -14,7 +14,11 @@ from std_msgs.msg import String
 
 from rfly_amphibious.control.teleop import JoyPilot, JoystickLayout, TeleopLimits, Velocity
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.node_parameters import JoystickParameters, MotionCommandParameters, TeleopLimitParameters
+from rfly_amphibious.ros.node_parameters import (
+    JoystickParameters,
+    MotionCommandParameters,
+    TeleopLimitParameters,
+)
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
@@ -38,7 +42,9 @@ def velocity_to_twist(velocity: Velocity, stamped: bool, stamp: Any, vehicle: st
 
 
 class TeleopNode(Node):
-    """Answers each message of `joy` with `cmd_vel`, while the enabling button is held, and `cmd/mode`."""
+    """Answers each message of `joy` with `cmd_vel`, while the enabling button is held, and
+    `cmd/mode`.
+    """
 
     def __init__(self) -> None:
         super().__init__("teleop_node")

@@ -37,7 +37,9 @@ WARM_UP_TIME = 1.2
 class OnBoard:
     """All that computes aboard a vehicle, of samples of its sensors only."""
 
-    def __init__(self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters) -> None:
+    def __init__(
+        self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters
+    ) -> None:
         params = scenario.params
         self.estimator = StateEstimator(estimator, sensors, params, terrain=scenario.terrain)
         self.guide: MissionGuide | ManoeuvreGuide
@@ -45,14 +47,18 @@ class OnBoard:
             self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
         else:
             self.guide = ManoeuvreGuide(scenario.manoeuvre, params)
-        self.flight, self.chassis = FlightController(params, sensors), ChassisController(params)
+        self.flight = FlightController(params, sensors)
+        self.chassis = ChassisController(params)
         self.estimate: Estimate | None = None
         self.refused = ""
         """why the last request was"""
         self._guide_at = -np.inf
-        self._asked, self._ask_again_at = "", -np.inf
+        self._asked = ""
+        self._ask_again_at = -np.inf
 
-    def tick(self, time: float, samples: SensorSamples, dt: float) -> tuple[RotorCommand, WheelCommand]:
+    def tick(
+        self, time: float, samples: SensorSamples, dt: float
+    ) -> tuple[RotorCommand, WheelCommand]:
         """The commands that answer a tick which ended at `time` and took dt seconds."""
         self.estimate = now = self.estimator.update(samples)
         self.flight.sense(samples)
@@ -90,7 +96,9 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosedLoopRun:
-    """What happened in truth, and what the estimator made of it; one row each for every sample of the run."""
+    """What happened in truth, and what the estimator made of it; one row each for every sample of
+    the run.
+    """
 
     run: ScenarioRun
     estimated: Floats
@@ -109,8 +117,9 @@ class ClosedLoopRun:
         return self.estimated - self.run.position
 
     def position_nees(self) -> Floats:
-        """(k,) normalised estimation error squared: where the covariance is right, chi-square of 3 degrees of freedom
-        (Bar-Shalom, Li & Kirubarajan 2001, section 5.4); NaN before the alignment.
+        """(k,) normalised estimation error squared: where the covariance is right, chi-square of 3
+        degrees of freedom (Bar-Shalom, Li & Kirubarajan 2001, section 5.4); NaN before the
+        alignment.
         """
         error = self.position_error
         return np.einsum("ki,kij,kj->k", error, np.linalg.inv(self.position_covariance), error)
@@ -118,7 +127,8 @@ class ClosedLoopRun:
     def rms_error(self) -> tuple[float, float]:
         """m, of the estimated position: across the ground and upright."""
         error = self.position_error[np.isfinite(self.estimated[:, 0])]
-        level, upright = (error[:, :2] ** 2).sum(axis=1), error[:, 2] ** 2
+        level = (error[:, :2] ** 2).sum(axis=1)
+        upright = error[:, 2] ** 2
         return float(np.sqrt(level.mean())), float(np.sqrt(upright.mean()))
 
     def largest_error(self) -> float:
@@ -133,32 +143,46 @@ def run_closed_loop(
     progress: Callable[[float], None] | None = None,
     keep_ticks: bool = False,
 ) -> ClosedLoopRun:
-    """Runs a scenario to its end condition, or until it can't be reached any more; its seed is that of wind and noise.
+    """Runs a scenario to its end condition, or until it can't be reached any more; its seed is that
+    of wind and noise.
 
-    `sensors`, `estimator`: by default the shipped sets of the vehicle's name. The ground truth is no sensor here. The
-    same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds now and then.
+    `sensors`, `estimator`: by default the shipped sets of the vehicle's name. The ground truth is
+    no sensor here. The same scenario gives the same numbers, bit by bit. `progress` is told the
+    simulated seconds now and then.
     """
     sensors = SensorParameters.load(scenario.params.name) if sensors is None else sensors
     estimator = EstimatorParameters.load(scenario.params.name) if estimator is None else estimator
     sensors = sensors.replace(ground_truth=None)
     loop = _ClosedLoop(scenario, sensors, estimator, keep_ticks)
     run = run_to_end(loop, progress)
-    position, velocity, covariance = (np.array(part[: len(run.time)]) for part in zip(*loop.estimates, strict=True))
+    position, velocity, covariance = (
+        np.array(part[: len(run.time)]) for part in zip(*loop.estimates, strict=True)
+    )
     return ClosedLoopRun(run, position, velocity, covariance, sensors, tuple(loop.ticks))
 
 
 def warm_up(
-    scenario: Scenario, sensors: SensorParameters | None = None, estimator: EstimatorParameters | None = None
+    scenario: Scenario,
+    sensors: SensorParameters | None = None,
+    estimator: EstimatorParameters | None = None,
 ) -> None:
-    """Compiles all that a run needs, or loads it, before anyone waits for it: by the time the estimator is aligned."""
-    run_closed_loop(replace(scenario, events=(), end="time", end_time=WARM_UP_TIME), sensors, estimator)
+    """Compiles all that a run needs, or loads it, before anyone waits for it: by the time the
+    estimator is aligned.
+    """
+    run_closed_loop(
+        replace(scenario, events=(), end="time", end_time=WARM_UP_TIME), sensors, estimator
+    )
 
 
 class _ClosedLoop:
     """The simulation with its sensors under what is aboard, in lock-step."""
 
     def __init__(
-        self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters, keep_ticks: bool
+        self,
+        scenario: Scenario,
+        sensors: SensorParameters,
+        estimator: EstimatorParameters,
+        keep_ticks: bool,
     ) -> None:
         self._keeps_ticks = keep_ticks
         self.ticks: list[Tick] = []
@@ -167,9 +191,11 @@ class _ClosedLoop:
         self._aboard = OnBoard(scenario, sensors, estimator)
         self._failsafe = False
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
-        self.guide, self.recorder = self._aboard.guide, RunRecorder(scenario, Mode.DISARMED)
+        self.guide = self._aboard.guide
+        self.recorder = RunRecorder(scenario, Mode.DISARMED)
         self.estimates: list[tuple[Floats, Floats, Floats]] = []
-        """position and velocity, (3,) each, and covariance (3, 3) of the position, of every sample"""
+        """position and velocity, (3,) each, and covariance (3, 3) of the position, of every sample
+        """
 
     @property
     def state(self) -> ModelState:
@@ -184,7 +210,9 @@ class _ClosedLoop:
         return self._simulation.time >= self._end_time - 1e-9
 
     def tick(self) -> None:
-        simulation, aboard, recorder = self._simulation, self._aboard, self.recorder
+        simulation = self._simulation
+        aboard = self._aboard
+        recorder = self.recorder
         samples = simulation.tick()
         time = simulation.time
         recorder.watch(simulation.state, simulation.outputs, simulation.period)
@@ -204,9 +232,13 @@ class _ClosedLoop:
 
     def sample(self) -> None:
         now = self._aboard.estimate
-        self.recorder.sample(self._simulation.state, self._simulation.outputs, self._simulation.wind_now)
+        self.recorder.sample(
+            self._simulation.state, self._simulation.outputs, self._simulation.wind_now
+        )
         if now is None or now.covariance is None:
             unknown = np.full(3, np.nan)
             self.estimates.append((unknown, unknown, np.full((3, 3), np.nan)))
         else:
-            self.estimates.append((now.position.copy(), now.velocity.copy(), now.covariance[:3, :3].copy()))
+            self.estimates.append(
+                (now.position.copy(), now.velocity.copy(), now.covariance[:3, :3].copy())
+            )

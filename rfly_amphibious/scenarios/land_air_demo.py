@@ -1,4 +1,6 @@
-"""The shipped demonstration: half a minute of driving, take-off, flight and landing, on ground of its own."""
+"""The shipped demonstration: half a minute of driving, take-off, flight and landing, on ground of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ BUMP_SAMPLES = 60
 
 
 def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelState, Pilot]:
-    """The model over level ground with one bump, where it starts, and the pilot for `AmphibiousModel.run`.
+    """The model over level ground with one bump, where it starts, and the pilot for
+    `AmphibiousModel.run`.
 
-    The bump lies across the way and has the length of a wheelbase and a tenth of the wheels' radius in height.
+    The bump lies across the way and has the length of a wheelbase and a tenth of the wheels' radius
+    in height.
     """
     size = params.wheelbase
     terrain = _ground(0.1 * params.wheel_radius, size, 3.0 * size)
@@ -46,8 +50,14 @@ def _ground(height: float, length: float, start: float) -> HeightMap:
     step = length / BUMP_SAMPLES
     x = np.arange(-10.0 * length, 40.0 * length, step)
     inside = (x > start) & (x < start + length)
-    profile = np.where(inside, 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length)), 0.0)
+    profile = np.where(
+        inside, 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length)), 0.0
+    )
     reach = 20.0 * length
     return HeightMap(
-        np.stack([profile, profile], axis=1), origin_x=float(x[0]), origin_y=-reach, step_x=step, step_y=2.0 * reach
+        np.stack([profile, profile], axis=1),
+        origin_x=float(x[0]),
+        origin_y=-reach,
+        step_x=step,
+        step_y=2.0 * reach,
     )

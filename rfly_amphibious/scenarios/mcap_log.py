@@ -1,7 +1,7 @@
 """MCAP log of a run with ROS 2 messages, for Foxglove and `ros2 bag`; no ROS needed.
 
-Needs mcap and mcap-ros2-support, the extra `log`. Topics, frames and names of joints are those of the
-nodes; times are simulated time.
+Needs mcap and mcap-ros2-support, the extra `log`. Topics, frames and names of joints are those of
+the nodes; times are simulated time.
 """
 
 from __future__ import annotations
@@ -56,22 +56,26 @@ def check_mcap() -> None:
 
 
 def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amphibious") -> None:
-    """Truth without noise at each sample, 50 Hz: TOPICS; what an IMU in base_link (frame `<vehicle>/base_link`) reads.
+    """Truth without noise at each sample, 50 Hz: TOPICS; what an IMU in base_link (frame
+    `<vehicle>/base_link`) reads.
 
-    `/rotor_speeds` are rad/s, `/wheel_loads` N. Of a closed loop that kept its ticks: what its sensors said, with their
-    noise and at their rates, what was estimated and what was commanded (SENSED_TOPICS); true are `/ground_truth/odom`
-    and `/rotor_speeds` still. Metadata say scenario, vehicle, seed and ending. Raises ConfigError without
-    mcap-ros2-support.
+    `/rotor_speeds` are rad/s, `/wheel_loads` N. Of a closed loop that kept its ticks: what its
+    sensors said, with their noise and at their rates, what was estimated and what was commanded
+    (SENSED_TOPICS); true are `/ground_truth/odom` and `/rotor_speeds` still. Metadata say scenario,
+    vehicle, seed and ending. Raises ConfigError without mcap-ros2-support.
     """
     check_mcap()
     from mcap_ros2.writer import Writer
 
     closed, run = (run, run.run) if isinstance(run, ClosedLoopRun) else (None, run)
-    scenario, base = run.scenario, f"{vehicle}/base_link"
-    messages, topics = _in_time(_modes(run), _messages(run, base)), TOPICS
+    scenario = run.scenario
+    base = f"{vehicle}/base_link"
+    messages = _in_time(_modes(run), _messages(run, base))
+    topics = TOPICS
     if closed is not None and closed.ticks:
         truth = (m for m in messages if m[1] not in _OF_SENSORS)
-        messages, topics = _in_time(truth, _sensed(closed, vehicle)), TOPICS | SENSED_TOPICS
+        messages = _in_time(truth, _sensed(closed, vehicle))
+        topics = TOPICS | SENSED_TOPICS
     with path.open("wb") as file, Writer(file) as writer:
         schemas = {
             kind: writer.register_msgdef(kind.replace("/", "/msg/"), message_definition(kind))
@@ -97,50 +101,76 @@ _OF_SENSORS = ("/imu/data", "/joint_states", "/wheel_loads", "/environment/wind"
 
 def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[tuple[int, str, Message]]:
     """What passed between vehicle and computer, at the times when it did."""
-    params, base = closed.run.scenario.params, f"{vehicle}/base_link"
-    names, steered = joint_names(params), params.steering_sign != 0.0
+    params = closed.run.scenario.params
+    base = f"{vehicle}/base_link"
+    names = joint_names(params)
+    steered = params.steering_sign != 0.0
     imu = closed.sensors.imu
     if imu is not None:
         rotation = _quaternion(np.asarray(euler_to_quat(imu.rotation), float))
         transform = {"translation": _vector(np.array(imu.position)), "rotation": rotation}
-        link = {"header": _header(0.0, base), "child_frame_id": f"{vehicle}/imu_link", "transform": transform}
+        link = {
+            "header": _header(0.0, base),
+            "child_frame_id": f"{vehicle}/imu_link",
+            "transform": transform,
+        }
         yield 0, "/tf_static", {"transforms": [link]}
     estimated = -1.0
     for tick in closed.ticks:
         now = round(tick.time * 1e9)
         if tick.samples.imu is not None:
             for time, force, rates, attitude in zip(*tick.samples.imu, strict=True):
-                yield now, "/imu/data", _imu(_header(time, f"{vehicle}/imu_link"), attitude, rates, force)
+                yield (
+                    now,
+                    "/imu/data",
+                    _imu(_header(time, f"{vehicle}/imu_link"), attitude, rates, force),
+                )
         joints = tick.samples.joints
         if joints is not None:
-            for time, positions, speeds in zip(joints.time, *joints.columns(steered, 0.0), strict=True):
+            for time, positions, speeds in zip(
+                joints.time, *joints.columns(steered, 0.0), strict=True
+            ):
                 yield now, "/joint_states", _joints(_header(time, base), names, positions, speeds)
         if tick.samples.wheel_loads is not None:
             for load in tick.samples.wheel_loads.load:
                 yield now, "/wheel_loads", _array("wheel", load)
         if tick.samples.wind is not None:
             for time, velocity in zip(*tick.samples.wind, strict=True):
-                yield now, "/environment/wind", {"header": _header(time, WORLD), "vector": _vector(velocity)}
+                yield (
+                    now,
+                    "/environment/wind",
+                    {"header": _header(time, WORLD), "vector": _vector(velocity)},
+                )
         estimate = tick.estimate
         if estimate is not None and estimate.time > estimated:
             estimated = estimate.time
             velocity = rotation_matrix(estimate.orientation).T @ estimate.velocity
             pose = _header(estimated, WORLD), base, estimate.position, estimate.orientation
             yield now, "/odometry/global", _odometry(*pose, velocity, estimate.rates)
-        rotors, wheels = tick.rotors, tick.wheels
+        rotors = tick.rotors
+        wheels = tick.wheels
         values = {"mode": int(rotors.torques), "value": rotors.value.tolist()}
         yield now, "/cmd/rotors", {"header": _header(rotors.time, ""), **values}
-        torques = {"drive_torque": wheels.drive_torque.tolist(), "brake_torque": wheels.brake_torque.tolist()}
+        torques = {
+            "drive_torque": wheels.drive_torque.tolist(),
+            "brake_torque": wheels.brake_torque.tolist(),
+        }
         angle = float(wheels.steering_angle)
-        yield now, "/cmd/wheels", {"header": _header(wheels.time, ""), "steering_angle": angle, **torques}
+        yield (
+            now,
+            "/cmd/wheels",
+            {"header": _header(wheels.time, ""), "steering_angle": angle, **torques},
+        )
 
 
 def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]]:
     """In the order of time."""
     times = np.round(run.time * 1e9).astype(np.int64)
-    position, orientation = run.position, run.x[:, at.QUATERNION_XYZW]
+    position = run.position
+    orientation = run.x[:, at.QUATERNION_XYZW]
     velocity = quat_rotate(quat_conjugate(orientation), run.x[:, at.VELOCITY : at.VELOCITY + 3])
-    rates, force = run.x[:, at.RATES : at.RATES + 3], run.outputs.specific_force
+    rates = run.x[:, at.RATES : at.RATES + 3]
+    force = run.outputs.specific_force
     names, angles, speeds = joint_states(run)
     rotors = run.scenario.params.rotors
     rotor_speed = run.x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + rotors]
@@ -158,11 +188,13 @@ def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]
         yield time_ns, "/environment/wind", {"header": in_world, "vector": _vector(run.wind[k])}
 
 
-_EXACT_3, _EXACT_6 = [0.0] * 9, [0.0] * 36
+_EXACT_3 = [0.0] * 9
+_EXACT_6 = [0.0] * 36
 
 
 def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
-    """(names, positions, rates), (k, names) rad and m: wheels, steered wheels, struts, rotors, as `/joint_states`.
+    """(names, positions, rates), (k, names) rad and m: wheels, steered wheels, struts, rotors, as
+    `/joint_states`.
 
     Angles of wheels and rotors count from the first sample; steering angles come without rates (0).
     """
@@ -178,9 +210,14 @@ def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
         if len(run.time[part]):
             turn_joints(float(spans[part][-1]), run.x[part], geometry, last, out[part])
     steering, rate, angle, rotors = np.split(out, wheels * np.arange(1, 4), axis=1)
-    rotor_rate, rotor_angle = rotors[:, : params.rotors], rotors[:, params.rotors :]
-    strut, strut_rate = (run.x[:, at.wheel_states(k, wheels, params.rotors)] for k in (at.STRUT, at.STRUT_RATE))
-    joints = JointSamples(run.time, angle, rate, steering, strut, strut_rate, rotor_angle, rotor_rate)
+    rotor_rate = rotors[:, : params.rotors]
+    rotor_angle = rotors[:, params.rotors :]
+    strut, strut_rate = (
+        run.x[:, at.wheel_states(k, wheels, params.rotors)] for k in (at.STRUT, at.STRUT_RATE)
+    )
+    joints = JointSamples(
+        run.time, angle, rate, steering, strut, strut_rate, rotor_angle, rotor_rate
+    )
     return joint_names(params), *joints.columns(params.steering_sign != 0.0, 0.0)
 
 
@@ -188,7 +225,9 @@ def _modes(run: ScenarioRun) -> Iterator[tuple[int, str, Message]]:
     """At each change, and each MODE_PERIOD between."""
     changes = {round(time * 1e9): mode.value for time, mode in run.modes}
     mode = ""
-    for time_ns in sorted({*changes, *range(0, round(run.duration * 1e9) + 1, round(MODE_PERIOD * 1e9))}):
+    for time_ns in sorted(
+        {*changes, *range(0, round(run.duration * 1e9) + 1, round(MODE_PERIOD * 1e9))}
+    ):
         mode = changes.get(time_ns, mode)
         yield time_ns, "/mode", {"data": mode}
 
@@ -199,7 +238,12 @@ def _header(time: float, frame: str) -> Message:
 
 
 def _odometry(
-    header: Message, child: str, position: Floats, orientation: Floats, velocity: Floats, rates: Floats
+    header: Message,
+    child: str,
+    position: Floats,
+    orientation: Floats,
+    velocity: Floats,
+    rates: Floats,
 ) -> Message:
     pose = {"position": _vector(position), "orientation": _quaternion(orientation)}
     twist = {"linear": _vector(velocity), "angular": _vector(rates)}
@@ -224,7 +268,12 @@ def _imu(header: Message, orientation: Floats, rates: Floats, force: Floats) -> 
 
 
 def _joints(header: Message, names: list[str], positions: Floats, speeds: Floats) -> Message:
-    joints = {"name": names, "position": positions.tolist(), "velocity": speeds.tolist(), "effort": []}
+    joints = {
+        "name": names,
+        "position": positions.tolist(),
+        "velocity": speeds.tolist(),
+        "effort": [],
+    }
     return {"header": header, **joints}
 
 
@@ -285,7 +334,9 @@ _BETWEEN = "=" * 80
 
 
 def message_definition(name: str) -> str:
-    """The schema `ros2msg` of a message such as `nav_msgs/Odometry`: its fields, then those of all messages in it."""
+    """The schema `ros2msg` of a message such as `nav_msgs/Odometry`: its fields, then those of all
+    messages in it.
+    """
     needed = [name]
     for message in needed:  # it grows while it is walked
         types = [line.split()[0].split("[")[0] for line in _FIELDS[message].splitlines()]

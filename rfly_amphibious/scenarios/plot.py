@@ -26,13 +26,15 @@ _COLOURS = {
 
 
 def draw_run(run: ScenarioRun, path: Path) -> None:
-    """Writes the picture; the ending of `path` is its format. Needs no display. Raises ConfigError for an
-    ending that is no picture's."""
+    """Writes the picture; the ending of `path` is its format. Needs no display. Raises ConfigError
+    for an ending that is no picture's.
+    """
     with picture(path, (15.0, 9.5)) as figure:
         engine: Any = figure.get_layout_engine()
         engine.set(w_pad=0.15, h_pad=0.1)
         panels = figure.subplot_mosaic(
-            [["map", "attitude"], ["map", "tyres"], ["map", "rotors"], ["height", "power"]], width_ratios=(1.05, 1)
+            [["map", "attitude"], ["map", "tyres"], ["map", "rotors"], ["height", "power"]],
+            width_ratios=(1.05, 1),
         )
         _draw_track(panels["map"], run)
         figure.suptitle(f"{run.scenario.name}: {run.ending}")
@@ -55,7 +57,11 @@ def draw_run(run: ScenarioRun, path: Path) -> None:
 
 def _spans(run: ScenarioRun) -> list[tuple[float, float, Mode]]:
     ends = [time for time, _ in run.modes[1:]] + [run.duration]
-    return [(begin, end, mode) for (begin, mode), end in zip(run.modes, ends, strict=True) if end > begin]
+    return [
+        (begin, end, mode)
+        for (begin, mode), end in zip(run.modes, ends, strict=True)
+        if end > begin
+    ]
 
 
 def _shade_modes(axes: Any, run: ScenarioRun) -> None:
@@ -64,19 +70,31 @@ def _shade_modes(axes: Any, run: ScenarioRun) -> None:
 
 
 def _draw_track(axes: Any, run: ScenarioRun) -> None:
-    places, terrain = run.position[:, :2], run.scenario.terrain
-    low, high = places.min(axis=0), places.max(axis=0)
+    places = run.position[:, :2]
+    terrain = run.scenario.terrain
+    low = places.min(axis=0)
+    high = places.max(axis=0)
     half = np.full(2, max(0.62 * float((high - low).max()), 5.0))
     if terrain is None:
         (left, bottom), (right, top) = (low + high) / 2 - half, (low + high) / 2 + half
-        axes.set(aspect="equal", xlim=(left, right), ylim=(bottom, top), xlabel="x east (m)", ylabel="y north (m)")
+        axes.set(
+            aspect="equal",
+            xlim=(left, right),
+            ylim=(bottom, top),
+            xlabel="x east (m)",
+            ylabel="y north (m)",
+        )
         axes.grid(alpha=0.3)
     else:
         half = np.maximum(half, 4 * np.abs([terrain.step_x, terrain.step_y]))
         x_min, x_max, y_min, y_max = terrain.bounds
         middle = np.clip((low + high) / 2, (x_min, y_min), (x_max, y_max))
         (left, bottom), (right, top) = middle - half, middle + half
-        draw_relief(axes, terrain, region=(max(left, x_min), min(right, x_max), max(bottom, y_min), min(top, y_max)))
+        draw_relief(
+            axes,
+            terrain,
+            region=(max(left, x_min), min(right, x_max), max(bottom, y_min), min(top, y_max)),
+        )
     if run.scenario.world is not None:
         draw_objects(axes, run.scenario.world)
     axes.plot(*places.T, color="white", linewidth=4.0, alpha=0.7, zorder=2)
@@ -86,17 +104,43 @@ def _draw_track(axes: Any, run: ScenarioRun) -> None:
         label = None if mode in shown else mode.value
         axes.plot(*part.T, color=_COLOURS[mode], linewidth=2.0, zorder=3, label=label)
         shown.add(mode)
-    axes.plot(*places[0], "o", color="white", markeredgecolor="black", markersize=8, zorder=4, label="start")
-    axes.plot(*places[-1], "s", color="white", markeredgecolor="black", markersize=8, zorder=4, label="end")
+    axes.plot(
+        *places[0],
+        "o",
+        color="white",
+        markeredgecolor="black",
+        markersize=8,
+        zorder=4,
+        label="start",
+    )
+    axes.plot(
+        *places[-1],
+        "s",
+        color="white",
+        markeredgecolor="black",
+        markersize=8,
+        zorder=4,
+        label="end",
+    )
     for touchdown in run.touchdowns:
-        axes.plot(*touchdown.position[:2], "v", color="yellow", markeredgecolor="black", markersize=8, zorder=4)
+        axes.plot(
+            *touchdown.position[:2],
+            "v",
+            color="yellow",
+            markeredgecolor="black",
+            markersize=8,
+            zorder=4,
+        )
     axes.legend(fontsize="x-small", loc="best")
 
 
 def _draw_height(axes: Any, run: ScenarioRun) -> None:
-    terrain, (x, y, z) = run.scenario.terrain, run.position.T
+    terrain = run.scenario.terrain
+    (x, y, z) = run.position.T
     ground = np.zeros_like(x) if terrain is None else terrain.altitude(x, y)
-    axes.fill_between(run.time, ground, min(ground.min(), z.min()) - 1.0, color="#b59f7b", alpha=0.7, linewidth=0)
+    axes.fill_between(
+        run.time, ground, min(ground.min(), z.min()) - 1.0, color="#b59f7b", alpha=0.7, linewidth=0
+    )
     axes.plot(run.time, z, color="black", linewidth=1.4, label="vehicle")
     axes.plot(run.time, ground, color="#7a6440", linewidth=1.0, label="ground below")
     axes.set_ylabel("z up (m)")
@@ -123,12 +167,19 @@ def _draw_attitude(axes: Any, run: ScenarioRun) -> None:
     axes.set_ylabel("roll, pitch (°)")
     right = axes.twinx()
     right.plot(
-        run.time, np.degrees(np.unwrap(np.radians(yaw))), color="0.35", linewidth=1.0, linestyle="--", label="yaw"
+        run.time,
+        np.degrees(np.unwrap(np.radians(yaw))),
+        color="0.35",
+        linewidth=1.0,
+        linestyle="--",
+        label="yaw",
     )
     right.set_ylabel("yaw (°)", color="0.35")
     right.tick_params(labelsize="small")
     lines = [*axes.get_lines(), *right.get_lines()]
-    axes.legend(lines, [line.get_label() for line in lines], fontsize="x-small", loc="best", ncols=3)
+    axes.legend(
+        lines, [line.get_label() for line in lines], fontsize="x-small", loc="best", ncols=3
+    )
 
 
 def _scaled(values: Any, unit: str) -> tuple[float, str]:
@@ -139,9 +190,27 @@ def _draw_tyres(axes: Any, run: ScenarioRun) -> None:
     out = run.outputs
     scale, unit = _scaled(out.wheel_load, "N")
     for wheel, name in enumerate(run.scenario.params.wheels):
-        axes.plot(run.time, scale * out.wheel_load[:, wheel], linewidth=0.8, alpha=0.8, label=f"load {name}")
-    axes.plot(run.time, scale * out.tyre_force_x.sum(axis=1), color="black", linewidth=1.0, label="along, sum")
-    axes.plot(run.time, scale * out.tyre_force_y.sum(axis=1), color="0.5", linewidth=1.0, label="to the left, sum")
+        axes.plot(
+            run.time,
+            scale * out.wheel_load[:, wheel],
+            linewidth=0.8,
+            alpha=0.8,
+            label=f"load {name}",
+        )
+    axes.plot(
+        run.time,
+        scale * out.tyre_force_x.sum(axis=1),
+        color="black",
+        linewidth=1.0,
+        label="along, sum",
+    )
+    axes.plot(
+        run.time,
+        scale * out.tyre_force_y.sum(axis=1),
+        color="0.5",
+        linewidth=1.0,
+        label="to the left, sum",
+    )
     axes.set_ylabel(f"tyre forces ({unit})")
     axes.legend(fontsize="x-small", loc="best", ncols=3)
 
@@ -150,15 +219,22 @@ def _draw_rotors(axes: Any, run: ScenarioRun) -> None:
     thrust = run.outputs.thrust
     scale, unit = _scaled(thrust, "N")
     for rotor in range(thrust.shape[1]):
-        axes.plot(run.time, scale * thrust[:, rotor], linewidth=0.8, alpha=0.8, label=f"{rotor + 1}")
+        axes.plot(
+            run.time, scale * thrust[:, rotor], linewidth=0.8, alpha=0.8, label=f"{rotor + 1}"
+        )
     axes.set_ylabel(f"rotor thrust ({unit})")
     axes.legend(fontsize="x-small", loc="best", ncols=4, title="rotor", title_fontsize="x-small")
 
 
 def _draw_power(axes: Any, run: ScenarioRun) -> None:
-    rotors, wheels = np.asarray(run.outputs.rotor_power), run.wheel_power
+    rotors = np.asarray(run.outputs.rotor_power)
+    wheels = run.wheel_power
     scale, unit = _scaled(np.concatenate([rotors, wheels]), "W")
-    axes.plot(run.time, scale * rotors, linewidth=1.0, label=f"rotors, {run.rotor_energy / 1000:.1f} kJ")
-    axes.plot(run.time, scale * wheels, linewidth=1.0, label=f"wheels, {run.wheel_energy / 1000:.1f} kJ")
+    axes.plot(
+        run.time, scale * rotors, linewidth=1.0, label=f"rotors, {run.rotor_energy / 1000:.1f} kJ"
+    )
+    axes.plot(
+        run.time, scale * wheels, linewidth=1.0, label=f"wheels, {run.wheel_energy / 1000:.1f} kJ"
+    )
     axes.set_ylabel(f"shaft power ({unit})")
     axes.legend(fontsize="x-small", loc="best")

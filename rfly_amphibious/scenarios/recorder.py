@@ -103,7 +103,9 @@ class ScenarioRun:
                 file,
                 time_s=self.time,
                 x=self.x,
-                names=np.array(at.state_names(self.scenario.params.rotors, len(self.scenario.params.wheels))),
+                names=np.array(
+                    at.state_names(self.scenario.params.rotors, len(self.scenario.params.wheels))
+                ),
                 outputs=self.outputs.numbers,
                 wind_mps=self.wind,
                 mode_time_s=np.array([time for time, _ in self.modes]),
@@ -116,17 +118,28 @@ class ScenarioRun:
 
 def wheel_power(x: Floats, params: VehicleParameters) -> Floats:
     """W of the drive torques at the spins of their wheels against the body, of states (…, states)."""
-    rotors, wheels = params.rotors, len(params.wheels)
-    spin = x[..., at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] - x[..., at.RATES + 1 : at.RATES + 2]
+    rotors = params.rotors
+    wheels = len(params.wheels)
+    spin = (
+        x[..., at.wheel_states(at.WHEEL_SPEED, wheels, rotors)]
+        - x[..., at.RATES + 1 : at.RATES + 2]
+    )
     return (x[..., at.wheel_drives(wheels, rotors)] * spin).sum(axis=-1)
 
 
 class RunRecorder:
-    """Keeps what happens in a run of a scenario, and says when it ends; asked after each of its steps."""
+    """Keeps what happens in a run of a scenario, and says when it ends; asked after each of its
+    steps.
+    """
 
-    def __init__(self, scenario: Scenario, begin: Mode = Mode.DRIVE, sensor_effect: str = "") -> None:
-        """`begin`: mode in which it begins; `sensor_effect`: what the log adds to a sensor that is off."""
-        self._scenario, self._sensor_effect = scenario, sensor_effect
+    def __init__(
+        self, scenario: Scenario, begin: Mode = Mode.DRIVE, sensor_effect: str = ""
+    ) -> None:
+        """`begin`: mode in which it begins; `sensor_effect`: what the log adds to a sensor that is
+        off.
+        """
+        self._scenario = scenario
+        self._sensor_effect = sensor_effect
         self.log: list[tuple[float, str]] = []
         self._modes = [(0.0, begin)]
         self._touchdowns: list[Touchdown] = []
@@ -144,9 +157,11 @@ class RunRecorder:
         self._energy[0] += float(outputs.rotor_power) * seconds
         self._energy[1] += float(wheel_power(now.x, self._scenario.params)) * seconds
         if self._modes[-1][1] is Mode.FLIGHT:
-            self._airborne, self._landed = True, False
+            self._airborne = True
+            self._landed = False
         elif self._airborne and bool((outputs.wheel_load > 0.0).any()):
-            self._airborne, self._landed = False, True
+            self._airborne = False
+            self._landed = True
             vx, vy, vz = now.velocity.tolist()
             x, y, z = now.position.tolist()
             self._touchdowns.append(Touchdown(now.time, -vz, float(np.hypot(vx, vy)), (x, y, z)))
@@ -159,12 +174,15 @@ class RunRecorder:
         if not self._samples or self._samples[-1][0] != now.time:
             self._samples.append((now.time, now.x.copy(), outputs.numbers.copy(), np.array(wind)))
 
-    def end(self, now: ModelState, outputs: Outputs, done: bool, problem: str, time_is_up: bool) -> Ending | None:
+    def end(
+        self, now: ModelState, outputs: Outputs, done: bool, problem: str, time_is_up: bool
+    ) -> Ending | None:
         """Whether the end condition came true, and one line of text; None: it goes on.
 
         `done`: the mission; `problem`: why it can't go on.
         """
-        wanted, mode = self._scenario.end, self._modes[-1][1]
+        wanted = self._scenario.end
+        mode = self._modes[-1][1]
         when = f"at {now.time:.2f} s"
         if now.crashed:
             return wanted == "crashed", f"crashed {when} in mode {mode.value}: {now.crash_cause}"
@@ -174,16 +192,23 @@ class RunRecorder:
         if standing and wanted == "standing_after_landing":
             return True, f"stands after landing {when}"
         if time_is_up:
-            return wanted == "time", f"{'' if wanted == 'time' else f'not reached: {wanted}; '}time is up {when}"
+            return (
+                wanted == "time",
+                f"{'' if wanted == 'time' else f'not reached: {wanted}; '}time is up {when}",
+            )
         if wanted in ("mission_done", "standing_after_landing"):
             if problem:
                 return False, f"not reached: {wanted}; {problem}"
             if standing and mode is Mode.ABORT:
-                return False, f"not reached: {wanted}; the flight was aborted, it stands after landing {when}"
+                return (
+                    False,
+                    f"not reached: {wanted}; the flight was aborted, it stands after landing {when}",
+                )
         return None
 
     def _stands(self, now: ModelState, outputs: Outputs) -> bool:
-        load, weight = outputs.wheel_load, self._scenario.params.mass * GRAVITY
+        load = outputs.wheel_load
+        weight = self._scenario.params.mass * GRAVITY
         return bool(
             (load > 0.0).all()
             and load.sum() > STANDING_SHARE * weight
@@ -251,7 +276,9 @@ class ScenarioLoop(Protocol):
 def run_to_end(loop: ScenarioLoop, progress: Callable[[float], None] | None = None) -> ScenarioRun:
     """Runs a loop to the scenario's end; `progress` is told the simulated seconds now and then."""
     ending: Ending | None = None
-    recorder, guide, reported = loop.recorder, loop.guide, 0.0
+    recorder = loop.recorder
+    guide = loop.guide
+    reported = 0.0
     while ending is None:
         try:
             loop.tick()

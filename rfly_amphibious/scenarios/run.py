@@ -22,15 +22,18 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 
 SAMPLE_STEPS = 20
-DRIVING_PERIOD, FLYING_PERIOD = 0.01, 0.004
+DRIVING_PERIOD = 0.01
+FLYING_PERIOD = 0.004
 """s between commands"""
 
 
-def run_scenario(scenario: Scenario, progress: Callable[[float], None] | None = None) -> ScenarioRun:
+def run_scenario(
+    scenario: Scenario, progress: Callable[[float], None] | None = None
+) -> ScenarioRun:
     """Runs a scenario to its end condition, or until it can't be reached any more.
 
-    The same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds now and then. Raises
-    ConfigError for a manoeuvre, which is for the controllers of a closed loop.
+    The same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds
+    now and then. Raises ConfigError for a manoeuvre, which is for the controllers of a closed loop.
     """
     if scenario.manoeuvre is not None:
         raise ConfigError(
@@ -40,7 +43,9 @@ def run_scenario(scenario: Scenario, progress: Callable[[float], None] | None = 
 
 
 class MissionPilot:
-    """Truth pilot that carries out legs as its `guide` says, which takes the truth for its estimate."""
+    """Truth pilot that carries out legs as its `guide` says, which takes the truth for its
+    estimate.
+    """
 
     def __init__(self, model: AmphibiousModel, legs: Sequence[Leg]) -> None:
         self.guide = MissionGuide(legs, model.params, model.terrain)
@@ -57,14 +62,20 @@ class MissionPilot:
         return self._pilot.period
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
-        """The commands from a state on; `outputs`: those of the last step, where the caller has them."""
+        """The commands from a state on; `outputs`: those of the last step, where the caller has
+        them.
+        """
         self._pilot.period = DRIVING_PERIOD if self.mode is Mode.DRIVE else FLYING_PERIOD
         return self._pilot(state, outputs)
 
     def lose_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no take-off any more."""
+        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no
+        take-off any more.
+        """
         self._pilot.lose_rotor(rotor)
-        numbers = ", ".join(str(number + 1) for number in sorted(self._pilot.flight_modes.failed_rotors))
+        numbers = ", ".join(
+            str(number + 1) for number in sorted(self._pilot.flight_modes.failed_rotors)
+        )
         self.guide.no_takeoff = f"rotor {numbers} failed"
 
     def _setpoint(self, state: ModelState, mode: Mode) -> Setpoint:
@@ -73,7 +84,9 @@ class MissionPilot:
 
 
 class _TruthLoop:
-    """The model under a MissionPilot: no sensors, and commands that hold for up to 10 ms, which makes it quick."""
+    """The model under a MissionPilot: no sensors, and commands that hold for up to 10 ms, which
+    makes it quick.
+    """
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -82,13 +95,15 @@ class _TruthLoop:
         begin = model.standing(*scenario.start, scenario.heading)
         self._steps = round(scenario.end_time / STEP)
         self._stepper = Stepper(model, begin, self._steps, STEP, scenario.wind, scenario.method)
-        self._failures = sorted((e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time)
+        self._failures = sorted(
+            (e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time
+        )
         self._failed: list[int] = []
         self._disturbance = np.zeros(3)
         self.outputs = model.outputs(begin)
-        self.guide, self.recorder = (
-            self._pilot.guide,
-            RunRecorder(scenario, sensor_effect=": no effect, this pilot sees the truth"),
+        self.guide = self._pilot.guide
+        self.recorder = RunRecorder(
+            scenario, sensor_effect=": no effect, this pilot sees the truth"
         )
 
     @property
@@ -101,16 +116,23 @@ class _TruthLoop:
 
     def tick(self) -> None:
         """One command of the pilot, and the steps for which it holds."""
-        stepper, pilot = self._stepper, self._pilot
+        stepper = self._stepper
+        pilot = self._pilot
         before = stepper.state
         while self._failures and self._failures[0].time <= before.time + 1e-9:
             rotor = self._failures.pop(0).rotor
             self._failed.append(rotor)
             pilot.lose_rotor(rotor)
-        controls = without_rotors(pilot(before, self.outputs), self._failed, self._scenario.params.rotors)
+        controls = without_rotors(
+            pilot(before, self.outputs), self._failed, self._scenario.params.rotors
+        )
         self.recorder.enter(before.time, pilot.mode)
         self._disturbance = gust_wind(self._scenario.events, before.time)
-        steps = min(round(pilot.period / STEP), SAMPLE_STEPS - stepper.done % SAMPLE_STEPS, self._steps - stepper.done)
+        steps = min(
+            round(pilot.period / STEP),
+            SAMPLE_STEPS - stepper.done % SAMPLE_STEPS,
+            self._steps - stepper.done,
+        )
         stepper.advance(controls, steps, self._disturbance)
         self.outputs = stepper.outputs
         self.recorder.watch(stepper.state, self.outputs, steps * STEP)

@@ -37,10 +37,14 @@ from rfly_terrain.world.weather import CLEAR, Weather
 from rfly_terrain.world.world import World
 from rfly_terrain.world.world_file import load_world
 
-_CALM: dict[KeyPath, list[float]] = {("wind", "mean_mps"): [0.0, 0.0, 0.0], ("wind", "gust_sigma_mps"): [0.0, 0.0, 0.0]}
+_CALM: dict[KeyPath, list[float]] = {
+    ("wind", "mean_mps"): [0.0, 0.0, 0.0],
+    ("wind", "gust_sigma_mps"): [0.0, 0.0, 0.0],
+}
 LoadMap = Callable[[str, Sequence[str]], HeightMap]
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
-DRIVE_SPEED, FLY_SPEED = 3.0, 4.0
+DRIVE_SPEED = 3.0
+FLY_SPEED = 4.0
 """m/s, where a mission says nothing"""
 
 
@@ -92,10 +96,11 @@ class Scenario:
         changes: Sequence[Change] = (),
         load_map: LoadMap = HeightMap.load,
     ) -> Scenario:
-        """A shipped scenario (`shipped_scenarios()`) or a YAML file; what it names lies beside it, or is shipped.
+        """A shipped scenario (`shipped_scenarios()`) or a YAML file; what it names lies beside it,
+        or is shipped.
 
-        `changes`: values by key path; those below `vehicle` are the vehicle's. Raises ConfigError that
-        names file, line, key and what is allowed.
+        `changes`: values by key path; those below `vehicle` are the vehicle's. Raises ConfigError
+        that names file, line, key and what is allowed.
         """
         data, file, name = read_parameters("scenario", "scenarios", name_or_path)
         return cls.parse(data, file, name, Path(file).parent, map_folders, changes, load_map)
@@ -111,21 +116,34 @@ class Scenario:
         changes: Sequence[Change] = (),
         load_map: LoadMap = HeightMap.load,
     ) -> Scenario:
-        """The scenario of a file's content; `file` is what errors call it, `folder` holds the files that it names."""
-        of_vehicle = [(path[1:], value) for path, value in changes if path[0] == "vehicle" and len(path) > 1]
-        others = [(path, value) for path, value in changes if path[0] != "vehicle" or len(path) == 1]
+        """The scenario of a file's content; `file` is what errors call it, `folder` holds the files
+        that it names.
+        """
+        of_vehicle = [
+            (path[1:], value) for path, value in changes if path[0] == "vehicle" and len(path) > 1
+        ]
+        others = [
+            (path, value) for path, value in changes if path[0] != "vehicle" or len(path) == 1
+        ]
         document = checked_document(
             data, file, load_schema("scenario"), "version, vehicle, mission, end", others, _CALM
         )
-        return _Reader(document, file, folder, load_map).scenario(name or file, map_folders, of_vehicle)
+        return _Reader(document, file, folder, load_map).scenario(
+            name or file, map_folders, of_vehicle
+        )
 
     def model(self) -> AmphibiousModel:
         """The vehicle on the scenario's ground, with what stands and moves there."""
         world = self.world or World()
-        return AmphibiousModel(self.params, self.terrain, solids=world.solids, moving=world.moving_solids)
+        return AmphibiousModel(
+            self.params, self.terrain, solids=world.solids, moving=world.moving_solids
+        )
 
-    def simulation(self, sensors: SensorParameters, *, noise: bool = True, **more: Any) -> Simulation:
-        """A simulation on the scenario's map, with its vehicle, start, wind, events, seed and method.
+    def simulation(
+        self, sensors: SensorParameters, *, noise: bool = True, **more: Any
+    ) -> Simulation:
+        """A simulation on the scenario's map, with its vehicle, start, wind, events, seed and
+        method.
 
         `more`: further keywords of Simulation.
         """
@@ -143,7 +161,11 @@ class Scenario:
 
     def sensors_off(self, time: float) -> frozenset[str]:
         """Names of the sensors that are switched off at `time` (s)."""
-        return frozenset(event.sensor for event in self.events if isinstance(event, SensorOff) and event.off(time))
+        return frozenset(
+            event.sensor
+            for event in self.events
+            if isinstance(event, SensorOff) and event.off(time)
+        )
 
     def with_seed(self, seed: int) -> Scenario:
         """The same with other gusts."""
@@ -172,10 +194,15 @@ class _Reader:
     """Makes a scenario of a document that fits the schema."""
 
     def __init__(self, document: Document, file: str, folder: Path, load_map: LoadMap) -> None:
-        self._document, self._file, self._folder, self._load_map = document, file, folder, load_map
+        self._document = document
+        self._file = file
+        self._folder = folder
+        self._load_map = load_map
         self._all: dict[str, Any] = document.value
 
-    def scenario(self, name: str, map_folders: Sequence[str], of_vehicle: Sequence[Change]) -> Scenario:
+    def scenario(
+        self, name: str, map_folders: Sequence[str], of_vehicle: Sequence[Change]
+    ) -> Scenario:
         whole = self._all
         with self._naming("vehicle"):
             params = VehicleParameters.load(self._beside(whole["vehicle"]), of_vehicle)
@@ -200,17 +227,34 @@ class _Reader:
             start = (0.0, 0.0) if place is None else tuple(place)
             steps = [self._step(index, item) for index, item in enumerate(mission.get("items", ()))]
         if terrain is not None and not terrain.inside(*start):
-            self._fail(("start", "position_m"), f"{list(start)} lies off the map, which spans {terrain.bounds}")
-        speeds = mission.get("drive_speed_mps", DRIVE_SPEED), mission.get("fly_speed_mps", FLY_SPEED)
+            self._fail(
+                ("start", "position_m"),
+                f"{list(start)} lies off the map, which spans {terrain.bounds}",
+            )
+        speeds = (
+            mission.get("drive_speed_mps", DRIVE_SPEED),
+            mission.get("fly_speed_mps", FLY_SPEED),
+        )
         try:
             legs = legs_of(steps, start, terrain, *speeds) if "manoeuvre" not in mission else ()
         except ConfigError as error:
             step = getattr(error, "step", None)
-            self._fail(("mission", "items", step) if "items" in mission and step is not None else ("mission",), error)
-        heading = math.radians(given["heading_deg"]) if "heading_deg" in given else _first_heading(legs, start)
+            self._fail(
+                ("mission", "items", step)
+                if "items" in mission and step is not None
+                else ("mission",),
+                error,
+            )
+        heading = (
+            math.radians(given["heading_deg"])
+            if "heading_deg" in given
+            else _first_heading(legs, start)
+        )
         wind = whole.get("wind", {})
         end = whole["end"]
-        events = tuple(self._event(index, event, params) for index, event in enumerate(whole.get("events", ())))
+        events = tuple(
+            self._event(index, event, params) for index, event in enumerate(whole.get("events", ()))
+        )
         with self._naming():
             return Scenario(
                 name,
@@ -236,17 +280,27 @@ class _Reader:
             )
 
     def _manoeuvre(self, items: Sequence[dict[str, Any]]) -> Manoeuvre:
-        signals, modes = [], []
+        signals = []
+        modes = []
         for index, item in enumerate(items):
             path = ("mission", "manoeuvre", index)
             if ("signal" in item) == ("mode" in item):
                 self._fail(path, "expected exactly one of the keys signal, mode")
             if "mode" in item:
-                modes.append((float(item["from_s"]), {"takeoff": Mode.TAKEOFF, "land": Mode.LAND}[item["mode"]]))
+                modes.append(
+                    (
+                        float(item["from_s"]),
+                        {"takeoff": Mode.TAKEOFF, "land": Mode.LAND}[item["mode"]],
+                    )
+                )
                 continue
-            begin, end = float(item["from_s"]), float(item.get("to_s", 0.0))
+            begin = float(item["from_s"])
+            end = float(item.get("to_s", 0.0))
             if end <= begin:
-                self._fail((*path, "to_s") if "to_s" in item else path, f"to_s: expected more than from_s, {begin:g}")
+                self._fail(
+                    (*path, "to_s") if "to_s" in item else path,
+                    f"to_s: expected more than from_s, {begin:g}",
+                )
             first, last = map(float, item.get("frequency_hz", (0.0, 0.0)))
             shape = float(item.get("value", 0.0)), float(item.get("amplitude", 0.0)), (first, last)
             signals.append(Signal(item["signal"], begin, end, *shape))
@@ -255,19 +309,30 @@ class _Reader:
     def _world(self, terrain: HeightMap | None) -> World:
         with self._naming("world"):
             world = load_world(self._beside(self._all["world"]))
-        wanted, given = Path(world.map).stem, self._all.get("map", "")
+        wanted = Path(world.map).stem
+        given = self._all.get("map", "")
         if wanted and wanted != Path(given).stem:
             where = f"on the map {given!r}" if given else "on level ground"
-            self._fail(("world",), f"{world.name!r} is made for the map {world.map!r}, the scenario is {where}")
+            self._fail(
+                ("world",),
+                f"{world.name!r} is made for the map {world.map!r}, the scenario is {where}",
+            )
         return world.on(terrain)
 
     def _step(self, index: int, item: dict[str, Any]) -> MissionStep:
         mode = item["mode"]
         if mode != "waypoint" and "speed_mps" in item:
-            self._fail(("mission", "items", index, "speed_mps"), f"a {mode} has none; expected at way-points only")
+            self._fail(
+                ("mission", "items", index, "speed_mps"),
+                f"a {mode} has none; expected at way-points only",
+            )
         for key, where in (("position_m", "takeoff"), ("height_m", "land")):
             if key in item and mode == where:
-                why = "it takes off where it stands" if mode == "takeoff" else "it lands on the ground"
+                why = (
+                    "it takes off where it stands"
+                    if mode == "takeoff"
+                    else "it lands on the ground"
+                )
                 self._fail(("mission", "items", index, key), f"a {mode} has none: {why}")
         for key, where in (("position_m", "waypoint"), ("height_m", "takeoff")):
             if key not in item and mode == where:
@@ -286,7 +351,9 @@ class _Reader:
         if sum(kind in event for kind in kinds) != 1:
             self._fail(path, f"expected exactly one of the keys {', '.join(kinds)} beside time_s")
         if "duration_s" in event and "sensor_off" not in event:
-            self._fail((*path, "duration_s"), "expected beside sensor_off only; a gust's lies within gust")
+            self._fail(
+                (*path, "duration_s"), "expected beside sensor_off only; a gust's lies within gust"
+            )
         time = float(event["time_s"])
         if "gust" in event:
             east, north, up = map(float, event["gust"]["velocity_mps"])
@@ -295,7 +362,9 @@ class _Reader:
             if event["sensor_off"] not in SWITCHED_SENSORS:
                 self._fail((*path, "sensor_off"), _no_sensor(event["sensor_off"]))
             duration = event.get("duration_s")
-            return SensorOff(time, event["sensor_off"], None if duration is None else float(duration))
+            return SensorOff(
+                time, event["sensor_off"], None if duration is None else float(duration)
+            )
         if event["rotor_fails"] > params.rotors:
             self._fail((*path, "rotor_fails"), _no_rotor(event["rotor_fails"], params))
         return RotorFails(time, event["rotor_fails"] - 1)
@@ -314,13 +383,17 @@ class _Reader:
             )
 
     def _beside(self, name: str) -> str:
-        """A file that the scenario names, from the scenario's folder; a shipped name stays as it is."""
+        """A file that the scenario names, from the scenario's folder; a shipped name stays as it
+        is.
+        """
         path = self._folder / name
         return str(path) if path.is_file() else name
 
     def _fail(self, path: Sequence[Key], why: object) -> NoReturn:
         key = key_path(path)
-        raise ConfigError(f"{self._file}:{self._document.line(path)}: {f'{key}: ' if key else ''}{why}") from None
+        raise ConfigError(
+            f"{self._file}:{self._document.line(path)}: {f'{key}: ' if key else ''}{why}"
+        ) from None
 
 
 def _first_heading(legs: Sequence[Leg], start: tuple[float, float]) -> float:

@@ -1,4 +1,6 @@
-"""Parameter sweeps: many runs of one scenario, on all cores or a Dask cluster, to one table of results."""
+"""Parameter sweeps: many runs of one scenario, on all cores or a Dask cluster, to one table of
+results.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,8 @@ class Result:
 def result_of(run: ScenarioRun) -> Result:
     """Of the run's samples (20 ms), its energy and its touchdowns."""
     driven, flown = run.distances()
-    x, y = run.x[:, at.QUATERNION + 1], run.x[:, at.QUATERNION + 2]
+    x = run.x[:, at.QUATERNION + 1]
+    y = run.x[:, at.QUATERNION + 2]
     upright = 1.0 - 2.0 * (x * x + y * y)
     speed = np.linalg.norm(run.x[:, at.VELOCITY : at.VELOCITY + 3], axis=1)
     end_x, end_y, end_z = run.final.position.tolist()
@@ -103,13 +106,19 @@ def check_table(path: Path) -> None:
     """Raises ConfigError for a name that no table can have, and where a library is missing."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".parquet"):
-        raise ConfigError(f"{path}: tables can be written as .csv or .parquet, not {ending or 'without ending'!r}")
+        raise ConfigError(
+            f"{path}: tables can be written as .csv or .parquet, not {ending or 'without ending'!r}"
+        )
     if ending == ".parquet":
         check_parquet()
 
 
-def write_results(combinations: Iterable[dict[str, Any]], results: Sequence[Result], path: Path) -> None:
-    """One row a run: its number, the varied values by key, the fields of `Result`; .csv or .parquet."""
+def write_results(
+    combinations: Iterable[dict[str, Any]], results: Sequence[Result], path: Path
+) -> None:
+    """One row a run: its number, the varied values by key, the fields of `Result`; .csv or
+    .parquet.
+    """
     check_table(path)
     rows = [
         {"run": run, **values, **dataclasses.asdict(result)}
@@ -126,7 +135,11 @@ def write_results(combinations: Iterable[dict[str, Any]], results: Sequence[Resu
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(
-            {name: f"{value:.9g}" if isinstance(value, float) else value for name, value in row.items()} for row in rows
+            {
+                name: f"{value:.9g}" if isinstance(value, float) else value
+                for name, value in row.items()
+            }
+            for row in rows
         )
 
 
@@ -156,7 +169,9 @@ def spreads(results: Sequence[Result]) -> list[Spread]:
             continue
         numbers = np.array([value for value in values if not math.isnan(value)], float)
         if numbers.size:
-            found.append(Spread(name, float(numbers.min()), float(np.median(numbers)), float(numbers.max())))
+            found.append(
+                Spread(name, float(numbers.min()), float(np.median(numbers)), float(numbers.max()))
+            )
     return found
 
 
@@ -182,7 +197,8 @@ class Variation:
 
     @classmethod
     def parse(cls, text: str) -> Variation:
-        """`KEY=VALUE,VALUE,…`; a VALUE may be a range START:STOP or START:STOP:STEP, which ends before STOP.
+        """`KEY=VALUE,VALUE,…`; a VALUE may be a range START:STOP or START:STOP:STEP, which ends
+        before STOP.
 
         Raises ConfigError for what is none.
         """
@@ -201,13 +217,17 @@ def _values(part: str, text: str) -> Iterable[Any]:
     if found is None:
         value = parse_yaml(part, repr(text)).value
         if isinstance(value, dict | list):
-            raise ConfigError(f"{text!r}: {part} is no single value; an element of a list is varied as KEY[0]")
+            raise ConfigError(
+                f"{text!r}: {part} is no single value; an element of a list is varied as KEY[0]"
+            )
         return (value,)
     start, stop, step = (_number(number or "1") for number in found.groups())
     steps = (stop - start) / step if step else 0.0
     count = math.ceil(steps - 1e-9) if math.isfinite(steps) else 0
     if count < 1:
-        raise ConfigError(f"{text!r}: {part} is empty; expected START:STOP:STEP that gets from START to STOP")
+        raise ConfigError(
+            f"{text!r}: {part} is empty; expected START:STOP:STEP that gets from START to STOP"
+        )
     if count > MAX_RUNS:
         raise ConfigError(f"{text!r}: {count} values, allowed: up to {MAX_RUNS}")
     values = (start + n * step for n in range(count))
@@ -232,7 +252,9 @@ class Sweep:
     """of each run: its map's place in `terrains`"""
 
     @classmethod
-    def load(cls, source: str, variations: Sequence[Variation], map_folders: Sequence[str] = ()) -> Sweep:
+    def load(
+        cls, source: str, variations: Sequence[Variation], map_folders: Sequence[str] = ()
+    ) -> Sweep:
         """Reads and checks the scenario with every combination, before anything runs.
 
         Raises ConfigError that names the combination and what is allowed.
@@ -241,7 +263,9 @@ class Sweep:
             short, long = sorted((variation.path, other.path), key=len)
             # which vehicle it is, and a parameter of it, go together
             if long[: len(short)] == short and (short != ("vehicle",) or long == short):
-                raise ConfigError(f"{variation.key} and {other.key} are varied both, which change the same value")
+                raise ConfigError(
+                    f"{variation.key} and {other.key} are varied both, which change the same value"
+                )
         runs = math.prod(len(variation.values) for variation in variations)
         if runs > MAX_RUNS:
             raise ConfigError(f"{runs} runs, allowed: up to {MAX_RUNS}")
@@ -250,15 +274,24 @@ class Sweep:
         terrains: list[HeightMap | None] = []
         terrain_of: list[int] = []
         for values in itertools.product(*(variation.values for variation in variations)):
-            changes = [(variation.path, value) for variation, value in zip(variations, values, strict=True)]
+            changes = [
+                (variation.path, value) for variation, value in zip(variations, values, strict=True)
+            ]
             try:
                 scenario = Scenario.load(
-                    source, map_folders, changes, lambda name, folders: load_map(name, tuple(map(str, folders)))
+                    source,
+                    map_folders,
+                    changes,
+                    lambda name, folders: load_map(name, tuple(map(str, folders))),
                 )
             except ConfigError as error:
-                tried = ", ".join(f"{v.key}={value}" for v, value in zip(variations, values, strict=True))
+                tried = ", ".join(
+                    f"{v.key}={value}" for v, value in zip(variations, values, strict=True)
+                )
                 raise ConfigError(f"with {tried}: {error}" if tried else str(error)) from None
-            place = next((n for n, known in enumerate(terrains) if known is scenario.terrain), len(terrains))
+            place = next(
+                (n for n, known in enumerate(terrains) if known is scenario.terrain), len(terrains)
+            )
             if place == len(terrains):
                 terrains.append(scenario.terrain)
             terrain_of.append(place)
@@ -271,11 +304,17 @@ class Sweep:
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The values of each run by key, in the order of the runs."""
         for values in itertools.product(*(variation.values for variation in self.variations)):
-            yield {variation.key: value for variation, value in zip(self.variations, values, strict=True)}
+            yield {
+                variation.key: value
+                for variation, value in zip(self.variations, values, strict=True)
+            }
 
 
-def run_sweep(sweep: Sweep, jobs: int | None = None, progress: Progress | None = None) -> list[Result]:
-    """Runs all of a sweep in `jobs` processes (default: one a core); the results do not depend on how many.
+def run_sweep(
+    sweep: Sweep, jobs: int | None = None, progress: Progress | None = None
+) -> list[Result]:
+    """Runs all of a sweep in `jobs` processes (default: one a core); the results do not depend on
+    how many.
 
     Results are in the order of the runs. `jobs` 1: in this process.
     """
@@ -288,11 +327,15 @@ def run_sweep(sweep: Sweep, jobs: int | None = None, progress: Progress | None =
             told(run + 1, len(sweep))
         return results
     # not forked: threads of numba's and of the caller's own do not live on in a fork
-    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     pool = concurrent.futures.ProcessPoolExecutor(jobs, context, _hold_terrains, (sweep.terrains,))
     try:
         with _main_left_out():
-            futures = [pool.submit(_run_held, s, t) for s, t in zip(sweep.scenarios, sweep.terrain_of, strict=True)]
+            futures = [
+                pool.submit(_run_held, s, t)
+                for s, t in zip(sweep.scenarios, sweep.terrain_of, strict=True)
+            ]
         for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
             future.result()
             told(done, len(sweep))
@@ -315,9 +358,11 @@ def check_dask() -> None:
 
 
 def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = None) -> list[Result]:
-    """As `run_sweep`, on a cluster of Dask: the address of its scheduler, or a `Client` or `Cluster` of distributed.
+    """As `run_sweep`, on a cluster of Dask: the address of its scheduler, or a `Client` or
+    `Cluster` of distributed.
 
-    Its workers need this package; maps are sent to them. Raises ConfigError where no scheduler answers.
+    Its workers need this package; maps are sent to them. Raises ConfigError where no scheduler
+    answers.
     """
     check_dask()
     from distributed import Client, as_completed
@@ -325,13 +370,20 @@ def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = No
     told = progress or (lambda done, runs: None)
     given = isinstance(cluster, Client)
     if isinstance(cluster, str) and not re.fullmatch(r"(\w+://)?\S+:\d+", cluster):
-        raise ConfigError(f"Dask: {cluster!r}, expected the address of a scheduler, such as tcp://127.0.0.1:8786")
+        raise ConfigError(
+            f"Dask: {cluster!r}, expected the address of a scheduler, such as tcp://127.0.0.1:8786"
+        )
     try:
-        client = cluster if given else Client(cluster, timeout=CONNECT_TIMEOUT, set_as_default=False)
+        client = (
+            cluster if given else Client(cluster, timeout=CONNECT_TIMEOUT, set_as_default=False)
+        )
     except (OSError, ValueError, TimeoutError) as error:
         raise ConfigError(f"Dask: {cluster}: no scheduler answers ({error})") from None
     try:
-        maps = [None if terrain is None else client.scatter(terrain, broadcast=True) for terrain in sweep.terrains]
+        maps = [
+            None if terrain is None else client.scatter(terrain, broadcast=True)
+            for terrain in sweep.terrains
+        ]
         futures = [
             client.submit(_run, scenario, maps[terrain], pure=False)
             for scenario, terrain in zip(sweep.scenarios, sweep.terrain_of, strict=True)
@@ -347,7 +399,9 @@ def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = No
 
 @contextmanager
 def _main_left_out() -> Iterator[None]:
-    """Processes that are started meanwhile do not run the caller's script once more, guarded or not: they need none."""
+    """Processes that are started meanwhile do not run the caller's script once more, guarded or
+    not: they need none.
+    """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:

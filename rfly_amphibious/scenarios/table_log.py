@@ -13,13 +13,22 @@ from rfly_common.imports import require
 
 
 def table(run: ScenarioRun) -> tuple[list[str], Floats]:
-    """(names, (k, names)): time, state (`state_layout.state_names`), loads, tyre forces, thrusts, power, wind."""
-    rotors, wheels, out = run.scenario.params.rotors, run.scenario.params.wheels, run.outputs
+    """(names, (k, names)): time, state (`state_layout.state_names`), loads, tyre forces, thrusts,
+    power, wind.
+    """
+    rotors = run.scenario.params.rotors
+    wheels = run.scenario.params.wheels
+    out = run.outputs
     names = ["time_s", *at.state_names(rotors, len(wheels))]
     for quantity in ("wheel_load", "tyre_force_x", "tyre_force_y"):
         names += [f"{quantity}_{wheel}_n" for wheel in wheels]
     names += [f"thrust_{rotor + 1}_n" for rotor in range(rotors)]
-    names += ["rotor_power_w", "wheel_power_w", "clearance_m", *(f"wind_{axis}_mps" for axis in "xyz")]
+    names += [
+        "rotor_power_w",
+        "wheel_power_w",
+        "clearance_m",
+        *(f"wind_{axis}_mps" for axis in "xyz"),
+    ]
     numbers = np.column_stack(
         [
             run.time,

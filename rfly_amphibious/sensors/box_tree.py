@@ -33,7 +33,9 @@ class BoxTree(NamedTuple):
 def box_tree(low: Floats, high: Floats, leaf: int) -> BoxTree:
     """Over n >= 1 boxes with corners (n, 3); leaves hold up to `leaf` of them."""
     n = len(low)
-    tree = BoxTree(np.empty((2 * n, 6)), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64), np.arange(n))
+    tree = BoxTree(
+        np.empty((2 * n, 6)), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64), np.arange(n)
+    )
     nodes = build(np.ascontiguousarray(low), np.ascontiguousarray(high), leaf, tree)
     return BoxTree(tree.boxes[:nodes], tree.link[:nodes], tree.held[:nodes], tree.items)
 
@@ -42,59 +44,84 @@ def box_tree(low: Floats, high: Floats, leaf: int) -> BoxTree:
 def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
     """Fills the tree, from the root down; returns how many nodes there are.
 
-    Splits across the longest side of the boxes' middles, where the sum of both halves' surfaces, times their items, is
-    least of 15 places (binned surface area heuristic: Wald, On fast Construction of SAH-based Bounding Volume
-    Hierarchies, 2007).
+    Splits across the longest side of the boxes' middles, where the sum of both halves' surfaces,
+    times their items, is least of 15 places (binned surface area heuristic: Wald, On fast
+    Construction of SAH-based Bounding Volume Hierarchies, 2007).
     """
     boxes, link, held, items = tree
-    begins, ends = np.zeros(boxes.shape[0], np.int64), np.zeros(boxes.shape[0], np.int64)
+    begins = np.zeros(boxes.shape[0], np.int64)
+    ends = np.zeros(boxes.shape[0], np.int64)
     depths = np.zeros(boxes.shape[0], np.int64)
-    bounds, middles = np.empty((BINS, 6)), np.empty((2, 3))
-    filled, costs = np.empty(BINS, np.int64), np.empty(BINS)
+    bounds = np.empty((BINS, 6))
+    middles = np.empty((2, 3))
+    filled = np.empty(BINS, np.int64)
+    costs = np.empty(BINS)
     ends[0] = items.size
-    nodes, node = 1, 0
+    nodes = 1
+    node = 0
     while node < nodes:
-        begin, end = begins[node], ends[node]
-        middles[0], middles[1] = math.inf, -math.inf
-        boxes[node, :3], boxes[node, 3:] = math.inf, -math.inf
+        begin = begins[node]
+        end = ends[node]
+        middles[0] = math.inf
+        middles[1] = -math.inf
+        boxes[node, :3] = math.inf
+        boxes[node, 3:] = -math.inf
         for k in range(begin, end):
             for c in range(3):
                 boxes[node, c] = min(boxes[node, c], low[items[k], c] - PADDING)
                 boxes[node, 3 + c] = max(boxes[node, 3 + c], high[items[k], c] + PADDING)
                 middle = 0.5 * (low[items[k], c] + high[items[k], c])
-                middles[0, c], middles[1, c] = min(middles[0, c], middle), max(middles[1, c], middle)
+                middles[0, c], middles[1, c] = (
+                    min(middles[0, c], middle),
+                    max(middles[1, c], middle),
+                )
         if end - begin <= leaf:
-            link[node], held[node] = begin, end - begin
+            link[node] = begin
+            held[node] = end - begin
             node += 1
             continue
         axis = 0
         for c in range(1, 3):
             if middles[1, c] - middles[0, c] > middles[1, axis] - middles[0, axis]:
                 axis = c
-        start, size = middles[0, axis], middles[1, axis] - middles[0, axis]
+        start = middles[0, axis]
+        size = middles[1, axis] - middles[0, axis]
         split = (begin + end) // 2
         if size > 0.0 and depths[node] < DEPTH // 2:
             per_m = BINS / size
-            bounds[:, :3], bounds[:, 3:], filled[:] = math.inf, -math.inf, 0
+            bounds[:, :3] = math.inf
+            bounds[:, 3:] = -math.inf
+            filled[:] = 0
             for k in range(begin, end):
-                b = min(int((0.5 * (low[items[k], axis] + high[items[k], axis]) - start) * per_m), BINS - 1)
+                b = min(
+                    int((0.5 * (low[items[k], axis] + high[items[k], axis]) - start) * per_m),
+                    BINS - 1,
+                )
                 filled[b] += 1
                 for c in range(3):
                     bounds[b, c] = min(bounds[b, c], low[items[k], c])
                     bounds[b, 3 + c] = max(bounds[b, 3 + c], high[items[k], c])
             last = _cheapest(bounds, filled, costs)
-            left, right = begin, end - 1
+            left = begin
+            right = end - 1
             while left <= right:
                 item = items[left]
-                if min(int((0.5 * (low[item, axis] + high[item, axis]) - start) * per_m), BINS - 1) <= last:
+                if (
+                    min(int((0.5 * (low[item, axis] + high[item, axis]) - start) * per_m), BINS - 1)
+                    <= last
+                ):
                     left += 1
                 else:
-                    items[left], items[right] = items[right], item
+                    items[left] = items[right]
+                    items[right] = item
                     right -= 1
             if begin < left < end:
                 split = left
         link[node] = nodes
-        begins[nodes], ends[nodes], begins[nodes + 1], ends[nodes + 1] = begin, split, split, end
+        begins[nodes] = begin
+        ends[nodes] = split
+        begins[nodes + 1] = split
+        ends[nodes + 1] = end
         depths[nodes] = depths[nodes + 1] = depths[node] + 1
         nodes += 2
         node += 1
@@ -105,14 +132,18 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
 def _cheapest(bounds: Floats, filled: Ints, costs: Floats) -> int:
     """The last bin of the left half."""
     for backwards in range(2):
-        box, items = np.empty(6), 0
-        box[:3], box[3:] = math.inf, -math.inf
+        box = np.empty(6)
+        items = 0
+        box[:3] = math.inf
+        box[3:] = -math.inf
         for k in range(BINS - 1):
             b = BINS - 1 - k if backwards else k
             items += filled[b]
             for c in range(3):
                 box[c], box[3 + c] = min(box[c], bounds[b, c]), max(box[3 + c], bounds[b, 3 + c])
-            x, y, z = box[3] - box[0], box[4] - box[1], box[5] - box[2]
+            x = box[3] - box[0]
+            y = box[4] - box[1]
+            z = box[5] - box[2]
             cost = items * (x * y + y * z + z * x) if items else 0.0
             if backwards:
                 costs[b - 1] += cost

@@ -1,7 +1,7 @@
 """Pinhole cameras: depth, infrared and colour images by ray casting. docs/model, section 11.
 
-Optical axes: z forward, x right, y down. Pixel (0, 0) is the upper left one, and whole numbers are the middles of
-pixels, as in OpenCV and sensor_msgs/CameraInfo. Images are taken at one instant.
+Optical axes: z forward, x right, y down. Pixel (0, 0) is the upper left one, and whole numbers are
+the middles of pixels, as in OpenCV and sensor_msgs/CameraInfo. Images are taken at one instant.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from rfly_common.config.checks import finite_number
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
 from rfly_terrain.world.weather import Weather
 
-GROUND_REFLECTIVITY, BODY_REFLECTIVITY = 0.3, 0.6
+GROUND_REFLECTIVITY = 0.3
+BODY_REFLECTIVITY = 0.6
 """in the infrared"""
 SUN_SHARE = 0.25
 """of the infrared image's full scale: a white surface that faces the sun at full light"""
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 STRIP = 14_400
 """pixels"""
-GROUND_CLASS, SKY_CLASS = 254, 255
+GROUND_CLASS = 254
+SKY_CLASS = 255
 """in the semantic image, beside what objects may be"""
 SKY = np.array((0.56, 0.72, 0.90))
 FOG = np.array((0.78, 0.80, 0.82))
@@ -56,9 +58,14 @@ class CameraPose(NamedTuple):
     """(3, 3) camera_link -> world"""
 
 
-def camera_pose(position: Floats, rotation: Floats, mount: GimbalParameters, pitch: float) -> CameraPose:
-    """On a vehicle with base_link at `position` (3,), `rotation` (3, 3) body -> world, its gimbal at `pitch` (rad)."""
-    c, s = math.cos(pitch), math.sin(pitch)
+def camera_pose(
+    position: Floats, rotation: Floats, mount: GimbalParameters, pitch: float
+) -> CameraPose:
+    """On a vehicle with base_link at `position` (3,), `rotation` (3, 3) body -> world, its gimbal
+    at `pitch` (rad).
+    """
+    c = math.cos(pitch)
+    s = math.sin(pitch)
     turn = np.array(((c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, c)))
     return CameraPose(position + rotation @ np.asarray(mount.position), rotation @ turn)
 
@@ -68,14 +75,17 @@ class Pinhole:
 
     def __init__(self, parameters: ImageParameters) -> None:
         p = parameters
-        self.width, self.height = p.width, p.height
+        self.width = p.width
+        self.height = p.height
         self.focal_x = 0.5 * p.width / math.tan(0.5 * p.horizontal_fov)
         self.focal_y = 0.5 * p.height / math.tan(0.5 * p.vertical_fov)
-        self.center_x, self.center_y = 0.5 * (p.width - 1), 0.5 * (p.height - 1)
+        self.center_x = 0.5 * (p.width - 1)
+        self.center_y = 0.5 * (p.height - 1)
         x = (np.arange(p.width) - self.center_x) / self.focal_x
         y = (np.arange(p.height) - self.center_y) / self.focal_y
         optical = np.ones((p.height, p.width, 3))
-        optical[..., 0], optical[..., 1] = x, y[:, None]
+        optical[..., 0] = x
+        optical[..., 1] = y[:, None]
         length = np.linalg.norm(optical, axis=-1)
         self.along: Floats = 1.0 / length.reshape(-1)
         """(pixels,) what of a range is depth, z along the axis"""
@@ -88,7 +98,12 @@ class Pinhole:
         return (self.focal_x, 0.0, self.center_x, 0.0, self.focal_y, self.center_y, 0.0, 0.0, 1.0)
 
     def cast(
-        self, pose: CameraPose, scene: SceneRays, max_range: float, time: float, pixels: slice = slice(None)
+        self,
+        pose: CameraPose,
+        scene: SceneRays,
+        max_range: float,
+        time: float,
+        pixels: slice = slice(None),
     ) -> tuple[Hits, Floats]:
         """What each of these pixels sees, and the directions (pixels, 3) in the world."""
         directions = self._directions[pixels] @ pose.rotation.T
@@ -100,7 +115,9 @@ class DepthImages(NamedTuple):
     """Of one instant."""
 
     depth: NDArray[np.float32]
-    """(height, width) m along the optical axis; -inf nearer and inf farther than the camera sees (REP 118)"""
+    """(height, width) m along the optical axis; -inf nearer and inf farther than the camera sees
+    (REP 118)
+    """
     infrared: NDArray[np.uint16]
     """(height, width)"""
 
@@ -108,25 +125,44 @@ class DepthImages(NamedTuple):
 class DepthCamera:
     """Depth and infrared. Image k depends on the seed and k alone, whichever images are asked for.
 
-    The infrared image is what a surface returns of the camera's own light, which falls with the square of the range,
-    and of the sun: full scale · ρ · (cos incidence · (FULL_SCALE_RANGE / r)² · exp(-2 α r) + SUN_SHARE · light · cos of
-    the sun's incidence · exp(-α r)). In fog, depths end where a return is as weak as that of the limit in clear air.
+    The infrared image is what a surface returns of the camera's own light, which falls with the
+    square of the range, and of the sun: full scale · ρ · (cos incidence · (FULL_SCALE_RANGE / r)² ·
+    exp(-2 α r) + SUN_SHARE · light · cos of the sun's incidence · exp(-α r)). In fog, depths end
+    where a return is as weak as that of the limit in clear air.
     """
 
-    def __init__(self, parameters: DepthCameraParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
-        self.parameters, self.noise, self._seed = parameters, noise, seed
+    def __init__(
+        self,
+        parameters: DepthCameraParameters,
+        *,
+        seed: int | Sequence[int] = 0,
+        noise: bool = True,
+    ) -> None:
+        self.parameters = parameters
+        self.noise = noise
+        self._seed = seed
         self.pinhole = Pinhole(parameters)
         # the sun's part of the infrared image needs no return of the camera's own light
         self._sight = 100.0 * parameters.max_range
 
     def image(
-        self, number: int, pose: CameraPose, scene: SceneRays, weather: Weather | None = None, *, time: float = 0.0
+        self,
+        number: int,
+        pose: CameraPose,
+        scene: SceneRays,
+        weather: Weather | None = None,
+        *,
+        time: float = 0.0,
     ) -> DepthImages:
         """Image `number`, taken at `time` (s), which tells where moving bodies are."""
-        p, weather = self.parameters, weather or Weather()
+        p = self.parameters
+        weather = weather or Weather()
         hits, directions = self.pinhole.cast(pose, scene, self._sight, time)
-        depth, reach = hits.ranges * self.pinhole.along, weather.reach(p.max_range)
-        depth[depth > reach] = np.inf  # before the noise, whose deviation far away is larger than the range
+        depth = hits.ranges * self.pinhole.along
+        reach = weather.reach(p.max_range)
+        depth[depth > reach] = (
+            np.inf
+        )  # before the noise, whose deviation far away is larger than the range
         if self.noise:
             seen = np.isfinite(depth)
             error = sensor_generator(self._seed, "depth_camera", number).standard_normal(len(depth))
@@ -139,10 +175,21 @@ class DepthCamera:
 
     def _infrared(self, hits: Hits, directions: Floats, weather: Weather) -> NDArray[np.uint16]:
         found = hits.body != NOTHING
-        ranges, normals = hits.ranges[found], hits.normals[found]
+        ranges = hits.ranges[found]
+        normals = hits.normals[found]
         facing = np.abs(np.einsum("ij,ij->i", directions[found], normals))
-        own = facing * np.square(FULL_SCALE_RANGE / np.maximum(ranges, 1e-3)) * weather.transmission(2.0 * ranges)
-        sun = SUN_SHARE / 0.7 * weather.sunlight * np.maximum(normals @ SUN, 0.0) * weather.transmission(ranges)
+        own = (
+            facing
+            * np.square(FULL_SCALE_RANGE / np.maximum(ranges, 1e-3))
+            * weather.transmission(2.0 * ranges)
+        )
+        sun = (
+            SUN_SHARE
+            / 0.7
+            * weather.sunlight
+            * np.maximum(normals @ SUN, 0.0)
+            * weather.transmission(ranges)
+        )
         reflectivity = np.where(hits.body[found] >= 0, BODY_REFLECTIVITY, GROUND_REFLECTIVITY)
         out = np.zeros(len(hits.ranges), np.uint16)
         out[found] = np.rint(65535.0 * np.minimum(reflectivity * (own + sun), 1.0))
@@ -155,7 +202,9 @@ class ColorImages(NamedTuple):
     color: NDArray[np.uint8]
     """(height, width, 3) RGB"""
     semantic: NDArray[np.uint8]
-    """(height, width) what is seen: a place in `rfly_terrain.world.models.CLASSES`, GROUND_CLASS or SKY_CLASS"""
+    """(height, width) what is seen: a place in `rfly_terrain.world.models.CLASSES`, GROUND_CLASS or
+    SKY_CLASS
+    """
     instance: NDArray[np.int32]
     """(height, width) the id of the vehicle or object, or GROUND or NOTHING"""
 
@@ -163,56 +212,93 @@ class ColorImages(NamedTuple):
 class ColorCamera:
     """Colour, classes and ids. Image k as with the depth camera.
 
-    Ground has colours by height, bodies their own or one of the id, both a grain. A surface is lit by the sky and, out
-    of shadows, by the sun. One of colour C at range r is seen as C · T + haze · (1 - T) with T = exp(-α r)
-    (Koschmieder).
+    Ground has colours by height, bodies their own or one of the id, both a grain. A surface is lit
+    by the sky and, out of shadows, by the sun. One of colour C at range r is seen as C · T + haze ·
+    (1 - T) with T = exp(-α r) (Koschmieder).
     """
 
-    def __init__(self, parameters: ColorCameraParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
-        self.parameters, self.noise, self._seed = parameters, noise, seed
+    def __init__(
+        self,
+        parameters: ColorCameraParameters,
+        *,
+        seed: int | Sequence[int] = 0,
+        noise: bool = True,
+    ) -> None:
+        self.parameters = parameters
+        self.noise = noise
+        self._seed = seed
         self.pinhole = Pinhole(parameters)
 
     def image(
-        self, number: int, pose: CameraPose, scene: SceneRays, weather: Weather | None = None, *, time: float = 0.0
+        self,
+        number: int,
+        pose: CameraPose,
+        scene: SceneRays,
+        weather: Weather | None = None,
+        *,
+        time: float = 0.0,
     ) -> ColorImages:
         """Image `number`, taken at `time` (s)."""
-        p, weather = self.parameters, weather or Weather()
+        p = self.parameters
+        weather = weather or Weather()
         size = p.width * p.height
-        color, body = np.empty((size, 3), np.uint8), np.empty(size, np.int64)
-        generator, look = sensor_generator(self._seed, "color_camera", number), _look(scene, weather, time)
-        for first in range(0, size, STRIP):  # arrays of whole images would take most of the time to come and go
+        color = np.empty((size, 3), np.uint8)
+        body = np.empty(size, np.int64)
+        generator = sensor_generator(self._seed, "color_camera", number)
+        look = _look(scene, weather, time)
+        for first in range(
+            0, size, STRIP
+        ):  # arrays of whole images would take most of the time to come and go
             pixels = slice(first, min(first + STRIP, size))
             hits, directions = self.pinhole.cast(pose, scene, p.max_range, time, pixels)
             sun = np.zeros(len(directions))
             if weather.sunlight:
                 sun = sun_on(scene, pose.position, directions, hits, time)
             picture = np.empty((len(directions), 3), np.float32)
-            seen = Seen(pose.position, directions, hits.ranges, hits.body, sun, 1.0 / self.pinhole.focal_x)
+            seen = Seen(
+                pose.position, directions, hits.ranges, hits.body, sun, 1.0 / self.pinhole.focal_x
+            )
             shade(seen, *look, picture)
             picture *= 255.0
             if self.noise:
-                picture += np.float32(p.noise) * generator.standard_normal(picture.shape, dtype=np.float32)
+                picture += np.float32(p.noise) * generator.standard_normal(
+                    picture.shape, dtype=np.float32
+                )
             color[pixels] = np.clip(np.rint(picture), 0, 255)
             body[pixels] = hits.body
         bodies = scene.bodies
         ids = [] if bodies is None else bodies.id.tolist()
-        kinds = [0] * len(ids) if bodies is None or bodies.class_id is None else bodies.class_id.tolist()
+        kinds = (
+            [0] * len(ids)
+            if bodies is None or bodies.class_id is None
+            else bodies.class_id.tolist()
+        )
         # GROUND and NOTHING count from the end
         semantic = np.array([*kinds, SKY_CLASS, GROUND_CLASS], np.uint8)[body]
         instance = np.array([*ids, NOTHING, GROUND], np.int32)[body]
         shape = p.height, p.width
-        return ColorImages(color.reshape(*shape, 3), semantic.reshape(shape), instance.reshape(shape))
+        return ColorImages(
+            color.reshape(*shape, 3), semantic.reshape(shape), instance.reshape(shape)
+        )
 
 
 def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: float) -> Floats:
-    """(n,) cosine of the sun's incidence on what rays from `eye` have met; 0 in shadows, and where it is nothing."""
+    """(n,) cosine of the sun's incidence on what rays from `eye` have met; 0 in shadows, and where
+    it is nothing.
+    """
     size = len(directions)
-    facing, sun, origins = np.empty(size, np.int64), np.zeros(size), np.empty((size, 3))
-    count = sunward(eye, directions, hits.ranges, hits.normals, SUN, SHADOW_GAP, facing, sun, origins)
+    facing = np.empty(size, np.int64)
+    sun = np.zeros(size)
+    origins = np.empty((size, 3))
+    count = sunward(
+        eye, directions, hits.ranges, hits.normals, SUN, SHADOW_GAP, facing, sun, origins
+    )
     if count:
         rays = np.repeat(SUN[None], count, 0)
         ground = _shades_itself(scene.terrain)
-        shaded = np.isfinite(scene.cast(origins[:count], rays, SHADOW_RANGE, time, ground=ground).ranges)
+        shaded = np.isfinite(
+            scene.cast(origins[:count], rays, SHADOW_RANGE, time, ground=ground).ranges
+        )
         sun[facing[:count][shaded]] = 0.0
     return sun
 
@@ -253,12 +339,20 @@ class Gimbal:
         self.pitch = self.command = self._within(0.0)
 
     def look(self, pitch: float) -> None:
-        """The pitch to go to; beyond the limits, the limit. Raises ValueError for what is no finite number."""
-        self.command = self._within(finite_number("pitch of the gimbal", pitch, "rad", error=ValueError))
+        """The pitch to go to; beyond the limits, the limit. Raises ValueError for what is no finite
+        number.
+        """
+        self.command = self._within(
+            finite_number("pitch of the gimbal", pitch, "rad", error=ValueError)
+        )
 
     def advance(self, duration: float) -> float:
-        """The pitch after `duration` (s) of the same command: the lag's exact solution, however time is cut."""
-        self.pitch = self.command + (self.pitch - self.command) * math.exp(-duration / self.parameters.lag)
+        """The pitch after `duration` (s) of the same command: the lag's exact solution, however
+        time is cut.
+        """
+        self.pitch = self.command + (self.pitch - self.command) * math.exp(
+            -duration / self.parameters.lag
+        )
         return self.pitch
 
     def _within(self, pitch: float) -> float:
@@ -271,7 +365,8 @@ TINTS = np.array(
 """from the lowest ground to the highest, those of `rfly_terrain.plots.relief`"""
 SUN = np.array((-0.5, 0.5, math.sqrt(0.5)))
 """towards it: in the north-west, at 45°"""
-SHADOW_GAP, SHADOW_RANGE = 2e-3, 500.0
+SHADOW_GAP = 2e-3
+SHADOW_RANGE = 500.0
 """m: how far from a surface the way to the sun begins, and where it ends"""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 

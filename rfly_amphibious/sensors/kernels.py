@@ -1,7 +1,8 @@
-"""Kernels of the sensors' ground truth and noise, compiled where numba is; else the same as plain Python.
+"""Kernels of the sensors' ground truth and noise, compiled where numba is; else the same as plain
+Python.
 
-Arguments are whole flat arrays and the columns at which parts of them begin: a cut-out of one row would be another
-type than one of several. docs/model, section 11.
+Arguments are whole flat arrays and the columns at which parts of them begin: a cut-out of one row
+would be another type than one of several. docs/model, section 11.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from rfly_amphibious.dynamics.vectors import Matrix, Vector, cross, rotated_back
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.rotations import rotation_matrix
+from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back
 
 Quaternion = tuple[float, float, float, float]
 """x y z w"""
@@ -25,8 +26,16 @@ BIAS, MARKOV, WALKED = range(3)
 MEMORY = 3
 """rows of `memory`"""
 
-SPECIFIC_FORCE, ANGULAR_VELOCITY, ATTITUDE_ERROR, ATTITUDE, MAGNETIC_FIELD = 0, 3, 6, 9, 13
-GPS_POSITION, GPS_VELOCITY, BODY_VELOCITY, BARO_Z, HEIGHT_PLACE = 16, 19, 22, 25, 26
+SPECIFIC_FORCE = 0
+ANGULAR_VELOCITY = 3
+ATTITUDE_ERROR = 6
+ATTITUDE = 9
+MAGNETIC_FIELD = 13
+GPS_POSITION = 16
+GPS_VELOCITY = 19
+BODY_VELOCITY = 22
+BARO_Z = 25
+HEIGHT_PLACE = 26
 """columns of what `truths` finds; there the attitude's error is 0"""
 TRUTHS = 29
 IMU, GPS, BARO, HEIGHT = range(4)
@@ -59,24 +68,31 @@ class JointGeometry(NamedTuple):
 
 @kernel
 def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any, out: Any) -> None:
-    """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k, n). Eq. 11.1.
+    """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k,
+    n). Eq. 11.1.
 
     `normals` (k, 3 n): unit normal numbers for white noise, random walk and Gauss–Markov process.
-    `coefficients` (8, n); `memory` (3, n): bias, Gauss–Markov value and the bias' walk of the next sample, in place.
+    `coefficients` (8, n); `memory` (3, n): bias, Gauss–Markov value and the bias' walk of the next
+    sample, in place.
     """
     channels = out.shape[1]
     for k in range(truth.shape[0]):
         for c in range(channels):
             value = (
-                coefficients[GAIN, c] * truth[k, first + c] + memory[BIAS, c] + memory[WALKED, c] + memory[MARKOV, c]
+                coefficients[GAIN, c] * truth[k, first + c]
+                + memory[BIAS, c]
+                + memory[WALKED, c]
+                + memory[MARKOV, c]
             )
             value += coefficients[WHITE, c] * normals[k, c]
             out[k, c] = min(max(value, coefficients[LOW, c]), coefficients[HIGH, c])
             memory[WALKED, c] = (
-                coefficients[WALK_KEEP, c] * memory[WALKED, c] + coefficients[WALK, c] * normals[k, channels + c]
+                coefficients[WALK_KEEP, c] * memory[WALKED, c]
+                + coefficients[WALK, c] * normals[k, channels + c]
             )
             memory[MARKOV, c] = (
-                coefficients[KEEP, c] * memory[MARKOV, c] + coefficients[ADD, c] * normals[k, 2 * channels + c]
+                coefficients[KEEP, c] * memory[MARKOV, c]
+                + coefficients[ADD, c] * normals[k, 2 * channels + c]
             )
 
 
@@ -127,29 +143,40 @@ def set_vector(array: Floats, row: int, column: int, vector: Vector) -> None:
 
 
 @kernel
-def truths(x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats) -> None:
+def truths(
+    x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats
+) -> None:
     """What ideal sensors at their places would read. Eq. 11.2, 11.3.
 
-    `x` (k, states) and its derivative `dx`; `force` (k, 3 or more): specific force at the body's origin; `field` (3,):
-    the Earth's, ENU. `out` (k, TRUTHS).
+    `x` (k, states) and its derivative `dx`; `force` (k, 3 or more): specific force at the body's
+    origin; `field` (3,): the Earth's, ENU. `out` (k, TRUTHS).
     """
     levers, axes, quat = mounting
     imu_axes = (*vector_at(axes, 0, 0), *vector_at(axes, 1, 0), *vector_at(axes, 2, 0))
     imu_quat = quat[0], quat[1], quat[2], quat[3]
     earth_field = field[0], field[1], field[2]
-    imu, gps = vector_at(levers, IMU, 0), vector_at(levers, GPS, 0)
-    baro, height = vector_at(levers, BARO, 0), vector_at(levers, HEIGHT, 0)
+    imu = vector_at(levers, IMU, 0)
+    gps = vector_at(levers, GPS, 0)
+    baro = vector_at(levers, BARO, 0)
+    height = vector_at(levers, HEIGHT, 0)
     for k in range(x.shape[0]):
-        qw, qx, qy, qz = x[k, at.QUATERNION], x[k, at.QUATERNION + 1], x[k, at.QUATERNION + 2], x[k, at.QUATERNION + 3]
+        qw = x[k, at.QUATERNION]
+        qx = x[k, at.QUATERNION + 1]
+        qy = x[k, at.QUATERNION + 2]
+        qz = x[k, at.QUATERNION + 3]
         rotation = rotation_matrix(qx, qy, qz, qw)
-        position, velocity = vector_at(x, k, at.POSITION), vector_at(x, k, at.VELOCITY)
-        rates, acceleration = vector_at(x, k, at.RATES), vector_at(dx, k, at.RATES)
+        position = vector_at(x, k, at.POSITION)
+        velocity = vector_at(x, k, at.VELOCITY)
+        rates = vector_at(x, k, at.RATES)
+        acceleration = vector_at(dx, k, at.RATES)
 
         at_imu = specific_force_at(imu, vector_at(force, k, 0), rates, acceleration)
         set_vector(out, k, SPECIFIC_FORCE, rotated_back(imu_axes, at_imu))
         set_vector(out, k, ANGULAR_VELOCITY, rotated_back(imu_axes, rates))
         set_vector(out, k, ATTITUDE_ERROR, (0.0, 0.0, 0.0))
-        set_vector(out, k, MAGNETIC_FIELD, rotated_back(imu_axes, rotated_back(rotation, earth_field)))
+        set_vector(
+            out, k, MAGNETIC_FIELD, rotated_back(imu_axes, rotated_back(rotation, earth_field))
+        )
         attitude = quat_multiply((qx, qy, qz, qw), imu_quat)
         for c in range(4):
             out[k, ATTITUDE + c] = attitude[c]
@@ -163,7 +190,8 @@ def truths(x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floa
 
 @kernel
 def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
-    """Attitudes in `truth`, turned by the rotation vectors (world axes) that begin at column `first` of `error`.
+    """Attitudes in `truth`, turned by the rotation vectors (world axes) that begin at column
+    `first` of `error`.
 
     -> out (k, 4), x y z w.
     """
@@ -171,8 +199,13 @@ def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
         ex, ey, ez = vector_at(error, k, first)
         angle = math.sqrt(ex * ex + ey * ey + ez * ez)
         share = 0.5 if angle < 1e-9 else math.sin(0.5 * angle) / angle
-        x, y, z, w = truth[k, ATTITUDE], truth[k, ATTITUDE + 1], truth[k, ATTITUDE + 2], truth[k, ATTITUDE + 3]
-        turned = quat_multiply((share * ex, share * ey, share * ez, math.cos(0.5 * angle)), (x, y, z, w))
+        x = truth[k, ATTITUDE]
+        y = truth[k, ATTITUDE + 1]
+        z = truth[k, ATTITUDE + 2]
+        w = truth[k, ATTITUDE + 3]
+        turned = quat_multiply(
+            (share * ex, share * ey, share * ez, math.cos(0.5 * angle)), (x, y, z, w)
+        )
         for c in range(4):
             out[k, c] = turned[c]
 
@@ -181,15 +214,18 @@ def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
 def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out: Floats) -> None:
     """Angles and rates of steering, wheels and rotors, integrated by the trapezoidal rule.
 
-    `x` (k, states), rows of steps of `dt`. `last` (2 wheels + 2 rotors): angles of wheels and rotors, then their rates;
-    those of the step before, in place. NaN rates: this is the first.
-    `out` (k, 3 wheels + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and angles, rotor
-    speeds and angles.
+    `x` (k, states), rows of steps of `dt`. `last` (2 wheels + 2 rotors): angles of wheels and
+    rotors, then their rates; those of the step before, in place. NaN rates: this is the first.
+    `out` (k, 3 wheels + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and
+    angles, rotor speeds and angles.
     """
     steering_sign, wheel_y, steering_lever, rotor_spin = geometry
-    rotors, wheels = rotor_spin.size, steering_sign.size
-    joints, wheel_rate = wheels + rotors, wheels
-    wheel_angle, rotor_rate = 2 * wheels, 3 * wheels
+    rotors = rotor_spin.size
+    wheels = steering_sign.size
+    joints = wheels + rotors
+    wheel_rate = wheels
+    wheel_angle = 2 * wheels
+    rotor_rate = 3 * wheels
     for k in range(x.shape[0]):
         tangent = math.tan(x[k, at.ROTOR_SPEED + rotors])
         for i in range(wheels):
@@ -200,11 +236,13 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
         for j in range(rotors):
             out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
         for n in range(joints):
-            rate_column, angle_column = wheel_rate + n, wheel_angle + n
+            rate_column = wheel_rate + n
+            angle_column = wheel_angle + n
             if n >= wheels:
                 rate_column = rotor_rate + n - wheels
                 angle_column = rate_column + rotors
-            rate, rate_before = out[k, rate_column], last[joints + n]
+            rate = out[k, rate_column]
+            rate_before = last[joints + n]
             if not math.isnan(rate_before):
                 last[n] += 0.5 * dt * (rate_before + rate)
             last[joints + n] = rate

@@ -1,4 +1,6 @@
-"""Spinning lidar on a moving vehicle: sweeps whose columns have firing times of their own. docs/model, section 11."""
+"""Spinning lidar on a moving vehicle: sweeps whose columns have firing times of their own.
+docs/model, section 11.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +60,18 @@ class VehicleTrack(NamedTuple):
                 f"{self.time[0]:.6g} … {self.time[-1]:.6g} s"
             )
         if len(self.time) == 1:
-            return np.repeat(self.position, len(times), 0), rotation_matrix(np.repeat(self.orientation, len(times), 0))
+            return np.repeat(self.position, len(times), 0), rotation_matrix(
+                np.repeat(self.orientation, len(times), 0)
+            )
         after = np.clip(np.searchsorted(self.time, times), 1, len(self.time) - 1)
         before = after - 1
-        share = np.clip((times - self.time[before]) / (self.time[after] - self.time[before]), 0.0, 1.0)[:, None]
+        share = np.clip(
+            (times - self.time[before]) / (self.time[after] - self.time[before]), 0.0, 1.0
+        )[:, None]
         position = self.position[before] + share * (self.position[after] - self.position[before])
-        return position, rotation_matrix(quat_slerp(self.orientation[before], self.orientation[after], share))
+        return position, rotation_matrix(
+            quat_slerp(self.orientation[before], self.orientation[after], share)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +117,22 @@ class Sweep:
 class Lidar:
     """One lidar. Sweep k depends on the seed and k alone, whichever sweeps are asked for."""
 
-    def __init__(self, parameters: LidarParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
-        self.parameters, self.noise = parameters, noise
+    def __init__(
+        self, parameters: LidarParameters, *, seed: int | Sequence[int] = 0, noise: bool = True
+    ) -> None:
+        self.parameters = parameters
+        self.noise = noise
         self._seed = seed
         self.times = np.arange(parameters.columns) / (parameters.columns * parameters.rate)
-        elevation, azimuth = parameters.elevations, parameters.azimuths
+        elevation = parameters.elevations
+        azimuth = parameters.azimuths
         flat = np.cos(elevation)
         unit = np.empty((parameters.columns, parameters.beams, 3))
         unit[..., 0] = flat * np.cos(azimuth)[:, None]
         unit[..., 1] = flat * np.sin(azimuth)[:, None]
         unit[..., 2] = np.sin(elevation)
-        self._unit, self._azimuth = unit, azimuth
+        self._unit = unit
+        self._azimuth = azimuth
         self._mounting = rotation_matrix(euler_to_quat(parameters.rotation))
 
     @property
@@ -139,9 +152,11 @@ class Lidar:
     ) -> Sweep:
         """Sweep `number`, which begins at number · period unless `start` says otherwise.
 
-        `track` holds base_link's poses over the turn. `rings`: only these, with the same noise as in a whole sweep.
+        `track` holds base_link's poses over the turn. `rings`: only these, with the same noise as
+        in a whole sweep.
         """
-        p, weather = self.parameters, weather or Weather()
+        p = self.parameters
+        weather = weather or Weather()
         start = number * self.period if start is None else start
         which = np.arange(p.beams) if rings is None else np.asarray(rings, np.int64)
         unit = self._unit if rings is None else np.ascontiguousarray(self._unit[:, which])
@@ -180,7 +195,8 @@ class Lidar:
 
     def _reflectivity(self, scene: SceneRays) -> Floats:
         """Of each body; the last two are for GROUND and NOTHING."""
-        p, bodies = self.parameters, scene.bodies
+        p = self.parameters
+        bodies = scene.bodies
         by_class = np.full(256, p.body_reflectivity)
         by_class[: len(CLASSES)] = [REFLECTIVITY.get(name, p.body_reflectivity) for name in CLASSES]
         classes = np.zeros(0 if bodies is None else len(bodies), np.int64)
@@ -192,5 +208,7 @@ class Lidar:
         """(columns, beams) errors of the ranges (m), and which returns are lost."""
         generator = sensor_generator(self._seed, "lidar", number)
         shape = self.parameters.columns, self.parameters.beams
-        errors = generator.standard_normal(shape, dtype=np.float32) * np.float32(self.parameters.noise)
+        errors = generator.standard_normal(shape, dtype=np.float32) * np.float32(
+            self.parameters.noise
+        )
         return errors, generator.random(shape, dtype=np.float32) < self.parameters.dropout

@@ -1,4 +1,6 @@
-"""Other vehicles, placed objects and worlds as bodies in a vehicle's sensor scene and in its way. No clock, no ROS."""
+"""Other vehicles, placed objects and worlds as bodies in a vehicle's sensor scene and in its way.
+No clock, no ROS.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,13 @@ MAX_YAW_RATE = 20.0
 class Neighbours:
     """The newest state of each other vehicle, and the placed objects.
 
-    `own_id` is the vehicle that looks: it does not see itself. Who is silent for `stale_after_s` is gone.
+    `own_id` is the vehicle that looks: it does not see itself. Who is silent for `stale_after_s` is
+    gone.
     """
 
     def __init__(self, shapes: VehicleShapes, own_id: int, stale_after_s: float = 1.0) -> None:
-        self._shapes, self._own_id = shapes, own_id
+        self._shapes = shapes
+        self._own_id = own_id
         self._seen = dataclasses.replace(
             shapes, shapes=tuple(map(_whole, shapes.shapes)), default=_whole(shapes.default)
         )
@@ -58,17 +62,22 @@ class Neighbours:
         self.solid: set[int] = set()
         """ids of the vehicles near by that can be run into"""
         self.passed = self.left_out = 0
-        """vehicles near by that can't be: they were inside this one; they are more than MOST_NEAR"""
+        """vehicles near by that can't be: they were inside this one; they are more than MOST_NEAR
+        """
         self.set_objects(no_objects())
 
     def __len__(self) -> int:
         return len(self._table) + len(self._objects)
 
-    def take(self, states: VehicleStates, time: float, steady_ns: int, age: float = 0.0) -> dict[str, int]:
-        """States in `map`, all usable (`states_to_enu`), that came at the simulation's `time` (s), `age` s old.
+    def take(
+        self, states: VehicleStates, time: float, steady_ns: int, age: float = 0.0
+    ) -> dict[str, int]:
+        """States in `map`, all usable (`states_to_enu`), that came at the simulation's `time` (s),
+        `age` s old.
 
-        Where that is more than OLD_S either way the stamps are another clock's, or late: they count as those of that
-        time, are seen, and can't be run into. Returns how many were left out, by reason.
+        Where that is more than OLD_S either way the stamps are another clock's, or late: they count
+        as those of that time, are seen, and can't be run into. Returns how many were left out, by
+        reason.
         """
         self._table.drop_stale(steady_ns, self._stale_after_ns)
         good, dropped = within_limits(states)
@@ -78,7 +87,8 @@ class Neighbours:
         if len(states):
             is_old = not abs(age) <= OLD_S
             if is_old:
-                self._old, age = np.union1d(self._old, states.id), 0.0
+                self._old = np.union1d(self._old, states.id)
+                age = 0.0
                 dropped = dropped | {"old_states": len(states)}
             elif len(self._old):
                 self._old = np.setdiff1d(self._old, states.id)
@@ -108,7 +118,8 @@ class Neighbours:
     def bodies(
         self, terrain: HeightMap | None, steady_ns: int, time: float = 0.0, clock_ahead: float = 0.0
     ) -> SceneBodies:
-        """All that can be seen beside the ground at the simulation's `time` (s); vehicles on the ground are put there.
+        """All that can be seen beside the ground at the simulation's `time` (s); vehicles on the
+        ground are put there.
 
         `clock_ahead` (s): by which the clock of what moves is ahead of it.
         """
@@ -122,7 +133,9 @@ class Neighbours:
         table = self._table
         table.drop_stale(steady_ns, self._stale_after_ns)
         self._know_shapes()
-        position, orientation = self._fitted(terrain, np.arange(len(table)), table["position"].copy())
+        position, orientation = self._fitted(
+            terrain, np.arange(len(table)), table["position"].copy()
+        )
         return SceneBodies(
             *self._forms,
             position,
@@ -139,15 +152,22 @@ class Neighbours:
         self._layout = self._table.layout
         self._kind = self._shapes.index_of(self._table["vehicle_type"])
         self._forms = self._seen.touching(self._kind, self._table["scale"])
-        reach = np.linalg.norm(np.maximum(-self._shapes.column("low"), self._shapes.column("high")), axis=1)
+        reach = np.linalg.norm(
+            np.maximum(-self._shapes.column("low"), self._shapes.column("high")), axis=1
+        )
         self._sizes = reach[self._kind] * np.abs(self._table["scale"]).max(axis=1)
 
-    def _fitted(self, terrain: HeightMap | None, rows: Ints, position: Floats) -> tuple[Floats, Floats]:
-        """(position, orientation) of some vehicles, of which those that ask for it are put on the ground."""
+    def _fitted(
+        self, terrain: HeightMap | None, rows: Ints, position: Floats
+    ) -> tuple[Floats, Floats]:
+        """(position, orientation) of some vehicles, of which those that ask for it are put on the
+        ground.
+        """
         orientation = self._table["orientation"][rows]
         fit = np.flatnonzero(self._table["fit_ground"][rows])
         if terrain is not None and len(fit):
-            kinds, scale = self._kind[rows[fit]], self._table["scale"][rows[fit]]
+            kinds = self._kind[rows[fit]]
+            scale = self._table["scale"][rows[fit]]
             position[fit], orientation[fit] = stand_on_ground(
                 terrain,
                 position[fit],
@@ -161,15 +181,19 @@ class Neighbours:
     def near(
         self, terrain: HeightMap | None, place: Floats, reach: float, more: float, time: float
     ) -> list[MovingPart]:
-        """Other vehicles that one at a place (3,), which reaches so far (m), may touch at the simulation's `time`
-        (s), or `more` m later: the nearest MOST_NEAR, each carried on from its state by velocity and yaw rate.
+        """Other vehicles that one at a place (3,), which reaches so far (m), may touch at the
+        simulation's `time` (s), or `more` m later: the nearest MOST_NEAR, each carried on from its
+        state by velocity and yaw rate.
 
-        One that is silent is carried on for OLD_S and stands there until SILENT_S. Not those silent for longer, nor
-        faster than all that moves (MAX_SPEED), nor those within half the reach when they come up: two that were put at
-        one place don't burst apart.
+        One that is silent is carried on for OLD_S and stands there until SILENT_S. Not those silent
+        for longer, nor faster than all that moves (MAX_SPEED), nor those within half the reach when
+        they come up: two that were put at one place don't burst apart.
         """
         table = self._table
-        before, self.solid, self.passed, self.left_out = self.solid, set(), 0, 0
+        before = self.solid
+        self.solid = set()
+        self.passed = 0
+        self.left_out = 0
         if not len(table):
             return []
         self._know_shapes()
@@ -179,7 +203,8 @@ class Neighbours:
         rows = rows[~np.isin(table.id[rows], self._old)] if len(self._old) else rows
         if not len(rows):
             return []
-        silent, velocity = time - table["stamp_ns"][rows] * 1e-9, table["velocity"][rows]
+        silent = time - table["stamp_ns"][rows] * 1e-9
+        velocity = table["velocity"][rows]
         age = np.clip(silent, -OLD_S, OLD_S)
         position = table["position"][rows] + velocity * age[:, None]
         apart = np.hypot(*(position - place)[:, :2].T) - self._sizes[rows]
@@ -188,16 +213,26 @@ class Neighbours:
         velocity = np.where(np.abs(silent)[:, None] <= OLD_S + 1e-9, velocity, 0.0)
         self.left_out = max(0, int(np.count_nonzero(usable)) - MOST_NEAR)
         nearest = np.flatnonzero(usable)[np.argsort(apart[usable], kind="stable")[:MOST_NEAR]]
-        rows, age, position, velocity = rows[nearest], age[nearest], position[nearest], velocity[nearest]
+        rows = rows[nearest]
+        age = age[nearest]
+        position = position[nearest]
+        velocity = velocity[nearest]
         position, orientation = self._fitted(terrain, rows, position)
         found: list[MovingPart] = []
         for k, row in enumerate(rows.tolist()):
-            number, corners = int(table.id[row]), _corners(self._forms[0][self._forms[1][row]])
+            number = int(table.id[row])
+            corners = _corners(self._forms[0][self._forms[1][row]])
             yaw_rate = float(table["angular_velocity"][row, 2])
-            turned = yaw_rate * age[k] if abs(yaw_rate) <= MAX_YAW_RATE else 0.0  # false for NaN, too
-            rotation = rotation_matrix(quat_multiply(orientation[k], euler_to_quat((0.0, 0.0, turned))))
+            turned = (
+                yaw_rate * age[k] if abs(yaw_rate) <= MAX_YAW_RATE else 0.0
+            )  # false for NaN, too
+            rotation = rotation_matrix(
+                quat_multiply(orientation[k], euler_to_quat((0.0, 0.0, turned)))
+            )
             local = rotation.T @ (place - position[k])
-            outside = np.maximum(np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0)), 0.0)
+            outside = np.maximum(
+                np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0)), 0.0
+            )
             if np.linalg.norm(outside) > (0.0 if number in before else 0.5 * reach):
                 self.solid.add(number)
                 found.append((corners, position[k], rotation, velocity[k]))
@@ -209,12 +244,18 @@ class Neighbours:
 @functools.lru_cache(maxsize=256)
 def _corners(shape: Shape) -> Floats:
     """(v, 3) of a convex part that a shape is taken for, body axes; what is round has 98 of them."""
-    core, radius = core_of(shape).vertices, radius_of(shape)
-    return (core[:, None] + np.asarray(ball(radius).vertices, float)).reshape(-1, 3) if radius else core
+    core = core_of(shape).vertices
+    radius = radius_of(shape)
+    return (
+        (core[:, None] + np.asarray(ball(radius).vertices, float)).reshape(-1, 3)
+        if radius
+        else core
+    )
 
 
 def world_bodies(world: World, time: float | None = None) -> SceneBodies:
-    """What stands in a world, on its terrain, and, where a `time` (s) is given, what moves, as it does then.
+    """What stands in a world, on its terrain, and, where a `time` (s) is given, what moves, as it
+    does then.
 
     Ids count its objects from 1, then what moves; each convex part, or mesh, is a body.
     """
@@ -222,7 +263,11 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
     poses = [] if moving is None or time is None else [path.at(time) for path in moving.paths]
     bodies: list[WorldObject | MovingObject] = [*world.objects, *(world.moving if poses else ())]
     models = [o.scaled_model for o in bodies]
-    parts = [(row, *each) for row, m in enumerate(models) for each in zip(m.seen, m.seen_colors, strict=True)]
+    parts = [
+        (row, *each)
+        for row, m in enumerate(models)
+        for each in zip(m.seen, m.seen_colors, strict=True)
+    ]
     row = np.array([at for at, _, _ in parts], np.int64)
     different = {id(part): part for _, part, _ in parts}
     which = {key: index for index, key in enumerate(different)}
@@ -231,9 +276,14 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
     velocity = np.zeros((len(bodies), 3))
     velocity[len(world.objects) :] = np.reshape([velocity for _, _, velocity in poses], (-1, 3))
     return SceneBodies(
-        tuple(ConvexHull(part) if part.ndim == 2 else TriangleMesh(part) for part in different.values()),
+        tuple(
+            ConvexHull(part) if part.ndim == 2 else TriangleMesh(part)
+            for part in different.values()
+        ),
         np.array([which[id(part)] for _, part, _ in parts], np.int64),
-        np.concatenate([world.positions, np.reshape([place for place, _, _ in poses], (-1, 3))])[row],
+        np.concatenate([world.positions, np.reshape([place for place, _, _ in poses], (-1, 3))])[
+            row
+        ],
         np.asarray(euler_to_quat(turns), float)[row],
         velocity[row],
         np.full(len(row), time or 0.0),

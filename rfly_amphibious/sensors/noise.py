@@ -1,10 +1,10 @@
 """Sensor error models: scale, bias, white noise, random walk, Gauss–Markov error, range.
 
-y = (1 + k) x + b + w + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for a density σ; b is
-N(b₀, σ₀²), drawn once; w begins at 0 and grows by σ_b √T ξ, a random walk, or, with a correlation time τ_b, is
-e^(-T/τ_b) times the one before and σ_b √(τ_b/2 (1 - e^(-2T/τ_b))) ξ, which never leaves ± σ_b √(τ_b/2) for long; m, of
-variance σ_m² from the first sample on, is e^(-T/τ) times the one before and as much noise as keeps its variance.
-Eq. 11.1.
+y = (1 + k) x + b + w + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for
+a density σ; b is N(b₀, σ₀²), drawn once; w begins at 0 and grows by σ_b √T ξ, a random walk, or,
+with a correlation time τ_b, is e^(-T/τ_b) times the one before and σ_b √(τ_b/2 (1 - e^(-2T/τ_b)))
+ξ, which never leaves ± σ_b √(τ_b/2) for long; m, of variance σ_m² from the first sample on, is
+e^(-T/τ) times the one before and as much noise as keeps its variance. Eq. 11.1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class NoiseModel:
     walk_density: ArrayLike = 0.0
     """growth of the bias: unit / √s, which is unit/s / √Hz"""
     walk_time: ArrayLike = math.inf
-    """correlation time of this growth, s, which bounds it; inf: a random walk, which nothing bounds"""
+    """correlation time of this growth, s, which bounds it; inf: a random walk, which nothing bounds
+    """
     markov_sigma: ArrayLike = 0.0
     markov_time: ArrayLike = 1.0
     """correlation time, s"""
@@ -53,24 +54,35 @@ class NoiseModel:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self)[1:]:
             try:
-                values = np.broadcast_to(np.asarray(getattr(self, field.name), float), (self.channels,))
+                values = np.broadcast_to(
+                    np.asarray(getattr(self, field.name), float), (self.channels,)
+                )
             except ValueError:
-                raise ConfigError(f"noise: {field.name} does not fit {self.channels} channels") from None
+                raise ConfigError(
+                    f"noise: {field.name} does not fit {self.channels} channels"
+                ) from None
             limited = field.name in ("low", "high", "walk_time")
             if np.isnan(values).any() or not (limited or np.isfinite(values).all()):
-                raise ConfigError(f"noise: {field.name} is {values.tolist()}: numbers must be finite")
+                raise ConfigError(
+                    f"noise: {field.name} is {values.tolist()}: numbers must be finite"
+                )
             if field.name not in ("scale_error", "bias", "low", "high") and (values < 0.0).any():
                 raise ConfigError(f"noise: {field.name} is {values.tolist()}, expected ≥ 0")
             object.__setattr__(self, field.name, values)
         for name in ("markov_time", "walk_time"):
             if (np.asarray(getattr(self, name)) <= 0.0).any():
-                raise ConfigError(f"noise: {name} is {getattr(self, name).tolist()} s, expected more than 0")
+                raise ConfigError(
+                    f"noise: {name} is {getattr(self, name).tolist()} s, expected more than 0"
+                )
 
     @classmethod
     def joined(cls, parts: Sequence[NoiseModel]) -> NoiseModel:
         """One sensor of the channels of several."""
         names = [field.name for field in dataclasses.fields(cls)[1:]]
-        values = {name: np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in names}
+        values = {
+            name: np.concatenate([np.asarray(getattr(part, name)) for part in parts])
+            for name in names
+        }
         return cls(sum(part.channels for part in parts), **values)
 
     def silent(self) -> NoiseModel:
@@ -92,16 +104,22 @@ def sensor_generator(seed: int | Sequence[int], name: str, *number: int) -> np.r
 class NoiseSource:
     """The errors of one sensor, sample after sample, from a generator of its own.
 
-    Each sample takes the same numbers from the generator, so that errors do not depend on how samples are grouped, nor
-    one kind of error on whether another is there. `seed`: numbers; `name` tells the sensors of one seed apart.
+    Each sample takes the same numbers from the generator, so that errors do not depend on how
+    samples are grouped, nor one kind of error on whether another is there. `seed`: numbers; `name`
+    tells the sensors of one seed apart.
     """
 
-    def __init__(self, model: NoiseModel, period: float, seed: int | Sequence[int], name: str) -> None:
+    def __init__(
+        self, model: NoiseModel, period: float, seed: int | Sequence[int], name: str
+    ) -> None:
         finite_number(f"{name}: the period between samples", period, "s", above=0.0)
-        from rfly_amphibious.sensors import kernels as at  # whoever only reads what a sensor is does without kernels
+        from rfly_amphibious.sensors import (
+            kernels as at,
+        )  # whoever only reads what a sensor is does without kernels
 
         self._kernels = at
-        self.model, self.period = model, period
+        self.model = model
+        self.period = period
         self._generator = sensor_generator(seed, name)
         n = model.channels
         keep = np.exp(-period / np.asarray(model.markov_time))
@@ -115,7 +133,8 @@ class NoiseSource:
         self._coefficients[at.WALK_KEEP] = np.exp(-period / walk_time)
         self._coefficients[at.KEEP] = keep
         self._coefficients[at.ADD] = np.asarray(model.markov_sigma) * np.sqrt(1.0 - keep * keep)
-        self._coefficients[at.LOW], self._coefficients[at.HIGH] = model.low, model.high
+        self._coefficients[at.LOW] = model.low
+        self._coefficients[at.HIGH] = model.high
         begin = self._generator.standard_normal((2, n))
         self._memory = np.zeros((at.MEMORY, n))
         self._memory[at.BIAS] = np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]
@@ -127,10 +146,14 @@ class NoiseSource:
         return self._memory[self._kernels.BIAS] + self._memory[self._kernels.WALKED]
 
     def disturb(self, truth: Floats, first: int = 0) -> Floats:
-        """(k, channels) readings of the next samples; the truth is in columns of `truth` from `first` on."""
+        """(k, channels) readings of the next samples; the truth is in columns of `truth` from
+        `first` on.
+        """
         out = np.empty((truth.shape[0], self.model.channels))
         normals = self._generator.standard_normal((out.shape[0], 3 * out.shape[1]))
-        self._kernels.disturb(np.ascontiguousarray(truth), first, normals, self._coefficients, self._memory, out)
+        self._kernels.disturb(
+            np.ascontiguousarray(truth), first, normals, self._coefficients, self._memory, out
+        )
         return out
 
     def save(self) -> dict[str, Any]:

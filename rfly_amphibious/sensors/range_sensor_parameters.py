@@ -1,7 +1,8 @@
-"""Parameters of lidar, planar scan, depth and colour cameras and gimbal: sections of a vehicle's sensor file.
+"""Parameters of lidar, planar scan, depth and colour cameras and gimbal: sections of a vehicle's
+sensor file.
 
-docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Positions are in body axes
-from the sprung centre of mass, m; angles rad.
+docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Positions are in
+body axes from the sprung centre of mass, m; angles rad.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ MOST_BEAMS = 1024
 
 def angle(path: str, meaning: str, default: float, within: float, *, optional: bool = False) -> Any:
     """A field in rad for an angle that files tell in degrees, ± `within`."""
-    return number(path, meaning, scale=DEGREE, default=default, optional=optional, at_least=-within, at_most=within)
+    return number(
+        path,
+        meaning,
+        scale=DEGREE,
+        default=default,
+        optional=optional,
+        at_least=-within,
+        at_most=within,
+    )
 
 
 def _position() -> Any:
@@ -60,11 +69,19 @@ class LidarParameters:
         at_least=-360.0,
         at_most=360.0,
     )
-    beams: int = number("beams", "rings", default=32, kind="integer", optional=True, at_least=1, at_most=MOST_BEAMS)
-    lowest: float = angle(
-        "lowest_beam_deg", "elevation of ring 0; the others follow evenly", -30.67, 90.0, optional=True
+    beams: int = number(
+        "beams", "rings", default=32, kind="integer", optional=True, at_least=1, at_most=MOST_BEAMS
     )
-    highest: float = angle("highest_beam_deg", "elevation of the last ring", 10.67, 90.0, optional=True)
+    lowest: float = angle(
+        "lowest_beam_deg",
+        "elevation of ring 0; the others follow evenly",
+        -30.67,
+        90.0,
+        optional=True,
+    )
+    highest: float = angle(
+        "highest_beam_deg", "elevation of the last ring", 10.67, 90.0, optional=True
+    )
     beam_elevations: tuple[float, ...] = declared(
         "beam_elevations_deg",
         {
@@ -79,7 +96,12 @@ class LidarParameters:
         default=(),
     )
     columns: int = number(
-        "columns_per_turn", "each fired at its own time", default=1800, kind="integer", at_least=1, at_most=36000
+        "columns_per_turn",
+        "each fired at its own time",
+        default=1800,
+        kind="integer",
+        at_least=1,
+        at_most=36000,
     )
     first_azimuth: float = angle(
         "first_azimuth_deg",
@@ -89,8 +111,12 @@ class LidarParameters:
         optional=True,
     )
     clockwise: bool = flag("clockwise", "seen from above; default true", default=True)
-    noise: float = number("noise_m", "white, of each range", default=0.02, at_least=0.0, at_most=1000.0)
-    dropout: float = number("dropout", "share of returns that are lost", default=0.001, at_least=0.0, at_most=1.0)
+    noise: float = number(
+        "noise_m", "white, of each range", default=0.02, at_least=0.0, at_most=1000.0
+    )
+    dropout: float = number(
+        "dropout", "share of returns that are lost", default=0.001, at_least=0.0, at_most=1.0
+    )
     min_range: float = _range("min_range_m", "what is nearer gives no point", 1.0)
     max_range: float = _range("max_range_m", "what is farther gives no point", 70.0)
     ground_reflectivity: float = number(
@@ -119,9 +145,13 @@ class LidarParameters:
         return cls(**values)
 
     def __post_init__(self) -> None:
-        """Raises ConfigError where `beams` and `beam_elevations`, if there are any, tell different numbers of rings."""
+        """Raises ConfigError where `beams` and `beam_elevations`, if there are any, tell different
+        numbers of rings.
+        """
         if len(self.beam_elevations) not in (0, self.beams):
-            raise ConfigError(f"beams: {self.beams}, but beam_elevations tells {len(self.beam_elevations)} rings")
+            raise ConfigError(
+                f"beams: {self.beams}, but beam_elevations tells {len(self.beam_elevations)} rings"
+            )
 
     @property
     def elevations(self) -> Floats:
@@ -141,7 +171,9 @@ class LidarParameters:
 class ScanParameters:
     """A planar scan out of the lidar's sweep: the ring nearest to an elevation."""
 
-    elevation: float = angle("elevation_deg", "the lidar's ring nearest to it is the planar scan", 0.0, 90.0)
+    elevation: float = angle(
+        "elevation_deg", "the lidar's ring nearest to it is the planar scan", 0.0, 90.0
+    )
 
     def ring(self, lidar: LidarParameters) -> int:
         """Which ring of the lidar it is."""
@@ -155,18 +187,26 @@ class ImageParameters:
     rate: float = number("rate_hz", "images a second", default=5.0, above=0.0, at_most=1000.0)
     width: int = _pixels("width_px")
     height: int = _pixels("height_px")
-    horizontal_fov: float = _field_of_view("horizontal_fov_deg", "from the left edge to the right one")
+    horizontal_fov: float = _field_of_view(
+        "horizontal_fov_deg", "from the left edge to the right one"
+    )
     vertical_fov: float = _field_of_view("vertical_fov_deg", "from the upper edge to the lower one")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DepthCameraParameters(ImageParameters):
-    """Depth and infrared, which share pixels. The standard deviation of a depth z is noise + noise_square·z²."""
+    """Depth and infrared, which share pixels. The standard deviation of a depth z is noise +
+    noise_square·z².
+    """
 
     width: int = _pixels("width_px", 256)
     height: int = _pixels("height_px", 212)
-    horizontal_fov: float = _field_of_view("horizontal_fov_deg", "from the left edge to the right one", 70.6)
-    vertical_fov: float = _field_of_view("vertical_fov_deg", "from the upper edge to the lower one", 60.0)
+    horizontal_fov: float = _field_of_view(
+        "horizontal_fov_deg", "from the left edge to the right one", 70.6
+    )
+    vertical_fov: float = _field_of_view(
+        "vertical_fov_deg", "from the upper edge to the lower one", 60.0
+    )
     noise: float = number(
         "noise_m",
         "standard deviation of a depth z is noise_m + noise_per_m z²",
@@ -185,10 +225,18 @@ class ColorCameraParameters(ImageParameters):
 
     width: int = _pixels("width_px", 320)
     height: int = _pixels("height_px", 180)
-    horizontal_fov: float = _field_of_view("horizontal_fov_deg", "from the left edge to the right one", 84.1)
-    vertical_fov: float = _field_of_view("vertical_fov_deg", "from the upper edge to the lower one", 53.8)
+    horizontal_fov: float = _field_of_view(
+        "horizontal_fov_deg", "from the left edge to the right one", 84.1
+    )
+    vertical_fov: float = _field_of_view(
+        "vertical_fov_deg", "from the upper edge to the lower one", 53.8
+    )
     noise: float = number(
-        "noise_levels", "standard deviation of a channel, of 255", default=2.0, at_least=0.0, at_most=255.0
+        "noise_levels",
+        "standard deviation of a channel, of 255",
+        default=2.0,
+        at_least=0.0,
+        at_most=255.0,
     )
     max_range: float = _range("max_range_m", "what is farther is sky", 3000.0)
 

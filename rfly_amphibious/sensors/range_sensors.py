@@ -1,7 +1,9 @@
-"""RangeSensors: lidar and cameras of one vehicle, stepped with its simulation. docs/model, section 11.
+"""RangeSensors: lidar and cameras of one vehicle, stepped with its simulation. docs/model, section
+11.
 
-What is due is told apart from measuring it: a sweep takes milliseconds, and may be taken in another thread, or not at
-all where nobody wants it. Measurement k of a sensor depends on the seed and k alone.
+What is due is told apart from measuring it: a sweep takes milliseconds, and may be taken in another
+thread, or not at all where nobody wants it. Measurement k of a sensor depends on the seed and k
+alone.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_common.arrays import Floats
 from rfly_terrain.world.weather import Weather
 
-LIDAR, DEPTH_CAMERA, COLOR_CAMERA = "lidar", "depth_camera", "color_camera"
+LIDAR = "lidar"
+DEPTH_CAMERA = "depth_camera"
+COLOR_CAMERA = "color_camera"
 """the sensors of `RangeSensors`, by their sections in a sensor file"""
 SLACK = 1e-9
 """s by which a time may have been rounded"""
@@ -50,32 +54,48 @@ class Due(NamedTuple):
 
 
 class RangeSensors:
-    """`restart` where the simulation begins or jumps, `advance` with each tick; then measure what is due.
+    """`restart` where the simulation begins or jumps, `advance` with each tick; then measure what
+    is due.
 
-    Sweep k of a lidar begins at k periods and is due when it ends; image k of a camera is taken at k periods.
+    Sweep k of a lidar begins at k periods and is due when it ends; image k of a camera is taken at
+    k periods.
     """
 
-    def __init__(self, parameters: SensorParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
+    def __init__(
+        self, parameters: SensorParameters, *, seed: int | Sequence[int] = 0, noise: bool = True
+    ) -> None:
         p = parameters
         self.parameters = p
         self.lidar = None if p.lidar is None else Lidar(p.lidar, seed=seed, noise=noise)
-        self.depth_camera = None if p.depth_camera is None else DepthCamera(p.depth_camera, seed=seed, noise=noise)
-        self.color_camera = None if p.color_camera is None else ColorCamera(p.color_camera, seed=seed, noise=noise)
+        self.depth_camera = (
+            None if p.depth_camera is None else DepthCamera(p.depth_camera, seed=seed, noise=noise)
+        )
+        self.color_camera = (
+            None if p.color_camera is None else ColorCamera(p.color_camera, seed=seed, noise=noise)
+        )
         self.gimbal = Gimbal(p.gimbal or GimbalParameters())
         sections = {LIDAR: p.lidar, DEPTH_CAMERA: p.depth_camera, COLOR_CAMERA: p.color_camera}
-        self.periods = {name: 1.0 / section.rate for name, section in sections.items() if section is not None}
+        self.periods = {
+            name: 1.0 / section.rate for name, section in sections.items() if section is not None
+        }
         """s, by the names of the sensors that are there"""
         self._next: dict[str, int] = {}
         self._way: deque[VehicleTrack] = deque()
         self._now = math.nan
 
     def restart(self, time: float, position: ArrayLike, orientation: ArrayLike) -> None:
-        """base_link is at `position` (3,), `orientation` (4,) x y z w, at `time` (s), wherever it was before."""
+        """base_link is at `position` (3,), `orientation` (4,) x y z w, at `time` (s), wherever it
+        was before.
+        """
         pose = VehicleTrack(
-            np.array([time]), np.array(position, float).reshape(1, 3), np.array(orientation, float).reshape(1, 4)
+            np.array([time]),
+            np.array(position, float).reshape(1, 3),
+            np.array(orientation, float).reshape(1, 4),
         )
         self._way = deque([pose])
-        self._next = {name: math.ceil((time - SLACK) / period) for name, period in self.periods.items()}
+        self._next = {
+            name: math.ceil((time - SLACK) / period) for name, period in self.periods.items()
+        }
         self._now = time
 
     def advance(self, times: Floats, positions: Floats, orientations: Floats) -> list[Due]:
@@ -84,7 +104,9 @@ class RangeSensors:
         Raises ValueError where these times do not follow those before.
         """
         if not (self._way and times[0] > self._now):
-            raise ValueError(f"poses of {times[0]:.6g} s on come after those of {self._now:.6g} s: restart first")
+            raise ValueError(
+                f"poses of {times[0]:.6g} s on come after those of {self._now:.6g} s: restart first"
+            )
         now = float(times[-1])
         pitch = self.gimbal.advance(now - self._now)
         self._now = now
@@ -97,12 +119,16 @@ class RangeSensors:
                 number = self._next[name]
                 self._next[name] = number + 1
                 if track is None:
-                    track = VehicleTrack(*(np.concatenate(parts) for parts in zip(*self._way, strict=True)))
+                    track = VehicleTrack(
+                        *(np.concatenate(parts) for parts in zip(*self._way, strict=True))
+                    )
                 found.append(Due(name, number, number * period, track, pitch))
         self._forget()
         return found
 
-    def sweep(self, due: Due, scene: SceneRays, weather: Weather, rings: Sequence[int] | None = None) -> Sweep:
+    def sweep(
+        self, due: Due, scene: SceneRays, weather: Weather, rings: Sequence[int] | None = None
+    ) -> Sweep:
         """Of the lidar."""
         assert self.lidar is not None
         return self.lidar.sweep(due.number, due.track, scene, weather, rings=rings)
@@ -110,12 +136,16 @@ class RangeSensors:
     def depth_images(self, due: Due, scene: SceneRays, weather: Weather) -> DepthImages:
         """Of the depth camera."""
         assert self.depth_camera is not None
-        return self.depth_camera.image(due.number, self.camera_pose(due), scene, weather, time=due.time)
+        return self.depth_camera.image(
+            due.number, self.camera_pose(due), scene, weather, time=due.time
+        )
 
     def color_images(self, due: Due, scene: SceneRays, weather: Weather) -> ColorImages:
         """Of the colour camera."""
         assert self.color_camera is not None
-        return self.color_camera.image(due.number, self.camera_pose(due), scene, weather, time=due.time)
+        return self.color_camera.image(
+            due.number, self.camera_pose(due), scene, weather, time=due.time
+        )
 
     def camera_pose(self, due: Due) -> CameraPose:
         """Of camera_link when the image is taken."""
@@ -124,6 +154,8 @@ class RangeSensors:
 
     def _forget(self) -> None:
         """Poses that nothing to come needs."""
-        needed = min((self._next[name] * period for name, period in self.periods.items()), default=math.inf)
+        needed = min(
+            (self._next[name] * period for name, period in self.periods.items()), default=math.inf
+        )
         while len(self._way) > 1 and self._way[1].time[0] <= needed:
             self._way.popleft()

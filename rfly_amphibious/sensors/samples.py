@@ -1,6 +1,7 @@
 """Sensor samples: arrays with a first axis of samples, each with its own time. SI units.
 
-`time` (k,) is the simulation time of the measurement, s. World axes are ENU, body axes FLU, quaternions x y z w.
+`time` (k,) is the simulation time of the measurement, s. World axes are ENU, body axes FLU,
+quaternions x y z w.
 """
 
 from __future__ import annotations
@@ -53,11 +54,15 @@ class BarometerSamples(NamedTuple):
 
 
 class JointSamples(NamedTuple):
-    """Wheels and struts: front left, front right, rear left, rear right; of six also middle left, middle right."""
+    """Wheels and struts: front left, front right, rear left, rear right; of six also middle left,
+    middle right.
+    """
 
     time: Floats
     wheel_angle: Floats
-    """(k, wheels) rad since the beginning, relative to the body, not wrapped; positive rolls forward"""
+    """(k, wheels) rad since the beginning, relative to the body, not wrapped; positive rolls
+    forward
+    """
     wheel_rate: Floats
     """(k, wheels) rad/s: from the counts of one period, where the encoder counts"""
     steering: Floats
@@ -72,14 +77,20 @@ class JointSamples(NamedTuple):
     """(k, rotors) rad/s, counter-clockwise seen from above"""
 
     def columns(self, steered: Bools, steering_rate: float) -> tuple[Floats, Floats]:
-        """Positions and rates (k, joints) in the order of `joint_names`; nobody measures how fast the steering turns:
-        `steering_rate` stands for it. `steered` (wheels,): which wheels are.
+        """Positions and rates (k, joints) in the order of `joint_names`; nobody measures how fast
+        the steering turns: `steering_rate` stands for it. `steered` (wheels,): which wheels are.
         """
         steering = self.steering[:, steered]
         return (
             np.concatenate([self.wheel_angle, steering, self.strut, self.rotor_angle], axis=1),
             np.concatenate(
-                [self.wheel_rate, np.full_like(steering, steering_rate), self.strut_rate, self.rotor_rate], axis=1
+                [
+                    self.wheel_rate,
+                    np.full_like(steering, steering_rate),
+                    self.strut_rate,
+                    self.rotor_rate,
+                ],
+                axis=1,
             ),
         )
 
@@ -141,7 +152,9 @@ class SensorSamples:
 
 def joint_names(params: VehicleParameters) -> list[str]:
     """Of a vehicle's joint states: wheels, steered wheels, struts, rotors."""
-    steered = [wheel for wheel, sign in zip(params.wheels, params.steering_sign, strict=True) if sign]
+    steered = [
+        wheel for wheel, sign in zip(params.wheels, params.steering_sign, strict=True) if sign
+    ]
     kinds = (("wheel", params.wheels), ("steer", steered), ("strut", params.wheels))
     names = [f"{kind}_{wheel}" for kind, wheels in kinds for wheel in wheels]
     return names + [f"rotor_{j + 1}" for j in range(params.rotors)]

@@ -1,7 +1,8 @@
-"""Rays against convex bodies and triangle meshes: each ray's nearest hit, beside the ground's that is known already.
+"""Rays against convex bodies and triangle meshes: each ray's nearest hit, beside the ground's that
+is known already.
 
-Two levels of trees: one over what neighbouring rays may meet, and one in the axes of each piece of a mesh, however many
-bodies have it.
+Two levels of trees: one over what neighbouring rays may meet, and one in the axes of each piece of
+a mesh, however many bodies have it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Hits(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """p pieces of bodies in even motion: a convex shape is one, a mesh of many triangles several. ENU, SI."""
+    """p pieces of bodies in even motion: a convex shape is one, a mesh of many triangles several.
+    ENU, SI.
+    """
 
     time: float
     """s at which they are there"""
@@ -91,15 +94,22 @@ class Ray(NamedTuple):
 
 @kernel
 def reached(rays: Rays, ranges: Floats, low: Floats, high: Floats, out: Ints) -> int:
-    """Which boxes (p, 3) overlap one around all rays, as far as they go -> out (p,); returns how many."""
+    """Which boxes (p, 3) overlap one around all rays, as far as they go -> out (p,); returns how
+    many.
+    """
     origins, directions, _, max_range = rays
     bounds = np.empty((2, 3))
-    bounds[0], bounds[1] = math.inf, -math.inf
+    bounds[0] = math.inf
+    bounds[1] = -math.inf
     for n in range(ranges.size):
         length = min(ranges[n], max_range, FAR)
         for c in range(3):
-            begin, end = origins[n, c], origins[n, c] + length * directions[n, c]
-            bounds[0, c], bounds[1, c] = min(bounds[0, c], begin, end), max(bounds[1, c], begin, end)
+            begin = origins[n, c]
+            end = origins[n, c] + length * directions[n, c]
+            bounds[0, c], bounds[1, c] = (
+                min(bounds[0, c], begin, end),
+                max(bounds[1, c], begin, end),
+            )
     count = 0
     for k in range(out.size):
         apart = False
@@ -119,10 +129,15 @@ def inverse(along: float) -> float:
 
 @pasted_kernel
 def box_entry(boxes: Floats, node: int, ray: Ray, per: Vector) -> float:
-    """Where the ray enters a box, 0.0 from inside; inf where it does not. `per`: inverses of its direction."""
-    x0, x1 = (boxes[node, 0] - ray.ox) * per[0], (boxes[node, 3] - ray.ox) * per[0]
-    y0, y1 = (boxes[node, 1] - ray.oy) * per[1], (boxes[node, 4] - ray.oy) * per[1]
-    z0, z1 = (boxes[node, 2] - ray.oz) * per[2], (boxes[node, 5] - ray.oz) * per[2]
+    """Where the ray enters a box, 0.0 from inside; inf where it does not. `per`: inverses of its
+    direction.
+    """
+    x0 = (boxes[node, 0] - ray.ox) * per[0]
+    x1 = (boxes[node, 3] - ray.ox) * per[0]
+    y0 = (boxes[node, 1] - ray.oy) * per[1]
+    y1 = (boxes[node, 4] - ray.oy) * per[1]
+    z0 = (boxes[node, 2] - ray.oz) * per[2]
+    z1 = (boxes[node, 5] - ray.oz) * per[2]
     enter = max(min(x0, x1), min(y0, y1), min(z0, z1), 0.0)
     leave = min(max(x0, x1), max(y0, y1), max(z0, z1))
     return enter if enter <= leave else math.inf
@@ -130,19 +145,37 @@ def box_entry(boxes: Floats, node: int, ray: Ray, per: Vector) -> float:
 
 @pasted_kernel
 def push_children(
-    boxes: Floats, child: int, ray: Ray, per: Vector, best: float, stack: Ints, near: Floats, top: int
+    boxes: Floats,
+    child: int,
+    ray: Ray,
+    per: Vector,
+    best: float,
+    stack: Ints,
+    near: Floats,
+    top: int,
 ) -> int:
-    """Puts those of two neighbouring nodes on the stack that begin before `best`, the nearer on top; the new top."""
-    a, b = box_entry(boxes, child, ray, per), box_entry(boxes, child + 1, ray, per)
-    closer, farther, low, high = child, child + 1, a, b
+    """Puts those of two neighbouring nodes on the stack that begin before `best`, the nearer on
+    top; the new top.
+    """
+    a = box_entry(boxes, child, ray, per)
+    b = box_entry(boxes, child + 1, ray, per)
+    closer = child
+    farther = child + 1
+    low = a
+    high = b
     if b < a:
-        closer, farther, low, high = child + 1, child, b, a
+        closer = child + 1
+        farther = child
+        low = b
+        high = a
     if high <= best and high < math.inf:
         top += 1
-        stack[top], near[top] = farther, high
+        stack[top] = farther
+        near[top] = high
     if low <= best and low < math.inf:
         top += 1
-        stack[top], near[top] = closer, low
+        stack[top] = closer
+        near[top] = low
     return top
 
 
@@ -152,17 +185,27 @@ def triangle_hit(triangles: Floats, k: int, ray: Ray) -> float:
 
     Moeller and Trumbore, Fast, Minimum Storage Ray/Triangle Intersection, 1997.
     """
-    ax, ay, az = triangles[k, 3], triangles[k, 4], triangles[k, 5]
-    bx, by, bz = triangles[k, 6], triangles[k, 7], triangles[k, 8]
-    px, py, pz = ray.dy * bz - ray.dz * by, ray.dz * bx - ray.dx * bz, ray.dx * by - ray.dy * bx
+    ax = triangles[k, 3]
+    ay = triangles[k, 4]
+    az = triangles[k, 5]
+    bx = triangles[k, 6]
+    by = triangles[k, 7]
+    bz = triangles[k, 8]
+    px = ray.dy * bz - ray.dz * by
+    py = ray.dz * bx - ray.dx * bz
+    pz = ray.dx * by - ray.dy * bx
     det = ax * px + ay * py + az * pz
     if det == 0.0:
         return -1.0
-    tx, ty, tz = ray.ox - triangles[k, 0], ray.oy - triangles[k, 1], ray.oz - triangles[k, 2]
+    tx = ray.ox - triangles[k, 0]
+    ty = ray.oy - triangles[k, 1]
+    tz = ray.oz - triangles[k, 2]
     u = (tx * px + ty * py + tz * pz) / det
     if u < -EDGE or u > 1.0 + EDGE:
         return -1.0
-    qx, qy, qz = ty * az - tz * ay, tz * ax - tx * az, tx * ay - ty * ax
+    qx = ty * az - tz * ay
+    qy = tz * ax - tx * az
+    qz = tx * ay - ty * ax
     v = (ray.dx * qx + ray.dy * qy + ray.dz * qz) / det
     if v < -EDGE or u + v > 1.0 + EDGE:
         return -1.0
@@ -170,17 +213,23 @@ def triangle_hit(triangles: Floats, k: int, ray: Ray) -> float:
 
 
 @inner_kernel
-def mesh_hit(meshes: Meshes, piece: int, ray: Ray, best: float, stack: Ints, near: Floats) -> tuple[float, int]:
-    """Where the ray first meets a piece of a mesh up to `best`, and which triangle; -1.0, -1 where it does not.
+def mesh_hit(
+    meshes: Meshes, piece: int, ray: Ray, best: float, stack: Ints, near: Floats
+) -> tuple[float, int]:
+    """Where the ray first meets a piece of a mesh up to `best`, and which triangle; -1.0, -1 where
+    it does not.
 
     Uses the upper half of the stack.
     """
     root, boxes, link, held, triangles = meshes
     per = inverse(ray.dx), inverse(ray.dy), inverse(ray.dz)
-    top, found = DEPTH, -1
-    stack[top], near[top] = root[piece], box_entry(boxes, root[piece], ray, per)
+    top = DEPTH
+    found = -1
+    stack[top] = root[piece]
+    near[top] = box_entry(boxes, root[piece], ray, per)
     while top >= DEPTH:
-        node, enter = stack[top], near[top]
+        node = stack[top]
+        enter = near[top]
         top -= 1
         if enter > best:
             continue
@@ -190,16 +239,23 @@ def mesh_hit(meshes: Meshes, piece: int, ray: Ray, best: float, stack: Ints, nea
         for k in range(link[node], link[node] + held[node]):
             at = triangle_hit(triangles, k, ray)
             if 0.0 <= at <= best:
-                best, found = at, k
+                best = at
+                found = k
     return (best, found) if found >= 0 else (-1.0, -1)
 
 
 @pasted_kernel
 def triangle_normal(triangles: Floats, k: int, ray: Ray) -> Vector:
     """Unit vector on the side that the ray comes from."""
-    ax, ay, az = triangles[k, 3], triangles[k, 4], triangles[k, 5]
-    bx, by, bz = triangles[k, 6], triangles[k, 7], triangles[k, 8]
-    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    ax = triangles[k, 3]
+    ay = triangles[k, 4]
+    az = triangles[k, 5]
+    bx = triangles[k, 6]
+    by = triangles[k, 7]
+    bz = triangles[k, 8]
+    x = ay * bz - az * by
+    y = az * bx - ax * bz
+    z = ax * by - ay * bx
     length = math.sqrt(x * x + y * y + z * z)
     if x * ray.dx + y * ray.dy + z * ray.dz > 0.0:
         length = -length
@@ -208,18 +264,24 @@ def triangle_normal(triangles: Floats, k: int, ray: Ray) -> Vector:
 
 @inner_kernel
 def slab_hit(planes: Floats, begin: int, end: int, ray: Ray) -> tuple[float, int]:
-    """Where the ray enters the space behind planes begin … end - 1, and through which; -1.0 where it does not.
+    """Where the ray enters the space behind planes begin … end - 1, and through which; -1.0 where
+    it does not.
 
     0.0 and plane -1 from inside.
     """
-    enter, leave, face = 0.0, math.inf, -1
+    enter = 0.0
+    leave = math.inf
+    face = -1
     for k in range(begin, end):
         along = planes[k, 0] * ray.dx + planes[k, 1] * ray.dy + planes[k, 2] * ray.dz
-        outside = planes[k, 0] * ray.ox + planes[k, 1] * ray.oy + planes[k, 2] * ray.oz - planes[k, 3]
+        outside = (
+            planes[k, 0] * ray.ox + planes[k, 1] * ray.oy + planes[k, 2] * ray.oz - planes[k, 3]
+        )
         if along < 0.0:
             at = -outside / along
             if at > enter:
-                enter, face = at, k
+                enter = at
+                face = k
         elif along > 0.0:
             leave = min(leave, -outside / along)
         elif outside > 0.0:
@@ -232,7 +294,9 @@ def slab_hit(planes: Floats, begin: int, end: int, ray: Ray) -> tuple[float, int
 @inlined_kernel
 def sphere_hit(centre: Vector, radius: float, ray: Ray) -> float:
     """Where the ray enters a sphere; 0.0 from inside, -1.0 where it does not."""
-    x, y, z = ray.ox - centre[0], ray.oy - centre[1], ray.oz - centre[2]
+    x = ray.ox - centre[0]
+    y = ray.oy - centre[1]
+    z = ray.oz - centre[2]
     c = x * x + y * y + z * z - radius * radius
     if c <= 0.0:
         return 0.0
@@ -243,14 +307,27 @@ def sphere_hit(centre: Vector, radius: float, ray: Ray) -> float:
 
 @inlined_kernel
 def tube_hit(a: Vector, b: Vector, radius: float, ray: Ray) -> float:
-    """Where the ray enters the round side between points a, b; -1.0 where it does not, or through an end."""
-    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    """Where the ray enters the round side between points a, b; -1.0 where it does not, or through
+    an end.
+    """
+    ux = b[0] - a[0]
+    uy = b[1] - a[1]
+    uz = b[2] - a[2]
     length = math.sqrt(ux * ux + uy * uy + uz * uz)
-    ux, uy, uz = ux / length, uy / length, uz / length
-    x, y, z = ray.ox - a[0], ray.oy - a[1], ray.oz - a[2]
-    o_along, d_along = x * ux + y * uy + z * uz, ray.dx * ux + ray.dy * uy + ray.dz * uz
-    px, py, pz = x - o_along * ux, y - o_along * uy, z - o_along * uz
-    qx, qy, qz = ray.dx - d_along * ux, ray.dy - d_along * uy, ray.dz - d_along * uz
+    ux = ux / length
+    uy = uy / length
+    uz = uz / length
+    x = ray.ox - a[0]
+    y = ray.oy - a[1]
+    z = ray.oz - a[2]
+    o_along = x * ux + y * uy + z * uz
+    d_along = ray.dx * ux + ray.dy * uy + ray.dz * uz
+    px = x - o_along * ux
+    py = y - o_along * uy
+    pz = z - o_along * uz
+    qx = ray.dx - d_along * ux
+    qy = ray.dy - d_along * uy
+    qz = ray.dz - d_along * uz
     c2 = px * px + py * py + pz * pz - radius * radius
     if c2 <= 0.0:
         return 0.0 if 0.0 <= o_along <= length else -1.0
@@ -271,7 +348,9 @@ def nearer(at: float, other: float) -> float:
 
 @inlined_kernel
 def capsule_hit(a: Vector, b: Vector, radius: float, ray: Ray) -> float:
-    """Where the ray enters what is within `radius` of the line from a to b; 0.0 from inside, -1.0 where it does not."""
+    """Where the ray enters what is within `radius` of the line from a to b; 0.0 from inside, -1.0
+    where it does not.
+    """
     at = sphere_hit(a, radius, ray)
     if a != b:
         at = nearer(at, sphere_hit(b, radius, ray))
@@ -281,39 +360,59 @@ def capsule_hit(a: Vector, b: Vector, radius: float, ray: Ray) -> float:
 
 @inlined_kernel
 def capsule_normal(a: Vector, b: Vector, at: float, ray: Ray) -> Vector:
-    """Unit vector from the nearest point of the line from a to b to the point `at` (m) along the ray."""
-    px, py, pz = ray.ox + at * ray.dx, ray.oy + at * ray.dy, ray.oz + at * ray.dz
-    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    """Unit vector from the nearest point of the line from a to b to the point `at` (m) along the
+    ray.
+    """
+    px = ray.ox + at * ray.dx
+    py = ray.oy + at * ray.dy
+    pz = ray.oz + at * ray.dz
+    ux = b[0] - a[0]
+    uy = b[1] - a[1]
+    uz = b[2] - a[2]
     square = ux * ux + uy * uy + uz * uz
     share = 0.0
     if square > 0.0:
         share = ((px - a[0]) * ux + (py - a[1]) * uy + (pz - a[2]) * uz) / square
         share = min(max(share, 0.0), 1.0)
-    nx, ny, nz = px - a[0] - share * ux, py - a[1] - share * uy, pz - a[2] - share * uz
+    nx = px - a[0] - share * ux
+    ny = py - a[1] - share * uy
+    nz = pz - a[2] - share * uz
     length = max(math.sqrt(nx * nx + ny * ny + nz * nz), 1e-12)
     return nx / length, ny / length, nz / length
 
 
 @kernel
-def nearest_bodies(rays: Rays, placed: Placed, tree: BoxTree, shapes: ShapeTable, meshes: Meshes, hits: Hits) -> None:
-    """Puts into `hits` where a body in the tree is nearer than what is there already; of bodies as near the first."""
+def nearest_bodies(
+    rays: Rays, placed: Placed, tree: BoxTree, shapes: ShapeTable, meshes: Meshes, hits: Hits
+) -> None:
+    """Puts into `hits` where a body in the tree is nearer than what is there already; of bodies as
+    near the first.
+    """
     # in a loop each look-up in a tuple would count references
     origins, directions, times, max_range = rays
     time, owner, shape, position, rotation, velocity = placed
     boxes, link, held, items = tree
-    first, vertices, planes, radius = shapes.first, shapes.vertices, shapes.planes, shapes.radius
+    first = shapes.first
+    vertices = shapes.vertices
+    planes = shapes.planes
+    radius = shapes.radius
     ranges, normals, body = hits
-    stack, near = np.empty(2 * DEPTH, np.int64), np.empty(2 * DEPTH)
+    stack = np.empty(2 * DEPTH, np.int64)
+    near = np.empty(2 * DEPTH)
     for n in range(ranges.size):
-        dx, dy, dz = directions[n, 0], directions[n, 1], directions[n, 2]
-        world_ray, per = (
-            Ray(origins[n, 0], origins[n, 1], origins[n, 2], dx, dy, dz),
-            (inverse(dx), inverse(dy), inverse(dz)),
-        )
-        best, since = min(ranges[n], max_range), times[n] - time
-        top, stack[0], near[0] = 0, 0, box_entry(boxes, 0, world_ray, per)
+        dx = directions[n, 0]
+        dy = directions[n, 1]
+        dz = directions[n, 2]
+        world_ray = Ray(origins[n, 0], origins[n, 1], origins[n, 2], dx, dy, dz)
+        per = (inverse(dx), inverse(dy), inverse(dz))
+        best = min(ranges[n], max_range)
+        since = times[n] - time
+        top = 0
+        stack[0] = 0
+        near[0] = box_entry(boxes, 0, world_ray, per)
         while top >= 0:
-            node, enter = stack[top], near[top]
+            node = stack[top]
+            enter = near[top]
             top -= 1
             if enter > best:
                 continue
@@ -334,13 +433,16 @@ def nearest_bodies(rays: Rays, placed: Placed, tree: BoxTree, shapes: ShapeTable
                     rotation[k, 0, 2] * dx + rotation[k, 1, 2] * dy + rotation[k, 2, 2] * dz,
                 )
                 s = shape[k]
-                nx, ny, nz = -ray.dx, -ray.dy, -ray.dz
+                nx = -ray.dx
+                ny = -ray.dy
+                nz = -ray.dz
                 if s < 0:
                     at, face = mesh_hit(meshes, -1 - s, ray, best, stack, near)
                     if face >= 0:
                         nx, ny, nz = triangle_normal(meshes.triangles, face, ray)
                 elif radius[s] > 0.0:
-                    i, j = first[s, 0], first[s + 1, 0] - 1
+                    i = first[s, 0]
+                    j = first[s + 1, 0] - 1
                     a = vertices[i, 0], vertices[i, 1], vertices[i, 2]
                     b = vertices[j, 0], vertices[j, 1], vertices[j, 2]
                     at = capsule_hit(a, b, radius[s], ray)
@@ -349,8 +451,14 @@ def nearest_bodies(rays: Rays, placed: Placed, tree: BoxTree, shapes: ShapeTable
                 else:
                     at, face = slab_hit(planes, first[s, 1], first[s + 1, 1], ray)
                     if face >= 0:
-                        nx, ny, nz = planes[face, 0], planes[face, 1], planes[face, 2]
+                        nx = planes[face, 0]
+                        ny = planes[face, 1]
+                        nz = planes[face, 2]
                 if 0.0 <= at < best or (at == best and (body[n] < 0 or owner[k] < body[n])):
-                    best, ranges[n], body[n] = at, at, owner[k]
+                    best = at
+                    ranges[n] = at
+                    body[n] = owner[k]
                     for c in range(3):
-                        normals[n, c] = rotation[k, c, 0] * nx + rotation[k, c, 1] * ny + rotation[k, c, 2] * nz
+                        normals[n, c] = (
+                            rotation[k, c, 0] * nx + rotation[k, c, 1] * ny + rotation[k, c, 2] * nz
+                        )

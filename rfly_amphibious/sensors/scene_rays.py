@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 CHUNK = 2_048
 """rays a thread takes at once, about a millisecond of work"""
-TRIANGLES, PIECES = 4, 2
+TRIANGLES = 4
+PIECES = 2
 """in a leaf"""
 PIECE = 256
 """triangles at most: a mesh is cut into pieces, so that rays look only at what lies on their way"""
@@ -83,11 +84,24 @@ def joined(parts: Sequence[SceneBodies]) -> SceneBodies:
     )
     color = None
     if any(part.color is not None for part in parts):
-        color = np.concatenate([np.full((len(p), 3), np.nan) if p.color is None else p.color for p in parts])
-    class_id = np.concatenate([np.zeros(len(p), np.int64) if p.class_id is None else p.class_id for p in parts])
+        color = np.concatenate(
+            [np.full((len(p), 3), np.nan) if p.color is None else p.color for p in parts]
+        )
+    class_id = np.concatenate(
+        [np.zeros(len(p), np.int64) if p.class_id is None else p.class_id for p in parts]
+    )
     flat = tuple(one for part in parts for one in part.parts or (part,))
     return SceneBodies(
-        shapes, np.concatenate(index), position, orientation, velocity, time, number, color, class_id, flat
+        shapes,
+        np.concatenate(index),
+        position,
+        orientation,
+        velocity,
+        time,
+        number,
+        color,
+        class_id,
+        flat,
     )
 
 
@@ -99,15 +113,23 @@ class SceneRays:
     bodies: SceneBodies | None = None
 
     def cast(
-        self, origins: Floats, directions: Floats, max_range: float, times: Floats | float = 0.0, *, ground: bool = True
+        self,
+        origins: Floats,
+        directions: Floats,
+        max_range: float,
+        times: Floats | float = 0.0,
+        *,
+        ground: bool = True,
     ) -> Hits:
         """The nearest thing that each ray meets within `max_range` (m).
 
-        `origins` (n, 3) m and unit `directions` (n, 3), ENU; `times` (n,) s or one for all: when each ray is sent, for
-        bodies that move. A ray that begins in something meets it at 0. Without `ground` it meets bodies alone.
+        `origins` (n, 3) m and unit `directions` (n, 3), ENU; `times` (n,) s or one for all: when
+        each ray is sent, for bodies that move. A ray that begins in something meets it at 0.
+        Without `ground` it meets bodies alone.
         """
         if not ground:
-            ranges, normals = np.full(len(origins), np.inf), np.full((len(origins), 3), np.nan)
+            ranges = np.full(len(origins), np.inf)
+            normals = np.full((len(origins), 3), np.nan)
         elif self.terrain is not None:
             ranges, normals = self.terrain.cast(origins, directions, max_range, normals=True)
         else:
@@ -116,7 +138,12 @@ class SceneRays:
         if self.bodies is not None and len(self.bodies):
             when = np.empty(len(origins))
             when[:] = times
-            rays = Rays(np.ascontiguousarray(origins), np.ascontiguousarray(directions), when, float(max_range))
+            rays = Rays(
+                np.ascontiguousarray(origins),
+                np.ascontiguousarray(directions),
+                when,
+                float(max_range),
+            )
             first = 0
             for part in self.bodies.parts or (self.bodies,):
                 if len(part):
@@ -126,7 +153,8 @@ class SceneRays:
 
 
 def _level_ground(origins: Floats, directions: Floats, max_range: float) -> tuple[Floats, Floats]:
-    height, down = origins[:, 2], -directions[:, 2]
+    height = origins[:, 2]
+    down = -directions[:, 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         ranges = np.where(down > 0.0, height / down, np.inf)
     ranges[height <= 0.0] = 0.0
@@ -161,7 +189,8 @@ def _ray_shapes(shapes: tuple[Shape | TriangleMesh, ...]) -> _RayShapes:
     counts = np.where(is_mesh, [len(pieces) for pieces in cut], 1)
     of_mesh = np.repeat(is_mesh, counts)
     table = table_of(convex)
-    low, high = np.empty((len(of_mesh), 3)), np.empty((len(of_mesh), 3))
+    low = np.empty((len(of_mesh), 3))
+    high = np.empty((len(of_mesh), 3))
     if convex:
         starts = table.first[:-1, 0]
         low[~of_mesh] = np.minimum.reduceat(table.vertices, starts) - table.radius[:, None]
@@ -169,7 +198,9 @@ def _ray_shapes(shapes: tuple[Shape | TriangleMesh, ...]) -> _RayShapes:
     low[of_mesh] = np.array([each.min(axis=(0, 1)) for each in cut_up]).reshape(-1, 3)
     high[of_mesh] = np.array([each.max(axis=(0, 1)) for each in cut_up]).reshape(-1, 3)
     row = np.where(of_mesh, -np.cumsum(of_mesh), np.cumsum(~of_mesh) - 1)
-    return _RayShapes(table, _meshes(cut_up), np.concatenate([[0], np.cumsum(counts)]), row, low, high)
+    return _RayShapes(
+        table, _meshes(cut_up), np.concatenate([[0], np.cumsum(counts)]), row, low, high
+    )
 
 
 def _cut(triangles: Floats) -> list[Floats]:
@@ -177,7 +208,9 @@ def _cut(triangles: Floats) -> list[Floats]:
     tree = box_tree(triangles.min(axis=1), triangles.max(axis=1), PIECE)
     leaves = np.flatnonzero(tree.held)
     ends = tree.link[leaves] + tree.held[leaves]
-    return [triangles[tree.items[begin:end]] for begin, end in zip(tree.link[leaves], ends, strict=True)]
+    return [
+        triangles[tree.items[begin:end]] for begin, end in zip(tree.link[leaves], ends, strict=True)
+    ]
 
 
 def _meshes(pieces: Sequence[Floats]) -> Meshes:
@@ -185,10 +218,16 @@ def _meshes(pieces: Sequence[Floats]) -> Meshes:
     trees = [box_tree(each.min(axis=1), each.max(axis=1), TRIANGLES) for each in pieces]
     nodes = np.cumsum([0, *(len(tree.link) for tree in trees)])
     items = np.cumsum([0, *map(len, pieces)])
-    triangles = [np.empty((0, 3, 3)), *(each[tree.items] for each, tree in zip(pieces, trees, strict=True))]
+    triangles = [
+        np.empty((0, 3, 3)),
+        *(each[tree.items] for each, tree in zip(pieces, trees, strict=True)),
+    ]
     corners = np.concatenate(triangles)
     corners[:, 1:] -= corners[:, :1]
-    links = [np.where(t.held > 0, t.link + i, t.link + n) for t, n, i in zip(trees, nodes, items, strict=False)]
+    links = [
+        np.where(t.held > 0, t.link + i, t.link + n)
+        for t, n, i in zip(trees, nodes, items, strict=False)
+    ]
     none = np.empty(0, np.int64)
     return Meshes(
         nodes[:-1].astype(np.int64),
@@ -228,14 +267,18 @@ class _Pieces:
 def _pieces(bodies: SceneBodies, begin: float, end: float) -> _Pieces:
     """While rays are sent, from begin to end, s."""
     shapes = _ray_shapes(bodies.shapes)
-    middle, span = 0.5 * (begin + end), 0.5 * (end - begin)
+    middle = 0.5 * (begin + end)
+    span = 0.5 * (end - begin)
     counts = np.diff(shapes.first)[bodies.shape_index]
     body = np.repeat(np.arange(len(bodies)), counts)
-    piece = np.arange(len(body)) + np.repeat(shapes.first[bodies.shape_index] - np.cumsum(counts) + counts, counts)
+    piece = np.arange(len(body)) + np.repeat(
+        shapes.first[bodies.shape_index] - np.cumsum(counts) + counts, counts
+    )
     position = (bodies.position + bodies.velocity * (middle - bodies.time)[:, None])[body]
     rotation = np.ascontiguousarray(rotation_matrix(bodies.orientation))[body]
     velocity = np.asarray(bodies.velocity, np.float64)[body]
-    low, high = shapes.low[piece], shapes.high[piece]
+    low = shapes.low[piece]
+    high = shapes.high[piece]
     centre = position + np.einsum("nij,nj->ni", rotation, 0.5 * (low + high))
     half = np.einsum("nij,nj->ni", np.abs(rotation), 0.5 * (high - low)) + span * np.abs(velocity)
     placed = Placed(middle, body, shapes.row[piece], position, rotation, velocity)
@@ -244,8 +287,13 @@ def _pieces(bodies: SceneBodies, begin: float, end: float) -> _Pieces:
 
 def _cast_at_bodies(bodies: SceneBodies, first: int, rays: Rays, hits: Hits) -> None:
     """Puts the nearer hits of bodies into `hits`, which call the first of them `first`."""
-    shapes, times = _ray_shapes(bodies.shapes), rays.times
-    pieces = bodies.pieces if bodies.is_still else _pieces(bodies, float(times.min()), float(times.max()))
+    shapes = _ray_shapes(bodies.shapes)
+    times = rays.times
+    pieces = (
+        bodies.pieces
+        if bodies.is_still
+        else _pieces(bodies, float(times.min()), float(times.max()))
+    )
     placed = pieces.placed._replace(body=pieces.placed.body + first)
 
     def work(start: int, stop: int) -> None:

@@ -21,7 +21,12 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     LidarParameters,
     ScanParameters,
 )
-from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
+from rfly_amphibious.vehicle.parameter_files import (
+    checked_document,
+    load_schema,
+    read_parameters,
+    shipped_sets,
+)
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.declared import schema_of, values_of
@@ -31,29 +36,43 @@ from rfly_common.physics import GRAVITY
 
 
 def earth_field(latitude: float, longitude: float) -> Triple:
-    """T, ENU, at sea level in the middle of 2027. Bilinear in 5°: declination within 0.3° below 60° of latitude.
+    """T, ENU, at sea level in the middle of 2027. Bilinear in 5°: declination within 0.3° below 60°
+    of latitude.
 
-    World Magnetic Model 2025 (NOAA and British Geological Survey, public domain), evaluated by pygeomag 1.1.
+    World Magnetic Model 2025 (NOAA and British Geological Survey, public domain), evaluated by
+    pygeomag 1.1.
     """
-    with (resources.files("rfly_amphibious") / "data" / "magnetic_field" / "wmm2025.npz").open("rb") as file:
-        table: Floats = np.load(file, allow_pickle=False)["enu_nt"]  # (37, 73, 3), from -90° and -180° on
-    row, column = (latitude + 90.0) / 5.0, (longitude + 180.0) / 5.0
-    r, c = min(int(row), 35), min(int(column), 71)
-    west, east = table[r : r + 2, c], table[r : r + 2, c + 1]
+    with (resources.files("rfly_amphibious") / "data" / "magnetic_field" / "wmm2025.npz").open(
+        "rb"
+    ) as file:
+        table: Floats = np.load(file, allow_pickle=False)[
+            "enu_nt"
+        ]  # (37, 73, 3), from -90° and -180° on
+    row = (latitude + 90.0) / 5.0
+    column = (longitude + 180.0) / 5.0
+    r = min(int(row), 35)
+    c = min(int(column), 71)
+    west = table[r : r + 2, c]
+    east = table[r : r + 2, c + 1]
     south, north = west + (column - c) * (east - west)
     x, y, z = (1e-9 * (south + (row - r) * (north - south))).tolist()
     return x, y, z
 
 
-FORCE_WALK_TIME, GYRO_WALK_TIME = 300.0, 1000.0
-"""s, of an ADIS16448's biases, as RotorS has them (Furrer, Burri, Achtelik & Siegwart 2016, `gazebo_imu_plugin.h`)"""
+FORCE_WALK_TIME = 300.0
+GYRO_WALK_TIME = 1000.0
+"""s, of an ADIS16448's biases, as RotorS has them (Furrer, Burri, Achtelik & Siegwart 2016,
+`gazebo_imu_plugin.h`)
+"""
 BARO_WALK_TIME = 3600.0
 """s; an assumption: weather changes over hours"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sensor:
-    """What all have: samples a second, and the place in body axes from the sprung centre of mass, m."""
+    """What all have: samples a second, and the place in body axes from the sprung centre of mass,
+    m.
+    """
 
     rate: float
     position: Triple = (0.0, 0.0, 0.0)
@@ -72,7 +91,9 @@ class NoisySensor(Sensor):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Imu(NoisySensor):
-    """Channels: specific force 3 (m/s²), rates 3 (rad/s), error of the attitude about east, north, up (rad)."""
+    """Channels: specific force 3 (m/s²), rates 3 (rad/s), error of the attitude about east, north,
+    up (rad).
+    """
 
     rotation: Triple = (0.0, 0.0, 0.0)
     """of its axes against the body's: roll, pitch, yaw, rad; the magnetometer's too"""
@@ -91,7 +112,8 @@ class Magnetometer(NoisySensor):
     """Channels: field 3 (T), in the IMU's axes."""
 
     earth_field: Triple | None = (0.0, 21.5e-6, -42.5e-6)
-    """T, ENU; None: the World Magnetic Model's at the world's origin (`SensorParameters.at_place`)"""
+    """T, ENU; None: the World Magnetic Model's at the world's origin (`SensorParameters.at_place`)
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -112,7 +134,9 @@ class HeightSensor(NoisySensor):
 
 @dataclasses.dataclass(frozen=True)
 class SensorParameters:
-    """The sensors of one kind of vehicle, SI units; None: it has none. `replace(gps=None)` gives a changed copy."""
+    """The sensors of one kind of vehicle, SI units; None: it has none. `replace(gps=None)` gives a
+    changed copy.
+    """
 
     name: str = ""
     imu: Imu | None = None
@@ -139,12 +163,16 @@ class SensorParameters:
         if self.magnetometer is None or self.magnetometer.earth_field is not None:
             return self
         return self.replace(
-            magnetometer=dataclasses.replace(self.magnetometer, earth_field=earth_field(origin[0], origin[1]))
+            magnetometer=dataclasses.replace(
+                self.magnetometer, earth_field=earth_field(origin[0], origin[1])
+            )
         )
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON schema of the files: what sensors declare themselves, beside the sections that stand in the file."""
+        """The JSON schema of the files: what sensors declare themselves, beside the sections that
+        stand in the file.
+        """
         schema = dict(load_schema("sensors"))
         declared = {section: schema_of(of_section) for section, of_section in _DECLARED.items()}
         return {**schema, "properties": {**schema["properties"], **declared}}
@@ -164,12 +192,18 @@ class SensorParameters:
         for section, low, high in _LIMITS:
             limits = document.value.get(section)
             if limits and limits[low] >= limits[high]:
-                raise document.error((section, low), f"{limits[low]}, expected less than {high}, {limits[high]}")
+                raise document.error(
+                    (section, low), f"{limits[low]}, expected less than {high}, {limits[high]}"
+                )
         if "lidar" in document.value:
             _check_rings(document)
         if "scan" in document.value and "lidar" not in document.value:
             raise document.error(("scan",), "a ring of the lidar, which is not there")
-        sensors = {key: _MAKERS[key](section) for key, section in document.value.items() if key != "version"}
+        sensors = {
+            key: _MAKERS[key](section)
+            for key, section in document.value.items()
+            if key != "version"
+        }
         lines = {key: f"{file}:{document.line((key, 'rate_hz'))}" for key in sensors}
         return cls(name or file, **sensors, lines=lines)
 
@@ -194,8 +228,11 @@ def _triple(values: Any, unit: float = 1.0) -> Triple:
 
 
 def _imu(section: Mapping[str, Any]) -> Imu:
-    gyro, force, attitude = section["gyroscope"], section["accelerometer"], section["orientation"]
-    limit, most = GRAVITY * force["range_g"], gyro["range_radps"]
+    gyro = section["gyroscope"]
+    force = section["accelerometer"]
+    attitude = section["orientation"]
+    limit = GRAVITY * force["range_g"]
+    most = gyro["range_radps"]
     noise = NoiseModel.joined(
         [
             NoiseModel(
@@ -227,7 +264,12 @@ def _imu(section: Mapping[str, Any]) -> Imu:
         ]
     )
     rotation = _triple(section.get("rotation_rpy_deg", (0.0, 0.0, 0.0)), math.pi / 180.0)
-    return Imu(rate=section["rate_hz"], position=_triple(section["position_m"]), rotation=rotation, noise=noise)
+    return Imu(
+        rate=section["rate_hz"],
+        position=_triple(section["position_m"]),
+        rotation=rotation,
+        noise=noise,
+    )
 
 
 def _gps(section: Mapping[str, Any]) -> Gps:
@@ -235,15 +277,22 @@ def _gps(section: Mapping[str, Any]) -> Gps:
         np.array([section[f"{kind}_{axis}_m"] for axis in ("horizontal", "horizontal", "vertical")])
         for kind in ("noise", "drift")
     )
-    place = NoiseModel(3, white_sigma=white, markov_sigma=drift, markov_time=section["drift_time_s"])
+    place = NoiseModel(
+        3, white_sigma=white, markov_sigma=drift, markov_time=section["drift_time_s"]
+    )
     noise = NoiseModel.joined([place, NoiseModel(3, white_sigma=section["noise_velocity_mps"])])
     return Gps(
-        rate=section["rate_hz"], position=_triple(section["position_m"]), latency=section["latency_s"], noise=noise
+        rate=section["rate_hz"],
+        position=_triple(section["position_m"]),
+        latency=section["latency_s"],
+        noise=noise,
     )
 
 
 def _magnetometer(section: Mapping[str, Any]) -> Magnetometer:
-    noise = NoiseModel(3, white_sigma=1e-6 * section["noise_ut"], turn_on_bias=1e-6 * section["turn_on_bias_ut"])
+    noise = NoiseModel(
+        3, white_sigma=1e-6 * section["noise_ut"], turn_on_bias=1e-6 * section["turn_on_bias_ut"]
+    )
     field = _triple(section["earth_field_ut"], 1e-6) if "earth_field_ut" in section else None
     return Magnetometer(rate=section["rate_hz"], noise=noise, earth_field=field)
 
@@ -256,7 +305,9 @@ def _barometer(section: Mapping[str, Any]) -> NoisySensor:
         walk_time=section.get("drift_time_s", BARO_WALK_TIME),
         turn_on_bias=section.get("turn_on_bias_pa", 0.0),
     )
-    return NoisySensor(rate=section["rate_hz"], position=_triple(section["position_m"]), noise=noise)
+    return NoisySensor(
+        rate=section["rate_hz"], position=_triple(section["position_m"]), noise=noise
+    )
 
 
 def _encoders(section: Mapping[str, Any]) -> Encoders:
@@ -283,17 +334,22 @@ def _plain(section: Mapping[str, Any]) -> Sensor:
 
 def _check_rings(document: Document) -> None:
     """Evenly, or each by its elevation."""
-    lidar, each = document.value["lidar"], "beam_elevations_deg"
+    lidar = document.value["lidar"]
+    each = "beam_elevations_deg"
     even = ("beams", "lowest_beam_deg", "highest_beam_deg")
     for key in even:
         if each in lidar and key in lidar:
-            raise document.error(("lidar", key), f"{lidar[key]}, expected none beside {each}, which tells all rings")
+            raise document.error(
+                ("lidar", key), f"{lidar[key]}, expected none beside {each}, which tells all rings"
+            )
         if each not in lidar and key not in lidar:
             raise document.error(("lidar",), f"{key} is missing: give {', '.join(even)}, or {each}")
     elevations = lidar.get(each, ())
     for number, (below, above) in enumerate(itertools.pairwise(elevations), 1):
         if above <= below:
-            raise document.error(("lidar", each, number), f"{above}, expected more than the one before, {below}")
+            raise document.error(
+                ("lidar", each, number), f"{above}, expected more than the one before, {below}"
+            )
 
 
 def _of_section(cls: Any, section: Mapping[str, Any]) -> Any:

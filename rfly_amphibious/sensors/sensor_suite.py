@@ -1,4 +1,6 @@
-"""SensorSuite: a vehicle's pose and environment sensors, stepped with its simulation. docs/model, section 11."""
+"""SensorSuite: a vehicle's pose and environment sensors, stepped with its simulation. docs/model,
+section 11.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ TURN = 2.0 * math.pi
 
 
 class PlanarMotion(NamedTuple):
-    """Of base_link, in the frame in which the odometry began: there it was at 0, 0, heading along x."""
+    """Of base_link, in the frame in which the odometry began: there it was at 0, 0, heading along
+    x.
+    """
 
     x: float
     y: float
@@ -44,14 +48,18 @@ class PlanarMotion(NamedTuple):
 
 
 class WheelOdometry:
-    """Forward motion and turn that fit the turns of all wheels best, where no wheel slips, on level ground.
+    """Forward motion and turn that fit the turns of all wheels best, where no wheel slips, on level
+    ground.
 
-    The vehicle turns about a point abreast of its unsteered axle, between two of them, or abreast of its middle where
-    both ends are steered or none. It knows nothing of slipping wheels, nor of wheels in the air: see `wheel_loads`.
+    The vehicle turns about a point abreast of its unsteered axle, between two of them, or abreast
+    of its middle where both ends are steered or none. It knows nothing of slipping wheels, nor of
+    wheels in the air: see `wheel_loads`.
     """
 
     def __init__(self, params: VehicleParameters, wheel_angle: Floats | None = None) -> None:
-        """`wheel_angle` (wheels,): where the wheels are at the beginning, rad; else the first update tells."""
+        """`wheel_angle` (wheels,): where the wheels are at the beginning, rad; else the first
+        update tells.
+        """
         self._turn_x = params.turn_x
         hubs = params.hub_position
         self._across = hubs[:, 1].tolist()
@@ -67,16 +75,21 @@ class WheelOdometry:
 
     def update(self, wheel_angle: Floats, steering: Floats, period: float) -> PlanarMotion:
         """With angles (wheels,) of wheels and steering (rad) `period` seconds after those before."""
-        angle, steered = wheel_angle.tolist(), steering.tolist()
+        angle = wheel_angle.tolist()
+        steered = steering.tolist()
         last = self._angle if self._angle is not None else angle
         self._angle = angle
         a00 = a01 = a11 = b0 = b1 = 0.0
         for i in range(len(angle)):
-            cosine, sine = math.cos(steered[i]), math.sin(steered[i])
+            cosine = math.cos(steered[i])
+            sine = math.sin(steered[i])
             turn = sine * self._along[i] - cosine * self._across[i]
             rolled = self._radius[i] * (angle[i] - last[i])
-            a00, a01, a11 = a00 + cosine * cosine, a01 + cosine * turn, a11 + turn * turn
-            b0, b1 = b0 + cosine * rolled, b1 + turn * rolled
+            a00 = a00 + cosine * cosine
+            a01 = a01 + cosine * turn
+            a11 = a11 + turn * turn
+            b0 = b0 + cosine * rolled
+            b1 = b1 + turn * rolled
         determinant = a00 * a11 - a01 * a01
         forward = (a11 * b0 - a01 * b1) / determinant
         turned = (a00 * b1 - a01 * b0) / determinant
@@ -85,7 +98,8 @@ class WheelOdometry:
         half = 0.5 * turned
         share = math.sin(half) / half if abs(half) > 1e-9 else 1.0
         x, y, yaw, *_ = self._motion
-        c, s = share * math.cos(yaw + half), share * math.sin(yaw + half)
+        c = share * math.cos(yaw + half)
+        s = share * math.sin(yaw + half)
         self._motion = PlanarMotion(
             x + c * forward - s * left,
             y + s * forward + c * left,
@@ -106,9 +120,12 @@ class WheelOdometry:
         sizes = 6, 6 + len(self._along)
         if numbers.ndim != 1 or numbers.size not in sizes or not np.isfinite(numbers).all():
             most = {4: "ten", 6: "twelve"}[len(self._along)]
-            raise ConfigError(f"no saved state of wheel odometry: expected six or {most} finite numbers")
+            raise ConfigError(
+                f"no saved state of wheel odometry: expected six or {most} finite numbers"
+            )
         values = numbers.tolist()
-        self._motion, self._angle = PlanarMotion(*values[:6]), values[6:] or None
+        self._motion = PlanarMotion(*values[:6])
+        self._angle = values[6:] or None
 
 
 def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
@@ -123,11 +140,13 @@ def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
 
 
 class SensorSuite:
-    """The sensors of one vehicle. Advances with its simulation and hands out what is due, tick by tick.
+    """The sensors of one vehicle. Advances with its simulation and hands out what is due, tick by
+    tick.
 
-    A sensor of rate f measures at every multiple of 1/f. The same seed gives the same readings, bit by bit, however
-    the time is cut into ticks; `seed` may be several numbers, such as a run's and a vehicle's. `noise` False: readings
-    are the truth. `geo_origin`: latitude, longitude (deg), altitude (m) of the world's origin; by default the map's.
+    A sensor of rate f measures at every multiple of 1/f. The same seed gives the same readings, bit
+    by bit, however the time is cut into ticks; `seed` may be several numbers, such as a run's and a
+    vehicle's. `noise` False: readings are the truth. `geo_origin`: latitude, longitude (deg),
+    altitude (m) of the world's origin; by default the map's.
     """
 
     def __init__(
@@ -141,14 +160,21 @@ class SensorSuite:
         geo_origin: Sequence[float] | None = None,
     ) -> None:
         finite_number("step", step, "s", above=0.0)
-        self.model, self.step, self.noise = model, step, noise
+        self.model = model
+        self.step = step
+        self.noise = noise
         of_map = model.terrain.geo_origin if model.terrain is not None else None
         self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
         self.parameters = sensors = sensors.at_place(self.geo_origin)
         self._sensors = sensors.sensors()
         self._every = {name: self._period(name, sensor) for name, sensor in self._sensors.items()}
         self._sources = {
-            name: NoiseSource(sensor.noise if noise else sensor.noise.silent(), self._every[name] * step, seed, name)
+            name: NoiseSource(
+                sensor.noise if noise else sensor.noise.silent(),
+                self._every[name] * step,
+                seed,
+                name,
+            )
             for name, sensor in self._sensors.items()
             if isinstance(sensor, NoisySensor)
         }
@@ -157,7 +183,9 @@ class SensorSuite:
         self._place_sensors()
         self._prepare_joints()
         self._step: int | None = None
-        self._latency = 0 if sensors.gps is None else self._whole_steps("gps", "latency", sensors.gps.latency)
+        self._latency = (
+            0 if sensors.gps is None else self._whole_steps("gps", "latency", sensors.gps.latency)
+        )
         self._pending: list[tuple[int, list[float]]] = []
 
     def _period(self, name: str, sensor: Sensor) -> int:
@@ -208,14 +236,18 @@ class SensorSuite:
         return joint_names(self.model.params)
 
     def variance(self, sensor: str) -> Floats:
-        """(channels,) variance of a sample's error, for covariances of messages; channels as in `sensor_parameters`."""
+        """(channels,) variance of a sample's error, for covariances of messages; channels as in
+        `sensor_parameters`.
+        """
         source = self._sources[sensor]
         return source.model.variance(source.period)
 
     def switch(self, sensor: str, on: bool) -> None:
-        """Off: nothing more comes from this sensor, until it is on again. Others do not change by it.
+        """Off: nothing more comes from this sensor, until it is on again. Others do not change by
+        it.
 
-        Samples on their way when it goes off are lost. Raises ConfigError for a sensor that is not there.
+        Samples on their way when it goes off are lost. Raises ConfigError for a sensor that is not
+        there.
         """
         if sensor not in self._sensors:
             raise ConfigError(f"sensor {sensor!r}: there are {', '.join(self._sensors)}")
@@ -235,22 +267,29 @@ class SensorSuite:
         wind: Wind = STILL,
         method: Method = "rk4",
     ) -> tuple[ModelState, SensorSamples]:
-        """Simulates a tick of `duration` seconds with the controls held: the state then, and what was sensed in it.
+        """Simulates a tick of `duration` seconds with the controls held: the state then, and what
+        was sensed in it.
 
         Raises DynamicsError as the model does.
         """
-        run = self.model.run(state, controls, duration, self.step, wind=wind, method=method, sample_period=self.step)
+        run = self.model.run(
+            state, controls, duration, self.step, wind=wind, method=method, sample_period=self.step
+        )
         return run.final, self.observe(state, run.x, run.memory, controls, wind)
 
     def observe(
         self, before: ModelState, x: Floats, memory: Floats, controls: Controls, wind: Wind = STILL
     ) -> SensorSamples:
-        """What is sensed in a tick that has been simulated already: `x` (k, states), `memory` (k, memory), every step.
+        """What is sensed in a tick that has been simulated already: `x` (k, states), `memory` (k,
+        memory), every step.
 
-        `before` is the state at its beginning, where the tick before has ended. Raises ConfigError where it is not.
+        `before` is the state at its beginning, where the tick before has ended. Raises ConfigError
+        where it is not.
         """
         if x.ndim != 2 or len(x) != len(memory):
-            raise ValueError(f"expected the steps of one vehicle, got x of shape {x.shape}, memory of {memory.shape}")
+            raise ValueError(
+                f"expected the steps of one vehicle, got x of shape {x.shape}, memory of {memory.shape}"
+            )
         begin = round(before.time / self.step)
         if self._step is None:
             self._turn(before.x.reshape(1, -1))
@@ -276,7 +315,9 @@ class SensorSuite:
                     continue
                 own = np.array(steps)
                 rows = np.searchsorted(union, own)
-                found |= self._measure[name](own, _Seen(*(array[rows] for array in seen)), turned[rows])
+                found |= self._measure[name](
+                    own, _Seen(*(array[rows] for array in seen)), turned[rows]
+                )
         if self._pending:
             found["gps"] = self._deliver(end)
         for name in self._off:
@@ -291,23 +332,30 @@ class SensorSuite:
         kernels.turn_joints(self.step, np.ascontiguousarray(x), self._geometry, self._joints, out)
         return out
 
-    def _look(self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind) -> _Seen:
+    def _look(
+        self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind
+    ) -> _Seen:
         """All that can be seen at these steps."""
         rows = steps - begin - 1
         obstacles = self.model.obstacles_at(begin * self.step, x[0], (len(x) + 1) * self.step)
         since = self._time(rows + 1)
-        x, memory = x[rows], memory[rows]
+        x = x[rows]
+        memory = memory[rows]
         blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
         acting = np.array(memory[:, at.wheel_memory(self._wheels)])
         params = self.model.params
         commands = controls.rows(params, len(x))
         torques = controls.torques
-        dx, numbers = self.model.evaluate_rows(x, Inputs(commands, torques, acting, blowing), obstacles, since)
+        dx, numbers = self.model.evaluate_rows(
+            x, Inputs(commands, torques, acting, blowing), obstacles, since
+        )
         dead = memory[:, at.CRASHED] != 0.0
         if dead.any():  # what has crashed obeys nobody
             brakes = Controls(brake_torque=params.max_brake_torque).rows(params, int(dead.sum()))
             inputs = Inputs(brakes, False, acting[dead], blowing[dead])
-            dx[dead], numbers[dead] = self.model.evaluate_rows(x[dead], inputs, obstacles, since[dead])
+            dx[dead], numbers[dead] = self.model.evaluate_rows(
+                x[dead], inputs, obstacles, since[dead]
+            )
         truth = np.empty((len(x), kernels.TRUTHS))
         force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, self._field, truth)
@@ -340,7 +388,9 @@ class SensorSuite:
         del self._pending[: len(ready)]
         numbers = np.array([numbers for _, numbers in ready])
         geodetic = ned_to_geodetic(enu_to_ned(numbers[:, :3]), self.geo_origin)
-        return samples.GpsSamples(np.array([step for step, _ in ready]) * self.step, geodetic, numbers[:, 3:])
+        return samples.GpsSamples(
+            np.array([step for step, _ in ready]) * self.step, geodetic, numbers[:, 3:]
+        )
 
     def _magnetometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         read = self._sources["magnetometer"].disturb(seen.truth, kernels.MAGNETIC_FIELD)
@@ -354,27 +404,41 @@ class SensorSuite:
     def _height(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         sensor = self.parameters.height
         assert sensor is not None
-        height = self.model.height_above_ground(seen.truth[:, kernels.HEIGHT_PLACE : kernels.HEIGHT_PLACE + 3])
+        height = self.model.height_above_ground(
+            seen.truth[:, kernels.HEIGHT_PLACE : kernels.HEIGHT_PLACE + 3]
+        )
         read = self._sources["height"].disturb(height[:, None])[:, 0]
         read[read < sensor.min_range] = -math.inf
         read[read > sensor.max_range] = math.inf
         return {"height": samples.HeightSamples(self._time(steps), read)}
 
     def _encoders(self, steps: Ints, seen: _Seen, turned: Floats) -> dict[str, Any]:
-        sensor, rotors, wheels = self.parameters.encoders, self.model.params.rotors, self._wheels
+        sensor = self.parameters.encoders
+        rotors = self.model.params.rotors
+        wheels = self._wheels
         assert sensor is not None
-        time, period = self._time(steps), self._every["encoders"] * self.step
+        time = self._time(steps)
+        period = self._every["encoders"] * self.step
         steering, rate, angle = (turned[:, k * wheels : (k + 1) * wheels] for k in range(3))
         if self.noise and sensor.steering_counts:
-            steering = np.round(steering * (sensor.steering_counts / TURN)) * (TURN / sensor.steering_counts)
+            steering = np.round(steering * (sensor.steering_counts / TURN)) * (
+                TURN / sensor.steering_counts
+            )
         if self.noise and sensor.wheel_counts:
             counts = np.floor(angle * (sensor.wheel_counts / TURN))
             angle = counts * (TURN / sensor.wheel_counts)
-            rate = np.diff(counts, axis=0, prepend=self._counted[None]) * (TURN / sensor.wheel_counts / period)
+            rate = np.diff(counts, axis=0, prepend=self._counted[None]) * (
+                TURN / sensor.wheel_counts / period
+            )
             self._counted = counts[-1]
-        motions = [self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)]
-        strut, strut_rate = (seen.x[:, at.wheel_states(k, wheels, rotors)] for k in (at.STRUT, at.STRUT_RATE))
-        spin, rotor = turned[:, 3 * wheels : 3 * wheels + rotors], turned[:, 3 * wheels + rotors :]
+        motions = [
+            self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)
+        ]
+        strut, strut_rate = (
+            seen.x[:, at.wheel_states(k, wheels, rotors)] for k in (at.STRUT, at.STRUT_RATE)
+        )
+        spin = turned[:, 3 * wheels : 3 * wheels + rotors]
+        rotor = turned[:, 3 * wheels + rotors :]
         joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)
         return {"joints": joints, "wheel_odometry": _odometry_samples(time, np.array(motions))}
 
@@ -388,13 +452,17 @@ class SensorSuite:
         x = seen.x
         velocity = seen.truth[:, kernels.BODY_VELOCITY : kernels.BODY_VELOCITY + 3]
         pose = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW]
-        truth = samples.OdometrySamples(self._time(steps), *pose, velocity, x[:, at.RATES : at.RATES + 3])
+        truth = samples.OdometrySamples(
+            self._time(steps), *pose, velocity, x[:, at.RATES : at.RATES + 3]
+        )
         return {"ground_truth": truth}
 
     # keeping
 
     def save(self) -> dict[str, Any]:
-        """All that later samples depend on beside the vehicle's state, fit for JSON: numbers, strings, lists, dicts."""
+        """All that later samples depend on beside the vehicle's state, fit for JSON: numbers,
+        strings, lists, dicts.
+        """
         return {
             "step": self._step,
             "noise": {name: source.save() for name, source in self._sources.items()},
@@ -408,11 +476,20 @@ class SensorSuite:
     def restore(self, saved: dict[str, Any]) -> None:
         """Goes on from `save` of a suite like this one. Raises ConfigError where it does not fit."""
         try:
-            step, off = saved["step"], set(saved["off"])
-            joints = np.full(len(self._joints), np.nan) if saved["joints"] is None else np.array(saved["joints"], float)
+            step = saved["step"]
+            off = set(saved["off"])
+            joints = (
+                np.full(len(self._joints), np.nan)
+                if saved["joints"] is None
+                else np.array(saved["joints"], float)
+            )
             counted = np.array(saved["counted"], float)
-            pending = [(int(first), [float(number) for number in numbers]) for first, *numbers in saved["pending"]]
-            noise, odometry = dict(saved["noise"]), list(saved["odometry"])
+            pending = [
+                (int(first), [float(number) for number in numbers])
+                for first, *numbers in saved["pending"]
+            ]
+            noise = dict(saved["noise"])
+            odometry = list(saved["odometry"])
             if not (step is None or isinstance(step, int)):
                 raise ValueError(f"step is {step!r}")
         except (KeyError, TypeError, ValueError) as error:
@@ -430,7 +507,11 @@ class SensorSuite:
         self._odometry.restore(odometry)
         if step is None:
             joints = np.repeat([0.0, np.nan], len(joints) // 2)
-        self._step, self._joints, self._counted, self._pending, self._off = step, joints, counted, pending, off
+        self._step = step
+        self._joints = joints
+        self._counted = counted
+        self._pending = pending
+        self._off = off
 
 
 class _Seen(NamedTuple):
@@ -446,10 +527,15 @@ class _Seen(NamedTuple):
 def _odometry_samples(time: Floats, motions: Floats) -> samples.OdometrySamples:
     """Of rows of PlanarMotion."""
     flat = np.zeros((3, len(time), 3))
-    position, velocity, rates = flat[0], flat[1], flat[2]
-    position[:, :2], velocity[:, :2], rates[:, 2] = motions[:, :2], motions[:, 3:5], motions[:, 5]
+    position = flat[0]
+    velocity = flat[1]
+    rates = flat[2]
+    position[:, :2] = motions[:, :2]
+    velocity[:, :2] = motions[:, 3:5]
+    rates[:, 2] = motions[:, 5]
     attitude = np.zeros((len(time), 4))
-    attitude[:, 2], attitude[:, 3] = np.sin(0.5 * motions[:, 2]), np.cos(0.5 * motions[:, 2])
+    attitude[:, 2] = np.sin(0.5 * motions[:, 2])
+    attitude[:, 3] = np.cos(0.5 * motions[:, 2])
     return samples.OdometrySamples(time, position, attitude, velocity, rates)
 
 

@@ -84,10 +84,18 @@ def lattice(i: int, j: int, k: int) -> float:
 @inner_kernel
 def value_noise(x: float, y: float, z: float) -> float:
     """-1 … 1: smooth between lattice points, 1 apart."""
-    x0, y0, z0 = math.floor(x), math.floor(y), math.floor(z)
-    i, j, k = int(x0), int(y0), int(z0)
-    u, v, w = x - x0, y - y0, z - z0
-    u, v, w = u * u * (3.0 - 2.0 * u), v * v * (3.0 - 2.0 * v), w * w * (3.0 - 2.0 * w)
+    x0 = math.floor(x)
+    y0 = math.floor(y)
+    z0 = math.floor(z)
+    i = int(x0)
+    j = int(y0)
+    k = int(z0)
+    u = x - x0
+    v = y - y0
+    w = z - z0
+    u = u * u * (3.0 - 2.0 * u)
+    v = v * v * (3.0 - 2.0 * v)
+    w = w * w * (3.0 - 2.0 * w)
     total = 0.0
     for c in range(2 if w > 0.0 else 1):
         near = lattice(i, j, k + c) * (1.0 - u) + lattice(i + 1, j, k + c) * u
@@ -98,7 +106,9 @@ def value_noise(x: float, y: float, z: float) -> float:
 
 @inner_kernel
 def grain(x: float, y: float, z: float, size: float, longest: float) -> float:
-    """Factor on a colour at a place (m) of which a pixel covers `size` (m): octaves finer than two pixels fade out."""
+    """Factor on a colour at a place (m) of which a pixel covers `size` (m): octaves finer than two
+    pixels fade out.
+    """
     factor = 1.0
     for wavelength in WAVELENGTHS:
         if wavelength > longest:
@@ -107,21 +117,36 @@ def grain(x: float, y: float, z: float, size: float, longest: float) -> float:
         if share <= 0.0:
             break
         apart = 7.7 * wavelength  # so that no two octaves have a lattice point in one place
-        factor += CONTRAST * share * value_noise(x / wavelength + apart, y / wavelength + apart, z / wavelength)
+        factor += (
+            CONTRAST
+            * share
+            * value_noise(x / wavelength + apart, y / wavelength + apart, z / wavelength)
+        )
     return max(factor, 0.0)
 
 
 @kernel
 def sunward(
-    eye: Any, directions: Any, ranges: Any, normals: Any, to_sun: Any, gap: float, facing: Any, sun: Any, origins: Any
+    eye: Any,
+    directions: Any,
+    ranges: Any,
+    normals: Any,
+    to_sun: Any,
+    gap: float,
+    facing: Any,
+    sun: Any,
+    origins: Any,
 ) -> int:
-    """How many of n rays from `eye` have met what faces the sun: these into facing, the rays' cosines of incidence into
-    sun (n,), and where the ways to the sun begin, `gap` (m) above the surface, into origins."""
+    """How many of n rays from `eye` have met what faces the sun: these into facing, the rays'
+    cosines of incidence into sun (n,), and where the ways to the sun begin, `gap` (m) above the
+    surface, into origins.
+    """
     count = 0
     for n in range(ranges.size):
         cosine = normals[n, 0] * to_sun[0] + normals[n, 1] * to_sun[1] + normals[n, 2] * to_sun[2]
         if cosine > 0.0:  # not so where NaN
-            facing[count], sun[n] = n, cosine
+            facing[count] = n
+            sun[n] = cosine
             for c in range(3):
                 origins[count, c] = eye[c] + ranges[n] * directions[n, c] + gap * normals[n, c]
             count += 1
@@ -137,22 +162,29 @@ def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> Non
     skylight, sunlight, extinction, haze, sky = air
     last = tints.shape[0] - 1
     for n in range(ranges.size):
-        at, b = ranges[n], body[n]
+        at = ranges[n]
+        b = body[n]
         left = math.exp(-extinction * at) if extinction > 0.0 else 1.0
         if b == NOTHING:
             for c in range(3):
                 out[n, c] = sky[c] * left + haze[c] * (1.0 - left)
             continue
-        x, y, z = eye[0] + at * directions[n, 0], eye[1] + at * directions[n, 1], eye[2] + at * directions[n, 2]
-        first, share = 0, 0.0
+        x = eye[0] + at * directions[n, 0]
+        y = eye[1] + at * directions[n, 1]
+        z = eye[2] + at * directions[n, 2]
+        first = 0
+        share = 0.0
         if b >= 0:
-            dx, dy, dz = x - position[b, 0], y - position[b, 1], z - position[b, 2]
+            dx = x - position[b, 0]
+            dy = y - position[b, 1]
+            dz = z - position[b, 2]
             x = rotation[b, 0, 0] * dx + rotation[b, 1, 0] * dy + rotation[b, 2, 0] * dz
             y = rotation[b, 0, 1] * dx + rotation[b, 1, 1] * dy + rotation[b, 2, 1] * dz
             z = rotation[b, 0, 2] * dx + rotation[b, 1, 2] * dy + rotation[b, 2, 2] * dz
         else:
             # 2-dimensional grain, at half the price: the ground is seldom steep
-            height, z = min(max((z - low) / (high - low), 0.0), 1.0) * last, 0.0
+            height = min(max((z - low) / (high - low), 0.0), 1.0) * last
+            z = 0.0
             first = min(int(height), last - 1)
             share = height - first
         rough = grain(x, y, z, pixel * at + 1e-6, LONGEST_ON_BODIES if b >= 0 else math.inf)
@@ -160,5 +192,9 @@ def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> Non
             rough = 0.5 + 0.5 * rough  # they are smoother than the ground
         level = rough * (skylight + sunlight * sun[n])
         for c in range(3):
-            own = color[b, c] if b >= 0 else tints[first, c] + share * (tints[first + 1, c] - tints[first, c])
+            own = (
+                color[b, c]
+                if b >= 0
+                else tints[first, c] + share * (tints[first + 1, c] - tints[first, c])
+            )
             out[n, c] = own * level * left + haze[c] * (1.0 - left)

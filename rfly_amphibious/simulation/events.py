@@ -11,8 +11,19 @@ import numpy as np
 from rfly_amphibious.dynamics.model import Controls
 from rfly_common.arrays import Floats
 
-SWITCHED_SENSORS = ("imu", "gps", "magnetometer", "barometer", "encoders", "height", "wheel_loads", "wind")
-"""that can be switched off: the sensors of a `SensorSuite` but the truth, by their names in files of sensors"""
+SWITCHED_SENSORS = (
+    "imu",
+    "gps",
+    "magnetometer",
+    "barometer",
+    "encoders",
+    "height",
+    "wheel_loads",
+    "wind",
+)
+"""that can be switched off: the sensors of a `SensorSuite` but the truth, by their names in files
+of sensors
+"""
 
 
 @dataclass(frozen=True)
@@ -25,7 +36,9 @@ class RotorFails:
 
 @dataclass(frozen=True)
 class Gust:
-    """A gust that swells to `velocity` (m/s, ENU) and dies away, ½ (1 − cos), from `time` on for `duration` s."""
+    """A gust that swells to `velocity` (m/s, ENU) and dies away, ½ (1 − cos), from `time` on for
+    `duration` s.
+    """
 
     time: float
     velocity: tuple[float, float, float]
@@ -64,7 +77,9 @@ def gust_wind(events: Iterable[Event], time: float) -> Floats:
 
 
 def without_rotors(controls: Controls, failed: Sequence[int], rotors: int) -> Controls:
-    """The same controls, but that rotors `failed` (from 0) of a vehicle with so many rotors are not driven."""
+    """The same controls, but that rotors `failed` (from 0) of a vehicle with so many rotors are not
+    driven.
+    """
     if not failed:
         return controls
     name = "rotor_torque" if controls.torques else "rotor_speed"

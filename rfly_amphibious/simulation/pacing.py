@@ -5,23 +5,28 @@ from __future__ import annotations
 import math
 
 MOST_BEHIND = 0.04
-"""s of wall time that are caught up: a longer burst would leave controllers behind; what is beyond is given up"""
+"""s of wall time that are caught up: a longer burst would leave controllers behind; what is beyond
+is given up
+"""
 
 
 class Pacer:
     """Of ticks of `period` s that shall run at `factor` times real time; 0: as fast as possible."""
 
     def __init__(self, factor: float, period: float) -> None:
-        self.factor, self.period = factor, period
+        self.factor = factor
+        self.period = period
         self.overruns = 0
         """ticks that began more than a period too late"""
         self.lost = 0.0
         """s of wall time by which the simulation fell behind for good"""
-        self._begin, self._done = 0.0, 0
+        self._begin = 0.0
+        self._done = 0
 
     def start(self, now: float) -> None:
         """From `now` (s) on."""
-        self._begin, self._done = now, 0
+        self._begin = now
+        self._done = 0
 
     def due(self, now: float, most: int = 1000) -> int:
         """Ticks that should have begun by now and have not, at most `most`."""

@@ -15,13 +15,27 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand, controls_of
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
-from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState, Outputs
+from rfly_amphibious.dynamics.model import (
+    STILL,
+    AmphibiousModel,
+    Controls,
+    Method,
+    ModelState,
+    Outputs,
+)
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
-from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff, gust_wind, without_rotors
+from rfly_amphibious.simulation.events import (
+    Event,
+    Gust,
+    RotorFails,
+    SensorOff,
+    gust_wind,
+    without_rotors,
+)
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number, unit_quaternion
@@ -39,7 +53,9 @@ class FailSafe:
             self.lose_rotor(rotor)
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
-        """The commands from a state on; `outputs`: those of the last step, where the caller has them."""
+        """The commands from a state on; `outputs`: those of the last step, where the caller has
+        them.
+        """
         return self._pilot(state, outputs)
 
     def lose_rotor(self, rotor: int) -> None:
@@ -48,12 +64,19 @@ class FailSafe:
 
     def save(self) -> dict[str, Any]:
         """All that its next commands depend on beside the vehicle's state, fit for JSON."""
-        modes, logic = self._pilot.flight_modes, self._pilot.logic
+        modes = self._pilot.flight_modes
+        logic = self._pilot.logic
         return {
             "place": modes.position.tolist(),
             "attitude": modes.attitude.tolist(),
             "integral": modes.position_controller.integral.tolist(),
-            "numbers": [modes.yaw, modes.thrust, logic.contact.load_share, logic.contact.wheels_down, logic.since],
+            "numbers": [
+                modes.yaw,
+                modes.thrust,
+                logic.contact.load_share,
+                logic.contact.wheels_down,
+                logic.since,
+            ],
             "flags": [modes.touched, not self._pilot.entered],
             "failed": sorted(modes.failed_rotors),
         }
@@ -63,11 +86,15 @@ class FailSafe:
         """One that goes on from `save`. Raises ConfigError where it is none."""
         try:
             made = cls(model, period, [int(rotor) for rotor in saved["failed"]])
-            modes, logic = made._pilot.flight_modes, made._pilot.logic
-            modes.position, modes.attitude = (np.array(saved[key], float) for key in ("place", "attitude"))
+            modes = made._pilot.flight_modes
+            logic = made._pilot.logic
+            modes.position, modes.attitude = (
+                np.array(saved[key], float) for key in ("place", "attitude")
+            )
             modes.position_controller.integral = np.array(saved["integral"], float)
             modes.yaw, modes.thrust, load_share, wheels_down, logic.since = saved["numbers"]
-            logic.contact.load_share, logic.contact.wheels_down = load_share, wheels_down
+            logic.contact.load_share = load_share
+            logic.contact.wheels_down = wheels_down
             modes.touched, fresh = map(bool, saved["flags"])
             made._pilot.entered = not fresh
         except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -90,10 +117,10 @@ Place = tuple[float, float, float]
 class Simulation:
     """The plant and its sensors, with the fail-safe. A tick lasts one period of the IMU.
 
-    `start`: a state, or x east, y north and heading (rad from east) of a vehicle that stands there. The same seed and
-    the same commands at the same times give the same numbers, bit by bit. Before its first command the vehicle stands
-    braked. An actuator whose newest command is older than `command_timeout` (s of simulation time) brings the
-    fail-safe, which lasts until `end_failsafe`.
+    `start`: a state, or x east, y north and heading (rad from east) of a vehicle that stands there.
+    The same seed and the same commands at the same times give the same numbers, bit by bit. Before
+    its first command the vehicle stands braked. An actuator whose newest command is older than
+    `command_timeout` (s of simulation time) brings the fail-safe, which lasts until `end_failsafe`.
     """
 
     def __init__(
@@ -111,10 +138,16 @@ class Simulation:
         events: Sequence[Event] = (),
     ) -> None:
         finite_number("command_timeout", command_timeout, "s", above=0.0)
-        self.model, self.wind, self.method = model, wind, method
+        self.model = model
+        self.wind = wind
+        self.method = method
         self.start = start if isinstance(start, ModelState) else model.standing(*start)
-        self.sensors = SensorSuite(model, sensors, seed=seed, noise=noise, step=STEP, geo_origin=geo_origin)
-        self.steps = DEFAULT_STEPS if sensors.imu is None else round(1.0 / (sensors.imu.rate * STEP))
+        self.sensors = SensorSuite(
+            model, sensors, seed=seed, noise=noise, step=STEP, geo_origin=geo_origin
+        )
+        self.steps = (
+            DEFAULT_STEPS if sensors.imu is None else round(1.0 / (sensors.imu.rate * STEP))
+        )
         """of a tick"""
         self.command_timeout = command_timeout
         self.wind_disturbance = np.zeros(3)
@@ -174,14 +207,18 @@ class Simulation:
 
     @property
     def step_states(self) -> tuple[Floats, Floats]:
-        """Times (k,) and states (k, states) of every step of the last tick; before the first tick: none."""
+        """Times (k,) and states (k, states) of every step of the last tick; before the first tick:
+        none.
+        """
         x = self._step_states[0]
         steps = np.arange(self._done - len(x) + 1, self._done + 1)
         return steps.astype(np.float64) * STEP, x
 
     @property
     def crashed(self) -> bool:
-        """Whether the vehicle has crashed: its motors are off, its brakes on, whatever is commanded."""
+        """Whether the vehicle has crashed: its motors are off, its brakes on, whatever is
+        commanded.
+        """
         return bool(self.state.crashed)
 
     @property
@@ -212,13 +249,16 @@ class Simulation:
     # what is commanded
 
     def command_rotors(self, command: RotorCommand) -> bool:
-        """Takes a command; False where it is older than the one that is there. Raises CommandError for a bad one."""
+        """Takes a command; False where it is older than the one that is there. Raises CommandError
+        for a bad one.
+        """
         command.check(self.model.params)
         self._check_time(command.time)
         if self._rotors is not None and command.time < self._rotors.time:
             self.dropped += 1
             return False
-        self._rotors, self._controls = command, None
+        self._rotors = command
+        self._controls = None
         return True
 
     def command_wheels(self, command: WheelCommand) -> bool:
@@ -228,21 +268,28 @@ class Simulation:
         if self._wheels is not None and command.time < self._wheels.time:
             self.dropped += 1
             return False
-        self._wheels, self._controls = command, None
+        self._wheels = command
+        self._controls = None
         return True
 
     def _check_time(self, time: float) -> None:
         if time > self.time + 0.5 * STEP:
-            raise CommandError(f"its stamp is {time:.6g} s, the simulation's time {self.time:.6g} s")
+            raise CommandError(
+                f"its stamp is {time:.6g} s, the simulation's time {self.time:.6g} s"
+            )
 
     def stale(self, ahead: float = 0.0) -> list[str]:
-        """Which commands are too old (`ahead` s from now), and how old: [] while all that have ever come still come."""
+        """Which commands are too old (`ahead` s from now), and how old: [] while all that have ever
+        come still come.
+        """
         ages = [
             (name, self.time + ahead - command.time)
             for name, command in (("rotors", self._rotors), ("wheels", self._wheels))
             if command is not None
         ]
-        return [f"{name}: {age:.3f} s" for name, age in ages if age > self.command_timeout + 0.5 * STEP]
+        return [
+            f"{name}: {age:.3f} s" for name, age in ages if age > self.command_timeout + 0.5 * STEP
+        ]
 
     def end_failsafe(self) -> str:
         """Commands count again. "", or why not: some are still too old."""
@@ -277,7 +324,8 @@ class Simulation:
             self._new_block(before)
         self._stepper.advance(controls, self.steps, disturbance)
         self._done += self.steps
-        self._step_states, self._outputs = self._stepper.step_states, self._stepper.outputs
+        self._step_states = self._stepper.step_states
+        self._outputs = self._stepper.outputs
         wind = self.wind
         if disturbance.any():
             wind = dataclasses.replace(wind, mean=np.add(wind.mean, disturbance))
@@ -298,7 +346,9 @@ class Simulation:
 
     def _commanded(self, state: ModelState) -> Controls:
         if self._failsafe is not None:
-            return without_rotors(self._failsafe(state, self._outputs), self._failed, self.model.params.rotors)
+            return without_rotors(
+                self._failsafe(state, self._outputs), self._failed, self.model.params.rotors
+            )
         if self._controls is None:
             controls = controls_of(self._rotors, self._wheels or self._braked_wheels)
             self._controls = without_rotors(controls, self._failed, self.model.params.rotors)
@@ -306,12 +356,15 @@ class Simulation:
 
     def _new_block(self, begin: ModelState) -> None:
         self._block = BLOCK_TICKS * self.steps
-        self._stepper = Stepper(self.model, begin, self._block, STEP, self.wind, self.method, keep_steps=True)
+        self._stepper = Stepper(
+            self.model, begin, self._block, STEP, self.wind, self.method, keep_steps=True
+        )
 
     # reset
 
     def reset(self, *, time: bool = True, state: bool = True) -> None:
-        """To the start: its `time`, which begins at 0 again with the same noise and events, its `state`, or both.
+        """To the start: its `time`, which begins at 0 again with the same noise and events, its
+        `state`, or both.
 
         Commands are forgotten and the fail-safe ends, in any case.
         """
@@ -339,8 +392,9 @@ class Simulation:
         velocity: ArrayLike = (0.0, 0.0, 0.0),
         rates: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Elsewhere, from now on: position (3,) m, orientation (4,) x y z w, velocity (3,) m/s, world; rates (3,)
-        rad/s, body. Wheels roll along, struts stay, a crash is forgotten. Raises ConfigError for numbers that can't be.
+        """Elsewhere, from now on: position (3,) m, orientation (4,) x y z w, velocity (3,) m/s,
+        world; rates (3,) rad/s, body. Wheels roll along, struts stay, a crash is forgotten. Raises
+        ConfigError for numbers that can't be.
         """
         x = np.array(self.state.x)
         memory = np.array(self.state.memory)
@@ -353,17 +407,25 @@ class Simulation:
             x[first : first + 3] = finite_array(name, given, (3,))
         x[at.QUATERNION_XYZW] = unit_quaternion("orientation", orientation)
         forward = rotation_matrix(x[at.QUATERNION_XYZW])[:, 0]
-        rolling = float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
-        rotors, wheels = self.model.params.rotors, len(self.model.params.wheels)
+        rolling = (
+            float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
+        )
+        rotors = self.model.params.rotors
+        wheels = len(self.model.params.wheels)
         x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] = rolling + x[at.RATES + 1]
-        x[at.wheel_states(at.TYRE_X, wheels, rotors)] = x[at.wheel_states(at.TYRE_Y, wheels, rotors)] = 0.0
+        x[at.wheel_states(at.TYRE_X, wheels, rotors)] = x[
+            at.wheel_states(at.TYRE_Y, wheels, rotors)
+        ] = 0.0
         memory[at.OVERTURNED] = memory[at.CRASHED] = 0.0
         memory[at.wheel_memory(wheels)] = 0.0
         self._set_state(ModelState(x, memory))
 
     def save(self) -> dict[str, Any]:
-        """All that the next ticks depend on, fit for JSON; the same simulation goes on from it bit by bit."""
-        rotors, wheels = self._rotors, self._wheels
+        """All that the next ticks depend on, fit for JSON; the same simulation goes on from it bit
+        by bit.
+        """
+        rotors = self._rotors
+        wheels = self._wheels
         return {
             "steps_done": self._done,
             "x": self.state.x.tolist(),
@@ -373,7 +435,9 @@ class Simulation:
             "silent": sorted(self._sensors_off),
             "wind_disturbance": np.asarray(self.wind_disturbance, float).tolist(),
             "failed": list(self._failed),
-            "rotors": None if rotors is None else [rotors.time, rotors.torques, np.asarray(rotors.value).tolist()],
+            "rotors": None
+            if rotors is None
+            else [rotors.time, rotors.torques, np.asarray(rotors.value).tolist()],
             "wheels": None
             if wheels is None
             else [
@@ -386,16 +450,25 @@ class Simulation:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Goes on from `save` of a simulation like this one. Raises ConfigError where it does not fit."""
+        """Goes on from `save` of a simulation like this one. Raises ConfigError where it does not
+        fit.
+        """
         try:
             done = int(saved["steps_done"])
             x, memory, numbers, wind = (
-                np.array(saved[key], np.float64) for key in ("x", "memory", "outputs", "wind_disturbance")
+                np.array(saved[key], np.float64)
+                for key in ("x", "memory", "outputs", "wind_disturbance")
             )
-            failed, sensors_off = [int(rotor) for rotor in saved["failed"]], set(saved["silent"])
+            failed = [int(rotor) for rotor in saved["failed"]]
+            sensors_off = set(saved["silent"])
             shapes = x.shape, memory.shape, numbers.shape, wind.shape
             count = len(self.model.params.wheels)
-            expected = (self.model.params.state_size,), (at.memory_size(count),), (at.reported(count),), (3,)
+            expected = (
+                (self.model.params.state_size,),
+                (at.memory_size(count),),
+                (at.reported(count),),
+                (3,),
+            )
             if shapes != expected:
                 raise ValueError(f"arrays of {shapes}, expected {expected}")
             rotors: RotorCommand | None = None
@@ -407,7 +480,9 @@ class Simulation:
                 rotors.check(self.model.params)
             if saved["wheels"] is not None:
                 time, steering, drive, brake = saved["wheels"]
-                wheels = WheelCommand(float(time), float(steering), np.array(drive, float), np.array(brake, float))
+                wheels = WheelCommand(
+                    float(time), float(steering), np.array(drive, float), np.array(brake, float)
+                )
                 wheels.check(self.model.params)
             if saved["failsafe"] is not None:
                 failsafe = FailSafe.restored(self.model, self.period, saved["failsafe"])
@@ -417,5 +492,10 @@ class Simulation:
         self._done = done
         self._set_state(ModelState(x, memory))
         self._outputs = Outputs(numbers, self.model.params.rotors)
-        self._failed, self._sensors_off, self.wind_disturbance = failed, sensors_off, wind
-        self._rotors, self._wheels, self._failsafe, self._controls = rotors, wheels, failsafe, None
+        self._failed = failed
+        self._sensors_off = sensors_off
+        self.wind_disturbance = wind
+        self._rotors = rotors
+        self._wheels = wheels
+        self._failsafe = failsafe
+        self._controls = None

@@ -9,13 +9,18 @@ from collections.abc import Callable, Sequence
 class TickGate:
     """Counts what comes in, and opens for a tick once all of it is there.
 
-    `watched`: indices of the tick's counts that are waited for; `answers`: whether an answer of another node to the
-    tick (`answered`) is waited for too, such as the estimator's. The first tick that is heard opens at once: what was
-    published before cannot be waited for; so does one that is told a second time, because nobody answered it.
+    `watched`: indices of the tick's counts that are waited for; `answers`: whether an answer of
+    another node to the tick (`answered`) is waited for too, such as the estimator's. The first tick
+    that is heard opens at once: what was published before cannot be waited for; so does one that is
+    told a second time, because nobody answered it.
     """
 
-    def __init__(self, watched: Sequence[int], on_tick: Callable[[int], None], answers: bool = False) -> None:
-        self._watched, self._on_tick, self._answers = tuple(watched), on_tick, answers
+    def __init__(
+        self, watched: Sequence[int], on_tick: Callable[[int], None], answers: bool = False
+    ) -> None:
+        self._watched = tuple(watched)
+        self._on_tick = on_tick
+        self._answers = answers
         self._heard = dict.fromkeys(self._watched, 0)
         self._due = dict.fromkeys(self._watched, 0)
         self._waiting: deque[tuple[int, dict[int, int]]] = deque()

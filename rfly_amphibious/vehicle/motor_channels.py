@@ -11,9 +11,10 @@ CHANNELS = 8
 
 
 def motor_channels(x: Floats, rotors: int, wheels: int = at.OUTER_WHEELS) -> Floats:
-    """(channels,) rad/s of a state (states,): rotors, and behind them the wheels against the body as far as there is
-    room: all four (front left, front right, rear left, rear right), else the means of left and right, else none. Six
-    wheels never have room beside three rotors: theirs are the means.
+    """(channels,) rad/s of a state (states,): rotors, and behind them the wheels against the body
+    as far as there is room: all four (front left, front right, rear left, rear right), else the
+    means of left and right, else none. Six wheels never have room beside three rotors: theirs are
+    the means.
     """
     rotor = x[at.ROTOR_SPEED : at.ROTOR_SPEED + rotors]
     wheel = x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] - x[at.RATES + 1]

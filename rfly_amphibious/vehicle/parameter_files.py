@@ -1,4 +1,6 @@
-"""YAML parameter files: shipped sets by name, files by path, changes of single keys; checked against a JSON schema."""
+"""YAML parameter files: shipped sets by name, files by path, changes of single keys; checked
+against a JSON schema.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,23 @@ def parse_key_path(text: str) -> KeyPath:
         path.append(part[1] if part[1] else int(part[2]))
         at = part.end()
     if not path or at < len(text) or isinstance(path[0], int):
-        raise ConfigError(f"{text!r} is no key path; expected one such as seed, wind.mean_mps[1], vehicle.mass.body_kg")
+        raise ConfigError(
+            f"{text!r} is no key path; expected one such as seed, wind.mean_mps[1], vehicle.mass.body_kg"
+        )
     return tuple(path)
 
 
-def changed(document: Document, changes: Sequence[Change], absent: Mapping[KeyPath, Any] | None = None) -> Document:
-    """The document with other values; keys that were not there are added, elements of lists are not.
+def changed(
+    document: Document, changes: Sequence[Change], absent: Mapping[KeyPath, Any] | None = None
+) -> Document:
+    """The document with other values; keys that were not there are added, elements of lists are
+    not.
 
-    `absent`: what stands for a list that is not in the file, by its path. Raises ConfigError where a path leads
-    nowhere.
+    `absent`: what stands for a list that is not in the file, by its path. Raises ConfigError where
+    a path leads nowhere.
     """
-    value, lines = document.value, dict(document.lines)
+    value = document.value
+    lines = dict(document.lines)
     for path, new in changes:
         for start, default in (absent or {}).items():
             if path[: len(start)] == start and len(path) > len(start) and not _there(value, start):
@@ -59,10 +67,13 @@ def _there(value: Any, path: KeyPath) -> bool:
 
 
 def _with(value: Any, path: KeyPath, depth: int, new: Any, lines: dict[int, dict[Key, int]]) -> Any:
-    """A copy of `value` with the change in it: what an alias shares elsewhere in the file stays as it is."""
+    """A copy of `value` with the change in it: what an alias shares elsewhere in the file stays as
+    it is.
+    """
     if depth == len(path):
         return new
-    key, here = path[depth], key_path(path[:depth]) or "the file"
+    key = path[depth]
+    here = key_path(path[:depth]) or "the file"
     if isinstance(key, int):
         if not isinstance(value, list):
             raise ConfigError(f"{key_path(path)}: {here} is no list")
@@ -86,7 +97,9 @@ def shipped_sets(folder: str) -> list[str]:
     return documents.shipped_names("rfly_amphibious", folder)
 
 
-def read_parameters(what: str, folder: str, name_or_path: str | os.PathLike[str]) -> tuple[bytes, str, str]:
+def read_parameters(
+    what: str, folder: str, name_or_path: str | os.PathLike[str]
+) -> tuple[bytes, str, str]:
     """(content, what errors call the file, name of the set) of a shipped set or a file.
 
     Raises ConfigError that begins with `what`.
@@ -104,8 +117,8 @@ def checked_document(
 ) -> Document:
     """The document of a file's content, with the changes (`changed`), which fits the schema.
 
-    `keys`: what a file begins with, for the error of one that has no keys at all. Raises ConfigError that names file,
-    line and key.
+    `keys`: what a file begins with, for the error of one that has no keys at all. Raises
+    ConfigError that names file, line and key.
     """
     document = documents.parse_mapping(data, file, f"{keys}, …")
     if changes:

@@ -1,12 +1,13 @@
 """Layout of the flat arrays: state, controls, memory, outputs.
 
-World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left, front right,
-rear left, rear right; then middle left and middle right, where there is a middle axle. All SI. The state has 38 numbers
-and one for each rotor.
+World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left,
+front right, rear left, rear right; then middle left and middle right, where there is a middle axle.
+All SI. The state has 38 numbers and one for each rotor.
 
-What is said below of four wheels lies side by side. The numbers of the two middle wheels come behind all that a
-vehicle without them has, in the same order, two and two: with them a state has 12 numbers more, controls 4, memory 2
-and outputs 10. So the same columns mean the same for all vehicles.
+What is said below of four wheels lies side by side. The numbers of the two middle wheels come
+behind all that a vehicle without them has, in the same order, two and two: with them a state has 12
+numbers more, controls 4, memory 2 and outputs 10. So the same columns mean the same for all
+vehicles.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ TYRE_X = 25
 TYRE_Y = 29
 """4: lateral tyre deflection, m"""
 ROTOR_SPEED = 33
-"""as many as there are rotors: rad/s; then steering 1 (rad, positive = left) and drive torque 4 (N m)"""
+"""as many as there are rotors: rad/s; then steering 1 (rad, positive = left) and drive torque 4 (N
+m)
+"""
 AFTER_ROTORS = 5
 """numbers behind the rotor speeds: steering, drive torques"""
 FIXED_STATES = 38
@@ -65,7 +68,9 @@ OVERTURNED = 7
 """s: how long the vehicle has been lying tilted by more than 60° on a point of its body"""
 CRASHED = 8
 """0, or once it has crashed, why: one of the following"""
-INTACT, OVERTURNED_TOO_LONG, HULL_BROKEN = 0, 1, 2
+INTACT = 0
+OVERTURNED_TOO_LONG = 1
+HULL_BROKEN = 2
 WHEEL_BROKEN = 10
 """and the wheel's number, from 0"""
 ROTOR_BROKEN = 20
@@ -92,7 +97,9 @@ THRUST = 23
 ROTOR_POWER = 31
 """W, at all shafts together"""
 BODY_POINTS_DOWN = 32
-"""points of the body box and rotor hubs that touch the ground, and parts of the hull that touch something solid"""
+"""points of the body box and rotor hubs that touch the ground, and parts of the hull that touch
+something solid
+"""
 ROTOR_DOWN_SPEED = 33
 """rad/s, of the fastest rotor whose hub touches the ground, or whose disc something solid"""
 CLEARANCE = 34
@@ -103,15 +110,17 @@ REPORTED = 36
 """numbers above"""
 CORNERS = 8
 POINTS = 24
-"""looked up on the ground at once: hubs of all wheels, corners of the body box 8, rotor hubs 8; and two more, as a step
-takes 9 % longer where such a field does not fill whole cache lines"""
+"""looked up on the ground at once: hubs of all wheels, corners of the body box 8, rotor hubs 8; and
+two more, as a step takes 9 % longer where such a field does not fill whole cache lines
+"""
 
 
 @inlined_kernel
 def of_wheel(first: int, i: int, block: int, behind: int) -> int:
     """Column of wheel i in what begins at column `first` for the outer wheels.
 
-    `block`: where the first quantity that wheels have begins; `behind`: where the middle wheels' numbers do.
+    `block`: where the first quantity that wheels have begins; `behind`: where the middle wheels'
+    numbers do.
     """
     return first + i if i < OUTER_WHEELS else behind + (first - block) // 2 + i - OUTER_WHEELS
 
@@ -124,7 +133,9 @@ def state_of(first: int, i: int, rotors: int) -> int:
 
 @inlined_kernel
 def drive_of(i: int, rotors: int) -> int:
-    """Column of wheel i's drive torque in the state: of the middle wheels behind five other quantities."""
+    """Column of wheel i's drive torque in the state: of the middle wheels behind five other
+    quantities.
+    """
     first = ROTOR_SPEED + rotors + 1
     return of_wheel(first, i, first - 5 * OUTER_WHEELS, FIXED_STATES + rotors)
 
@@ -218,13 +229,27 @@ def state_size(rotors: int, wheels: int) -> int:
 def state_names(rotors: int, wheels: int = OUTER_WHEELS) -> list[str]:
     """One name with its unit for each number of the state, for tables and errors."""
     names = [
-        f"{quantity}_{axis}_{unit}" for quantity, unit in (("position", "m"), ("velocity", "mps")) for axis in "xyz"
+        f"{quantity}_{axis}_{unit}"
+        for quantity, unit in (("position", "m"), ("velocity", "mps"))
+        for axis in "xyz"
     ]
     names += [f"quaternion_{part}" for part in "wxyz"] + [f"rate_{axis}_radps" for axis in "xyz"]
-    of_wheels = (("strut", "m"), ("strut_rate", "mps"), ("wheel_speed", "radps"), ("tyre_x", "m"), ("tyre_y", "m"))
+    of_wheels = (
+        ("strut", "m"),
+        ("strut_rate", "mps"),
+        ("wheel_speed", "radps"),
+        ("tyre_x", "m"),
+        ("tyre_y", "m"),
+    )
     drive = ("drive_torque", "nm")
-    names += [f"{quantity}_{wheel}_{unit}" for quantity, unit in of_wheels for wheel in WHEELS[:OUTER_WHEELS]]
+    names += [
+        f"{quantity}_{wheel}_{unit}"
+        for quantity, unit in of_wheels
+        for wheel in WHEELS[:OUTER_WHEELS]
+    ]
     names += [f"rotor_{j + 1}_radps" for j in range(rotors)] + ["steering_rad"]
     names += [f"{drive[0]}_{wheel}_{drive[1]}" for wheel in WHEELS[:OUTER_WHEELS]]
     middle = WHEELS[OUTER_WHEELS:wheels]
-    return names + [f"{quantity}_{wheel}_{unit}" for quantity, unit in (*of_wheels, drive) for wheel in middle]
+    return names + [
+        f"{quantity}_{wheel}_{unit}" for quantity, unit in (*of_wheels, drive) for wheel in middle
+    ]

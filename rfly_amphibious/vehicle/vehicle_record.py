@@ -24,7 +24,8 @@ _NOT_COPIED = (
     "middle_anti_roll",
     "cornering_factor_middle",
 )
-"""fields that the kernels get in another form; all others go into the record under their own names"""
+"""fields that the kernels get in another form; all others go into the record under their own names
+"""
 _DERIVED = (
     "mass_sprung",
     "mass",
@@ -38,8 +39,10 @@ _DERIVED = (
 )
 
 
-HULL_FREQUENCY, HULL_DAMPING = 150.0, 0.3
-"""rad/s and ratio to the critical damping of the whole mass on one ellipsoid of the hull. Eq. 6.8"""
+HULL_FREQUENCY = 150.0
+HULL_DAMPING = 0.3
+"""rad/s and ratio to the critical damping of the whole mass on one ellipsoid of the hull. Eq. 6.8
+"""
 HUB_SIZE = 0.1
 """of the rotor's radius: the ball about its hub that something solid touches"""
 
@@ -47,12 +50,16 @@ HUB_SIZE = 0.1
 def peak_slip(shape: float, curvature: float) -> float:
     """The slip ρ at which f(ρ; C, E) is 1. Eq. 5.12.
 
-    By Newton's method, as scipy.optimize takes each node 25 MB. z - E (z - arctan z) rises for E < 1, and bends one way
-    for z > 0: from 0 on no step but the first leads past the root.
+    By Newton's method, as scipy.optimize takes each node 25 MB. z - E (z - arctan z) rises for E <
+    1, and bends one way for z > 0: from 0 on no step but the first leads past the root.
     """
-    target, z, step = math.tan(math.pi / (2.0 * shape)), 0.0, math.inf
+    target = math.tan(math.pi / (2.0 * shape))
+    z = 0.0
+    step = math.inf
     while abs(step) > 1e-12 * z:
-        step = (target - z + curvature * (z - math.atan(z))) / (1.0 - curvature * z * z / (1.0 + z * z))
+        step = (target - z + curvature * (z - math.atan(z))) / (
+            1.0 - curvature * z * z / (1.0 + z * z)
+        )
         z += step
     return shape * z
 
@@ -62,9 +69,12 @@ def vehicle_record(
 ) -> SimpleNamespace:
     """What the kernels know as `p`: numbers and arrays by name."""
     declared = {name: getattr(p, name) for name in declarations(VehicleParameters)}
-    values: dict[str, Any] = {name: value for name, value in declared.items() if name not in _NOT_COPIED}
+    values: dict[str, Any] = {
+        name: value for name, value in declared.items() if name not in _NOT_COPIED
+    }
     values |= {name: getattr(p, name) for name in _DERIVED}
-    hubs, rotors = p.hub_position, p.rotor_position
+    hubs = p.hub_position
+    rotors = p.rotor_position
     half = 0.5 * np.array(p.body_box)
     corners = [half * (x, y, z) for z in (1, -1) for y in (1, -1) for x in (1, -1)]
     points = np.zeros((POINTS, 3))
@@ -74,10 +84,14 @@ def vehicle_record(
     values["slips"] = 2 * len(hubs)
     values["shapes"] = np.repeat((p.shape_x, p.shape_y), len(hubs))
     values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), len(hubs))
-    values["cornering_stiffness"] = p.cornering_factor * p.cornering_stiffness_per_rad * p.nominal_load
+    values["cornering_stiffness"] = (
+        p.cornering_factor * p.cornering_stiffness_per_rad * p.nominal_load
+    )
     values["driven"] = p.is_driven
     values["drive_power"] = p.max_drive_power / max(len(p.driven), 1)
-    values["peak_slip"] = max(peak_slip(p.shape_x, p.curvature_x), peak_slip(p.shape_y, p.curvature_y))
+    values["peak_slip"] = max(
+        peak_slip(p.shape_x, p.curvature_x), peak_slip(p.shape_y, p.curvature_y)
+    )
     values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
     values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
     values["rotors"] = p.rotors
@@ -93,9 +107,12 @@ def vehicle_record(
 
 
 def hull_ellipsoids(p: VehicleParameters) -> dict[str, Any]:
-    """Ellipsoids about axes along body z that fill the body box and lie about the rotor hubs. Eq. 6.6, 6.8."""
+    """Ellipsoids about axes along body z that fill the body box and lie about the rotor hubs. Eq.
+    6.6, 6.8.
+    """
     half = 0.5 * np.array(p.body_box)
-    radius, corner = min(half[:2]), min(half[2], 0.4 * min(half[:2]))
+    radius = min(half[:2])
+    corner = min(half[2], 0.4 * min(half[:2]))
     spare = np.where(half[:2] > radius, half[:2] - radius, 0.0)
     count = 1 + int(np.ceil(2.0 * spare.max() / (0.7 * radius)))
     along = np.linspace(-1.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
@@ -116,14 +133,20 @@ def hull_ellipsoids(p: VehicleParameters) -> dict[str, Any]:
 
 
 def kernel_records(record: SimpleNamespace) -> Any:
-    """The one record of a structured array (1,), which kernels read by name and take in a microsecond.
+    """The one record of a structured array (1,), which kernels read by name and take in a
+    microsecond.
 
     In a list as it is for the path without numba.
     """
     if not use_numba():
         return [record]
     arrays = {name: np.asarray(value) for name, value in vars(record).items()}
-    dtype = np.dtype([(name, np.int64 if a.dtype.kind == "i" else np.float64, a.shape) for name, a in arrays.items()])
+    dtype = np.dtype(
+        [
+            (name, np.int64 if a.dtype.kind == "i" else np.float64, a.shape)
+            for name, a in arrays.items()
+        ]
+    )
     records = np.zeros(1, dtype)
     for name, array in arrays.items():
         records[name][0] = array

@@ -1,4 +1,5 @@
 """The `rfly` command, one module a group.
 
-Modules with commands have no `from __future__ import annotations`: typer 0.9 (Ubuntu 24.04) reads none that are text.
+Modules with commands have no `from __future__ import annotations`: typer 0.9 (Ubuntu 24.04) reads
+none that are text.
 """

@@ -67,9 +67,13 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
     problems = sum(finding.problem for finding in findings)
     nodes = "1 node" if len(snapshot.nodes) == 1 else f"{len(snapshot.nodes)} nodes"
     where = f"{nodes} in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
-    console.print(f"{where}: " + (f"{problems} found" if problems else "nothing is wrong"), style="bold")
+    console.print(
+        f"{where}: " + (f"{problems} found" if problems else "nothing is wrong"), style="bold"
+    )
     for finding, following in zip_longest(findings, findings[1:]):
-        console.print("✗ " if finding.problem else "· ", style="red" if finding.problem else "dim", end="")
+        console.print(
+            "✗ " if finding.problem else "· ", style="red" if finding.problem else "dim", end=""
+        )
         console.print(printable(finding.what), markup=False)
         if finding.do and (following is None or following.do != finding.do):
             console.print(f"    {printable(finding.do)}", style="dim", markup=False)
@@ -78,10 +82,14 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
 def status(
     once: Annotated[bool, typer.Option("--once", help="print the table once, for scripts")] = False,
     seconds: Annotated[
-        float, typer.Option(min=1.0, max=600.0, callback=finite, help="how long to look before --once prints, s")
+        float,
+        typer.Option(
+            min=1.0, max=600.0, callback=finite, help="how long to look before --once prints, s"
+        ),
     ] = WATCHED_S,
 ) -> None:
-    """Show what runs, live: nodes and what they say, vehicles by source, rates, datagrams; Ctrl-C ends it.
+    """Show what runs, live: nodes and what they say, vehicles by source, rates, datagrams; Ctrl-C
+    ends it.
 
     Examples:
 

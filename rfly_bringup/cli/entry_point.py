@@ -1,4 +1,6 @@
-"""Entry point of the executable `rfly`; light, so that signals are in hand before the command's imports begin."""
+"""Entry point of the executable `rfly`; light, so that signals are in hand before the command's
+imports begin.
+"""
 
 from __future__ import annotations
 

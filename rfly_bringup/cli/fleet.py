@@ -22,9 +22,16 @@ fleet_app = typer.Typer(
 )
 
 MaxVehicles = Annotated[
-    int, typer.Option(min=1, max=100_000, help="of a fleet that is read; the checks take some milliseconds for each")
+    int,
+    typer.Option(
+        min=1,
+        max=100_000,
+        help="of a fleet that is read; the checks take some milliseconds for each",
+    ),
 ]
-FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet")]
+FileArgument = Annotated[
+    str, typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet")
+]
 
 MAX_CHECKED = 2_000
 """vehicles, unless more are asked for: their checks take seconds"""
@@ -38,17 +45,24 @@ def check(
     map_name: options.MapOption = options.DEMO_MAP,
     seconds: Annotated[
         options.MaybeFloat,
-        options.optional("s of fleet time for min_separation (default: every vehicle's way once)", min=0.1),
+        options.optional(
+            "s of fleet time for min_separation (default: every vehicle's way once)", min=0.1
+        ),
     ] = None,
     out: Annotated[
         options.MaybePath,
-        options.optional("draw the fleet too, with a red cross where something is wrong: .png, .pdf …", "--out", "-o"),
+        options.optional(
+            "draw the fleet too, with a red cross where something is wrong: .png, .pdf …",
+            "--out",
+            "-o",
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
     max_vehicles: MaxVehicles = MAX_CHECKED,
     search_path: options.SearchPath = None,
 ) -> None:
-    """Tell what each vehicle does, and where it leaves the map, meets the ground, exceeds its limits or comes too near.
+    """Tell what each vehicle does, and where it leaves the map, meets the ground, exceeds its
+    limits or comes too near.
 
     Exit code 1 where anything is wrong, 2 where the file can't be read.
 
@@ -61,7 +75,12 @@ def check(
     from rich.console import Console
 
     from rfly_bringup.cli.track_plots import draw_fleet
-    from rfly_trajectory.fleet.limit_check import TOUCHING, check_separation, check_tracks, wheel_gaps
+    from rfly_trajectory.fleet.limit_check import (
+        TOUCHING,
+        check_separation,
+        check_tracks,
+        wheel_gaps,
+    )
 
     if out is not None:
         options.check_target(out, overwrite)
@@ -101,9 +120,21 @@ def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":
 
     from rfly_trajectory.fleet.limit_check import drive, duration
 
-    columns = ("id", "kind", "way m", "time s", "m/s", "radius m", "m/s² sideways", "slope °", "wheel gap m")
+    columns = (
+        "id",
+        "kind",
+        "way m",
+        "time s",
+        "m/s",
+        "radius m",
+        "m/s² sideways",
+        "slope °",
+        "wheel gap m",
+    )
     table = Table("vehicle", *columns, box=None)
-    for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MAX_ROWS], gaps[:MAX_ROWS], strict=True)):
+    for index, (vehicle, wheels) in enumerate(
+        zip(fleet.vehicles[:MAX_ROWS], gaps[:MAX_ROWS], strict=True)
+    ):
         done = drive(fleet, index)
         bend = float(abs(done.curvature).max())
         table.add_row(
@@ -127,7 +158,9 @@ def plot(
     *,
     out: options.PictureOption,
     map_name: options.MapOption = options.DEMO_MAP,
-    title: Annotated[options.MaybeText, options.optional("by default the fleet's and the map's name")] = None,
+    title: Annotated[
+        options.MaybeText, options.optional("by default the fleet's and the map's name")
+    ] = None,
     overwrite: options.Overwrite = False,
     max_vehicles: MaxVehicles = MAX_CHECKED,
     search_path: options.SearchPath = None,
@@ -157,6 +190,8 @@ def _load(file: str, map_name: str, search_path: list[str] | None, most: int) ->
         fleet = load_fleet(file, most)
     except ConfigError as error:
         if "at most" in str(error) or "larger than" in str(error):
-            raise ConfigError(f"{error}; --max-vehicles takes more, some milliseconds for each") from None
+            raise ConfigError(
+                f"{error}; --max-vehicles takes more, some milliseconds for each"
+            ) from None
         raise
     return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))

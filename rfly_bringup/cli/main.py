@@ -33,7 +33,10 @@ app = typer.Typer(
 )
 
 _LONGEST_ERROR = 1_000
-_RUN, _WATCH, _PREPARE, _WIRE = "Run", "Watch", "Prepare, plan and simulate", "RflySim3D's datagrams"
+_RUN = "Run"
+_WATCH = "Watch"
+_PREPARE = "Prepare, plan and simulate"
+_WIRE = "RflySim3D's datagrams"
 app.command(rich_help_panel=_RUN)(drive)
 app.add_typer(up_app, name="up", rich_help_panel=_RUN)
 app.command(rich_help_panel=_WATCH)(view)
@@ -57,7 +60,8 @@ app.command(rich_help_panel=_WIRE)(dissector)
 
 def main() -> None:
     """Entry point of `rfly`: a mistake of the caller is one line on stderr and exit code 2."""
-    # typer carries click inside from 0.16 on and imports it before: the class is reached by way of its public child
+    # typer carries click inside from 0.16 on and imports it before: the class is reached by way of
+    # its public child
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         code = app(standalone_mode=False)

@@ -1,4 +1,6 @@
-"""`rfly mission`: inspection, checks before flight, conversion and simulation of mission files, without ROS."""
+"""`rfly mission`: inspection, checks before flight, conversion and simulation of mission files,
+without ROS.
+"""
 
 import math
 import sys
@@ -41,7 +43,9 @@ class UavType(str, Enum):
 
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
-MapOption = Annotated[options.MaybeText, options.optional("name or path of the map to fly over", "--map", "-m")]
+MapOption = Annotated[
+    options.MaybeText, options.optional("name or path of the map to fly over", "--map", "-m")
+]
 OriginOption = Annotated[
     options.Triple,
     typer.Option(
@@ -52,10 +56,16 @@ OriginOption = Annotated[
     ),
 ]
 UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
-RadiusOption = Annotated[float, typer.Option(min=0.01, callback=options.finite, help="m, of waypoints that have none")]
+RadiusOption = Annotated[
+    float, typer.Option(min=0.01, callback=options.finite, help="m, of waypoints that have none")
+]
 LoiterOption = Annotated[
     float,
-    typer.Option(min=0.1, callback=options.finite, help="m, of orbits that have none, and of a fixed wing's hold"),
+    typer.Option(
+        min=0.1,
+        callback=options.finite,
+        help="m, of orbits that have none, and of a fixed wing's hold",
+    ),
 ]
 
 
@@ -83,7 +93,9 @@ def check(
 
     mission, terrain, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     latitude, longitude, altitude = mission.home
-    print(f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, {altitude:g} m")
+    print(
+        f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, {altitude:g} m"
+    )
     _print_items(mission, len(mission.items) if all_items else SHOWN_ITEMS)
     if mission.fence:
         print(f"fence of {len(mission.fence.areas)} areas")
@@ -102,15 +114,30 @@ def _print_items(mission: "Mission", count: int) -> None:
     from rfly_missions.mission.mavlink_items import mavlink_command
 
     rows = [("item", "in file", "mode", "north m", "east m", "up m", "params")]
-    for index, (item, number) in enumerate(zip(mission.items[:count], mission.numbers, strict=False)):
+    for index, (item, number) in enumerate(
+        zip(mission.items[:count], mission.numbers, strict=False)
+    ):
         north, east, down = item.position.tolist()
         command = mavlink_command(item)
         mode = item.mode.name if command is None else f"{item.mode.name} (MAVLink {command})"
         params = ", ".join(f"{value:g}" for value in item.params.tolist())
-        rows.append((str(index), str(number), mode, f"{north:.2f}", f"{east:.2f}", f"{0.0 - down:.2f}", params))
+        rows.append(
+            (
+                str(index),
+                str(number),
+                mode,
+                f"{north:.2f}",
+                f"{east:.2f}",
+                f"{0.0 - down:.2f}",
+                params,
+            )
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print(" " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            " "
+            + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        )
     if len(mission.items) > count:
         print(f" … and {len(mission.items) - count:,} more items; --all shows them")
 
@@ -118,7 +145,9 @@ def _print_items(mission: "Mission", count: int) -> None:
 @mission_app.command()
 def convert(
     file: FileArgument,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="the file to write: .plan or .waypoints")],
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="the file to write: .plan or .waypoints")
+    ],
     map: MapOption = None,
     search_path: options.SearchPath = None,
     geo_origin: OriginOption = options.NO_TRIPLE,
@@ -156,27 +185,37 @@ def fly(
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
     limit: Annotated[
-        float, typer.Option(min=1.0, help="s of flight after which a mission that does not end is left")
+        float,
+        typer.Option(min=1.0, help="s of flight after which a mission that does not end is left"),
     ] = 3600.0,
-    csv: Annotated[options.MaybeText, options.optional("write the track: time, x east, y north, z up, yaw")] = None,
-    plot: Annotated[options.MaybePath, options.optional("picture of the track to write: .png, .pdf, .svg …")] = None,
+    csv: Annotated[
+        options.MaybeText, options.optional("write the track: time, x east, y north, z up, yaw")
+    ] = None,
+    plot: Annotated[
+        options.MaybePath, options.optional("picture of the track to write: .png, .pdf, .svg …")
+    ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1 where it doesn't end.
+    """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1
+    where it doesn't end.
 
-    The vehicle starts on the ground at the mission's home. With a map, home lies where its geodetic origin says.
+    The vehicle starts on the ground at the mission's home. With a map, home lies where its geodetic
+    origin says.
 
     Examples:
 
         rfly mission fly survey.plan
 
-        rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488 --uav-type fixed-wing
+        rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488
+        --uav-type fixed-wing
 
         rfly mission fly survey.plan --plot survey.png
     """
     options.check_new_picture(plot, overwrite)
     options.check_new_file("--csv", csv, overwrite)
-    mission, terrain, origin = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    mission, terrain, origin = read(
+        file, map, search_path, geo_origin, default_radius, loiter_radius
+    )
     for text in _items_without_end(mission):
         raise ConfigError(f"{file}: {text}, and nobody says so here")
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
@@ -184,7 +223,11 @@ def fly(
         print(printable(f"note: {text}"), file=sys.stderr)
     for seconds, text in flown.events:
         print(f"{seconds:8.1f} s  {text}")
-    lowest = "" if math.isinf(flown.lowest) else f", lowest {flown.lowest:.1f} m above the ground on the way"
+    lowest = (
+        ""
+        if math.isinf(flown.lowest)
+        else f", lowest {flown.lowest:.1f} m above the ground on the way"
+    )
     ending = "finished" if flown.finished else f"not finished{flown.problem}"
     print(f"{flown.seconds:8.1f} s  {ending}{lowest}")
     if csv is not None:
@@ -202,7 +245,10 @@ class _Flight:
     def __init__(self) -> None:
         self.events: list[tuple[float, str]] = []
         self.track: list[tuple[float, float, float, float, float]] = []
-        self.lowest, self.seconds, self.finished, self.problem = math.inf, 0.0, False, ""
+        self.lowest = math.inf
+        self.seconds = 0.0
+        self.finished = False
+        self.problem = ""
 
 
 STEP_S = 0.05
@@ -224,7 +270,9 @@ def _fly(
     from rfly_missions.mission.items import MissionMode
 
     ground = Ground(terrain, min_height)
-    north, east, down = 0.0, 0.0, 0.0
+    north = 0.0
+    east = 0.0
+    down = 0.0
     if terrain is not None:
         mission, (north, east, down) = over_map(mission, terrain, origin)
     start = (north, east, min(ground.down(north, east), math.inf if terrain is not None else down))
@@ -252,8 +300,13 @@ def _fly(
             switches = runner.manager.state.switches
             x, y, z = vector_ned_to_enu(follower.position)
             mode = state.params.current.mode.name
-            flight.events.append((flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}"))
-        if state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT) and not state.driven:
+            flight.events.append(
+                (flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}")
+            )
+        if (
+            state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT)
+            and not state.driven
+        ):
             height = ground.down(*follower.position[:2]) - follower.position[2]
             if height >= min_height or math.isfinite(flight.lowest):  # once it has climbed there
                 flight.lowest = min(flight.lowest, height)
@@ -289,21 +342,32 @@ def _write_track(path: Path, track: list[tuple[float, float, float, float, float
 
 
 def read(
-    file: Path, map_name: Any, search_path: Any, geo_origin: options.Triple, default_radius: float, loiter_radius: float
+    file: Path,
+    map_name: Any,
+    search_path: Any,
+    geo_origin: options.Triple,
+    default_radius: float,
+    loiter_radius: float,
 ) -> "tuple[Mission, HeightMap | None, options.Triple]":
     """A mission, the map that it is flown over, and where the map's origin lies."""
     from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point
     from rfly_missions.mission.files import read_mission
     from rfly_missions.mission.mavlink_items import terrain_altitude
 
-    terrain = None if map_name is None else options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+    terrain = (
+        None
+        if map_name is None
+        else options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+    )
     origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
     asked = options.given(geo_origin, "--geo-origin")
     if asked is not None:
         origin = geo_point(asked, "--geo-origin")
 
     ground = None if terrain is None else terrain_altitude(terrain, origin)
-    mission = read_mission(file, default_radius=default_radius, loiter_radius=loiter_radius, terrain=ground)
+    mission = read_mission(
+        file, default_radius=default_radius, loiter_radius=loiter_radius, terrain=ground
+    )
     return mission, terrain, origin
 
 
@@ -328,34 +392,44 @@ def preflight(
     search_path: options.SearchPath = None,
     geo_origin: OriginOption = options.NO_TRIPLE,
     objects: Annotated[
-        options.MaybeText, options.file_option("placed objects to keep away from, a list as `rfly objects` reads")
+        options.MaybeText,
+        options.file_option("placed objects to keep away from, a list as `rfly objects` reads"),
     ] = None,
     uav_type: UavOption = UavType.multirotor,
-    clearance: Annotated[float, _number("m over the ground and from objects, on all of the way")] = 10.0,
+    clearance: Annotated[
+        float, _number("m over the ground and from objects, on all of the way")
+    ] = 10.0,
     antenna_height: Annotated[float, _number("m of home's radio antenna above the ground")] = 2.0,
     battery: Annotated[float, _number("Wh of the full battery; 0: not checked")] = 0.0,
     power: Annotated[float, _number("W that the flight takes on average")] = 0.0,
     reserve: Annotated[
-        float, typer.Option(min=0.0, max=99.0, callback=options.finite, help="% of the battery to be left")
+        float,
+        typer.Option(
+            min=0.0, max=99.0, callback=options.finite, help="% of the battery to be left"
+        ),
     ] = 20.0,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
     repair: Annotated[
         options.MaybeText,
-        options.optional("write the mission with items raised: .plan or .waypoints", metavar="TARGET"),
+        options.optional(
+            "write the mission with items raised: .plan or .waypoints", metavar="TARGET"
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Check the way of a mission: ground and objects below it, radio, battery, the way home; exit code 1 for problems.
+    """Check the way of a mission: ground and objects below it, radio, battery, the way home; exit
+    code 1 for problems.
 
-    The way is what the items say, straight from one to the next; the ground is the map's, bilinear. Every problem names
-    item and place. Without --battery and --power no energy is checked.
+    The way is what the items say, straight from one to the next; the ground is the map's, bilinear.
+    Every problem names item and place. Without --battery and --power no energy is checked.
 
     Examples:
 
         rfly mission preflight survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488
 
-        rfly mission preflight survey.plan --map JacksboroFault --battery 90 --power 250 --repair safe.plan
+        rfly mission preflight survey.plan --map JacksboroFault --battery 90 --power 250 --repair
+        safe.plan
     """
     from rfly_missions.execution.preflight import Demands, repaired
     from rfly_missions.execution.preflight import preflight as check_way
@@ -368,7 +442,9 @@ def preflight(
         options.check_target(Path(repair), overwrite)
     if bool(battery) != bool(power):
         raise ConfigError("--battery and --power: expected both or neither")
-    mission, terrain, origin = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    mission, terrain, origin = read(
+        file, map, search_path, geo_origin, default_radius, loiter_radius
+    )
     assert terrain is not None
     above_map, home = over_map(mission, terrain, origin)
     check_items(mission.items, mission.numbers, ground_vehicle=False)
@@ -385,7 +461,9 @@ def preflight(
         items, report = repaired(above_map.items, home, terrain, **given)
         raised = sum(a != b for a, b in zip(items, above_map.items, strict=True))
         fixed = replace(above_map, items=items).moved([-value for value in home])
-        for text in write_mission(Path(repair), fixed, uav_type=uav_type.value, loiter_radius=loiter_radius):
+        for text in write_mission(
+            Path(repair), fixed, uav_type=uav_type.value, loiter_radius=loiter_radius
+        ):
             print(f"note: {text}")
         print(f"{repair}: {raised} items raised")
     check_returns(mission.rally, mission.fence)
@@ -410,7 +488,11 @@ def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
     middle = np.asarray(enu_to_ned(placed.box_origin), np.float64).reshape(-1, 3)
     names = tuple(f"object {o.id} (type {o.vehicle_type})" for o in placed.objects)
     return Boxes(
-        middle[:, :2], half[:, :2], np.asarray(yaw_ned_to_enu(placed.yaw), np.float64), middle[:, 2] - half[:, 2], names
+        middle[:, :2],
+        half[:, :2],
+        np.asarray(yaw_ned_to_enu(placed.yaw), np.float64),
+        middle[:, 2] - half[:, 2],
+        names,
     )
 
 
@@ -427,5 +509,7 @@ def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> N
     energy = f", {report.energy_wh:.1f} Wh" if report.energy_wh else ""
     print(f"way             {report.length:.0f} m, about {minutes} min {seconds:02d} s{energy}")
     print(f"lowest          {report.lowest:.1f} m over the ground")
-    print(f"return height   {report.return_height:.1f} m above home clears all between the way and home")
+    print(
+        f"return height   {report.return_height:.1f} m above home clears all between the way and home"
+    )
     print(f"problems        {len(report.problems)}")

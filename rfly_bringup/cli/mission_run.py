@@ -1,4 +1,6 @@
-"""`rfly mission start`, `hold`, `resume`, `return` and `status`: missions of a running mission_node."""
+"""`rfly mission start`, `hold`, `resume`, `return` and `status`: missions of a running
+mission_node.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,23 +17,34 @@ from rfly_bringup.terminal import printable
 if TYPE_CHECKING:
     from rfly_bringup.cli.ros.mission_client import MissionClient, Show
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="the vehicle: one of mission_node's parameter vehicles")]
+_Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="the vehicle: one of mission_node's parameter vehicles"),
+]
 _Namespace = Annotated[str, typer.Option(help="of mission_node")]
 
 
 @mission_app.command()
 def start(
     name: _Name,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file on mission_node's machine")],
-    repeat: Annotated[bool, typer.Option("--repeat", help="begin again after the last item, until stopped")] = False,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="a .plan or .waypoints file on mission_node's machine"),
+    ],
+    repeat: Annotated[
+        bool, typer.Option("--repeat", help="begin again after the last item, until stopped")
+    ] = False,
     start_index: Annotated[int, typer.Option(min=0, help="the item to begin with, from 0")] = 0,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="show how far it is, until it ends")] = True,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="show how far it is, until it ends")
+    ] = True,
     namespace: _Namespace = "",
 ) -> None:
-    """Let a vehicle of the running mission_node fly a mission file, and show how far it is; Ctrl-C: hold.
+    """Let a vehicle of the running mission_node fly a mission file, and show how far it is; Ctrl-C:
+    hold.
 
-    Exit code 1 where the mission does not come to its end. The file must lie below one of mission_node's file_folders
-    (`rfly up --file-folders`).
+    Exit code 1 where the mission does not come to its end. The file must lie below one of
+    mission_node's file_folders (`rfly up --file-folders`).
 
     Examples:
 
@@ -42,7 +55,9 @@ def start(
     from rfly_common.startup import stop_by_signal
 
     with _client(namespace, name) as client, stop_by_signal() as stopped, _shown(name) as show:
-        done, text = client.start(file, show, stopped, repeat=repeat, start_index=start_index, wait=wait)
+        done, text = client.start(
+            file, show, stopped, repeat=repeat, start_index=start_index, wait=wait
+        )
     print(printable(f"{name}: {text}"), file=sys.stdout if done else sys.stderr)
     raise typer.Exit(0 if done else 1)
 
@@ -83,7 +98,9 @@ def return_(name: _Name, namespace: _Namespace = "") -> None:
 @mission_app.command()
 def status(
     name: _Name,
-    follow: Annotated[bool, typer.Option("--follow", help="show it until the mission ends")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="show it until the mission ends")
+    ] = False,
     namespace: _Namespace = "",
 ) -> None:
     """Show what a vehicle's mission is doing.
@@ -129,10 +146,16 @@ def _shown(name: str) -> "Iterator[Show]":
     if not console.is_terminal:
         yield _line_by_item(name)
         return
-    columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()]
+    columns: list[Any] = [
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+    ]
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(name, total=1.0)
-        yield lambda share, text: bar.update(task, completed=share, description=printable(f"{name}: {text}"))
+        yield lambda share, text: bar.update(
+            task, completed=share, description=printable(f"{name}: {text}")
+        )
 
 
 def _line_by_item(name: str) -> Callable[[float, str], None]:

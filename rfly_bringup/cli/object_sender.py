@@ -1,4 +1,6 @@
-"""Objects placed without ROS: ground contact on a map, datagrams to RflySim3D. For `rfly objects place`."""
+"""Objects placed without ROS: ground contact on a map, datagrams to RflySim3D. For `rfly objects
+place`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from rfly_common.arrays import Triple
 from rfly_common.errors import PlacementError
 from rfly_common.frames import enu_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states
-from rfly_ue_bridge.objects.placement import FIRST_CHOSEN_ID, PlacedObject, Placement, from_ned, place
+from rfly_ue_bridge.objects.placement import (
+    FIRST_CHOSEN_ID,
+    PlacedObject,
+    Placement,
+    from_ned,
+    place,
+)
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 AT_ONCE = 200
@@ -32,17 +40,28 @@ def one_object(
         if value is not None and not math.isfinite(value):
             raise PlacementError(f"{name}: {value}, expected a finite number")
     where = from_ned(x, y, yaw, z) if frame == "map_ned" else {"x": x, "y": y, "yaw": yaw, "z": z}
-    return PlacedObject(vehicle_type, id=object_id, offset=offset, use_ground_packet=ground, scale=scale, **where)
+    return PlacedObject(
+        vehicle_type, id=object_id, offset=offset, use_ground_packet=ground, scale=scale, **where
+    )
 
 
 def send_objects(
-    objects: Sequence[PlacedObject], map_name: str, search_path: Sequence[str], host: str, port: int, window: int
+    objects: Sequence[PlacedObject],
+    map_name: str,
+    search_path: Sequence[str],
+    host: str,
+    port: int,
+    window: int,
 ) -> None:
-    """Place them on the map, where one needs it, send them, and say so. TerrainError, ConfigError, PlacementError."""
+    """Place them on the map, where one needs it, send them, and say so. TerrainError, ConfigError,
+    PlacementError.
+    """
     from rfly_terrain.height_map.height_map import HeightMap
 
     objects = _with_ids(objects)
-    terrain = HeightMap.load(map_name, search_path) if any(o.needs_terrain for o in objects) else None
+    terrain = (
+        HeightMap.load(map_name, search_path) if any(o.needs_terrain for o in objects) else None
+    )
     placed = place(objects, terrain)
     windows, first_port = (SDK_WINDOWS, port) if window == -1 else (1, port + window)
     sender = UdpSender(host, first_port, windows)
@@ -52,10 +71,16 @@ def send_objects(
                 portion = slice(start, start + AT_ONCE)
                 if start:
                     time.sleep(PAUSE_S)
-                sender.send_runs(encode_states(placed.to_ned_states().select(portion), in_fleet=False))
+                sender.send_runs(
+                    encode_states(placed.to_ned_states().select(portion), in_fleet=False)
+                )
                 show(min(start + AT_ONCE, len(placed)) / len(placed))
         unheard = sender.closed_ports()
-        lost = "; ".join(f"{w}: {w.last_error}" for w in sender.windows if w.last_error and w.address[1] not in unheard)
+        lost = "; ".join(
+            f"{w}: {w.last_error}"
+            for w in sender.windows
+            if w.last_error and w.address[1] not in unheard
+        )
     finally:
         sender.close()
     for line in itertools.islice(_lines(placed, "" if terrain is None else terrain.name), SHOWN):

@@ -1,4 +1,6 @@
-"""`rfly objects`: objects on the ground of RflySim3D's scene, singly or from a list, and model offsets."""
+"""`rfly objects`: objects on the ground of RflySim3D's scene, singly or from a list, and model
+offsets.
+"""
 
 import math
 from typing import Annotated, Optional
@@ -25,42 +27,63 @@ _NEGATIVE = {"ignore_unknown_options": True}  # so that -3.5 is a number
 
 Namespace = Annotated[str, typer.Option(help="namespace of the ue_bridge_node")]
 YawDeg = Annotated[
-    float, typer.Option(help="heading, degrees: counter-clockwise from east in map, clockwise from north in map_ned")
+    float,
+    typer.Option(
+        help="heading, degrees: counter-clockwise from east in map, clockwise from north in map_ned"
+    ),
 ]
 
 
 @objects_app.command(context_settings=_NEGATIVE)
 def place(
     vehicle_type: Annotated[
-        options.MaybeInt, typer.Argument(metavar="TYPE", min=0, help="RflySim3D's ClassID, e.g. 30 a person")
+        options.MaybeInt,
+        typer.Argument(metavar="TYPE", min=0, help="RflySim3D's ClassID, e.g. 30 a person"),
     ] = None,
     x: options.MaybeX = None,
     y: options.MaybeY = None,
     file: Annotated[
         options.MaybeText,
-        options.optional("instead: a YAML or CSV list, or a shipped one's name", "--file", "-f", metavar="LIST"),
+        options.optional(
+            "instead: a YAML or CSV list, or a shipped one's name", "--file", "-f", metavar="LIST"
+        ),
     ] = None,
-    object_id: Annotated[int, typer.Option("--id", min=0, help="CopterID; 0: from 1001 on, in order")] = 0,
+    object_id: Annotated[
+        int, typer.Option("--id", min=0, help="CopterID; 0: from 1001 on, in order")
+    ] = 0,
     yaw_deg: YawDeg = 0.0,
     offset: Annotated[
-        float, typer.Option(help="m, the model's origin above the ground; `rfly objects fit` finds it")
+        float,
+        typer.Option(help="m, the model's origin above the ground; `rfly objects fit` finds it"),
     ] = 0.0,
     z: Annotated[
         options.MaybeFloat,
-        options.optional("m, the origin's own height (up in map, down in map_ned), not the terrain's"),
+        options.optional(
+            "m, the origin's own height (up in map, down in map_ned), not the terrain's"
+        ),
     ] = None,
-    scale: Annotated[float, typer.Option(min=0.001, max=1000.0, help="factor on the model's size")] = 1.0,
+    scale: Annotated[
+        float, typer.Option(min=0.001, max=1000.0, help="factor on the model's size")
+    ] = 1.0,
     ground: Annotated[
-        bool, typer.Option("--ground", help="RflySim3D looks for the ground itself, as sendUE4Pos2Ground")
+        bool,
+        typer.Option(
+            "--ground", help="RflySim3D looks for the ground itself, as sendUE4Pos2Ground"
+        ),
     ] = False,
     frame: Annotated[
         MaybeFrame,
-        options.optional("map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list says so"),
+        options.optional(
+            "map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list says so"
+        ),
     ] = None,
     map_name: Annotated[
         options.MaybeText,
         options.optional(
-            f"the terrain: name or path of a map [default: {options.DEMO_MAP}]", "--map", "-m", metavar="MAP"
+            f"the terrain: name or path of a map [default: {options.DEMO_MAP}]",
+            "--map",
+            "-m",
+            metavar="MAP",
         ),
     ] = None,
     search_path: options.SearchPath = None,
@@ -68,13 +91,17 @@ def place(
     port: options.PortOption = WINDOW_PORT,
     window: options.WindowOption = -1,
     bridge: Annotated[
-        bool, typer.Option("--bridge", help="let the running ue_bridge_node do it, on its terrain, and keep them")
+        bool,
+        typer.Option(
+            "--bridge", help="let the running ue_bridge_node do it, on its terrain, and keep them"
+        ),
     ] = False,
     namespace: Namespace = "",
 ) -> None:
     """Place one object, or a whole list, on the terrain: at its altitude plus the model's offset.
 
-    Without --bridge the datagrams leave at once and nothing remembers them: to move one, place it again with its --id.
+    Without --bridge the datagrams leave at once and nothing remembers them: to move one, place it
+    again with its --id.
 
     Examples:
 
@@ -99,7 +126,18 @@ def place(
             raise typer.BadParameter("give TYPE X Y, or --file LIST")
         factors = (scale, scale, scale)
         objects = [
-            one_object(vehicle_type, x, y, math.radians(yaw_deg), z, frame_name, object_id, offset, ground, factors)
+            one_object(
+                vehicle_type,
+                x,
+                y,
+                math.radians(yaw_deg),
+                z,
+                frame_name,
+                object_id,
+                offset,
+                ground,
+                factors,
+            )
         ]
     if bridge:
         if map_name is not None:
@@ -114,21 +152,27 @@ def place(
 def fit(
     click: Annotated[
         options.Triple,
-        typer.Option("--click", metavar="X Y Z", help="click point: the ground at the model's foot, m NED"),
+        typer.Option(
+            "--click", metavar="X Y Z", help="click point: the ground at the model's foot, m NED"
+        ),
     ],
     object_pos: Annotated[
-        options.Triple, typer.Option("--object", metavar="X Y Z", help="object pos: the model's origin, m NED")
+        options.Triple,
+        typer.Option("--object", metavar="X Y Z", help="object pos: the model's origin, m NED"),
     ],
     xml: Annotated[
-        options.MaybePath, options.file_option("the model's XML, whose CenterHeightAboveGroundCm to correct")
+        options.MaybePath,
+        options.file_option("the model's XML, whose CenterHeightAboveGroundCm to correct"),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="show what would change in the XML, write nothing")
     ] = False,
 ) -> None:
-    """Compute a model's offset from the two points of a double click in RflySim3D, and correct its XML.
+    """Compute a model's offset from the two points of a double click in RflySim3D, and correct its
+    XML.
 
-    The XML keeps its comments, layout and encoding; a copy of the old file stays beside it (NAME.xml.bak).
+    The XML keeps its comments, layout and encoding; a copy of the old file stays beside it
+    (NAME.xml.bak).
 
     Examples:
 
@@ -145,11 +189,14 @@ def fit(
         found = measure_offset(click, object_pos)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    print(f"offset  {found.height:.4g} m: the model's origin {'above' if found.height >= 0 else 'below'} the ground")
+    print(
+        f"offset  {found.height:.4g} m: the model's origin {'above' if found.height >= 0 else 'below'} the ground"
+    )
     print(f"{ELEMENT}  {found.height_cm:.6g}")
     if found.distance > MAX_BESIDE_M:
         typer.echo(
-            f"note: the click point lies {found.distance:.2f} m beside the object; on a slope click nearer", err=True
+            f"note: the click point lies {found.distance:.2f} m beside the object; on a slope click nearer",
+            err=True,
         )
     if xml is None:
         return
@@ -191,7 +238,8 @@ def remove(
 ) -> None:
     """Take objects that the running ue_bridge_node has placed out of the scene.
 
-    No packet deletes a model of RflySim3D: it is sent 1000 m below its place, and no longer re-sent.
+    No packet deletes a model of RflySim3D: it is sent 1000 m below its place, and no longer
+    re-sent.
 
     Examples:
 
@@ -204,7 +252,9 @@ def remove(
 
 @objects_app.command("list")
 def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object a line")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="for programs: one JSON object a line")
+    ] = False,
     namespace: Namespace = "",
 ) -> None:
     """Show the objects that the running ue_bridge_node has placed.
@@ -220,6 +270,8 @@ def list_(
 
 
 def _bridge(namespace: str):  # type: ignore[no-untyped-def]  # the class is of a module that imports ROS
-    with options.needs_ros("asking a running ue_bridge_node (unlike `rfly objects place` without --bridge)"):
+    with options.needs_ros(
+        "asking a running ue_bridge_node (unlike `rfly objects place` without --bridge)"
+    ):
         from rfly_bringup.cli.ros.bridge_client import BridgeClient
     return BridgeClient(namespace)

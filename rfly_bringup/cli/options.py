@@ -1,8 +1,8 @@
 """Shared options of the commands: argument types, map loading, progress on stderr.
 
-typer 0.9 (Ubuntu 24.04) reads Optional[...] but not `... | None`, no annotations that are still text, and no None as
-the default of a tuple: none of these modules has `from __future__ import annotations`, and all NaN stands for a tuple
-that was not given.
+typer 0.9 (Ubuntu 24.04) reads Optional[...] but not `... | None`, no annotations that are still
+text, and no None as the default of a tuple: none of these modules has `from __future__ import
+annotations`, and all NaN stands for a tuple that was not given.
 """
 
 import math
@@ -94,47 +94,78 @@ def _complete_map(incomplete: str) -> list[str]:
 _MAP: Any = {"metavar": "MAP", "autocompletion": _complete_map}
 MapArgument = Annotated[str, typer.Argument(help="name or path of the map", **_MAP)]
 MapOption = Annotated[str, typer.Option("--map", "-m", help="name or path of the map", **_MAP)]
-AlsoMapOption = Annotated[MaybeText, typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP)]
+AlsoMapOption = Annotated[
+    MaybeText, typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP)
+]
 SearchPath = Annotated[
-    MaybeTexts, typer.Option("--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated")
+    MaybeTexts,
+    typer.Option(
+        "--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated"
+    ),
 ]
 ThirdPixelOption = Annotated[
     ThirdPixel,
     typer.Option(
-        help="the third point's pixel: truncate as RflySim's Python tool, round as MATLAB's", show_choices=True
+        help="the third point's pixel: truncate as RflySim's Python tool, round as MATLAB's",
+        show_choices=True,
     ),
 ]
-X = Annotated[float, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")]
-Y = Annotated[float, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")]
+X = Annotated[
+    float, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")
+]
+Y = Annotated[
+    float, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")
+]
 MaybeX = Annotated[MaybeFloat, X.__metadata__[0]]
 MaybeY = Annotated[MaybeFloat, Y.__metadata__[0]]
-FrameOption = Annotated[Frame, typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down")]
+FrameOption = Annotated[
+    Frame, typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down")
+]
 RegionOption = Annotated[
     Quadruple,
-    typer.Option(metavar="X_MIN X_MAX Y_MIN Y_MAX", show_default=False, help="only this part (m, east and north)"),
+    typer.Option(
+        metavar="X_MIN X_MAX Y_MIN Y_MAX",
+        show_default=False,
+        help="only this part (m, east and north)",
+    ),
 ]
 TopicOption = Annotated[
     MaybeTexts,
-    typer.Option(metavar="REGEX", help="of ROS topics: only those whose whole name matches; may be repeated"),
+    typer.Option(
+        metavar="REGEX", help="of ROS topics: only those whose whole name matches; may be repeated"
+    ),
 ]
 ExcludeOption = Annotated[
-    MaybeTexts, typer.Option(metavar="REGEX", help="of ROS topics: none whose whole name matches; may be repeated")
+    MaybeTexts,
+    typer.Option(
+        metavar="REGEX", help="of ROS topics: none whose whole name matches; may be repeated"
+    ),
 ]
 HostOption = Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")]
 PortOption = Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")]
-WindowOption = Annotated[int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")]
-BindOption = Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")]
-PictureOption = Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")]
+WindowOption = Annotated[
+    int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")
+]
+BindOption = Annotated[
+    str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")
+]
+PictureOption = Annotated[
+    Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
 GeoOrigin = Annotated[
     Triple,
     typer.Option(
-        metavar="LAT LON ALT", show_default=False, help="latitude, longitude (degrees), altitude (m) of x = y = z = 0"
+        metavar="LAT LON ALT",
+        show_default=False,
+        help="latitude, longitude (degrees), altitude (m) of x = y = z = 0",
     ),
 ]
 
 
-def read_rfly_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "RflySimMap":
+def read_rfly_map(
+    name: str, search_path: list[str] | None, third_pixel: ThirdPixel
+) -> "RflySimMap":
     from rfly_terrain.files.png_txt import find_map, read_map
 
     return read_map(find_map(name, search_path or ()), third_pixel.value)
@@ -161,7 +192,9 @@ def check_target(out: Path, overwrite: bool) -> None:
 
 
 def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
-    """Of a file that a long run ends with: its folder is there, and it is not there yet or may be replaced."""
+    """Of a file that a long run ends with: its folder is there, and it is not there yet or may be
+    replaced.
+    """
     if target is not None:
         folder = Path(target).absolute().parent
         if not folder.is_dir():
@@ -170,7 +203,9 @@ def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
 
 
 def check_new_picture(path: Path | str | None, overwrite: bool) -> None:
-    """Of a picture that a command ends with, if it is asked for: its format is known, and it may be written."""
+    """Of a picture that a command ends with, if it is asked for: its format is known, and it may be
+    written.
+    """
     if path is not None:
         from rfly_terrain.plots.relief import check_picture_format
 

@@ -25,7 +25,8 @@ class Mode(str, Enum):
 PlaceArgument = Annotated[
     str,
     typer.Argument(
-        metavar="X,Y[,HEADING[,Z]]", help="m east and north; degrees counter-clockwise from east; m up, for aircraft"
+        metavar="X,Y[,HEADING[,Z]]",
+        help="m east and north; degrees counter-clockwise from east; m up, for aircraft",
     ),
 ]
 
@@ -36,27 +37,40 @@ def plan(
     map_name: Annotated[
         options.MaybeText,
         options.optional(
-            f"name or path of the map (default: the world's, else {options.DEMO_MAP})", "--map", "-m", metavar="MAP"
+            f"name or path of the map (default: the world's, else {options.DEMO_MAP})",
+            "--map",
+            "-m",
+            metavar="MAP",
         ),
     ] = None,
     world: WorldOption = None,
     vehicle_class: Annotated[
         str,
         typer.Option(
-            "--vehicle-class", metavar="NAME", help="what moves; by default the first class", show_default=False
+            "--vehicle-class",
+            metavar="NAME",
+            help="what moves; by default the first class",
+            show_default=False,
         ),
     ] = "",
     classes: Annotated[options.MaybeText, options.file_option("your own vehicle classes")] = None,
     mode: Annotated[Mode, typer.Option(help="how it gets there")] = Mode.drive,
     out: Annotated[
-        options.MaybeText, options.optional("draw it: .png, .pdf, .svg …", "--out", "--output", "-o", metavar="PICTURE")
+        options.MaybeText,
+        options.optional(
+            "draw it: .png, .pdf, .svg …", "--out", "--output", "-o", metavar="PICTURE"
+        ),
     ] = None,
     csv: Annotated[
-        options.MaybeText, options.file_option("write the waypoints, as a fleet file's `file:` reads them")
+        options.MaybeText,
+        options.file_option("write the waypoints, as a fleet file's `file:` reads them"),
     ] = None,
-    water_level: Annotated[options.MaybeFloat, options.optional("m up: ground below it is not driven on")] = None,
+    water_level: Annotated[
+        options.MaybeFloat, options.optional("m up: ground below it is not driven on")
+    ] = None,
     margin: Annotated[
-        float, typer.Option(min=0.0, max=1e4, help="m kept from objects beyond the vehicle's radius")
+        float,
+        typer.Option(min=0.0, max=1e4, help="m kept from objects beyond the vehicle's radius"),
     ] = 0.5,
     resolution: Annotated[
         options.MaybeFloat, options.optional("side of the cells, m (default: the map's)", min=1e-3)
@@ -66,8 +80,9 @@ def plan(
 ) -> None:
     """Plan a path from A to B, and tell its length, energy, time and climb.
 
-    Driven paths keep to ground that the class can drive on and to its turning radius; flown ones to its height above
-    the ground and its rate of climb. Where there is no path, one line says why, and the exit code is 2.
+    Driven paths keep to ground that the class can drive on and to its turning radius; flown ones to
+    its height above the ground and its rate of climb. Where there is no path, one line says why,
+    and the exit code is 2.
 
     Examples:
 
@@ -86,7 +101,8 @@ def plan(
     from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
     from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
 
-    a, b = _place("A", start), _place("B", goal)
+    a = _place("A", start)
+    b = _place("B", goal)
     if water_level is not None and not math.isfinite(water_level):
         raise typer.BadParameter(f"--water-level {water_level}: expected a finite number of metres")
     vehicle = find_class(load_vehicle_classes(classes), vehicle_class)
@@ -94,9 +110,12 @@ def plan(
     if csv is not None:
         options.check_target(Path(csv), overwrite)
     place = world_on_map(world, map_name, search_path, options.DEMO_MAP)
-    terrain, solids = place.terrain, place.solids
+    terrain = place.terrain
+    solids = place.solids
     assert terrain is not None
-    planner = Planner(terrain, solids, water_level=water_level, resolution=resolution, margin=margin)
+    planner = Planner(
+        terrain, solids, water_level=water_level, resolution=resolution, margin=margin
+    )
     with options.status("planning"):
         found = planner.plan(vehicle, a, b, MODES[mode.value])
     minutes, seconds = divmod(round(found.duration), 60)

@@ -1,4 +1,6 @@
-"""Capture and replay of RflySim3D's datagrams with progress and a summary. For `rfly record` and `rfly replay`."""
+"""Capture and replay of RflySim3D's datagrams with progress and a summary. For `rfly record` and
+`rfly replay`.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def record_to(
             _record(recorder, writer, limits, console, start, stopped)
             writer.flush()
         except BrokenPipeError:  # the reader of a pipe, such as Wireshark, has gone
-            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # the interpreter flushes once more at its end
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), file.fileno()
+            )  # the interpreter flushes once more at its end
         _print_summary(recorder, writer, time.monotonic() - start, console)
 
 
@@ -98,13 +102,19 @@ def _record(
             now_ns = time.monotonic_ns()
             if recorder.datagrams and now_ns - shown_ns > _SHOW_NS:
                 shown_ns = now_ns
-                status.update(f"{recorder.datagrams:,} datagrams, {writer.bytes / 1e6:.1f} MB, {elapsed:.0f} s")
+                status.update(
+                    f"{recorder.datagrams:,} datagrams, {writer.bytes / 1e6:.1f} MB, {elapsed:.0f} s"
+                )
 
 
-def _print_summary(recorder: Recorder, writer: PcapWriter, seconds: float, console: Console) -> None:
+def _print_summary(
+    recorder: Recorder, writer: PcapWriter, seconds: float, console: Console
+) -> None:
     console.print(f"{recorder.datagrams} datagrams, {writer.bytes} bytes in {seconds:.1f} s")
     if recorder.dropped:
-        console.print(f"the system dropped {recorder.dropped} more: they came too quickly", style="yellow")
+        console.print(
+            f"the system dropped {recorder.dropped} more: they came too quickly", style="yellow"
+        )
     if recorder.forward is not None:
         console.print(f"passed on: {recorder.forward.sent}")
         for window in recorder.forward.windows:
@@ -120,7 +130,9 @@ def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
     try:
         file = open(out, "wb" if overwrite else "xb")  # noqa: SIM115  closed below
     except FileExistsError:
-        raise ConfigError(f"{out} exists; choose another name, or --force to write over it") from None
+        raise ConfigError(
+            f"{out} exists; choose another name, or --force to write over it"
+        ) from None
     with file:
         yield file
 
@@ -156,13 +168,17 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
         console.print(text, style="yellow", markup=False)
 
 
-def play_from(path: Path, choice: TopicChoice, *, speed: float, passes: int, pause_s: float) -> None:
+def play_from(
+    path: Path, choice: TopicChoice, *, speed: float, passes: int, pause_s: float
+) -> None:
     """Publish the messages of an MCAP file until its end or Ctrl-C, and print what was done."""
     with needs_ros("replaying topics"):
         from rfly_bringup.cli.ros.play_topics import play_topics
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with McapReader(path) as reader, _progress_bar(reader, passes, console, "messages") as show:
-        done, *notes = play_topics(reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=show)
+        done, *notes = play_topics(
+            reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=show
+        )
     print(done)
     for text in notes:
         console.print(text, style="yellow", markup=False)
@@ -188,11 +204,20 @@ def _progress_bar(
     def show(report: Report, to_next_ns: int) -> None:
         nonlocal shown_ns
         since_ns = time.monotonic_ns() - shown_ns
-        if not bar.live.is_started or since_ns < _SHOW_NS or (to_next_ns < _CALM_NS and since_ns < _OVERDUE_NS):
+        if (
+            not bar.live.is_started
+            or since_ns < _SHOW_NS
+            or (to_next_ns < _CALM_NS and since_ns < _OVERDUE_NS)
+        ):
             return
         shown_ns += since_ns
         of = "" if passes == 1 else f" pass {report.passes + 1}" + (f"/{passes}" if passes else "")
-        bar.update(task, completed=reader.position, description=f"{report.sent:,} {things}{of}", refresh=True)
+        bar.update(
+            task,
+            completed=reader.position,
+            description=f"{report.sent:,} {things}{of}",
+            refresh=True,
+        )
 
     with bar if console.is_terminal else nullcontext():
         yield show
@@ -200,7 +225,9 @@ def _progress_bar(
 
 def _report_text(report: Report, target: Target, *, timed: bool) -> str:
     first = target.first_port
-    where = f"{target.host}:{first}" + (f"-{first + len(target.recorded) - 1}" if len(target.recorded) > 1 else "")
+    where = f"{target.host}:{first}" + (
+        f"-{first + len(target.recorded) - 1}" if len(target.recorded) > 1 else ""
+    )
     text = f"sent {report.sent} datagrams, {report.payload_bytes} bytes to {where} in {report.duration_ns / 1e9:.3f} s"
     if timed and report.sent:
         late = report.lateness
@@ -215,4 +242,6 @@ def _notes(report: Report, reader: RecordingReader) -> Iterator[str]:
         ports = ", ".join(f"{port} ({count})" for port, count in report.other_ports.most_common(8))
         yield f"left out, to other ports: {ports}"
     if reader.skipped:
-        yield "left out: " + ", ".join(f"{reason} {count}" for reason, count in reader.skipped.most_common())
+        yield "left out: " + ", ".join(
+            f"{reason} {count}" for reason, count in reader.skipped.most_common()
+        )

@@ -1,4 +1,6 @@
-"""`rfly sim`: scenarios of the land-air vehicle and sweeps of them, faster than real time and without ROS."""
+"""`rfly sim`: scenarios of the land-air vehicle and sweeps of them, faster than real time and
+without ROS.
+"""
 
 import sys
 import time
@@ -22,7 +24,11 @@ if TYPE_CHECKING:
 
 _MAX_ENDINGS = 8
 _Scenario = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley")
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="scenario file, or a shipped one: hills, hop, rotor_failure, valley",
+    ),
 ]
 _VEHICLE = "shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"
 
@@ -37,11 +43,18 @@ def sweep(
             metavar="KEY=VALUES",
         ),
     ] = None,
-    out: Annotated[options.MaybeText, options.file_option("table of the results, .csv or .parquet")] = None,
-    jobs: Annotated[options.MaybeInt, options.optional("runs at once (default: one a core)", min=1)] = None,
+    out: Annotated[
+        options.MaybeText, options.file_option("table of the results, .csv or .parquet")
+    ] = None,
+    jobs: Annotated[
+        options.MaybeInt, options.optional("runs at once (default: one a core)", min=1)
+    ] = None,
     dask: Annotated[
         options.MaybeText,
-        options.optional("run on the Dask cluster of this scheduler, such as tcp://10.0.0.5:8786", metavar="ADDRESS"),
+        options.optional(
+            "run on the Dask cluster of this scheduler, such as tcp://10.0.0.5:8786",
+            metavar="ADDRESS",
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
@@ -67,13 +80,17 @@ def sweep(
 
     if dask is not None:
         if jobs is not None:
-            raise ConfigError("--jobs and --dask: the cluster's workers say how many runs it does at once")
+            raise ConfigError(
+                "--jobs and --dask: the cluster's workers say how many runs it does at once"
+            )
         check_dask()
     if out is not None:
         options.check_new_file("--out", out, overwrite)
         check_table(Path(out))
     with options.status("reading the scenario"):
-        loaded = Sweep.load(scenario, [Variation.parse(text) for text in vary or ()], search_path or ())
+        loaded = Sweep.load(
+            scenario, [Variation.parse(text) for text in vary or ()], search_path or ()
+        )
     if dask is None:
         compile_first(["amphibious"])
         with options.status("loading the model"):
@@ -84,7 +101,11 @@ def sweep(
         def progress(done: int, runs: int) -> None:
             bar(done / runs)
 
-        results = run_sweep(loaded, jobs, progress) if dask is None else run_sweep_on_dask(loaded, dask, progress)
+        results = (
+            run_sweep(loaded, jobs, progress)
+            if dask is None
+            else run_sweep_on_dask(loaded, dask, progress)
+        )
     _show_sweep(results, time.perf_counter() - begin)
     if out is not None:
         write_results(loaded.combinations(), results, Path(out))
@@ -109,8 +130,12 @@ def _show_sweep(results: "list[Result]", seconds: float) -> None:
         console.print(f"{count} × {ending}", markup=False)
     reached = sum(result.reached for result in results)
     simulated = sum(result.duration_s for result in results)
-    console.print(f"end reached: {reached} of {len(results)} ({100 * reached / len(results):.1f} %)")
-    console.print(f"simulated {simulated:.1f} s in {seconds:.1f} s, {simulated / seconds:.1f} × real time")
+    console.print(
+        f"end reached: {reached} of {len(results)} ({100 * reached / len(results):.1f} %)"
+    )
+    console.print(
+        f"simulated {simulated:.1f} s in {seconds:.1f} s, {simulated / seconds:.1f} × real time"
+    )
 
 
 sim_app = typer.Typer(
@@ -124,18 +149,25 @@ sim_app = typer.Typer(
 def run(
     scenario: _Scenario,
     plot: Annotated[
-        options.MaybeText, options.file_option("picture of track, heights, attitude, forces and power")
+        options.MaybeText,
+        options.file_option("picture of track, heights, attitude, forces and power"),
     ] = None,
-    csv: Annotated[options.MaybeText, options.file_option("table of all samples, one row each 20 ms")] = None,
-    save: Annotated[options.MaybeText, options.file_option("NumPy file (.npz) of all samples and the end")] = None,
+    csv: Annotated[
+        options.MaybeText, options.file_option("table of all samples, one row each 20 ms")
+    ] = None,
+    save: Annotated[
+        options.MaybeText, options.file_option("NumPy file (.npz) of all samples and the end")
+    ] = None,
     parquet: Annotated[
         options.MaybeText, options.file_option("the table as a Parquet file, for pandas or DuckDB")
     ] = None,
     mcap: Annotated[
-        options.MaybeText, options.file_option("ROS 2 messages in an MCAP file, for Foxglove and ros2 bag")
+        options.MaybeText,
+        options.file_option("ROS 2 messages in an MCAP file, for Foxglove and ros2 bag"),
     ] = None,
     seed: Annotated[
-        options.MaybeInt, options.optional("of the gusts (default: the scenario's)", min=0, max=4294967295)
+        options.MaybeInt,
+        options.optional("of the gusts (default: the scenario's)", min=0, max=4294967295),
     ] = None,
     estimate: Annotated[
         bool,
@@ -148,7 +180,8 @@ def run(
     sensors: Annotated[
         options.MaybeText,
         options.optional(
-            "with --estimate: shipped set of sensors and estimator (default: that of the vehicle's name)", metavar="SET"
+            "with --estimate: shipped set of sensors and estimator (default: that of the vehicle's name)",
+            metavar="SET",
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -196,11 +229,15 @@ def run(
         begin = time.perf_counter()
         if estimate:
             closed = run_closed_loop(
-                loaded, *aboard, lambda seconds: bar(seconds / loaded.end_time), keep_ticks=mcap is not None
+                loaded,
+                *aboard,
+                lambda seconds: bar(seconds / loaded.end_time),
+                keep_ticks=mcap is not None,
             )
             done = closed.run
         else:
-            closed, done = None, run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
+            closed = None
+            done = run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
         seconds = time.perf_counter() - begin
     _show(done, seconds, closed)
     _write(done, targets, closed)
@@ -209,7 +246,9 @@ def run(
         raise typer.Exit(1)
 
 
-def _write(done: "ScenarioRun", targets: dict[str, str | None], closed: "ClosedLoopRun | None") -> None:
+def _write(
+    done: "ScenarioRun", targets: dict[str, str | None], closed: "ClosedLoopRun | None"
+) -> None:
     from rfly_amphibious.scenarios.mcap_log import write_mcap
     from rfly_amphibious.scenarios.plot import draw_run
     from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
@@ -240,7 +279,11 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
     events = [(when, mode.value, "") for when, mode in done.modes]
     events += [(when, "", text) for when, text in done.log]
     events += [
-        (t.time, "", f"touches down, sinking {t.sink_speed:.2f} m/s, {t.level_speed:.2f} m/s across the ground")
+        (
+            t.time,
+            "",
+            f"touches down, sinking {t.sink_speed:.2f} m/s, {t.level_speed:.2f} m/s across the ground",
+        )
         for t in done.touchdowns
     ]
     happened = Table("time s", "mode", "what", box=None)
@@ -264,7 +307,10 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
             f"off by {level:.2f} m across the ground, {upright:.2f} m upright (root mean squares), "
             f"{closed.largest_error():.2f} m at most",
         )
-    total.add_row("simulated", f"{done.duration:.2f} s in {seconds:.2f} s, {done.duration / seconds:.1f} × real time")
+    total.add_row(
+        "simulated",
+        f"{done.duration:.2f} s in {seconds:.2f} s, {done.duration / seconds:.1f} × real time",
+    )
     total.add_row("end", done.ending)
     console.print(total)
 
@@ -278,12 +324,15 @@ sim_app.command()(modes)
 def urdf(
     vehicle: Annotated[str, typer.Argument(metavar="SET", help=_VEHICLE)] = "scale",
     out: Annotated[
-        options.MaybePath, options.file_option("file to write; by default stdout", "--output", "--out", "-o")
+        options.MaybePath,
+        options.file_option("file to write; by default stdout", "--output", "--out", "-o"),
     ] = None,
     prefix: Annotated[str, typer.Option(help="before the names of all links, such as car/")] = "",
     mesh: Annotated[
         options.MaybeTexts,
-        options.optional("a mesh instead of boxes: of body, wheel or rotor; may be repeated", metavar="PART=FILE"),
+        options.optional(
+            "a mesh instead of boxes: of body, wheel or rotor; may be repeated", metavar="PART=FILE"
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -304,7 +353,9 @@ def urdf(
     for text in mesh or ():
         part, is_given, file = text.partition("=")
         if not is_given:
-            raise typer.BadParameter(f"--mesh {text}: expected PART=FILE, such as body=package://my_car/body.dae")
+            raise typer.BadParameter(
+                f"--mesh {text}: expected PART=FILE, such as body=package://my_car/body.dae"
+            )
         meshes[part] = file
     made = vehicle_urdf(VehicleParameters.load(vehicle), prefix, meshes)
     if out is None:
@@ -318,13 +369,16 @@ def urdf(
 def ardupilot_params(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.parm")],
     vehicle: Annotated[str, typer.Option(metavar="SET", help=_VEHICLE)] = "scale_quad",
-    sensors: Annotated[str, typer.Option(metavar="SET", help="sensor set: a shipped name or a YAML file")] = "scale",
-    firmware: Annotated[str, typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it")] = (
-        "copter"
-    ),
+    sensors: Annotated[
+        str, typer.Option(metavar="SET", help="sensor set: a shipped name or a YAML file")
+    ] = "scale",
+    firmware: Annotated[
+        str, typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it")
+    ] = ("copter"),
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write the parameters with which ArduPilot SITL flies or drives the vehicle: frame, motor order, outputs, gains.
+    """Write the parameters with which ArduPilot SITL flies or drives the vehicle: frame, motor
+    order, outputs, gains.
 
     Example:
 
@@ -335,6 +389,8 @@ def ardupilot_params(
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     options.check_target(file, overwrite)
-    found = ardupilot_parameters(VehicleParameters.load(vehicle), SensorParameters.load(sensors), firmware)
+    found = ardupilot_parameters(
+        VehicleParameters.load(vehicle), SensorParameters.load(sensors), firmware
+    )
     file.write_text(parameter_text(found, vehicle, firmware), encoding="utf-8")
     print(file)

@@ -1,4 +1,6 @@
-"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log; what follows from them for its suspension."""
+"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log; what follows from them
+for its suspension.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 
 def fit(
     log: Annotated[
-        MaybePath, typer.Argument(metavar="LOG.mcap", help="a recording of a drive and a flight", show_default=False)
+        MaybePath,
+        typer.Argument(
+            metavar="LOG.mcap", help="a recording of a drive and a flight", show_default=False
+        ),
     ] = None,
     vehicle: Annotated[
         str,
@@ -34,14 +39,23 @@ def fit(
             help="parameters of a vehicle about like it, with its geometry: full, scale, scale_quad or a YAML file",
         ),
     ] = "scale",
-    mass: Annotated[MaybeFloat, optional("kg of the whole vehicle, weighed (default: wheel_loads)", min=1e-3)] = None,
-    namespace: Annotated[MaybeText, optional("of the vehicle, where more than one was recorded")] = None,
+    mass: Annotated[
+        MaybeFloat, optional("kg of the whole vehicle, weighed (default: wheel_loads)", min=1e-3)
+    ] = None,
+    namespace: Annotated[
+        MaybeText, optional("of the vehicle, where more than one was recorded")
+    ] = None,
     plot: Annotated[MaybeText, file_option("picture of the parameters and tyre curves")] = None,
-    out: Annotated[MaybePath, file_option("vehicle file with what was found", "--output", "--out", "-o")] = None,
-    excite: Annotated[MaybePath, file_option("instead: write the scenario of the manoeuvre that makes it show")] = None,
+    out: Annotated[
+        MaybePath, file_option("vehicle file with what was found", "--output", "--out", "-o")
+    ] = None,
+    excite: Annotated[
+        MaybePath, file_option("instead: write the scenario of the manoeuvre that makes it show")
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find mass, inertia, rotor constants, struts and tyres of a vehicle in a log of it, with 95 % intervals.
+    """Find mass, inertia, rotor constants, struts and tyres of a vehicle in a log of it, with 95 %
+    intervals.
 
     Examples:
 
@@ -101,12 +115,16 @@ def _show(found: "VehicleFit") -> None:
 def modes(
     vehicle: Annotated[
         str,
-        typer.Argument(metavar="SET", help="shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"),
+        typer.Argument(
+            metavar="SET",
+            help="shipped parameters (full, scale, scale_quad, scale_six) or a YAML file",
+        ),
     ] = "scale",
     plot: Annotated[MaybeText, file_option("picture of the shapes")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Tell the seven modes of a vehicle on its suspension (nine on six wheels): frequencies, damping ratios and shapes.
+    """Tell the seven modes of a vehicle on its suspension (nine on six wheels): frequencies,
+    damping ratios and shapes.
 
     Examples:
 
@@ -117,20 +135,39 @@ def modes(
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_amphibious.analysis.suspension_modes import BODY_FREEDOMS, draw_modes, suspension_modes
+    from rfly_amphibious.analysis.suspension_modes import (
+        BODY_FREEDOMS,
+        draw_modes,
+        suspension_modes,
+    )
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     check_new_file("--plot", plot, overwrite)
     check_new_picture(plot, overwrite)
     params = VehicleParameters.load(vehicle)
     found = suspension_modes(params)
-    table = Table("mode", "Hz", "damped", "ratio", *BODY_FREEDOMS, *params.wheels, box=None, padding=(0, 1, 0, 0))
+    table = Table(
+        "mode",
+        "Hz",
+        "damped",
+        "ratio",
+        *BODY_FREEDOMS,
+        *params.wheels,
+        box=None,
+        padding=(0, 1, 0, 0),
+    )
     for mode in found:
-        figures = (f"{mode.frequency:.3f}", f"{mode.damped_frequency:.3f}", f"{mode.damping_ratio:.3f}")
+        figures = (
+            f"{mode.frequency:.3f}",
+            f"{mode.damped_frequency:.3f}",
+            f"{mode.damping_ratio:.3f}",
+        )
         table.add_row(mode.name, *figures, *(f"{part + 0.0:.2f}" for part in mode.shape.round(2)))
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
-    console.print("damped: Hz; ratio: of damping; then the shape: m, rad for each metre of what moves most")
+    console.print(
+        "damped: Hz; ratio: of damping; then the shape: m, rad for each metre of what moves most"
+    )
     if plot is not None:
         draw_modes(params, found, Path(plot))
         print(plot)

@@ -18,32 +18,49 @@ if TYPE_CHECKING:
 def traversable(
     name: options.MapArgument = options.DEMO_MAP,
     *,
-    max_slope: Annotated[float, typer.Option(metavar="DEGREES", help="steepest slope that the vehicle drives")] = 25.0,
+    max_slope: Annotated[
+        float, typer.Option(metavar="DEGREES", help="steepest slope that the vehicle drives")
+    ] = 25.0,
     max_roughness: Annotated[
         options.MaybeFloat,
-        options.optional("largest RMS of the ground about a plane; by default from slope and cells", metavar="M"),
+        options.optional(
+            "largest RMS of the ground about a plane; by default from slope and cells", metavar="M"
+        ),
     ] = None,
     max_step: Annotated[
         options.MaybeFloat,
-        options.optional("largest step between two cells; by default from slope and cells", metavar="M"),
+        options.optional(
+            "largest step between two cells; by default from slope and cells", metavar="M"
+        ),
     ] = None,
     water_level: Annotated[
         options.MaybeFloat, options.optional("ground below it (z up) is under water", metavar="M")
     ] = None,
-    vehicle_radius: Annotated[float, typer.Option(metavar="M", help="forbidden cells are grown by it")] = 1.0,
+    vehicle_radius: Annotated[
+        float, typer.Option(metavar="M", help="forbidden cells are grown by it")
+    ] = 1.0,
     half_wheelbase: Annotated[
-        float, typer.Option(metavar="M", help="radius within which slope, roughness and steps count")
+        float,
+        typer.Option(metavar="M", help="radius within which slope, roughness and steps count"),
     ] = 0.7,
     resolution: Annotated[
-        options.MaybeFloat, options.optional("side of the cells; by default the smaller step of the map", metavar="M")
+        options.MaybeFloat,
+        options.optional("side of the cells; by default the smaller step of the map", metavar="M"),
     ] = None,
     out: Annotated[
         options.MaybePath,
-        options.optional("picture to write; by default MAP-traversable.png, replaced where it exists", "--out", "-o"),
+        options.optional(
+            "picture to write; by default MAP-traversable.png, replaced where it exists",
+            "--out",
+            "-o",
+        ),
     ] = None,
     save: Annotated[
         options.MaybePath,
-        options.optional("also write the costs for map_server: a yaml, and its image beside it", metavar="FILE.yaml"),
+        options.optional(
+            "also write the costs for map_server: a yaml, and its image beside it",
+            metavar="FILE.yaml",
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
@@ -51,10 +68,11 @@ def traversable(
     search_path: options.SearchPath = None,
     third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
-    """Show where a ground vehicle can drive: the share of the map, and a picture of the costs over the relief.
+    """Show where a ground vehicle can drive: the share of the map, and a picture of the costs over
+    the relief.
 
-    Cells are forbidden at or above a limit, below the water, and nearer to such a cell than the vehicle's radius; the
-    disc around cells at the map's edge leaves it, so they are unknown.
+    Cells are forbidden at or above a limit, below the water, and nearer to such a cell than the
+    vehicle's radius; the disc around cells at the map's edge leaves it, so they are unknown.
 
     Examples:
 
@@ -68,7 +86,9 @@ def traversable(
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
     from rfly_terrain.plots.traversability import write_traversability
 
-    limits = TraversabilityLimits(max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase)
+    limits = TraversabilityLimits(
+        max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase
+    )
     options.check_new_picture(out, overwrite)
     if save is not None:
         if save.suffix not in (".yaml", ".yml"):
@@ -97,8 +117,13 @@ def traversable(
         print(json.dumps(facts, indent=2))
         return
     rows, columns = grid.cost.shape
-    print(f"{terrain.name}: {grid.share_free:.1%} traversable, {grid.share_lethal:.1%} forbidden,", end=" ")
-    print(f"{grid.share_unknown:.1%} unknown ({columns} x {rows} cells of {grid.resolution:g} m, east x north)")
+    print(
+        f"{terrain.name}: {grid.share_free:.1%} traversable, {grid.share_lethal:.1%} forbidden,",
+        end=" ",
+    )
+    print(
+        f"{grid.share_unknown:.1%} unknown ({columns} x {rows} cells of {grid.resolution:g} m, east x north)"
+    )
     print(picture)
     if save is not None:
         print(save)
@@ -155,14 +180,17 @@ def query(
     name: options.MapArgument = options.DEMO_MAP,
     map_name: options.AlsoMapOption = None,
     frame: options.FrameOption = options.Frame.map,
-    normal: Annotated[bool, typer.Option("--normal", help="also the unit normal of the ground")] = False,
+    normal: Annotated[
+        bool, typer.Option("--normal", help="also the unit normal of the ground")
+    ] = False,
     points: Annotated[
         options.MaybeText, options.file_option("a CSV of x,y instead of one point; - reads stdin")
     ] = None,
     search_path: options.SearchPath = None,
     third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
-    """Altitude of the ground at one point or at many; outside the map that of its edge, and `inside` says so.
+    """Altitude of the ground at one point or at many; outside the map that of its edge, and
+    `inside` says so.
 
     Many points come as lines of x,y (a heading is fine) and leave as CSV.
 
@@ -196,7 +224,9 @@ def query(
 def cloud(
     name: options.MapArgument = options.DEMO_MAP,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", help="file to write: .ply, .pcd, .npy or .xyz")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="file to write: .ply, .pcd, .npy or .xyz")
+    ],
     stride: Annotated[int, typer.Option(min=1, help="every n-th point of each axis")] = 1,
     region: options.RegionOption = options.NO_QUADRUPLE,
     frame: options.FrameOption = options.Frame.map,
@@ -220,7 +250,9 @@ def cloud(
     options.check_target(out, overwrite)
     terrain = options.load_map(name, search_path, third_pixel)
     try:
-        points = (terrain.point_cloud if frame is options.Frame.map else terrain.point_cloud_ned)(stride, part)
+        points = (terrain.point_cloud if frame is options.Frame.map else terrain.point_cloud_ned)(
+            stride, part
+        )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     with options.status(f"writing {out}"):
@@ -235,7 +267,8 @@ def plot(
     out: options.PictureOption,
     region: options.RegionOption = options.NO_QUADRUPLE,
     exaggeration: Annotated[
-        options.MaybeFloat, options.optional("of the shading; by default chosen for contrast", min=0.01, max=1000.0)
+        options.MaybeFloat,
+        options.optional("of the shading; by default chosen for contrast", min=0.01, max=1000.0),
     ] = None,
     title: Annotated[options.MaybeText, options.optional("by default the map's name")] = None,
     overwrite: options.Overwrite = False,
@@ -275,7 +308,8 @@ terrain_app.command()(traversable)
 def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
     from rfly_terrain.files.png_txt import read_header, to_height_map
 
-    c, terrain = rfly_map.calibration, to_height_map(rfly_map)
+    c = rfly_map.calibration
+    terrain = to_height_map(rfly_map)
     return {
         "png": str(rfly_map.files.png),
         "txt": str(rfly_map.files.txt),
@@ -300,11 +334,17 @@ def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
     x_min, x_max, y_min, y_max = facts["bounds_enu_m"]
     corner = facts["z_scale_from"]
     calibrated = (
-        "third point and " + corner + " corner" if corner != "default" else "default: third point within 10 counts"
+        "third point and " + corner + " corner"
+        if corner != "default"
+        else "default: third point within 10 counts"
     )
     gps = "none"
     if facts["gps"] is not None:
-        meaning = "read as latitude, longitude, altitude" if facts["geo_origin"] else "no latitude, longitude, altitude"
+        meaning = (
+            "read as latitude, longitude, altitude"
+            if facts["geo_origin"]
+            else "no latitude, longitude, altitude"
+        )
         gps = f"{', '.join(f'{value:.10g}' for value in facts['gps'])} ({meaning})"
     return [
         ("png", f"{facts['png']} ({facts['pixels']})"),
@@ -338,8 +378,12 @@ def _query_many(
     ask = terrain.query if frame is options.Frame.map else terrain.query_ned
     answer = ask(xy[:, 0], xy[:, 1], want_normals=normal)
     columns = [xy, answer.altitude[:, None], answer.inside[:, None]]
-    header, formats = "x,y,altitude,inside", ["%.10g", "%.10g", "%.4f", "%d"]
+    header = "x,y,altitude,inside"
+    formats = ["%.10g", "%.10g", "%.4f", "%d"]
     if answer.normal is not None:
         columns.append(answer.normal)
-        header, formats = header + ",nx,ny,nz", formats + ["%.6f"] * 3
-    np.savetxt(sys.stdout, np.hstack(columns), fmt=formats, delimiter=",", header=header, comments="")
+        header = header + ",nx,ny,nz"
+        formats = formats + ["%.6f"] * 3
+    np.savetxt(
+        sys.stdout, np.hstack(columns), fmt=formats, delimiter=",", header=header, comments=""
+    )

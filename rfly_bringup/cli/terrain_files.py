@@ -33,37 +33,60 @@ class FirstRow(str, Enum):
 
 
 def import_(
-    source: Annotated[Path, typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")],
-    resolution: Annotated[options.MaybeFloat, options.optional("cell size, m; by default the raster's own")] = None,
+    source: Annotated[
+        Path, typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")
+    ],
+    resolution: Annotated[
+        options.MaybeFloat, options.optional("cell size, m; by default the raster's own")
+    ] = None,
     center: Annotated[
         options.Pair,
         typer.Option(
-            metavar="LAT LON", show_default=False, help="place of x = y = 0 (degrees); by default the raster's middle"
+            metavar="LAT LON",
+            show_default=False,
+            help="place of x = y = 0 (degrees); by default the raster's middle",
         ),
     ] = options.NO_PAIR,
     size: Annotated[
-        options.Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="only this much around the center, m")
+        options.Pair,
+        typer.Option(
+            metavar="EAST NORTH", show_default=False, help="only this much around the center, m"
+        ),
     ] = options.NO_PAIR,
     origin_altitude: Annotated[
         str,
-        typer.Option(metavar="M|ground", help="elevation that becomes z = 0; ground: that of the ground at x = y = 0"),
+        typer.Option(
+            metavar="M|ground",
+            help="elevation that becomes z = 0; ground: that of the ground at x = y = 0",
+        ),
     ] = "0",
-    fill_nodata: Annotated[bool, typer.Option("--fill-nodata", help="interpolate cells without data")] = False,
-    resampling: Annotated[Resampling, typer.Option(help="how new cells are worked out")] = Resampling.bilinear,
+    fill_nodata: Annotated[
+        bool, typer.Option("--fill-nodata", help="interpolate cells without data")
+    ] = False,
+    resampling: Annotated[
+        Resampling, typer.Option(help="how new cells are worked out")
+    ] = Resampling.bilinear,
     band: Annotated[int, typer.Option(min=1, help="of the raster")] = 1,
     crs: Annotated[
         options.MaybeText,
-        options.optional("what the raster's coordinates are, where it does not say", metavar="EPSG:N"),
+        options.optional(
+            "what the raster's coordinates are, where it does not say", metavar="EPSG:N"
+        ),
     ] = None,
     local_grid: Annotated[
         bool, typer.Option("--local-grid", help="true north for a metric raster too: resample it")
     ] = False,
     cell_size: Annotated[
-        options.Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m")
+        options.Pair,
+        typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m"),
     ] = options.NO_PAIR,
     key: Annotated[options.MaybeText, options.optional("the array of an .npz")] = None,
-    first_row: Annotated[FirstRow, typer.Option(help="the edge that an array's first row is")] = FirstRow.north,
+    first_row: Annotated[
+        FirstRow, typer.Option(help="the edge that an array's first row is")
+    ] = FirstRow.north,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -75,19 +98,26 @@ def import_(
 
         rfly terrain import dem.tif --out map/Alps --origin-altitude ground
 
-        rfly terrain import dem.tif --out Valley --center 46.55 7.98 --size 5000 5000 --resolution 10
+        rfly terrain import dem.tif --out Valley --center 46.55 7.98 --size 5000 5000 --resolution
+        10
 
         rfly terrain import heights.npy --out Dunes --cell-size 2 2
     """
     from rfly_terrain.files.writer import write_height_map
 
-    cell, origin = options.given(cell_size, "--cell-size"), options.given(geo_origin, "--geo-origin")
+    cell = options.given(cell_size, "--cell-size")
+    origin = options.given(geo_origin, "--geo-origin")
     counted: list[int] = []
     if source.suffix.lower() in (".npy", ".npz"):
         from rfly_terrain.files.arrays import import_array
 
         terrain = import_array(
-            source, cell_size=cell, key=key, first_row=first_row.value, geo_origin=origin, name=out.stem
+            source,
+            cell_size=cell,
+            key=key,
+            first_row=first_row.value,
+            geo_origin=origin,
+            name=out.stem,
         )
     else:
         from rfly_terrain.files.dem_import import import_dem
@@ -105,7 +135,9 @@ def import_(
                 size=options.given(size, "--size"),
                 crs=crs,
                 local_grid=local_grid,
-                origin_altitude="ground" if origin_altitude == "ground" else _metres(origin_altitude),
+                origin_altitude="ground"
+                if origin_altitude == "ground"
+                else _metres(origin_altitude),
                 fill_nodata=fill_nodata,
                 resampling=resampling.value,
                 name=out.stem,
@@ -129,18 +161,24 @@ def export(
     ctx: typer.Context,
     name: options.MapArgument = options.DEMO_MAP,
     *,
-    out: Annotated[options.MaybePath, options.optional("file to write: .tif, .npy or .npz", "--out", "-o")] = None,
+    out: Annotated[
+        options.MaybePath, options.optional("file to write: .tif, .npy or .npz", "--out", "-o")
+    ] = None,
     sdf: Annotated[
         options.MaybePath,
         options.optional("folder to write a world of Gazebo (gz sim) into", metavar="FOLDER"),
     ] = None,
     sdf_samples: Annotated[
         options.MaybeInt,
-        options.optional("of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"),
+        options.optional(
+            "of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"
+        ),
     ] = None,
     world: Annotated[
         options.MaybeText,
-        options.optional("with --sdf: what stands on the map (map: by default the world's)", metavar="WORLD"),
+        options.optional(
+            "with --sdf: what stands on the map (map: by default the world's)", metavar="WORLD"
+        ),
     ] = None,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     overwrite: options.Overwrite = False,
@@ -150,9 +188,9 @@ def export(
 ) -> None:
     """Write a map's heights for other programs: GeoTIFF (GIS, other simulators), NumPy, Gazebo.
 
-    A GeoTIFF holds elevations above sea level where the map (or --geo-origin) says where it lies. An .npy is a raster,
-    row 0 in the north; an .npz holds heights_up[i, j] at x_east[i], y_north[j]. A folder for Gazebo holds world.sdf
-    and the same ground as a model.
+    A GeoTIFF holds elevations above sea level where the map (or --geo-origin) says where it lies.
+    An .npy is a raster, row 0 in the north; an .npz holds heights_up[i, j] at x_east[i],
+    y_north[j]. A folder for Gazebo holds world.sdf and the same ground as a model.
 
     Examples:
 
@@ -175,7 +213,8 @@ def export(
         options.check_target(out, overwrite)
     placed, folders = read_world(world, search_path)
     if placed.map and map_name is None and not options.on_command_line(ctx, "name"):
-        name, search_path = placed.map, folders
+        name = placed.map
+        search_path = folders
     terrain = options.load_map(name, search_path, third_pixel)
     origin = options.given(geo_origin, "--geo-origin")
     if origin is not None:
@@ -191,7 +230,9 @@ def export(
                 terrain, sdf, side=sdf_samples, world=placed if world else None, overwrite=overwrite
             )
         print(files.world)
-        print(f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map")
+        print(
+            f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map"
+        )
 
 
 def _write_heights(terrain: "HeightMap", out: Path) -> None:
@@ -208,14 +249,18 @@ def _write_heights(terrain: "HeightMap", out: Path) -> None:
         elif ending == ".npz":
             write_npz(terrain, out)
         else:
-            raise ConfigError(f"{out}: heights are written as .tif, .npy or .npz; `rfly terrain cloud` writes clouds")
+            raise ConfigError(
+                f"{out}: heights are written as .tif, .npy or .npz; `rfly terrain cloud` writes clouds"
+            )
 
 
 def _metres(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"--origin-altitude {text!r}: expected metres or the word ground") from None
+        raise typer.BadParameter(
+            f"--origin-altitude {text!r}: expected metres or the word ground"
+        ) from None
 
 
 def _at_place(terrain: "HeightMap", geo_origin: tuple[float, float, float]) -> "HeightMap":

@@ -1,4 +1,6 @@
-"""Plots of tracks over shaded relief: of a fleet, with altitude, speed and slope; of a flown mission; of a plan."""
+"""Plots of tracks over shaded relief: of a fleet, with altitude, speed and slope; of a flown
+mission; of a plan.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,17 @@ MAX_OWN_COLOURS = 10
 """vehicles up to which each has a colour and an entry in the legend; of more, each group has"""
 
 
-def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None, findings: Sequence[Finding] = ()) -> None:
-    """Write the picture of a fleet over its terrain; the ending of `path` is its format. Needs no display.
+def draw_fleet(
+    fleet: Fleet, path: Path, *, title: str | None = None, findings: Sequence[Finding] = ()
+) -> None:
+    """Write the picture of a fleet over its terrain; the ending of `path` is its format. Needs no
+    display.
 
-    Left the first MAX_TRACKS tracks, with a dot at each start; right their profiles over the distance covered, dotted
-    the ground below those that fly. With more than MAX_OWN_COLOURS vehicles a colour stands for a group (`groups_of`),
-    and the ground is that of the group's first. A red cross marks each place of `findings`, at the picture's edge those
-    beside it. Raises ConfigError for a fleet without a
-    terrain and for an ending that is no picture's.
+    Left the first MAX_TRACKS tracks, with a dot at each start; right their profiles over the
+    distance covered, dotted the ground below those that fly. With more than MAX_OWN_COLOURS
+    vehicles a colour stands for a group (`groups_of`), and the ground is that of the group's first.
+    A red cross marks each place of `findings`, at the picture's edge those beside it. Raises
+    ConfigError for a fleet without a terrain and for an ending that is no picture's.
     """
     terrain = fleet.terrain
     if terrain is None:
@@ -43,31 +48,42 @@ def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None, findings: 
     with picture(path, (14.0, 7.2)) as figure:
         drives = [drive(fleet, index) for index in range(min(len(fleet), MAX_TRACKS))]
         panels = figure.subplot_mosaic(
-            [["map", "altitude"], ["map", "speed"], ["map", "slope"]], width_ratios=(1.35, 1), height_ratios=(1.3, 1, 1)
+            [["map", "altitude"], ["map", "speed"], ["map", "slope"]],
+            width_ratios=(1.35, 1),
+            height_ratios=(1.3, 1, 1),
         )
         groups = groups_of([vehicle.name for vehicle in fleet.vehicles[: len(drives)]])
         _draw_tracks(panels["map"], terrain, drives, groups)
         _mark(panels["map"], findings)
-        panels["map"].set_title(title if title is not None else f"{fleet.name or 'fleet'} over {terrain.name}")
+        panels["map"].set_title(
+            title if title is not None else f"{fleet.name or 'fleet'} over {terrain.name}"
+        )
         _draw_profiles(panels, fleet, drives, groups)
         if len(fleet) > 1:
             panels["altitude"].legend(fontsize="x-small", ncols=2, loc="best", handlelength=1.2)
 
 
 def groups_of(names: Sequence[str]) -> dict[str, list[int]]:
-    """Which of the vehicles belong together, by what the legend calls them: up to MAX_OWN_COLOURS each by itself, of
-    more those whose names differ by a number at their end, as truck_1 and truck_2 do."""
+    """Which of the vehicles belong together, by what the legend calls them: up to MAX_OWN_COLOURS
+    each by itself, of more those whose names differ by a number at their end, as truck_1 and
+    truck_2 do.
+    """
     if len(names) <= MAX_OWN_COLOURS:
         return {name: [index] for index, name in enumerate(names)}
     members: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         members.setdefault(re.sub(r"[-_ ]*\d+$", "", name) or name, []).append(index)
-    return {f"{name} ({len(each)})" if len(each) > 1 else name: each for name, each in members.items()}
+    return {
+        f"{name} ({len(each)})" if len(each) > 1 else name: each for name, each in members.items()
+    }
 
 
-def _draw_tracks(axes: Any, terrain: HeightMap, drives: list[Drive], groups: dict[str, list[int]]) -> None:
+def _draw_tracks(
+    axes: Any, terrain: HeightMap, drives: list[Drive], groups: dict[str, list[int]]
+) -> None:
     points = np.concatenate([done.position[:, :2] for done in drives])
-    low, high = points.min(axis=0), points.max(axis=0)
+    low = points.min(axis=0)
+    high = points.max(axis=0)
     cell = np.abs([terrain.step_x, terrain.step_y])
     half = np.maximum(0.62 * float((high - low).max()), 4 * cell)
     draw_relief(axes, terrain, region=region_about(terrain, (low + high) / 2, half))
@@ -76,14 +92,17 @@ def _draw_tracks(axes: Any, terrain: HeightMap, drives: list[Drive], groups: dic
     labelled: list[np.ndarray[Any, Any]] = []
     for number, (name, members) in enumerate(groups.items()):
         for index in members:
-            colour, start = _colour(number), drives[index].position[0, :2]
+            colour = _colour(number)
+            start = drives[index].position[0, :2]
             axes.plot(*drives[index].position[:, :2].T, color=colour, linewidth=1.5, zorder=3)
             axes.plot(*start, "o", color=colour, markeredgecolor="white", markersize=7, zorder=4)
         # where starts lie close together one name is readable, and the legend has the others
         start = drives[members[0]].position[0, :2]
         if all(np.hypot(*(start - other)) > 0.1 * half.max() for other in labelled):
             labelled.append(start)
-            text = axes.annotate(name, start, (6, 6), textcoords="offset points", fontsize=8, zorder=5)
+            text = axes.annotate(
+                name, start, (6, 6), textcoords="offset points", fontsize=8, zorder=5
+            )
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
 
 
@@ -94,11 +113,21 @@ def _mark(axes: Any, findings: Sequence[Finding]) -> None:
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     shown = np.clip(positions, (left, bottom), (right, top))
     axes.plot(
-        *shown.T, "x", color="red", markersize=9, markeredgewidth=2, zorder=6, clip_on=False, scalex=False, scaley=False
+        *shown.T,
+        "x",
+        color="red",
+        markersize=9,
+        markeredgewidth=2,
+        zorder=6,
+        clip_on=False,
+        scalex=False,
+        scaley=False,
     )
 
 
-def _draw_profiles(panels: dict[str, Any], fleet: Fleet, drives: list[Drive], groups: dict[str, list[int]]) -> None:
+def _draw_profiles(
+    panels: dict[str, Any], fleet: Fleet, drives: list[Drive], groups: dict[str, list[int]]
+) -> None:
     for number, (name, members) in enumerate(groups.items()):
         style = {"color": _colour(number), "linewidth": 1.3 if len(members) == 1 else 0.8}
         for index in members:
@@ -109,7 +138,9 @@ def _draw_profiles(panels: dict[str, Any], fleet: Fleet, drives: list[Drive], gr
             panels["slope"].plot(done.distance, np.degrees(np.arctan(done.slope)), **style)
         first = drives[members[0]]
         if fleet.vehicles[members[0]].kind != "ground":
-            panels["altitude"].plot(first.distance, first.ground, ":", color=_colour(number), linewidth=1.0)
+            panels["altitude"].plot(
+                first.distance, first.ground, ":", color=_colour(number), linewidth=1.0
+            )
     for name, label in (("altitude", "z up (m)"), ("speed", "speed (m/s)"), ("slope", "slope (°)")):
         panels[name].set_ylabel(label)
         panels[name].grid(alpha=0.3)
@@ -133,17 +164,21 @@ _LEAST_M = 20.0
 def draw_flight(track: ArrayLike, terrain: HeightMap | None, path: Path, title: str) -> None:
     """Write the picture of a track, (k, 5): time s, x east, y north, z up m, yaw rad.
 
-    The ending of `path` is its format. A dot marks the start, a cross the end; dotted is the ground below. Needs no
-    display. Raises ConfigError for an ending that is no picture's.
+    The ending of `path` is its format. A dot marks the start, a cross the end; dotted is the ground
+    below. Needs no display. Raises ConfigError for an ending that is no picture's.
     """
     time, x, y, z = np.asarray(track, float).reshape(-1, 5).T[:4]
     with picture(path, (13.0, 6.2)) as figure:
-        panels = figure.subplot_mosaic([["map", "altitude"], ["map", "speed"]], width_ratios=(1.2, 1))
+        panels = figure.subplot_mosaic(
+            [["map", "altitude"], ["map", "speed"]], width_ratios=(1.2, 1)
+        )
         _draw_track(panels["map"], terrain, x, y)
         panels["map"].set_title(title)
         panels["altitude"].plot(time, z, color="C0", linewidth=1.4, label="track")
         if terrain is not None:
-            panels["altitude"].plot(time, terrain.altitude(x, y), ":", color="0.35", linewidth=1.2, label="ground")
+            panels["altitude"].plot(
+                time, terrain.altitude(x, y), ":", color="0.35", linewidth=1.2, label="ground"
+            )
             panels["altitude"].legend(fontsize="small")
         steps = np.diff(time)
         moving = steps > 0.0
@@ -159,7 +194,8 @@ def draw_flight(track: ArrayLike, terrain: HeightMap | None, path: Path, title: 
 
 def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
     half = max((0.5 + _MARGIN) * float(max(np.ptp(x), np.ptp(y))), _LEAST_M)
-    middle_x, middle_y = (x.min() + x.max()) / 2, (y.min() + y.max()) / 2
+    middle_x = (x.min() + x.max()) / 2
+    middle_y = (y.min() + y.max()) / 2
     if terrain is not None:
         x_min, x_max, y_min, y_max = terrain.bounds
         half = max(half, 4.0 * abs(terrain.step_x), 4.0 * abs(terrain.step_y))
@@ -176,7 +212,11 @@ def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
     axes.plot(x, y, color="C0", linewidth=1.5, zorder=3)
     axes.plot(x[0], y[0], "o", color="C0", markeredgecolor="white", markersize=8, zorder=4)
     axes.plot(x[-1], y[-1], "X", color="C3", markeredgecolor="white", markersize=9, zorder=4)
-    axes.set(xlim=(middle_x - half, middle_x + half), ylim=(middle_y - half, middle_y + half), aspect="equal")
+    axes.set(
+        xlim=(middle_x - half, middle_x + half),
+        ylim=(middle_y - half, middle_y + half),
+        aspect="equal",
+    )
 
 
 _COLOURS = {0: "#b3261e", 1: "#1f4e9c"}
@@ -184,8 +224,12 @@ _NAMES = {0: "driven", 1: "flown"}
 _FORBIDDEN = (0.25, 0.05, 0.05, 0.4)
 
 
-def draw_plan(world: World, plan: Plan, path: Path, title: str, grid: TraversabilityGrid | None = None) -> None:
-    """Writes the picture; the ending of `path` is its format. What `grid` forbids is dark. The world has a terrain."""
+def draw_plan(
+    world: World, plan: Plan, path: Path, title: str, grid: TraversabilityGrid | None = None
+) -> None:
+    """Writes the picture; the ending of `path` is its format. What `grid` forbids is dark. The
+    world has a terrain.
+    """
     from rfly_terrain.plots.world import draw_objects
 
     terrain = world.terrain
@@ -198,10 +242,14 @@ def draw_plan(world: World, plan: Plan, path: Path, title: str, grid: Traversabi
         draw_objects(above, world)
         x, y, z = plan.position.T
         for first, last, mode in _runs(plan.mode):
-            above.plot(x[first:last], y[first:last], color="white", linewidth=4.0, alpha=0.8, zorder=4)
+            above.plot(
+                x[first:last], y[first:last], color="white", linewidth=4.0, alpha=0.8, zorder=4
+            )
             above.plot(x[first:last], y[first:last], color=_COLOURS[mode], linewidth=2.0, zorder=5)
         above.plot(x[0], y[0], "o", color="white", markeredgecolor="black", markersize=9, zorder=6)
-        above.plot(x[-1], y[-1], "*", color="white", markeredgecolor="black", markersize=15, zorder=6)
+        above.plot(
+            x[-1], y[-1], "*", color="white", markeredgecolor="black", markersize=15, zorder=6
+        )
         above.set_title(title)
         _draw_altitudes(below, terrain, plan, z)
 
@@ -211,16 +259,27 @@ def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
     fine = np.linspace(0.0, distance[-1], 2000)
     x, y = (np.interp(fine, distance, plan.position[:, axis]) for axis in (0, 1))
     ground = terrain.altitude(x, y)
-    low, high = min(ground.min(), z.min()), max(ground.max(), z.max())
+    low = min(ground.min(), z.min())
+    high = max(ground.max(), z.max())
     spare = max(0.08 * (high - low), 1.0)
     axes.fill_between(fine, ground, low - spare, color="#c0956a", linewidth=0, zorder=1)
     seen = set()
     for first, last, mode in _runs(plan.mode):
         label = None if mode in seen else _NAMES[mode]
-        axes.plot(distance[first:last], z[first:last], color=_COLOURS[mode], linewidth=2.0, label=label, zorder=3)
+        axes.plot(
+            distance[first:last],
+            z[first:last],
+            color=_COLOURS[mode],
+            linewidth=2.0,
+            label=label,
+            zorder=3,
+        )
         seen.add(mode)
     axes.set(
-        xlabel="distance over ground (m)", ylabel="z up (m)", xlim=(0, distance[-1]), ylim=(low - spare, high + spare)
+        xlabel="distance over ground (m)",
+        ylabel="z up (m)",
+        xlim=(0, distance[-1]),
+        ylim=(low - spare, high + spare),
     )
     axes.grid(alpha=0.3)
     axes.legend(loc="best")
@@ -237,18 +296,25 @@ def _draw_forbidden(axes: Any, grid: TraversabilityGrid) -> None:
     limits = axes.get_xlim(), axes.get_ylim()
     axes.imshow(shade, extent=extent, origin="lower", interpolation="nearest", zorder=2)
     axes.set(xlim=limits[0], ylim=limits[1])
-    axes.legend(handles=[Patch(color=_FORBIDDEN, label="forbidden or unknown")], loc="upper right", framealpha=0.85)
+    axes.legend(
+        handles=[Patch(color=_FORBIDDEN, label="forbidden or unknown")],
+        loc="upper right",
+        framealpha=0.85,
+    )
 
 
 def _region(terrain: HeightMap, plan: Plan) -> tuple[float, float, float, float]:
     """The path and some ground around it, as square as the map lets it."""
-    x, y = plan.position[:, 0], plan.position[:, 1]
+    x = plan.position[:, 0]
+    y = plan.position[:, 1]
     cell = max(abs(terrain.step_x), abs(terrain.step_y))
     half = (0.5 + _MARGIN) * max(float(np.ptp(x)), float(np.ptp(y)), 10 * cell)
     return region_about(terrain, ((x.min() + x.max()) / 2, (y.min() + y.max()) / 2), half)
 
 
 def _runs(mode: Any) -> list[tuple[int, int, int]]:
-    """(first pose, one past the last pose, mode) of each run of segments that are moved along in the same way."""
+    """(first pose, one past the last pose, mode) of each run of segments that are moved along in
+    the same way.
+    """
     ends = [0, *(np.flatnonzero(np.diff(mode)) + 1).tolist(), len(mode)]
     return [(a, b + 1, int(mode[a])) for a, b in itertools.pairwise(ends)]

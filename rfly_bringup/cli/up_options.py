@@ -14,12 +14,18 @@ from rfly_bringup.nodes.node_set import ARGUMENTS, Argument
 
 up_app = typer.Typer(invoke_without_command=True)
 
-_LAN = Annotated[bool, typer.Option("--lan", help="announce the nodes on the local network too, not on this host only")]
+_LAN = Annotated[
+    bool,
+    typer.Option(
+        "--lan", help="announce the nodes on the local network too, not on this host only"
+    ),
+]
 _VIEW = Annotated[bool, typer.Option("--view", help="open the browser window, as rfly view does")]
 
 
 def _up(ctx: typer.Context, **options: Any) -> None:
-    """Run terrain, bridge and trajectory node until Ctrl-C, as `ros2 launch rfly_suite rfly.launch.py` does.
+    """Run terrain, bridge and trajectory node until Ctrl-C, as `ros2 launch rfly_suite
+    rfly.launch.py` does.
 
     Examples:
 
@@ -29,7 +35,8 @@ def _up(ctx: typer.Context, **options: Any) -> None:
 
         rfly up --host 192.168.1.20 --windows 2     (RflySim3D on another machine)
 
-        rfly up amphibious --view                   (a vehicle that drives and flies; see its --help)
+        rfly up amphibious --view                   (a vehicle that drives and flies; see its
+        --help)
     """
     if ctx.invoked_subcommand is not None:
         given = [name for name in options if on_command_line(ctx, name)]
@@ -46,7 +53,8 @@ def _up(ctx: typer.Context, **options: Any) -> None:
 
 
 def _amphibious(**options: Any) -> None:
-    """Run land-air vehicles until Ctrl-C: simulation, sensors, estimator, controllers and mission of a scenario.
+    """Run land-air vehicles until Ctrl-C: simulation, sensors, estimator, controllers and mission
+    of a scenario.
 
     As `ros2 launch rfly_suite amphibious.launch.py` does.
 
@@ -60,7 +68,8 @@ def _amphibious(**options: Any) -> None:
     """
     from rfly_bringup.runner.up import up_amphibious
 
-    lan, view = options.pop("lan"), options.pop("view")
+    lan = options.pop("lan")
+    view = options.pop("view")
     raise typer.Exit(up_amphibious(_as_arguments(options), view=view, lan=lan))
 
 
@@ -72,7 +81,9 @@ def _as_arguments(options: dict[str, Any]) -> dict[str, str]:
 
 
 def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def _options(arguments: Sequence[Argument]) -> list[inspect.Parameter]:
@@ -84,23 +95,33 @@ def _options(arguments: Sequence[Argument]) -> list[inspect.Parameter]:
         choices = f" ({', '.join(argument.choices)})" if argument.choices and not boolean else ""
         default_text = f" (default {argument.default})" if argument.default and not boolean else ""
         declarations = [f"{flag}/--no-{flag[2:]}"] if boolean else [flag]
-        option = typer.Option(*declarations, help=argument.description + choices + default_text, show_default=False)
+        option = typer.Option(
+            *declarations, help=argument.description + choices + default_text, show_default=False
+        )
         kind: Any = Optional[bool] if boolean else str  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `bool | None`
         annotation: Any = Annotated[kind, option]
-        default: Any = {"true": True, "false": False}.get(argument.default) if boolean else argument.default
+        default: Any = (
+            {"true": True, "false": False}.get(argument.default) if boolean else argument.default
+        )
         parameters.append(_keyword(argument.name, default, annotation))
     return parameters
 
 
-def _give_signature(function: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
+def _give_signature(
+    function: Callable[..., None], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., None]:
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {p.name: p.annotation for p in parameters}
     return function
 
 
-_CONTEXT = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+_CONTEXT = inspect.Parameter(
+    "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+)
 _ENDS = [_keyword("lan", False, _LAN)]
 up_app.callback()(_give_signature(_up, [_CONTEXT, *_options(ARGUMENTS), *_ENDS]))
 up_app.command("amphibious")(
-    _give_signature(_amphibious, [*_options(AMPHIBIOUS_ARGUMENTS), _keyword("view", False, _VIEW), *_ENDS])
+    _give_signature(
+        _amphibious, [*_options(AMPHIBIOUS_ARGUMENTS), _keyword("view", False, _VIEW), *_ENDS]
+    )
 )

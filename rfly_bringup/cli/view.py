@@ -31,7 +31,10 @@ def view(
     world: WorldOption = None,
     search_path: options.SearchPath = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="of the web page, or 8765 for Foxglove; 0: any free one")
+        int,
+        typer.Option(
+            min=0, max=65535, help="of the web page, or 8765 for Foxglove; 0: any free one"
+        ),
     ] = 8080,
     udp_port: options.PortOption = WINDOW_PORT,
     window: Annotated[
@@ -42,35 +45,57 @@ def view(
         ),
     ] = 0,
     host: Annotated[
-        str, typer.Option(help="address to bind, for UDP and web page; 0.0.0.0 lets other machines send and look")
+        str,
+        typer.Option(
+            help="address to bind, for UDP and web page; 0.0.0.0 lets other machines send and look"
+        ),
     ] = "127.0.0.1",
     lan_interface: Annotated[
-        str, typer.Option(help="this machine's IPv4 address, to take LAN commands too (multicast 224.0.0.10:20009)")
+        str,
+        typer.Option(
+            help="this machine's IPv4 address, to take LAN commands too (multicast 224.0.0.10:20009)"
+        ),
     ] = "",
     feedback_host: Annotated[str, typer.Option(help="where answers and contacts go")] = "127.0.0.1",
-    feedback_port: Annotated[int, typer.Option(min=1, max=65535, help="their UDP port")] = FEEDBACK_PORT,
+    feedback_port: Annotated[
+        int, typer.Option(min=1, max=65535, help="their UDP port")
+    ] = FEEDBACK_PORT,
     scan_folder: Annotated[
-        options.MaybePath, options.optional("existing folder that RflyScanTerrainH may write png and txt into")
+        options.MaybePath,
+        options.optional("existing folder that RflyScanTerrainH may write png and txt into"),
     ] = None,
-    max_triangles: Annotated[int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")] = 400_000,
-    shadows: Annotated[bool, typer.Option(help="vehicles cast shadows; off is quicker without a graphics card")] = True,
-    follow: Annotated[options.MaybeInt, options.optional("follow this vehicle once it appears", metavar="ID")] = None,
+    max_triangles: Annotated[
+        int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")
+    ] = 400_000,
+    shadows: Annotated[
+        bool, typer.Option(help="vehicles cast shadows; off is quicker without a graphics card")
+    ] = True,
+    follow: Annotated[
+        options.MaybeInt, options.optional("follow this vehicle once it appears", metavar="ID")
+    ] = None,
     vehicle_xml: Annotated[
         options.MaybePath,
         options.optional(
-            "vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of types", metavar="PATH"
+            "vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of types",
+            metavar="PATH",
         ),
     ] = None,
     foxglove: Annotated[
-        bool, typer.Option("--foxglove", help="serve ROS topics to Foxglove by WebSocket, in place of the web page")
+        bool,
+        typer.Option(
+            "--foxglove", help="serve ROS topics to Foxglove by WebSocket, in place of the web page"
+        ),
     ] = False,
     topic: options.TopicOption = None,
     exclude: options.ExcludeOption = None,
-    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = False,
+    open_browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="open the page in the browser")
+    ] = False,
 ) -> None:
     """Show in a browser what RflySim3D would show, from the same datagrams.
 
-    It listens where RflySim3D listens and knows nothing else, so RflySim3D must not run on the same machine and port.
+    It listens where RflySim3D listens and knows nothing else, so RflySim3D must not run on the same
+    machine and port.
 
     Examples:
 
@@ -86,7 +111,9 @@ def view(
     """
     others = [name for name in ctx.params if name not in _OF_FOXGLOVE]
     options.refuse_options(
-        ctx, "with --foxglove" if foxglove else "without --foxglove", others if foxglove else _OF_TOPICS
+        ctx,
+        "with --foxglove" if foxglove else "without --foxglove",
+        others if foxglove else _OF_TOPICS,
     )
     if foxglove:
         is_given = options.on_command_line(ctx, "port")
@@ -94,7 +121,9 @@ def view(
         return
     require("viser", "rfly view")
     if udp_port + window > 65535:
-        raise ConfigError(f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}")
+        raise ConfigError(
+            f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}"
+        )
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
     from rfly_collision.shapes.vehicle_descriptions import NONE, read_vehicle_descriptions
@@ -128,5 +157,11 @@ def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequen
     with options.needs_ros("rfly view --foxglove"):
         from rfly_bringup.cli.ros.topic_commands import serve_foxglove
     layout = installed(Path("share") / "rfly_suite" / "config" / "foxglove.json")
-    connect, rest = "Foxglove: open a connection, Foxglove WebSocket,", f"import the layout {layout}; Ctrl-C ends"
-    serve_foxglove(host, port, TopicChoice(topics, exclude), lambda address: typer.echo(f"{connect} {address}; {rest}"))
+    connect = "Foxglove: open a connection, Foxglove WebSocket,"
+    rest = f"import the layout {layout}; Ctrl-C ends"
+    serve_foxglove(
+        host,
+        port,
+        TopicChoice(topics, exclude),
+        lambda address: typer.echo(f"{connect} {address}; {rest}"),
+    )

@@ -1,4 +1,6 @@
-"""`rfly send`, `listen`, `record`, `replay` and `dissector`: RflySim3D's datagrams by hand and in recordings."""
+"""`rfly send`, `listen`, `record`, `replay` and `dissector`: RflySim3D's datagrams by hand and in
+recordings.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,20 +13,24 @@ from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 def send(
     command: Annotated[
-        list[str], typer.Argument(help="a console command of RflySim3D; in quotes where a number is negative")
+        list[str],
+        typer.Argument(help="a console command of RflySim3D; in quotes where a number is negative"),
     ],
     host: options.HostOption = "127.0.0.1",
     port: options.PortOption = WINDOW_PORT,
     window: options.WindowOption = -1,
     lan: Annotated[
         bool,
-        typer.Option("--lan", help="to every RflySim3D of the network (multicast 224.0.0.10:20009); no host or port"),
+        typer.Option(
+            "--lan",
+            help="to every RflySim3D of the network (multicast 224.0.0.10:20009); no host or port",
+        ),
     ] = False,
 ) -> None:
     """Send a console command to RflySim3D.
 
-    UDP has no answer: what is reported is what was sent, and, on this machine, where nobody listens. `rfly listen`
-    shows what arrives.
+    UDP has no answer: what is reported is what was sent, and, on this machine, where nobody
+    listens. `rfly listen` shows what arrives.
 
     Examples:
 
@@ -44,9 +50,12 @@ def send(
 def listen(
     port: options.PortOption = WINDOW_PORT,
     bind: options.BindOption = "127.0.0.1",
-    count: Annotated[int, typer.Option(min=0, help="end after so many datagrams; 0: at Ctrl-C")] = 0,
+    count: Annotated[
+        int, typer.Option(min=0, help="end after so many datagrams; 0: at Ctrl-C")
+    ] = 0,
     json: Annotated[
-        bool, typer.Option("--json", help="one JSON object a line, with every field in the wire's units")
+        bool,
+        typer.Option("--json", help="one JSON object a line, with every field in the wire's units"),
     ] = False,
     all_windows: Annotated[
         bool, typer.Option("--all-windows", help="windows 0, 1 and 2: three consecutive ports")
@@ -73,11 +82,15 @@ def listen(
 def record(
     ctx: typer.Context,
     out: Annotated[str, typer.Argument(metavar="OUT", help="file to write; - is standard output")],
-    mcap: Annotated[bool, typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams")] = False,
+    mcap: Annotated[
+        bool, typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams")
+    ] = False,
     topic: options.TopicOption = None,
     exclude: options.ExcludeOption = None,
     port: options.PortOption = WINDOW_PORT,
-    windows: Annotated[int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")] = 3,
+    windows: Annotated[
+        int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")
+    ] = 3,
     bind: options.BindOption = "127.0.0.1",
     forward: Annotated[
         str,
@@ -86,16 +99,25 @@ def record(
             help="pass everything on, so that a window still sees it; PORT is that of its window 0, by default --port",
         ),
     ] = "",
-    count: Annotated[int, typer.Option(min=0, help="end after so many datagrams or messages; 0: no limit")] = 0,
-    duration: Annotated[float, typer.Option(min=0, help="end after so many seconds; 0: at Ctrl-C")] = 0.0,
-    max_size: Annotated[float, typer.Option(min=0, help="end before the file has so many MB; 0: no limit")] = 4000.0,
+    count: Annotated[
+        int, typer.Option(min=0, help="end after so many datagrams or messages; 0: no limit")
+    ] = 0,
+    duration: Annotated[
+        float, typer.Option(min=0, help="end after so many seconds; 0: at Ctrl-C")
+    ] = 0.0,
+    max_size: Annotated[
+        float, typer.Option(min=0, help="end before the file has so many MB; 0: no limit")
+    ] = 4000.0,
     force: Annotated[bool, typer.Option("--force", help="write over a file that exists")] = False,
 ) -> None:
-    """Record the datagrams that RflySim3D would get, as a pcap file for Wireshark, tcpdump and `rfly replay`.
+    """Record the datagrams that RflySim3D would get, as a pcap file for Wireshark, tcpdump and
+    `rfly replay`.
 
-    It takes RflySim3D's place; with --forward a window elsewhere, or on other ports, sees everything all the same.
+    It takes RflySim3D's place; with --forward a window elsewhere, or on other ports, sees
+    everything all the same.
 
-    With --mcap it records what ROS nodes publish: a file for `ros2 bag play`, Foxglove, PlotJuggler, `rfly replay`.
+    With --mcap it records what ROS nodes publish: a file for `ros2 bag play`, Foxglove,
+    PlotJuggler, `rfly replay`.
 
     Examples:
 
@@ -114,20 +136,37 @@ def record(
     from rfly_bringup.recording.topics import RecordLimits
 
     options.refuse_options(
-        ctx, "without --mcap" if not mcap else "with --mcap", _OF_TOPICS if not mcap else _OF_DATAGRAMS
+        ctx,
+        "without --mcap" if not mcap else "with --mcap",
+        _OF_TOPICS if not mcap else _OF_DATAGRAMS,
     )
     if mcap:
         if out == "-":
-            raise typer.BadParameter("-: an MCAP file ends with an index of itself, so it takes a name, not a pipe")
+            raise typer.BadParameter(
+                "-: an MCAP file ends with an index of itself, so it takes a name, not a pipe"
+            )
         with options.needs_ros("recording topics"):
             from rfly_bringup.cli.ros.topic_commands import record_topics
 
-        record_topics(out, topic or (), exclude or (), RecordLimits(count, duration, max_size * 1e6), overwrite=force)
+        record_topics(
+            out,
+            topic or (),
+            exclude or (),
+            RecordLimits(count, duration, max_size * 1e6),
+            overwrite=force,
+        )
         return
     from rfly_bringup.cli.recording import record_to
 
     limits = RecordLimits(count, duration, max_size * 1e6)
-    record_to(out, bind, range(port, port + windows), _host_and_port(forward, port), limits, overwrite=force)
+    record_to(
+        out,
+        bind,
+        range(port, port + windows),
+        _host_and_port(forward, port),
+        limits,
+        overwrite=force,
+    )
 
 
 _OF_TOPICS = ("topic", "exclude")
@@ -137,27 +176,48 @@ _OF_DATAGRAMS = ("port", "windows", "bind", "forward", "host", "ports")
 def replay(
     ctx: typer.Context,
     recording: Annotated[
-        Path, typer.Argument(metavar="IN", help="pcap or pcapng, of rfly, tcpdump or Wireshark; or MCAP, of ROS topics")
+        Path,
+        typer.Argument(
+            metavar="IN",
+            help="pcap or pcapng, of rfly, tcpdump or Wireshark; or MCAP, of ROS topics",
+        ),
     ],
-    speed: Annotated[float, typer.Option(min=0, help="2 is twice as quick; 0: without waiting")] = 1.0,
-    loop: Annotated[int, typer.Option(min=0, help="how many times; 0: again and again until Ctrl-C")] = 1,
-    pause: Annotated[float, typer.Option(min=0.001, help="seconds from the end of a pass to the next")] = 0.02,
-    host: Annotated[str, typer.Option(help="machine to send to: name or IPv4 address")] = "127.0.0.1",
+    speed: Annotated[
+        float, typer.Option(min=0, help="2 is twice as quick; 0: without waiting")
+    ] = 1.0,
+    loop: Annotated[
+        int, typer.Option(min=0, help="how many times; 0: again and again until Ctrl-C")
+    ] = 1,
+    pause: Annotated[
+        float, typer.Option(min=0.001, help="seconds from the end of a pass to the next")
+    ] = 0.02,
+    host: Annotated[
+        str, typer.Option(help="machine to send to: name or IPv4 address")
+    ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="where the first of --ports goes, the others behind it; 0: unchanged")
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="where the first of --ports goes, the others behind it; 0: unchanged",
+        ),
     ] = 0,
     ports: Annotated[
-        str, typer.Option(metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows")
+        str,
+        typer.Option(
+            metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows"
+        ),
     ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
     topic: options.TopicOption = None,
     exclude: options.ExcludeOption = None,
 ) -> None:
     """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
 
-    The messages of an MCAP file, of `rfly record --mcap` or `ros2 bag record`, are published on their topics.
+    The messages of an MCAP file, of `rfly record --mcap` or `ros2 bag record`, are published on
+    their topics.
 
-    Window numbers stay: what went to the third of --ports goes to the third port from --port on. The addresses in the
-    recording do not count: without --host everything goes to this machine.
+    Window numbers stay: what went to the third of --ports goes to the third port from --port on.
+    The addresses in the recording do not count: without --host everything goes to this machine.
 
     Examples:
 
@@ -183,7 +243,13 @@ def replay(
         _OF_DATAGRAMS if is_of_topics else _OF_TOPICS,
     )
     if is_of_topics:
-        play_from(recording, TopicChoice(topic or (), exclude or ()), speed=speed, passes=loop, pause_s=pause)
+        play_from(
+            recording,
+            TopicChoice(topic or (), exclude or ()),
+            speed=speed,
+            passes=loop,
+            pause_s=pause,
+        )
         return
 
     target = Target(_port_range(ports), host, port or None)
@@ -191,7 +257,9 @@ def replay(
 
 
 def dissector(
-    out: Annotated[options.MaybePath, options.optional("file to write; without it, standard output")] = None,
+    out: Annotated[
+        options.MaybePath, options.optional("file to write; without it, standard output")
+    ] = None,
 ) -> None:
     """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.
 
@@ -216,12 +284,16 @@ def _host_and_port(text: str, default: int) -> tuple[str, int] | None:
         return None
     host, colon, port = text.partition(":")
     if not host or (colon and not (port.isdecimal() and 1 <= int(port) <= 65535)):
-        raise typer.BadParameter(f"--forward {text!r}: expected HOST or HOST:PORT, as in 192.168.1.20:20010")
+        raise typer.BadParameter(
+            f"--forward {text!r}: expected HOST or HOST:PORT, as in 192.168.1.20:20010"
+        )
     return host, int(port) if colon else default
 
 
 def _port_range(text: str) -> range:
     first, dash, last = text.partition("-")
     if not first.isdecimal() or (dash and not last.isdecimal()):
-        raise typer.BadParameter(f"--ports {text!r}: expected FIRST or FIRST-LAST, as in 20010-20012")
+        raise typer.BadParameter(
+            f"--ports {text!r}: expected FIRST or FIRST-LAST, as in 20010-20012"
+        )
     return range(int(first), int(last if dash else first) + 1)

@@ -49,7 +49,9 @@ _ATTACHED = {
 
 
 def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str:
-    """Send one console command and say what was sent. Raises CommandError, and ConfigError for host, port or window."""
+    """Send one console command and say what was sent. Raises CommandError, and ConfigError for
+    host, port or window.
+    """
     windows = 1
     if lan:
         host, port = LAN_GROUP
@@ -129,9 +131,12 @@ class _Counters:
         if now - self._since < SUMMARY_S:
             return None
         rate = (self.total - self._before) / (now - self._since)
-        self._since, self._before = now, self.total
+        self._since = now
+        self._before = self.total
         return (
-            f"{rate:.1f} datagrams/s, {self.total} in all, {len(self._ids)} vehicles" if self.total else "nothing yet"
+            f"{rate:.1f} datagrams/s, {self.total} in all, {len(self._ids)} vehicles"
+            if self.total
+            else "nothing yet"
         )
 
     def text(self) -> str:
@@ -144,7 +149,9 @@ class _Counters:
 def _datagrams(
     sockets: list[socket.socket], counters: _Counters, console: Console, stopped: Callable[[], bool]
 ) -> Iterator[tuple[int, str, bytes]]:
-    """(port, sender, datagram) as they come, until `stopped`; prints a summary now and then meanwhile."""
+    """(port, sender, datagram) as they come, until `stopped`; prints a summary now and then
+    meanwhile.
+    """
     with selectors.DefaultSelector() as selector:
         for one in sockets:
             selector.register(one, selectors.EVENT_READ, one)
@@ -198,7 +205,8 @@ def _packet_text(packet: Packet) -> str:
 
 def _label_text(values: Any) -> str:
     who = f"id {values['copterID']}" if values["copterID"] > 0 else "all ids"
-    line, seconds = values["dispFlag"], values["dispTime"]
+    line = values["dispFlag"]
+    seconds = values["dispTime"]
     if seconds < 0:
         return f"{who}: all lines gone" if line < 0 else f"{who}: line {line} gone"
     where = "a further line" if line < 0 else f"line {line}" if line else "the id line"
@@ -244,11 +252,22 @@ def _bad_text(datagram: bytes, reason: str) -> str:
     return f"unknown ({reason})  {len(datagram)} bytes: {datagram[:_HEX_BYTES].hex(' ')}{dots}"
 
 
-def _as_json(port: int, sender: str, datagram: bytes, packet: Packet | None, reason: str) -> dict[str, Any]:
-    head: dict[str, Any] = {"time": time.time(), "port": port, "from": sender, "bytes": len(datagram)}
+def _as_json(
+    port: int, sender: str, datagram: bytes, packet: Packet | None, reason: str
+) -> dict[str, Any]:
+    head: dict[str, Any] = {
+        "time": time.time(),
+        "port": port,
+        "from": sender,
+        "bytes": len(datagram),
+    }
     if packet is None:
         return {**head, "packet": None, "reason": reason, "hex": datagram.hex()}
-    return {**head, "packet": packet.name, **{name: _json_value(value) for name, value in packet.values.items()}}
+    return {
+        **head,
+        "packet": packet.name,
+        **{name: _json_value(value) for name, value in packet.values.items()},
+    }
 
 
 def _json_value(value: Any) -> Any:

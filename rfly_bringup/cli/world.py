@@ -24,12 +24,21 @@ world_app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-WorldArgument = Annotated[str, typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one")]
-WorldOption = Annotated[options.MaybeText, options.optional("what stands on the map", metavar="WORLD")]
-MapOfWorld = Annotated[
-    options.MaybeText, options.optional("name or path of the map (default: the world's)", "--map", "-m", metavar="MAP")
+WorldArgument = Annotated[
+    str, typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one")
 ]
-OutPicture = Annotated[options.MaybeText, options.optional("draw it too: .png, .pdf, .svg …", metavar="PICTURE")]
+WorldOption = Annotated[
+    options.MaybeText, options.optional("what stands on the map", metavar="WORLD")
+]
+MapOfWorld = Annotated[
+    options.MaybeText,
+    options.optional(
+        "name or path of the map (default: the world's)", "--map", "-m", metavar="MAP"
+    ),
+]
+OutPicture = Annotated[
+    options.MaybeText, options.optional("draw it too: .png, .pdf, .svg …", metavar="PICTURE")
+]
 
 
 class Kind(str, Enum):
@@ -43,26 +52,37 @@ class Kind(str, Enum):
 @world_app.command()
 def make(
     kind: Annotated[Kind, typer.Argument(metavar="NAME", help="forest, village or pillars")],
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="another one makes another world of the kind")] = 1,
-    map_name: Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")] = DEFAULT_MAP,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="another one makes another world of the kind")
+    ] = 1,
+    map_name: Annotated[
+        str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")
+    ] = DEFAULT_MAP,
     region: options.RegionOption = options.NO_QUADRUPLE,
     density: Annotated[
-        float, typer.Option(min=0.0, max=1e6, help="trees, pillars or houses a hectare; 0: the kind's own")
+        float,
+        typer.Option(
+            min=0.0, max=1e6, help="trees, pillars or houses a hectare; 0: the kind's own"
+        ),
     ] = 0.0,
-    out: Annotated[options.MaybeText, options.file_option("default: NAME.yaml", "--out", "--output", "-o")] = None,
+    out: Annotated[
+        options.MaybeText, options.file_option("default: NAME.yaml", "--out", "--output", "-o")
+    ] = None,
     picture: OutPicture = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
 ) -> None:
     """Make a populated world on a map: the same seed makes the same file.
 
-    In an area of 200 m about the middle of the map, unless --region says otherwise, whose own middle stays free.
+    In an area of 200 m about the middle of the map, unless --region says otherwise, whose own
+    middle stays free.
 
     Examples:
 
         rfly world make forest --seed 7 --out my_forest.yaml
 
-        rfly world make village --map JacksboroFault --region -1200 -900 -600 -300 --picture village.png
+        rfly world make village --map JacksboroFault --region -1200 -900 -600 -300 --picture
+        village.png
     """
     from rfly_terrain.world.populate import Area, make_world
     from rfly_terrain.world.world_file import write_world
@@ -83,13 +103,17 @@ def make(
 def import_(
     source: Annotated[Path, typer.Argument(metavar="FILE.osm", help="OpenStreetMap's XML")],
     map_name: Annotated[
-        str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map that it lies on")
+        str,
+        typer.Option("--map", "-m", metavar="MAP", help="name or path of the map that it lies on"),
     ],
     out: Annotated[
-        options.MaybeText, options.file_option("default: the source's name.yaml", "--out", "--output", "-o")
+        options.MaybeText,
+        options.file_option("default: the source's name.yaml", "--out", "--output", "-o"),
     ] = None,
     region: options.RegionOption = options.NO_QUADRUPLE,
-    height: Annotated[float, typer.Option(help="of buildings that tell neither height nor levels, m")] = 6.0,
+    height: Annotated[
+        float, typer.Option(help="of buildings that tell neither height nor levels, m")
+    ] = 6.0,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     picture: OutPicture = None,
     overwrite: options.Overwrite = False,
@@ -97,8 +121,9 @@ def import_(
 ) -> None:
     """Make a world of the buildings on OpenStreetMap.
 
-    Footprints (ways and multipolygons, also with courtyards) become prisms, as high as their tags height or
-    building:levels (3 m each) say. The map's geo origin says where they stand; --geo-origin where it has none.
+    Footprints (ways and multipolygons, also with courtyards) become prisms, as high as their tags
+    height or building:levels (3 m each) say. The map's geo origin says where they stand;
+    --geo-origin where it has none.
 
     Examples:
 
@@ -111,10 +136,13 @@ def import_(
     target = Path(out or f"{source.stem}.yaml")
     _check_targets(target, picture, overwrite)
     terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
-    corners, origin = options.given(region, "--region"), options.given(geo_origin, "--geo-origin")
+    corners = options.given(region, "--region")
+    origin = options.given(geo_origin, "--geo-origin")
     where = None if corners is None else Area(*corners)
     with options.status(f"making {target}"):
-        world, left_out = import_osm(source, terrain, geo_origin=origin, area=where, default_height=height)
+        world, left_out = import_osm(
+            source, terrain, geo_origin=origin, area=where, default_height=height
+        )
     write_world(world, target)
     print(f"{target}  {len(world.objects)} buildings on {terrain.name}")
     for why, count in left_out.items():
@@ -135,7 +163,9 @@ def info(name: WorldArgument) -> None:
 
     world = load_world(name)
     print(printable(f"map      {world.map or 'any'}"))
-    print(f"objects  {len(world.objects)}, of {sum(len(o.model.parts) for o in world.objects)} convex parts")
+    print(
+        f"objects  {len(world.objects)}, of {sum(len(o.model.parts) for o in world.objects)} convex parts"
+    )
     for class_id, count in sorted(Counter(o.model.class_id for o in world.objects).items()):
         print(f"{CLASSES[class_id]:<10} {count}")
 
@@ -143,7 +173,9 @@ def info(name: WorldArgument) -> None:
 @world_app.command()
 def plot(
     name: WorldArgument,
-    out: Annotated[str, typer.Option("--out", "--output", "-o", metavar="PICTURE", help=".png, .pdf, .svg …")],
+    out: Annotated[
+        str, typer.Option("--out", "--output", "-o", metavar="PICTURE", help=".png, .pdf, .svg …")
+    ],
     map_name: MapOfWorld = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
@@ -167,7 +199,9 @@ def read_world(name: str | None, search_path: list[str] | None) -> "tuple[World,
     return world, [*(search_path or ()), *filter(None, [world.folder])]
 
 
-def world_on_map(name: str | None, map_name: str | None, search_path: list[str] | None, default: str = "") -> "World":
+def world_on_map(
+    name: str | None, map_name: str | None, search_path: list[str] | None, default: str = ""
+) -> "World":
     """A world on its map, on another one, or on the default."""
     world, folders = read_world(name, search_path)
     chosen = map_name or world.map or default

@@ -26,12 +26,17 @@ _TAIL_SHARE = 0.06
 
 
 def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
-    """Write a png of (n, 3) ENU tracks in metres by vehicle id; the dot is where each vehicle is last.
+    """Write a png of (n, 3) ENU tracks in metres by vehicle id; the dot is where each vehicle is
+    last.
 
-    Left the ground around the tracks; right the whole map, and each vehicle's height over the distance that it has
-    covered, with the map's own height below it.
+    Left the ground around the tracks; right the whole map, and each vehicle's height over the
+    distance that it has covered, with the map's own height below it.
     """
-    tracks = {vehicle: np.asarray(track, float).reshape(-1, 3) for vehicle, track in tracks.items() if len(track)}
+    tracks = {
+        vehicle: np.asarray(track, float).reshape(-1, 3)
+        for vehicle, track in tracks.items()
+        if len(track)
+    }
     with picture(path, (13.2, 6.6), dpi=100) as figure:
         panels = figure.subplot_mosaic(
             [["near", "map"], ["near", "heights"]], width_ratios=(1.75, 1), height_ratios=(1.7, 1)
@@ -52,7 +57,9 @@ def _draw_maps(near: Axes, overview: Axes, terrain: HeightMap, tracks: Tracks) -
 
     draw_relief(overview, terrain, contours=False, colour_bar=False)
     x_min, x_max, y_min, y_max = region
-    frame = Rectangle((x_min, y_min), x_max - x_min, y_max - y_min, fill=False, edgecolor="white", linewidth=2.0)
+    frame = Rectangle(
+        (x_min, y_min), x_max - x_min, y_max - y_min, fill=False, edgecolor="white", linewidth=2.0
+    )
     overview.add_patch(frame)
     overview.set_title("the whole map", fontsize="medium")
     overview.tick_params(labelsize="small")
@@ -67,9 +74,17 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
     for number, (vehicle, track) in enumerate(sorted(tracks.items())):
         colour = f"C{number % _MAX_COLOURS}"
         tail = track[-max(2, round(_TAIL_SHARE * len(track))) :]
-        axes.plot(tail[:, 0], tail[:, 1], color=colour, linewidth=3.5, solid_capstyle="round", zorder=3)
         axes.plot(
-            *track[-1, :2], "o", color=colour, markeredgecolor="white", markeredgewidth=1.4, markersize=9, zorder=4
+            tail[:, 0], tail[:, 1], color=colour, linewidth=3.5, solid_capstyle="round", zorder=3
+        )
+        axes.plot(
+            *track[-1, :2],
+            "o",
+            color=colour,
+            markeredgecolor="white",
+            markeredgewidth=1.4,
+            markersize=9,
+            zorder=4,
         )
         if len(tracks) <= _MAX_COLOURS:
             ahead = track[-1, :2] - track[max(-len(track), -8), :2]
@@ -94,15 +109,27 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
     """Each vehicle's z over the way that it has covered, above the ground of the map."""
     off = 0.0
     for number, (vehicle, track) in enumerate(sorted(tracks.items())):
-        distance = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(track[:, :2], axis=0), axis=1))])
+        distance = np.concatenate(
+            [[0.0], np.cumsum(np.linalg.norm(np.diff(track[:, :2], axis=0), axis=1))]
+        )
         ground = terrain.altitude(track[:, 0], track[:, 1])
         off = max(off, float(np.abs(track[:, 2] - ground).max()))
         label = str(vehicle) if len(tracks) <= _MAX_COLOURS else None
-        axes.plot(distance, track[:, 2], color=f"C{number % _MAX_COLOURS}", linewidth=1.5, label=label)
+        axes.plot(
+            distance, track[:, 2], color=f"C{number % _MAX_COLOURS}", linewidth=1.5, label=label
+        )
     if tracks:
-        axes.set_title(f"height of each vehicle, within {_length(off)} of the ground", fontsize="medium")
+        axes.set_title(
+            f"height of each vehicle, within {_length(off)} of the ground", fontsize="medium"
+        )
         if len(tracks) <= _MAX_COLOURS:
-            axes.legend(ncols=len(tracks), fontsize="x-small", loc="lower right", handlelength=1.0, columnspacing=1.0)
+            axes.legend(
+                ncols=len(tracks),
+                fontsize="x-small",
+                loc="lower right",
+                handlelength=1.0,
+                columnspacing=1.0,
+            )
     axes.set(xlabel="distance covered (m)", ylabel="z up (m)")
     axes.margins(x=0.01, y=0.2)
     axes.grid(alpha=0.3)
@@ -118,7 +145,8 @@ def _around(terrain: HeightMap, tracks: Tracks) -> Region:
     if not tracks:
         return terrain.bounds
     points = np.concatenate(list(tracks.values()))[:, :2]
-    low, high = points.min(axis=0), points.max(axis=0)
+    low = points.min(axis=0)
+    high = points.max(axis=0)
     margin = max(0.4 * float((high - low).max()), 8 * abs(terrain.step_x), 8 * abs(terrain.step_y))
     half = np.maximum((high - low) / 2 + margin, 0.3 * float((high - low).max()) + margin)
     return region_about(terrain, (low + high) / 2, half)

@@ -1,7 +1,7 @@
 """`make demo`: a convoy on real terrain, observed from outside the nodes.
 
-Every figure comes from a topic, a service call or a datagram that a socket received. The exit code is 1, with the
-reason, where something promised does not arrive.
+Every figure comes from a topic, a service call or a datagram that a socket received. The exit code
+is 1, with the reason, where something promised does not arrive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,13 @@ from rich.table import Table
 
 from rfly_bringup.nodes.argument_files import check_files
 from rfly_bringup.nodes.node_set import node_processes
-from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Output, Supervisor, node_environment, node_supervisor
+from rfly_bringup.runner.supervisor import (
+    STOP_TIMEOUT_S,
+    Output,
+    Supervisor,
+    node_environment,
+    node_supervisor,
+)
 from rfly_bringup.runner.up import RFLY, VIEWER, LinePrinter
 from rfly_bringup.warm_up import compile_for_nodes
 from rfly_common.errors import PacketError, RflyError
@@ -72,7 +78,8 @@ class Track:
 class DatagramWatch:
     """Receives what RflySim3D would receive, in a thread, and passes it on where a window is named.
 
-    `ids`: the demo's vehicles. What comes from a program that sent before `begin`, or of other vehicles, is `foreign`.
+    `ids`: the demo's vehicles. What comes from a program that sent before `begin`, or of other
+    vehicles, is `foreign`.
     """
 
     def __init__(self, ids: Container[int], relay_to: str = "") -> None:
@@ -84,7 +91,9 @@ class DatagramWatch:
         self.port: int = self._socket.getsockname()[1]
         self.port_was_free = self.port == WINDOW_PORT
         self.tracks: dict[int, Track] = {}
-        self.total, self.unknown, self.foreign = 0, 0, 0
+        self.total = 0
+        self.unknown = 0
+        self.foreign = 0
         self._others: set[Any] = set()
         """addresses of senders that are not the demo's"""
         self._begun = False
@@ -132,11 +141,13 @@ class DatagramWatch:
         if isinstance(id, int) and id not in self._ids:
             self.foreign += 1
             return
-        self.total, self.last_arrival = self.total + 1, now
+        self.total = self.total + 1
+        self.last_arrival = now
         if "PosE" not in packet.values or not isinstance(id, int):
             return
         track = self.tracks.setdefault(id, Track(packet["vehicleType"], packet.name))
-        track.position_ned, track.euler = packet["PosE"], packet["AngEuler"]
+        track.position_ned = packet["PosE"]
+        track.euler = packet["AngEuler"]
         track.datagrams += 1
         if now - track.last_kept >= TRACK_SPACING_S:
             track.last_kept = now
@@ -144,7 +155,9 @@ class DatagramWatch:
 
 
 def _bound_before_a_free_port() -> socket.socket:
-    """A UDP socket on 20010, or another port of loopback, whose next port is free: for the viewer, as window 1."""
+    """A UDP socket on 20010, or another port of loopback, whose next port is free: for the viewer,
+    as window 1.
+    """
     for port in (WINDOW_PORT, *[0] * 100):
         opened, after = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         with after:
@@ -159,7 +172,9 @@ def _bound_before_a_free_port() -> socket.socket:
 
 
 class DemoViewer:
-    """`command` starts the viewer; [] where viser is not installed. `take_line` passes on what the processes print."""
+    """`command` starts the viewer; [] where viser is not installed. `take_line` passes on what the
+    processes print.
+    """
 
     def __init__(self, udp_port: int, output: Output) -> None:
         self._output = output
@@ -191,7 +206,9 @@ class Demo:
     """Starts the nodes, watches, and ends them."""
 
     def __init__(self, console: Console, arguments: Mapping[str, str], relay_to: str = "") -> None:
-        """`arguments`: map and fleet, as of `rfly up`; `relay_to`: a host that gets each datagram too."""
+        """`arguments`: map and fleet, as of `rfly up`; `relay_to`: a host that gets each datagram
+        too.
+        """
         self._console = console
         self._arguments = {"log_level": "info", **arguments}
         vehicles = load_fleet(arguments.get("fleet") or TrajectoryParameters.fleet).vehicles
@@ -214,7 +231,9 @@ class Demo:
 
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
         viewer = DemoViewer(self._watch.port + 1, printer)
-        extra = {"ue_bridge_node": {"port": self._watch.port, "windows": 2 if viewer.command else 1}}
+        extra = {
+            "ue_bridge_node": {"port": self._watch.port, "windows": 2 if viewer.command else 1}
+        }
         processes = node_processes(self._arguments, extra=extra)
         self._supervisor = node_supervisor(processes, self._arguments, viewer.take_line)
         if viewer.command:
@@ -240,7 +259,11 @@ class Demo:
             self._watch.close()
 
     def _wait_until_started(self, observer: Any) -> None:
-        self._wait(observer, lambda: observer.cloud is not None and observer.terrain is not None, "outTerrainPoint")
+        self._wait(
+            observer,
+            lambda: observer.cloud is not None and observer.terrain is not None,
+            "outTerrainPoint",
+        )
         self._wait(observer, lambda: self._watch.total > 0, "a datagram")
 
     def _wait(self, observer: Any, ready: Callable[[], bool], what: str) -> None:
@@ -273,12 +296,20 @@ class Demo:
         self._rate_from = (self._started, self._watch.total)
         next_report = 0.0
         threading.Thread(target=_import_what_draws, daemon=True).start()
-        with Live(console=self._console) if self._console.is_terminal else contextlib.nullcontext() as live:
-            while not self._stop and (duration_s is None or time.monotonic() - self._started < duration_s):
+        with (
+            Live(console=self._console)
+            if self._console.is_terminal
+            else contextlib.nullcontext() as live
+        ):
+            while not self._stop and (
+                duration_s is None or time.monotonic() - self._started < duration_s
+            ):
                 self._check_nodes()
                 silence = time.monotonic() - self._watch.last_arrival
                 if silence > SILENCE_S:
-                    raise DemoFailed(f"no datagram has arrived for {silence:.0f} s: is ue_bridge_node alive?")
+                    raise DemoFailed(
+                        f"no datagram has arrived for {silence:.0f} s: is ue_bridge_node alive?"
+                    )
                 rows = self._measure(observer)
                 if live is not None:
                     live.update(Group(self._table(rows)))
@@ -303,7 +334,10 @@ class Demo:
         ground = observer.ground_z_ned(positions[:, :2])
         if ground is None:
             raise DemoFailed("get_terrain_altitudes does not answer: is terrain_node alive?")
-        heights = ned_to_enu(positions)[:, 2] - ned_to_enu(np.column_stack([positions[:, :2], ground]))[:, 2]
+        heights = (
+            ned_to_enu(positions)[:, 2]
+            - ned_to_enu(np.column_stack([positions[:, :2], ground]))[:, 2]
+        )
         grounded = np.array([i in self._on_ground for i, _, _ in seen])
         worst = int(np.argmax(np.abs(heights * grounded)))
         if abs((heights * grounded)[worst]) > GROUND_TOLERANCE_M:
@@ -315,7 +349,9 @@ class Demo:
     def _status_line(self, rows: list[tuple[int, Track, float]]) -> str:
         driving = [abs(h) for i, _, h in rows if i in self._on_ground]
         worst = max(driving, default=0.0)
-        others = f", {self._watch.foreign} of other programs left out" if self._watch.foreign else ""
+        others = (
+            f", {self._watch.foreign} of other programs left out" if self._watch.foreign else ""
+        )
         return (
             f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams received, "
             f"{self._rate:5.0f} a second, {self._watch.unknown} unknown{others}; "
@@ -324,8 +360,25 @@ class Demo:
 
     def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
         packets = ", ".join(sorted({track.packet for _, track, _ in rows}))
-        table = Table(title=self._status_line(rows), caption=packets, title_justify="left", box=SIMPLE_HEAD, padding=0)
-        headers = ("id", "type", "received", "east m", "north m", "up m", "off mm", "roll°", "pitch°", "yaw°")
+        table = Table(
+            title=self._status_line(rows),
+            caption=packets,
+            title_justify="left",
+            box=SIMPLE_HEAD,
+            padding=0,
+        )
+        headers = (
+            "id",
+            "type",
+            "received",
+            "east m",
+            "north m",
+            "up m",
+            "off mm",
+            "roll°",
+            "pitch°",
+            "yaw°",
+        )
         for header in headers:
             table.add_column(header, justify="right", no_wrap=True)
         for i, track, height in rows:
@@ -344,7 +397,11 @@ class Demo:
         from rfly_bringup.demo.convoy_plot import draw_convoy
 
         with self._watch.lock:
-            tracks = {i: ned_to_enu(np.array(t.history)) for i, t in self._watch.tracks.items() if t.history}
+            tracks = {
+                i: ned_to_enu(np.array(t.history))
+                for i, t in self._watch.tracks.items()
+                if t.history
+            }
         PICTURE.parent.mkdir(parents=True, exist_ok=True)
         draw_convoy(observer.terrain, tracks, PICTURE)
         self._console.print(f"picture of the tracks that the datagrams made: {PICTURE}")
@@ -356,19 +413,36 @@ class Demo:
 def _import_what_draws() -> None:
     """While the convoy drives, as it takes two seconds."""
     with contextlib.suppress(ImportError):  # told when the picture is drawn
-        for name in ("rfly_bringup.demo.convoy_plot", "matplotlib.backends.backend_agg", "scipy.ndimage"):
+        for name in (
+            "rfly_bringup.demo.convoy_plot",
+            "matplotlib.backends.backend_agg",
+            "scipy.ndimage",
+        ):
             importlib.import_module(name)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m rfly_bringup.demo", description="A convoy on real terrain, observed from outside the nodes."
+        prog="python -m rfly_bringup.demo",
+        description="A convoy on real terrain, observed from outside the nodes.",
     )
-    parser.add_argument("--map", default="", help="terrain: a name on the search path, or a png or txt")
-    parser.add_argument("--fleet", default="", help="fleet file, or the name of a shipped one (default: a convoy)")
-    parser.add_argument("--host", default="", help=f"also send each datagram to RflySim3D there, port {WINDOW_PORT}")
+    parser.add_argument(
+        "--map", default="", help="terrain: a name on the search path, or a png or txt"
+    )
+    parser.add_argument(
+        "--fleet", default="", help="fleet file, or the name of a shipped one (default: a convoy)"
+    )
+    parser.add_argument(
+        "--host", default="", help=f"also send each datagram to RflySim3D there, port {WINDOW_PORT}"
+    )
     until = os.environ.get("DURATION") or None
-    parser.add_argument("--duration", type=float, metavar="SECONDS", default=until, help="end by itself (or DURATION)")
+    parser.add_argument(
+        "--duration",
+        type=float,
+        metavar="SECONDS",
+        default=until,
+        help="end by itself (or DURATION)",
+    )
     return parser.parse_args()
 
 
@@ -377,7 +451,9 @@ def main() -> None:
     given = _arguments()
     console = Console(highlight=False, soft_wrap=True)
     try:
-        arguments = {name: getattr(given, name) for name in ("map", "fleet") if getattr(given, name)}
+        arguments = {
+            name: getattr(given, name) for name in ("map", "fleet") if getattr(given, name)
+        }
         check_files(arguments)
         Demo(console, arguments, given.host).run(given.duration)
     except RflyError as error:

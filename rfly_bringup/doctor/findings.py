@@ -1,4 +1,6 @@
-"""Findings: what a snapshot of graph and machine says is wrong, in plain words, and what to do about it. No ROS."""
+"""Findings: what a snapshot of graph and machine says is wrong, in plain words, and what to do
+about it. No ROS.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,19 @@ from difflib import get_close_matches
 from rfly_bringup.doctor.snapshot import OK, Destination, Snapshot, Status
 from rfly_bringup.nodes.entry_points import MODULES
 
-BRIDGE, TERRAIN = "ue_bridge_node", "terrain_node"
-TERRAIN_TYPE, STATES_TYPE = "rfly_suite/msg/TerrainMap", "rfly_suite/msg/VehicleStateArray"
+BRIDGE = "ue_bridge_node"
+TERRAIN = "terrain_node"
+TERRAIN_TYPE = "rfly_suite/msg/TerrainMap"
+STATES_TYPE = "rfly_suite/msg/VehicleStateArray"
 LEAST_FREE_MB = 64.0
 """in /dev/shm: a node takes about half a megabyte"""
 _SHOWN = 5
 
-_CLEAN_UP = "stop all ROS nodes of this machine, then: rm /dev/shm/fastrtps_* /dev/shm/sem.fastrtps_*"
-_BAD_MAP = (
-    "rfly terrain info MAP says what is wrong with the files; call load_terrain with another map, or restart with it"
+_CLEAN_UP = (
+    "stop all ROS nodes of this machine, then: rm /dev/shm/fastrtps_* /dev/shm/sem.fastrtps_*"
 )
-_START_TERRAIN = (
-    "start terrain_node (rfly up does), in this namespace and domain; where it runs, its log says why no map is loaded"
-)
+_BAD_MAP = "rfly terrain info MAP says what is wrong with the files; call load_terrain with another map, or restart with it"
+_START_TERRAIN = "start terrain_node (rfly up does), in this namespace and domain; where it runs, its log says why no map is loaded"
 
 
 @dataclass(frozen=True)
@@ -165,14 +167,18 @@ def _silent_nodes(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _no_map(snapshot: Snapshot) -> Iterator[Finding]:
     for topic in sorted({end.topic for end in snapshot.endpoints if end.type == TERRAIN_TYPE}):
-        waiting = sorted({end.node for end in snapshot.endpoints if end.topic == topic and not end.publishes})
+        waiting = sorted(
+            {end.node for end in snapshot.endpoints if end.topic == topic and not end.publishes}
+        )
         if waiting and not snapshot.publishers(topic):
             wait = "waits" if len(waiting) == 1 else "wait"
             yield Finding(
                 "no_map",
                 f"nobody publishes {topic}, which {_listed(waiting)} {wait} for",
                 _START_TERRAIN,
-                problem=any(not _is_bridge(node, snapshot) for node in waiting),  # these need it for objects only
+                problem=any(
+                    not _is_bridge(node, snapshot) for node in waiting
+                ),  # these need it for objects only
             )
 
 
@@ -243,9 +249,13 @@ def _robots(snapshot: Snapshot) -> Iterator[Finding]:
     for robot in snapshot.robots:
         if snapshot.publishers(robot.topic):
             continue
-        topics = sorted({e.topic for e in snapshot.endpoints if e.publishes and e.type == robot.type})
+        topics = sorted(
+            {e.topic for e in snapshot.endpoints if e.publishes and e.type == robot.type}
+        )
         near = get_close_matches(robot.topic, topics, 1) or topics[:_SHOWN]
-        hint = f"{robot.type} is published on {_listed(near)}; set " if near else "start it, or set "
+        hint = (
+            f"{robot.type} is published on {_listed(near)}; set " if near else "start it, or set "
+        )
         yield Finding(
             f"robot:{robot.topic}",
             f"nobody publishes {robot.topic}, by which {robot.bridge} shows {robot.name} (vehicle {robot.id})",
@@ -258,7 +268,8 @@ def _robots(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
     for to in snapshot.destinations:
-        where, local = f"{to.host}:{to.port}", to.host in ("localhost", "127.0.0.1")
+        where = f"{to.host}:{to.port}"
+        local = to.host in ("localhost", "127.0.0.1")
         key = f"destination:{to.address or to.host}:{to.port}"
         rest = (
             "If not: start it, or set host (rfly up --host) to the machine where it runs"
@@ -266,7 +277,11 @@ def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
             else f"Is its firewall open for UDP {to.port}? Is {to.host} the right machine (rfly up --host)?"
         )
         if to.answer == "refused":
-            yield Finding(key, f"{to.bridge}: nobody listens on {where}", f"is RflySim3D running there? {rest}")
+            yield Finding(
+                key,
+                f"{to.bridge}: nobody listens on {where}",
+                f"is RflySim3D running there? {rest}",
+            )
         elif to.answer == "unreachable":
             yield Finding(
                 key,
@@ -275,7 +290,9 @@ def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
             )
         elif to.answer == "unknown":
             yield Finding(
-                key, f"{to.bridge}: no machine is called {to.host}", "set host to its address (rfly up --host)"
+                key,
+                f"{to.bridge}: no machine is called {to.host}",
+                "set host to its address (rfly up --host)",
             )
         elif not to.heard and not local:
             yield _unanswered(to, key, where, rest)
@@ -291,7 +308,10 @@ def _unanswered(to: Destination, key: str, where: str, rest: str) -> Finding:
             f"is RflySim3D running there? {rest} If all is well, request_vehicle_data:=true of ue_bridge_node shows it",
         )
     return Finding(
-        key, f"{to.bridge}: {where} takes what is sent, and says nothing", f"is there no picture? {rest}", False
+        key,
+        f"{to.bridge}: {where} takes what is sent, and says nothing",
+        f"is there no picture? {rest}",
+        False,
     )
 
 
@@ -305,31 +325,43 @@ def _in_diagnostics(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _explained(status: Status, snapshot: Snapshot) -> Iterator[Finding]:
-    """What a node says, each piece with what to do; pieces that a look from outside explains better bear its key."""
+    """What a node says, each piece with what to do; pieces that a look from outside explains better
+    bear its key.
+    """
     rest = status.message
     for pattern, explain in _EXPLAINED:
         for match in re.finditer(pattern, rest):
             key, do = explain(match, snapshot, status)
-            yield Finding(key or f"status:{status.node}:{match[0]}", f"{status.node}: {match[0]}", do)
+            yield Finding(
+                key or f"status:{status.node}:{match[0]}", f"{status.node}: {match[0]}", do
+            )
         rest = re.sub(pattern, "", rest)
     rest = "; ".join(filter(None, (piece.strip() for piece in rest.split(";"))))
     if rest:
         yield Finding(
-            f"status:{status.node}:{status.task}", f"{status.node} ({status.task}): {rest}", "its log tells more"
+            f"status:{status.node}:{status.task}",
+            f"{status.node} ({status.task}): {rest}",
+            "its log tells more",
         )
 
 
 def _same_id(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
     vehicle = int(match[1])
     group = next((ids for ids in _ids_by_sources(snapshot).values() if vehicle in ids), [vehicle])
-    return f"id_twice:{min(group)}", "give each vehicle an id of its own, or stop one of the sources"
+    return (
+        f"id_twice:{min(group)}",
+        "give each vehicle an id of its own, or stop one of the sources",
+    )
 
 
 def _port_holder(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
     port = int(match[1])
     holder = snapshot.machine.port_holders.get(port, "")
     who = f"{holder} does. " if holder else ""
-    return "", f"{who}End it, or set feedback_port of the bridge; feedback_share_port where it is RflySim's SDK"
+    return (
+        "",
+        f"{who}End it, or set feedback_port of the bridge; feedback_share_port where it is RflySim's SDK",
+    )
 
 
 _Explain = Callable[[re.Match[str], Snapshot, Status], tuple[str, str]]
@@ -344,25 +376,40 @@ _EXPLAINED: Sequence[tuple[str, _Explain]] = (
     ),
     (
         r"dropped, unknown_frame: ([^;:]+): [^;]+",
-        lambda m, *_: (f"frame:{_absolute(m[1])}", "publish that transform on /tf, or correct the message's frame_id"),
+        lambda m, *_: (
+            f"frame:{_absolute(m[1])}",
+            "publish that transform on /tf, or correct the message's frame_id",
+        ),
     ),
     (
         r"dropped, not_finite: ([^;:]+)",
-        lambda m, *_: (f"not_finite:{_absolute(m[1])}", "mend whoever publishes it: NaN is not drawn"),
+        lambda m, *_: (
+            f"not_finite:{_absolute(m[1])}",
+            "mend whoever publishes it: NaN is not drawn",
+        ),
     ),
     (
         r"dropped, bad_quaternion: [^;]+",
-        lambda *_: ("", "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)"),
+        lambda *_: (
+            "",
+            "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
+        ),
     ),
     (r"no terrain_map has come yet[^;]*", lambda *_: ("no_map", _START_TERRAIN)),
     (r"no map is loaded: .+?(?:; call load_terrain|$)", lambda *_: ("", _BAD_MAP)),
     (
         r"no states (?:yet|for [\d.]+ s)",
-        lambda *_: ("", "publish vehicle_states (trajectory_node, mission_node …), or set the parameter vehicles"),
+        lambda *_: (
+            "",
+            "publish vehicle_states (trajectory_node, mission_node …), or set the parameter vehicles",
+        ),
     ),
     (
         r"/clock has not moved for \d+ s",
-        lambda *_: ("clock", "use_sim_time is on: start or resume what publishes /clock, or set it to false"),
+        lambda *_: (
+            "clock",
+            "use_sim_time is on: start or resume what publishes /clock, or set it to false",
+        ),
     ),
     (r"feedback port [\d.]+:(\d+): another program holds it", _port_holder),
     (
@@ -371,7 +418,10 @@ _EXPLAINED: Sequence[tuple[str, _Explain]] = (
     ),
     (
         r"dropped, (?:stale|too_old): [^;]+",
-        lambda *_: ("", "its stamps run backwards or lag: set that machine's clock (chrony), or max_age of the bridge"),
+        lambda *_: (
+            "",
+            "its stamps run backwards or lag: set that machine's clock (chrony), or max_age of the bridge",
+        ),
     ),
 )
 """what the nodes say on /diagnostics -> the finding's key (empty: its own), and what to do"""
@@ -382,7 +432,9 @@ def _absolute(topic: str) -> str:
 
 
 def _mismatch_key(match: re.Match[str], status: Status) -> str:
-    topic, direction, peer = match[1], match[2], match[3]
+    topic = match[1]
+    direction = match[2]
+    peer = match[3]
     ends = (peer, status.node) if direction == "from" else (status.node, peer)
     return f"mismatch:{topic}:{':'.join(ends)}"
 
@@ -401,7 +453,11 @@ def _worth_knowing(snapshot: Snapshot) -> Iterator[Finding]:
         )
     states = [end.topic for end in snapshot.endpoints if end.type == STATES_TYPE]
     topics = {topic for topic in states if not topic.endswith("removed_vehicles")}
-    shown = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE and _is_bridge(end.node, snapshot)}
+    shown = {
+        end.topic
+        for end in snapshot.endpoints
+        if end.type == STATES_TYPE and _is_bridge(end.node, snapshot)
+    }
     for topic in sorted(topics - shown):
         yield Finding(
             f"not_shown:{topic}",

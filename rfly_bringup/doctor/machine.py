@@ -1,4 +1,6 @@
-"""This machine as ROS nodes find it: UDP ports, destinations, multicast, Fast DDS's shared memory. Linux; no ROS."""
+"""This machine as ROS nodes find it: UDP ports, destinations, multicast, Fast DDS's shared memory.
+Linux; no ROS.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,18 @@ _WATCHED_PORTS = (FEEDBACK_PORT, WINDOW_PORT)
 _RFLYSIM_PORTS = range(20000, 20100)
 
 # DDSI-RTPS 2.5, section 9.6.2.3: ports by domain and participant
-_FIRST_PORT, _PORTS_OF_A_DOMAIN, _FIRST_UNICAST = 7400, 250, 10
+_FIRST_PORT = 7400
+_PORTS_OF_A_DOMAIN = 250
+_FIRST_UNICAST = 10
 _DOMAINS = range(102)
 """beyond them the ports of domains are those that the system gives away"""
 _DISCOVERY_GROUP = "239.255.0.1"
 
 
 def look_at_machine(domain_id: int) -> Machine:
-    """What there is to see without asking anybody; takes half a second where multicast does not work."""
+    """What there is to see without asking anybody; takes half a second where multicast does not
+    work.
+    """
     ports = udp_ports()
     return Machine(
         multicast=multicast_works(),
@@ -54,12 +60,19 @@ def udp_ports() -> dict[int, set[int]]:
 
 
 def dds_domains(ports: Iterable[int]) -> set[int]:
-    """ROS domains that programs of this machine take part in: each binds two neighbouring ports of its domain."""
+    """ROS domains that programs of this machine take part in: each binds two neighbouring ports of
+    its domain.
+    """
     bound = set(ports) - set(_RFLYSIM_PORTS)
     found = set()
     for port in bound:
         domain, offset = divmod(port - _FIRST_PORT, _PORTS_OF_A_DOMAIN)
-        if domain in _DOMAINS and offset >= _FIRST_UNICAST and offset % 2 == 0 and port + 1 in bound:
+        if (
+            domain in _DOMAINS
+            and offset >= _FIRST_UNICAST
+            and offset % 2 == 0
+            and port + 1 in bound
+        ):
             found.add(domain)
     return found
 
@@ -82,8 +95,9 @@ def holders(inodes: dict[int, set[int]]) -> dict[int, str]:
 def ask(host: str, port: int, patience_s: float = 3.5) -> Answer:
     """What an empty datagram meets there.
 
-    On this machine, and where a machine says that a port is closed, the answer comes at once; that no machine has an
-    address of this network is known after the three seconds that Linux looks for it. Most firewalls say nothing.
+    On this machine, and where a machine says that a port is closed, the answer comes at once; that
+    no machine has an address of this network is known after the three seconds that Linux looks for
+    it. Most firewalls say nothing.
     """
     try:
         address = resolve(host)
@@ -101,13 +115,17 @@ def ask(host: str, port: int, patience_s: float = 3.5) -> Answer:
         while time.monotonic() < deadline:
             code = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if code:
-                return "refused" if code in (errno.ECONNREFUSED, errno.ECONNRESET) else "unreachable"
+                return (
+                    "refused" if code in (errno.ECONNREFUSED, errno.ECONNRESET) else "unreachable"
+                )
             time.sleep(0.02)
     return "silent"
 
 
 def router_to(host: str) -> str:
-    """The router by which the way to a host leaves this machine's networks; "" where it is in one of them."""
+    """The router by which the way to a host leaves this machine's networks; "" where it is in one
+    of them.
+    """
     try:
         address = int(ipaddress.IPv4Address(resolve(host)))
     except ConfigError:
@@ -117,7 +135,9 @@ def router_to(host: str) -> str:
     if ipaddress.IPv4Address(address).is_loopback or not table.exists():
         return ""
     for line in table.read_text().splitlines()[1:]:
-        destination, gateway, mask = (_address(word) for word in [*line.split()[1:3], line.split()[7]])
+        destination, gateway, mask = (
+            _address(word) for word in [*line.split()[1:3], line.split()[7]]
+        )
         if address & mask == destination:
             best = max(best, (mask, gateway))
     return str(ipaddress.IPv4Address(best[1])) if best[1] else ""
@@ -139,7 +159,9 @@ def multicast_works(patience_s: float = 0.5) -> bool:
             group = socket.inet_aton(_DISCOVERY_GROUP) + socket.inet_aton("0.0.0.0")
             receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
             receiver.settimeout(patience_s)
-            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)  # not beyond this machine
+            sender.setsockopt(
+                socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0
+            )  # not beyond this machine
             sender.sendto(b"rfly doctor", (_DISCOVERY_GROUP, receiver.getsockname()[1]))
             return receiver.recv(64) == b"rfly doctor"
         except OSError:  # no interface for it, or nothing came
@@ -147,11 +169,14 @@ def multicast_works(patience_s: float = 0.5) -> bool:
 
 
 def look_at_shared_memory(domain_id: int) -> SharedMemory:
-    """Fast DDS's files: each belongs to a process that holds a lock on its companion `_el`, as long as it lives."""
+    """Fast DDS's files: each belongs to a process that holds a lock on its companion `_el`, as long
+    as it lives.
+    """
     if not SHM.is_dir():
         return SharedMemory()
     locked = _locked_inodes()
-    leftovers, size = 0, 0
+    leftovers = 0
+    size = 0
     for lock in SHM.glob("fastrtps_*_el"):
         try:
             if lock.stat().st_ino in locked:
@@ -184,14 +209,18 @@ def _locked_inodes() -> set[int]:
 
 
 def _stuck(semaphores: Iterable[Path], patience_s: float = 0.5) -> tuple[str, ...]:
-    """Names of the ports whose semaphore stays at 0, taken: a living process takes it for less than a millisecond."""
+    """Names of the ports whose semaphore stays at 0, taken: a living process takes it for less than
+    a millisecond.
+    """
 
     def taken(path: Path) -> bool:
         try:
             data = path.read_bytes()
         except OSError:
             return False
-        return len(data) >= 4 and struct.unpack_from("=I", data)[0] == 0  # sem_t of glibc: the value comes first
+        return (
+            len(data) >= 4 and struct.unpack_from("=I", data)[0] == 0
+        )  # sem_t of glibc: the value comes first
 
     suspects = [path for path in semaphores if taken(path)]
     deadline = time.monotonic() + patience_s

@@ -48,7 +48,9 @@ class Status:
 
 @dataclass(frozen=True)
 class Source:
-    """Who publishes vehicles on a topic: the `source` of a VehicleStateArray, or a robot's own topic."""
+    """Who publishes vehicles on a topic: the `source` of a VehicleStateArray, or a robot's own
+    topic.
+    """
 
     topic: str
     name: str
@@ -75,7 +77,9 @@ class Robot:
 
 
 Answer = Literal["silent", "refused", "unreachable", "unknown"]
-"""silent: no complaint; refused: that port is closed; unreachable: no machine or no way; unknown: no such name"""
+"""silent: no complaint; refused: that port is closed; unreachable: no machine or no way; unknown:
+no such name
+"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Arguments of the node set: files checked before any node starts, addresses for feedback from another machine."""
+"""Arguments of the node set: files checked before any node starts, addresses for feedback from
+another machine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ MAX_PARAMS_FILE_BYTES = 1_000_000
 
 
 def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
-    """The arguments; for a `host` elsewhere with `feedback_bind` and `feedback_multicast_interface`, unless given.
+    """The arguments; for a `host` elsewhere with `feedback_bind` and
+    `feedback_multicast_interface`, unless given.
 
     Both become this machine's address in the host's network.
     """
@@ -29,7 +32,9 @@ def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def local_address_towards(host: str) -> str:
-    """The IPv4 address from which this machine reaches a host, "" for itself or without a way there. Sends nothing."""
+    """The IPv4 address from which this machine reaches a host, "" for itself or without a way
+    there. Sends nothing.
+    """
     try:
         destination = resolve(host) if host else ""
         if not destination or ipaddress.IPv4Address(destination).is_loopback:
@@ -43,7 +48,8 @@ def local_address_towards(host: str) -> str:
 
 
 def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
-    """The arguments with the map that a world is made for, where none is given, and its file's folder to look in.
+    """The arguments with the map that a world is made for, where none is given, and its file's
+    folder to look in.
 
     Raises ConfigError for a world that cannot be read.
     """
@@ -61,7 +67,9 @@ def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_files(arguments: Mapping[str, str]) -> None:
-    """Raises the reader's error for a map, fleet, shape or parameter file that is wrong, and for a wrong shard."""
+    """Raises the reader's error for a map, fleet, shape or parameter file that is wrong, and for a
+    wrong shard.
+    """
     check_params_file(arguments.get("params_file", ""))
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
     if arguments.get("map"):

@@ -1,4 +1,6 @@
-"""Entry points of the nodes' executables; light, so that signals are in hand before a node's imports begin."""
+"""Entry points of the nodes' executables; light, so that signals are in hand before a node's
+imports begin.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ SEVERAL = "rfly_nodes"
 
 
 def __getattr__(name: str) -> Callable[[], None]:
-    """The function that an executable calls: `terrain_node()` runs terrain_node until it is stopped."""
+    """The function that an executable calls: `terrain_node()` runs terrain_node until it is
+    stopped.
+    """
     if name == SEVERAL:
         return partial(run_node_module, "rfly_bringup.ros.single_process")
     if name not in MODULES:

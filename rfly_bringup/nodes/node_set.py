@@ -14,7 +14,9 @@ from rfly_bringup.nodes.entry_points import SEVERAL
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the launch files, and the option of the same name of `rfly up`. Empty means: not given."""
+    """An argument of the launch files, and the option of the same name of `rfly up`. Empty means:
+    not given.
+    """
 
     name: str
     description: str
@@ -29,8 +31,10 @@ def switch(name: str, description: str, default: str = "false") -> Argument:
 
 @dataclass(frozen=True)
 class NodeDescription:
-    """One executable. `parameters` maps the node's parameters to the arguments that set them; the node is started only
-    where one of the arguments that `needs` names, separated by spaces, is given, and not `false`."""
+    """One executable. `parameters` maps the node's parameters to the arguments that set them; the
+    node is started only where one of the arguments that `needs` names, separated by spaces, is
+    given, and not `false`.
+    """
 
     executable: str
     parameters: Mapping[str, str]
@@ -61,41 +65,84 @@ class StartedNode:
 
 ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
-    Argument("map_search_path", f"folders that are searched for maps first, separated by {os.pathsep!r}"),
-    Argument("world", "what stands on the map: a world file or a shipped one's name (map: by default the world's)"),
+    Argument(
+        "map_search_path", f"folders that are searched for maps first, separated by {os.pathsep!r}"
+    ),
+    Argument(
+        "world",
+        "what stands on the map: a world file or a shipped one's name (map: by default the world's)",
+    ),
     Argument("fleet", "fleet file: a path, or the name of a shipped one"),
-    Argument("shard", "which part of the fleet is driven here, i/n with i from 0 to n - 1 (default 0/1: all)"),
-    Argument("start_time", "ROS time at which the fleet starts, s (default: with a fleet that runs, else at once)"),
+    Argument(
+        "shard",
+        "which part of the fleet is driven here, i/n with i from 0 to n - 1 (default 0/1: all)",
+    ),
+    Argument(
+        "start_time",
+        "ROS time at which the fleet starts, s (default: with a fleet that runs, else at once)",
+    ),
     Argument("time_scale", "seconds of the fleet in a second (default 1; 0 stands still)"),
     Argument(
         "file_folders",
         "folders below which load_fleet and missions may read files that their callers name, separated by "
         f"{os.pathsep!r}",
     ),
-    Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
-    switch("mavlink", "vehicles that fly missions speak MAVLink to ground stations: starts mavlink_node too"),
-    switch("collision", "report what touches: starts collision_node too"),
-    Argument("collision_shapes", "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)"),
     Argument(
-        "vehicle_xml", "vehicle XML of RflySim3D for those shapes, a file or a folder: heights and sizes of types"
+        "mission_vehicles",
+        "names of vehicles that fly missions, separated by commas: starts mission_node too",
+    ),
+    switch(
+        "mavlink",
+        "vehicles that fly missions speak MAVLink to ground stations: starts mavlink_node too",
+    ),
+    switch("collision", "report what touches: starts collision_node too"),
+    Argument(
+        "collision_shapes",
+        "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)",
+    ),
+    Argument(
+        "vehicle_xml",
+        "vehicle XML of RflySim3D for those shapes, a file or a folder: heights and sizes of types",
     ),
     switch("planner", "plan paths over the terrain: starts planner_node too"),
     Argument("goal_vehicle", "vehicle that goes to RViz's goal_pose: starts planner_node too"),
-    Argument("vehicle_classes", "vehicle classes of the planner: a file (default: the shipped one)"),
+    Argument(
+        "vehicle_classes", "vehicle classes of the planner: a file (default: the shipped one)"
+    ),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
-    Argument("windows", "how many RflySim3D windows there are at the host (2: windows 0 and 1, ports 20010 and 20011)"),
-    Argument("feedback_bind", "address of this machine for RflySim3D's answers (default: the one that faces the host)"),
+    Argument(
+        "windows",
+        "how many RflySim3D windows there are at the host (2: windows 0 and 1, ports 20010 and 20011)",
+    ),
+    Argument(
+        "feedback_bind",
+        "address of this machine for RflySim3D's answers (default: the one that faces the host)",
+    ),
     Argument(
         "feedback_multicast_interface",
         "address of the interface for RflySim3D's multicast (default: feedback_bind's where the host is elsewhere)",
     ),
-    Argument("frame_id", "frame of the cloud, of the vehicles and of RflySim3D's answers", choices=("map", "map_ned")),
+    Argument(
+        "frame_id",
+        "frame of the cloud, of the vehicles and of RflySim3D's answers",
+        choices=("map", "map_ned"),
+    ),
     Argument("namespace", "namespace of all nodes"),
     Argument("use_sim_time", "take the time from /clock", choices=("true", "false")),
-    Argument("params_file", "ROS parameter file: wins over the nodes' defaults; an argument given here wins over it"),
-    Argument("log_level", "lowest level that is logged", choices=("debug", "info", "warn", "error", "fatal")),
+    Argument(
+        "params_file",
+        "ROS parameter file: wins over the nodes' defaults; an argument given here wins over it",
+    ),
+    Argument(
+        "log_level",
+        "lowest level that is logged",
+        choices=("debug", "info", "warn", "error", "fatal"),
+    ),
     switch("respawn", "start a node that died again"),
-    switch("single_process", "all nodes in one process: less memory, but one that is busy keeps the others waiting"),
+    switch(
+        "single_process",
+        "all nodes in one process: less memory, but one that is busy keeps the others waiting",
+    ),
     Argument(
         "record",
         "record all topics to an MCAP file, true (rfly_DATE_TIME.mcap in the current folder) or the file's name: "
@@ -109,11 +156,21 @@ ARGUMENTS = (
 TERRAIN = NodeDescription("terrain_node", same("map", "map_search_path", "frame_id"))
 BRIDGE = NodeDescription(
     "ue_bridge_node",
-    same("host", "windows", "feedback_bind", "feedback_multicast_interface", "frame_id", "map_search_path", "world"),
+    same(
+        "host",
+        "windows",
+        "feedback_bind",
+        "feedback_multicast_interface",
+        "frame_id",
+        "map_search_path",
+        "world",
+    ),
 )
 TRAJECTORY = NodeDescription(
     "trajectory_node",
-    same("fleet", "file_folders", "shard", "start_time", "time_scale", "frame_id", "map_search_path"),
+    same(
+        "fleet", "file_folders", "shard", "start_time", "time_scale", "frame_id", "map_search_path"
+    ),
 )
 MISSION = NodeDescription(
     "mission_node",
@@ -131,7 +188,9 @@ COLLISION = NodeDescription(
     needs="collision",
 )
 PLANNER = NodeDescription(
-    "planner_node", same("goal_vehicle", "vehicle_classes", "map_search_path"), needs="planner goal_vehicle"
+    "planner_node",
+    same("goal_vehicle", "vehicle_classes", "map_search_path"),
+    needs="planner goal_vehicle",
 )
 RECORDER = NodeDescription("recorder_node", {"file": "record"}, needs="record")
 
@@ -169,7 +228,9 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
 
 
 def _number(argument: str, text: str) -> int | float:
-    kind, least, expected = (int, 1, "a whole number") if argument in _WHOLE_NUMBERS else (float, 0, "a number")
+    kind, least, expected = (
+        (int, 1, "a whole number") if argument in _WHOLE_NUMBERS else (float, 0, "a number")
+    )
     try:
         number = kind(text)
     except ValueError:
@@ -180,8 +241,14 @@ def _number(argument: str, text: str) -> int | float:
 
 
 def parameter_file(nodes: Sequence[StartedNode]) -> dict[str, Any]:
-    """Content of a ROS parameter file for these nodes; it wins over one that a user gives, as it names each in full."""
-    return {f"/{node.label}": {"ros__parameters": dict(node.parameters)} for node in nodes if node.parameters}
+    """Content of a ROS parameter file for these nodes; it wins over one that a user gives, as it
+    names each in full.
+    """
+    return {
+        f"/{node.label}": {"ros__parameters": dict(node.parameters)}
+        for node in nodes
+        if node.parameters
+    }
 
 
 def ros_arguments(node: StartedNode, log_level: str, files: Iterable[str | Path]) -> list[str]:
@@ -197,11 +264,15 @@ def ros_arguments(node: StartedNode, log_level: str, files: Iterable[str | Path]
     return arguments
 
 
-def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES) -> list[NodeDescription]:
+def started_nodes(
+    arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES
+) -> list[NodeDescription]:
     """Those of the nodes that these arguments start."""
 
     def is_needed(node: NodeDescription) -> bool:
-        return not node.needs or any(arguments.get(name, "") not in ("", "false") for name in node.needs.split())
+        return not node.needs or any(
+            arguments.get(name, "") not in ("", "false") for name in node.needs.split()
+        )
 
     return [node for node in nodes if is_needed(node)]
 
@@ -211,7 +282,9 @@ def node_processes(
     nodes: Sequence[NodeDescription] = NODES,
     extra: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[tuple[str, list[StartedNode]]]:
-    """The processes that these arguments start, by executable; `extra` gives further parameters by node."""
+    """The processes that these arguments start, by executable; `extra` gives further parameters by
+    node.
+    """
     started = [
         StartedNode(
             node.executable,

@@ -20,7 +20,8 @@ _KEPT_OF_THEM = 100
 class FoxgloveServer:
     """A `Sink` that Foxglove connects to; topics that nobody looks at are not wanted.
 
-    What is latched is sent again to who looks at it later. Raises ConfigError for an address that cannot be had.
+    What is latched is sent again to who looks at it later. Raises ConfigError for an address that
+    cannot be had.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -36,7 +37,9 @@ class FoxgloveServer:
                 name="rfly", host=host, port=port, context=self._context, server_listener=self
             )
         except (RuntimeError, OSError) as error:
-            raise ConfigError(f"{host}:{port}: no server for Foxglove can be had there: {error}") from error
+            raise ConfigError(
+                f"{host}:{port}: no server for Foxglove can be had there: {error}"
+            ) from error
         self.address = f"ws://{host}:{self._server.port}"
 
     @property
@@ -46,11 +49,17 @@ class FoxgloveServer:
 
     def add_topic(self, topic: Topic) -> int:
         """Offered to Foxglove from now on."""
-        schema = self._foxglove.Schema(name=topic.type, encoding="ros2msg", data=topic.definition.encode())
-        channel = self._foxglove.Channel(topic.name, message_encoding="cdr", schema=schema, context=self._context)
+        schema = self._foxglove.Schema(
+            name=topic.type, encoding="ros2msg", data=topic.definition.encode()
+        )
+        channel = self._foxglove.Channel(
+            topic.name, message_encoding="cdr", schema=schema, context=self._context
+        )
         self._channels.append(channel)
         if topic.latched:
-            self._latched[channel.id()] = deque(maxlen=_KEPT_OF_THEM if topic.name == _STATIC_TRANSFORMS else 1)
+            self._latched[channel.id()] = deque(
+                maxlen=_KEPT_OF_THEM if topic.name == _STATIC_TRANSFORMS else 1
+            )
         return len(self._channels) - 1
 
     def wants(self, channel: int) -> bool:
@@ -74,7 +83,9 @@ class FoxgloveServer:
                 ours.log(data, log_time=time_ns)
 
     def on_unsubscribe(self, client: Any, channel: Any) -> None:
-        """The SDK calls it; nodes see it by `wants`. A client's other wishes are none that we grant."""
+        """The SDK calls it; nodes see it by `wants`. A client's other wishes are none that we
+        grant.
+        """
 
     def close(self) -> None:
         """End the server."""

@@ -1,4 +1,5 @@
-"""MCAP files of ROS 2 messages, with channels and schemas as rosbag2 writes them: `cdr` and `ros2msg`.
+"""MCAP files of ROS 2 messages, with channels and schemas as rosbag2 writes them: `cdr` and
+`ros2msg`.
 
 Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). Needs mcap, the extra `log`.
 """
@@ -25,20 +26,29 @@ MAGIC = b"\x89MCAP0\r\n"
 _PURPOSE = "recording and replaying MCAP files"
 _FOR_EVER = {"sec": 9223372036, "nsec": 854775807}
 """rmw's RMW_DURATION_INFINITE"""
-_KEEP_LAST, _RELIABLE, _BEST_EFFORT, _TRANSIENT_LOCAL, _VOLATILE, _AUTOMATIC = 1, 1, 2, 1, 2, 1
+_KEEP_LAST = 1
+_RELIABLE = 1
+_BEST_EFFORT = 2
+_TRANSIENT_LOCAL = 1
+_VOLATILE = 2
+_AUTOMATIC = 1
 """of rmw_qos_…_policy_e; rosbag2 reads these numbers in every release, their names from Jazzy on"""
 
 
 def is_mcap(path: Path) -> bool:
-    """True for a file that begins as MCAP does, also where it was cut. OSError where it cannot be read."""
+    """True for a file that begins as MCAP does, also where it was cut. OSError where it cannot be
+    read.
+    """
     with open_regular(path) as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 class McapWriter:
-    """Writes a file; after `flush` all that was written is readable, even if the process is killed then.
+    """Writes a file; after `flush` all that was written is readable, even if the process is killed
+    then.
 
-    Raises ConfigError for a file that exists (without `overwrite`), OSError for one that cannot be written.
+    Raises ConfigError for a file that exists (without `overwrite`), OSError for one that cannot be
+    written.
     """
 
     def __init__(self, path: Path, *, overwrite: bool = False) -> None:
@@ -48,8 +58,11 @@ class McapWriter:
         try:
             self._file = path.open("wb" if overwrite else "xb")
         except FileExistsError:
-            raise ConfigError(f"{path} exists; choose another name, or have it written over") from None
-        self.path, self.messages = path, 0
+            raise ConfigError(
+                f"{path} exists; choose another name, or have it written over"
+            ) from None
+        self.path = path
+        self.messages = 0
         self._schemas: dict[str, int] = {}
         self._sequence: list[int] = [0]
         self._writer = Writer(self._file)
@@ -72,7 +85,9 @@ class McapWriter:
             self._schemas[topic.type] = self._writer.register_schema(topic.type, "ros2msg", data)
         self._sequence.append(0)
         metadata = {"offered_qos_profiles": _qos_text(topic)}
-        channel: int = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type], metadata)
+        channel: int = self._writer.register_channel(
+            topic.name, "cdr", self._schemas[topic.type], metadata
+        )
         return channel
 
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
@@ -87,7 +102,9 @@ class McapWriter:
         self._writer.flush()
 
     def close(self) -> None:
-        """End the file with its index, once. OSError where that cannot be written: what was flushed is readable."""
+        """End the file with its index, once. OSError where that cannot be written: what was flushed
+        is readable.
+        """
         if not self._file.closed:
             with self._file:
                 self._writer.finish()
@@ -120,10 +137,12 @@ class RecordedMessage:
 
 
 class McapReader(Closing):
-    """Messages of a file in the order of time, as often as it is iterated; `topics` by the number of their channel.
+    """Messages of a file in the order of time, as often as it is iterated; `topics` by the number
+    of their channel.
 
-    A file whose writer was killed is read in its own order as far as it goes: iterating it then ends with a
-    TruncatedCaptureError. Raises CaptureError for a file that cannot be read, and leaves out what is not of ROS 2.
+    A file whose writer was killed is read in its own order as far as it goes: iterating it then
+    ends with a TruncatedCaptureError. Raises CaptureError for a file that cannot be read, and
+    leaves out what is not of ROS 2.
     """
 
     def __init__(self, path: Path) -> None:
@@ -140,10 +159,12 @@ class McapReader(Closing):
                 summary = SeekingReader(self._file).get_summary()
                 statistics = None if summary is None else summary.statistics
         except CaptureError:
-            summary, statistics = None, None
+            summary = None
+            statistics = None
         self._is_whole = summary is not None and statistics is not None
         if summary is not None and statistics is not None:
-            channels, schemas = summary.channels, summary.schemas
+            channels = summary.channels
+            schemas = summary.schemas
             check_chunks(path, summary)
             self.counts: dict[int, int] = statistics.channel_message_counts
             """messages by channel"""
@@ -172,7 +193,11 @@ class McapReader(Closing):
         from mcap.reader import SeekingReader
 
         self._file.seek(0)
-        with reader_errors(lambda text: CaptureError(f"{self.path}: damaged before byte {self._file.tell()}: {text}")):
+        with reader_errors(
+            lambda text: CaptureError(
+                f"{self.path}: damaged before byte {self._file.tell()}: {text}"
+            )
+        ):
             for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
                 yield message
 
@@ -206,7 +231,9 @@ class McapReader(Closing):
         """(channels, schemas, number of messages of each channel) of a file without its summary."""
         from mcap.records import Channel, Message, Schema
 
-        channels, schemas, messages = dict[int, Any](), dict[int, Any](), Counter[int]()
+        channels = dict[int, Any]()
+        schemas = dict[int, Any]()
+        messages = Counter[int]()
         try:
             for record in self._as_they_stand():
                 if isinstance(record, Channel):
@@ -229,8 +256,13 @@ def _topic(channel: Any, schema: Any) -> Topic:
     try:
         with reader_errors(CaptureError):
             profiles = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "")) or []
-            latched = bool(profiles) and all(p["durability"] in (_TRANSIENT_LOCAL, "transient_local") for p in profiles)
+            latched = bool(profiles) and all(
+                p["durability"] in (_TRANSIENT_LOCAL, "transient_local") for p in profiles
+            )
             reliable = all(p["reliability"] in (_RELIABLE, "reliable") for p in profiles)
     except CaptureError:
-        latched, reliable = False, True
-    return Topic(channel.topic, schema.name, schema.data.decode(errors="replace"), latched, reliable)
+        latched = False
+        reliable = True
+    return Topic(
+        channel.topic, schema.name, schema.data.decode(errors="replace"), latched, reliable
+    )

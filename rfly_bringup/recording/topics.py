@@ -49,13 +49,15 @@ class RecordLimits:
 
 
 class TopicChoice:
-    """Topics by regular expressions that match a whole name: one of `wanted` (none: all), and none of `unwanted`.
+    """Topics by regular expressions that match a whole name: one of `wanted` (none: all), and none
+    of `unwanted`.
 
     Raises ConfigError for an expression that is none.
     """
 
     def __init__(self, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> None:
-        self._wanted, self._unwanted = _compile(wanted), _compile(unwanted)
+        self._wanted = _compile(wanted)
+        self._unwanted = _compile(unwanted)
 
     def __contains__(self, name: str) -> bool:
         chosen = not self._wanted or any(expression.fullmatch(name) for expression in self._wanted)

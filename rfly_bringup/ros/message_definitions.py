@@ -20,47 +20,65 @@ _FIELD = re.compile(r"\s*([a-zA-Z][^\s#]*)\s+(\w+)(?!\w|\s*=)")
 
 
 def message_class(kind: str) -> Any:
-    """The class of a type such as `nav_msgs/msg/Path`. Raises ConfigError where it is not installed.
+    """The class of a type such as `nav_msgs/msg/Path`. Raises ConfigError where it is not
+    installed.
 
-    Only packages with that message are imported: a type's name may come from a file or from the graph.
+    Only packages with that message are imported: a type's name may come from a file or from the
+    graph.
     """
     named = _TYPE.fullmatch(kind)
     if named is None:
-        raise ConfigError(f"{kind[:100]!r} is no message type, expected one such as nav_msgs/msg/Path")
+        raise ConfigError(
+            f"{kind[:100]!r} is no message type, expected one such as nav_msgs/msg/Path"
+        )
     try:
         _file(kind).stat()
         return getattr(importlib.import_module(f"{named[1]}.msg"), named[2])
     except (ImportError, AttributeError, OSError, PackageNotFoundError):
-        raise ConfigError(f"the message type {kind} is not installed (ROS package {named[1]})") from None
+        raise ConfigError(
+            f"the message type {kind} is not installed (ROS package {named[1]})"
+        ) from None
 
 
 @cache
 def message_definition(kind: str) -> str:
-    """Schema `ros2msg` of a type such as `nav_msgs/msg/Path`: its .msg file, then those of all types within it.
+    """Schema `ros2msg` of a type such as `nav_msgs/msg/Path`: its .msg file, then those of all
+    types within it.
 
-    Source: mcap.dev/spec/registry, "ros2msg". Raises ConfigError where a .msg file is not installed.
+    Source: mcap.dev/spec/registry, "ros2msg". Raises ConfigError where a .msg file is not
+    installed.
     """
     needed = [kind]
     for each in needed:  # it grows while it is walked
         fields = message_class(each).get_fields_and_field_types().values()
-        nested = (f"{package}/msg/{name}" for text in fields for package, name in _NESTED.findall(text))
+        nested = (
+            f"{package}/msg/{name}" for text in fields for package, name in _NESTED.findall(text)
+        )
         needed += [other for other in dict.fromkeys(nested) if other not in needed]
-    parts = [_text(kind), *(f"MSG: {each.replace('/msg/', '/')}\n{_text(each)}" for each in needed[1:])]
+    parts = [
+        _text(kind),
+        *(f"MSG: {each.replace('/msg/', '/')}\n{_text(each)}" for each in needed[1:]),
+    ]
     return _SEPARATOR.join(parts)
 
 
 def same_fields(definition: str, other: str) -> bool:
-    """True where two definitions describe the same bytes: comments, constants and defaults do not count."""
+    """True where two definitions describe the same bytes: comments, constants and defaults do not
+    count.
+    """
     return _fields(definition) == _fields(other)
 
 
 def _fields(definition: str) -> set[tuple[str, int, str, str]]:
     """(type it is of, its place, type, name) of all fields."""
-    found, name, place = set[tuple[str, int, str, str]](), "", 0
+    found = set[tuple[str, int, str, str]]()
+    name = ""
+    place = 0
     for line in definition.splitlines():
         field = _FIELD.match(line)
         if line.startswith("MSG: "):
-            name, place = line[5:].strip(), 0
+            name = line[5:].strip()
+            place = 0
         elif field:
             place += 1
             found.add((name, place, field[1].rpartition("/")[2], field[2]))

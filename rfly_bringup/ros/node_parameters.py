@@ -12,7 +12,9 @@ class RecorderParameters:
     """What is recorded, and where to."""
 
     file: str = parameter(
-        "", "MCAP file to write, with {time} for date and time", shown="rfly_{time}.mcap in the current folder"
+        "",
+        "MCAP file to write, with {time} for date and time",
+        shown="rfly_{time}.mcap in the current folder",
     )
     overwrite: bool = parameter(False, "write over a file that exists")
     topics: list[str] = parameter([], "regular expressions for whole names of topics; none: all")

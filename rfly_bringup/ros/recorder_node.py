@@ -23,7 +23,9 @@ REFRESH_S = 0.5
 
 
 class RecorderNode(Node):
-    """Writes every message of the chosen topics; the file is whole when the node has been destroyed."""
+    """Writes every message of the chosen topics; the file is whole when the node has been
+    destroyed.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("recorder_node", **options)
@@ -99,7 +101,9 @@ class RecorderNode(Node):
         try:
             self.writer.close()
         except OSError as error:
-            self.get_logger().error(f"{self.writer.path}: {error.strerror}; what came before is readable")
+            self.get_logger().error(
+                f"{self.writer.path}: {error.strerror}; what came before is readable"
+            )
 
     def destroy_node(self) -> None:
         """End the file; what the system holds for this node is in it."""

@@ -1,4 +1,6 @@
-"""Raw subscriptions to all topics of the graph that somebody publishes on, as bytes to a sink. Part of nodes."""
+"""Raw subscriptions to all topics of the graph that somebody publishes on, as bytes to a sink. Part
+of nodes.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,17 @@ class _Tap:
 
 
 class TopicTaps:
-    """Listens to what others publish; `refresh` looks for new topics, and is to be called about twice a second.
+    """Listens to what others publish; `refresh` looks for new topics, and is to be called about
+    twice a second.
 
-    A subscription asks for what all publishers of its topic offer, and is made anew where one offers less.
-    Hidden topics (a part of the name begins with _) are left out, as `ros2 bag` does.
+    A subscription asks for what all publishers of its topic offer, and is made anew where one
+    offers less. Hidden topics (a part of the name begins with _) are left out, as `ros2 bag` does.
     """
 
     def __init__(self, node: Node, sink: Sink, choice: TopicChoice) -> None:
-        self._node, self._sink, self._choice = node, sink, choice
+        self._node = node
+        self._sink = sink
+        self._choice = choice
         self._taps: dict[str, _Tap] = {}
         self.left_out: dict[str, str] = {}
         """topics that cannot be passed on, and why"""
@@ -51,7 +56,9 @@ class TopicTaps:
             if tap is None:
                 tap = self._add(name, kinds, latched, reliable)
             if tap is not None:
-                offers_less = (tap.topic.latched and not latched) or (tap.topic.reliable and not reliable)
+                offers_less = (tap.topic.latched and not latched) or (
+                    tap.topic.reliable and not reliable
+                )
                 if offers_less:
                     tap.topic = replace(tap.topic, latched=latched, reliable=reliable)
                 self._open_or_close(tap, offers_less)

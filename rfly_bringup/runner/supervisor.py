@@ -1,4 +1,6 @@
-"""Process supervisor of the nodes: ordered start, prefixed output, clean stop. Needs neither ROS nor launch itself."""
+"""Process supervisor of the nodes: ordered start, prefixed output, clean stop. Needs neither ROS
+nor launch itself.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def installed(relative: Path) -> Path:
 
 
 def node_environment(lan: bool = False) -> dict[str, str]:
-    """The environment of the nodes: announced on this host only, unless the user has set that or asks for the LAN."""
+    """The environment of the nodes: announced on this host only, unless the user has set that or
+    asks for the LAN.
+    """
     environment = dict(os.environ)
     if lan:
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
@@ -67,7 +71,9 @@ class Supervisor:
     environment: Mapping[str, str]
     respawn: bool = False
     full_names: Sequence[str] = ()
-    """of nodes that should be alone of their name in the ROS domain: `output` is told where they are not"""
+    """of nodes that should be alone of their name in the ROS domain: `output` is told where they
+    are not
+    """
     folder: tempfile.TemporaryDirectory[str] | None = None
     """of files that the processes need; removed by `stop`"""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
@@ -84,8 +90,12 @@ class Supervisor:
             if not stopped():
                 self._start(name, command)
         if self.full_names and not stopped():
-            self._check = self._open([sys.executable, "-m", "rfly_bringup.runner.ros.domain_check", *self.full_names])
-            threading.Thread(target=self._forward, args=("rfly up", self._check), daemon=True).start()
+            self._check = self._open(
+                [sys.executable, "-m", "rfly_bringup.runner.ros.domain_check", *self.full_names]
+            )
+            threading.Thread(
+                target=self._forward, args=("rfly up", self._check), daemon=True
+            ).start()
 
     def poll(self) -> None:
         """Notice processes that ended, and start them again where asked."""
@@ -96,7 +106,9 @@ class Supervisor:
                 self.ended[name] = process.returncode
                 self.exits += 1
                 again = f", starting again in {RESPAWN_DELAY_S:.0f} s" if self.respawn else ""
-                self.output(name, f"ended by itself with {describe_exit(process.returncode)}{again}")
+                self.output(
+                    name, f"ended by itself with {describe_exit(process.returncode)}{again}"
+                )
                 self._restart_at[name] = time.monotonic() + RESPAWN_DELAY_S
             if self.respawn and name in self.ended and time.monotonic() >= self._restart_at[name]:
                 del self.ended[name]
@@ -131,7 +143,8 @@ class Supervisor:
         threading.Thread(target=self._forward, args=(name, process), daemon=True).start()
 
     def _open(self, command: Sequence[str]) -> subprocess.Popen[str]:
-        # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends the nodes in order
+        # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends
+        # the nodes in order
         with _blocked_stops() if command[0] == sys.executable else nullcontext():
             return subprocess.Popen(
                 [*_end_with_parent(), *command],
@@ -153,7 +166,9 @@ class Supervisor:
 
 @contextmanager
 def _blocked_stops() -> Iterator[None]:
-    """What is started meanwhile gets signals once it has taken them in hand (`startup`), and no trace before that."""
+    """What is started meanwhile gets signals once it has taken them in hand (`startup`), and no
+    trace before that.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -171,15 +186,17 @@ def node_supervisor(
     *,
     lan: bool = False,
 ) -> Supervisor:
-    """A supervisor of named processes, of one node or several; the arguments are those that concern all nodes.
+    """A supervisor of named processes, of one node or several; the arguments are those that concern
+    all nodes.
 
-    Parameters given as `-p` count for all nodes and lose against a params_file that names the node. So each process has
-    a file that names its nodes too.
+    Parameters given as `-p` count for all nodes and lose against a params_file that names the node.
+    So each process has a file that names its nodes too.
     """
     folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
     commands = []
     for number, (name, nodes) in enumerate(processes):
-        path, content = Path(folder.name) / f"{number}.yaml", parameter_file(nodes)
+        path = Path(folder.name) / f"{number}.yaml"
+        content = parameter_file(nodes)
         if content:
             path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
         several = [node.executable for node in nodes] if name == SEVERAL else []
@@ -193,14 +210,23 @@ def node_supervisor(
 
 
 def _end_with_parent() -> list[str]:
-    """What goes before a command that is to get SIGTERM when this process has ended in whatever way; [] outside Linux.
+    """What goes before a command that is to get SIGTERM when this process has ended in whatever
+    way; [] outside Linux.
 
     The shell makes sure that this process had not ended before the system knew that.
     """
     guard = shutil.which("setpriv") if sys.platform == "linux" else None
     if guard is None:
         return []
-    return [guard, "--pdeathsig", "TERM", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid())]
+    return [
+        guard,
+        "--pdeathsig",
+        "TERM",
+        "sh",
+        "-c",
+        '[ "$PPID" = "$0" ] && exec "$@"',
+        str(os.getpid()),
+    ]
 
 
 def describe_exit(code: int) -> str:

@@ -13,7 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from rfly_bringup.nodes.amphibious_set import FIRST_ID, amphibious_nodes
-from rfly_bringup.nodes.argument_files import check_files, check_params_file, fill_feedback_addresses, with_map_of_world
+from rfly_bringup.nodes.argument_files import (
+    check_files,
+    check_params_file,
+    fill_feedback_addresses,
+    with_map_of_world,
+)
 from rfly_bringup.nodes.node_set import TERRAIN, StartedNode, check_arguments, node_processes
 from rfly_bringup.runner.supervisor import (
     STOP_TIMEOUT_S,
@@ -41,13 +46,20 @@ class LinePrinter:
         self._styles = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
 
     def __call__(self, name: str, line: str) -> None:
-        """One line of one process. Where nobody reads them any more the processes go on all the same."""
+        """One line of one process. Where nobody reads them any more the processes go on all the
+        same.
+        """
         with suppress(OSError, SystemExit):  # the latter is rich's answer to a broken pipe
-            self._console.print(Text(f"{name:<{self._width}} | ", style=self._styles.get(name, "white")) + Text(line))
+            self._console.print(
+                Text(f"{name:<{self._width}} | ", style=self._styles.get(name, "white"))
+                + Text(line)
+            )
 
 
 def up(arguments: Mapping[str, str], lan: bool = False) -> int:
-    """Run the node set until Ctrl-C, SIGTERM or the last node's end; returns 1 where a node ended by itself, else 0."""
+    """Run the node set until Ctrl-C, SIGTERM or the last node's end; returns 1 where a node ended
+    by itself, else 0.
+    """
     try:
         check_arguments(arguments)
     except ValueError as error:
@@ -66,7 +78,9 @@ def _run(
     beside: Sequence[tuple[str, list[str]]] = (),
 ) -> int:
     """Run them, RViz where it is asked for, and other commands beside them."""
-    rviz = [("rviz2", rviz_command(arguments, rviz_config))] if arguments.get("rviz") == "true" else []
+    rviz = (
+        [("rviz2", rviz_command(arguments, rviz_config))] if arguments.get("rviz") == "true" else []
+    )
     printer = LinePrinter([name for name, _ in (*beside, *processes, *rviz)])
     supervisor = node_supervisor(processes, arguments, printer, lan=lan)
     supervisor.commands = [*beside, *supervisor.commands, *rviz]
@@ -75,7 +89,9 @@ def _run(
 
 
 def _run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
-    """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end; 1 where one ended by itself, else 0."""
+    """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end; 1 where one ended by
+    itself, else 0.
+    """
     with stop_by_signal(within_s=STOP_TIMEOUT_S + 1.0) as stopped:
         try:
             supervisor.start(stopped)
@@ -90,15 +106,22 @@ def _run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
 
 
 def rviz_command(arguments: Mapping[str, str], shipped: str) -> list[str]:
-    """RViz with the given configuration, or the shipped one of that name. Raises ConfigError where there is none."""
+    """RViz with the given configuration, or the shipped one of that name. Raises ConfigError where
+    there is none.
+    """
     program = shutil.which("rviz2")
     if program is None:
         raise ConfigError("rviz: rviz2 is not on the PATH; RViz comes with a ROS 2 installation")
-    return [program, "-d", arguments.get("rviz_config") or str(installed(Path("share/rfly_suite/rviz") / shipped))]
+    return [
+        program,
+        "-d",
+        arguments.get("rviz_config") or str(installed(Path("share/rfly_suite/rviz") / shipped)),
+    ]
 
 
 def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool = False) -> int:
-    """Run the vehicles until Ctrl-C, SIGTERM or the last node's end; returns 1 where a node ended by itself, else 0.
+    """Run the vehicles until Ctrl-C, SIGTERM or the last node's end; returns 1 where a node ended
+    by itself, else 0.
 
     `view`: a browser window of `rfly view` beside them.
     """

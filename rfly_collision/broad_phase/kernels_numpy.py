@@ -34,8 +34,12 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
         high += around - np.minimum(back, 0.0)
 
 
-def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any) -> int:
-    """As `kernels.overlaps`; sorted along x, and from each box on to those that begin before it ends."""
+def overlaps(
+    low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any
+) -> int:
+    """As `kernels.overlaps`; sorted along x, and from each box on to those that begin before it
+    ends.
+    """
     n = len(low)
     order = np.argsort(low[:, 0], kind="stable")
     begin = np.arange(1, n + 1)
@@ -46,14 +50,19 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, limits:
     while first < n:
         if count > limits[0] or candidates[first] > limits[1]:
             return int(limits[0]) + 1
-        last = max(int(np.searchsorted(candidates, candidates[first] + AT_ONCE, side="right")) - 1, first + 1)
+        last = max(
+            int(np.searchsorted(candidates, candidates[first] + AT_ONCE, side="right")) - 1,
+            first + 1,
+        )
         counts = np.diff(candidates[first : last + 1])
         one = np.repeat(np.arange(first, last), counts)
         other = np.arange(len(one)) - np.repeat(candidates[first:last] - candidates[first], counts)
-        i, j = order[one], order[other + one + 1]
+        i = order[one]
+        j = order[other + one + 1]
         good = (low[i, 1:] <= high[j, 1:]).all(axis=1) & (low[j, 1:] <= high[i, 1:]).all(axis=1)
         good &= ~(static[i] & static[j]) & ~((group[i] == group[j]) & (group[i] >= 0))
-        i, j = i[good], j[good]
+        i = i[good]
+        j = j[good]
         keys = np.minimum(i, j) * n + np.maximum(i, j)
         found.append(keys[~np.isin(keys, ignored)])
         count += len(found[-1])

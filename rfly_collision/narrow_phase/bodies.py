@@ -24,11 +24,12 @@ TERRAIN = -1
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """n bodies at the end of a step, each with one shape. The arrays are not copied where their types fit.
+    """n bodies at the end of a step, each with one shape. The arrays are not copied where their
+    types fit.
 
     With a step dt they moved evenly: from position - velocity·dt, and turned at angular_velocity.
-    Raises BodiesError that names array and index for lengths that disagree, shape indices that don't exist, numbers
-    that are not finite, and quaternions that are not of length 1.
+    Raises BodiesError that names array and index for lengths that disagree, shape indices that
+    don't exist, numbers that are not finite, and quaternions that are not of length 1.
     """
 
     shapes: Sequence[Shape]
@@ -46,15 +47,21 @@ class Bodies:
     static: Bools = field(default_factory=lambda: np.empty(0, np.bool_))
     """(n,): two of them, or one and the terrain, never count; empty = none"""
     group: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(n,): bodies of one group never count, such as the parts of a vehicle; NO_GROUP or empty = in none"""
+    """(n,): bodies of one group never count, such as the parts of a vehicle; NO_GROUP or empty = in
+    none
+    """
     ignore: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
-    """(k, 2) pairs of indices that never count, in any order; (index, TERRAIN) for a body and the terrain"""
+    """(k, 2) pairs of indices that never count, in any order; (index, TERRAIN) for a body and the
+    terrain
+    """
 
     def __post_init__(self) -> None:
         shapes = tuple(self.shapes)
         for index, shape in enumerate(shapes):
             if not isinstance(shape, Sphere | Capsule | Box | ConvexHull):
-                raise BodiesError(f"shapes[{index}] is {shape!r}, expected a Sphere, Capsule, Box or ConvexHull")
+                raise BodiesError(
+                    f"shapes[{index}] is {shape!r}, expected a Sphere, Capsule, Box or ConvexHull"
+                )
         n = len(_array("position", self.position, np.float64).reshape(-1)) // 3
         shape_index = _rows("shape_index", self.shape_index, n, (), np.int64)
         wrong = np.flatnonzero((shape_index < 0) | (shape_index >= len(shapes)))
@@ -66,14 +73,18 @@ class Bodies:
         norm = np.sqrt(np.einsum("ij,ij->i", orientation, orientation))
         wrong = np.flatnonzero(np.abs(norm - 1.0) > QUATERNION_NORM_TOLERANCE)
         if wrong.size:
-            raise BodiesError(f"orientation[{wrong[0]}] has length {norm[wrong[0]]:g}, expected 1 (x y z w)")
+            raise BodiesError(
+                f"orientation[{wrong[0]}] has length {norm[wrong[0]]:g}, expected 1 (x y z w)"
+            )
         values = {
             "shapes": shapes,
             "shape_index": shape_index,
             "position": _rows("position", self.position, n, (3,), np.float64),
             "orientation": orientation,
             "velocity": _rows("velocity", self.velocity, n, (3,), np.float64, 0.0),
-            "angular_velocity": _rows("angular_velocity", self.angular_velocity, n, (3,), np.float64, 0.0),
+            "angular_velocity": _rows(
+                "angular_velocity", self.angular_velocity, n, (3,), np.float64, 0.0
+            ),
             "static": _rows("static", self.static, n, (), np.bool_, False),
             "group": _rows("group", self.group, n, (), np.int64, NO_GROUP),
             "ignore": _pairs(self.ignore, n),
@@ -87,10 +98,11 @@ class Bodies:
 
 @dataclass(frozen=True, eq=False)
 class Contacts(Rows):
-    """m contacts, sorted by a, then b (the terrain first); at most one for each pair. a < b where b is a body.
+    """m contacts, sorted by a, then b (the terrain first); at most one for each pair. a < b where b
+    is a body.
 
-    Where the two touch at the end of the step position, normal and depth are those at the end; where they only touched
-    on the way those of the first touch, with depth 0.
+    Where the two touch at the end of the step position, normal and depth are those at the end;
+    where they only touched on the way those of the first touch, with depth 0.
     """
 
     a: Ints
@@ -102,9 +114,12 @@ class Contacts(Rows):
     normal: Floats
     """(m, 3) unit vectors from b to a"""
     depth: Floats
-    """(m,) m >= 0: the least shift along the normal that separates two bodies; into the ground see `terrain_contact`"""
+    """(m,) m >= 0: the least shift along the normal that separates two bodies; into the ground see
+    `terrain_contact`
+    """
     time: Floats
-    """(m,) s from the begin of the step to the first touch; 0 for those that touch from the begin"""
+    """(m,) s from the begin of the step to the first touch; 0 for those that touch from the begin
+    """
 
 
 def no_contacts() -> Contacts:
@@ -115,7 +130,10 @@ def no_contacts() -> Contacts:
 
 def _array(name: str, value: ArrayLike, dtype: Any) -> NDArray[Any]:
     array = np.asarray(value)
-    if array.size and array.dtype.kind not in {"f": "fiu", "i": "iu", "b": "biu"}[np.dtype(dtype).kind]:
+    if (
+        array.size
+        and array.dtype.kind not in {"f": "fiu", "i": "iu", "b": "biu"}[np.dtype(dtype).kind]
+    ):
         raise BodiesError(f"{name}: expected {np.dtype(dtype).name}, got {array.dtype}")
     return np.ascontiguousarray(array, dtype)
 
@@ -142,5 +160,7 @@ def _pairs(value: ArrayLike, n: int) -> Ints:
     wrong = np.argwhere((array < TERRAIN) | (array >= n))
     if len(wrong):
         row, column = wrong[0].tolist()
-        raise BodiesError(f"ignore[{row}, {column}] is {array[row, column]}, expected 0 … {n - 1}, or -1: the terrain")
+        raise BodiesError(
+            f"ignore[{row}, {column}] is {array[row, column]}, expected 0 … {n - 1}, or -1: the terrain"
+        )
     return array

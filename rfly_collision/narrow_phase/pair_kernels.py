@@ -1,8 +1,9 @@
 """Compiled kernels: pairs of bodies over a step, contact and time of impact.
 
-Conservative advancement: along the best separating axis, which does not turn, two bodies get nearer by their relative
-velocity along it and by what their turning can add; nothing can touch before. So the time goes on by separation /
-approach, and where they do not approach they never touch in this step. Nothing tunnels, however fast it is.
+Conservative advancement: along the best separating axis, which does not turn, two bodies get nearer
+by their relative velocity along it and by what their turning can add; nothing can touch before. So
+the time goes on by separation / approach, and where they do not approach they never touch in this
+step. Nothing tunnels, however fast it is.
 """
 
 from __future__ import annotations
@@ -21,14 +22,20 @@ from rfly_common.kernels.jit import inner_kernel, kernel
 
 ARRIVED = 1e-6
 """m: the separation at which the search for the time of impact ends"""
-FINE_STEPS, COARSE_STEPS = 64, 1024
-"""after so many steps by the bound alone, for bodies that glide past each other, one is at least dt / COARSE_STEPS"""
+FINE_STEPS = 64
+COARSE_STEPS = 1024
+"""after so many steps by the bound alone, for bodies that glide past each other, one is at least dt
+/ COARSE_STEPS
+"""
 NEVER = math.inf
 
 
 @inner_kernel
-def separation(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any) -> Axis:
-    """Of the shapes a and b at two poses, as in `distance_kernels`. `best`: not any axis that parts them but the best.
+def separation(
+    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any
+) -> Axis:
+    """Of the shapes a and b at two poses, as in `distance_kernels`. `best`: not any axis that parts
+    them but the best.
 
     `work`: scratch, (most vertices, 3).
     """
@@ -47,21 +54,30 @@ def separation(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best
 @inner_kernel
 def pose_before(motion: Motion, rotation: Any, body: int, before: float, pose: Any) -> None:
     """The pose of a body some seconds before the end of the step -> pose (4, 3)."""
-    position, velocity, angular_velocity = motion.position, motion.velocity, motion.angular_velocity
+    position = motion.position
+    velocity = motion.velocity
+    angular_velocity = motion.angular_velocity
     for i in range(3):
         pose[3, i] = position[body, i] - before * velocity[body, i]
         for j in range(3):
             pose[i, j] = rotation[body, i, j]
-    wx, wy, wz = angular_velocity[body, 0], angular_velocity[body, 1], angular_velocity[body, 2]
+    wx = angular_velocity[body, 0]
+    wy = angular_velocity[body, 1]
+    wz = angular_velocity[body, 2]
     rate = math.sqrt(wx * wx + wy * wy + wz * wz)
     if rate * before == 0.0:
         return
     # turned back about the body's own axis (Rodrigues)
-    x, y, z = wx / rate, wy / rate, wz / rate
-    sine, cosine = math.sin(-rate * before), math.cos(rate * before)
+    x = wx / rate
+    y = wy / rate
+    z = wz / rate
+    sine = math.sin(-rate * before)
+    cosine = math.cos(rate * before)
     rest = 1.0 - cosine
     for i in range(3):
-        p, q, r = pose[i, 0], pose[i, 1], pose[i, 2]
+        p = pose[i, 0]
+        q = pose[i, 1]
+        r = pose[i, 2]
         along = rest * (p * x + q * y + r * z)
         pose[i, 0] = cosine * p + sine * (q * z - r * y) + along * x
         pose[i, 1] = cosine * q + sine * (r * x - p * z) + along * y
@@ -69,39 +85,53 @@ def pose_before(motion: Motion, rotation: Any, body: int, before: float, pose: A
 
 
 @kernel
-def pair_contacts(table: ShapeTable, motion: Motion, placed: Placed, dt: float, pairs: Any, touches: Touches) -> None:
+def pair_contacts(
+    table: ShapeTable, motion: Motion, placed: Placed, dt: float, pairs: Any, touches: Touches
+) -> None:
     """Pairs (m, 2) of bodies -> touches."""
-    shape_index, velocity, angular_velocity = motion.shape_index, motion.velocity, motion.angular_velocity
+    shape_index = motion.shape_index
+    velocity = motion.velocity
+    angular_velocity = motion.angular_velocity
     rotation = placed.rotation
     touching, points, normals, depths, times = touches
     work = np.empty((table.most_vertices, 3))
     polygons = np.empty((4, 2 * table.most_vertices + 8, 2))
-    pose_a, pose_b = np.empty((4, 3)), np.empty((4, 3))
+    pose_a = np.empty((4, 3))
+    pose_b = np.empty((4, 3))
     for m in range(pairs.shape[0]):
-        a, b = pairs[m, 0], pairs[m, 1]
-        shape_a, shape_b = shape_index[a], shape_index[b]
+        a = pairs[m, 0]
+        b = pairs[m, 1]
+        shape_a = shape_index[a]
+        shape_b = shape_index[b]
         pose_before(motion, rotation, a, 0.0, pose_a)
         pose_before(motion, rotation, b, 0.0, pose_b)
         s, x, y, z = separation(table, shape_a, shape_b, pose_a, pose_b, False, work)
         touching[m] = s <= TOUCHING
         time = 0.0
         if dt > 0.0:
-            turn_a, turn_b = 0.0, 0.0
-            dx, dy, dz = 0.0, 0.0, 0.0
+            turn_a = 0.0
+            turn_b = 0.0
+            dx = 0.0
+            dy = 0.0
+            dz = 0.0
             for k in range(3):
                 turn_a += angular_velocity[a, k] * angular_velocity[a, k]
                 turn_b += angular_velocity[b, k] * angular_velocity[b, k]
-            dx, dy, dz = (
-                velocity[b, 0] - velocity[a, 0],
-                velocity[b, 1] - velocity[a, 1],
-                velocity[b, 2] - velocity[a, 2],
+            dx = velocity[b, 0] - velocity[a, 0]
+            dy = velocity[b, 1] - velocity[a, 1]
+            dz = velocity[b, 2] - velocity[a, 2]
+            by_turning = (
+                math.sqrt(turn_a) * table.reach[shape_a] + math.sqrt(turn_b) * table.reach[shape_b]
             )
-            by_turning = math.sqrt(turn_a) * table.reach[shape_a] + math.sqrt(turn_b) * table.reach[shape_b]
             if not touching[m] and s > (by_turning - dx * x - dy * y - dz * z) * dt:
                 continue  # this axis has parted them all the time
             # found at the end of the step or not: when did they first touch
-            when, steps = 0.0, 0
-            cx, cy, cz, time = x, y, z, NEVER
+            when = 0.0
+            steps = 0
+            cx = x
+            cy = y
+            cz = z
+            time = NEVER
             while True:
                 pose_before(motion, rotation, a, dt - when, pose_a)
                 pose_before(motion, rotation, b, dt - when, pose_b)
@@ -125,11 +155,16 @@ def pair_contacts(table: ShapeTable, motion: Motion, placed: Placed, dt: float, 
                 pose_before(motion, rotation, b, 0.0, pose_b)
             elif time <= dt:
                 touching[m] = True
-                s, x, y, z = 0.0, cx, cy, cz
+                s = 0.0
+                x = cx
+                y = cy
+                z = cz
         if touching[m]:
             points[m, 0], points[m, 1], points[m, 2] = contact_point(
                 table, shape_a, shape_b, pose_a, pose_b, (x, y, z), polygons
             )
-            normals[m, 0], normals[m, 1], normals[m, 2] = x, y, z
+            normals[m, 0] = x
+            normals[m, 1] = y
+            normals[m, 2] = z
             depths[m] = max(-s, 0.0)
             times[m] = time

@@ -1,4 +1,6 @@
-"""collision_node: contacts of vehicles, placed objects and ground. A thin shell around CollisionWorld."""
+"""collision_node: contacts of vehicles, placed objects and ground. A thin shell around
+CollisionWorld.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ COUNTERS = (
     "too_many",
     "refused_objects",
 )
-"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as one)."""
+"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as
+one).
+"""
 
 
 class CollisionNode(Node):
@@ -72,16 +76,21 @@ class CollisionNode(Node):
             max_vehicles=given.max_vehicles,
         )
         self._frames = Frames(self)
-        self._stamps, self._owners = StampFilter(), IdOwners(given.stale_after)
+        self._stamps = StampFilter()
+        self._owners = IdOwners(given.stale_after)
         self._ground = LatestTerrain(self, self._on_terrain_map)
-        self._markers = ContactMarkers(self._frame_id, self._axes, given.marker_length, given.max_markers)
+        self._markers = ContactMarkers(
+            self._frame_id, self._axes, given.marker_length, given.max_markers
+        )
         self._markers_ns = 0
         self._warned: set[int] = set()
         self._step_ms = 0.0
         self._clock_watch = ClockWatch(self)
         self._diagnostics = Diagnostics(self, "collisions", "", self._every_second)
         self._diagnostics.counters = dict.fromkeys(COUNTERS, 0)
-        back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
+        back = JumpThreshold(
+            min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
+        )
         self._jumps = self.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
         self._contacts = publisher(self, ContactArray, "contacts", CONTACTS_OUT)
         self._arrows = publisher(self, MarkerArray, "contact_markers", STATE_OUT)
@@ -91,7 +100,9 @@ class CollisionNode(Node):
         subscription(self, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
         self._update_diagnostics()
         self._timer = self.create_timer(1.0 / given.rate, self._tick)
-        self.get_logger().info(f"shapes {given.shapes!r}, at most {given.rate:g} steps/s; waiting for vehicle_states")
+        self.get_logger().info(
+            f"shapes {given.shapes!r}, at most {given.rate:g} steps/s; waiting for vehicle_states"
+        )
         warm_up()  # last: the node is seen by others meanwhile
 
     # --- what comes in
@@ -123,12 +134,22 @@ class CollisionNode(Node):
         if len(in_map):
             left_out = self._world.update(in_map, states.stamp_ns or now_ns, steady_ns)
             if left_out:
-                self._drop("too_many", left_out, f"{what}: {self._world.vehicles:,} vehicles are tested already")
+                self._drop(
+                    "too_many",
+                    left_out,
+                    f"{what}: {self._world.vehicles:,} vehicles are tested already",
+                )
 
     def _in_map(self, states: VehicleStates) -> tuple[VehicleStates, dict[str, int]]:
-        """The vehicles that can be tested, in `map`, and how many can't be by reason. Raises FrameError."""
+        """The vehicles that can be tested, in `map`, and how many can't be by reason. Raises
+        FrameError.
+        """
         frame = self._frames.resolve(states.frame_id or self._frame_id, states.stamp_ns)
-        moved = (None, None) if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+        moved = (
+            (None, None)
+            if frame.is_world
+            else (frame.transform.translation, frame.transform.quat_xyzw)
+        )
         in_map, dropped = states_to_enu(states, frame.axes, *moved)
         good, more = within_limits(in_map)
         return (in_map.select(good) if more else in_map), dropped | more
@@ -137,7 +158,9 @@ class CollisionNode(Node):
         axes = self._frames.axes(message.header.frame_id)
         try:
             if axes is None:
-                raise PlacementError(f"placed_objects: frame {message.header.frame_id!r} is no world frame")
+                raise PlacementError(
+                    f"placed_objects: frame {message.header.frame_id!r} is no world frame"
+                )
             self._world.set_objects(msg_to_placed(message, axes))
         except PlacementError as error:
             self._drop("refused_objects", 1, str(error))
@@ -165,8 +188,12 @@ class CollisionNode(Node):
 
     def _publish(self, step: Step) -> None:
         if len(step.events):
-            self._contacts.publish(events_to_msg(step.events, step.stamp_ns, self._frame_id, self._axes))
-            self._diagnostics.count("begun_contacts", int(np.count_nonzero(step.events.event == BEGIN)))
+            self._contacts.publish(
+                events_to_msg(step.events, step.stamp_ns, self._frame_id, self._axes)
+            )
+            self._diagnostics.count(
+                "begun_contacts", int(np.count_nonzero(step.events.event == BEGIN))
+            )
         self._show(step.stamp_ns, time.monotonic_ns())
 
     def _show(self, stamp_ns: int, steady_ns: int) -> None:
@@ -239,7 +266,9 @@ class CollisionNode(Node):
     def _warnings(self) -> list[str]:
         found = [text for text in (self._diagnostics.recent_warning, self._world.crowd) if text]
         if self._world.unscaled:
-            found.append(f"{self._world.unscaled:,} vehicles are tested unscaled: their scales are too many")
+            found.append(
+                f"{self._world.unscaled:,} vehicles are tested unscaled: their scales are too many"
+            )
         if self._world.default_types:
             found.append(_default_text(sorted(self._world.default_types)))
         found += self._diagnostics.unmatched

@@ -1,4 +1,6 @@
-"""Contacts -> rfly_suite/ContactArray and arrows for RViz; rfly_suite/PlacedObjectArray -> PlacedBodies."""
+"""Contacts -> rfly_suite/ContactArray and arrows for RViz; rfly_suite/PlacedObjectArray ->
+PlacedBodies.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,21 @@ from rfly_collision.world.contact_tracker import GROUND, MAX_ID, STATIC, Contact
 from rfly_collision.world.placed_bodies import PlacedBodies
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import PlacementError, ShapeError
-from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_flu_to_ned_frd, quat_ned_frd_to_enu_flu
+from rfly_common.frames import (
+    enu_to_ned,
+    ned_to_enu,
+    quat_ned_flu_to_ned_frd,
+    quat_ned_frd_to_enu_flu,
+)
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
-from rfly_terrain.ros.placed_objects_msgs import parts_of_solids, paths_of_objects, surfaces_of_solids
+from rfly_terrain.ros.placed_objects_msgs import (
+    parts_of_solids,
+    paths_of_objects,
+    surfaces_of_solids,
+)
 
 _OBJECT_COLUMNS = {
     "id": (1, 0, MAX_ID),
@@ -43,7 +54,8 @@ def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str
     position: NDArray[Any] = contacts.position
     normal: NDArray[Any] = contacts.normal
     if axes == "ned":
-        position, normal = enu_to_ned(position) + 0.0, enu_to_ned(normal) + 0.0
+        position = enu_to_ned(position) + 0.0
+        normal = enu_to_ned(normal) + 0.0
     message = ContactArray(
         id_a=flat("i", contacts.vehicle),
         id_b=flat("i", contacts.other),
@@ -62,19 +74,23 @@ def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str
 def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodies:
     """The objects, in ENU, of a message in a world frame whose axes are enu or ned.
 
-    One of several convex parts makes several rows; `seen`: as rays meet it, by its triangles where it has any. Raises
-    PlacementError for lengths that disagree, numbers that no object can have, and quaternions of another length than 1.
+    One of several convex parts makes several rows; `seen`: as rays meet it, by its triangles where
+    it has any. Raises PlacementError for lengths that disagree, numbers that no object can have,
+    and quaternions of another length than 1.
     """
     n = len(message.id)
     columns: dict[str, NDArray[Any]] = {}
     for name, (size, low, high) in _OBJECT_COLUMNS.items():
         column = np.asarray(getattr(message, name), float)
         if column.size != n * size:
-            raise PlacementError(f"placed_objects: {name}: {column.size} numbers for {n} objects, expected {n * size}")
+            raise PlacementError(
+                f"placed_objects: {name}: {column.size} numbers for {n} objects, expected {n * size}"
+            )
         columns[name] = column.reshape(n, size)
         wrong = np.argwhere(~((column >= low) & (column <= high)))  # true for NaN too
         if len(wrong):
-            row, value = wrong[0, 0] // size, column[wrong[0, 0]]
+            row = wrong[0, 0] // size
+            value = column[wrong[0, 0]]
             raise PlacementError(
                 f"placed_objects: {name} of object {message.id[row]} is {value:g}, expected {low:g} … {high:g}"
             )
@@ -83,10 +99,14 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
     unfit = np.flatnonzero(np.abs(norm - 1) > QUATERNION_NORM_TOLERANCE)
     if unfit.size:
         length = f"{norm[unfit[0]]:g}"
-        raise PlacementError(f"placed_objects: orientation of object {message.id[unfit[0]]} has length {length}, not 1")
-    position, box = columns["position"], columns["box_origin"]
+        raise PlacementError(
+            f"placed_objects: orientation of object {message.id[unfit[0]]} has length {length}, not 1"
+        )
+    position = columns["position"]
+    box = columns["box_origin"]
     if axes == "ned":
-        position, box = np.asarray(ned_to_enu(position)), np.asarray(ned_to_enu(box))
+        position = np.asarray(ned_to_enu(position))
+        box = np.asarray(ned_to_enu(box))
         orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))
     hulls, row, hull, color = _hulls(message, seen)
     placed = PlacedBodies(
@@ -108,8 +128,11 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
     return dataclasses.replace(bodies, color=np.where(np.isnan(color), of_object, color))
 
 
-def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, ...], Ints, Ints, Floats | None]:
-    """(different hulls, (m,) which object each body is of, (m,) its hull, or -1, (m, 3) its own colour).
+def _hulls(
+    message: Any, seen: bool
+) -> tuple[tuple[ConvexHull | TriangleMesh, ...], Ints, Ints, Floats | None]:
+    """(different hulls, (m,) which object each body is of, (m,) its hull, or -1, (m, 3) its own
+    colour).
 
     Colours are 0 … 1, NaN for the object's; None where no part has one of its own.
     """
@@ -118,7 +141,9 @@ def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, .
     shapes: list[list[ConvexHull | TriangleMesh]] = []
     try:
         for each, surface in zip(parts, surfaces, strict=True):
-            shapes.append([ConvexHull(part) for part in each] if surface is None else [TriangleMesh(surface)])
+            shapes.append(
+                [ConvexHull(part) for part in each] if surface is None else [TriangleMesh(surface)]
+            )
     except ShapeError as error:
         raise PlacementError(f"placed_objects: {error}") from None
     hulls = tuple(shape for each in shapes for shape in each)
@@ -133,7 +158,10 @@ def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, .
         return hulls, row, hull, None
     # a solid that is met by its triangles has the object's colour
     each = np.split(of_parts, np.cumsum([len(part) for part in parts])[:-1])
-    met = [own if surface is None else np.full((1, 3), np.nan) for own, surface in zip(each, surfaces, strict=True)]
+    met = [
+        own if surface is None else np.full((1, 3), np.nan)
+        for own, surface in zip(each, surfaces, strict=True)
+    ]
     of_hulls = np.concatenate([*met, np.full((1, 3), np.nan)])  # the last is what -1 finds
     return hulls, row, hull, of_hulls[hull]
 
@@ -144,7 +172,9 @@ def _listed_colors(name: str, values: Any, n: int, of: str) -> Floats | None:
     if not color.any():
         return None
     if color.size != 3 * n:
-        raise PlacementError(f"placed_objects: {name}: {color.size} numbers for {n} {of}, expected {3 * n} or none")
+        raise PlacementError(
+            f"placed_objects: {name}: {color.size} numbers for {n} {of}, expected {3 * n} or none"
+        )
     color = color.reshape(n, 3) / 255.0
     color[~color.any(axis=1)] = np.nan
     return color
@@ -153,7 +183,9 @@ def _listed_colors(name: str, values: Any, n: int, of: str) -> Floats | None:
 def _class_ids(message: Any, n: int) -> Ints | None:
     class_id = np.asarray(message.class_id, np.int64)
     if class_id.size not in (0, n):
-        raise PlacementError(f"placed_objects: class_id: {class_id.size} numbers for {n} objects, expected {n} or none")
+        raise PlacementError(
+            f"placed_objects: class_id: {class_id.size} numbers for {n} objects, expected {n} or none"
+        )
     return class_id if class_id.size else None
 
 
@@ -163,16 +195,23 @@ OF_VEHICLES = (1.0, 0.2, 0.2)
 
 
 class ContactMarkers:
-    """Which arrows are shown. Each contact keeps its marker's id while it lasts; the deepest ones are shown."""
+    """Which arrows are shown. Each contact keeps its marker's id while it lasts; the deepest ones
+    are shown.
+    """
 
     def __init__(self, frame_id: str, axes: str, length: float, most: int) -> None:
-        self._frame_id, self._axes, self._length, self._most = frame_id, axes, length, most
+        self._frame_id = frame_id
+        self._axes = axes
+        self._length = length
+        self._most = most
         self._shown: dict[int, int] = {}
 
     def message(self, contacts: PairContacts, stamp_ns: int) -> MarkerArray | None:
         """What changes the picture to these contacts; None where it is empty and stays so."""
         if len(contacts) > self._most:
-            contacts = contacts.select(np.sort(np.argsort(-contacts.depth, kind="stable")[: self._most]))
+            contacts = contacts.select(
+                np.sort(np.argsort(-contacts.depth, kind="stable")[: self._most])
+            )
         keys = contacts.key.tolist()
         gone = [self._shown.pop(key) for key in set(self._shown) - set(keys)]
         if not keys and not gone:
@@ -183,11 +222,17 @@ class ContactMarkers:
             if key not in self._shown:
                 self._shown[key] = next(free)
         taken = set(self._shown.values())
-        markers = [self._marker(Marker.DELETE, number, stamp_ns) for number in gone if number not in taken]
-        start, end = contacts.position, contacts.position + self._length * contacts.normal
+        markers = [
+            self._marker(Marker.DELETE, number, stamp_ns) for number in gone if number not in taken
+        ]
+        start = contacts.position
+        end = contacts.position + self._length * contacts.normal
         if self._axes == "ned":
-            start, end = np.asarray(enu_to_ned(start)), np.asarray(enu_to_ned(end))
-        for key, other, tail, tip in zip(keys, contacts.other.tolist(), start.tolist(), end.tolist(), strict=True):
+            start = np.asarray(enu_to_ned(start))
+            end = np.asarray(enu_to_ned(end))
+        for key, other, tail, tip in zip(
+            keys, contacts.other.tolist(), start.tolist(), end.tolist(), strict=True
+        ):
             markers.append(self._arrow(self._shown[key], other, tail, tip, stamp_ns))
         return MarkerArray(markers=markers)
 
@@ -195,7 +240,9 @@ class ContactMarkers:
         """Nobody looks any more."""
         self._shown.clear()
 
-    def _arrow(self, number: int, other: int, tail: list[float], tip: list[float], stamp_ns: int) -> Marker:
+    def _arrow(
+        self, number: int, other: int, tail: list[float], tip: list[float], stamp_ns: int
+    ) -> Marker:
         marker = self._marker(Marker.ADD, number, stamp_ns)
         marker.points = [Point(x=x, y=y, z=z) for x, y, z in (tail, tip)]
         marker.scale = Vector3(x=0.08 * self._length, y=0.2 * self._length, z=0.25 * self._length)
@@ -205,6 +252,7 @@ class ContactMarkers:
 
     def _marker(self, action: int, number: int, stamp_ns: int) -> Marker:
         marker = Marker(ns=NAMESPACE, id=number, type=Marker.ARROW, action=action)
-        marker.header.frame_id, marker.header.stamp = self._frame_id, ns_to_stamp(stamp_ns)
+        marker.header.frame_id = self._frame_id
+        marker.header.stamp = ns_to_stamp(stamp_ns)
         marker.pose.orientation.w = 1.0
         return marker

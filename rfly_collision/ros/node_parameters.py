@@ -15,16 +15,22 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 class CollisionParameters:
     """What collision_node tests, how often, and what it shows."""
 
-    shapes: str = parameter(DEFAULT_SET, "shapes of the vehicle types: a file, or the name of a shipped set")
+    shapes: str = parameter(
+        DEFAULT_SET, "shapes of the vehicle types: a file, or the name of a shipped set"
+    )
     vehicle_xml: str = parameter(
-        "", "vehicle XML of RflySim3D, a file or a folder: centre heights and sizes of its types; empty: none"
+        "",
+        "vehicle XML of RflySim3D, a file or a folder: centre heights and sizes of its types; empty: none",
     )
     ignore: list[str] = parameter([], f"pairs that never count: {EXPECTED}")
     outside: Literal["extend", "void"] = parameter(
-        "extend", "beyond the map the ground goes on as its edge does (extend), or there is none (void)"
+        "extend",
+        "beyond the map the ground goes on as its edge does (extend), or there is none (void)",
     )
     rate: float = parameter(50.0, "most steps per second", unit="Hz", low=0.1, high=1000.0)
-    stale_after: float = parameter(1.0, "a vehicle that is silent for so long is gone", unit="s", low=0.01, high=3600.0)
+    stale_after: float = parameter(
+        1.0, "a vehicle that is silent for so long is gone", unit="s", low=0.01, high=3600.0
+    )
     max_speed: float = parameter(
         1000.0,
         "a vehicle that came farther between two states was put there: the way is not tested",
@@ -39,7 +45,10 @@ class CollisionParameters:
         high=5_000_000,
     )
     max_vehicles: int = parameter(
-        100_000, "vehicles that are tested; those that come when there are so many are left out", low=1, high=1_000_000
+        100_000,
+        "vehicles that are tested; those that come when there are so many are left out",
+        low=1,
+        high=1_000_000,
     )
     marker_length: float = parameter(10.0, "of the arrows in RViz", unit="m", low=0.001, high=1e4)
     max_markers: int = parameter(200, "arrows at once: the deepest contacts", low=0, high=10_000)

@@ -1,7 +1,9 @@
-"""Convex shapes of bodies: sphere, capsule, box and convex hull. The terrain is a shape of the scene, not of a body.
+"""Convex shapes of bodies: sphere, capsule, box and convex hull. The terrain is a shape of the
+scene, not of a body.
 
-Sizes are metres; axes are those of the body (FLU, as base_link). Shapes are immutable and refuse what has no volume.
-Each is a core, the convex hull of some points, and a radius around it: a point, a line, or a polyhedron with radius 0.
+Sizes are metres; axes are those of the body (FLU, as base_link). Shapes are immutable and refuse
+what has no volume. Each is a core, the convex hull of some points, and a radius around it: a point,
+a line, or a polyhedron with radius 0.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ MAX_VERTICES = 256
 """corners of a hull: the work of two hulls grows with the square of their edges"""
 
 FLAT = 1e-6
-"""of the largest extent: hulls thinner than that count as flat, and faces that differ by less as one"""
+"""of the largest extent: hulls thinner than that count as flat, and faces that differ by less as
+one
+"""
 
 
 class _Solid:
@@ -80,7 +84,9 @@ class ConvexHull(_Solid):
 
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:
-    """A surface as rays see it, from both sides; it need not be closed. What collides are a model's convex parts."""
+    """A surface as rays see it, from both sides; it need not be closed. What collides are a model's
+    convex parts.
+    """
 
     triangles: Floats
     """(t, 3, 3) corners, m, in body axes"""
@@ -96,7 +102,9 @@ class Polyhedron(NamedTuple):
     vertices: Floats
     """(v, 3) m"""
     planes: Floats
-    """(f, 4): unit normal out of each face, and its distance from the body's origin along it; none for points, lines"""
+    """(f, 4): unit normal out of each face, and its distance from the body's origin along it; none
+    for points, lines
+    """
     edges: Ints
     """(e, 4): both vertices, and both faces (-1 for a line)"""
     triangles: Ints
@@ -111,7 +119,12 @@ def radius_of(shape: Shape) -> float:
 def core_of(shape: Shape) -> Polyhedron:
     """The core, whose radius is `radius_of`."""
     if isinstance(shape, Sphere):
-        core = Polyhedron(np.zeros((1, 3)), np.empty((0, 4)), np.empty((0, 4), np.int64), np.empty((0, 3), np.int64))
+        core = Polyhedron(
+            np.zeros((1, 3)),
+            np.empty((0, 4)),
+            np.empty((0, 4), np.int64),
+            np.empty((0, 3), np.int64),
+        )
     elif isinstance(shape, Capsule):
         ends = np.array([(-0.5 * shape.length, 0.0, 0.0), (0.5 * shape.length, 0.0, 0.0)])
         edge = np.array([(0, 1, -1, -1)], np.int64)
@@ -136,7 +149,9 @@ def _unit_box() -> Polyhedron:
 
 
 def _polyhedron(vertices: Floats) -> Polyhedron:
-    """Faces, edges and triangles of points that are all corners of their hull; triangles in one plane are one face."""
+    """Faces, edges and triangles of points that are all corners of their hull; triangles in one
+    plane are one face.
+    """
     hull = _hull(vertices)
     scale = float(np.ptp(vertices, axis=0).max())
     inside = vertices.mean(axis=0)
@@ -144,7 +159,10 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
     face_of = np.empty(len(hull.simplices), np.int64)
     for index, equation in enumerate(hull.equations):
         for known, plane in enumerate(planes):
-            if np.linalg.norm(plane[:3] - equation[:3]) < 10 * FLAT and abs(plane[3] + equation[3]) < 10 * FLAT * scale:
+            if (
+                np.linalg.norm(plane[:3] - equation[:3]) < 10 * FLAT
+                and abs(plane[3] + equation[3]) < 10 * FLAT * scale
+            ):
                 face_of[index] = known
                 break
         else:
@@ -154,7 +172,11 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
     for face, corners in zip(face_of.tolist(), hull.simplices.tolist(), strict=True):
         for one, other in itertools.combinations(sorted(corners), 2):
             faces_at.setdefault((one, other), []).append(face)
-    edges = [(*ends, *faces) for ends, faces in sorted(faces_at.items()) if len(faces) == 2 and faces[0] != faces[1]]
+    edges = [
+        (*ends, *faces)
+        for ends, faces in sorted(faces_at.items())
+        if len(faces) == 2 and faces[0] != faces[1]
+    ]
     table = np.array(planes)
     table[:, 3] = (table[:, :3] @ vertices.T).max(axis=1)  # no corner lies outside by rounding
     assert (table[:, :3] @ inside < table[:, 3]).all()
@@ -179,7 +201,9 @@ def _corners(name: str, points: ArrayLike) -> Floats:
         raise ShapeError(f"{name}: the points lie in one plane or line and enclose no volume")
     corners = array[np.sort(_hull(array).vertices)]
     if len(corners) > MAX_VERTICES:
-        raise ShapeError(f"{name}: the hull has {len(corners)} corners, expected at most {MAX_VERTICES}; thin it out")
+        raise ShapeError(
+            f"{name}: the hull has {len(corners)} corners, expected at most {MAX_VERTICES}; thin it out"
+        )
     corners.flags.writeable = False
     return corners
 
@@ -192,7 +216,9 @@ def _hull(points: Floats) -> Any:
         return QuickHull(points)
     except QhullError as error:
         reason = str(error).strip().splitlines()[0]
-        raise ShapeError(f"ConvexHull.vertices: no hull can be built around them ({reason})") from None
+        raise ShapeError(
+            f"ConvexHull.vertices: no hull can be built around them ({reason})"
+        ) from None
 
 
 def _metres(name: str, value: Any, above: float = -math.inf) -> float:
@@ -201,8 +227,12 @@ def _metres(name: str, value: Any, above: float = -math.inf) -> float:
     except (TypeError, ValueError):
         number = None
     if number is None or not above < number < math.inf:
-        expected = "finite metres" if above == -math.inf else f"more than {above:g} and finite metres"
-        raise ShapeError(f"{name} is {repr(value) if number is None else number}, expected {expected}")
+        expected = (
+            "finite metres" if above == -math.inf else f"more than {above:g} and finite metres"
+        )
+        raise ShapeError(
+            f"{name} is {repr(value) if number is None else number}, expected {expected}"
+        )
     return number
 
 
@@ -211,7 +241,11 @@ def _three(name: str, value: Any, above: float = -math.inf) -> Offset:
         x, y, z = value
     except (TypeError, ValueError):
         raise ShapeError(f"{name} is {value!r}, expected three numbers x, y, z in metres") from None
-    return _metres(f"{name}[0]", x, above), _metres(f"{name}[1]", y, above), _metres(f"{name}[2]", z, above)
+    return (
+        _metres(f"{name}[0]", x, above),
+        _metres(f"{name}[1]", y, above),
+        _metres(f"{name}[2]", z, above),
+    )
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {

@@ -13,7 +13,13 @@ from rfly_collision.shapes.vehicle_shapes import (
     parse_types,
     repeated_type,
 )
-from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
+from rfly_common.config.documents import (
+    check_schema,
+    load_schema,
+    parse_mapping,
+    read_config,
+    shipped_names,
+)
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.files import StrPath
 
@@ -40,7 +46,9 @@ def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
     document = parse_mapping(data, file, "version and vehicles")
     check_schema(document, load_schema("rfly_collision", "shapes"))
     entries: list[dict[str, Any]] = document.value["vehicles"]
-    shapes = tuple(_shape(document, entry, ("vehicles", index)) for index, entry in enumerate(entries))
+    shapes = tuple(
+        _shape(document, entry, ("vehicles", index)) for index, entry in enumerate(entries)
+    )
     types: list[tuple[Range, int]] = []
     for index, entry in enumerate(entries):
         path = ("vehicles", index, "types")
@@ -51,13 +59,16 @@ def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
     default = document.value.get("default")
     if default is None:
         return VehicleShapes(shapes, tuple(types), name=name)
-    return VehicleShapes(shapes, tuple(types), _shape(document, {"name": "box", **default}, ("default",)), name)
+    return VehicleShapes(
+        shapes, tuple(types), _shape(document, {"name": "box", **default}, ("default",)), name
+    )
 
 
 def _shape(document: Document, entry: dict[str, Any], path: tuple[Key, ...]) -> VehicleShape:
     centre_height = float(entry.get("centre_height", 0.0))
     shape = _checked(document, (*path, "shape"), lambda: make_shape(entry["shape"], centre_height))
-    clearance, upright = float(entry.get("ground_clearance", 0.0)), bool(entry.get("upright", False))
+    clearance = float(entry.get("ground_clearance", 0.0))
+    upright = bool(entry.get("upright", False))
     return _checked(
         document,
         (*path, "ground_clearance"),

@@ -16,11 +16,15 @@ BOX = 1
 HULL = 2
 
 TOUCHING = 1e-7
-"""m: what is nearer than this touches, with depth 0: what lies on another is not lifted off by rounding"""
+"""m: what is nearer than this touches, with depth 0: what lies on another is not lifted off by
+rounding
+"""
 
 
 class ShapeTable(NamedTuple):
-    """k shapes. Lengths are metres, vectors are in body axes with the offset included; all arrays are read-only."""
+    """k shapes. Lengths are metres, vectors are in body axes with the offset included; all arrays
+    are read-only.
+    """
 
     kind: Ints
     """(k,) ROUND, BOX or HULL"""
@@ -35,13 +39,17 @@ class ShapeTable(NamedTuple):
     half: Floats
     """(k, 3) half lengths of boxes; 0 else"""
     first: Ints
-    """(k + 1, 4) where each shape's vertices, planes, edges and triangles begin; those of the next are their end"""
+    """(k + 1, 4) where each shape's vertices, planes, edges and triangles begin; those of the next
+    are their end
+    """
     vertices: Floats
     """(v, 3) of the cores"""
     planes: Floats
     """(f, 4) unit normal out of each face, distance of the face from the origin along it"""
     edges: Ints
-    """(e, 4) vertices and faces on both sides as rows of `vertices` and `planes`; a capsule's has no faces: -1"""
+    """(e, 4) vertices and faces on both sides as rows of `vertices` and `planes`; a capsule's has
+    no faces: -1
+    """
     across: Floats
     """(e, 3) normal of the second face x normal of the first; 0 for a capsule's"""
     triangles: Ints
@@ -58,19 +66,34 @@ def table_of(shapes: Sequence[Shape]) -> ShapeTable:
     np.cumsum(sizes, axis=0, out=first[1:])
     planes = np.concatenate([np.empty((0, 4)), *(core.planes for core in cores)])
     edges = np.concatenate(
-        [np.empty((0, 4), np.int64), *(_moved(core.edges, start) for core, start in zip(cores, first, strict=False))]
+        [
+            np.empty((0, 4), np.int64),
+            *(_moved(core.edges, start) for core, start in zip(cores, first, strict=False)),
+        ]
     )
-    across = np.cross(planes[edges[:, 3], :3], planes[edges[:, 2], :3]) if len(planes) else np.zeros((len(edges), 3))
+    across = (
+        np.cross(planes[edges[:, 3], :3], planes[edges[:, 2], :3])
+        if len(planes)
+        else np.zeros((len(edges), 3))
+    )
     across[edges[:, 2] < 0] = 0.0
     triangles = [core.triangles + start[0] for core, start in zip(cores, first, strict=False)]
     table = ShapeTable(
         kind=np.array([_kind(shape) for shape in shapes], np.int64),
         radius=np.array([radius_of(shape) for shape in shapes], np.float64),
         reach=np.array([np.linalg.norm(core.vertices, axis=1).max() for core in cores], np.float64),
-        extent=np.array([np.linalg.norm(core.vertices - core.vertices.mean(axis=0), axis=1).max() for core in cores]),
+        extent=np.array(
+            [
+                np.linalg.norm(core.vertices - core.vertices.mean(axis=0), axis=1).max()
+                for core in cores
+            ]
+        ),
         centre=np.array([core.vertices.mean(axis=0) for core in cores]).reshape(-1, 3),
         half=np.array(
-            [np.array(shape.size) / 2 if isinstance(shape, Box) else np.zeros(3) for shape in shapes]
+            [
+                np.array(shape.size) / 2 if isinstance(shape, Box) else np.zeros(3)
+                for shape in shapes
+            ]
         ).reshape(-1, 3),
         first=first,
         vertices=np.concatenate([np.empty((0, 3)), *(core.vertices for core in cores)]),

@@ -1,4 +1,6 @@
-"""What RflySim3D's vehicle XML says of vehicle types: height of the centre above the ground, scale, name."""
+"""What RflySim3D's vehicle XML says of vehicle types: height of the centre above the ground, scale,
+name.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ class VehicleDescriptions:
         if not len(self):
             return np.zeros(types.shape, np.int64), np.zeros(types.shape, bool)
         exact, of_class = (
-            np.minimum(np.searchsorted(self.vehicle_type, each), len(self) - 1) for each in (types, types % CLASSES)
+            np.minimum(np.searchsorted(self.vehicle_type, each), len(self) - 1)
+            for each in (types, types % CLASSES)
         )
         row = np.where(self.vehicle_type[exact] == types, exact, of_class)
         known = (self.vehicle_type[row] == types) | (self.vehicle_type[row] == types % CLASSES)
@@ -58,25 +61,34 @@ NONE = VehicleDescriptions(np.empty(0, np.int64), np.empty(0), np.empty((0, 3)),
 def read_vehicle_descriptions(path: StrPath) -> VehicleDescriptions:
     """The vehicles of an XML file, or of all .xml files of a folder (not below it).
 
-    Raises VehicleXmlError that names the file: not well-formed, without a ClassID, with one that another has,
-    not to be read.
+    Raises VehicleXmlError that names the file: not well-formed, without a ClassID, with one that
+    another has, not to be read.
     """
     place = Path(path)
     try:
-        files = sorted(file for file in place.iterdir() if file.suffix.lower() == ".xml") if place.is_dir() else [place]
+        files = (
+            sorted(file for file in place.iterdir() if file.suffix.lower() == ".xml")
+            if place.is_dir()
+            else [place]
+        )
         if not files or len(files) > MAX_FILES:
-            raise VehicleXmlError(f"{os.fspath(path)}: {len(files)} .xml files, expected 1 to {MAX_FILES}")
+            raise VehicleXmlError(
+                f"{os.fspath(path)}: {len(files)} .xml files, expected 1 to {MAX_FILES}"
+            )
         return described(read_vehicle_xml(file) for file in files)
     except OSError as error:
         raise VehicleXmlError(f"{error.filename or os.fspath(path)}: {error.strerror}") from error
 
 
 def with_descriptions(shapes: VehicleShapes, descriptions: VehicleDescriptions) -> VehicleShapes:
-    """The shapes with the heights and sizes of the types that are described; all others as they were.
+    """The shapes with the heights and sizes of the types that are described; all others as they
+    were.
 
-    The shape stays where it is from the vehicle's origin; the origin is kept so high above the ground as the file says.
+    The shape stays where it is from the vehicle's origin; the origin is kept so high above the
+    ground as the file says.
     """
-    made, types = list(shapes.shapes), list(shapes.types)
+    made = list(shapes.shapes)
+    types = list(shapes.types)
     for row, number in enumerate(descriptions.vehicle_type.tolist()):
         base = shapes[int(shapes.index_of(number))]
         said = descriptions.scale[row]
@@ -89,7 +101,9 @@ def with_descriptions(shapes: VehicleShapes, descriptions: VehicleDescriptions) 
             centre_height=base.centre_height * float(factors[2]) if np.isnan(height) else height,
             ground_clearance=base.ground_clearance * float(factors[2]),
         )
-        types = [piece for each in types for piece in _without(each, number)] + [((number, number), len(made))]
+        types = [piece for each in types for piece in _without(each, number)] + [
+            ((number, number), len(made))
+        ]
         made.append(described_shape)
     return dataclasses.replace(shapes, shapes=tuple(made), types=tuple(types))
 
@@ -108,14 +122,20 @@ def described(vehicles: Iterable[VehicleXml]) -> VehicleDescriptions:
     by_type: dict[int, VehicleXml] = {}
     for vehicle in vehicles:
         if vehicle.class_id is None:
-            raise VehicleXmlError(f"{vehicle.file}: ClassID: missing, expected the vehicle type that it describes")
+            raise VehicleXmlError(
+                f"{vehicle.file}: ClassID: missing, expected the vehicle type that it describes"
+            )
         if vehicle.class_id in by_type:
             raise VehicleXmlError(
                 f"{vehicle.file}: ClassID {vehicle.class_id} is that of {by_type[vehicle.class_id].file} already"
             )
         by_type[vehicle.class_id] = vehicle
     ordered = [by_type[number] for number in sorted(by_type)]
-    heights = [np.nan if v.center_height_cm is None else v.center_height_cm / 100.0 for v in ordered]
+    heights = [
+        np.nan if v.center_height_cm is None else v.center_height_cm / 100.0 for v in ordered
+    ]
     scales = np.array([v.scale or (np.nan,) * 3 for v in ordered], float).reshape(-1, 3)
     types = np.array(sorted(by_type), np.int64)
-    return VehicleDescriptions(types, np.array(heights, float), scales, tuple(v.name for v in ordered))
+    return VehicleDescriptions(
+        types, np.array(heights, float), scales, tuple(v.name for v in ordered)
+    )

@@ -29,7 +29,9 @@ class VehicleShape:
     centre_height: float = 0.0
     """m of the origin above the ground that it stands on"""
     ground_clearance: float = 0.0
-    """m above that ground at which a box begins that can touch anything: wheels and feet never count"""
+    """m above that ground at which a box begins that can touch anything: wheels and feet never
+    count
+    """
     upright: bool = False
     """kept on the ground it stays upright on slopes"""
 
@@ -37,9 +39,13 @@ class VehicleShape:
         if not self.ground_clearance:
             return
         if not isinstance(self.shape, Box):
-            raise ValueError(f"ground_clearance: {self.name} is no box, and only a box can begin above its wheels")
+            raise ValueError(
+                f"ground_clearance: {self.name} is no box, and only a box can begin above its wheels"
+            )
         if self.clear_bottom >= self.high[2]:
-            raise ValueError(f"ground_clearance: {self.ground_clearance} m leaves nothing of the box of {self.name}")
+            raise ValueError(
+                f"ground_clearance: {self.ground_clearance} m leaves nothing of the box of {self.name}"
+            )
 
     @property
     def low(self) -> Floats:
@@ -61,7 +67,8 @@ class VehicleShape:
         """The part that can touch something: all, or the box from `ground_clearance` up."""
         if not isinstance(self.shape, Box) or self.clear_bottom <= self.low[2]:
             return self.shape
-        low, high = self.low, self.high
+        low = self.low
+        high = self.high
         low[2] = self.clear_bottom
         return box_between(low, high)
 
@@ -76,7 +83,9 @@ class VehicleShapes:
     shapes: tuple[VehicleShape, ...]
     types: tuple[tuple[Range, int], ...]
     """((first, last), index into shapes), both ends included"""
-    default: VehicleShape = field(default_factory=lambda: VehicleShape("box", Box((1.0, 1.0, 1.0)), 0.5))
+    default: VehicleShape = field(
+        default_factory=lambda: VehicleShape("box", Box((1.0, 1.0, 1.0)), 0.5)
+    )
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -86,7 +95,9 @@ class VehicleShapes:
         ranges = sorted(self.types)
         first = np.array([first for (first, _), _ in ranges], np.int64)
         last = np.array([last for (_, last), _ in ranges], np.int64)
-        object.__setattr__(self, "_ranges", (first, last, np.array([index for _, index in ranges], np.int64)))
+        object.__setattr__(
+            self, "_ranges", (first, last, np.array([index for _, index in ranges], np.int64))
+        )
 
     def __getitem__(self, index: int) -> VehicleShape:
         return self.default if index == len(self.shapes) else self.shapes[index]
@@ -98,7 +109,9 @@ class VehicleShapes:
         return np.where(exact < len(self.shapes), exact, self._look_up(types % CLASSES))
 
     def column(self, name: str) -> Floats:
-        """A number (or three) of each of `shapes` and then of the default, such as `centre_height` or `low`."""
+        """A number (or three) of each of `shapes` and then of the default, such as `centre_height`
+        or `low`.
+        """
         return np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
 
     @property
@@ -107,7 +120,8 @@ class VehicleShapes:
         return np.array([(s.high - s.low)[:2] for s in (*self.shapes, self.default)])
 
     def touching(self, index: Ints, scale: ArrayLike) -> tuple[tuple[Shape, ...], Ints]:
-        """What can touch of n vehicles: the different shapes, and (n,) which of them each vehicle has.
+        """What can touch of n vehicles: the different shapes, and (n,) which of them each vehicle
+        has.
 
         `index` (n,) as `index_of` gives it; `scale` (n, 3) factors along the body axes.
         """
@@ -130,8 +144,8 @@ class VehicleShapes:
 def scaled(shape: Shape, factors: ArrayLike) -> Shape:
     """A shape stretched along the body axes by three factors (the sign of a factor does not count).
 
-    A sphere stays one, large enough for the largest factor; a capsule stretches along its axis, its radius by the
-    larger of the other two.
+    A sphere stays one, large enough for the largest factor; a capsule stretches along its axis, its
+    radius by the larger of the other two.
     """
     k = np.abs(np.asarray(factors, float))
     if (k == 1).all():
@@ -163,12 +177,15 @@ def shape_bounds(shape: Shape) -> tuple[Floats, Floats]:
 
 def box_between(low: ArrayLike, high: ArrayLike) -> Box:
     """The box with these two corners, (3,) each."""
-    below, above = np.asarray(low, float), np.asarray(high, float)
+    below = np.asarray(low, float)
+    above = np.asarray(high, float)
     return Box(_triple(above - below), _triple((above + below) / 2))
 
 
 def parse_types(types: Sequence[int | str], shape: int) -> list[tuple[Range, int]]:
-    """`[150, "1-9"]` -> ((150, 150), shape), ((1, 9), shape). Raises ValueError for a range that runs backwards."""
+    """`[150, "1-9"]` -> ((150, 150), shape), ((1, 9), shape). Raises ValueError for a range that
+    runs backwards.
+    """
     found = []
     for each in types:
         first, _, last = str(each).partition("-")
@@ -186,10 +203,16 @@ def repeated_type(types: Sequence[tuple[Range, int]]) -> int | None:
 
 
 def make_shape(shape: Mapping[str, object], centre_height: float) -> Shape:
-    """The shape of a checked description; without an offset it stands `centre_height` below the vehicle's origin."""
+    """The shape of a checked description; without an offset it stands `centre_height` below the
+    vehicle's origin.
+    """
     values = {key: value for key, value in shape.items() if key != "type"}
-    kind = {"box": Box, "sphere": Sphere, "capsule": Capsule, "hull": ConvexHull}[str(shape["type"])]
-    made: Shape = kind(**{key: _triple(v) if key in ("size", "offset") else v for key, v in values.items()})
+    kind = {"box": Box, "sphere": Sphere, "capsule": Capsule, "hull": ConvexHull}[
+        str(shape["type"])
+    ]
+    made: Shape = kind(
+        **{key: _triple(v) if key in ("size", "offset") else v for key, v in values.items()}
+    )
     if "offset" in shape or isinstance(made, ConvexHull):
         return made
     height = float(shape_bounds(made)[1][2])

@@ -1,8 +1,9 @@
 """RflySim3D's vehicle XML: safe reading, and correction of the ground offset.
 
-<CenterHeightAboveGroundCm> of <vehicle>/<body> is corrected in place: comments, layout, line ends and encoding stay,
-every other byte is the one that was there. The file is text for people, so it is edited as text; the parser only finds
-the place. No document type, entity or external reference is taken (defusedxml), and no file above MAX_BYTES.
+<CenterHeightAboveGroundCm> of <vehicle>/<body> is corrected in place: comments, layout, line ends
+and encoding stay, every other byte is the one that was there. The file is text for people, so it is
+edited as text; the parser only finds the place. No document type, entity or external reference is
+taken (defusedxml), and no file above MAX_BYTES.
 """
 
 from __future__ import annotations
@@ -31,14 +32,23 @@ from rfly_common.files import StrPath, open_regular
 MAX_BYTES = 1_000_000
 """RflySim's own descriptions have a few thousand"""
 MAX_DEPTH = 100
-MAX_HEIGHT_CM, MAX_SCALE = 1e6, 1e4
+MAX_HEIGHT_CM = 1e6
+MAX_SCALE = 1e4
 ELEMENT = "CenterHeightAboveGroundCm"
 _PLACE = ("vehicle", "body", ELEMENT)
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 _UTF32_BOMS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _DECLARED = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)["']""")
-_CHINESE = {"gb2312", "gbk", "gb18030"}  # files that say the first often hold the second; the third reads both
+_CHINESE = {
+    "gb2312",
+    "gbk",
+    "gb18030",
+}  # files that say the first often hold the second; the third reads both
 _EIGHT_BIT = {"utf-8", "ascii", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8-r"}
 _EIGHT_BIT |= {f"iso8859-{part}" for part in range(1, 17)} | {f"cp125{page}" for page in range(9)}
 
@@ -63,7 +73,9 @@ class _Element:
 
 @dataclass(frozen=True)
 class VehicleXml:
-    """A description as it lies in its file, and what it says. `parse` and `read_vehicle_xml` make it."""
+    """A description as it lies in its file, and what it says. `parse` and `read_vehicle_xml` make
+    it.
+    """
 
     file: str
     text: str
@@ -84,16 +96,24 @@ class VehicleXml:
         return self.bom + self.text.encode(self.encoding)
 
     def with_center_height(self, height_cm: float) -> VehicleXml:
-        """The description with that number, all else unchanged; a missing element comes in as the last of <body>.
+        """The description with that number, all else unchanged; a missing element comes in as the
+        last of <body>.
 
-        Raises VehicleXmlError for a number that is not finite or above MAX_HEIGHT_CM, and where there is no <body>.
+        Raises VehicleXmlError for a number that is not finite or above MAX_HEIGHT_CM, and where
+        there is no <body>.
         """
         if not abs(height_cm) <= MAX_HEIGHT_CM:  # false for NaN too
-            raise VehicleXmlError(f"{ELEMENT}: {height_cm} cm, expected a number of at most {MAX_HEIGHT_CM:.0f}")
+            raise VehicleXmlError(
+                f"{ELEMENT}: {height_cm} cm, expected a number of at most {MAX_HEIGHT_CM:.0f}"
+            )
         number = _in_words(height_cm)
         found = _at(self._elements, _PLACE)
-        start, end, new = self._insertion(number) if found is None else self._replacement(found, number)
-        return parse_vehicle_xml((self.text[:start] + new + self.text[end:]).encode(self.encoding), self.file, self.bom)
+        start, end, new = (
+            self._insertion(number) if found is None else self._replacement(found, number)
+        )
+        return parse_vehicle_xml(
+            (self.text[:start] + new + self.text[end:]).encode(self.encoding), self.file, self.bom
+        )
 
     def _replacement(self, element: _Element, number: str) -> tuple[int, int, str]:
         """(start, end, new text) of what changes."""
@@ -111,10 +131,18 @@ class VehicleXml:
     def _insertion(self, number: str) -> tuple[int, int, str]:
         body = _at(self._elements, _PLACE[:2])
         if body is None or body.empty_tag:
-            what = "there is no <body>" if body is None else f"line {_line_of(self.text, body.start)}: <body/> is empty"
-            raise VehicleXmlError(f"{self.file}: {what}, so that {ELEMENT} has no place; is it a vehicle of RflySim3D?")
+            what = (
+                "there is no <body>"
+                if body is None
+                else f"line {_line_of(self.text, body.start)}: <body/> is empty"
+            )
+            raise VehicleXmlError(
+                f"{self.file}: {what}, so that {ELEMENT} has no place; is it a vehicle of RflySim3D?"
+            )
         new = f"<{ELEMENT}>{number}</{ELEMENT}>"
-        children = [e for e in self._elements if len(e.path) == 3 and body.start < e.start < body.end]
+        children = [
+            e for e in self._elements if len(e.path) == 3 and body.start < e.start < body.end
+        ]
         if not children:
             return body.content, body.content, new
         last = max(children, key=lambda child: child.end)
@@ -123,37 +151,50 @@ class VehicleXml:
 
 
 def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> VehicleXml:
-    """The description in a file's content; `file` is what errors call it. `bom` is for data whose mark is cut off.
+    """The description in a file's content; `file` is what errors call it. `bom` is for data whose
+    mark is cut off.
 
     Raises VehicleXmlError that names the file, and the line where there is one.
     """
     if len(data) > MAX_BYTES:
-        raise VehicleXmlError(f"{file}: {len(data):,} bytes, expected a description of at most {MAX_BYTES:,}")
+        raise VehicleXmlError(
+            f"{file}: {len(data):,} bytes, expected a description of at most {MAX_BYTES:,}"
+        )
     text, encoding, bom = _decode(data, file, bom)
     elements = _find_elements(text, file)
     if not elements or elements[0].path != ("vehicle",):
         found = f"<{elements[0].path[0]}>" if elements else "nothing"
-        raise VehicleXmlError(f"{file}: the root element is {found}, expected <vehicle>: a vehicle of RflySim3D")
+        raise VehicleXmlError(
+            f"{file}: the root element is {found}, expected <vehicle>: a vehicle of RflySim3D"
+        )
     class_id = _at(elements, ("vehicle", "ClassID"))
     name = _at(elements, ("vehicle", "Name"))
     heights = [element for element in elements if element.path[-1] == ELEMENT]
     for element in heights:
         line = _line_of(text, element.start)
         if element.path != _PLACE:
-            raise VehicleXmlError(f"{file}, line {line}: {ELEMENT} in <{element.path[-2]}>, expected it in <body>")
+            raise VehicleXmlError(
+                f"{file}, line {line}: {ELEMENT} in <{element.path[-2]}>, expected it in <body>"
+            )
         if element is not heights[0]:
             first = _line_of(text, heights[0].start)
-            raise VehicleXmlError(f"{file}, line {line}: {ELEMENT} is already on line {first}; one of them must go")
+            raise VehicleXmlError(
+                f"{file}, line {line}: {ELEMENT} is already on line {first}; one of them must go"
+            )
     inner = next((element for element in elements if element.path[:-1] == _PLACE), None)
     if inner is not None:
         line = _line_of(text, inner.start)
-        raise VehicleXmlError(f"{file}, line {line}: <{inner.path[-1]}> in {ELEMENT}, expected a number alone")
+        raise VehicleXmlError(
+            f"{file}, line {line}: <{inner.path[-1]}> in {ELEMENT}, expected a number alone"
+        )
     return VehicleXml(
         file=file,
         text=text,
         encoding=encoding,
         bom=bom,
-        class_id=None if class_id is None or not class_id.text else round(_number(class_id, text, file)),
+        class_id=None
+        if class_id is None or not class_id.text
+        else round(_number(class_id, text, file)),
         name="" if name is None else name.text,
         center_height_cm=_number(heights[0], text, file) if heights and heights[0].text else None,
         scale=_scale(elements, text, file),
@@ -161,14 +202,18 @@ def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> Vehic
     )
 
 
-def _scale(elements: tuple[_Element, ...], text: str, file: str) -> tuple[float, float, float] | None:
+def _scale(
+    elements: tuple[_Element, ...], text: str, file: str
+) -> tuple[float, float, float] | None:
     """<Scale> of <vehicle>: <x>, <y> and <z>."""
     parts = [_at(elements, ("vehicle", "Scale", axis)) for axis in "xyz"]
     found = [_number(part, text, file) for part in parts if part is not None and part.text]
     if len(found) != 3:
         return None
     if not all(0.0 < factor <= MAX_SCALE for factor in found):
-        raise VehicleXmlError(f"{file}: Scale {found}, expected three factors above 0 and up to {MAX_SCALE:g}")
+        raise VehicleXmlError(
+            f"{file}: Scale {found}, expected three factors above 0 and up to {MAX_SCALE:g}"
+        )
     return found[0], found[1], found[2]
 
 
@@ -192,9 +237,11 @@ class Correction:
 
 
 def correct_center_height(path: StrPath, height_cm: float, *, dry_run: bool = False) -> Correction:
-    """Write the number into a vehicle's file, after a copy was made beside it (NAME.xml.bak, then .bak.1, …).
+    """Write the number into a vehicle's file, after a copy was made beside it (NAME.xml.bak, then
+    .bak.1, …).
 
-    The file is replaced at once or not at all. An older copy is never overwritten. Raises VehicleXmlError, OSError.
+    The file is replaced at once or not at all. An older copy is never overwritten. Raises
+    VehicleXmlError, OSError.
     """
     real = Path(os.path.realpath(path))
     old = read_vehicle_xml(real)
@@ -202,11 +249,14 @@ def correct_center_height(path: StrPath, height_cm: float, *, dry_run: bool = Fa
     new = old.with_center_height(height_cm)
     if new.center_height_cm is None:
         raise VehicleXmlError(f"{path}: the number could not be written")
-    diff, backup = "", None
+    diff = ""
+    backup = None
     if old.center_height_cm is None or _in_words(old.center_height_cm) != _in_words(height_cm):
         before, after = (re.split(r"\r\n|\n|\r", text) for text in (old.text, new.text))
         name = os.fspath(path)
-        diff = "\n".join(difflib.unified_diff(before, after, name, f"{name} (corrected)", n=2, lineterm=""))
+        diff = "\n".join(
+            difflib.unified_diff(before, after, name, f"{name} (corrected)", n=2, lineterm="")
+        )
         if not dry_run:
             backup = _back_up(real, old_data)
             _write_at_once(real, new.encode())
@@ -217,7 +267,9 @@ def _decode(data: bytes, file: str, bom: bytes | None) -> tuple[str, str, bytes]
     """(text, codec, byte order mark) such that mark + text.encode(codec) is the data again."""
     if bom is None:
         if data[:4] in _UTF32_BOMS:
-            raise VehicleXmlError(f"{file}: UTF-32, which RflySim3D does not read; save it as UTF-8")
+            raise VehicleXmlError(
+                f"{file}: UTF-32, which RflySim3D does not read; save it as UTF-8"
+            )
         bom = next((mark for mark, _ in _BOMS if data.startswith(mark)), b"")
         data = data[len(bom) :]
     encodings = _encodings(data, dict(_BOMS).get(bom, ""), file)
@@ -225,16 +277,22 @@ def _decode(data: bytes, file: str, bom: bytes | None) -> tuple[str, str, bytes]
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError as error:
-            reason = f"byte {len(bom) + error.start + 1} ({data[error.start]:#04x}) is no {encodings[0]}"
+            reason = (
+                f"byte {len(bom) + error.start + 1} ({data[error.start]:#04x}) is no {encodings[0]}"
+            )
             continue
         if text.encode(encoding) == data:
             return text, encoding, bom
         reason = f"its {encoding} text cannot be written back byte for byte"
-    raise VehicleXmlError(f"{file}: {reason}; save it as UTF-8, or name its encoding in the first line")
+    raise VehicleXmlError(
+        f"{file}: {reason}; save it as UTF-8, or name its encoding in the first line"
+    )
 
 
 def _encodings(data: bytes, marked: str, file: str) -> list[str]:
-    """What to try, in order: the mark counts more than the declaration, as in RflySim3D, which ignores the latter."""
+    """What to try, in order: the mark counts more than the declaration, as in RflySim3D, which
+    ignores the latter.
+    """
     if marked:
         return [marked]
     if data[:2] in (b"<\0", b"\0<"):
@@ -288,25 +346,35 @@ class _Finder:
 
 def _find_elements(text: str, file: str) -> tuple[_Element, ...]:
     finder = _Finder()
-    parser = DefusedXMLParser(target=finder, forbid_dtd=True, forbid_entities=True, forbid_external=True)
+    parser = DefusedXMLParser(
+        target=finder, forbid_dtd=True, forbid_entities=True, forbid_external=True
+    )
     finder.parser = parser.parser
     try:
         parser.feed(text)  # as str: the declared encoding does not count any more
         parser.close()
     except DefusedXmlException as error:
         line = parser.parser.CurrentLineNumber
-        raise VehicleXmlError(f"{file}, line {line}: a document type or entity is not taken ({error})") from None
+        raise VehicleXmlError(
+            f"{file}, line {line}: a document type or entity is not taken ({error})"
+        ) from None
     except ParseError as error:
         line, column = error.position
         what = str(error).partition(":")[0]
-        raise VehicleXmlError(f"{file}, line {line}, column {column + 1}: not well-formed XML: {what}") from None
+        raise VehicleXmlError(
+            f"{file}, line {line}, column {column + 1}: not well-formed XML: {what}"
+        ) from None
     except ValueError as error:
         raise VehicleXmlError(f"{file}, line {parser.parser.CurrentLineNumber}: {error}") from None
     # UTF-8 offset -> character index, for the offsets at which characters begin
     to_index: Sequence[int] = range(len(text) + 1)
     if not text.isascii():
-        to_index = list(itertools.accumulate((byte & 0xC0 != 0x80 for byte in text.encode()), initial=0))
-    return tuple(_element(text, path, words, to_index[a], to_index[b]) for path, words, a, b in finder.found)
+        to_index = list(
+            itertools.accumulate((byte & 0xC0 != 0x80 for byte in text.encode()), initial=0)
+        )
+    return tuple(
+        _element(text, path, words, to_index[a], to_index[b]) for path, words, a, b in finder.found
+    )
 
 
 def _element(text: str, path: tuple[str, ...], words: str, start: int, end_event: int) -> _Element:

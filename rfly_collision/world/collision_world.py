@@ -1,7 +1,8 @@
 """CollisionWorld: vehicles, placed objects and terrain, stepped over time. No clock and no ROS.
 
-Each step takes the newest state of every vehicle, puts those on the ground that want to be there, and sweeps each one
-from where the step before has tested it to where it is now, so that nothing is jumped over, however the states come.
+Each step takes the newest state of every vehicle, puts those on the ground that want to be there,
+and sweeps each one from where the step before has tested it to where it is now, so that nothing is
+jumped over, however the states come.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from rfly_collision.world.fleet_table import FleetTable
 from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
-from rfly_collision.world.scene import Scene, contacts_or_ground, not_ended_within_step, touch_when_moved
+from rfly_collision.world.scene import (
+    Scene,
+    contacts_or_ground,
+    not_ended_within_step,
+    touch_when_moved,
+)
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import CrowdError, PlacementError
 from rfly_common.frames import quat_conjugate, quat_multiply
@@ -68,12 +74,13 @@ class _LastPoses(NamedTuple):
 
 
 class CollisionWorld:
-    """`update` with states, `step` for what has begun and ended since, `check` for poses that nobody has.
+    """`update` with states, `step` for what has begun and ended since, `check` for poses that
+    nobody has.
 
-    `outside`: beyond the map its edge goes on (extend) or there is no ground (void). `max_speed` m/s: a vehicle that
-    came farther between two of its states was put there, and the way between is not tested. Where the boxes of more
-    than `max_pairs` pairs overlap, only the ground is tested (`crowd`); of more than `max_vehicles` vehicles none is
-    tested but those that were there first.
+    `outside`: beyond the map its edge goes on (extend) or there is no ground (void). `max_speed`
+    m/s: a vehicle that came farther between two of its states was put there, and the way between is
+    not tested. Where the boxes of more than `max_pairs` pairs overlap, only the ground is tested
+    (`crowd`); of more than `max_vehicles` vehicles none is tested but those that were there first.
     """
 
     def __init__(
@@ -91,13 +98,20 @@ class CollisionWorld:
         self.default_types: set[int] = set()
         """types that are in no list: the default shape serves"""
         self.crowd = ""
-        """what is to be said of the last step, where so many were in one place that only the ground was tested"""
+        """what is to be said of the last step, where so many were in one place that only the ground
+        was tested
+        """
         self.unscaled = 0
-        """vehicles that are tested at a scale of 1, because there are MAX_SHAPES shapes without theirs"""
-        self._shapes, self._ignore = shapes, ignore or IgnoreRules()
+        """vehicles that are tested at a scale of 1, because there are MAX_SHAPES shapes without
+        theirs
+        """
+        self._shapes = shapes
+        self._ignore = ignore or IgnoreRules()
         self._outside: Literal["extend", "void"] = outside
-        self._max_pairs, self._max_vehicles = max_pairs, max_vehicles
-        self._max_speed, self._stale_after_ns = max_speed, round(stale_after_s * 1e9)
+        self._max_pairs = max_pairs
+        self._max_vehicles = max_vehicles
+        self._max_speed = max_speed
+        self._stale_after_ns = round(stale_after_s * 1e9)
         self._table = FleetTable()
         self._objects = no_objects()
         self._object_shapes: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
@@ -132,19 +146,27 @@ class CollisionWorld:
         self._changed = True
 
     def set_objects(self, objects: PlacedBodies) -> None:
-        """Other placed objects from the next step on. Raises PlacementError for more than MAX_OBJECTS or MAX_SHAPES."""
+        """Other placed objects from the next step on. Raises PlacementError for more than
+        MAX_OBJECTS or MAX_SHAPES.
+        """
         looks = [objects.vehicle_type, objects.scale, objects.box_half_extent, objects.hull_index]
         sizes = len(np.unique(np.column_stack(looks), axis=0))
-        for what, number, most in (("objects", len(objects), MAX_OBJECTS), ("different sizes", sizes, MAX_SHAPES)):
+        for what, number, most in (
+            ("objects", len(objects), MAX_OBJECTS),
+            ("different sizes", sizes, MAX_SHAPES),
+        ):
             if number > most:
-                raise PlacementError(f"placed_objects: {number:,} {what}, at most {most:,} are tested")
+                raise PlacementError(
+                    f"placed_objects: {number:,} {what}, at most {most:,} are tested"
+                )
         self._objects = objects
         self._object_shapes = objects.shapes(self._shapes)
         self._note_default_types(objects.vehicle_type[~objects.has_shape])
         self._changed = True
 
     def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> int:
-        """Take over states in `map`, all of them usable (`states_to_enu`), that arrived at `steady_ns`.
+        """Take over states in `map`, all of them usable (`states_to_enu`), that arrived at
+        `steady_ns`.
 
         Returns how many are left out, because there are `max_vehicles` others already.
         """
@@ -158,7 +180,9 @@ class CollisionWorld:
         return len(surplus)
 
     def drop_stale(self, steady_ns: int) -> None:
-        """Drop vehicles that nothing was heard of for `stale_after_s`; their contacts end with the next step."""
+        """Drop vehicles that nothing was heard of for `stale_after_s`; their contacts end with the
+        next step.
+        """
         if self._table.drop_stale(steady_ns, self._stale_after_ns):
             self._changed = True
 
@@ -170,7 +194,9 @@ class CollisionWorld:
         return step
 
     def step(self) -> Step | None:
-        """What has changed since the step before; None where no state has come and nothing else has changed."""
+        """What has changed since the step before; None where no state has come and nothing else has
+        changed.
+        """
         if not self._changed:
             return None
         self._changed = False
@@ -183,7 +209,9 @@ class CollisionWorld:
         poses = self._poses(self._table, self._kind, self._vehicle_shapes)
         bodies, dt = self._with_velocities(poses)
         contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
-        found = self._pairs(contacts, self._table).select(not_ended_within_step(self._scene, bodies, dt, contacts))
+        found = self._pairs(contacts, self._table).select(
+            not_ended_within_step(self._scene, bodies, dt, contacts)
+        )
         found = deepest_of_each_pair(found)
         found = self._ignore.kept(found, self._table.types_of)
         lost = self._tracker.lost(found, self._stamp_ns)
@@ -191,26 +219,34 @@ class CollisionWorld:
         self._table.clear_fresh()
         n = len(self._table)
         self._last_poses = _LastPoses(
-            self._table.id, poses.position[:n], poses.orientation[:n], self._table["stamp_ns"].copy()
+            self._table.id,
+            poses.position[:n],
+            poses.orientation[:n],
+            self._table["stamp_ns"].copy(),
         )
         return Step(self._stamp_ns, self._tracker.update(self._stamp_ns, found, near))
 
     def check(self, states: VehicleStates, stamp_ns: int | None = None) -> PairContacts:
-        """The contacts that vehicles would have at these poses (usable, in `map`), where they stand.
+        """The contacts that vehicles would have at these poses (usable, in `map`), where they
+        stand.
 
-        With the terrain, the placed objects, each other, and the vehicles that are where they were last heard of.
-        `stamp_ns`: when, for objects that move; None: where they were at the last step.
-        Raises CrowdError where those are too many.
+        With the terrain, the placed objects, each other, and the vehicles that are where they were
+        last heard of. `stamp_ns`: when, for objects that move; None: where they were at the last
+        step. Raises CrowdError where those are too many.
         """
         if len(states) > self._max_vehicles:
             raise CrowdError(f"{len(states):,} vehicles, at most {self._max_vehicles:,} are tested")
         if stamp_ns is not None and self._objects.moves.any():
-            self._objects = self._objects.at(stamp_ns * 1e-9)  # the next step puts them elsewhere anyway
+            self._objects = self._objects.at(
+                stamp_ns * 1e-9
+            )  # the next step puts them elsewhere anyway
         table = self._table.copy()
         table.update(states, 0, 0)
         asked = np.isin(table.id, states.id)
         poses = self._poses(table, *self._shapes_of(table))
-        found = deepest_of_each_pair(self._pairs(self._scene.contacts(self._bodies(poses, static=~asked)), table))
+        found = deepest_of_each_pair(
+            self._pairs(self._scene.contacts(self._bodies(poses, static=~asked)), table)
+        )
         found = self._ignore.kept(found, table.types_of)
         return found.select(np.argsort(found.key))
 
@@ -226,12 +262,21 @@ class CollisionWorld:
         unknown = self._shapes.index_of(different) == len(self._shapes.shapes)
         self.default_types.update(different[unknown].tolist())
 
-    def _poses(self, table: FleetTable, kind: Ints, shapes: tuple[tuple[Shape, ...], Ints]) -> Poses:
-        position, orientation = table["position"], table["orientation"]
-        fit = np.flatnonzero(table["fit_ground"]) if self.terrain is not None else np.empty(0, np.int64)
+    def _poses(
+        self, table: FleetTable, kind: Ints, shapes: tuple[tuple[Shape, ...], Ints]
+    ) -> Poses:
+        position = table["position"]
+        orientation = table["orientation"]
+        fit = (
+            np.flatnonzero(table["fit_ground"])
+            if self.terrain is not None
+            else np.empty(0, np.int64)
+        )
         if len(fit) and self.terrain is not None:
-            position, orientation = position.copy(), orientation.copy()
-            kinds, scale = kind[fit], table["scale"][fit]
+            position = position.copy()
+            orientation = orientation.copy()
+            kinds = kind[fit]
+            scale = table["scale"][fit]
             centre_height = self._shapes.column("centre_height")[kinds] * scale[:, 2]
             size = self._shapes.footprint[kinds] * scale[:, :2]
             upright = self._shapes.column("upright")[kinds] > 0
@@ -264,12 +309,17 @@ class CollisionWorld:
             poses.orientation,
             np.empty(0) if velocity is None else np.concatenate((velocity, still)),
             np.empty(0) if angular_velocity is None else np.concatenate((angular_velocity, still)),
-            static=np.concatenate((np.zeros(n, np.bool_) if static is None else static, np.ones(objects, np.bool_))),
+            static=np.concatenate(
+                (np.zeros(n, np.bool_) if static is None else static, np.ones(objects, np.bool_))
+            ),
         )
 
     def _with_velocities(self, poses: Poses) -> tuple[Bodies, float]:
-        """The bodies with the velocities that bring them from where they were tested to where they are, and dt."""
-        table, last = self._table, self._last_poses
+        """The bodies with the velocities that bring them from where they were tested to where they
+        are, and dt.
+        """
+        table = self._table
+        last = self._last_poses
         if not len(last.id):
             return self._bodies(poses), 0.0
         before, known = _find(last.id, table.id)
@@ -277,7 +327,9 @@ class CollisionWorld:
         n = len(table)
         displacement = poses.position[:n] - last.position[before]
         swept = known & table["fresh"] & (elapsed_ns > 0)
-        swept &= np.einsum("ij,ij->i", displacement, displacement) <= np.square(self._max_speed * 1e-9 * elapsed_ns)
+        swept &= np.einsum("ij,ij->i", displacement, displacement) <= np.square(
+            self._max_speed * 1e-9 * elapsed_ns
+        )
         if not swept.any():
             return self._bodies(poses), 0.0
         dt = float(elapsed_ns[swept].max()) * 1e-9
@@ -289,7 +341,8 @@ class CollisionWorld:
     def _pairs(self, contacts: Contacts, table: FleetTable) -> PairContacts:
         """By ids. Vehicles are bodies before objects, so that a is a vehicle always."""
         n = len(table)
-        on_ground, placed = contacts.b == TERRAIN, contacts.b >= n
+        on_ground = contacts.b == TERRAIN
+        placed = contacts.b >= n
         row = np.where(on_ground | placed, 0, contacts.b)
         other = np.where(on_ground, GROUND, np.where(placed, STATIC, table.id[row] if n else 0))
         object_id = np.zeros(len(contacts), np.int64)
@@ -308,8 +361,11 @@ class CollisionWorld:
         """(m,) which of these contacts lie HOLD_CLEARANCE apart or less, along their normals."""
         vehicle, known = _find(self._table.id, lost.vehicle)
         order = np.argsort(self._objects.id, kind="stable")
-        ids, on_ground = self._objects.id[order], lost.other == GROUND
-        first, last = (np.searchsorted(ids, lost.object_id, side=side) for side in ("left", "right"))
+        ids = self._objects.id[order]
+        on_ground = lost.other == GROUND
+        first, last = (
+            np.searchsorted(ids, lost.object_id, side=side) for side in ("left", "right")
+        )
         rows = np.where(on_ground, 1, last - first)  # an object of several parts has as many bodies
         rows[~known] = 0
         which = np.repeat(np.arange(len(lost)), rows)
@@ -318,21 +374,33 @@ class CollisionWorld:
         placed = ~on_ground[which]
         partner[placed] = len(self._table) + order[(first[which] + part)[placed]]
         touch = touch_when_moved(
-            self._scene, self._bodies(poses), vehicle[which], partner, -HOLD_CLEARANCE * lost.normal[which]
+            self._scene,
+            self._bodies(poses),
+            vehicle[which],
+            partner,
+            -HOLD_CLEARANCE * lost.normal[which],
         )
         near = np.zeros(len(lost), np.bool_)
         near[which[touch]] = True
         return near
 
     def _clear_last_poses(self) -> None:
-        self._last_poses = _LastPoses(np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64))
+        self._last_poses = _LastPoses(
+            np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64)
+        )
 
 
 def deepest_of_each_pair(found: PairContacts) -> PairContacts:
-    """One contact for each pair, the deepest, then the first: an object of several parts may touch with many."""
+    """One contact for each pair, the deepest, then the first: an object of several parts may touch
+    with many.
+    """
     order = np.lexsort((found.time, -found.depth, found.key))
     key = found.key[order]
-    return found.select(np.sort(order[np.concatenate([[True], key[1:] != key[:-1]])])) if len(key) else found
+    return (
+        found.select(np.sort(order[np.concatenate([[True], key[1:] != key[:-1]])]))
+        if len(key)
+        else found
+    )
 
 
 def _surplus_shapes(kind: Ints, scale: Floats) -> Bools:
@@ -342,7 +410,9 @@ def _surplus_shapes(kind: Ints, scale: Floats) -> Bools:
 
 
 def _find(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], Bools]:
-    """(rows, known): where each wanted id is in sorted ids, and whether it is there at all (else the row is any)."""
+    """(rows, known): where each wanted id is in sorted ids, and whether it is there at all (else
+    the row is any).
+    """
     if not len(ids):
         return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
     rows = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
@@ -352,8 +422,8 @@ def _find(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], Bools]:
 def within_limits(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
     """(n,) which usable vehicles in `map` can be tested, and how many can't be, by reason.
 
-    Not so are ids below 1, which contacts have other meanings for, scales that leave no size, and what is MAX_DISTANCE
-    or more from the origin.
+    Not so are ids below 1, which contacts have other meanings for, scales that leave no size, and
+    what is MAX_DISTANCE or more from the origin.
     """
     size = np.abs(states.scale)
     tests: dict[str, Bools] = {
@@ -364,14 +434,17 @@ def within_limits(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
     good = np.logical_and.reduce(list(tests.values()))
     if good.all():
         return good, {}
-    counts = {reason: int(len(passed) - np.count_nonzero(passed)) for reason, passed in tests.items()}
+    counts = {
+        reason: int(len(passed) - np.count_nonzero(passed)) for reason, passed in tests.items()
+    }
     return good, {reason: count for reason, count in counts.items() if count}
 
 
 def _rotation_vector(quat_xyzw: NDArray[np.floating]) -> Floats:
     """(n, 4) unit quaternions -> (n, 3) axis times angle, at most π."""
     sign = np.where(quat_xyzw[:, 3:] < 0, -1.0, 1.0)
-    vector, w = sign * quat_xyzw[:, :3], np.abs(quat_xyzw[:, 3])
+    vector = sign * quat_xyzw[:, :3]
+    w = np.abs(quat_xyzw[:, 3])
     sine = np.sqrt(np.einsum("ij,ij->i", vector, vector))
     angle = 2 * np.arctan2(sine, w)
     factor = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), 2.0)

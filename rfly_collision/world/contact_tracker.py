@@ -1,10 +1,12 @@
-"""Contact events, begin, stay and end, between successive queries of the scene. No clock, no shapes, no ROS.
+"""Contact events, begin, stay and end, between successive queries of the scene. No clock, no
+shapes, no ROS.
 
-A contact is one between a vehicle and the ground, a placed object or another vehicle; each pair has at most one.
+A contact is one between a vehicle and the ground, a placed object or another vehicle; each pair has
+at most one.
 
-With the ground and placed objects a contact ends when the two have drawn more than HOLD_CLEARANCE apart, or have not
-touched for HOLD_S, whichever comes first: what rests on the ground, or rattles on it, touches it all the time. Between
-two vehicles it ends when they do not touch any more.
+With the ground and placed objects a contact ends when the two have drawn more than HOLD_CLEARANCE
+apart, or have not touched for HOLD_S, whichever comes first: what rests on the ground, or rattles
+on it, touches it all the time. Between two vehicles it ends when they do not touch any more.
 """
 
 from __future__ import annotations
@@ -16,9 +18,12 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints, Rows
 
-GROUND, STATIC = -2, -1
+GROUND = -2
+STATIC = -1
 """in `other`, with RflySim3D's meaning; else the id of a vehicle"""
-BEGIN, STAY, END = 0, 1, 2
+BEGIN = 0
+STAY = 1
+END = 2
 
 HOLD_S = 0.1
 HOLD_CLEARANCE = 0.002
@@ -73,7 +78,8 @@ class ContactEvents:
 
 def no_pairs() -> PairContacts:
     """Contacts of length 0."""
-    none, ids = np.empty(0), np.empty(0, np.int64)
+    none = np.empty(0)
+    ids = np.empty(0, np.int64)
     return PairContacts(ids, ids, ids, np.empty((0, 3)), np.empty((0, 3)), none, none)
 
 
@@ -90,32 +96,45 @@ class ContactTracker:
         self._touched_ns: Ints = np.empty(0, np.int64)
 
     def lost(self, found: PairContacts, now_ns: int) -> PairContacts:
-        """Those active contacts that the look at `now_ns` has not found, and that small clearance may hold."""
+        """Those active contacts that the look at `now_ns` has not found, and that small clearance
+        may hold.
+        """
         return self.active.select(~np.isin(self._key, found.key) & self._may_hold(now_ns))
 
-    def update(self, now_ns: int, found: PairContacts, near: NDArray[np.uint64] | None = None) -> ContactEvents:
+    def update(
+        self, now_ns: int, found: PairContacts, near: NDArray[np.uint64] | None = None
+    ) -> ContactEvents:
         """What the look at `now_ns` changes.
 
-        `found` are the contacts of now. `near` are keys of those of `lost(found, now_ns)` whose clearance is at most
-        HOLD_CLEARANCE: they go on.
+        `found` are the contacts of now. `near` are keys of those of `lost(found, now_ns)` whose
+        clearance is at most HOLD_CLEARANCE: they go on.
         """
         key = found.key
         order = np.argsort(key)
-        found, key = found.select(order), key[order]
+        found = found.select(order)
+        key = key[order]
         known = np.isin(key, self._key)
         gone = ~np.isin(self._key, key)
-        held = gone & self._may_hold(now_ns) & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
-        kept, ended = self.active.select(held), self.active.select(gone & ~held)
+        held = (
+            gone
+            & self._may_hold(now_ns)
+            & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
+        )
+        kept = self.active.select(held)
+        ended = self.active.select(gone & ~held)
         now_apart = replace(kept, depth=np.zeros(len(kept)), time=np.zeros(len(kept)))
         contacts = found.concatenate(now_apart, replace(ended, time=np.zeros(len(ended))))
-        event = np.repeat(np.array([STAY, STAY, END], np.uint8), [len(found), len(kept), len(ended)])
+        event = np.repeat(
+            np.array([STAY, STAY, END], np.uint8), [len(found), len(kept), len(ended)]
+        )
         event[: len(found)][~known] = BEGIN
         self.active = found.concatenate(kept)
         self._touched_ns = np.concatenate((np.full(len(found), now_ns), self._touched_ns[held]))
         self._key = np.concatenate((key, self._key[held]))
         order = np.argsort(self._key)
         self.active = self.active.select(order)
-        self._key, self._touched_ns = self._key[order], self._touched_ns[order]
+        self._key = self._key[order]
+        self._touched_ns = self._touched_ns[order]
         order = np.argsort(contacts.key)
         return ContactEvents(contacts.select(order), event[order])
 

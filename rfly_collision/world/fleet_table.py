@@ -27,7 +27,8 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...]]] = {
 class FleetTable:
     """Columns by name, one row for each vehicle, sorted by `id`.
 
-    `fresh` rows have come since `clear_fresh`. `layout` counts how often ids, types or scales have changed.
+    `fresh` rows have come since `clear_fresh`. `layout` counts how often ids, types or scales have
+    changed.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,8 @@ class FleetTable:
     def copy(self) -> FleetTable:
         """A table of its own with the same rows."""
         other = FleetTable()
-        other.id, other.layout = self.id.copy(), self.layout
+        other.id = self.id.copy()
+        other.layout = self.layout
         other._columns = {name: column.copy() for name, column in self._columns.items()}
         return other
 
@@ -67,12 +69,22 @@ class FleetTable:
             for name, (kind, shape) in _COLUMNS.items():
                 empty: NDArray[Any] = np.zeros((len(added), *shape), kind)
                 self._columns[name] = np.insert(self._columns[name], at, empty, axis=0)
-        rows, columns = self.rows(states.id), self._columns
+        rows = self.rows(states.id)
+        columns = self._columns
         changed = bool(len(added)) or any(
-            (columns[name][rows] != getattr(states, name)).any() for name in ("vehicle_type", "scale")
+            (columns[name][rows] != getattr(states, name)).any()
+            for name in ("vehicle_type", "scale")
         )
         self.layout += changed
-        for name in ("vehicle_type", "position", "orientation", "velocity", "angular_velocity", "scale", "fit_ground"):
+        for name in (
+            "vehicle_type",
+            "position",
+            "orientation",
+            "velocity",
+            "angular_velocity",
+            "scale",
+            "fit_ground",
+        ):
             columns[name][rows] = getattr(states, name)
         columns["stamp_ns"][rows] = stamp_ns
         columns["heard_ns"][rows] = steady_ns

@@ -1,8 +1,9 @@
 """Ground fit: vehicles set on the terrain as RflySim3D does where states ask for it (`fit_ground`).
 
-A vehicle stands on the corners of its footprint. In the heading frame (x forward, y left) of heights h at the corners
-(±a, ±b) the least-squares plane has the slopes q = Σ ±h / 4a forward and p = Σ ±h / 4b to the left; it is raised until
-no corner, and not the origin, lies below the ground. What stays upright stands on the ground under its origin.
+A vehicle stands on the corners of its footprint. In the heading frame (x forward, y left) of
+heights h at the corners (±a, ±b) the least-squares plane has the slopes q = Σ ±h / 4a forward and p
+= Σ ±h / 4b to the left; it is raised until no corner, and not the origin, lies below the ground.
+What stays upright stands on the ground under its origin.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ def stand_on_ground(
     size: Floats,
     upright: Bools,
 ) -> tuple[Floats, Floats]:
-    """(position, orientation) of n vehicles on the ground: x, y and heading stay, height and slope are the ground's.
+    """(position, orientation) of n vehicles on the ground: x, y and heading stay, height and slope
+    are the ground's.
 
-    position (n, 3) ENU, orientation (n, 4) xyzw FLU -> ENU, centre_height (n,) m of the origin above what it stands on,
-    size (n, 2) length and width, m. Upright ones (n,) keep their orientation.
+    position (n, 3) ENU, orientation (n, 4) xyzw FLU -> ENU, centre_height (n,) m of the origin
+    above what it stands on, size (n, 2) length and width, m. Upright ones (n,) keep their
+    orientation.
     """
     yaw = np.asarray(quat_to_euler(orientation))[:, 2]
     half = size * FOOTPRINT / 2
-    forward, left = half[:, :1] * _FORWARD, half[:, 1:] * _LEFT
-    cos, sin = np.cos(yaw)[:, None], np.sin(yaw)[:, None]
+    forward = half[:, :1] * _FORWARD
+    left = half[:, 1:] * _LEFT
+    cos = np.cos(yaw)[:, None]
+    sin = np.sin(yaw)[:, None]
     x = position[:, :1] + forward * cos - left * sin
     y = position[:, 1:2] + forward * sin + left * cos
     corners = np.asarray(terrain.altitude(x.reshape(-1), y.reshape(-1)), float).reshape(x.shape)
@@ -48,9 +53,13 @@ def stand_on_ground(
     q = (corners @ _FORWARD) / (4 * half[:, 0])
     p = (corners @ _LEFT) / (4 * half[:, 1])
     middle = corners.mean(axis=1)
-    above = np.maximum((corners - (middle[:, None] + forward * q[:, None] + left * p[:, None])).max(axis=1), 0.0)
+    above = np.maximum(
+        (corners - (middle[:, None] + forward * q[:, None] + left * p[:, None])).max(axis=1), 0.0
+    )
     plane = np.maximum(middle + above, under)
     fitted = position.copy()
-    fitted[:, 2] = np.where(upright, under + centre_height, plane + centre_height * np.sqrt(1 + q * q + p * p))
+    fitted[:, 2] = np.where(
+        upright, under + centre_height, plane + centre_height * np.sqrt(1 + q * q + p * p)
+    )
     euler = np.column_stack([np.arctan2(p, np.sqrt(1 + q * q)), -np.arctan(q), yaw])
     return fitted, np.where(upright[:, None], orientation, euler_to_quat(euler))

@@ -13,7 +13,9 @@ from rfly_collision.world.contact_tracker import GROUND, MAX_ID, STATIC, PairCon
 from rfly_common.arrays import Bools, Ints
 from rfly_common.errors import ConfigError
 
-EXPECTED = "an id or range (7, 10-19), type:30, object:1001, ground, static or * on each side of a comma"
+EXPECTED = (
+    "an id or range (7, 10-19), type:30, object:1001, ground, static or * on each side of a comma"
+)
 _SIDE = re.compile(r"(?:(type|object):)?(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 _WORDS = ("ground", "static", "*")
 
@@ -23,7 +25,9 @@ TypeOf = Callable[[Ints], Ints]
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a rule. `kind` is id, type, object, ground, static or *; the range is of ids or types."""
+    """One side of a rule. `kind` is id, type, object, ground, static or *; the range is of ids or
+    types.
+    """
 
     kind: str
     first: int = 0
@@ -41,7 +45,9 @@ class Side:
         return np.zeros(len(ids), np.bool_)
 
     def others(self, contacts: PairContacts, types: Ints) -> Bools:
-        """(m,) which of the other partners it means; `types` (m,) are theirs where they are vehicles."""
+        """(m,) which of the other partners it means; `types` (m,) are theirs where they are
+        vehicles.
+        """
         if self.kind == "*":
             return np.ones(len(contacts), np.bool_)
         if self.kind == "ground":
@@ -69,7 +75,9 @@ class IgnoreRules:
         ignored = np.zeros(len(contacts), np.bool_)
         for one, two in self.rules:
             for left, right in ((one, two), (two, one)):
-                ignored |= left.vehicles(contacts.vehicle, types) & right.others(contacts, other_types)
+                ignored |= left.vehicles(contacts.vehicle, types) & right.others(
+                    contacts, other_types
+                )
         return contacts.select(~ignored)
 
 
@@ -86,7 +94,10 @@ def _side(text: str, rule: str) -> Side:
     match = _SIDE.fullmatch(text)
     if match is None:
         raise ConfigError(f"ignore: {text!r} in {rule!r}, expected {EXPECTED}")
-    first, last = int(match[2]), int(match[3] or match[2])
+    first = int(match[2])
+    last = int(match[3] or match[2])
     if not first <= last <= MAX_ID:
-        raise ConfigError(f"ignore: {text!r} in {rule!r}, expected numbers that rise to at most {MAX_ID}")
+        raise ConfigError(
+            f"ignore: {text!r} in {rule!r}, expected numbers that rise to at most {MAX_ID}"
+        )
     return Side(match[1] or "id", first, last)

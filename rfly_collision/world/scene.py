@@ -54,18 +54,23 @@ def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
 def pairs_of(bodies: Bodies, placed: Placed, most: int) -> Ints:
     """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b.
 
-    Raises CrowdError where they are more than `most`, before all of them are found, and where so many bodies lie in one
-    place that MOST_NEIGHBOURS would be compared.
+    Raises CrowdError where they are more than `most`, before all of them are found, and where so
+    many bodies lie in one place that MOST_NEIGHBOURS would be compared.
     """
     n = len(bodies)
     ignore = np.sort(bodies.ignore[bodies.ignore.min(axis=1, initial=0) >= 0], axis=1)
     ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
-    keys, limits = np.empty(ROOM * n + 1024, np.int64), np.array([most, MOST_NEIGHBOURS])
+    keys = np.empty(ROOM * n + 1024, np.int64)
+    limits = np.array([most, MOST_NEIGHBOURS])
     function = KERNELS.choose().overlaps
     while True:
-        count = function(placed.low, placed.high, bodies.static, bodies.group, ignored, limits, keys)
+        count = function(
+            placed.low, placed.high, bodies.static, bodies.group, ignored, limits, keys
+        )
         if count > most:
-            raise CrowdError(f"the boxes of more than {most:,} pairs of bodies overlap, no more are tested")
+            raise CrowdError(
+                f"the boxes of more than {most:,} pairs of bodies overlap, no more are tested"
+            )
         if count <= len(keys):
             break
         keys = np.empty(count, np.int64)
@@ -79,12 +84,16 @@ def pairs_of(bodies: Bodies, placed: Placed, most: int) -> Ints:
 class Scene:
     """The terrain, if any, and the rules. Holds no bodies: each call of `contacts` brings its own.
 
-    `outside`: "extend": beyond the map's edge the ground goes on at the edge's height, as the altitude does; "void":
-    there is none, and only what is over the map can touch it. `max_pairs`: how many pairs are tested at most.
+    `outside`: "extend": beyond the map's edge the ground goes on at the edge's height, as the
+    altitude does; "void": there is none, and only what is over the map can touch it. `max_pairs`:
+    how many pairs are tested at most.
     """
 
     def __init__(
-        self, terrain: HeightMap | None = None, outside: Outside = "extend", max_pairs: int = MAX_PAIRS
+        self,
+        terrain: HeightMap | None = None,
+        outside: Outside = "extend",
+        max_pairs: int = MAX_PAIRS,
     ) -> None:
         """Raises ValueError for another word for `outside`."""
         if outside not in ("extend", "void"):
@@ -95,12 +104,14 @@ class Scene:
         self._last: tuple[tuple[Shape, ...], ShapeTable] | None = None
 
     def contacts(self, bodies: Bodies, dt: float = 0.0, pairs: Ints | None = None) -> Contacts:
-        """All contacts of bodies that moved for `dt` seconds and are now where they say; 0: at this moment alone.
+        """All contacts of bodies that moved for `dt` seconds and are now where they say; 0: at this
+        moment alone.
 
-        With a dt also those that touched on the way only, so that nothing passes through anything, and the time of the
-        first touch. `pairs` (m, 2), each a < b: no others are tested with each other, whatever is said of groups.
-        Raises BodiesError for a dt that is negative or not finite, and CrowdError where the boxes of more
-        than `max_pairs` pairs overlap, if none are given.
+        With a dt also those that touched on the way only, so that nothing passes through anything,
+        and the time of the first touch. `pairs` (m, 2), each a < b: no others are tested with each
+        other, whatever is said of groups. Raises BodiesError for a dt that is negative or not
+        finite, and CrowdError where the boxes of more than `max_pairs` pairs overlap, if none are
+        given.
         """
         finite_number("dt", dt, "s", at_least=0.0, error=BodiesError)
         if not len(bodies):
@@ -117,12 +128,16 @@ class Scene:
             return between
         return merged(self._with_terrain(self.terrain, bodies, placed, arguments), between)
 
-    def _with_terrain(self, terrain: HeightMap, bodies: Bodies, placed: Placed, arguments: tuple[Any, ...]) -> Contacts:
+    def _with_terrain(
+        self, terrain: HeightMap, bodies: Bodies, placed: Placed, arguments: tuple[Any, ...]
+    ) -> Contacts:
         from rfly_collision.narrow_phase import terrain_contact
 
         counts = ~bodies.static
         ignore = bodies.ignore
-        counts[ignore.max(axis=1, initial=TERRAIN)[ignore.min(axis=1, initial=0) == TERRAIN]] = False
+        counts[ignore.max(axis=1, initial=TERRAIN)[ignore.min(axis=1, initial=0) == TERRAIN]] = (
+            False
+        )
         chosen = np.flatnonzero(counts & (placed.low[:, 2] <= terrain.z_max))
         arguments = (self._terrain(terrain), *arguments)
         a, columns = touches_of(terrain_contact.terrain_contacts, arguments, chosen, BODIES_AT_ONCE)
@@ -139,21 +154,37 @@ class Scene:
         from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
 
         pyramid = pyramid_of(terrain)
-        return Terrain(terrain.ground, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS)
+        return Terrain(
+            terrain.ground, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS
+        )
 
 
 def motion_of(bodies: Bodies) -> Motion:
     """What the kernels know of bodies."""
-    return Motion(bodies.shape_index, bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity)
+    return Motion(
+        bodies.shape_index,
+        bodies.position,
+        bodies.orientation,
+        bodies.velocity,
+        bodies.angular_velocity,
+    )
 
 
-def touches_of(kernel: Any, arguments: tuple[Any, ...], rows: Ints, at_once: int) -> tuple[Ints, tuple[Any, ...]]:
-    """Those of the bodies or pairs `rows` that touch something, and the columns of `Contacts` behind a and b."""
+def touches_of(
+    kernel: Any, arguments: tuple[Any, ...], rows: Ints, at_once: int
+) -> tuple[Ints, tuple[Any, ...]]:
+    """Those of the bodies or pairs `rows` that touch something, and the columns of `Contacts`
+    behind a and b.
+    """
     m = len(rows)
-    touches = Touches(np.empty(m, np.bool_), np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m))
+    touches = Touches(
+        np.empty(m, np.bool_), np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
+    )
 
     def work(start: int, stop: int) -> None:
-        kernel(*arguments, rows[start:stop], Touches._make(column[start:stop] for column in touches))
+        kernel(
+            *arguments, rows[start:stop], Touches._make(column[start:stop] for column in touches)
+        )
 
     in_chunks(work, m, at_once)
     return rows[touches.touching], tuple(column[touches.touching] for column in touches[1:])
@@ -168,11 +199,15 @@ def merged(one: Contacts, other: Contacts) -> Contacts:
 
 
 def warm_up() -> None:
-    """Runs every kernel once with the types of argument that a scene passes; loads SciPy and the like in any case."""
+    """Runs every kernel once with the types of argument that a scene passes; loads SciPy and the
+    like in any case.
+    """
     from rfly_collision.shapes.shape import Box, Sphere
     from rfly_terrain.height_map.height_map import HeightMap
 
-    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
+    flat = HeightMap(
+        np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0
+    )
     level = np.array([(0.0, 0.0, 0.0, 1.0)] * 2)
     bodies = Bodies((Sphere(1.0), Box((1.0, 1.0, 1.0))), np.arange(2), np.zeros((2, 3)), level)
     Scene(flat).contacts(bodies, 0.1)
@@ -182,7 +217,9 @@ NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[Contacts, str]:
-    """All contacts and "", or where a crowd is too large those with the ground alone, and what is to be said of it."""
+    """All contacts and "", or where a crowd is too large those with the ground alone, and what is
+    to be said of it.
+    """
     try:
         return scene.contacts(bodies, dt), ""
     except CrowdError as error:
@@ -190,16 +227,22 @@ def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[C
 
 
 def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> Bools:
-    """(m,) False for contacts of a step that were there at its begin and are not any more at its end.
+    """(m,) False for contacts of a step that were there at its begin and are not any more at its
+    end.
 
-    Those are the end of an old contact, not a new one. What has a depth touches at the end; what has a time has begun
-    on the way; the rest is tested again where it is now.
+    Those are the end of an old contact, not a new one. What has a depth touches at the end; what
+    has a time has begun on the way; the rest is tested again where it is now.
     """
     kept = np.ones(len(contacts), np.bool_)
-    unsure = np.flatnonzero((contacts.depth == 0) & (contacts.time == 0)) if dt > 0 else np.empty(0, np.int64)
+    unsure = (
+        np.flatnonzero((contacts.depth == 0) & (contacts.time == 0))
+        if dt > 0
+        else np.empty(0, np.int64)
+    )
     if not len(unsure):
         return kept
-    a, b = contacts.a[unsure], contacts.b[unsure]
+    a = contacts.a[unsure]
+    b = contacts.b[unsure]
     with_body = b != TERRAIN
     involved, place = np.unique(np.concatenate((a, b[with_body])), return_inverse=True)
     pairs = np.column_stack((place[: len(a)][with_body], place[len(a) :]))
@@ -215,7 +258,9 @@ def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Con
     )
     n = len(bodies)
     partner = np.where(now.b == TERRAIN, n, involved[now.b] if len(involved) else 0)
-    kept[unsure] = np.isin(a * (n + 1) + np.where(b == TERRAIN, n, b), involved[now.a] * (n + 1) + partner)
+    kept[unsure] = np.isin(
+        a * (n + 1) + np.where(b == TERRAIN, n, b), involved[now.a] * (n + 1) + partner
+    )
     return kept
 
 
@@ -226,7 +271,8 @@ def touch_when_moved(
     partner: Ints,
     displacement: Floats,
 ) -> Bools:
-    """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if moved by `displacement` (m, 3) m.
+    """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if moved by
+    `displacement` (m, 3) m.
 
     Each is tested by itself, however often it is named.
     """

@@ -1,4 +1,6 @@
-"""Checks of arguments: what does not fit is named with its value and what would fit, in the same words everywhere."""
+"""Checks of arguments: what does not fit is named with its value and what would fit, in the same
+words everywhere.
+"""
 
 from __future__ import annotations
 
@@ -32,26 +34,38 @@ def finite_number(
         return result
     limits = (("above", above), ("of at least", at_least), ("of at most", at_most))
     expected = " and ".join(f"{words} {limit:.10g}" for words, limit in limits if limit is not None)
-    raise error(f"{name}: {value}{unit and f' {unit}'}, expected a finite number{expected and f' {expected}'}")
+    raise error(
+        f"{name}: {value}{unit and f' {unit}'}, expected a finite number{expected and f' {expected}'}"
+    )
 
 
 def finite_array(
     name: str, values: Any, shape: tuple[int, ...] | None = None, *, error: MakeError = ConfigError
 ) -> Floats:
-    """The values as float64, of this shape where one is given. Raises `error` for another, and for NaN and infinity."""
+    """The values as float64, of this shape where one is given. Raises `error` for another, and for
+    NaN and infinity.
+    """
     array: Floats = np.asarray(values, float)
     if shape is not None and array.shape != shape:
         if array.ndim == len(shape) == 1:
             raise error(f"{name}: {array.size} numbers, expected {shape[0]}")
         raise error(f"{name}: shape {array.shape}, expected {shape}")
-    if not (math.isfinite(np.vdot(array, array)) or np.isfinite(array).all()):  # the first is a third of the second
+    if not (
+        math.isfinite(np.vdot(array, array)) or np.isfinite(array).all()
+    ):  # the first is a third of the second
         index = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        raise error(f"{name}{list(index) if index else ''}: {array[index]}, expected a finite number")
+        raise error(
+            f"{name}{list(index) if index else ''}: {array[index]}, expected a finite number"
+        )
     return array
 
 
-def unit_quaternion(name: str, values: Any, *, tolerance: float = 1e-3, error: MakeError = ConfigError) -> Floats:
-    """The quaternion (4,) with the length 1. Raises `error` where its own differs from that by more."""
+def unit_quaternion(
+    name: str, values: Any, *, tolerance: float = 1e-3, error: MakeError = ConfigError
+) -> Floats:
+    """The quaternion (4,) with the length 1. Raises `error` where its own differs from that by
+    more.
+    """
     array = finite_array(name, values, (4,), error=error)
     norm = math.sqrt(array @ array)
     if abs(norm - 1.0) > tolerance:
@@ -59,7 +73,9 @@ def unit_quaternion(name: str, values: Any, *, tolerance: float = 1e-3, error: M
     return array / norm
 
 
-def check_choice(name: str, value: Any, choices: Collection[str], *, error: MakeError = ConfigError) -> None:
+def check_choice(
+    name: str, value: Any, choices: Collection[str], *, error: MakeError = ConfigError
+) -> None:
     """Raises `error` for a value that is none of the choices."""
     if value not in choices:
         raise error(f"{name}: {value!r}, expected one of {', '.join(choices)}")

@@ -1,4 +1,6 @@
-"""Parameters declared once: dataclass fields with key, unit, range and meaning, and the JSON schema that follows."""
+"""Parameters declared once: dataclass fields with key, unit, range and meaning, and the JSON schema
+that follows.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def bounded(
     at_most: float | None = LARGEST,
     kind: str = "number",
 ) -> Schema:
-    """The schema of a number: `above` and `below` exclude the bound, `at_least` and `at_most` include it."""
+    """The schema of a number: `above` and `below` exclude the bound, `at_least` and `at_most`
+    include it.
+    """
     bounds = {"exclusiveMinimum": above, "minimum": at_least, "exclusiveMaximum": below}
     bounds["maximum"] = None if below is not None else at_most
     return {
@@ -61,11 +65,19 @@ def bounded(
 
 
 def number(
-    path: str, meaning: str, *, scale: float = 1.0, default: float | None = None, optional: bool = False, **bounds: Any
+    path: str,
+    meaning: str,
+    *,
+    scale: float = 1.0,
+    default: float | None = None,
+    optional: bool = False,
+    **bounds: Any,
 ) -> Any:
-    """A dataclass field for the number at `section.key`; `scale` takes the file's unit to the field's, which is SI.
+    """A dataclass field for the number at `section.key`; `scale` takes the file's unit to the
+    field's, which is SI.
 
-    `default`, in the file's unit: of the dataclass, and of a file where the key is `optional`. Bounds: see `bounded`.
+    `default`, in the file's unit: of the dataclass, and of a file where the key is `optional`.
+    Bounds: see `bounded`.
     """
 
     def read(value: Any, _document: Any) -> Any:
@@ -85,7 +97,9 @@ def triple(
     optional: bool = False,
     **bounds: Any,
 ) -> Any:
-    """A dataclass field for three numbers at `section.key`, each within the bounds; otherwise as `number`."""
+    """A dataclass field for three numbers at `section.key`, each within the bounds; otherwise as
+    `number`.
+    """
 
     def read(value: Any, _document: Any) -> Any:
         return tuple(float(each) * scale for each in (value or default or ()))
@@ -100,10 +114,14 @@ def triple(
 def flag(path: str, meaning: str, *, default: bool) -> Any:
     """A dataclass field for an optional true or false."""
     schema = {"type": "boolean", "description": meaning}
-    return _with_default(path, schema, lambda value, _: default if value is None else value, default, True)
+    return _with_default(
+        path, schema, lambda value, _: default if value is None else value, default, True
+    )
 
 
-def _with_default(path: str, schema: Schema, read: Callable[[Any, Any], Any], default: Any, optional: bool) -> Any:
+def _with_default(
+    path: str, schema: Schema, read: Callable[[Any, Any], Any], default: Any, optional: bool
+) -> Any:
     more = {} if default is None else {"default": read(None, None)}
     return declared(path, schema, read, required=not optional, **more)
 
@@ -122,18 +140,24 @@ def declared(
     required: bool = True,
     **of_field: Any,
 ) -> Any:
-    """A dataclass field whose value `read` makes of what stands at `path` (None: nothing) and the whole document."""
+    """A dataclass field whose value `read` makes of what stands at `path` (None: nothing) and the
+    whole document.
+    """
     declaration = Declaration(tuple(path.split(".")), schema, read, required)
     return dataclasses.field(metadata={_METADATA: declaration}, **of_field)
 
 
 def declarations(cls: Any) -> dict[str, Declaration]:
     """Field name -> declaration, in the order of the dataclass."""
-    return {f.name: f.metadata[_METADATA] for f in dataclasses.fields(cls) if _METADATA in f.metadata}
+    return {
+        f.name: f.metadata[_METADATA] for f in dataclasses.fields(cls) if _METADATA in f.metadata
+    }
 
 
 def schema_of(cls: Any) -> Schema:
-    """The JSON schema of an object that holds what a dataclass declares: no other keys, sections as nested objects."""
+    """The JSON schema of an object that holds what a dataclass declares: no other keys, sections as
+    nested objects.
+    """
     top: Schema = _object()
     for path, schema, _read, required in declarations(cls).values():
         if schema is None:
@@ -151,7 +175,9 @@ def schema_of(cls: Any) -> Schema:
 
 
 def file_schema(title: str, cls: Any, sections: Mapping[str, str] | None = None) -> Schema:
-    """The JSON schema of a file of version 1 that holds what a dataclass declares; `sections`: what each is about."""
+    """The JSON schema of a file of version 1 that holds what a dataclass declares; `sections`: what
+    each is about.
+    """
     version = {"type": "integer", "description": "of this file format", "enum": [1]}
     schema = schema_of(cls)
     for section, meaning in (sections or {}).items():
@@ -167,7 +193,10 @@ def file_schema(title: str, cls: Any, sections: Mapping[str, str] | None = None)
 
 def values_of(cls: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     """Field name -> value, out of a document that fits `schema_of(cls)`."""
-    return {name: each.read(_at(document, each.path), document) for name, each in declarations(cls).items()}
+    return {
+        name: each.read(_at(document, each.path), document)
+        for name, each in declarations(cls).items()
+    }
 
 
 def _at(document: Any, path: Path) -> Any:

@@ -21,16 +21,23 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath, read_regular
 
 MAX_ERRORS = 200
-_TYPE_NAMES = {"array": "a list", "object": "keys with values", "string": "a word", "boolean": "true or false"} | {
+_TYPE_NAMES = {
+    "array": "a list",
+    "object": "keys with values",
+    "string": "a word",
+    "boolean": "true or false",
+} | {
     "integer": "a whole number",
     "number": "a number",
 }
 
 
 def first_error(errors: Iterable[ValidationError], document: Document) -> str | None:
-    """The error that comes first in the file as `file:line: key: what is wrong`; None where there is none.
+    """The error that comes first in the file as `file:line: key: what is wrong`; None where there
+    is none.
 
-    Of more than MAX_ERRORS the first that the validator meets: to find half a million takes a minute.
+    Of more than MAX_ERRORS the first that the validator meets: to find half a million takes a
+    minute.
     """
     found = []
     for error in itertools.islice(errors, MAX_ERRORS):
@@ -70,14 +77,21 @@ def _describe(error: ValidationError) -> tuple[list[Key], str]:
         limits = f"{schema.get('minimum', '-inf')} … {schema.get('maximum', 'inf')}"
         return path, f"{_short(value)}, allowed: {limits}{_about(schema)}"
     if rule in ("minItems", "maxItems"):
-        low, high = schema.get("minItems", 0), schema.get("maxItems", "any number")
+        low = schema.get("minItems", 0)
+        high = schema.get("maxItems", "any number")
         size = str(low) if low == high else f"{low} … {high}"
         return path, f"{len(value)} elements, allowed: {size}{_about(schema)}"
     if rule == "type":
         types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        return path, f"{_short(value)}, expected {' or '.join(_TYPE_NAMES[name] for name in types)}{_about(schema)}"
+        return (
+            path,
+            f"{_short(value)}, expected {' or '.join(_TYPE_NAMES[name] for name in types)}{_about(schema)}",
+        )
     if rule in ("pattern", "maxLength"):
-        return path, f"{_short(value)} is not allowed{_about(schema) or f', expected {schema[rule]}'}"
+        return (
+            path,
+            f"{_short(value)} is not allowed{_about(schema) or f', expected {schema[rule]}'}",
+        )
     if rule == "uniqueItems":
         return path, f"{_short(value)}: an element is there twice"
     return path, error.message[:200]
@@ -105,17 +119,22 @@ def read_config(
 
     Raises ConfigError that begins with `what`; `noun` is what it calls a shipped one.
     """
-    given, shipped = os.fspath(name_or_path), shipped_names(package, folder)
+    given = os.fspath(name_or_path)
+    shipped = shipped_names(package, folder)
     if given in shipped and not os.path.isfile(given):
         resource = importlib.resources.files(package) / "data" / folder / f"{given}.yaml"
         return resource.read_bytes(), f"{given}.yaml", given
     if not os.path.exists(given):
-        raise ConfigError(f"{what} {given!r}: no such file, and no shipped {noun} of this name ({', '.join(shipped)})")
+        raise ConfigError(
+            f"{what} {given!r}: no such file, and no shipped {noun} of this name ({', '.join(shipped)})"
+        )
     return read_limited(given, what, max_bytes), given, Path(given).stem
 
 
 def read_limited(path: StrPath, what: str, max_bytes: int) -> bytes:
-    """A file's content; ConfigError that begins with `what` where it can't be read or is larger than max_bytes."""
+    """A file's content; ConfigError that begins with `what` where it can't be read or is larger
+    than max_bytes.
+    """
     given = os.fspath(path)
     try:
         return read_regular(given, max_bytes)
@@ -132,7 +151,9 @@ def decode_text(data: bytes, file: str) -> str:
 
 
 def parse_mapping(data: bytes, file: str, keys: str) -> Document:
-    """The YAML document of a file's content; ConfigError where it has no keys, such as `keys`, at all."""
+    """The YAML document of a file's content; ConfigError where it has no keys, such as `keys`, at
+    all.
+    """
     document = parse_yaml(decode_text(data, file), file)
     if not isinstance(document.value, dict):
         raise ConfigError(f"{file}:{document.first_line}: expected the keys {keys}")
@@ -142,10 +163,12 @@ def parse_mapping(data: bytes, file: str, keys: str) -> Document:
 def check_schema(document: Document, schema: Mapping[str, Any]) -> None:
     """ConfigError that names file, line, key and what is allowed where the document does not fit.
 
-    Lists that are too long are found first: the validator looks at each of their elements before it counts them.
+    Lists that are too long are found first: the validator looks at each of their elements before it
+    counts them.
     """
     for key, rules in schema.get("properties", {}).items():
-        value, most = document.value.get(key), rules.get("maxItems", math.inf)
+        value = document.value.get(key)
+        most = rules.get("maxItems", math.inf)
         if isinstance(value, list) and len(value) > most:
             raise document.error((key,), f"{len(value):,} elements, allowed: at most {most:,}")
     problem = first_error(jsonschema.Draft7Validator(schema).iter_errors(document.value), document)

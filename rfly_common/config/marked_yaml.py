@@ -1,8 +1,8 @@
 """Safe YAML loader whose values remember their line numbers.
 
-Built from PyYAML's events, so it takes what `yaml.safe_load` takes (anchors, aliases and merge keys too) and refuses
-what that lets pass: repeated keys, numbers that are not finite, deep nesting, and aliases that multiply into millions
-of values.
+Built from PyYAML's events, so it takes what `yaml.safe_load` takes (anchors, aliases and merge keys
+too) and refuses what that lets pass: repeated keys, numbers that are not finite, deep nesting, and
+aliases that multiply into millions of values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ MOST_TEXT = 500
 
 _MAX_KNOWN = 10_000
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, ten times as fast, where PyYAML was built with it
+_LOADER = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # libyaml, ten times as fast, where PyYAML was built with it
 
 Key = str | int
 
@@ -60,8 +62,11 @@ class Document(NamedTuple):
         return ConfigError(f"{self.location(path)}: {short}")
 
     def line(self, path: Sequence[Key]) -> int:
-        """The line of the value that the path of keys and indices leads to, or of the nearest one above that exists."""
-        line, value = self.first_line, self.value
+        """The line of the value that the path of keys and indices leads to, or of the nearest one
+        above that exists.
+        """
+        line = self.first_line
+        value = self.value
         for key in path:
             line = self.lines.get(id(value), {}).get(key, line)
             try:
@@ -132,7 +137,9 @@ class _Builder:
                 self._put(value, line, 1)
             elif isinstance(event, yaml.AliasEvent):
                 if event.anchor not in self._anchors:
-                    raise self._error(line, f"alias *{event.anchor}: no anchor of this name ends before it")
+                    raise self._error(
+                        line, f"alias *{event.anchor}: no anchor of this name ends before it"
+                    )
                 value, size = self._anchors[event.anchor]
                 self._put(value, line, size)
             elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
@@ -148,7 +155,11 @@ class _Builder:
             raise self._error(line, f"nested more than {MAX_DEPTH} levels deep")
         if self._waits_for_key():
             raise self._error(line, "a key must be a plain word")
-        if event.tag not in (None, "!", f"tag:yaml.org,2002:{'map' if isinstance(container, dict) else 'seq'}"):
+        if event.tag not in (
+            None,
+            "!",
+            f"tag:yaml.org,2002:{'map' if isinstance(container, dict) else 'seq'}",
+        ):
             raise self._error(line, f"tag {event.tag!r} has no meaning here")
         self._stack.append(_Open(container, line, {}, event.anchor, [], []))
         self._sizes.append(1)
@@ -157,7 +168,8 @@ class _Builder:
             self._document = (container, line)
 
     def _end(self) -> None:
-        done, size = self._stack.pop(), self._sizes.pop()
+        done = self._stack.pop()
+        size = self._sizes.pop()
         for base in done.merged:
             for key, value in base.items():
                 if key not in done.value:
@@ -184,7 +196,9 @@ class _Builder:
             if not isinstance(value, str):
                 raise self._error(line, f"key {value!r}: a key must be a word")
             if value in parent.value:
-                raise self._error(line, f"key {value!r}: it is already on line {parent.lines[value]}")
+                raise self._error(
+                    line, f"key {value!r}: it is already on line {parent.lines[value]}"
+                )
             parent.keys.append((value, line))
         else:
             key, key_line = parent.keys.pop()
@@ -201,7 +215,11 @@ class _Builder:
         return bases
 
     def _waits_for_key(self) -> bool:
-        return bool(self._stack) and isinstance(self._stack[-1].value, dict) and not self._stack[-1].keys
+        return (
+            bool(self._stack)
+            and isinstance(self._stack[-1].value, dict)
+            and not self._stack[-1].keys
+        )
 
     def _remember(self, anchor: str | None, value: Any, size: int) -> None:
         if anchor is not None:
@@ -212,7 +230,11 @@ class _Builder:
         return [
             key
             for parent in self._stack
-            for key in ([len(parent.value)] if isinstance(parent.value, list) else [key for key, _ in parent.keys])
+            for key in (
+                [len(parent.value)]
+                if isinstance(parent.value, list)
+                else [key for key, _ in parent.keys]
+            )
         ]
 
     def _scalar(self, event: Any) -> Any:

@@ -1,6 +1,8 @@
-"""Arc tangent and sine without a branch or a call, so that loops over them become vector instructions.
+"""Arc tangent and sine without a branch or a call, so that loops over them become vector
+instructions.
 
-libm's are called for one number after the other. Both are right to 3 units in the last place, as the tests show.
+libm's are called for one number after the other. Both are right to 3 units in the last place, as
+the tests show.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ _NEAR = 0.66
 
 @inlined_kernel
 def atan(x: Any) -> Any:
-    """arctan x for x ≥ 0: the reductions and the rational function of Moshier's Cephes library, 2.8, `atan.c`."""
-    far, middle = x > _TAN_3_8, x > _NEAR
-    over, under = where(far, -1.0, where(middle, x - 1.0, x)), where(far, x, where(middle, x + 1.0, 1.0))
+    """arctan x for x ≥ 0: the reductions and the rational function of Moshier's Cephes library,
+    2.8, `atan.c`.
+    """
+    far = x > _TAN_3_8
+    middle = x > _NEAR
+    over = where(far, -1.0, where(middle, x - 1.0, x))
+    under = where(far, x, where(middle, x + 1.0, 1.0))
     reduced = over / under
     z = reduced * reduced
     above = -8.750608600031904122785e-1
@@ -40,7 +46,9 @@ def atan(x: Any) -> Any:
         1.945506571482613964425e2,
     ):
         below = below * z + c
-    return where(far, 0.5 * math.pi, where(middle, 0.25 * math.pi, 0.0)) + (reduced * (z * above / below) + reduced)
+    return where(far, 0.5 * math.pi, where(middle, 0.25 * math.pi, 0.0)) + (
+        reduced * (z * above / below) + reduced
+    )
 
 
 @inlined_kernel

@@ -1,14 +1,16 @@
 """Cache of compiled kernels on disk: one for each user, shared by all checkouts and environments.
 
-numba's own cache hashes the one file in which a kernel stands, so a change in a kernel that is compiled into it, or in
-a constant from elsewhere, leaves old machine code running; it lies beside the sources, one for each checkout; and its
-index of numbered files can name the wrong one after two processes wrote at once. Here a module's kernels have a folder
+numba's own cache hashes the one file in which a kernel stands, so a change in a kernel that is
+compiled into it, or in a constant from elsewhere, leaves old machine code running; it lies beside
+the sources, one for each checkout; and its index of numbered files can name the wrong one after two
+processes wrote at once. Here a module's kernels have a folder
 
     <user's cache>/rfly_suite/kernels/<module>-<stamp>/
 
-whose stamp is a hash of all sources that the module imports (see `sources`) and of the versions of Python, NumPy, numba
-and llvmlite, and each signature of a kernel has a file, whose name also covers the processor. So a file never has to
-be checked for its age. Folders that nobody used for 30 days are removed when a new one is made.
+whose stamp is a hash of all sources that the module imports (see `sources`) and of the versions of
+Python, NumPy, numba and llvmlite, and each signature of a kernel has a file, whose name also covers
+the processor. So a file never has to be checked for its age. Folders that nobody used for 30 days
+are removed when a new one is made.
 
 The environment variable NUMBA_CACHE_DIR, numba's own, names another folder than the user's cache.
 """
@@ -46,11 +48,15 @@ _logger = logging.getLogger(__name__)
 
 
 class KernelCache(_Cache):
-    """The cache of one kernel, as numba's dispatcher wants it. Where no file can be read or written it stays empty."""
+    """The cache of one kernel, as numba's dispatcher wants it. Where no file can be read or written
+    it stays empty.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if function.__closure__:
-            raise TypeError(f"{function.__qualname__}: a kernel cannot have variables of an enclosing function")
+            raise TypeError(
+                f"{function.__qualname__}: a kernel cannot have variables of an enclosing function"
+            )
         self._folder = _folder(function.__module__, Path(inspect.getfile(function)))
         self._name = f"{function.__name__}-{function.__code__.co_firstlineno}"
 
@@ -77,11 +83,15 @@ class KernelCache(_Cache):
             if not self._folder.is_dir():
                 _remove_unused(self._folder.parent)
                 self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".part", delete=False) as part:
+            with tempfile.NamedTemporaryFile(
+                dir=self._folder, suffix=".part", delete=False
+            ) as part:
                 part.write(dumps(result._reduce()))
             os.replace(part.name, file)
         except OSError:
-            _log_once(f"no file can be written below {user_cache()}: kernels are compiled in each process")
+            _log_once(
+                f"no file can be written below {user_cache()}: kernels are compiled in each process"
+            )
 
     def enable(self) -> None:
         """Always enabled."""

@@ -1,15 +1,18 @@
 """The choice between compiled kernels and plain ones, made here for the whole suite.
 
-numba is the extra `fast`, and everything runs without it: where it is not installed, and in a process that ends before
-the import of numba, half a second, would pay. Kernels come in two forms:
+numba is the extra `fast`, and everything runs without it: where it is not installed, and in a
+process that ends before the import of numba, half a second, would pay. Kernels come in two forms:
 
-- a loop over numbers, written once, with `@kernel`, `@pasted_kernel`, `@inner_kernel` or `@inlined_kernel`. Where numba
+- a loop over numbers, written once, with `@kernel`, `@pasted_kernel`, `@inner_kernel` or
+`@inlined_kernel`. Where numba
   is not used it is the same function in plain Python.
-- a module of loops over arrays, of which a `KernelModule` knows the NumPy twin: `NAME_numpy` beside `NAME`, with the
+- a module of loops over arrays, of which a `KernelModule` knows the NumPy twin: `NAME_numpy` beside
+`NAME`, with the
   same functions.
 
-Promise: with and without numba, results are equal to 1e-12 relative to the largest number that goes into them. They
-need not be equal bit by bit, since a compiler may order sums and fuse operations as it likes.
+Promise: with and without numba, results are equal to 1e-12 relative to the largest number that goes
+into them. They need not be equal bit by bit, since a compiler may order sums and fuse operations as
+it likes.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ def use_numba() -> bool:
 
 
 def kernel(function: F) -> F:
-    """A decorator: compiled by numba, cached on disk, or the function itself where numba is not used.
+    """A decorator: compiled by numba, cached on disk, or the function itself where numba is not
+    used.
 
     A kernel releases the GIL and divides as NumPy does: by 0 to inf or NaN.
     """
@@ -56,20 +60,25 @@ def kernel(function: F) -> F:
 def pasted_kernel(function: F) -> F:
     """A `kernel` that numba pastes into the kernels which call it before it infers types.
 
-    For small ones with arrays in or out: no call is left, and no counting of the arrays' references.
+    For small ones with arrays in or out: no call is left, and no counting of the arrays'
+    references.
     """
     return _lazily(function, cached=True, inline="always")
 
 
 def inner_kernel(function: F) -> F:
-    """`kernel` for what only other kernels call: compiled into those, not cached and not to be called from Python."""
+    """`kernel` for what only other kernels call: compiled into those, not cached and not to be
+    called from Python.
+    """
     return _lazily(function, cached=False, **_UNWRAPPED)
 
 
 def inlined_kernel(function: F) -> F:
-    """An `inner_kernel` that becomes part of its callers' machine code: for the parts of one long computation.
+    """An `inner_kernel` that becomes part of its callers' machine code: for the parts of one long
+    computation.
 
-    Worth it where many arguments are passed and few places call; small functions are inlined anyway.
+    Worth it where many arguments are passed and few places call; small functions are inlined
+    anyway.
     """
     return _lazily(function, cached=False, forceinline=True, **_UNWRAPPED)
 
@@ -92,7 +101,8 @@ _lock = threading.RLock()
 
 
 class LazyKernel:
-    """A kernel before numba is imported: 100 MB, and a second, which a process that uses no kernel goes without.
+    """A kernel before numba is imported: 100 MB, and a second, which a process that uses no kernel
+    goes without.
 
     The first use of any kernel imports it, and puts numba's own objects in the place of all these.
     """
@@ -102,7 +112,9 @@ class LazyKernel:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], cached: bool) -> None:
         functools.update_wrapper(self, function)
-        self.py_func, self._options, self._is_cached = function, options, cached
+        self.py_func = function
+        self._options = options
+        self._is_cached = cached
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -119,7 +131,9 @@ class LazyKernel:
         return _in_place(self)(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        """As numba's own: its type too, by which a kernel compiled by name calls one that was kept elsewhere."""
+        """As numba's own: its type too, by which a kernel compiled by name calls one that was kept
+        elsewhere.
+        """
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(_in_place(self), name)
@@ -127,14 +141,16 @@ class LazyKernel:
 
 @functools.cache
 def _import_numba() -> Any:
-    """numba without SciPy: it imports the whole of scipy.linalg, 0.4 s and 35 MB, only to know whether there is a BLAS.
+    """numba without SciPy: it imports the whole of scipy.linalg, 0.4 s and 35 MB, only to know
+    whether there is a BLAS.
 
     A function that does need one, such as `numpy.dot` in a kernel, asks again when it is compiled.
     """
     import numba
     import numba.np.linalg
 
-    asks, numba.np.linalg.ensure_blas = numba.np.linalg.ensure_blas, lambda: None
+    asks = numba.np.linalg.ensure_blas
+    numba.np.linalg.ensure_blas = lambda: None
     try:
         importlib.import_module("numba.np.arraymath")
     finally:
@@ -160,8 +176,8 @@ def _in_place(kernel: LazyKernel) -> Any:
 class KernelModule:
     """A module of compiled kernels and its NumPy twin, imported as needed.
 
-    `numpy_first`: work (in a unit of the caller's) that a process hands to the twin before it imports numba; about as
-    much as the twin does in the time that the import takes.
+    `numpy_first`: work (in a unit of the caller's) that a process hands to the twin before it
+    imports numba; about as much as the twin does in the time that the import takes.
     """
 
     def __init__(self, name: str, numpy_first: int = 0) -> None:

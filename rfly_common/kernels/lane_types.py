@@ -1,7 +1,8 @@
-"""What `lanes` means to numba: `Lanes` are an LLVM vector, and arithmetic with them is that of vectors.
+"""What `lanes` means to numba: `Lanes` are an LLVM vector, and arithmetic with them is that of
+vectors.
 
-Registered with numba when it is first imported (`jit`). A kernel takes `Lanes` where it takes numbers: it loads and
-stores them by rows of an array (n, LANES) or of a record's fields (…, LANES).
+Registered with numba when it is first imported (`jit`). A kernel takes `Lanes` where it takes
+numbers: it loads and stores them by rows of an array (n, LANES) or of a record's fields (…, LANES).
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.imputils import impl_ret_borrowed, impl_ret_untracked
 from numba.core.typeconv import Conversion
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer_getattr,
+    infer_global,
+    signature,
+)
 from numba.extending import (
     lower_builtin,
     lower_cast,
@@ -86,7 +93,9 @@ class LaneRecordType(types.Type):
         super().__init__(name=f"LaneRecord({record})")
 
 
-LANES_TYPE, MASK, FLAT = LanesType(), MaskType(), FlatType()
+LANES_TYPE = LanesType()
+MASK = MaskType()
+FLAT = FlatType()
 
 
 def _primitive(kind: type[types.Type], backend: ir.Type) -> None:
@@ -112,16 +121,22 @@ def _same_in_all(builder: Any, value: Any, vector: ir.VectorType) -> Any:
 
 @lower_cast(types.Float, LanesType)
 @lower_cast(types.Integer, LanesType)
-def _number_to_lanes(context: Any, builder: Any, fromty: types.Type, _toty: types.Type, value: Any) -> Any:
+def _number_to_lanes(
+    context: Any, builder: Any, fromty: types.Type, _toty: types.Type, value: Any
+) -> Any:
     return _same_in_all(builder, context.cast(builder, value, fromty, types.float64), _VECTOR)
 
 
 @lower_cast(types.Boolean, MaskType)
-def _bool_to_mask(context: Any, builder: Any, fromty: types.Type, _toty: types.Type, value: Any) -> Any:
+def _bool_to_mask(
+    context: Any, builder: Any, fromty: types.Type, _toty: types.Type, value: Any
+) -> Any:
     return _same_in_all(builder, context.cast(builder, value, fromty, types.boolean), _BITS)
 
 
-def _operator(function: Any, count: int, kind: types.Type, result: types.Type, lower: Callable[..., Any]) -> None:
+def _operator(
+    function: Any, count: int, kind: types.Type, result: types.Type, lower: Callable[..., Any]
+) -> None:
     """`function` of `count` arguments of that kind, of which at least one is in lanes."""
 
     @infer_global(function)
@@ -144,25 +159,55 @@ for _function, _name in (
     (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv"),
     (operator.iadd, "fadd"), (operator.isub, "fsub"), (operator.imul, "fmul"), (operator.itruediv, "fdiv"),
 ):  # fmt: skip
-    _operator(_function, 2, LANES_TYPE, LANES_TYPE, lambda builder, a, b, name=_name: getattr(builder, name)(a, b))
+    _operator(
+        _function,
+        2,
+        LANES_TYPE,
+        LANES_TYPE,
+        lambda builder, a, b, name=_name: getattr(builder, name)(a, b),
+    )
 for _function, _name in (
     (operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "=="),
 ):  # fmt: skip
-    _operator(_function, 2, LANES_TYPE, MASK, lambda builder, a, b, name=_name: builder.fcmp_ordered(name, a, b))
-_operator(operator.ne, 2, LANES_TYPE, MASK, lambda builder, a, b: builder.fcmp_unordered("!=", a, b))
+    _operator(
+        _function,
+        2,
+        LANES_TYPE,
+        MASK,
+        lambda builder, a, b, name=_name: builder.fcmp_ordered(name, a, b),
+    )
+_operator(
+    operator.ne, 2, LANES_TYPE, MASK, lambda builder, a, b: builder.fcmp_unordered("!=", a, b)
+)
 for _function, _name in (
     (operator.and_, "and_"), (operator.or_, "or_"), (operator.iand, "and_"), (operator.ior, "or_"),
 ):  # fmt: skip
-    _operator(_function, 2, MASK, MASK, lambda builder, a, b, name=_name: getattr(builder, name)(a, b))
+    _operator(
+        _function, 2, MASK, MASK, lambda builder, a, b, name=_name: getattr(builder, name)(a, b)
+    )
 _operator(operator.neg, 1, LANES_TYPE, LANES_TYPE, lambda builder, a: builder.fneg(a))
-_operator(min, 2, LANES_TYPE, LANES_TYPE, lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a))
-_operator(max, 2, LANES_TYPE, LANES_TYPE, lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a))
+_operator(
+    min,
+    2,
+    LANES_TYPE,
+    LANES_TYPE,
+    lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a),
+)
+_operator(
+    max,
+    2,
+    LANES_TYPE,
+    LANES_TYPE,
+    lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a),
+)
 
 
 def _intrinsic(name: str) -> Callable[..., Any]:
     def lower(builder: Any, *args: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * len(args))
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64"), args)
+        return builder.call(
+            cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64"), args
+        )
 
     return lower
 
@@ -208,7 +253,9 @@ for _called, _count in _LIBM.items():
 def _type_where(context: Any) -> Callable[..., Any]:
     def typer(condition: types.Type, yes: types.Type, no: types.Type) -> types.Type | None:
         if condition == MASK:
-            return MASK if yes == MASK or no == MASK or isinstance(yes, types.Boolean) else LANES_TYPE
+            return (
+                MASK if yes == MASK or no == MASK or isinstance(yes, types.Boolean) else LANES_TYPE
+            )
         return context.unify_types(yes, no) if isinstance(condition, types.Boolean) else None
 
     return typer
@@ -222,7 +269,9 @@ def _lower_where(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 @type_callable(any_lane)
 def _type_any_lane(_context: Any) -> Callable[..., Any]:
-    return lambda condition: types.boolean if condition == MASK or isinstance(condition, types.Boolean) else None
+    return lambda condition: (
+        types.boolean if condition == MASK or isinstance(condition, types.Boolean) else None
+    )
 
 
 @lower_builtin(any_lane, MaskType)
@@ -324,7 +373,9 @@ def _lower_lanes_of(_context: Any, _builder: Any, sig: Any, _args: Any) -> Any:
 
 @type_callable(lane_rows)
 def _type_lane_rows(_context: Any) -> Callable[..., Any]:
-    return lambda array: LaneRowsType(0) if isinstance(array, types.Array) and array.ndim == 2 else None
+    return lambda array: (
+        LaneRowsType(0) if isinstance(array, types.Array) and array.ndim == 2 else None
+    )
 
 
 @lower_builtin(lane_rows, types.Array)

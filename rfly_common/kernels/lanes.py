@@ -1,7 +1,9 @@
-"""Kernels for one vehicle that also run for eight at once, each number of theirs a vector of the processor's (SIMD).
+"""Kernels for one vehicle that also run for eight at once, each number of theirs a vector of the
+processor's (SIMD).
 
-What such a kernel asks of its numbers goes by `where` and `any_lane` in place of `if`; with plain numbers both are what
-`if` is. `lane_types` tells numba what they are with `Lanes`, vectors of LANES numbers, one of each vehicle.
+What such a kernel asks of its numbers goes by `where` and `any_lane` in place of `if`; with plain
+numbers both are what `if` is. `lane_types` tells numba what they are with `Lanes`, vectors of LANES
+numbers, one of each vehicle.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def any_lane(condition: Any) -> bool:
 
 
 def flat(rows: Any) -> Any:
-    """The numbers of an array's rows, or of a record, one after the other: of each all vehicles' side by side."""
+    """The numbers of an array's rows, or of a record, one after the other: of each all vehicles'
+    side by side.
+    """
     return rows
 
 
@@ -33,7 +37,9 @@ def lane_rows(array: Any) -> Any:
 
 
 def lane_record(record: Any) -> Any:
-    """A record whose fields have a last axis of LANES, with fields of `Lanes`. For compiled kernels alone."""
+    """A record whose fields have a last axis of LANES, with fields of `Lanes`. For compiled kernels
+    alone.
+    """
     return record
 
 

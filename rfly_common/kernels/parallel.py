@@ -1,8 +1,9 @@
-"""Thread pool for kernels that release the GIL: chunks for idle cores, the caller's thread among them.
+"""Thread pool for kernels that release the GIL: chunks for idle cores, the caller's thread among
+them.
 
-Why not numba's `parallel=True`: its default threading layer on a plain install (workqueue) ends the process when two
-Python threads enter it at once, which any node with two callbacks can do, and none of its layers but tbb survives a
-fork.
+Why not numba's `parallel=True`: its default threading layer on a plain install (workqueue) ends the
+process when two Python threads enter it at once, which any node with two callbacks can do, and none
+of its layers but tbb survives a fork.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class _Pool:
         self.forget()
 
     def forget(self) -> None:
-        """A forked child has the executor but none of its threads, and maybe a lock that nobody will release."""
+        """A forked child has the executor but none of its threads, and maybe a lock that nobody
+        will release.
+        """
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
@@ -37,7 +40,9 @@ class _Pool:
             executor = self._executor
         try:
             return [executor.submit(task) for _ in range(times)]
-        except RuntimeError:  # the interpreter is ending and takes no new work: the caller does it all
+        except (
+            RuntimeError
+        ):  # the interpreter is ending and takes no new work: the caller does it all
             return []
 
 
@@ -53,11 +58,12 @@ def cores() -> int:
 
 
 def in_chunks(work: Callable[[int, int], None], count: int, chunk: int) -> None:
-    """Calls `work(start, stop)` for 0 … count in pieces of `chunk`, on as many threads as there are cores and pieces.
+    """Calls `work(start, stop)` for 0 … count in pieces of `chunk`, on as many threads as there are
+    cores and pieces.
 
-    One piece runs in the caller's thread with no thread started. The caller takes pieces too, so calls from several
-    threads and calls out of a worker can't wait for each other. The first error of any piece is raised, after all
-    threads stopped.
+    One piece runs in the caller's thread with no thread started. The caller takes pieces too, so
+    calls from several threads and calls out of a worker can't wait for each other. The first error
+    of any piece is raised, after all threads stopped.
     """
     pieces = -(-count // chunk)
     if pieces <= 1:

@@ -17,7 +17,9 @@ PACKAGES = Path(__file__).parents[2]
 """the folder that holds `rfly_common` and its sister packages: the checkout or site-packages"""
 
 _HOLDS_KERNELS = re.compile(rb"from rfly_common\.kernels\.jit import .*kernel")
-_IMPORT = re.compile(r"^\s*(?:from\s+(rfly_[\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(rfly_[\w.]+))", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^\s*(?:from\s+(rfly_[\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(rfly_[\w.]+))", re.MULTILINE
+)
 
 
 def user_cache() -> Path:
@@ -37,9 +39,11 @@ def user_cache() -> Path:
 
 
 def source_files(file: Path) -> set[Path]:
-    """`file` and the modules of the suite that it imports, directly or not: all that can be compiled into its kernels.
+    """`file` and the modules of the suite that it imports, directly or not: all that can be
+    compiled into its kernels.
 
-    Imports are found in the text, those inside functions included, so the set may be too large but not too small.
+    Imports are found in the text, those inside functions included, so the set may be too large but
+    not too small.
     """
     found: set[Path] = set()
     waiting = {file}
@@ -52,7 +56,11 @@ def source_files(file: Path) -> set[Path]:
 def digest_of_kernels() -> str:
     """`digest` of all that any kernel of the suite is compiled from."""
     files = PACKAGES.glob("rfly_*/**/*.py")
-    return digest(set().union(*(source_files(file) for file in files if _HOLDS_KERNELS.search(file.read_bytes()))))
+    return digest(
+        set().union(
+            *(source_files(file) for file in files if _HOLDS_KERNELS.search(file.read_bytes()))
+        )
+    )
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -75,7 +83,9 @@ def _imported_files(file: Path) -> frozenset[Path]:
     for package, names, module in _IMPORT.findall(file.read_text(encoding="utf-8")):
         if module:
             files.add(_module_file(module))
-        for name in re.findall(r"\w+", names):  # a module of that package, or what the package's own file defines
+        for name in re.findall(
+            r"\w+", names
+        ):  # a module of that package, or what the package's own file defines
             files.add(_module_file(f"{package}.{name}") or _module_file(package))
     return frozenset(file for file in files if file)
 
@@ -83,4 +93,6 @@ def _imported_files(file: Path) -> frozenset[Path]:
 @functools.cache
 def _module_file(name: str) -> Path | None:
     path = PACKAGES.joinpath(*name.split("."))
-    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+    return next(
+        (file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None
+    )

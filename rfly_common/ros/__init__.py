@@ -1,1 +1,3 @@
-"""Node runtime: QoS, parameters, diagnostics, frame look-up, and the run loop. Import from the modules."""
+"""Node runtime: QoS, parameters, diagnostics, frame look-up, and the run loop. Import from the
+modules.
+"""

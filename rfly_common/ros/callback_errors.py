@@ -1,8 +1,9 @@
-"""Errors in callbacks: each becomes a line in the log and a counter on /diagnostics, and the node goes on.
+"""Errors in callbacks: each becomes a line in the log and a counter on /diagnostics, and the node
+goes on.
 
-Nothing that arrives may end a node, not even through rclpy's own callbacks: its time source raises where /clock is
-negative, its parameter services where a type is unknown (docs/support.md). An error of ours that comes here is a fault
-to mend: its trace is logged at level debug.
+Nothing that arrives may end a node, not even through rclpy's own callbacks: its time source raises
+where /clock is negative, its parameter services where a type is unknown (docs/support.md). An error
+of ours that comes here is a fault to mend: its trace is logged at level debug.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def tell_error(node: Node, error: BaseException) -> str:
 def guard_callbacks(node: Node) -> None:
     """Guard what a node has by now, rclpy's own callbacks too.
 
-    Its services answer even where their callback raises: with `success` false and `message`, where they have them.
+    Its services answer even where their callback raises: with `success` false and `message`, where
+    they have them.
     """
     arrivals: list[Any] = [*node.subscriptions, *node.timers]
     for each in arrivals:
@@ -62,9 +64,13 @@ def guard_callbacks(node: Node) -> None:
 
 
 def guarded(
-    node: Node, callback: Callable[..., Any], failed: Callable[..., Any] = lambda _text, *_arguments: None
+    node: Node,
+    callback: Callable[..., Any],
+    failed: Callable[..., Any] = lambda _text, *_arguments: None,
 ) -> Callable[..., Any]:
-    """A callback, or a coroutine, that raises nothing: instead it returns what `failed(text, *arguments)` does."""
+    """A callback, or a coroutine, that raises nothing: instead it returns what `failed(text,
+    *arguments)` does.
+    """
     if getattr(callback, _GUARDED, False):
         return callback
     if inspect.iscoroutinefunction(callback):
@@ -98,9 +104,17 @@ def _no_success(text: str, _request: Any, response: Any) -> Any:
 
 
 def _place(error: BaseException) -> str:
-    """File and line of the innermost code of ours that the error came through, else of the innermost there is."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    ours = [frame for frame in frames if any(part.startswith("rfly_") for part in Path(frame.filename).parts[-4:-1])]
+    """File and line of the innermost code of ours that the error came through, else of the
+    innermost there is.
+    """
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__
+    ]
+    ours = [
+        frame
+        for frame in frames
+        if any(part.startswith("rfly_") for part in Path(frame.filename).parts[-4:-1])
+    ]
     ours = [frame for frame in ours if Path(frame.filename).name != "run_loop.py"]
     theirs = [frame for frame in frames if Path(frame.filename).parent.name == "rclpy"]
     frame = (ours or theirs or frames)[-1]

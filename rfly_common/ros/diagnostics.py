@@ -14,7 +14,10 @@ from rfly_common.ros.callback_errors import COUNTER, errors_of
 from rfly_common.ros.endpoints import publisher, unmatched_peers
 from rfly_common.ros.qos import STATE_OUT
 
-OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
+OK = DiagnosticStatus.OK
+WARN = DiagnosticStatus.WARN
+ERROR = DiagnosticStatus.ERROR
+STALE = DiagnosticStatus.STALE
 
 Row = tuple[object, bytes, str | Callable[[], str]]
 """condition, level, text (or what makes it); the condition is taken as true or false"""
@@ -28,8 +31,8 @@ CHECK_PEERS_EVERY = 4
 class Diagnostics:
     """One status of a node on /diagnostics: at 1 Hz, and at once when the level changes.
 
-    `refresh`, where given, is called before every timed publication and may call `set`. Of several tasks of one node
-    only one needs to check the peers of its topics.
+    `refresh`, where given, is called before every timed publication and may call `set`. Of several
+    tasks of one node only one needs to check the peers of its topics.
     """
 
     def __init__(
@@ -47,14 +50,17 @@ class Diagnostics:
         self.counters: dict[str, int] = {}
         self._level, self._message, self._values = OK, "starting", dict[str, Any]()
         self._refresh = refresh
-        self._warning, self._warning_ns = "", 0
+        self._warning = ""
+        self._warning_ns = 0
         self.unmatched: list[str] = []
         """peers that share a topic, but neither type nor QoS"""
         self._checks_peers = check_peers
         self._ticks = 0
         self._publisher = publisher(node, DiagnosticArray, "/diagnostics", STATE_OUT)
         # steady, so that a paused simulation clock does not silence the diagnostics
-        self._timer = node.create_timer(1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = node.create_timer(
+            1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def count(self, reason: str, number: int = 1) -> None:
         """Add to the counter of a reason."""
@@ -68,7 +74,8 @@ class Diagnostics:
     def warn(self, text: str) -> bool:
         """Keep this as `recent_warning`. True where there was none."""
         news = not self.recent_warning
-        self._warning, self._warning_ns = text, time.monotonic_ns()
+        self._warning = text
+        self._warning_ns = time.monotonic_ns()
         return news
 
     @property
@@ -79,12 +86,16 @@ class Diagnostics:
     def set(self, level: bytes, message: str, /, **values: Any) -> None:
         """State the present level; published at once if it differs from the last."""
         changed = level != self._level
-        self._level, self._message, self._values = level, message, values
+        self._level = level
+        self._message = message
+        self._values = values
         if changed:
             self._send()
 
     def set_first(self, rows: Iterable[Row], /, **values: Any) -> None:
-        """State the level and text of the first row whose condition holds; the last row's always does."""
+        """State the level and text of the first row whose condition holds; the last row's always
+        does.
+        """
         level, text = next((level, text) for condition, level, text in rows if condition)
         self.set(level, text() if callable(text) else text, **values)
 
@@ -127,13 +138,16 @@ class ClockWatch:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._seen_ns, self._seen_at = -1, time.monotonic()
+        self._seen_ns = -1
+        self._seen_at = time.monotonic()
 
     @property
     def problem(self) -> str:
         """That the clock stands still, and for how long; "" while time goes on."""
-        now_ns, steady = self._node.get_clock().now().nanoseconds, time.monotonic()
+        now_ns = self._node.get_clock().now().nanoseconds
+        steady = time.monotonic()
         if now_ns != self._seen_ns:
-            self._seen_ns, self._seen_at = now_ns, steady
+            self._seen_ns = now_ns
+            self._seen_at = steady
         silence = steady - self._seen_at
         return f"/clock has not moved for {silence:.0f} s" if silence > self._SILENCE_S else ""

@@ -1,4 +1,6 @@
-"""Publishers and subscriptions whose QoS a user can override, and the peers that match none of them."""
+"""Publishers and subscriptions whose QoS a user can override, and the peers that match none of
+them.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ from rclpy.subscription import Subscription
 from rfly_common.errors import ConfigError
 from rfly_common.ros.callback_errors import guarded
 
-# rclpy's own warning of an incompatible peer is an event of each endpoint, which Python looks at after every wake-up:
-# a third of a pose's way through a node. `unmatched_peers` says the same, and names the peer.
+# rclpy's own warning of an incompatible peer is an event of each endpoint, which Python looks at
+# after every wake-up: a third of a pose's way through a node. `unmatched_peers` says the same, and
+# names the peer.
 _NO_PUBLISHER_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 _NO_SUBSCRIPTION_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 
@@ -45,10 +48,11 @@ def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publish
 def subscription(
     node: Node, msg_type: Any, topic: str, callback: Callable[[Any], Any], qos: QoSProfile
 ) -> Subscription:
-    """A subscription whose QoS a user can override by parameter (`qos_overrides.<topic>.subscription.…`).
+    """A subscription whose QoS a user can override by parameter
+    (`qos_overrides.<topic>.subscription.…`).
 
-    What the callback raises does not end the node: see `callback_errors`. Raises ConfigError that names an override
-    that is none.
+    What the callback raises does not end the node: see `callback_errors`. Raises ConfigError that
+    names an override that is none.
     """
     with _overrides(node, topic, "subscription"):
         return node.create_subscription(
@@ -63,7 +67,9 @@ def subscription(
 
 
 def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
-    """Take a publisher or subscription of ours off the graph, and its overrides' parameters, which rclpy would keep."""
+    """Take a publisher or subscription of ours off the graph, and its overrides' parameters, which
+    rclpy would keep.
+    """
     prefix = f"qos_overrides.{endpoint.topic_name}.{type(endpoint).__name__.lower()}."
     if isinstance(endpoint, Publisher):
         node.destroy_publisher(endpoint)
@@ -75,11 +81,14 @@ def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
         node._descriptors.pop(name, None)
 
 
-def waiting_service(node: Node, srv_type: Any, name: str, callback: Callable[[Any, Any], Any]) -> Service:
-    """A service whose `async` callback waits for long work: everything else of the node is served meanwhile.
+def waiting_service(
+    node: Node, srv_type: Any, name: str, callback: Callable[[Any, Any], Any]
+) -> Service:
+    """A service whose `async` callback waits for long work: everything else of the node is served
+    meanwhile.
 
-    It needs a callback group of its own: while it waits, rclpy calls nothing else of its group, the node's by default.
-    The callback may be called again before it has answered.
+    It needs a callback group of its own: while it waits, rclpy calls nothing else of its group, the
+    node's by default. The callback may be called again before it has answered.
     """
     return node.create_service(srv_type, name, callback, callback_group=ReentrantCallbackGroup())
 
@@ -91,7 +100,11 @@ def _overrides(node: Node, topic: str, end: str) -> Iterator[None]:
         yield
     except (RuntimeError, ValueError, ParameterException) as error:
         name = f"qos_overrides.{node.resolve_topic_name(topic)}.{end}."
-        given = [f"{key}: {p.value!r}" for key, p in node._parameter_overrides.items() if key.startswith(name)]
+        given = [
+            f"{key}: {p.value!r}"
+            for key, p in node._parameter_overrides.items()
+            if key.startswith(name)
+        ]
         if not given:
             raise
         raise ConfigError(
@@ -101,27 +114,49 @@ def _overrides(node: Node, topic: str, end: str) -> Iterator[None]:
 
 
 def unmatched_peers(node: Node) -> list[str]:
-    """Publishers and subscriptions of other nodes that share a topic with this node, but neither type nor QoS."""
+    """Publishers and subscriptions of other nodes that share a topic with this node, but neither
+    type nor QoS.
+    """
     found = []
     ends_of_ours: list[tuple[Any, str]] = [(s, "from") for s in node.subscriptions]
     ends_of_ours += [(p, "to") for p in node.publishers]
     for ours, direction in ends_of_ours:
         topic = ours.topic_name
         our_type = f"{ours.msg_type.__module__.split('.')[0]}/msg/{ours.msg_type.__name__}"
-        infos = node.get_publishers_info_by_topic if direction == "from" else node.get_subscriptions_info_by_topic
+        infos = (
+            node.get_publishers_info_by_topic
+            if direction == "from"
+            else node.get_subscriptions_info_by_topic
+        )
         for peer in infos(topic):
             name = f"{peer.node_namespace.rstrip('/')}/{peer.node_name}"
-            ends = (peer.qos_profile, ours.qos_profile) if direction == "from" else (ours.qos_profile, peer.qos_profile)
-            reason = f"its type is {peer.topic_type}" if peer.topic_type != our_type else _qos_conflict(*ends)
+            ends = (
+                (peer.qos_profile, ours.qos_profile)
+                if direction == "from"
+                else (ours.qos_profile, peer.qos_profile)
+            )
+            reason = (
+                f"its type is {peer.topic_type}"
+                if peer.topic_type != our_type
+                else _qos_conflict(*ends)
+            )
             if reason:
                 found.append(f"{topic}: nothing gets {direction} {name}: {reason}")
     return found
 
 
 def _qos_conflict(offered: QoSProfile, requested: QoSProfile) -> str:
-    """What a publisher offers less of than a subscription requests; "" if nothing (we set no other policy)."""
-    if requested.reliability == ReliabilityPolicy.RELIABLE and offered.reliability == ReliabilityPolicy.BEST_EFFORT:
+    """What a publisher offers less of than a subscription requests; "" if nothing (we set no other
+    policy).
+    """
+    if (
+        requested.reliability == ReliabilityPolicy.RELIABLE
+        and offered.reliability == ReliabilityPolicy.BEST_EFFORT
+    ):
         return "the publisher is best effort, the subscription reliable"
-    if requested.durability == DurabilityPolicy.TRANSIENT_LOCAL and offered.durability == DurabilityPolicy.VOLATILE:
+    if (
+        requested.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        and offered.durability == DurabilityPolicy.VOLATILE
+    ):
         return "the publisher is volatile, the subscription transient local"
     return ""

@@ -1,7 +1,8 @@
-"""Entities of a simulation by simulation_interfaces, under the node's name: list, describe, read and set them.
+"""Entities of a simulation by simulation_interfaces, under the node's name: list, describe, read
+and set them.
 
-Part of amphibious_sim_node and trajectory_node. What versions 1 and 2.1 of the interfaces call differently is read
-either way. Codes are what the interfaces' own comments say.
+Part of amphibious_sim_node and trajectory_node. What versions 1 and 2.1 of the interfaces call
+differently is read either way. Codes are what the interfaces' own comments say.
 """
 
 from __future__ import annotations
@@ -13,18 +14,37 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from rclpy.node import Node
-from simulation_interfaces.msg import Bounds, EntityCategory, EntityState, Result, SimulatorFeatures, TagsFilter
-from simulation_interfaces.srv import GetEntities, GetEntitiesStates, GetEntityInfo, GetEntityState, SetEntityState
+from simulation_interfaces.msg import (
+    Bounds,
+    EntityCategory,
+    EntityState,
+    Result,
+    SimulatorFeatures,
+    TagsFilter,
+)
+from simulation_interfaces.srv import (
+    GetEntities,
+    GetEntitiesStates,
+    GetEntityInfo,
+    GetEntityState,
+    SetEntityState,
+)
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, unit_quaternion
 from rfly_common.errors import ConfigError, PlacementError
-from rfly_common.frames import ned_to_enu, quat_ned_flu_to_ned_frd, quat_ned_frd_to_enu_flu, quat_rotate
+from rfly_common.frames import (
+    ned_to_enu,
+    quat_ned_flu_to_ned_frd,
+    quat_ned_frd_to_enu_flu,
+    quat_rotate,
+)
 from rfly_common.ros.simulation_services import NO_GROUND, result
 from rfly_common.ros.stamps import ns_to_stamp
 
 WORLD = "map"
-ROBOT, HUMAN = EntityCategory.CATEGORY_ROBOT, EntityCategory.CATEGORY_HUMAN
+ROBOT = EntityCategory.CATEGORY_ROBOT
+HUMAN = EntityCategory.CATEGORY_HUMAN
 FEATURES = (
     SimulatorFeatures.ENTITY_TAGS,
     SimulatorFeatures.ENTITY_BOUNDS_BOX,
@@ -35,11 +55,16 @@ FEATURES = (
 )
 MAX_FILTER = 200
 """characters of a regular expression"""
-_EXTENDED, _NO_PLACES, _COMPILED_BYTES = 1, 8, 256  # REG_EXTENDED, REG_NOSUB, more than a regex_t (regex.h)
+# REG_EXTENDED, REG_NOSUB, more than a regex_t (regex.h)
+_EXTENDED = 1
+_NO_PLACES = 8
+_COMPILED_BYTES = 256
 
 
 class Motion(NamedTuple):
-    """Of one entity, ENU, each (3,) but the orientation: (4,) x y z w. Velocities in the axes of the world."""
+    """Of one entity, ENU, each (3,) but the orientation: (4,) x y z w. Velocities in the axes of
+    the world.
+    """
 
     position: Floats
     orientation: Floats
@@ -85,14 +110,19 @@ class Entities(Protocol):
         """When (ns), and how those of `entities` with these indices move."""
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
-        """Put one there with that speed; None stays as it is. Raises PlacementError for the pose, ConfigError."""
+        """Put one there with that speed; None stays as it is. Raises PlacementError for the pose,
+        ConfigError.
+        """
 
 
 class EntityServices:
-    """Answers for entities. `axes` tells of a frame whether it is an "enu" or "ned" world frame, None: neither."""
+    """Answers for entities. `axes` tells of a frame whether it is an "enu" or "ned" world frame,
+    None: neither.
+    """
 
     def __init__(self, node: Node, entities: Entities, axes: Callable[[str], str | None]) -> None:
-        self._entities, self._axes = entities, axes
+        self._entities = entities
+        self._axes = axes
         node.create_service(GetEntities, "~/get_entities", self._get_entities)
         node.create_service(GetEntitiesStates, "~/get_entities_states", self._get_states)
         node.create_service(GetEntityInfo, "~/get_entity_info", self._get_info)
@@ -114,7 +144,8 @@ class EntityServices:
         response.result, _, entity = self._found(request.entity)
         if entity is not None:
             response.info.category.category = entity.category
-            response.info.description, response.info.tags = entity.description, list(entity.tags)
+            response.info.description = entity.description
+            response.info.tags = list(entity.tags)
         return response
 
     def _get_state(self, request: Any, response: Any) -> Any:
@@ -127,11 +158,15 @@ class EntityServices:
         response.result, index, entity = self._found(request.entity)
         if entity is None:
             return response
-        with_pose, with_twist = (getattr(request, f"set_{what}", True) for what in ("pose", "twist"))  # since 2.1
+        with_pose, with_twist = (
+            getattr(request, f"set_{what}", True) for what in ("pose", "twist")
+        )  # since 2.1
         try:
             axes = axes_of(request.state.header.frame_id, self._axes)
             pose = msg_to_pose(request.state.pose, axes) if with_pose else None
-            self._entities.put(index, pose, _msg_to_twist(request.state.twist, axes) if with_twist else None)
+            self._entities.put(
+                index, pose, _msg_to_twist(request.state.twist, axes) if with_twist else None
+            )
         except PlacementError as error:
             response.result = result(SetEntityState.Response.INVALID_POSE, str(error))
         except ConfigError as error:
@@ -171,7 +206,9 @@ class EntityServices:
             return result(Result.RESULT_OK), chosen
         return self._within(filters.bounds, chosen)
 
-    def _within(self, bounds: Any, chosen: list[tuple[int, Entity]]) -> tuple[Result, list[tuple[int, Entity]]]:
+    def _within(
+        self, bounds: Any, chosen: list[tuple[int, Entity]]
+    ) -> tuple[Result, list[tuple[int, Entity]]]:
         if bounds.type not in (Bounds.TYPE_BOX, Bounds.TYPE_SPHERE):
             text = f"bounds of type {bounds.type}: expected a box ({Bounds.TYPE_BOX}) or sphere ({Bounds.TYPE_SPHERE})"
             return result(Result.RESULT_FEATURE_UNSUPPORTED, text), []
@@ -188,7 +225,9 @@ class EntityServices:
 
 
 def axes_of(frame: str, axes: Callable[[str], str | None]) -> str:
-    """The axes of a world frame, "enu" or "ned"; empty and "world" are the map's. PlacementError names any other."""
+    """The axes of a world frame, "enu" or "ned"; empty and "world" are the map's. PlacementError
+    names any other.
+    """
     found = "enu" if frame in ("", "world", WORLD) else axes(frame)
     if found is None:
         raise PlacementError(f"frame {frame!r}: expected {WORLD}, map_ned or empty")
@@ -197,7 +236,8 @@ def axes_of(frame: str, axes: Callable[[str], str | None]) -> str:
 
 def msg_to_pose(message: Any, axes: str) -> Pose:
     """Raises PlacementError where numbers are not finite, or the quaternion has not the length 1."""
-    p, q = message.position, message.orientation
+    p = message.position
+    q = message.orientation
     position = finite_array("position", (p.x, p.y, p.z), error=PlacementError)
     orientation = unit_quaternion("orientation", (q.x, q.y, q.z, q.w), error=PlacementError)
     if axes == "ned":
@@ -217,7 +257,8 @@ def _msg_to_twist(message: Any, axes: str) -> Twist:
 
 def _state_msg(motion: Motion, stamp_ns: int) -> EntityState:
     message = EntityState()
-    message.header.frame_id, message.header.stamp = WORLD, ns_to_stamp(stamp_ns)
+    message.header.frame_id = WORLD
+    message.header.stamp = ns_to_stamp(stamp_ns)
     q = message.pose.orientation
     q.x, q.y, q.z, q.w = motion.orientation.tolist()
     for vector, numbers in (
@@ -233,7 +274,9 @@ def _state_msg(motion: Motion, stamp_ns: int) -> EntityState:
 
 def _those(known: Sequence[Entity]) -> str:
     return "there is " + (
-        ", ".join(repr(entity.name) for entity in known) if len(known) <= 3 else f"{len(known)} others"
+        ", ".join(repr(entity.name) for entity in known)
+        if len(known) <= 3
+        else f"{len(known)} others"
     )
 
 
@@ -245,26 +288,39 @@ def _has_tags(entity: Entity, wanted: Any) -> bool:
 
 
 def _overlaps(entity: Entity, motion: Motion, kind: int, points: Floats) -> bool:
-    """Whether the upright box about the turned box of an entity overlaps with the bounds (2, 3), world."""
+    """Whether the upright box about the turned box of an entity overlaps with the bounds (2, 3),
+    world.
+    """
     corners = np.array(np.meshgrid(*zip(entity.low, entity.high, strict=True))).reshape(3, -1).T
     corners = motion.position + quat_rotate(motion.orientation, corners)
-    low, high = corners.min(axis=0), corners.max(axis=0)
+    low = corners.min(axis=0)
+    high = corners.max(axis=0)
     if kind == Bounds.TYPE_BOX:
         return bool((low <= points.max(axis=0)).all() and (high >= points.min(axis=0)).all())
     return bool(np.linalg.norm(np.clip(points[0], low, high) - points[0]) <= points[1, 0])
 
 
 def name_filter(pattern: str) -> Callable[[str], bool]:
-    """Whether a POSIX extended regular expression is found in a name, by regcomp(3) of the C library, which no name
-    holds up. Raises ConfigError for one that is none, is long, refers back to groups or would repeat itself far."""
+    """Whether a POSIX extended regular expression is found in a name, by regcomp(3) of the C
+    library, which no name holds up. Raises ConfigError for one that is none, is long, refers back
+    to groups or would repeat itself far.
+    """
     if not pattern:
         return lambda _: True
     counts = [int(number) for number in re.findall(r"[{,](\d+)", pattern)]
-    if len(pattern) > MAX_FILTER or pattern.count("+") > 8 or len(counts) > 2 or max(counts, default=0) > 255:
-        raise ConfigError(f"filter: expected at most {MAX_FILTER} characters, eight + and one {{}} up to 255")
+    if (
+        len(pattern) > MAX_FILTER
+        or pattern.count("+") > 8
+        or len(counts) > 2
+        or max(counts, default=0) > 255
+    ):
+        raise ConfigError(
+            f"filter: expected at most {MAX_FILTER} characters, eight + and one {{}} up to 255"
+        )
     if re.search(r"\\\d|\0", pattern):
         raise ConfigError(f"filter {pattern!r}: back-references and zeros are not taken")
-    c, compiled = ctypes.CDLL(None), ctypes.create_string_buffer(_COMPILED_BYTES)
+    c = ctypes.CDLL(None)
+    compiled = ctypes.create_string_buffer(_COMPILED_BYTES)
     wrong = c.regcomp(compiled, pattern.encode(), _EXTENDED | _NO_PLACES)
     if wrong:
         why = ctypes.create_string_buffer(100)
@@ -277,7 +333,8 @@ class _Compiled:
     """A compiled expression, freed with it."""
 
     def __init__(self, c: ctypes.CDLL, compiled: Any) -> None:
-        self._c, self._compiled = c, compiled
+        self._c = c
+        self._compiled = compiled
 
     def __del__(self) -> None:
         self._c.regfree(self._compiled)

@@ -22,27 +22,37 @@ def transform_to_msg(
 ) -> TransformStamped:
     """`child` at `position` (3,) m in `parent`, turned by `quat_xyzw` (4,)."""
     message = TransformStamped(child_frame_id=child)
-    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), parent
-    translation, rotation = message.transform.translation, message.transform.rotation
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    message.header.frame_id = parent
+    translation = message.transform.translation
+    rotation = message.transform.rotation
     translation.x, translation.y, translation.z = np.asarray(position, float).tolist()
     rotation.x, rotation.y, rotation.z, rotation.w = np.asarray(quat_xyzw, float).tolist()
     return message
 
 
 class Frames:
-    """Which frame ids are world frames, and how the others are connected to one through /tf and /tf_static."""
+    """Which frame ids are world frames, and how the others are connected to one through /tf and
+    /tf_static.
+    """
 
     def __init__(self, node: Node, *, listen: bool = True) -> None:
-        """With `listen` false transforms are heard only after `listen()`, which a node calls that seldom needs one."""
+        """With `listen` false transforms are heard only after `listen()`, which a node calls that
+        seldom needs one.
+        """
         given = declare_parameters(node, FrameParameters)
-        self.enu_frames, self.ned_frames = given.enu_frames, given.ned_frames
+        self.enu_frames = given.enu_frames
+        self.ned_frames = given.ned_frames
         both = set(self.enu_frames) & set(self.ned_frames)
         if both:
-            raise ConfigError(f"parameters enu_frames and ned_frames: {sorted(both)[0]!r} is in both")
+            raise ConfigError(
+                f"parameters enu_frames and ned_frames: {sorted(both)[0]!r} is in both"
+            )
         self._worlds = dict.fromkeys(self.enu_frames, "enu") | dict.fromkeys(self.ned_frames, "ned")
         self._ready = {frame: FrameToWorld(axes) for frame, axes in self._worlds.items()}
         self._buffer = TransformBuffer()
-        self._node, self._log = node, node.get_logger()
+        self._node = node
+        self._log = node.get_logger()
         self._listens = False
         if listen:
             self.listen()
@@ -52,14 +62,22 @@ class Frames:
         if not self._listens:
             self._listens = True
             subscription(self._node, TFMessage, "/tf", self._on_tf, TF)
-            subscription(self._node, TFMessage, "/tf_static", lambda msg: self._on_tf(msg, static=True), TF_STATIC_IN)
+            subscription(
+                self._node,
+                TFMessage,
+                "/tf_static",
+                lambda msg: self._on_tf(msg, static=True),
+                TF_STATIC_IN,
+            )
 
     def axes(self, frame_id: str) -> str | None:
         """enu or ned for a world frame, None for any other."""
         return self._worlds.get(frame_id)
 
     def resolve(self, frame_id: str, stamp_ns: int = 0) -> FrameToWorld:
-        """The transform from a frame to the world at a time (0 = newest). Raises FrameError that names the frame."""
+        """The transform from a frame to the world at a time (0 = newest). Raises FrameError that
+        names the frame.
+        """
         ready = self._ready.get(frame_id)
         if ready is not None:
             return ready
@@ -69,10 +87,14 @@ class Frames:
                 return FrameToWorld(axes, self._buffer.lookup(world, frame_id, stamp_ns), False)
             except FrameError as error:
                 reason = reason or error
-        raise reason or FrameError(f"frame {frame_id!r}: no world frame is set (parameters enu_frames, ned_frames)")
+        raise reason or FrameError(
+            f"frame {frame_id!r}: no world frame is set (parameters enu_frames, ned_frames)"
+        )
 
     def between(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
-        """Coordinates given in `source` -> those of `target`, world frame or not. Raises FrameError."""
+        """Coordinates given in `source` -> those of `target`, world frame or not. Raises
+        FrameError.
+        """
         return IDENTITY if source == target else self._buffer.lookup(target, source, stamp_ns)
 
     def clear(self) -> None:
@@ -82,7 +104,8 @@ class Frames:
     def _on_tf(self, message: TFMessage, static: bool = False) -> None:
         problems: list[FrameError] = []
         for t in message.transforms:
-            p, q = t.transform.translation, t.transform.rotation
+            p = t.transform.translation
+            q = t.transform.rotation
             try:
                 self._buffer.add(
                     t.header.frame_id.lstrip("/"),

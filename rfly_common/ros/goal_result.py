@@ -11,8 +11,9 @@ ASK_AGAIN_S = 10.0
 class GoalResult:
     """The result of an accepted goal of an `ActionClient`, to wait for as for a future.
 
-    It is asked for every ASK_AGAIN_S: DDS loses the response of a server that has not yet discovered who asked
-    (rmw_fastrtps waits 0.1 s for it), and a client that asked once would wait for ever.
+    It is asked for every ASK_AGAIN_S: DDS loses the response of a server that has not yet
+    discovered who asked (rmw_fastrtps waits 0.1 s for it), and a client that asked once would wait
+    for ever.
     """
 
     def __init__(self, goal: Any) -> None:

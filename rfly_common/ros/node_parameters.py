@@ -1,7 +1,7 @@
 """Parameters of nodes as fields of dataclasses: type, default, unit, range, meaning. No ROS.
 
-A node's parameters are frozen dataclasses whose fields are made by `parameter`. `parameters.py` beside it declares
-them; `docs/reference/parameters.md` lists them.
+A node's parameters are frozen dataclasses whose fields are made by `parameter`. `parameters.py`
+beside it declares them; `docs/reference/parameters.md` lists them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def parameter(
     changeable: bool = False,
     shown: str = "",
 ) -> Any:
-    """A dataclass field that is a node's parameter. The field's annotation is its type; a list may be empty.
+    """A dataclass field that is a node's parameter. The field's annotation is its type; a list may
+    be empty.
 
     A Literal of strings names the choices, as `choices` does.
     `shown` replaces the default in documents where a node computes it.
@@ -66,8 +67,13 @@ def parameters_of(cls: type) -> Iterator[Parameter]:
     """The parameters that a dataclass declares, in its order."""
     types = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
-        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-        kind, about = types[field.name], dict(field.metadata[_KEY])
+        default = (
+            field.default
+            if field.default_factory is dataclasses.MISSING
+            else field.default_factory()
+        )
+        kind = types[field.name]
+        about = dict(field.metadata[_KEY])
         if typing.get_origin(kind) is Literal:
             kind, about["choices"] = str, typing.get_args(kind)
         yield Parameter(field.name, kind, default, **about)

@@ -17,7 +17,11 @@ from rfly_common.ros.node_parameters import Parameter, parameters_of
 
 Parameters = TypeVar("Parameters")
 _Type = rclpy.Parameter.Type
-_EMPTY_LISTS = {list[str]: _Type.STRING_ARRAY, list[float]: _Type.DOUBLE_ARRAY, list[int]: _Type.INTEGER_ARRAY}
+_EMPTY_LISTS = {
+    list[str]: _Type.STRING_ARRAY,
+    list[float]: _Type.DOUBLE_ARRAY,
+    list[int]: _Type.INTEGER_ARRAY,
+}
 
 
 def declare_parameters(
@@ -30,15 +34,18 @@ def declare_parameters(
 ) -> Parameters:
     """Declare a dataclass of parameters, and return it with their values.
 
-    `prefix` goes before each name ("<name>." for parameters of one vehicle of several). `defaults` and `choices`, by
-    field, replace those of the dataclass; a default may be a function of the values declared before it. A float
-    parameter takes an integer too (`-p rate:=50`). Raises ConfigError that names the parameter and what it takes.
+    `prefix` goes before each name ("<name>." for parameters of one vehicle of several). `defaults`
+    and `choices`, by field, replace those of the dataclass; a default may be a function of the
+    values declared before it. A float parameter takes an integer too (`-p rate:=50`). Raises
+    ConfigError that names the parameter and what it takes.
     """
     values: dict[str, Any] = {}
     for field in parameters_of(cls):
         default = (defaults or {}).get(field.name, field.default)
         field_choices = tuple((choices or {}).get(field.name, field.choices))
-        chosen = replace(field, default=default(values) if callable(default) else default, choices=field_choices)
+        chosen = replace(
+            field, default=default(values) if callable(default) else default, choices=field_choices
+        )
         values[field.name] = _declare(node, prefix + field.name, chosen)
     return cls(**values)
 
@@ -51,9 +58,15 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
         default = float(default)
     kind = _EMPTY_LISTS[field.type] if default == [] else _Type.from_parameter_value(default)
     try:
-        value = node.declare_parameter(name, kind if default == [] else default, _descriptor(field)).value
+        value = node.declare_parameter(
+            name, kind if default == [] else default, _descriptor(field)
+        ).value
     except InvalidParameterTypeException as error:
-        expected = "a list of numbers such as [47.4, 8.5, 488.0]" if field.type == list[float] else kind.name.lower()
+        expected = (
+            "a list of numbers such as [47.4, 8.5, 488.0]"
+            if field.type == list[float]
+            else kind.name.lower()
+        )
         raise ConfigError(f"parameter {name}: expected {expected}, {error}") from error
     except InvalidParameterValueException as error:
         limits = f"{'-inf' if field.low is None else field.low} … {'inf' if field.high is None else field.high}"
@@ -63,7 +76,9 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
     if field.type is float and not math.isfinite(value):
         raise ConfigError(f"parameter {name}: {value} is not a finite number")
     if field.choices and value not in field.choices:
-        raise ConfigError(f"parameter {name}: {value!r}, expected one of {', '.join(field.choices)}")
+        raise ConfigError(
+            f"parameter {name}: {value!r}, expected one of {', '.join(field.choices)}"
+        )
     return value if isinstance(value, (bool, int, float, str)) else list(value)
 
 
@@ -85,7 +100,9 @@ def _descriptor(field: Parameter) -> ParameterDescriptor:
 
 
 def _integer_override_to_float(node: Node, name: str) -> None:
-    """rclpy refuses `50` for a double parameter, which every user types at some time: read it as 50.0."""
+    """rclpy refuses `50` for a double parameter, which every user types at some time: read it as
+    50.0.
+    """
     given = node._parameter_overrides.get(name)  # no public way before the declaration
     if given is not None and given.type_ == _Type.INTEGER:
         node._parameter_overrides[name] = rclpy.Parameter(name, _Type.DOUBLE, float(given.value))

@@ -1,4 +1,6 @@
-"""Fields of a PointCloud2 as NumPy arrays: by sensor_msgs_py where it is installed, else by a few lines of our own."""
+"""Fields of a PointCloud2 as NumPy arrays: by sensor_msgs_py where it is installed, else by a few
+lines of our own.
+"""
 
 from __future__ import annotations
 
@@ -34,36 +36,53 @@ _FORMATS = {
 def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
     """(height * width,) structured array with the named fields, row by row.
 
-    sensor_msgs_py reads what it can: rows without padding, in this machine's byte order. Raises SensorMessageError
-    where a field is missing or does not fit into a point, or where the data is shorter than the cloud says.
+    sensor_msgs_py reads what it can: rows without padding, in this machine's byte order. Raises
+    SensorMessageError where a field is missing or does not fit into a point, or where the data is
+    shorter than the cloud says.
     """
     fields = {field.name: field for field in cloud.fields}
     missing = [name for name in names if name not in fields]
     if missing:
-        raise SensorMessageError(f"the cloud has the fields {', '.join(fields)}; {', '.join(missing)} is missing")
+        raise SensorMessageError(
+            f"the cloud has the fields {', '.join(fields)}; {', '.join(missing)} is missing"
+        )
     if cloud.point_step > LARGEST_POINT:
-        raise SensorMessageError(f"the cloud's points have {cloud.point_step} bytes, expected at most {LARGEST_POINT}")
+        raise SensorMessageError(
+            f"the cloud's points have {cloud.point_step} bytes, expected at most {LARGEST_POINT}"
+        )
     for name in names:
         number = _FORMATS.get(fields[name].datatype)
         if number is None or fields[name].offset + int(number[1]) > cloud.point_step:
-            raise SensorMessageError(f"the cloud's field {name} lies beyond its points of {cloud.point_step} bytes")
+            raise SensorMessageError(
+                f"the cloud's field {name} lies beyond its points of {cloud.point_step} bytes"
+            )
     row = cloud.width * cloud.point_step
     if cloud.row_step < row or len(cloud.data) < cloud.height * cloud.row_step:
         raise SensorMessageError(
             f"the cloud's {len(cloud.data)} bytes do not hold {cloud.height} x {cloud.width} points"
         )
     known = all(field.datatype in _FORMATS for field in cloud.fields)
-    if read_points is not None and known and cloud.row_step == row and cloud.is_bigendian == (sys.byteorder == "big"):
+    if (
+        read_points is not None
+        and known
+        and cloud.row_step == row
+        and cloud.is_bigendian == (sys.byteorder == "big")
+    ):
         return read_points(cloud, field_names=list(names))
     kind = np.dtype(
         {
             "names": list(names),
-            "formats": [(">" if cloud.is_bigendian else "<") + _FORMATS[fields[name].datatype] for name in names],
+            "formats": [
+                (">" if cloud.is_bigendian else "<") + _FORMATS[fields[name].datatype]
+                for name in names
+            ],
             "offsets": [fields[name].offset for name in names],
             "itemsize": cloud.point_step,
         }
     )
     if not cloud.height * cloud.width:
         return np.empty(0, kind)
-    rows = np.frombuffer(cloud.data, np.uint8)[: cloud.height * cloud.row_step].reshape(cloud.height, cloud.row_step)
+    rows = np.frombuffer(cloud.data, np.uint8)[: cloud.height * cloud.row_step].reshape(
+        cloud.height, cloud.row_step
+    )
     return np.ascontiguousarray(rows[:, :row]).reshape(-1).view(kind)

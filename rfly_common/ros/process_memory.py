@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import sys
 
-_M_MMAP_THRESHOLD, _LARGE = -3, 1 << 20
+_M_MMAP_THRESHOLD = -3
+_LARGE = 1 << 20
 try:
     import resource
 except ImportError:  # Windows
@@ -21,9 +22,11 @@ def largest_memory() -> int:
 
 
 def give_back_large_arrays() -> None:
-    """Arrays of a megabyte or more go back to the system as soon as they are freed, where malloc is glibc's.
+    """Arrays of a megabyte or more go back to the system as soon as they are freed, where malloc is
+    glibc's.
 
-    By itself it keeps freed ones of up to 32 MB, in pieces that the next array may not fit in: mallopt(3).
+    By itself it keeps freed ones of up to 32 MB, in pieces that the next array may not fit in:
+    mallopt(3).
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
         library.mallopt(_M_MMAP_THRESHOLD, _LARGE)

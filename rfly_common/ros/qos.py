@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 
-_RELIABLE, _BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+_RELIABLE = ReliabilityPolicy.RELIABLE
+_BEST_EFFORT = ReliabilityPolicy.BEST_EFFORT
 _KEPT = DurabilityPolicy.TRANSIENT_LOCAL
 
 LATCHED = QoSProfile(depth=1, reliability=_RELIABLE, durability=_KEPT)

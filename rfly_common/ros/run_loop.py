@@ -24,9 +24,11 @@ Result = TypeVar("Result")
 
 
 async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
-    """The result of work(), from a thread of its own; the node goes on meanwhile. For `async` services.
+    """The result of work(), from a thread of its own; the node goes on meanwhile. For `async`
+    services.
 
-    `work` touches nothing of the node. Raises the RflyError that it raises, and WorkError where it raises another.
+    `work` touches nothing of the node. Raises the RflyError that it raises, and WorkError where it
+    raises another.
     """
     done: Future = Future(executor=node.executor)
 
@@ -47,11 +49,12 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
 
 
 def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
-    """Run one node until a signal (`startup`) or a shut-down context; exit code 0 within two seconds, without a trace.
+    """Run one node until a signal (`startup`) or a shut-down context; exit code 0 within two
+    seconds, without a trace.
 
-    A ConfigError while the node is made is logged in one line and ends the process with exit code 2. `often`: for a
-    node that wakes hundreds of times a second; where rclpy has its executor of events, a wake-up then costs a tenth.
-    It knows no guard conditions.
+    A ConfigError while the node is made is logged in one line and ends the process with exit code
+    2. `often`: for a node that wakes hundreds of times a second; where rclpy has its executor of
+    events, a wake-up then costs a tenth. It knows no guard conditions.
 
     What a callback raises does not end the node: see `callback_errors`.
     """
@@ -76,7 +79,9 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
             executor.add_node(nodes[-1])
         if plain_because():
             rclpy.logging.get_logger("rfly").info(plain_because())
-        gc.freeze()  # what the imports and the nodes have made stays; no later collection needs to walk through it
+        # what the imports and the nodes have made stays; no later collection needs to walk through
+        # it
+        gc.freeze()
         startup.spinning()
         while rclpy.ok() and not startup.stop_requested():
             try:
@@ -106,7 +111,9 @@ class _RosLog(logging.Handler):
 
 
 def _log_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
-    """Python's warnings as lines of the log. That a client has gone before its answer concerns nobody here."""
+    """Python's warnings as lines of the log. That a client has gone before its answer concerns
+    nobody here.
+    """
     text = " ".join(str(message).split())
     logger = rclpy.logging.get_logger("rfly")
     if "failed to send response" in text:
@@ -116,7 +123,9 @@ def _log_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
 
 
 def events_executor() -> Executor:
-    """rclpy's executor of events, a tenth of the work of a wake-up, where it has one; it knows no guard conditions."""
+    """rclpy's executor of events, a tenth of the work of a wake-up, where it has one; it knows no
+    guard conditions.
+    """
     try:
         from rclpy.experimental import EventsExecutor
     except ImportError:  # before Jazzy

@@ -1,4 +1,5 @@
-"""Time of a simulation by simulation_interfaces, under the node's name: its state, reset, and steps.
+"""Time of a simulation by simulation_interfaces, under the node's name: its state, reset, and
+steps.
 
 Part of amphibious_sim_node and trajectory_node. Codes are what the interfaces' own comments say.
 """
@@ -21,10 +22,13 @@ from simulation_interfaces.srv import (
     StepSimulation,
 )
 
-PLAYING, PAUSED, STOPPED = SimulationState.STATE_PLAYING, SimulationState.STATE_PAUSED, SimulationState.STATE_STOPPED
+PLAYING = SimulationState.STATE_PLAYING
+PAUSED = SimulationState.STATE_PAUSED
+STOPPED = SimulationState.STATE_STOPPED
 LOADING = SimulationState.STATE_LOADING_WORLD
 STATES = {PLAYING: "playing", PAUSED: "paused", STOPPED: "stopped", LOADING: "loading the world"}
-SCOPE_TIME, SCOPE_STATE = ResetSimulation.Request.SCOPE_TIME, ResetSimulation.Request.SCOPE_STATE
+SCOPE_TIME = ResetSimulation.Request.SCOPE_TIME
+SCOPE_STATE = ResetSimulation.Request.SCOPE_STATE
 SCOPE_SPAWNED = ResetSimulation.Request.SCOPE_SPAWNED
 MAX_STEPS = 10_000_000
 LONGEST_TEXT = 500
@@ -64,14 +68,23 @@ class Run(Protocol):
         """Reset what the bits of the scope say."""
 
     def step(self, ticks: int) -> None:
-        """So many ticks while paused, 0: no more; `progress` is told each, `stepped` is called afterwards."""
+        """So many ticks while paused, 0: no more; `progress` is told each, `stepped` is called
+        afterwards.
+        """
 
 
 class SimulationServices:
-    """Answers for a simulation. `features` are those beside time's; `scopes`, the bits that a reset may have."""
+    """Answers for a simulation. `features` are those beside time's; `scopes`, the bits that a reset
+    may have.
+    """
 
-    def __init__(self, node: Node, run: Run, scopes: int, features: Sequence[int], info: str) -> None:
-        self._node, self._run, self._scopes, self._info = node, run, scopes, info
+    def __init__(
+        self, node: Node, run: Run, scopes: int, features: Sequence[int], info: str
+    ) -> None:
+        self._node = node
+        self._run = run
+        self._scopes = scopes
+        self._info = info
         resets = [feature for bit, (_, feature) in _SCOPES.items() if bit & scopes]
         self._features = sorted([*_FEATURES, *resets, *features])
         node.create_service(GetSimulatorFeatures, "~/get_simulator_features", self._get_features)
@@ -109,7 +122,9 @@ class SimulationServices:
         if self._goal is None:
             return
         self._goal.publish_feedback(
-            SimulateSteps.Feedback(completed_steps=self._steps - remaining, remaining_steps=remaining)
+            SimulateSteps.Feedback(
+                completed_steps=self._steps - remaining, remaining_steps=remaining
+            )
         )
         if remaining:
             self.check_cancel()
@@ -122,8 +137,11 @@ class SimulationServices:
     def stepped(self, problem: str = "") -> None:
         """The steps that were asked for are done, or "why not"."""
         self._is_stepping = False
-        end = result(Result.RESULT_OPERATION_FAILED, problem) if problem else result(Result.RESULT_OK)
-        header, self._waiting = self._waiting, None
+        end = (
+            result(Result.RESULT_OPERATION_FAILED, problem) if problem else result(Result.RESULT_OK)
+        )
+        header = self._waiting
+        self._waiting = None
         if header is not None:
             self._answer_step(StepSimulation.Response(result=end), header)
         if self._ended is not None and not self._ended.done():
@@ -146,7 +164,8 @@ class SimulationServices:
         return response
 
     def _set_state(self, request: Any, response: Any) -> Any:
-        wanted, run = request.state.state, self._run
+        wanted = request.state.state
+        run = self._run
         if wanted not in (PLAYING, PAUSED, STOPPED):
             text = f"state {wanted}, expected {STOPPED} (stopped), {PLAYING} (playing) or {PAUSED} (paused)"
             response.result = result(SetSimulationState.Response.INCORRECT_TRANSITION, text)
@@ -169,7 +188,9 @@ class SimulationServices:
         if self._run.run_state == LOADING:
             response.result = result(Result.RESULT_INCORRECT_STATE, NO_GROUND)
         elif not scope:
-            known = ", ".join(f"{name} ({bit})" for bit, (name, _) in _SCOPES.items() if bit & self._scopes)
+            known = ", ".join(
+                f"{name} ({bit})" for bit, (name, _) in _SCOPES.items() if bit & self._scopes
+            )
             text = f"scope {request.scope}: expected bits of {known}"
             response.result = result(Result.RESULT_FEATURE_UNSUPPORTED, text)
         else:
@@ -189,7 +210,8 @@ class SimulationServices:
         return "" if 1 <= steps <= MAX_STEPS else f"steps: {steps}, expected 1 … {MAX_STEPS}"
 
     def _begin(self, steps: int) -> None:
-        self._is_stepping, self._steps = True, steps
+        self._is_stepping = True
+        self._steps = steps
         self._run.step(steps)
 
     def _step(self, request: Any, response: Any) -> Any:
@@ -225,5 +247,10 @@ class SimulationServices:
 
 
 def result(code: int, text: str = "") -> Result:
-    """The message of a code; of a text that quotes what it was given no more than LONGEST_TEXT characters."""
-    return Result(result=code, error_message=text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…")
+    """The message of a code; of a text that quotes what it was given no more than LONGEST_TEXT
+    characters.
+    """
+    return Result(
+        result=code,
+        error_message=text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…",
+    )

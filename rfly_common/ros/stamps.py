@@ -14,5 +14,7 @@ def stamp_to_ns(stamp: Any) -> int:
 
 def ns_to_stamp(nanoseconds: int) -> Any:
     """Nanoseconds -> builtin_interfaces/Time."""
-    seconds, rest = divmod(int(nanoseconds), 1_000_000_000)  # rclpy's Time raises where a message's is negative
+    seconds, rest = divmod(
+        int(nanoseconds), 1_000_000_000
+    )  # rclpy's Time raises where a message's is negative
     return Time(sec=seconds, nanosec=rest)

@@ -36,7 +36,9 @@ def states_to_msg(states: VehicleStates) -> VehicleStateArray:
 
 
 def msg_to_states(message: VehicleStateArray) -> VehicleStates:
-    """Raises VehicleStatesError where lengths disagree or an id repeats. The arrays are views of the message."""
+    """Raises VehicleStatesError where lengths disagree or an id repeats. The arrays are views of
+    the message.
+    """
     n = len(message.id)
     motors = int(message.motors)
     return VehicleStates(

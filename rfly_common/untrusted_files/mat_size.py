@@ -1,6 +1,8 @@
-"""What SciPy does not look at in a .mat file: how much it unpacks to, and types that crash its reader.
+"""What SciPy does not look at in a .mat file: how much it unpacks to, and types that crash its
+reader.
 
-MATLAB, "MAT-File Format", level 5: data elements of a type, a length and the data; type 15 is packed by zlib.
+MATLAB, "MAT-File Format", level 5: data elements of a type, a length and the data; type 15 is
+packed by zlib.
 """
 
 from __future__ import annotations
@@ -9,31 +11,41 @@ import struct
 import zlib
 from typing import BinaryIO
 
-_HEAD, _MATRIX, _PACKED, _PIECE = 128, 14, 15, 1 << 20
+_HEAD = 128
+_MATRIX = 14
+_PACKED = 15
+_PIECE = 1 << 20
 _NUMBERS = frozenset((*range(1, 8), 9, 12, 13))
 _TYPES_OF_CLASS = {4: _NUMBERS | {16, 17, 18}} | dict.fromkeys(range(6, 16), _NUMBERS)
 """of a matrix' data, by its class: 4 text, 6 to 15 numbers"""
 
 
 def check_unpacked_size(file: BinaryIO, max_bytes: int) -> None:
-    """Raises ValueError where the packed elements of a file become more than so many bytes, and where numbers are of no
-    type; leaves it at its start."""
+    """Raises ValueError where the packed elements of a file become more than so many bytes, and
+    where numbers are of no type; leaves it at its start.
+    """
     file.seek(0)
     mark = file.read(_HEAD)[-2:]
-    order, left = ">" if mark == b"MI" else "<", max_bytes
-    while mark in (b"IM", b"MI") and len(tag := file.read(8)) == 8:  # older ones have no mark, and pack nothing
+    order = ">" if mark == b"MI" else "<"
+    left = max_bytes
+    while (
+        mark in (b"IM", b"MI") and len(tag := file.read(8)) == 8
+    ):  # older ones have no mark, and pack nothing
         kind, length = struct.unpack(f"{order}II", tag)
         end = file.tell() + length
         if kind == _MATRIX:
             _check_types(file.read(min(_PIECE, length)), order)
         elif kind == _PACKED:
-            unpacker, first = zlib.decompressobj(), True
+            unpacker = zlib.decompressobj()
+            first = True
             while not unpacker.eof and (piece := file.read(min(_PIECE, end - file.tell()))):
                 while piece and left >= 0:
-                    data, piece = unpacker.decompress(piece, _PIECE), unpacker.unconsumed_tail
+                    data = unpacker.decompress(piece, _PIECE)
+                    piece = unpacker.unconsumed_tail
                     if first:
                         _check_types(data[8:], order)
-                    left, first = left - len(data), False
+                    left = left - len(data)
+                    first = False
             if left < 0:
                 raise ValueError(f"its packed data become more than {max_bytes:,} bytes")
         file.seek(end)
@@ -42,13 +54,15 @@ def check_unpacked_size(file: BinaryIO, max_bytes: int) -> None:
 
 def _check_types(matrix: bytes, order: str) -> None:
     """Of flags, dimensions, name and data: the beginning of a matrix without its tag."""
-    at, allowed = 0, _NUMBERS
+    at = 0
+    allowed = _NUMBERS
     for part in range(4):
         if at + 12 > len(matrix):
             return
         kind, length = struct.unpack_from(f"{order}II", matrix, at)
         if kind >> 16:  # four bytes at most stand in the tag itself
-            kind, length = kind & 0xFFFF, 0
+            kind = kind & 0xFFFF
+            length = 0
         if part == 0:
             (flags,) = struct.unpack_from(f"{order}I", matrix, at + 8)
             if flags & 0x0800:

@@ -14,7 +14,9 @@ MOST_CHUNK_BYTES = 256_000_000
 def check_chunk(path: Path, size: int) -> None:
     """Raises CaptureError for a chunk of more bytes than MOST_CHUNK_BYTES."""
     if size > MOST_CHUNK_BYTES:
-        raise CaptureError(f"{path}: a chunk of {size:,} bytes, expected at most {MOST_CHUNK_BYTES:,}")
+        raise CaptureError(
+            f"{path}: a chunk of {size:,} bytes, expected at most {MOST_CHUNK_BYTES:,}"
+        )
 
 
 def check_chunks(path: Path, summary: Any) -> None:

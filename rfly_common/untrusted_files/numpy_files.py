@@ -1,8 +1,9 @@
 """Arrays of numbers from .npy and .npz files that nobody needs to trust.
 
-A file says how large an array is before its numbers come; that is checked first, only the arrays that are asked for are
-unpacked, and they are unpacked piece by piece into the type that is wanted. Nothing is unpickled. Layout: NumPy
-enhancement proposal 1 (.npy), and a zip file of such members, stored or deflated (.npz).
+A file says how large an array is before its numbers come; that is checked first, only the arrays
+that are asked for are unpacked, and they are unpacked piece by piece into the type that is wanted.
+Nothing is unpickled. Layout: NumPy enhancement proposal 1 (.npy), and a zip file of such members,
+stored or deflated (.npz).
 
 Raises ValueError and whatever zipfile and NumPy raise: the caller puts `reader_errors` around.
 """
@@ -44,7 +45,10 @@ class ArrayHeader(NamedTuple):
 def read_npy_header(file: BinaryIO) -> ArrayHeader:
     """Of a .npy that is read from its beginning; afterwards its numbers come."""
     version = np.lib.format.read_magic(file)
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     if version not in readers:
         raise ValueError(f"version {version[0]}.{version[1]} of the format, expected 1.0 or 2.0")
     header = ArrayHeader(*readers[version](file, max_header_size=_MAX_HEADER_BYTES))
@@ -55,8 +59,12 @@ def read_npy_header(file: BinaryIO) -> ArrayHeader:
     return header
 
 
-def read_npy_values(file: BinaryIO, header: ArrayHeader, dtype: type[np.number[Any]], max_values: int) -> NDArray[Any]:
-    """The numbers after a header, as `dtype`. ValueError where they are no numbers, too many or cut off."""
+def read_npy_values(
+    file: BinaryIO, header: ArrayHeader, dtype: type[np.number[Any]], max_values: int
+) -> NDArray[Any]:
+    """The numbers after a header, as `dtype`. ValueError where they are no numbers, too many or cut
+    off.
+    """
     count = math.prod(header.shape)
     if not header.numbers or count > max_values:
         raise ValueError(f"{header}, expected at most {max_values:,} numbers")
@@ -66,8 +74,12 @@ def read_npy_values(file: BinaryIO, header: ArrayHeader, dtype: type[np.number[A
         wanted = min(step, count - start)
         piece = file.read(wanted * header.dtype.itemsize)
         if len(piece) < wanted * header.dtype.itemsize:
-            raise ValueError(f"cut off after {start + len(piece) // header.dtype.itemsize:,} of {count:,} numbers")
-        with np.errstate(over="ignore", invalid="ignore"):  # what the type cannot hold becomes infinite
+            raise ValueError(
+                f"cut off after {start + len(piece) // header.dtype.itemsize:,} of {count:,} numbers"
+            )
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # what the type cannot hold becomes infinite
             values[start : start + wanted] = np.frombuffer(piece, header.dtype)
     return values.reshape(header.shape, order="F" if header.column_major else "C")
 
@@ -78,7 +90,9 @@ def read_npy(file: BinaryIO, dtype: type[np.number[Any]], max_values: int) -> ND
 
 
 class NpzReader:
-    """The arrays of an .npz by name: first what they are, then the numbers of those that are wanted."""
+    """The arrays of an .npz by name: first what they are, then the numbers of those that are
+    wanted.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         _check_directory(file)
@@ -86,7 +100,9 @@ class NpzReader:
         self.headers: dict[str, ArrayHeader] = {}
         for member in self._archive.infolist():
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ValueError(f"packed by method {member.compress_type}, expected 0 (stored) or 8 (deflated)")
+                raise ValueError(
+                    f"packed by method {member.compress_type}, expected 0 (stored) or 8 (deflated)"
+                )
             if member.filename.endswith(_NPY):
                 with self._archive.open(member) as opened:
                     self.headers[member.filename[: -len(_NPY)]] = read_npy_header(opened)  # type: ignore[arg-type]
@@ -98,7 +114,9 @@ class NpzReader:
 
 
 def _check_directory(file: BinaryIO) -> None:
-    """ValueError for a zip whose list of members is longer than any of NumPy's: all of it is read at once."""
+    """ValueError for a zip whose list of members is longer than any of NumPy's: all of it is read
+    at once.
+    """
     size = file.seek(0, 2)
     tail_size = min(size, _END_OF_DIRECTORY.size + 65_535)
     file.seek(size - tail_size)

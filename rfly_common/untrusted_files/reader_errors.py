@@ -13,10 +13,12 @@ _LONGEST = 200
 
 @contextmanager
 def reader_errors(refuse: Callable[[str], RflyError]) -> Iterator[None]:
-    """Raises `refuse(reason)` for whatever is raised inside but our own errors; the cause stays with it.
+    """Raises `refuse(reason)` for whatever is raised inside but our own errors; the cause stays
+    with it.
 
-    It goes around the call of a library that reads a file (NumPy, zipfile, GDAL, OpenCV, an XML or JSON parser). What
-    damaged bytes make such a library raise is listed nowhere and changes with its version, so nothing is listed here.
+    It goes around the call of a library that reads a file (NumPy, zipfile, GDAL, OpenCV, an XML or
+    JSON parser). What damaged bytes make such a library raise is listed nowhere and changes with
+    its version, so nothing is listed here.
     """
     try:
         yield
@@ -28,7 +30,9 @@ def reader_errors(refuse: Callable[[str], RflyError]) -> Iterator[None]:
 
 @contextmanager
 def terrain_file_errors(path: StrPath) -> Iterator[None]:
-    """Raises TerrainFileNotFound or TerrainFormatError, which begin with the path, for a file that can't be opened."""
+    """Raises TerrainFileNotFound or TerrainFormatError, which begin with the path, for a file that
+    can't be opened.
+    """
     try:
         yield
     except FileNotFoundError:
@@ -43,6 +47,10 @@ def _reason(error: Exception) -> str:
         return "not enough memory"
     if isinstance(error, RecursionError):
         return "nested too deeply"
-    text = " ".join((error.strerror or "" if isinstance(error, OSError) and error.strerror else str(error)).split())
+    text = " ".join(
+        (
+            error.strerror or "" if isinstance(error, OSError) and error.strerror else str(error)
+        ).split()
+    )
     text = text or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

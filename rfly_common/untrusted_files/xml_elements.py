@@ -1,4 +1,6 @@
-"""XML as a stream of elements, of files that nobody needs to trust: no document type, no entity, limits on sizes."""
+"""XML as a stream of elements, of files that nobody needs to trust: no document type, no entity,
+limits on sizes.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,20 @@ MAX_DEPTH = 100
 
 
 class XmlElements:
-    """A parser's target that counts; a subclass overrides `opened`, `data` and `closed` and keeps what it wants."""
+    """A parser's target that counts; a subclass overrides `opened`, `data` and `closed` and keeps
+    what it wants.
+    """
 
     def __init__(self, name: str, max_elements: int) -> None:
         self.name = name
         """what errors begin with"""
         self._open: list[str] = []
         """the elements around what is read now, without their namespace"""
-        self._max_elements, self._elements = max_elements, 0
-        self._parser = DefusedXMLParser(target=self, forbid_dtd=True, forbid_entities=True, forbid_external=True)
+        self._max_elements = max_elements
+        self._elements = 0
+        self._parser = DefusedXMLParser(
+            target=self, forbid_dtd=True, forbid_entities=True, forbid_external=True
+        )
 
     def read(self, data: bytes) -> None:
         """Reads a whole file. Raises ConfigError with the line."""

@@ -1,4 +1,5 @@
-"""Completion monitor: progress and `is_mode_done` of the current mission item from the vehicle's pose.
+"""Completion monitor: progress and `is_mode_done` of the current mission item from the vehicle's
+pose.
 
 Distances are taken to the item as it is flown; NED metres, radians, seconds.
 """
@@ -35,11 +36,12 @@ _logger = logging.getLogger(__name__)
 class CompletionMonitor:
     """Watches one vehicle. It starts afresh when the current item changes, and at `reset`.
 
-    `uav_type`: a "fixed-wing" counts as at a waypoint when it passes the plane through it, normal to the line from
-    the previous item (`pass_plane` sets that for either type), and as returned within `loiter_radius` of home.
-    `custom` decides about CUSTOM items. Without it those imported from MAVLink's conditions 112 to 115 are done when
-    their condition holds, other commands that are no navigation at once, with one log line each, and nothing else ever.
-    `clock`: seconds. ValueError for a tolerance that is not positive.
+    `uav_type`: a "fixed-wing" counts as at a waypoint when it passes the plane through it, normal
+    to the line from the previous item (`pass_plane` sets that for either type), and as returned
+    within `loiter_radius` of home. `custom` decides about CUSTOM items. Without it those imported
+    from MAVLink's conditions 112 to 115 are done when their condition holds, other commands that
+    are no navigation at once, with one log line each, and nothing else ever. `clock`: seconds.
+    ValueError for a tolerance that is not positive.
     """
 
     def __init__(
@@ -66,12 +68,15 @@ class CompletionMonitor:
         for name, value in numbers.items():
             finite_number(name, value, "m", above=0.0, error=ValueError)
         fixed_wing = uav_type == "fixed-wing"
-        self._takeoff_tolerance, self._waypoint_tolerance = takeoff_tolerance, waypoint_tolerance
+        self._takeoff_tolerance = takeoff_tolerance
+        self._waypoint_tolerance = waypoint_tolerance
         self._orbit_tolerance = orbit_tolerance
         self._home_tolerance = loiter_radius if fixed_wing else TOLERANCE
         self._pass_plane = fixed_wing if pass_plane is None else pass_plane
         self._fixed_wing = fixed_wing
-        self._custom, self._clock, self._log = custom, clock, log
+        self._custom = custom
+        self._clock = clock
+        self._log = log
         self.reset()
 
     def reset(self) -> None:
@@ -95,9 +100,10 @@ class CompletionMonitor:
     ) -> bool:
         """Whether `current` has been carried out.
 
-        `pose`: x, y, z, course. `previous`: the item before, at which the line to a waypoint begins (else where the
-        item was first seen). `next_position`: of the item after (for CONDITION_DISTANCE). To be called at least eight
-        times per turn of an orbit. ValueError names an input that is not finite.
+        `pose`: x, y, z, course. `previous`: the item before, at which the line to a waypoint begins
+        (else where the item was first seen). `next_position`: of the item after (for
+        CONDITION_DISTANCE). To be called at least eight times per turn of an orbit. ValueError
+        names an input that is not finite.
         """
         x, y, z, course = finite_numbers(pose, 4, "pose").tolist()
         home_x, home_y, _ = finite_numbers(home, 3, "home").tolist()
@@ -119,7 +125,9 @@ class CompletionMonitor:
             return self._custom_done((x, y, z, course), current, next_position)
         return False
 
-    def _begin(self, item: MissionItem, position: tuple[float, float, float], previous: MissionItem | None) -> None:
+    def _begin(
+        self, item: MissionItem, position: tuple[float, float, float], previous: MissionItem | None
+    ) -> None:
         self._item = item
         self._begun = self._clock()
         start = position if previous is None else tuple(previous.position.tolist())
@@ -139,7 +147,9 @@ class CompletionMonitor:
         return sum((p - t) * d for p, t, d in zip(position, target, self._line, strict=True)) >= 0.0
 
     def _orbited(self, position: tuple[float, float, float], item: MissionItem) -> bool:
-        """The angle turned in each sense since the circle was reached; going back takes off, but never below zero."""
+        """The angle turned in each sense since the circle was reached; going back takes off, but
+        never below zero.
+        """
         radius, direction, turns = item.params[:3].tolist()
         north, east, down = (p - c for p, c in zip(position, item.position.tolist(), strict=True))
         bearing = math.atan2(east, north)
@@ -155,7 +165,10 @@ class CompletionMonitor:
         return counted >= 2 * math.pi * turns - 1e-9
 
     def _custom_done(
-        self, pose: tuple[float, float, float, float], item: MissionItem, next_position: ArrayLike | None
+        self,
+        pose: tuple[float, float, float, float],
+        item: MissionItem,
+        next_position: ArrayLike | None,
     ) -> bool:
         if self._custom is not None:
             return bool(self._custom(pose, item))
@@ -174,7 +187,9 @@ class CompletionMonitor:
             return abs(math.remainder(pose[3] - math.radians(value), 2 * math.pi)) <= YAW_TOLERANCE
         if not self._logged:
             self._logged = True
-            self._log(f"command {command} {item.params[1:].tolist()} is not carried out here: done at once")
+            self._log(
+                f"command {command} {item.params[1:].tolist()} is not carried out here: done at once"
+            )
         return True
 
 
@@ -186,15 +201,19 @@ class ItemProgress:
         self._item: tuple[int, int] | None = None
         self._longest = 0.0
 
-    def update(self, item: tuple[int, int], flown: MissionItem, distance: float, turned: float) -> float:
+    def update(
+        self, item: tuple[int, int], flown: MissionItem, distance: float, turned: float
+    ) -> float:
         """The share after a step.
 
-        `item`: repetition and index, which tell items apart; `distance` (m) to the target of what is flown; `turned`
-        (rad) along an orbit. An orbit counts by its turns, a CUSTOM and an endless orbit not at all, the rest by the
-        distance that is left of the longest there was.
+        `item`: repetition and index, which tell items apart; `distance` (m) to the target of what
+        is flown; `turned` (rad) along an orbit. An orbit counts by its turns, a CUSTOM and an
+        endless orbit not at all, the rest by the distance that is left of the longest there was.
         """
         if item != self._item:
-            self._item, self.share, self._longest = item, 0.0, 0.0
+            self._item = item
+            self.share = 0.0
+            self._longest = 0.0
         if flown.mode is MissionMode.ORBIT:
             turns = float(flown.params[2])
             share = turned / (2 * math.pi * turns) if turns > 0.0 else 0.0

@@ -1,9 +1,11 @@
-"""PathManager: state machine over mission items that hands guidance the current and the previous one.
+"""PathManager: state machine over mission items that hands guidance the current and the previous
+one.
 
-No clock and no dynamics: somebody else says when the current item is done. Follows the Path Manager block and the
-`uavPathManager` System object of UAV Toolbox (reference pages pathmanager and uavpathmanager-system-object).
-Where those pages are silent: an interruption is resumed at the interrupted item; a hold keeps the position at which it
-began; home is read at every step; an equal mission sent again is no change.
+No clock and no dynamics: somebody else says when the current item is done. Follows the Path Manager
+block and the `uavPathManager` System object of UAV Toolbox (reference pages pathmanager and
+uavpathmanager-system-object). Where those pages are silent: an interruption is resumed at the
+interrupted item; a hold keeps the position at which it began; home is read at every step; an equal
+mission sent again is no change.
 """
 
 from __future__ import annotations
@@ -38,14 +40,18 @@ _STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
 
 @dataclass
 class MissionState:
-    """Where one vehicle's mission stands: the one place of its current item. PathManager writes it, others read it."""
+    """Where one vehicle's mission stands: the one place of its current item. PathManager writes it,
+    others read it.
+    """
 
     items: tuple[MissionItem, ...] | None = None
     """the mission of the last step; None: the next step begins it"""
     index: int = 0
     """the item to fly now or to resume; the last one when the mission is finished"""
     finished: bool = False
-    """the last item has been reported done (and REPEAT has not begun again); true for an empty mission"""
+    """the last item has been reported done (and REPEAT has not begun again); true for an empty
+    mission
+    """
     current: MissionItem | None = None
     """the item to fly now: of the mission, a hold or a return; None before the first step"""
     previous: MissionItem | None = None
@@ -61,8 +67,9 @@ class MissionState:
 class PathManager:
     """State machine over mission items, for one vehicle; `state` holds what it remembers.
 
-    `uav_type`: "multirotor" hovers on HOLD, "fixed-wing" circles with `loiter_radius` (m) in `hold_turn_direction`
-    (1 clockwise, -1 counter-clockwise, 0 the follower chooses). ValueError for anything else.
+    `uav_type`: "multirotor" hovers on HOLD, "fixed-wing" circles with `loiter_radius` (m) in
+    `hold_turn_direction` (1 clockwise, -1 counter-clockwise, 0 the follower chooses). ValueError
+    for anything else.
     """
 
     def __init__(
@@ -76,7 +83,9 @@ class PathManager:
         if hold_turn_direction not in (-1, 0, 1):
             raise ValueError(f"hold_turn_direction: {hold_turn_direction!r}, expected -1, 0 or 1")
         fixed_wing = uav_type == "fixed-wing"
-        self._hold_params = (loiter_radius, float(hold_turn_direction), -1.0, -1.0) if fixed_wing else NO_PARAMS
+        self._hold_params = (
+            (loiter_radius, float(hold_turn_direction), -1.0, -1.0) if fixed_wing else NO_PARAMS
+        )
         self.reset()
 
     def reset(self) -> None:
@@ -87,7 +96,8 @@ class PathManager:
 
     def start_at(self, index: int) -> None:
         """Begin the mission of the next step at an item, even where the mission is the same."""
-        self.state.items, self._start_index = None, index
+        self.state.items = None
+        self._start_index = index
 
     @property
     def index(self) -> int:
@@ -96,7 +106,9 @@ class PathManager:
 
     @property
     def finished(self) -> bool:
-        """The last item has been reported done (and REPEAT has not begun again); true for an empty mission."""
+        """The last item has been reported done (and REPEAT has not begun again); true for an empty
+        mission.
+        """
         return self.state.finished
 
     def step(
@@ -109,10 +121,11 @@ class PathManager:
     ) -> MissionParams:
         """What to fly now.
 
-        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole of it, every step; may be empty; also as an
-        array of `UAVPathManagerBus`, in single or double, or structures with its fields. All is computed in double.
-        `is_mode_done`: the item returned by the previous step has been carried out. `home`: launch position, NED m.
-        ValueError names the input that is wrong; such a step changes nothing.
+        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole of it, every step; may be
+        empty; also as an array of `UAVPathManagerBus`, in single or double, or structures with its
+        fields. All is computed in double. `is_mode_done`: the item returned by the previous step
+        has been carried out. `home`: launch position, NED m. ValueError names the input that is
+        wrong; such a step changes nothing.
         """
         position = finite_numbers(pose, 4, "pose")[:3]
         items = self._checked(mission)
@@ -130,10 +143,14 @@ class PathManager:
             state.current = replace(state.current, position=home_position)
         return MissionParams(state.current, with_line(state.previous, state.current))
 
-    def _checked(self, mission: Sequence[MissionItem] | NDArray[np.void]) -> tuple[MissionItem, ...]:
+    def _checked(
+        self, mission: Sequence[MissionItem] | NDArray[np.void]
+    ) -> tuple[MissionItem, ...]:
         if mission is self.state.items:  # only a tuple can be, and those were checked
             return self.state.items
-        items = tuple(item_of(value, f"mission item {number}") for number, value in enumerate(mission))
+        items = tuple(
+            item_of(value, f"mission item {number}") for number, value in enumerate(mission)
+        )
         for number, item in enumerate(items):
             if item.mode in (MissionMode.ARMED, MissionMode.HOLD):
                 raise ValueError(
@@ -145,7 +162,9 @@ class PathManager:
     def _advance(self, items: tuple[MissionItem, ...], done: bool, command: MissionCommand) -> None:
         state = self.state
         if state.items is not items and state.items != items:
-            self._begin(self._start_index if self._start_index < len(items) else 0, finished=not items)
+            self._begin(
+                self._start_index if self._start_index < len(items) else 0, finished=not items
+            )
             self._start_index = 0
         elif done and state.kind == "item" and not state.finished:
             if state.index + 1 < len(items):
@@ -157,16 +176,20 @@ class PathManager:
             self._begin(0)
 
     def _begin(self, index: int, finished: bool = False) -> None:
-        self.state.index, self.state.finished = index, finished
+        self.state.index = index
+        self.state.finished = finished
         self.state.repetition += 1
 
     def _switch(self, command: MissionCommand, position: Floats) -> None:
         """Make current what the command and the mission ask for."""
-        state, items = self.state, self.state.items or ()
+        state = self.state
+        items = self.state.items or ()
         kind: Literal["item", "hold", "return"] = "item"
         if command is MissionCommand.RTL:
             kind = "return"
-        elif command is MissionCommand.HOLD or (state.finished and not (items and items[-1].mode in _STAYS_CURRENT)):
+        elif command is MissionCommand.HOLD or (
+            state.finished and not (items and items[-1].mode in _STAYS_CURRENT)
+        ):
             kind = "hold"
         key = (kind, state.index, state.repetition) if kind == "item" else (kind, 0, 0)
         if key == self._current_key:
@@ -186,8 +209,8 @@ class PathManager:
 def with_line(previous: MissionItem, current: MissionItem) -> MissionItem:
     """`previous` as a follower of straight lines needs it.
 
-    Before a WAYPOINT, params 1 and 2 of anything but another WAYPOINT become the course from it to the current
-    position (rad, 0 for a vertical line) and LINE_RADIUS.
+    Before a WAYPOINT, params 1 and 2 of anything but another WAYPOINT become the course from it to
+    the current position (rad, 0 for a vertical line) and LINE_RADIUS.
     """
     if current.mode is not MissionMode.WAYPOINT or previous.mode is MissionMode.WAYPOINT:
         return previous

@@ -60,24 +60,35 @@ class Way:
 
 
 def planned_way(
-    items: Sequence[MissionItem], numbers: Sequence[int], home: Sequence[float], *, loiter_radius: float = 0.0
+    items: Sequence[MissionItem],
+    numbers: Sequence[int],
+    home: Sequence[float],
+    *,
+    loiter_radius: float = 0.0,
 ) -> Way:
     """The way of a mission from home (NED m); jumps are followed as often as they say, −1 once.
 
     As the file describes it, before any vehicle raises it over the ground or rounds its corners.
 
-    `loiter_radius` (m): what a fixed wing circles with where a multirotor waits; 0 for a multirotor.
+    `loiter_radius` (m): what a fixed wing circles with where a multirotor waits; 0 for a
+    multirotor.
     """
     return _Walk(items, numbers, home, loiter_radius).way()
 
 
 class _Walk:
     def __init__(
-        self, items: Sequence[MissionItem], numbers: Sequence[int], home: Sequence[float], loiter_radius: float
+        self,
+        items: Sequence[MissionItem],
+        numbers: Sequence[int],
+        home: Sequence[float],
+        loiter_radius: float,
     ) -> None:
-        self._items, self._loiter_radius = items, loiter_radius
+        self._items = items
+        self._loiter_radius = loiter_radius
         self._home = np.array(home, float)
-        self._at, self._height_of = self._home, -1
+        self._at = self._home
+        self._height_of = -1
         self._index_of = {number: index for index, number in enumerate(numbers)}
         self._tags = tags_of(items)
         self._speed = 0.0
@@ -103,7 +114,10 @@ class _Walk:
             times = left.setdefault(index, float(item.params[2]))
             if times == -1.0:
                 self._endless = f"item {index} jumps to item {target} for ever"
-                first = next((i for i in range(target, len(self._items)) if self._leads(self._items[i])), None)
+                first = next(
+                    (i for i in range(target, len(self._items)) if self._leads(self._items[i])),
+                    None,
+                )
                 if first is not None:  # the way that leads back
                     self._fly(first, self._items[first])
             elif times > 0.0:
@@ -125,7 +139,11 @@ class _Walk:
 
     def _fly(self, index: int, item: MissionItem) -> None:
         command = mavlink.mavlink_command(item)
-        if command == mavlink.DO_CHANGE_SPEED and item.params[1] in (0.0, 1.0) and item.params[2] != -1.0:
+        if (
+            command == mavlink.DO_CHANGE_SPEED
+            and item.params[1] in (0.0, 1.0)
+            and item.params[2] != -1.0
+        ):
             self._speed = max(0.0, float(item.params[2]))
         elif command == mavlink.DELAY:
             self._add(index, self._at, seconds=max(0.0, float(item.params[1])))
@@ -140,21 +158,27 @@ class _Walk:
 
     def _add(self, index: int, end: Floats, *, flown: bool = True, seconds: float = 0.0) -> None:
         repeated = (self._last, index) in self._seen
-        self._legs.append(Leg(index, self._at, end, flown, self._height_of, repeated, seconds, self._speed))
+        self._legs.append(
+            Leg(index, self._at, end, flown, self._height_of, repeated, seconds, self._speed)
+        )
         self._at = end
 
     def _go_to(self, index: int, item: MissionItem, command: int | None) -> None:
         position = np.array(item.position)
         if item.mode is MissionMode.TAKEOFF or not self._legs:
             self._add(index, np.array([*self._at[:2], position[2]]), flown=False)
-        radius, turns, seconds = 0.0, 0.0, 0.0
+        radius = 0.0
+        turns = 0.0
+        seconds = 0.0
         if item.mode is MissionMode.ORBIT:
-            radius, turns = float(item.params[0]), float(item.params[2])
+            radius = float(item.params[0])
+            turns = float(item.params[2])
         elif command in (mavlink.LOITER_TIME, mavlink.LOITER_TO_ALTITUDE):
             given = float(item.params[3 if command == mavlink.LOITER_TIME else 2])
             seconds = max(0.0, float(item.params[1])) if command == mavlink.LOITER_TIME else 0.0
             if self._loiter_radius > 0.0:
-                radius, turns = abs(given) if math.isfinite(given) and given else self._loiter_radius, 1.0
+                radius = abs(given) if math.isfinite(given) and given else self._loiter_radius
+                turns = 1.0
         elif item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0:
             seconds = float(item.params[2])
         if radius > 0.0:
@@ -164,8 +188,12 @@ class _Walk:
         self._seen.add((self._last, index))
         self._height_of = index
 
-    def _circle(self, index: int, center: Floats, radius: float, turns: float, seconds: float) -> None:
-        """In along the line to the centre, and once round; further turns take their time on the last chord."""
+    def _circle(
+        self, index: int, center: Floats, radius: float, turns: float, seconds: float
+    ) -> None:
+        """In along the line to the centre, and once round; further turns take their time on the
+        last chord.
+        """
         towards = self._at[:2] - center[:2]
         bearing = math.atan2(towards[1], towards[0]) if towards.any() else 0.0
         steps = max(8, math.ceil(math.pi / math.acos(max(0.0, 1.0 - SAGITTA / radius))))
@@ -202,7 +230,8 @@ REPAIR_MARGIN = 0.05
 """m above what is needed"""
 RADIO_STEP = 2.0
 """m between the places that have to see home"""
-RETURN_STEP, MAX_RETURNS = 10.0, 2000
+RETURN_STEP = 10.0
+MAX_RETURNS = 2000
 """m between the places from which a return is looked at, and the most of them"""
 MAX_PLACES = 200_000
 MAX_PASSES = 20
@@ -263,7 +292,9 @@ class Report:
     energy_wh: float
     """Wh, 0 without a power"""
     return_height: float
-    """m above home from which a straight return clears ground and objects from everywhere on the way"""
+    """m above home from which a straight return clears ground and objects from everywhere on the
+    way
+    """
     way: Way = field(repr=False, default=Way(()))
 
 
@@ -278,7 +309,9 @@ def preflight(
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
 ) -> Report:
-    """Check a mission whose items and home (3,) lie in the map's NED. `numbers`: what its jumps call the items."""
+    """Check a mission whose items and home (3,) lie in the map's NED. `numbers`: what its jumps
+    call the items.
+    """
     wanted = demands or Demands()
     names = tuple(numbers) or tuple(range(1, len(items) + 1))
     way = planned_way(items, names, home, loiter_radius=loiter_radius if fixed_wing else 0.0)
@@ -289,7 +322,15 @@ def preflight(
         height, share = height_over_ground(terrain, leg.start, leg.end)
         lowest = min(lowest, height)
         if height < wanted.clearance - ROUNDING:
-            problems.append(_on_leg(leg, "ground", share, f"{height:.1f} m over the ground", wanted.clearance - height))
+            problems.append(
+                _on_leg(
+                    leg,
+                    "ground",
+                    share,
+                    f"{height:.1f} m over the ground",
+                    wanted.clearance - height,
+                )
+            )
     problems += _near_objects(legs, boxes, wanted.clearance)
     problems = _worst_of_each(problems, items)
     problems += _out_of_sight(way, home, terrain, wanted.antenna_height)
@@ -297,7 +338,9 @@ def preflight(
     seconds, length, short = _battery(way, home, limits, wanted)
     if way.endless:
         at = way.legs[-1].end.tolist() if way.legs else list(home)
-        problems.append(Problem("end", way.legs[-1].item if way.legs else 0, tuple(at), way.endless))
+        problems.append(
+            Problem("end", way.legs[-1].item if way.legs else 0, tuple(at), way.endless)
+        )
     energy = wanted.power_w * seconds / 3600.0
     height = _return_height(way, home, terrain, boxes, wanted.clearance)
     return Report((*problems, *short), lowest, length, seconds, energy, height, way)
@@ -314,7 +357,8 @@ def repaired(
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
 ) -> tuple[tuple[MissionItem, ...], Report]:
-    """The items, raised where the way comes too near to ground or objects, and the report of what is left.
+    """The items, raised where the way comes too near to ground or objects, and the report of what
+    is left.
 
     Both ends of a leg are raised by what it lacks; nothing is lowered, moved or added.
     """
@@ -337,7 +381,9 @@ def repaired(
         if not lacking:
             break
         for index, metres in lacking.items():
-            raised[index] = replace(raised[index], position=raised[index].position - (0.0, 0.0, metres))
+            raised[index] = replace(
+                raised[index], position=raised[index].position - (0.0, 0.0, metres)
+            )
     return tuple(raised), report
 
 
@@ -349,19 +395,33 @@ def _on_leg(leg: Leg, kind: str, share: float, text: str, lacks: float) -> Probl
 def _near_objects(legs: Sequence[Leg], boxes: Boxes | None, clearance: float) -> list[Problem]:
     if boxes is None or not len(boxes) or not legs:
         return []
-    near = near_boxes(boxes, np.array([leg.start for leg in legs]), np.array([leg.end for leg in legs]), clearance)
+    near = near_boxes(
+        boxes, np.array([leg.start for leg in legs]), np.array([leg.end for leg in legs]), clearance
+    )
     found = []
     for line, box, distance, share in zip(*(values.tolist() for values in near), strict=True):
         leg = legs[line]
         low = max(float(leg.start[2]), float(leg.end[2]))
-        lacks = low - (float(boxes.top[box]) - clearance)  # the whole leg above the top: more than enough
+        lacks = low - (
+            float(boxes.top[box]) - clearance
+        )  # the whole leg above the top: more than enough
         if distance < clearance - ROUNDING:
-            found.append(_on_leg(leg, "object", share, f"{distance:.1f} m from {boxes.name(box)}", max(lacks, 0.0)))
+            found.append(
+                _on_leg(
+                    leg,
+                    "object",
+                    share,
+                    f"{distance:.1f} m from {boxes.name(box)}",
+                    max(lacks, 0.0),
+                )
+            )
     return found
 
 
 def _worst_of_each(problems: list[Problem], items: Sequence[MissionItem]) -> list[Problem]:
-    """Of the legs to one item only the worst of each kind; what it raises are items that have an altitude."""
+    """Of the legs to one item only the worst of each kind; what it raises are items that have an
+    altitude.
+    """
     worst: dict[tuple[str, int], Problem] = {}
     for problem in problems:
         before, item = problem.raises
@@ -373,18 +433,24 @@ def _worst_of_each(problems: list[Problem], items: Sequence[MissionItem]) -> lis
     return list(worst.values())
 
 
-def _places(legs: Sequence[Leg], step: float, most: int = MAX_PLACES) -> tuple[Floats, NDArray[np.int64]]:
+def _places(
+    legs: Sequence[Leg], step: float, most: int = MAX_PLACES
+) -> tuple[Floats, NDArray[np.int64]]:
     """((n, 3) places along legs at most `step` apart, (n,) the items that the legs lead to)."""
     lengths = [float(np.linalg.norm(leg.end - leg.start)) for leg in legs]
     step = max(step, sum(lengths) / most)
     counts = [max(1, math.ceil(length / step)) + 1 for length in lengths]
-    places = [np.linspace(leg.start, leg.end, count) for leg, count in zip(legs, counts, strict=True)]
+    places = [
+        np.linspace(leg.start, leg.end, count) for leg, count in zip(legs, counts, strict=True)
+    ]
     if not places:
         return np.empty((0, 3)), np.empty(0, np.int64)
     return np.concatenate(places), np.repeat([leg.item for leg in legs], counts)
 
 
-def _out_of_sight(way: Way, home: Sequence[float], terrain: HeightMap, antenna_height: float) -> list[Problem]:
+def _out_of_sight(
+    way: Way, home: Sequence[float], terrain: HeightMap, antenna_height: float
+) -> list[Problem]:
     """The first place of each item's way from which the ground hides home's antenna."""
     places, items = _places([leg for leg in way.legs if not leg.repeated], RADIO_STEP)
     if not len(places):
@@ -392,7 +458,9 @@ def _out_of_sight(way: Way, home: Sequence[float], terrain: HeightMap, antenna_h
     ground = min(float(terrain.altitude_ned(home[0], home[1])), float(home[2]))
     antenna = np.array([home[0], home[1], ground - antenna_height])
     above = places.copy()
-    above[:, 2] = np.minimum(places[:, 2], np.asarray(terrain.altitude_ned(places[:, 0], places[:, 1])))
+    above[:, 2] = np.minimum(
+        places[:, 2], np.asarray(terrain.altitude_ned(places[:, 0], places[:, 1]))
+    )
     seen = np.asarray(terrain.line_of_sight(ned_to_enu(above), ned_to_enu(antenna)))
     found = []
     for item in np.unique(items[~seen]).tolist():
@@ -418,7 +486,11 @@ def _battery(
         used += time
         north, east, down = leg.end.tolist()
         away = math.hypot(north - home[0], east - home[1])
-        back = 0.0 if leg is way.legs[-1] else away / limits.speed + max(0.0, home[2] - down) / limits.descent
+        back = (
+            0.0
+            if leg is way.legs[-1]
+            else away / limits.speed + max(0.0, home[2] - down) / limits.descent
+        )
         if used + back > usable:
             percent = 100.0 * (used + back) / usable * (1.0 - demands.reserve)
             text = f"{percent:.0f} % of the battery with the way home, {100.0 * demands.reserve:.0f} % are to be left"
@@ -429,10 +501,15 @@ def _battery(
 def _time(leg: Leg, limits: MultirotorLimits | FixedWingLimits) -> float:
     north, east, down = (leg.end - leg.start).tolist()
     speed = min(leg.speed, limits.max_speed) if leg.speed > 0.0 else limits.speed
-    return max(math.hypot(north, east) / speed, -down / limits.climb, down / limits.descent) + leg.seconds
+    return (
+        max(math.hypot(north, east) / speed, -down / limits.climb, down / limits.descent)
+        + leg.seconds
+    )
 
 
-def _return_height(way: Way, home: Sequence[float], terrain: HeightMap, boxes: Boxes | None, clearance: float) -> float:
+def _return_height(
+    way: Way, home: Sequence[float], terrain: HeightMap, boxes: Boxes | None, clearance: float
+) -> float:
     """m above home of a level return that clears all between any place of the way and home."""
     places, _ = _places(list(distinct(way.legs)), RETURN_STEP, MAX_RETURNS)
     needed = RETURN_HEIGHT
@@ -440,7 +517,9 @@ def _return_height(way: Way, home: Sequence[float], terrain: HeightMap, boxes: B
     starts = np.unique(np.round(places[:, :2], 1), axis=0)
     starts = np.column_stack((starts, np.zeros(len(starts))))
     for start in starts:
-        needed = max(needed, clearance - height_over_ground(terrain, start, center)[0] + float(home[2]))
+        needed = max(
+            needed, clearance - height_over_ground(terrain, start, center)[0] + float(home[2])
+        )
     if boxes is not None and len(boxes) and len(starts):
         beside = replace(boxes, top=np.zeros(len(boxes)))
         near = near_boxes(beside, starts, np.tile(center, (len(starts), 1)), clearance)

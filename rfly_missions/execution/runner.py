@@ -1,4 +1,5 @@
-"""MissionRunner: a mission from first to last item with path manager, completion monitor, jumps, fence and vehicle.
+"""MissionRunner: a mission from first to last item with path manager, completion monitor, jumps,
+fence and vehicle.
 
 Without ROS and without a clock: each step moves everything by dt. NED metres, radians, seconds.
 """
@@ -16,12 +17,23 @@ from numpy.typing import ArrayLike
 
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
-from rfly_missions.execution.completion_monitor import TOLERANCE, CompletionMonitor, CustomDone, ItemProgress
+from rfly_missions.execution.completion_monitor import (
+    TOLERANCE,
+    CompletionMonitor,
+    CustomDone,
+    ItemProgress,
+)
 from rfly_missions.execution.path_manager import NO_PARAMS, PathManager
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.mission import mavlink_items as mavlink
-from rfly_missions.mission.checks import below_home, check_fence, check_items, check_returns, tags_of
+from rfly_missions.mission.checks import (
+    below_home,
+    check_fence,
+    check_items,
+    check_returns,
+    tags_of,
+)
 from rfly_missions.mission.geofence import Geofence
 from rfly_missions.mission.items import (
     MissionCommand,
@@ -34,11 +46,17 @@ from rfly_missions.mission.items import (
 
 BREACH_HOLD = 2.0
 """s of HOLD after leaving the fence, then RTL"""
-STANDS_S, STANDS_M, BELOW_M = 3.0, 0.2, 1.0
-"""a landing vehicle that comes down by no more in this time, while what leads it is so far below, has landed"""
+STANDS_S = 3.0
+STANDS_M = 0.2
+BELOW_M = 1.0
+"""a landing vehicle that comes down by no more in this time, while what leads it is so far below,
+has landed
+"""
 
 UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
-"""what flies or drives a mission; the path manager knows the first two, and holds the others like a multirotor"""
+"""what flies or drives a mission; the path manager knows the first two, and holds the others like a
+multirotor
+"""
 UAV_TYPES: tuple[str, ...] = get_args(UavType)
 
 _CONDITIONS = range(112, 116)
@@ -61,7 +79,9 @@ class RunnerState(NamedTuple):
     items_done: int
     """items carried out since the mission was loaded, those of further passes too"""
     finished: bool
-    """the mission is finished: LAND or RTL last, once done; else when the end hold began. Never while it repeats"""
+    """the mission is finished: LAND or RTL last, once done; else when the end hold began. Never
+    while it repeats
+    """
     distance: float
     """m to the flown target, or to the circle of an orbit"""
     breach: str
@@ -73,15 +93,18 @@ class RunnerState(NamedTuple):
     returned: bool = False
     """a commanded return has come home, by the same measure as an item of that kind"""
     problem: str = ""
-    """why the mission is not carried on and the vehicle holds, "" where it is; until a command is given"""
+    """why the mission is not carried on and the vehicle holds, "" where it is; until a command is
+    given
+    """
 
 
 class MissionRunner:
     """One vehicle's missions. `load` gives it one, `command` interrupts it, `step` carries it on.
 
-    With a `follower` the vehicle is simulated; without one its pose goes into `step` and guidance reads
-    `RunnerState.params`, or goes to where `guide` is: a vehicle that flies ahead, and waits where it gets too far.
-    `custom` decides about the user's CUSTOM items (see CompletionMonitor). ValueError for an unknown `uav_type`.
+    With a `follower` the vehicle is simulated; without one its pose goes into `step` and guidance
+    reads `RunnerState.params`, or goes to where `guide` is: a vehicle that flies ahead, and waits
+    where it gets too far. `custom` decides about the user's CUSTOM items (see CompletionMonitor).
+    ValueError for an unknown `uav_type`.
     """
 
     def __init__(
@@ -96,7 +119,9 @@ class MissionRunner:
         log: Callable[[str], None] = _logger.info,
     ) -> None:
         check_choice("uav_type", uav_type, UAV_TYPES, error=ValueError)
-        flies_as: Literal["multirotor", "fixed-wing"] = "fixed-wing" if uav_type == "fixed-wing" else "multirotor"
+        flies_as: Literal["multirotor", "fixed-wing"] = (
+            "fixed-wing" if uav_type == "fixed-wing" else "multirotor"
+        )
         self.manager = PathManager(flies_as, loiter_radius, hold_turn_direction)
         self.follower = follower
         self.guide: Follower | None = None
@@ -128,17 +153,21 @@ class MissionRunner:
 
     @property
     def ground(self) -> Ground:
-        """What is flown over; set it when a terrain is known. Until then level ground at home's height is assumed,
-        or at the vehicle's where that is lower."""
+        """What is flown over; set it when a terrain is known. Until then level ground at home's
+        height is assumed, or at the vehicle's where that is lower.
+        """
         return self._ground
 
     @ground.setter
     def ground(self, ground: Ground) -> None:
-        self._ground, self._level = ground, -math.inf
+        self._ground = ground
+        self._level = -math.inf
         self._ground_is_level = ground.terrain is None and self._uav_type != "ground"
 
     def _level_ground(self, down: float) -> None:
-        """No terrain is known: level ground at this z, for the vehicle and what flies ahead of it too."""
+        """No terrain is known: level ground at this z, for the vehicle and what flies ahead of it
+        too.
+        """
         self._level = down
         self._ground = Ground.level(down, self._ground.min_height)
         for mover in (self.follower, self.guide):
@@ -157,17 +186,21 @@ class MissionRunner:
         hold_at_waypoints: bool = False,
         rally: Sequence[ArrayLike] = (),
     ) -> None:
-        """Replace the mission; it begins at `start_index` with the next step, and the command is DEFAULT (or REPEAT).
+        """Replace the mission; it begins at `start_index` with the next step, and the command is
+        DEFAULT (or REPEAT).
 
-        `numbers`: what jumps call the items; 1, 2, … where empty. `hold_at_waypoints`: p3 of a waypoint is a time (s)
-        to stay there, as it is in missions from files. `rally`: places (NED m) beside home to return to; the nearest
-        to the vehicle when the return begins is taken. Raises ConfigError or ValueError that names the item which can't
-        be flown or leaves the fence; such a mission changes nothing.
+        `numbers`: what jumps call the items; 1, 2, … where empty. `hold_at_waypoints`: p3 of a
+        waypoint is a time (s) to stay there, as it is in missions from files. `rally`: places (NED
+        m) beside home to return to; the nearest to the vehicle when the return begins is taken.
+        Raises ConfigError or ValueError that names the item which can't be flown or leaves the
+        fence; such a mission changes nothing.
         """
         mission = tuple(items)
         launch = tuple(finite_numbers(home, 3, "home").tolist())
         if abs(launch[2]) > mavlink.MAX_HEIGHT:
-            raise ConfigError(f"home: z {launch[2]:g}, expected at most {mavlink.MAX_HEIGHT:,.0f} m up or down")
+            raise ConfigError(
+                f"home: z {launch[2]:g}, expected at most {mavlink.MAX_HEIGHT:,.0f} m up or down"
+            )
         PathManager().step((0, 0, 0, 0), mission)
         if not 0 <= start_index < max(1, len(mission)):
             raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
@@ -175,7 +208,10 @@ class MissionRunner:
         check_items(mission, names, self._uav_type == "ground")
         area = fence or Geofence()
         check_fence(mission[start_index:], area, launch)
-        points = tuple((float(n), float(e), float(d)) for n, e, d in (finite_numbers(p, 3, "rally") for p in rally))
+        points = tuple(
+            (float(n), float(e), float(d))
+            for n, e, d in (finite_numbers(p, 3, "rally") for p in rally)
+        )
         check_returns(points, area)
         self._load(mission, launch, area, names, hold_at_waypoints, start_index)
         self._rally = points
@@ -195,7 +231,9 @@ class MissionRunner:
         hold_at_waypoints: bool,
         start_index: int = 0,
     ) -> None:
-        self._items, self._home, self._fence = mission, home, fence
+        self._items = mission
+        self._home = home
+        self._fence = fence
         self._rally = ()
         self._return_to = home[0], home[1], home[2]
         self._index_of = {number: index for index, number in enumerate(numbers)}
@@ -203,7 +241,8 @@ class MissionRunner:
         self._hold_at_waypoints = hold_at_waypoints
         self._jumps: dict[int, float] = {}
         self._items_done = 0
-        self._breach, self._breached = "", 0.0
+        self._breach = ""
+        self._breached = 0.0
         self._problem = ""
         self._start_at(start_index)
 
@@ -218,10 +257,16 @@ class MissionRunner:
 
     @command.setter
     def command(self, value: int) -> None:
-        """ValueError for no command. After a breach a command counts once the vehicle is within the fence again."""
+        """ValueError for no command. After a breach a command counts once the vehicle is within the
+        fence again.
+        """
         self._command = command_of(value)
         self._problem = ""
-        if self._breach and self._last_position is not None and not self._fence.breach(*self._last_position):
+        if (
+            self._breach
+            and self._last_position is not None
+            and not self._fence.breach(*self._last_position)
+        ):
             self._breach = ""
 
     @property
@@ -244,10 +289,11 @@ class MissionRunner:
     ) -> RunnerState:
         """Carry on for dt seconds; the state after it.
 
-        `pose`: x, y, z, course of a vehicle that is not simulated. `is_mode_done`: what somebody else says about the
-        item shown last; None: the completion monitor decides. `mode`: that of a land-air vehicle which tells it (DRIVE,
-        FLIGHT …): TAKEOFF is then done at FLIGHT and LAND at DRIVE, wherever it is, and waypoints before TAKEOFF and
-        after LAND are driven. ValueError where a pose is missing or not finite.
+        `pose`: x, y, z, course of a vehicle that is not simulated. `is_mode_done`: what somebody
+        else says about the item shown last; None: the completion monitor decides. `mode`: that of a
+        land-air vehicle which tells it (DRIVE, FLIGHT …): TAKEOFF is then done at FLIGHT and LAND
+        at DRIVE, wherever it is, and waypoints before TAKEOFF and after LAND are driven. ValueError
+        where a pose is missing or not finite.
         """
         finite_number("dt", dt, "s", above=0.0, error=ValueError)
         if self.follower is not None:
@@ -255,7 +301,9 @@ class MissionRunner:
             mode = self.follower.mode if mode is None else mode
         self._mode = mode
         if pose is None:
-            raise ValueError("pose: missing, expected x, y, z and course of a vehicle without a follower")
+            raise ValueError(
+                "pose: missing, expected x, y, z and course of a vehicle without a follower"
+            )
         at = tuple(finite_numbers(pose, 4, "pose").tolist())
         self._now += dt
         if self._ground_is_level and self._level < at[2] <= mavlink.MAX_HEIGHT and self._items:
@@ -263,7 +311,8 @@ class MissionRunner:
         self._last_position = at[0], at[1]
         done = self._done(at, is_mode_done)
         command = self._watch_fence(at)
-        mission, switches = self.manager.state, self.manager.state.switches
+        mission = self.manager.state
+        switches = self.manager.state.switches
         params = self._manage(at, done, command)
         if mission.switches != switches:
             self._begin(params, at)
@@ -273,7 +322,9 @@ class MissionRunner:
         finished = mission.finished and not (self._command is MissionCommand.REPEAT and self._items)
         distance = _distance(flown, (*at[:2], float(flown.position[2])) if driven else at)
         if mission.kind == "item":
-            self._progress.update((mission.repetition, mission.index), flown, distance, self._monitor.turned)
+            self._progress.update(
+                (mission.repetition, mission.index), flown, distance, self._monitor.turned
+            )
         self._last = RunnerState(
             params,
             flown,
@@ -293,7 +344,8 @@ class MissionRunner:
     def _is_driven(self) -> bool:
         """Whether the way to the item of now leads over the ground.
 
-        A land-air vehicle drives before its TAKEOFF and after its LAND; without either it goes on as it does now.
+        A land-air vehicle drives before its TAKEOFF and after its LAND; without either it goes on
+        as it does now.
         """
         if self._uav_type == "ground":
             return True
@@ -317,7 +369,8 @@ class MissionRunner:
         mission = self.manager.state
         if self._last is None or self._fresh or mission.kind != "item" or mission.finished:
             return False
-        item, previous = self._last.params.current, replace(self._last.params.previous, position=self._line_start)
+        item = self._last.params.current
+        previous = replace(self._last.params.previous, position=self._line_start)
         command = mavlink.mavlink_command(item)
         if command in (mavlink.DO_JUMP, mavlink.DO_JUMP_TAG):
             targets = self._index_of if command == mavlink.DO_JUMP else self._index_of_tag
@@ -334,11 +387,17 @@ class MissionRunner:
             return self._timed_done(item, int(command or 0), at)
         watched = self._last.flown
         if item.mode is MissionMode.CUSTOM:
-            watched = replace(item, position=watched.position) if command == mavlink.CONDITION_CHANGE_ALT else item
+            watched = (
+                replace(item, position=watched.position)
+                if command == mavlink.CONDITION_CHANGE_ALT
+                else item
+            )
         if item.mode is MissionMode.LAND and self._stands_on_unknown_ground(at):
             return True
         ahead = self._next_position()
-        if not self._monitor.update(at, watched, self._return_to, previous=previous, next_position=ahead):
+        if not self._monitor.update(
+            at, watched, self._return_to, previous=previous, next_position=ahead
+        ):
             return False
         holds = self._hold_at_waypoints and not self._fixed_wing
         if holds and item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0:
@@ -347,7 +406,9 @@ class MissionRunner:
         return True
 
     def _stands_on_unknown_ground(self, at: tuple[float, ...]) -> bool:
-        """Whether a vehicle of somebody else no longer follows down: it has landed above the ground assumed here."""
+        """Whether a vehicle of somebody else no longer follows down: it has landed above the ground
+        assumed here.
+        """
         low = self.guide is not None and self.guide.position[2] - at[2] >= BELOW_M
         if not (low and self._ground_is_level) or abs(at[2] - self._stood[1]) > STANDS_M:
             self._stood = self._now, at[2]
@@ -368,7 +429,11 @@ class MissionRunner:
             return self._now - self._begun >= float(item.params[1])
         assert self._last is not None
         flown = self._last.flown
-        reach = max(TOLERANCE, 0.1 * float(flown.params[0])) if flown.mode is MissionMode.ORBIT else TOLERANCE
+        reach = (
+            max(TOLERANCE, 0.1 * float(flown.params[0]))
+            if flown.mode is MissionMode.ORBIT
+            else TOLERANCE
+        )
         if _distance(flown, at) > reach and self._arrived is None:
             return False
         if command == mavlink.LOITER_TO_ALTITUDE:
@@ -377,19 +442,25 @@ class MissionRunner:
         return self._now - self._arrived >= float(item.params[1])
 
     def _watch_fence(self, at: tuple[float, ...]) -> MissionCommand:
-        """The command that counts: out of the fence HOLD, then RTL, until a command is given within it."""
+        """The command that counts: out of the fence HOLD, then RTL, until a command is given within
+        it.
+        """
         if self._fence and not self._breach:
-            self._breach, self._breached = self._fence.breach(at[0], at[1]), self._now
+            self._breach = self._fence.breach(at[0], at[1])
+            self._breached = self._now
             if self._breach:
                 self._log(f"{self._breach} is breached: holding, then returning")
         if not self._breach:
             return self._command
-        return MissionCommand.HOLD if self._now - self._breached < BREACH_HOLD else MissionCommand.RTL
+        return (
+            MissionCommand.HOLD if self._now - self._breached < BREACH_HOLD else MissionCommand.RTL
+        )
 
     def _manage(self, at: tuple[float, ...], done: bool, command: MissionCommand) -> MissionParams:
         if done:
             self._items_done += 1
-        fresh, repetition = self._fresh, self.manager.state.repetition
+        fresh = self._fresh
+        repetition = self.manager.state.repetition
         self._fresh = False
         if self._last is None or self._last.params.current.mode is not MissionMode.RTL:
             self._return_to = self._nearest_return(at)
@@ -399,7 +470,9 @@ class MissionRunner:
         return params
 
     def _nearest_return(self, at: tuple[float, ...]) -> tuple[float, float, float]:
-        """Where a return that begins now leads: home or the nearest rally point, on the ground where that is known."""
+        """Where a return that begins now leads: home or the nearest rally point, on the ground
+        where that is known.
+        """
         if self._breach and self._fence.breach_return is not None:
             point = self._fence.breach_return
         else:
@@ -412,18 +485,26 @@ class MissionRunner:
     def _begin(self, params: MissionParams, at: tuple[float, ...]) -> None:
         """Another item has become the current one."""
         self._monitor.reset()
-        self._begun, self._arrived = self._now, None
+        self._begun = self._now
+        self._arrived = None
         self._stood = self._now, at[2]
         self._begun_at = at[0], at[1], at[2]
-        before = self._last.params.current if self._last is not None else params.previous  # with its own params
+        before = (
+            self._last.params.current if self._last is not None else params.previous
+        )  # with its own params
         if not _is_instantaneous(before):
             self._line_start = self._previous_flown(params.previous)
         item = params.current
-        if mavlink.mavlink_command(item) == mavlink.DO_CHANGE_SPEED and self.manager.state.kind == "item":
+        if (
+            mavlink.mavlink_command(item) == mavlink.DO_CHANGE_SPEED
+            and self.manager.state.kind == "item"
+        ):
             kind, speed = item.params[1:3].tolist()
             mover = self.follower or self.guide
             if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
-                self._log(f"speed change {item.params[1:].tolist()} is not carried out here: done at once")
+                self._log(
+                    f"speed change {item.params[1:].tolist()} is not carried out here: done at once"
+                )
 
     def _next_position(self) -> np.ndarray | None:
         """Where the next item leads that leads somewhere."""
@@ -435,13 +516,16 @@ class MissionRunner:
         return None
 
     def _flown(self, item: MissionItem, at: tuple[float, ...], driven: bool) -> MissionItem:
-        """The item above the ground and within the vehicle's limits; a CUSTOM as what is flown for it.
+        """The item above the ground and within the vehicle's limits; a CUSTOM as what is flown for
+        it.
 
         What is driven lies on the ground, or where nobody knows that, as high as the vehicle is.
         """
         if item.mode is MissionMode.CUSTOM:
             item = self._for_custom(item)
-        north, east, down = item.position.tolist() if item.mode is not MissionMode.RTL else self._return_to
+        north, east, down = (
+            item.position.tolist() if item.mode is not MissionMode.RTL else self._return_to
+        )
         if driven and item.mode not in (MissionMode.TAKEOFF, MissionMode.LAND, MissionMode.HOLD):
             ground = self.ground.down(north, east)
             down = ground if math.isfinite(ground) else at[2]
@@ -474,15 +558,30 @@ class MissionRunner:
         radius_at = {mavlink.LOITER_TIME: 3, mavlink.LOITER_TO_ALTITUDE: 2}.get(command)
         radius = 0.0 if radius_at is None else float(item.params[radius_at])
         radius = radius if math.isfinite(radius) else 0.0
-        return MissionItem.orbit(item.position, abs(radius) or self._loiter_radius, float(np.sign(radius)), math.inf)
+        return MissionItem.orbit(
+            item.position, abs(radius) or self._loiter_radius, float(np.sign(radius)), math.inf
+        )
 
-    def _guide(self, params: MissionParams, flown: MissionItem, at: tuple[float, ...], driven: bool, dt: float) -> None:
-        """Move the vehicle, or the guide ahead of it; during an instantaneous item it goes on as before."""
+    def _guide(
+        self,
+        params: MissionParams,
+        flown: MissionItem,
+        at: tuple[float, ...],
+        driven: bool,
+        dt: float,
+    ) -> None:
+        """Move the vehicle, or the guide ahead of it; during an instantaneous item it goes on as
+        before.
+        """
         mover = self.follower or self.guide
         if mover is None:
             return
         before = self._last_given
-        if before is not None and _is_instantaneous(params.current) and before[0].mode is not MissionMode.LAND:
+        if (
+            before is not None
+            and _is_instantaneous(params.current)
+            and before[0].mode is not MissionMode.LAND
+        ):
             flown, previous = before
         else:
             previous = replace(params.previous, position=self._line_start)
@@ -498,7 +597,8 @@ class MissionRunner:
         mover.step(flown, previous, (north, east, down), dt)
         if mover.problem:
             self._log(f"{mover.problem}: holding")
-            self._command, self._problem = MissionCommand.HOLD, mover.problem
+            self._command = MissionCommand.HOLD
+            self._problem = mover.problem
 
     def _previous_flown(self, item: MissionItem) -> np.ndarray:
         north, east, down = item.position.tolist()

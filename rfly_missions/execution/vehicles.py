@@ -21,9 +21,13 @@ def make_follower(
     loiter_radius: float = 25.0,
     airborne: bool = False,
 ) -> Follower:
-    """A vehicle of a kind at a NED position [m] and yaw [rad]; `airborne` for those that differ in the air."""
+    """A vehicle of a kind at a NED position [m] and yaw [rad]; `airborne` for those that differ in
+    the air.
+    """
     if uav_type == "fixed-wing":
-        return FixedWing(position, yaw, ground=ground, loiter_radius=loiter_radius, airborne=airborne)
+        return FixedWing(
+            position, yaw, ground=ground, loiter_radius=loiter_radius, airborne=airborne
+        )
     if uav_type == "ground":
         return GroundVehicle(position, yaw, ground=ground)
     if uav_type == "land-air":

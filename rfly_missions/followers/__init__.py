@@ -1,1 +1,3 @@
-"""Vehicles that follow the set-points of a mission: multirotor, fixed wing, ground vehicle, land-air vehicle."""
+"""Vehicles that follow the set-points of a mission: multirotor, fixed wing, ground vehicle,
+land-air vehicle.
+"""

@@ -9,18 +9,27 @@ import numpy as np
 
 from rfly_common.physics import GRAVITY
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.multirotor import RETURN_HEIGHT, SteeredVehicle, Vector, check_limits, clip
+from rfly_missions.followers.multirotor import (
+    RETURN_HEIGHT,
+    SteeredVehicle,
+    Vector,
+    check_limits,
+    clip,
+)
 from rfly_missions.mission.items import MissionItem, MissionMode
 
 TURN_MARGIN = 1.15
-"""a target nearer to the tightest turn than this share of it can't be hit, and is flown away from first"""
+"""a target nearer to the tightest turn than this share of it can't be hit, and is flown away from
+first
+"""
 CLIMB_OUT = 10.0
 """m straight ahead after lift-off"""
 CLIMB_SHARE = 0.75
 """of the climb, what the way over the ground counts on"""
 CLEARANCE = 1.0
 """m above the lowest height allowed, for the time that a climb takes to begin"""
-GLIDE, MAX_GLIDE = 0.12, 0.27
+GLIDE = 0.12
+MAX_GLIDE = 0.27
 """slope of the final approach, and of that after some that had too much ground in the way"""
 LOOK_AHEAD = (0.25, 0.5, 0.75, 1.0, 1.25)
 """s ahead at which the height over the ground is looked at"""
@@ -47,10 +56,11 @@ class FixedWingLimits:
 
 
 class FixedWing(SteeredVehicle):
-    """An aircraft within a band of speeds, with a limited bank: it circles where a multirotor would hover.
+    """An aircraft within a band of speeds, with a limited bank: it circles where a multirotor would
+    hover.
 
-    It takes off from a roll along its heading, flies through points and along lines, lands on a straight approach
-    whose direction it chooses by the ground, and goes around when it misses.
+    It takes off from a roll along its heading, flies through points and along lines, lands on a
+    straight approach whose direction it chooses by the ground, and goes around when it misses.
     """
 
     def __init__(
@@ -66,19 +76,26 @@ class FixedWing(SteeredVehicle):
         self.limits = limits or FixedWingLimits()
         check_limits(self.limits)
         if not self.limits.min_speed <= self.limits.speed <= self.limits.max_speed:
-            raise ValueError(f"speed: {self.limits.speed!r}, expected one from min_speed to max_speed")
+            raise ValueError(
+                f"speed: {self.limits.speed!r}, expected one from min_speed to max_speed"
+            )
         if self.limits.bank >= math.pi / 2:
             raise ValueError(f"bank: {self.limits.bank!r} rad, expected less than a right angle")
         super().__init__(position, yaw, self.limits.speed if airborne else 0.0, ground)
         self.loiter_radius = loiter_radius
         self.airborne = airborne
         self._rate = 0.0
-        self._cruise, self._climb, self._descent = self.limits.speed, self.limits.climb, self.limits.descent
+        self._cruise = self.limits.speed
+        self._climb = self.limits.climb
+        self._descent = self.limits.descent
         self._lift_off: float | None = None
-        self._cruise_down, self._final, self._arrived = position[2], False, False
+        self._cruise_down = position[2]
+        self._final = False
+        self._arrived = False
         self._spiral = False
         self._approach: tuple[float, float, float] | None = None
-        self._go_arounds, self._approach_left = 0, 0.0
+        self._go_arounds = 0
+        self._approach_left = 0.0
         self._circle_key: tuple[object, ...] = ()
         self._circle_down = 0.0
 
@@ -86,7 +103,11 @@ class FixedWing(SteeredVehicle):
     def euler(self) -> Vector:
         """Bank from the turn rate, pitch from the flight path, yaw = course."""
         bank = math.atan(self._speed * self._rate / GRAVITY)
-        return bank, math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0, self._course
+        return (
+            bank,
+            math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0,
+            self._course,
+        )
 
     @property
     def lead(self) -> float:
@@ -98,10 +119,13 @@ class FixedWing(SteeredVehicle):
         return speed * speed / (GRAVITY * math.tan(self.limits.bank))
 
     def flown(self, item: MissionItem) -> MissionItem:
-        """An orbit no tighter than the slowest turn, and all that has a height of its own where it can fly on from."""
+        """An orbit no tighter than the slowest turn, and all that has a height of its own where it
+        can fly on from.
+        """
         if item.mode not in (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT):
             return item
-        min_radius, params = TURN_MARGIN * self.turn_radius(self.limits.min_speed), item.params
+        min_radius = TURN_MARGIN * self.turn_radius(self.limits.min_speed)
+        params = item.params
         north, east, down = item.position.tolist()
         if item.mode is MissionMode.ORBIT:
             if item.params[0] < min_radius:
@@ -109,7 +133,8 @@ class FixedWing(SteeredVehicle):
             key = north, east, float(params[0]), self._slope, self.ground
             if self._circle_key != key:
                 lowest = self.ground.envelope_around(north, east, float(params[0]), self._slope)
-                self._circle_key, self._circle_down = key, lowest - CLEARANCE
+                self._circle_key = key
+                self._circle_down = lowest - CLEARANCE
             down = min(down, self._circle_down)
         else:
             down = min(down, self.ground.envelope_down(north, east, self._slope) - CLEARANCE)
@@ -123,13 +148,19 @@ class FixedWing(SteeredVehicle):
         return CLIMB_SHARE * self._climb / self._cruise
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """See Follower; kept within the band of speeds. -1 changes nothing, -2 goes back to the default."""
+        """See Follower; kept within the band of speeds. -1 changes nothing, -2 goes back to the
+        default.
+        """
         if kind not in (0, 1, 2, 3) or not (value > 0.0 or value in (-1.0, -2.0)):
             return False
         limits = self.limits
         if value != -1.0:
             if kind < 2:
-                self._cruise = limits.speed if value == -2.0 else clip(value, limits.min_speed, limits.max_speed)
+                self._cruise = (
+                    limits.speed
+                    if value == -2.0
+                    else clip(value, limits.min_speed, limits.max_speed)
+                )
             elif kind == 2:
                 self._climb = limits.climb if value == -2.0 else value
             else:
@@ -137,9 +168,15 @@ class FixedWing(SteeredVehicle):
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
-        """Forget what belonged to the item before; choose the turn direction of a circle that leaves it free."""
-        self._final, self._arrived, self._approach, self._spiral = False, False, None, False
-        self._go_arounds, self.problem = 0, ""
+        """Forget what belonged to the item before; choose the turn direction of a circle that
+        leaves it free.
+        """
+        self._final = False
+        self._arrived = False
+        self._approach = None
+        self._spiral = False
+        self._go_arounds = 0
+        self.problem = ""
         self._cruise_down = self.position[2]
         free = 1.0 if item.mode is MissionMode.RTL else self._free_turn(item.position)
         given = float(item.params[1]) if item.mode in (MissionMode.ORBIT, MissionMode.HOLD) else 0.0
@@ -173,14 +210,17 @@ class FixedWing(SteeredVehicle):
         """On the ground: faster until lift-off, or to a stop."""
         setpoint = self.limits.min_speed if go else 0.0
         old = self._speed
-        self._speed += clip(setpoint - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
+        self._speed += clip(
+            setpoint - old, -self.limits.acceleration * dt, self.limits.acceleration * dt
+        )
         self._rate = self._sink = 0.0
         self._advance(0.5 * (old + self._speed) * dt, self._course)
         floor = self.ground.down(self.position[0], self.position[1])
         if math.isfinite(floor):
             self.position = (self.position[0], self.position[1], floor)
         if go and self._speed >= self.limits.min_speed:
-            self.airborne, self._lift_off = True, self.position[2]
+            self.airborne = True
+            self._lift_off = self.position[2]
 
     def _fly_to(self, target: Vector, dt: float) -> None:
         """Fly to a point and on; again and again until something else is asked for."""
@@ -188,9 +228,12 @@ class FixedWing(SteeredVehicle):
         self._steer(course, target[2], self._cruise, dt)
 
     def _line(self, start: Vector, end: Vector, dt: float) -> None:
-        north, east = end[0] - start[0], end[1] - start[1]
+        north = end[0] - start[0]
+        east = end[1] - start[1]
         length = math.hypot(north, east)
-        along = ((self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east) / max(length, 1e-9)
+        along = (
+            (self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east
+        ) / max(length, 1e-9)
         if length < 1.0 or along > length:
             self._fly_to(end, dt)
             return
@@ -206,7 +249,9 @@ class FixedWing(SteeredVehicle):
 
     def _circle(self, center: Vector, radius: float, dt: float) -> None:
         tightest = GRAVITY * math.tan(self.limits.bank)
-        speed = clip(math.sqrt(radius / TURN_MARGIN * tightest), self.limits.min_speed, self._cruise)
+        speed = clip(
+            math.sqrt(radius / TURN_MARGIN * tightest), self.limits.min_speed, self._cruise
+        )
         radius = max(radius, TURN_MARGIN * speed * speed / tightest)
         course, curvature = self._course_around(center, radius)
         self._steer(course, center[2], speed, dt, rate=self._speed * curvature)
@@ -237,7 +282,8 @@ class FixedWing(SteeredVehicle):
         if self._approach_left <= 0.0:
             self._go_around(touchdown)
             return
-        north, east = touchdown[0] - self.position[0], touchdown[1] - self.position[1]
+        north = touchdown[0] - self.position[0]
+        east = touchdown[1] - self.position[1]
         left = north * math.cos(course) + east * math.sin(course)
         cross_track = math.cos(course) * east - math.sin(course) * north
         if not self._final:
@@ -250,7 +296,8 @@ class FixedWing(SteeredVehicle):
         glide = max(touchdown[2] - slope * max(left, 0.0), down)
         if left < 0.5 * self._speed * dt:
             if abs(cross_track) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
-                self.airborne, self._sink = False, 0.0
+                self.airborne = False
+                self._sink = 0.0
                 floor = self.ground.down(*self.position[:2])
                 self.position = (self.position[0], self.position[1], min(touchdown[2], floor))
                 return
@@ -258,11 +305,20 @@ class FixedWing(SteeredVehicle):
         on_line = self._course_on_line(touchdown, course, self._line_reach)
         share = clip(left / length, 0.0, 0.99)
         sink = slope * self._speed if left < length else 0.0
-        self._steer(on_line, glide, self.limits.min_speed, dt, look_ahead=max(left, 1.0), sink=sink, clearance=share)
+        self._steer(
+            on_line,
+            glide,
+            self.limits.min_speed,
+            dt,
+            look_ahead=max(left, 1.0),
+            sink=sink,
+            clearance=share,
+        )
 
     def _go_around(self, touchdown: Vector) -> None:
         """Another approach; after many the landing is a problem."""
-        self._final, self._approach = False, None
+        self._final = False
+        self._approach = None
         self._go_arounds += 1
         if self._go_arounds >= MAX_APPROACHES:
             self.problem = (
@@ -271,10 +327,11 @@ class FixedWing(SteeredVehicle):
             )
 
     def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
-        """Course, length and first z of a final approach over free ground that can be reached over the ground.
+        """Course, length and first z of a final approach over free ground that can be reached over
+        the ground.
 
-        The direction nearest to that of now in which there is one, and the shortest; where there is none, that with
-        the least in its way. After approaches that failed it is the next best.
+        The direction nearest to that of now in which there is one, and the shortest; where there is
+        none, that with the least in its way. After approaches that failed it is the next best.
         """
         high = max(APPROACH_HEIGHT, self.ground.min_height + 10.0)
         setpoint = math.atan2(touchdown[1] - self.position[1], touchdown[0] - self.position[0])
@@ -292,14 +349,18 @@ class FixedWing(SteeredVehicle):
     def _approach_obstruction(
         self, touchdown: Vector, course: float, length: float, high: float
     ) -> tuple[float, float]:
-        """How far (m) the ground, or the height at which the approach begins, is in its way; and that height's z."""
+        """How far (m) the ground, or the height at which the approach begins, is in its way; and
+        that height's z.
+        """
         back = length + 3.0 * self.turn_radius(self._cruise)
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
         down = min(touchdown[2] - high, self.ground.envelope_down(*entry, self._slope) - CLEARANCE)
         distance, allowed = self.ground.profile(touchdown[0], touchdown[1], course + math.pi, back)
         surface = allowed + self.ground.min_height
         path = np.maximum(touchdown[2] - (touchdown[2] - down) / length * distance, down)
-        into_ground = float(np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface))
+        into_ground = float(
+            np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface)
+        )
         too_steep = (touchdown[2] - down) - MAX_GLIDE * length
         return max(into_ground, too_steep), down
 
@@ -317,29 +378,40 @@ class FixedWing(SteeredVehicle):
     ) -> None:
         """Toward a course and a height.
 
-        Over the ground it stays above what it can climb from (see Ground.envelope_down), in a spiral as long as it is
-        lower; `clearance` < 1: on the final approach, over the ground of the next `look_ahead` m with that share of
-        the minimum height.
+        Over the ground it stays above what it can climb from (see Ground.envelope_down), in a
+        spiral as long as it is lower; `clearance` < 1: on the final approach, over the ground of
+        the next `look_ahead` m with that share of the minimum height.
         """
         max_sink = math.inf
         if self.ground.terrain is not None and clearance < 1.0:
             self._spiral = False
-            distance, allowed = self.ground.profile(self.position[0], self.position[1], self._course, look_ahead)
+            distance, allowed = self.ground.profile(
+                self.position[0], self.position[1], self._course, look_ahead
+            )
             allowed = allowed + (1.0 - clearance) * self.ground.min_height
-            down = min(down, float(np.min(allowed + 0.8 * self._climb / max(self._speed, 1.0) * distance)))
+            down = min(
+                down, float(np.min(allowed + 0.8 * self._climb / max(self._speed, 1.0) * distance))
+            )
         elif self.ground.terrain is not None:
             here, max_sink = self._over_ground()
             margin = -CLEARANCE if self._spiral else 3.0
             self._spiral = self.position[2] > here + margin
-        climb = clip(min(sink + 0.8 * (down - self.position[2]), max_sink), -self._climb, self._descent)
+        climb = clip(
+            min(sink + 0.8 * (down - self.position[2]), max_sink), -self._climb, self._descent
+        )
         max_rate = GRAVITY * math.tan(self.limits.bank) / max(self._speed, 1.0)
-        turn = clip(rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -max_rate, max_rate)
+        turn = clip(
+            rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -max_rate, max_rate
+        )
         if self._spiral:
-            turn, climb = self._turn * max_rate, -self._climb
+            turn = self._turn * max_rate
+            climb = -self._climb
         self._fly(turn, climb, speed, dt)
 
     def _over_ground(self) -> tuple[float, float]:
-        """z of the envelope here, and the fastest sink that keeps it on the way of the next moments."""
+        """z of the envelope here, and the fastest sink that keeps it on the way of the next
+        moments.
+        """
         north, east, down = self.position
         here = self.ground.envelope_down(north, east, self._slope)
         sink = (here - CLEARANCE - down) / LOOK_AHEAD[1]
@@ -353,7 +425,9 @@ class FixedWing(SteeredVehicle):
         return here, sink
 
     def _fly(self, rate: float, sink: float, speed: float, dt: float) -> None:
-        limits, old_speed, old_sink = self.limits, self._speed, self._sink
+        limits = self.limits
+        old_speed = self._speed
+        old_sink = self._sink
         self._speed += clip(speed - old_speed, -limits.acceleration * dt, limits.acceleration * dt)
         change = limits.vertical_acceleration * dt
         self._sink += clip(sink - old_sink, -change, change)
@@ -364,5 +438,6 @@ class FixedWing(SteeredVehicle):
         down = self.position[2] + 0.5 * (old_sink + self._sink) * dt
         floor = self.ground.down(self.position[0], self.position[1])
         if down > floor:
-            down, self._sink = floor, min(0.0, self._sink)
+            down = floor
+            self._sink = min(0.0, self._sink)
         self.position = (self.position[0], self.position[1], down)

@@ -20,18 +20,24 @@ SAMPLES = 48
 SLOPE_STEP = 0.02
 """m/m: surfaces are made for multiples of it, so that vehicles of many speeds share a few"""
 CHAMFER = 1.0824
-"""the steepest gradient of a surface that rises by no more than 1 along the axes and the diagonals of a grid"""
+"""the steepest gradient of a surface that rises by no more than 1 along the axes and the diagonals
+of a grid
+"""
 
 
-def cone_envelope(heights: NDArray[np.floating], step_x: float, step_y: float, slope: float) -> Floats:
-    """The lowest surface above heights (rows, columns) that rises by no more than `slope` from sample to sample.
+def cone_envelope(
+    heights: NDArray[np.floating], step_x: float, step_y: float, slope: float
+) -> Floats:
+    """The lowest surface above heights (rows, columns) that rises by no more than `slope` from
+    sample to sample.
 
-    Dilation with a cone, in two passes over the rows (Rosenfeld and Pfaltz, Sequential Operations in Digital Picture
-    Processing, 1966); distances are those along rows, columns and diagonals.
+    Dilation with a cone, in two passes over the rows (Rosenfeld and Pfaltz, Sequential Operations
+    in Digital Picture Processing, 1966); distances are those along rows, columns and diagonals.
     """
     surface = np.array(heights, dtype=float)
     along = slope * step_y * np.arange(surface.shape[1])
-    straight, across = slope * step_x, slope * math.hypot(step_x, step_y)
+    straight = slope * step_x
+    across = slope * math.hypot(step_x, step_y)
 
     def spread(row: Floats) -> None:
         """Along the row, both ways."""
@@ -50,11 +56,15 @@ def cone_envelope(heights: NDArray[np.floating], step_x: float, step_y: float, s
 
 
 class Ground:
-    """z (down, m) of a terrain and of the minimum height above it; without a terrain nothing is ever in the way."""
+    """z (down, m) of a terrain and of the minimum height above it; without a terrain nothing is
+    ever in the way.
+    """
 
     def __init__(self, terrain: HeightMap | None = None, min_height: float = 2.0) -> None:
         self.terrain = terrain
-        self.min_height = finite_number("min_height", min_height, "m", at_least=0.0, error=ValueError)
+        self.min_height = finite_number(
+            "min_height", min_height, "m", at_least=0.0, error=ValueError
+        )
         self._envelopes: dict[float, HeightMap] = {}
 
     @classmethod
@@ -74,10 +84,12 @@ class Ground:
         return min(down, self.down(north, east) - self.min_height)
 
     def envelope_down(self, north: float, east: float, slope: float) -> float:
-        """The lowest z from which a vehicle that climbs with `slope` (m/m) can fly on in any direction.
+        """The lowest z from which a vehicle that climbs with `slope` (m/m) can fly on in any
+        direction.
 
-        Whoever stays above this surface keeps the minimum height whatever it turns to: it lies above the ground, and
-        rises nowhere more steeply than the vehicle climbs. Infinite without a terrain.
+        Whoever stays above this surface keeps the minimum height whatever it turns to: it lies
+        above the ground, and rises nowhere more steeply than the vehicle climbs. Infinite without a
+        terrain.
         """
         if self.terrain is None:
             return math.inf
@@ -90,7 +102,10 @@ class Ground:
     def envelope_around(self, north: float, east: float, radius: float, slope: float) -> float:
         """The highest of it (as the least z) on a circle."""
         angles = np.linspace(0.0, 2 * math.pi, SAMPLES).tolist()
-        return min(self.envelope_down(north + radius * math.cos(a), east + radius * math.sin(a), slope) for a in angles)
+        return min(
+            self.envelope_down(north + radius * math.cos(a), east + radius * math.sin(a), slope)
+            for a in angles
+        )
 
     @staticmethod
     def _make_envelope(terrain: HeightMap, slope: float) -> HeightMap:
@@ -104,12 +119,15 @@ class Ground:
             step_y=terrain.step_y,
         )
 
-    def profile(self, north: float, east: float, course: float, length: float) -> tuple[Floats, Floats]:
+    def profile(
+        self, north: float, east: float, course: float, length: float
+    ) -> tuple[Floats, Floats]:
         """Distances (k,) along a course up to a length, and the lowest z allowed there."""
         distance = np.linspace(0.0, max(length, 1e-3), SAMPLES)
         if self.terrain is None:
             return distance, np.full(SAMPLES, np.inf)
-        n, e = north + distance * math.cos(course), east + distance * math.sin(course)
+        n = north + distance * math.cos(course)
+        e = east + distance * math.sin(course)
         return distance, np.asarray(self.terrain.altitude_ned(n, e), dtype=float) - self.min_height
 
     def clear_ahead(self, north: float, east: float, course: float, length: float) -> float:
@@ -123,5 +141,7 @@ class Ground:
         if self.terrain is None:
             return down
         angle = np.linspace(0.0, 2 * math.pi, 2 * SAMPLES)
-        z = np.asarray(self.terrain.altitude_ned(north + radius * np.cos(angle), east + radius * np.sin(angle)))
+        z = np.asarray(
+            self.terrain.altitude_ned(north + radius * np.cos(angle), east + radius * np.sin(angle))
+        )
         return min(down, float(z.min()) - self.min_height)

@@ -1,8 +1,8 @@
 """Kinematic ground vehicle on a mission. NED metres, radians, seconds.
 
-A kinematic bicycle without side slip: the heading is the course, and the steering sets a curvature of the way (Snider,
-Automatic Steering Methods for Autonomous Automobile Path Tracking, CMU-RI-TR-09-08, section 2.1). Height and attitude
-are those of `wheels.wheel_contact`.
+A kinematic bicycle without side slip: the heading is the course, and the steering sets a curvature
+of the way (Snider, Automatic Steering Methods for Autonomous Automobile Path Tracking,
+CMU-RI-TR-09-08, section 2.1). Height and attitude are those of `wheels.wheel_contact`.
 """
 
 from __future__ import annotations
@@ -56,13 +56,17 @@ class GroundVehicle(SteeredVehicle):
         self.limits = limits or GroundVehicleLimits()
         check_limits(self.limits)
         super().__init__(position, yaw, 0.0, ground)
-        self._curvature, self._slope = 0.0, (0.0, 0.0)
+        self._curvature = 0.0
+        self._slope = (0.0, 0.0)
         self._cruise = self.limits.speed
         self._fit_to_ground(0.0)
 
     def set_pose(self, position: Vector, yaw: float) -> None:
         """Stand still there."""
-        self.position, self._course, self._speed, self._sink = position, yaw, 0.0, 0.0
+        self.position = position
+        self._course = yaw
+        self._speed = 0.0
+        self._sink = 0.0
         self._fit_to_ground(0.0)
 
     @property
@@ -89,7 +93,9 @@ class GroundVehicle(SteeredVehicle):
         return item
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """See Follower; within max_speed. -1 changes nothing, -2 goes back to the default; there is no climb."""
+        """See Follower; within max_speed. -1 changes nothing, -2 goes back to the default; there is
+        no climb.
+        """
         if kind not in (0, 1) or not (value > 0.0 or value in (-1.0, -2.0)):
             return False
         if value != -1.0:
@@ -97,7 +103,9 @@ class GroundVehicle(SteeredVehicle):
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = True) -> None:
-        """Choose the turn direction of a circle that leaves it free: the one that needs less turning."""
+        """Choose the turn direction of a circle that leaves it free: the one that needs less
+        turning.
+        """
         free = self._free_turn(item.position)
         self._turn = (float(item.params[1]) or free) if item.mode is MissionMode.ORBIT else free
 
@@ -108,7 +116,9 @@ class GroundVehicle(SteeredVehicle):
             self._around(target, float(item.params[0]), dt)
         elif item.mode is MissionMode.WAYPOINT:
             start: Vector = tuple(previous.position.tolist())
-            self._drive(self._line_course(start, target), self._speed_before(target, PASS_SPEED), dt)
+            self._drive(
+                self._line_course(start, target), self._speed_before(target, PASS_SPEED), dt
+            )
         elif item.mode is MissionMode.RTL:
             distance = math.hypot(home[0] - self.position[0], home[1] - self.position[1])
             speed = self._speed_before(home, 0.0) if distance > ARRIVED else 0.0
@@ -121,18 +131,27 @@ class GroundVehicle(SteeredVehicle):
     def _speed_before(self, target: Vector, passed_at: float) -> float:
         """What lets it brake until a place, at 70 % of what it can."""
         distance = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
-        return min(self._cruise, math.sqrt(max(passed_at, 0.2) ** 2 + 1.4 * self.limits.acceleration * distance))
+        return min(
+            self._cruise,
+            math.sqrt(max(passed_at, 0.2) ** 2 + 1.4 * self.limits.acceleration * distance),
+        )
 
     def _course_to(self, target: Vector) -> float:
-        is_near = math.hypot(target[0] - self.position[0], target[1] - self.position[1]) <= 2.0 * ARRIVED
+        is_near = (
+            math.hypot(target[0] - self.position[0], target[1] - self.position[1]) <= 2.0 * ARRIVED
+        )
         radius = TURN_MARGIN * self.limits.turn_radius
         return self._course_to_point(target, radius, math.inf if is_near else ARRIVED)
 
     def _line_course(self, start: Vector, end: Vector) -> float:
-        """Back to the line at an angle that falls with the distance from it; at its end to the end itself."""
-        north, east = end[0] - start[0], end[1] - start[1]
+        """Back to the line at an angle that falls with the distance from it; at its end to the end
+        itself.
+        """
+        north = end[0] - start[0]
+        east = end[1] - start[1]
         length = math.hypot(north, east)
-        to_north, to_east = self.position[0] - start[0], self.position[1] - start[1]
+        to_north = self.position[0] - start[0]
+        to_east = self.position[1] - start[1]
         reach = 2.0 * self.limits.turn_radius
         if length < 1.0 or (to_north * north + to_east * east) / length > length - reach:
             return self._course_to(end)
@@ -145,8 +164,11 @@ class GroundVehicle(SteeredVehicle):
         self._drive(course, speed, dt, curvature)
 
     def _drive(self, course: float, speed: float, dt: float, curvature: float = 0.0) -> None:
-        """Steer toward a course and change speed, both within limits; slower where much is to be turned."""
-        limits, old = self.limits, self._speed
+        """Steer toward a course and change speed, both within limits; slower where much is to be
+        turned.
+        """
+        limits = self.limits
+        old = self._speed
         error = math.remainder(course - self._course, 2 * math.pi)
         tightest = min(1.0 / limits.turn_radius, limits.lateral_acceleration / max(old * old, 1e-6))
         self._curvature = clip(curvature + 2.0 * error / limits.turn_radius, -tightest, tightest)
@@ -164,8 +186,10 @@ class GroundVehicle(SteeredVehicle):
         terrain = self.ground.terrain
         if terrain is None:
             return
-        east, north = np.array([self.position[1]]), np.array([self.position[0]])
-        ahead_east, ahead_north = math.sin(self._course), math.cos(self._course)
+        east = np.array([self.position[1]])
+        north = np.array([self.position[0]])
+        ahead_east = math.sin(self._course)
+        ahead_north = math.cos(self._course)
         # a positive curvature turns clockwise, that of a path in ENU counter-clockwise
         point = np.array([[east[0], north[0], ahead_east, ahead_north, -curvature, 0.0]])
         contact = wheel_contact(

@@ -1,4 +1,6 @@
-"""Kinematic land-air vehicle: a car on the ground, a multirotor in the air. NED metres, radians, seconds."""
+"""Kinematic land-air vehicle: a car on the ground, a multirotor in the air. NED metres, radians,
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ LANDING_RADIUS = 1.0
 def mode_request(item: MissionItem, mode: str, position: Vector, driven: bool) -> str:
     """What to ask a land-air vehicle for: arm, takeoff, land, or "" for nothing.
 
-    `item` as it is flown; the vehicle is at `position` [NED, m] in `mode`; `driven`: it shall go there on wheels.
+    `item` as it is flown; the vehicle is at `position` [NED, m] in `mode`; `driven`: it shall go
+    there on wheels.
     """
     if item.mode in (MissionMode.HOLD, MissionMode.ARMED):
         return ""
@@ -37,7 +40,8 @@ def mode_request(item: MissionItem, mode: str, position: Vector, driven: bool) -
 class LandAir:
     """Drives until a TAKEOFF, flies until it has landed. `mode` is DRIVE, TAKEOFF, FLIGHT or LAND.
 
-    What is to be driven and begins in the air is landed first; what is to be flown and begins on the ground lifts off.
+    What is to be driven and begins in the air is landed first; what is to be flown and begins on
+    the ground lifts off.
     """
 
     problem = ""
@@ -115,34 +119,56 @@ class LandAir:
         else:
             self._step_in_air(item, previous, home, dt)
 
-    def _step_on_ground(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+    def _step_on_ground(
+        self, item: MissionItem, previous: MissionItem, home: Vector, dt: float
+    ) -> None:
         wants_up = item.mode is MissionMode.TAKEOFF or (
-            not self._driven and item.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.CUSTOM)
+            not self._driven
+            and item.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.CUSTOM)
         )
         if not wants_up:
             self._car.step(item, previous, home, dt)
             return
         if self._car.speed > MAX_TAKEOFF_SPEED:
-            self._car.step(MissionItem(MissionMode.HOLD, np.array(self.position)), previous, home, dt)
+            self._car.step(
+                MissionItem(MissionMode.HOLD, np.array(self.position)), previous, home, dt
+            )
             return
-        self._multirotor.position, self._multirotor.velocity = self._car.position, (0.0, 0.0, 0.0)
+        self._multirotor.position = self._car.position
+        self._multirotor.velocity = (0.0, 0.0, 0.0)
         self._multirotor.euler = self._car.euler
         self.mode = "TAKEOFF" if item.mode is MissionMode.TAKEOFF else "FLIGHT"
         self._multirotor.begin(item, previous)
         self._multirotor.step(item, previous, home, dt)
 
-    def _step_in_air(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
-        flown, lands = item, item.mode in (MissionMode.LAND, MissionMode.RTL)
-        if self._driven and item.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.CUSTOM):
+    def _step_in_air(
+        self, item: MissionItem, previous: MissionItem, home: Vector, dt: float
+    ) -> None:
+        flown = item
+        lands = item.mode in (MissionMode.LAND, MissionMode.RTL)
+        if self._driven and item.mode in (
+            MissionMode.WAYPOINT,
+            MissionMode.ORBIT,
+            MissionMode.CUSTOM,
+        ):
             below = self.ground.down(*self.position[:2])
-            here = np.array([*self.position[:2], below if np.isfinite(below) else max(home[2], self.position[2])])
-            flown, lands = MissionItem(MissionMode.LAND, here), True
+            here = np.array(
+                [
+                    *self.position[:2],
+                    below if np.isfinite(below) else max(home[2], self.position[2]),
+                ]
+            )
+            flown = MissionItem(MissionMode.LAND, here)
+            lands = True
         self._multirotor.step(flown, previous, home, dt)
         if lands:
             self.mode = "LAND" if flown.mode is MissionMode.LAND else "FLIGHT"
             touchdown_down = home[2] if flown.mode is MissionMode.RTL else float(flown.position[2])
             floor = min(self.ground.down(*self.position[:2]), touchdown_down)
-            if abs(self._multirotor.velocity[2]) < 0.1 and self.position[2] >= floor - TOUCHDOWN_HEIGHT:
+            if (
+                abs(self._multirotor.velocity[2]) < 0.1
+                and self.position[2] >= floor - TOUCHDOWN_HEIGHT
+            ):
                 self._car.set_pose(self._multirotor.position, self._multirotor.euler[2])
                 self._car.begin(item, previous)
                 self.mode = "DRIVE"

@@ -1,4 +1,6 @@
-"""Kinematic multirotor on a mission, and the base of all kinematic vehicles. NED metres, radians, seconds."""
+"""Kinematic multirotor on a mission, and the base of all kinematic vehicles. NED metres, radians,
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class Follower(Protocol):
         """The item as this vehicle can fly it."""
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """MAVLink's DO_CHANGE_SPEED: kind 0 air or 1 ground speed, 2 climb, 3 descent; m/s. False: not understood."""
+        """MAVLink's DO_CHANGE_SPEED: kind 0 air or 1 ground speed, 2 climb, 3 descent; m/s. False:
+        not understood.
+        """
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
         """Move for dt seconds."""
@@ -80,14 +84,21 @@ class SteeredVehicle:
     problem = ""
 
     def __init__(self, position: Vector, yaw: float, speed: float, ground: Ground | None) -> None:
-        self.position, self.ground = position, ground or Ground()
-        self._course, self._speed, self._sink = yaw, speed, 0.0
+        self.position = position
+        self.ground = ground or Ground()
+        self._course = yaw
+        self._speed = speed
+        self._sink = 0.0
         self._turn = 1.0
 
     @property
     def velocity(self) -> Vector:
         """NED m/s."""
-        return self._speed * math.cos(self._course), self._speed * math.sin(self._course), self._sink
+        return (
+            self._speed * math.cos(self._course),
+            self._speed * math.sin(self._course),
+            self._sink,
+        )
 
     @property
     def pose(self) -> tuple[float, float, float, float]:
@@ -96,12 +107,16 @@ class SteeredVehicle:
 
     def _free_turn(self, center: Floats) -> float:
         """The direction of a circle around a place that needs less turning: 1 clockwise."""
-        north, east = self.position[0] - float(center[0]), self.position[1] - float(center[1])
+        north = self.position[0] - float(center[0])
+        east = self.position[1] - float(center[1])
         return -1.0 if north * math.sin(self._course) - east * math.cos(self._course) < 0.0 else 1.0
 
     def _course_to_point(self, target: Vector, radius: float, margin: float = 0.0) -> float:
-        """Toward a place, or straight on where it lies so far (m) within the turning circle of either side."""
-        north, east = target[0] - self.position[0], target[1] - self.position[1]
+        """Toward a place, or straight on where it lies so far (m) within the turning circle of
+        either side.
+        """
+        north = target[0] - self.position[0]
+        east = target[1] - self.position[1]
         for side in (1.0, -1.0):
             center = -side * radius * math.sin(self._course), side * radius * math.cos(self._course)
             if math.hypot(north - center[0], east - center[1]) < radius - margin:
@@ -110,21 +125,29 @@ class SteeredVehicle:
 
     def _course_on_line(self, start: Vector, course: float, reach: float) -> float:
         """Back to the line at an angle that falls with the distance from it, 45° at `reach` metres."""
-        north, east = self.position[0] - start[0], self.position[1] - start[1]
+        north = self.position[0] - start[0]
+        east = self.position[1] - start[1]
         return course - math.atan((math.cos(course) * east - math.sin(course) * north) / reach)
 
     def _course_around(self, center: Vector, radius: float) -> tuple[float, float]:
         """Onto a circle and around it; and the curvature, 1/m, that holds it there, 0 far from it."""
-        north, east = self.position[0] - center[0], self.position[1] - center[1]
+        north = self.position[0] - center[0]
+        east = self.position[1] - center[1]
         distance = math.hypot(north, east)
         bearing = math.atan2(east, north) if distance > 1e-6 else self._course
-        course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
+        course = bearing + self._turn * (
+            math.pi / 2 + math.atan(3.0 * (distance - radius) / radius)
+        )
         near = abs(distance - radius) < 0.3 * radius
         return course, self._turn / max(distance, radius) if near else 0.0
 
     def _advance(self, distance: float, course: float) -> None:
         north, east, down = self.position
-        self.position = (north + distance * math.cos(course), east + distance * math.sin(course), down)
+        self.position = (
+            north + distance * math.cos(course),
+            east + distance * math.sin(course),
+            down,
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +166,8 @@ class MultirotorLimits:
 class Multirotor:
     """A multirotor that accelerates, climbs and turns within limits, and lands where it is told.
 
-    It follows the straight line between waypoints; before rising ground it slows down and climbs first.
+    It follows the straight line between waypoints; before rising ground it slows down and climbs
+    first.
     """
 
     mode: str | None = None
@@ -160,9 +184,12 @@ class Multirotor:
         self.limits = limits or MultirotorLimits()
         check_limits(self.limits)
         self.ground = ground or Ground()
-        self.position, self.velocity = position, (0.0, 0.0, 0.0)
+        self.position = position
+        self.velocity = (0.0, 0.0, 0.0)
         self.euler = (0.0, 0.0, yaw)
-        self._speed, self._climb, self._descent = self.limits.speed, self.limits.climb, self.limits.descent
+        self._speed = self.limits.speed
+        self._climb = self.limits.climb
+        self._descent = self.limits.descent
         self._turn = 1.0
         self._cruise_down = position[2]
 
@@ -200,7 +227,8 @@ class Multirotor:
         """Choose the turn direction of an orbit that leaves it free, and the height of a return."""
         north, east, down = self.position
         if item.mode is MissionMode.ORBIT:
-            to_north, to_east = north - float(item.position[0]), east - float(item.position[1])
+            to_north = north - float(item.position[0])
+            to_east = east - float(item.position[1])
             self._turn = float(item.params[1]) or (
                 -1.0 if to_north * self.velocity[1] - to_east * self.velocity[0] < 0.0 else 1.0
             )
@@ -210,7 +238,8 @@ class Multirotor:
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
         """See Follower."""
-        mode, target = item.mode, tuple(item.position.tolist())
+        mode = item.mode
+        target = tuple(item.position.tolist())
         yaw = math.nan
         if mode is MissionMode.ORBIT:
             setpoint = self._around(target, float(item.params[0]))
@@ -228,51 +257,76 @@ class Multirotor:
 
     def _toward(self, north: float, east: float, down: float, speed: float | None = None) -> Vector:
         """The velocity that goes to a point and stops there."""
-        to_north, to_east = north - self.position[0], east - self.position[1]
+        to_north = north - self.position[0]
+        to_east = east - self.position[1]
         distance = math.hypot(to_north, to_east)
-        speed = min(speed or self._speed, math.sqrt(1.4 * self.limits.acceleration * distance), 1.5 * distance)
+        speed = min(
+            speed or self._speed,
+            math.sqrt(1.4 * self.limits.acceleration * distance),
+            1.5 * distance,
+        )
         share = speed / distance if distance > 0.0 else 0.0
         return to_north * share, to_east * share, self._vertical(down)
 
     def _vertical(self, down: float) -> float:
         error = down - self.position[2]
-        speed = min(math.sqrt(1.4 * self.limits.vertical_acceleration * abs(error)), 1.5 * abs(error))
+        speed = min(
+            math.sqrt(1.4 * self.limits.vertical_acceleration * abs(error)), 1.5 * abs(error)
+        )
         return clip(math.copysign(speed, error), -self._climb, self._descent)
 
     def _over_ground(self, setpoint: Vector) -> Vector:
-        """Climbs before what lies ahead within the way that braking takes, and waits for the height."""
+        """Climbs before what lies ahead within the way that braking takes, and waits for the
+        height.
+        """
         speed = math.hypot(setpoint[0], setpoint[1])
         if self.ground.terrain is None or speed < 1e-6:
             return setpoint
         allowed = math.inf
-        for north, east, _ in (setpoint, self.velocity):  # where it shall go, and where it goes as long as it turns
+        for north, east, _ in (
+            setpoint,
+            self.velocity,
+        ):  # where it shall go, and where it goes as long as it turns
             speed = math.hypot(north, east)
             distance = speed * speed / (2.0 * self.limits.acceleration) + 2.0 * speed
             course = math.atan2(east, north)
-            allowed = min(allowed, self.ground.clear_ahead(self.position[0], self.position[1], course, distance))
+            allowed = min(
+                allowed,
+                self.ground.clear_ahead(self.position[0], self.position[1], course, distance),
+            )
         allowed -= CLEARANCE
         low = self.position[2] - allowed
         if low <= 0.0:
             return setpoint[0], setpoint[1], min(setpoint[2], max(0.0, self._vertical(allowed)))
         share = clip(1.0 - low / 2.0, 0.0, 1.0)
-        return setpoint[0] * share, setpoint[1] * share, min(setpoint[2], self._vertical(allowed - 0.5))
+        return (
+            setpoint[0] * share,
+            setpoint[1] * share,
+            min(setpoint[2], self._vertical(allowed - 0.5)),
+        )
 
     def _along(self, start: Vector, end: Vector) -> Vector:
         """Along the line, height included; from beside it, back to it."""
-        north, east = end[0] - start[0], end[1] - start[1]
+        north = end[0] - start[0]
+        east = end[1] - start[1]
         length = math.hypot(north, east)
         if length < 1e-6:
             return self._over_ground(self._toward(*end))
-        north, east = north / length, east / length
+        north = north / length
+        east = east / length
         done = (self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east
         ahead = clip(done + 1.5 * self._speed, 0.0, length)
         down = start[2] + (end[2] - start[2]) * clip(done + 0.5 * self._speed, 0.0, length) / length
         remaining = math.hypot(end[0] - self.position[0], end[1] - self.position[1])
         target_velocity = self._toward(start[0] + ahead * north, start[1] + ahead * east, down)
         speed = math.hypot(target_velocity[0], target_velocity[1])
-        brake = min(self._speed, math.sqrt(1.4 * self.limits.acceleration * remaining), 1.5 * remaining)
+        brake = min(
+            self._speed, math.sqrt(1.4 * self.limits.acceleration * remaining), 1.5 * remaining
+        )
         share = brake / speed if speed > 0.0 else 0.0
-        return self._over_ground((target_velocity[0] * share, target_velocity[1] * share, target_velocity[2]))
+        return self._over_ground(
+            (target_velocity[0] * share, target_velocity[1] * share, target_velocity[2])
+        )
 
     def _climb_to(self, target: Vector) -> Vector:
         """Straight up first."""
@@ -286,36 +340,54 @@ class Multirotor:
         if distance > 0.6:
             if self.position[2] - self._cruise_down > 1.0 and distance > 2.0:
                 return 0.0, 0.0, self._vertical(self._cruise_down)
-            return self._over_ground(self._toward(point[0], point[1], min(self._cruise_down, self.position[2] + 0.5)))
+            return self._over_ground(
+                self._toward(point[0], point[1], min(self._cruise_down, self.position[2] + 0.5))
+            )
         north, east, down = self._toward(*point)
         return north, east, min(down, 0.7) if point[2] - self.position[2] < 4.0 else down
 
     def _around(self, center: Vector, radius: float) -> Vector:
-        north, east = self.position[0] - center[0], self.position[1] - center[1]
+        north = self.position[0] - center[0]
+        east = self.position[1] - center[1]
         distance = math.hypot(north, east)
         speed = min(self._speed, math.sqrt(0.7 * self.limits.acceleration * max(radius, 0.1)))
         if distance < 1e-6:
-            north, east, distance = 1.0, 0.0, 1.0
-        north, east = north / distance, east / distance
+            north = 1.0
+            east = 0.0
+            distance = 1.0
+        north = north / distance
+        east = east / distance
         inward = clip(distance - radius, -speed, speed)
         along = self._turn * math.sqrt(max(0.0, speed * speed - inward * inward))
-        setpoint = (-inward * north - along * east, -inward * east + along * north, self._vertical(center[2]))
+        setpoint = (
+            -inward * north - along * east,
+            -inward * east + along * north,
+            self._vertical(center[2]),
+        )
         return self._over_ground(setpoint)
 
     def _move(self, setpoint: Vector, yaw: float, dt: float) -> None:
-        limits, old = self.limits, self.velocity
-        by_north, by_east = setpoint[0] - old[0], setpoint[1] - old[1]
+        limits = self.limits
+        old = self.velocity
+        by_north = setpoint[0] - old[0]
+        by_east = setpoint[1] - old[1]
         change = math.hypot(by_north, by_east)
         share = min(1.0, limits.acceleration * dt / change) if change > 0.0 else 0.0
-        by_down = clip(setpoint[2] - old[2], -limits.vertical_acceleration * dt, limits.vertical_acceleration * dt)
+        by_down = clip(
+            setpoint[2] - old[2],
+            -limits.vertical_acceleration * dt,
+            limits.vertical_acceleration * dt,
+        )
         new = (old[0] + by_north * share, old[1] + by_east * share, old[2] + by_down)
         north = self.position[0] + 0.5 * (old[0] + new[0]) * dt
         east = self.position[1] + 0.5 * (old[1] + new[1]) * dt
         down = self.position[2] + 0.5 * (old[2] + new[2]) * dt
         floor = self.ground.down(north, east)
         if down >= floor:
-            down, new = floor, (new[0], new[1], min(0.0, new[2]))
-        self.position, self.velocity = (north, east, down), new
+            down = floor
+            new = (new[0], new[1], min(0.0, new[2]))
+        self.position = (north, east, down)
+        self.velocity = new
         acceleration = ((new[0] - old[0]) / dt, (new[1] - old[1]) / dt, by_down / dt)
         self._turn_to(yaw, acceleration, dt)
 
@@ -325,7 +397,11 @@ class Multirotor:
         if math.isnan(yaw):
             speed = math.hypot(self.velocity[0], self.velocity[1])
             yaw = math.atan2(self.velocity[1], self.velocity[0]) if speed > 0.5 else now
-        turn = clip(math.remainder(yaw - now, 2 * math.pi), -self.limits.yaw_rate * dt, self.limits.yaw_rate * dt)
+        turn = clip(
+            math.remainder(yaw - now, 2 * math.pi),
+            -self.limits.yaw_rate * dt,
+            self.limits.yaw_rate * dt,
+        )
         now = math.remainder(now + turn, 2 * math.pi)
         forward = math.cos(now) * acceleration[0] + math.sin(now) * acceleration[1]
         right = math.cos(now) * acceleration[1] - math.sin(now) * acceleration[0]

@@ -1,1 +1,3 @@
-"""A MAVLink vehicle endpoint for ground stations: bytes in, bytes out, no sockets, no clock of its own, no ROS."""
+"""A MAVLink vehicle endpoint for ground stations: bytes in, bytes out, no sockets, no clock of its
+own, no ROS.
+"""

@@ -1,4 +1,5 @@
-"""MAVLink's command protocol, the vehicle's side: what is asked for by COMMAND_LONG and COMMAND_INT, and the answers.
+"""MAVLink's command protocol, the vehicle's side: what is asked for by COMMAND_LONG and
+COMMAND_INT, and the answers.
 
 https://mavlink.io/en/services/command.html
 """
@@ -17,7 +18,12 @@ from rfly_missions.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW
 from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.telemetry import Telemetry
 from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
-from rfly_missions.mission.mavlink_items import ABSOLUTE_FRAMES, GLOBAL_FRAMES, LOCAL_NED, TERRAIN_FRAMES
+from rfly_missions.mission.mavlink_items import (
+    ABSOLUTE_FRAMES,
+    GLOBAL_FRAMES,
+    LOCAL_NED,
+    TERRAIN_FRAMES,
+)
 
 _UNSET = 2**31 - 1
 _IN_COMMAND_LONG = 0
@@ -53,12 +59,20 @@ class CommandProtocol:
     HANDLED = frozenset({"COMMAND_LONG", "COMMAND_INT"})
 
     def __init__(
-        self, flight: FlightLogic, telemetry: Telemetry, send: Callable[[Any], None], tell: Callable[[str], None]
+        self,
+        flight: FlightLogic,
+        telemetry: Telemetry,
+        send: Callable[[Any], None],
+        tell: Callable[[str], None],
     ) -> None:
         """`tell(text)`: why something was not done."""
-        d, gimbal = load_dialect(), telemetry.gimbal
+        d = load_dialect()
+        gimbal = telemetry.gimbal
         self._d = d
-        self._flight, self._telemetry, self._send, self._tell = flight, telemetry, send, tell
+        self._flight = flight
+        self._telemetry = telemetry
+        self._send = send
+        self._tell = tell
         self._does: dict[int, Callable[[Command], None]] = {
             d.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
             d.MAV_CMD_NAV_TAKEOFF: lambda c: flight.take_off(self._place(c)[2]),
@@ -73,7 +87,9 @@ class CommandProtocol:
             d.MAV_CMD_MISSION_START: self._start_mission,
             d.MAV_CMD_DO_SET_MISSION_CURRENT: lambda c: flight.set_current(_whole(c.params[0])),
             d.MAV_CMD_REQUEST_MESSAGE: lambda c: self._tell_once(c.params[0]),
-            d.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES: lambda _: self._tell_once(d.MAVLINK_MSG_ID_AUTOPILOT_VERSION),
+            d.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES: lambda _: self._tell_once(
+                d.MAVLINK_MSG_ID_AUTOPILOT_VERSION
+            ),
             d.MAV_CMD_GET_HOME_POSITION: lambda _: self._tell_once(d.MAVLINK_MSG_ID_HOME_POSITION),
             d.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_interval,
             d.MAV_CMD_GET_MESSAGE_INTERVAL: self._get_interval,
@@ -84,7 +100,8 @@ class CommandProtocol:
 
     def handle(self, message: Any) -> None:
         """For this vehicle."""
-        command, result = Command.of_message(message), "MAV_RESULT_ACCEPTED"
+        command = Command.of_message(message)
+        result = "MAV_RESULT_ACCEPTED"
         does = self._does.get(command.number)
         try:
             if does is None:
@@ -96,7 +113,11 @@ class CommandProtocol:
         except Refused as refusal:
             result = "MAV_RESULT_DENIED"
             self._tell(str(refusal))
-        self._send(self._d.MAVLink_command_ack_message(command.number, getattr(self._d, result), 0, 0, *command.sender))
+        self._send(
+            self._d.MAVLink_command_ack_message(
+                command.number, getattr(self._d, result), 0, 0, *command.sender
+            )
+        )
 
     # --- flight
 
@@ -106,10 +127,13 @@ class CommandProtocol:
         elif command.params[0] == 0.0:
             self._flight.disarm()
         else:
-            raise Denied(f"Arm or disarm? {command.params[0]:g}, expected 1 or 0", "MAV_RESULT_DENIED")
+            raise Denied(
+                f"Arm or disarm? {command.params[0]:g}, expected 1 or 0", "MAV_RESULT_DENIED"
+            )
 
     def _reposition(self, command: Command) -> None:
-        place, speed = self._place_or_here(command), command.params[0]
+        place = self._place_or_here(command)
+        speed = command.params[0]
         if math.isfinite(speed) and speed > 0.0:
             self._flight.set_speed(speed)
         self._flight.go_to(place, _angle(command.params[3]))
@@ -120,7 +144,8 @@ class CommandProtocol:
         self._flight.orbit(self._place_or_here(command), command.params[0], turns)
 
     def _place_or_here(self, command: Command) -> Vector:
-        asked, here = self._place(command), self._flight.place
+        asked = self._place(command)
+        here = self._flight.place
         north, east, down = (a if math.isfinite(a) else b for a, b in zip(asked, here, strict=True))
         return north, east, down
 
@@ -131,7 +156,10 @@ class CommandProtocol:
 
     def _set_mode(self, command: Command) -> None:
         mode = find_mode(command.params[1], command.params[2])
-        if mode is None or not _whole(command.params[0]) & self._d.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
+        if (
+            mode is None
+            or not _whole(command.params[0]) & self._d.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
+        ):
             raise Denied("No such mode here", "MAV_RESULT_UNSUPPORTED")
         self._flight.select(mode)
 
@@ -148,9 +176,12 @@ class CommandProtocol:
         self._flight.select(FlightMode.MISSION)
 
     def _place(self, command: Command) -> Vector:
-        """NED about the map's origin; NaN for what is not given. 0, 0 is no place on land: not given."""
+        """NED about the map's origin; NaN for what is not given. 0, 0 is no place on land: not
+        given.
+        """
         x, y, z = command.params[4:]
-        origin, home = self._flight.world.origin, self._flight.home_geodetic()
+        origin = self._flight.world.origin
+        home = self._flight.home_geodetic()
         if command.frame == LOCAL_NED:
             return x, y, z
         if command.frame not in GLOBAL_FRAMES - TERRAIN_FRAMES:
@@ -163,7 +194,11 @@ class CommandProtocol:
                 raise Denied(f"No such place: {x:g}, {y:g}", "MAV_RESULT_DENIED")
             north, east, _ = geodetic_to_ned((x, y, 0.0), origin).tolist()
         absolute = command.frame in ABSOLUTE_FRAMES
-        return north, east, origin[2] - (z if absolute else home[2] + z) if math.isfinite(z) else math.nan
+        return (
+            north,
+            east,
+            origin[2] - (z if absolute else home[2] + z) if math.isfinite(z) else math.nan,
+        )
 
     # --- messages
 
@@ -171,7 +206,9 @@ class CommandProtocol:
         name = self._telemetry.find(message_id)
         message = None if name is None else self._telemetry.message(name)
         if message is None:
-            raise Denied("", "MAV_RESULT_UNSUPPORTED" if name is None else "MAV_RESULT_TEMPORARILY_REJECTED")
+            raise Denied(
+                "", "MAV_RESULT_UNSUPPORTED" if name is None else "MAV_RESULT_TEMPORARILY_REJECTED"
+            )
         self._send(message)
 
     def _set_interval(self, command: Command) -> None:
@@ -184,7 +221,11 @@ class CommandProtocol:
         name = self._telemetry.find(command.params[0])
         if name is None:
             raise Denied("", "MAV_RESULT_UNSUPPORTED")
-        self._send(self._d.MAVLink_message_interval_message(int(command.params[0]), self._telemetry.interval_us(name)))
+        self._send(
+            self._d.MAVLink_message_interval_message(
+                int(command.params[0]), self._telemetry.interval_us(name)
+            )
+        )
 
 
 def _whole(value: float) -> int:

@@ -18,7 +18,12 @@ from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
 from rfly_missions.mavlink.telemetry import Battery, Telemetry
 from rfly_missions.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
-from rfly_missions.mission.mavlink_items import ABSOLUTE_FRAMES, GLOBAL_FRAMES, LOCAL_NED, TERRAIN_FRAMES
+from rfly_missions.mission.mavlink_items import (
+    ABSOLUTE_FRAMES,
+    GLOBAL_FRAMES,
+    LOCAL_NED,
+    TERRAIN_FRAMES,
+)
 
 Address = tuple[str, int]
 """host and port"""
@@ -29,19 +34,21 @@ MOST_PEERS = 16
 _MOST_WAITING = 10_000
 
 
-_NO_POSITION, _NO_VELOCITY = 0x7, 0x38
+_NO_POSITION = 0x7
+_NO_VELOCITY = 0x38
 """bits of a set-point's type_mask: one of the three coordinates is not meant"""
 MAX_SPEED = 100.0
 """m/s of a set-point; a higher one is none"""
 _NO_YAW = 0x400
-CHUNK, MOST_TEXT = 50, 200
+CHUNK = 50
+MOST_TEXT = 200
 
 
 class MavlinkVehicle:
     """Takes the messages that are for it, and gives its own to `send`.
 
-    `flight` is told of poses and of what becomes of what was asked for. `wall` is steady time, for the link; `time`
-    that of the simulation.
+    `flight` is told of poses and of what becomes of what was asked for. `wall` is steady time, for
+    the link; `time` that of the simulation.
     """
 
     def __init__(
@@ -56,7 +63,8 @@ class MavlinkVehicle:
         self._d = load_dialect()
         self._send = send
         self.system_id = system_id
-        self.values, self.gains = values or Tunables(), ControllerGains()
+        self.values = values or Tunables()
+        self.gains = ControllerGains()
         self.battery = Battery(self.values)
         self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
         self.gimbal = GimbalManager(self.flight, pilot)
@@ -143,14 +151,21 @@ class MavlinkVehicle:
         mask = message.type_mask
         yaw = math.nan if mask & _NO_YAW else message.yaw
         place = None if mask & _NO_POSITION else self._setpoint_place(message)
-        velocity = None if mask & _NO_VELOCITY or not mask & _NO_POSITION else self._setpoint_velocity(message)
+        velocity = (
+            None
+            if mask & _NO_VELOCITY or not mask & _NO_POSITION
+            else self._setpoint_velocity(message)
+        )
         wanted = place or velocity
         if wanted is not None and all(map(math.isfinite, wanted)) and not math.isinf(yaw):
             self.flight.take_setpoint(Setpoint(place, velocity, yaw))
 
     def _take_attitude(self, message: Any) -> None:
         """An attitude with a thrust: turn rates, alone or beside them, are not flown."""
-        ignored = self._d.ATTITUDE_TARGET_TYPEMASK_ATTITUDE_IGNORE | self._d.ATTITUDE_TARGET_TYPEMASK_THROTTLE_IGNORE
+        ignored = (
+            self._d.ATTITUDE_TARGET_TYPEMASK_ATTITUDE_IGNORE
+            | self._d.ATTITUDE_TARGET_TYPEMASK_THROTTLE_IGNORE
+        )
         w, x, y, z = message.q
         if message.type_mask & ignored or not abs(math.hypot(w, x, y, z) - 1.0) < 0.01:
             return
@@ -159,31 +174,49 @@ class MavlinkVehicle:
 
     def _setpoint_velocity(self, message: Any) -> Vector | None:
         """NED m/s; of a frame that turns with the vehicle by its heading."""
-        vx, vy, vz = message.vx, message.vy, message.vz
+        vx = message.vx
+        vy = message.vy
+        vz = message.vz
         if max(map(abs, (vx, vy, vz))) > MAX_SPEED:
             return None
-        if message.coordinate_frame in (self._d.MAV_FRAME_BODY_NED, self._d.MAV_FRAME_BODY_OFFSET_NED):
+        if message.coordinate_frame in (
+            self._d.MAV_FRAME_BODY_NED,
+            self._d.MAV_FRAME_BODY_OFFSET_NED,
+        ):
             yaw = float(self.flight.pose.euler[2])
-            return vx * math.cos(yaw) - vy * math.sin(yaw), vx * math.sin(yaw) + vy * math.cos(yaw), vz
-        known = message.get_type() != "SET_POSITION_TARGET_LOCAL_NED" or message.coordinate_frame == LOCAL_NED
+            return (
+                vx * math.cos(yaw) - vy * math.sin(yaw),
+                vx * math.sin(yaw) + vy * math.cos(yaw),
+                vz,
+            )
+        known = (
+            message.get_type() != "SET_POSITION_TARGET_LOCAL_NED"
+            or message.coordinate_frame == LOCAL_NED
+        )
         return (vx, vy, vz) if known else None
 
     def _setpoint_place(self, message: Any) -> Vector | None:
         frame = message.coordinate_frame
         if message.get_type() == "SET_POSITION_TARGET_LOCAL_NED":
             return (message.x, message.y, message.z) if frame == LOCAL_NED else None
-        origin, home = self.flight.world.origin, self.flight.home_geodetic()
+        origin = self.flight.world.origin
+        home = self.flight.home_geodetic()
         if origin is None or home is None or frame not in GLOBAL_FRAMES - TERRAIN_FRAMES:
             return None
-        north, east, _ = geodetic_to_ned((message.lat_int * 1e-7, message.lon_int * 1e-7, 0.0), origin).tolist()
+        north, east, _ = geodetic_to_ned(
+            (message.lat_int * 1e-7, message.lon_int * 1e-7, 0.0), origin
+        ).tolist()
         above = message.alt if frame in ABSOLUTE_FRAMES else home[2] + message.alt
         return north, east, origin[2] - above
 
     def _use_battery(self, time: float) -> None:
-        dt, self._time = time - self._time, time
+        dt = time - self._time
+        self._time = time
         if not 0.0 < dt < 10.0:
             return
-        self.battery.draw(self.values.idle_power + (self.values.flying_power if self.flight.in_air else 0.0), dt)
+        self.battery.draw(
+            self.values.idle_power + (self.values.flying_power if self.flight.in_air else 0.0), dt
+        )
         low = self.battery.charge < self.values.battery_low
         if low and not self._warned_low:
             self.warn("Battery low")
@@ -193,12 +226,16 @@ class MavlinkVehicle:
 class MavlinkEndpoint:
     """`receive` and `tick` make what `datagrams` gives; all in one thread.
 
-    Everything goes to the `targets`, and to whoever has sent a valid message lately. With a `key` all is signed, and
-    only what is signed is heard.
+    Everything goes to the `targets`, and to whoever has sent a valid message lately. With a `key`
+    all is signed, and only what is signed is heard.
     """
 
-    def __init__(self, targets: Sequence[Address], key: bytes = b"", logs: LogFolder | None = None) -> None:
-        self._targets, self._key, self._logs = tuple(targets), key, logs
+    def __init__(
+        self, targets: Sequence[Address], key: bytes = b"", logs: LogFolder | None = None
+    ) -> None:
+        self._targets = tuple(targets)
+        self._key = key
+        self._logs = logs
         self._reader = Reader(key)
         self._heard: dict[Address, float] = {}
         self._out: deque[tuple[Address, bytes]] = deque(maxlen=_MOST_WAITING)
@@ -216,11 +253,18 @@ class MavlinkEndpoint:
         """Who has spoken lately."""
         return list(self._heard)
 
-    def add(self, system_id: int, uav_type: str, pilot: Pilot, values: Tunables | None = None) -> MavlinkVehicle:
+    def add(
+        self, system_id: int, uav_type: str, pilot: Pilot, values: Tunables | None = None
+    ) -> MavlinkVehicle:
         """One more vehicle."""
         writer = Writer(system_id, self._key, link_id=system_id)
         made = MavlinkVehicle(
-            system_id, uav_type, pilot, lambda message: self._send(writer, message), values, self._logs
+            system_id,
+            uav_type,
+            pilot,
+            lambda message: self._send(writer, message),
+            values,
+            self._logs,
         )
         self.vehicles[system_id] = made
         return made

@@ -1,7 +1,7 @@
 """Flight logic behind MAVLink: arming, modes, mission and set-points for a vehicle of mission_node.
 
-Nothing is flown before the vehicle is armed; a mode that was chosen before begins then. Positions are NED metres about
-the map's origin, times seconds of the simulation.
+Nothing is flown before the vehicle is armed; a mode that was chosen before begins then. Positions
+are NED metres about the map's origin, times seconds of the simulation.
 """
 
 from __future__ import annotations
@@ -20,14 +20,22 @@ from rfly_missions.mavlink.parameter_protocol import Tunables
 from rfly_missions.mavlink.pose_tracker import PoseTracker
 from rfly_missions.mission.checks import check_items
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode
-from rfly_missions.mission.mavlink_items import CONDITION_YAW, LOITER_TIME, ImportSettings, TerrainAltitude
+from rfly_missions.mission.mavlink_items import (
+    CONDITION_YAW,
+    LOITER_TIME,
+    ImportSettings,
+    TerrainAltitude,
+)
 
 SILENCE_S = 2.0
 """of wall time without a pose: then nobody knows where the vehicle is"""
-GROUND_HEIGHT, GROUND_SPEED = 0.6, 0.3
+GROUND_HEIGHT = 0.6
+GROUND_SPEED = 0.3
 """m above the ground and m/s up or down, below which a vehicle that tells no mode stands"""
-SETPOINT_PERIOD_S, SETPOINT_STEP_M = 0.2, 0.05
-LEAD_S, LEAST_SPEED = 5.0, 0.05
+SETPOINT_PERIOD_S = 0.2
+SETPOINT_STEP_M = 0.05
+LEAD_S = 5.0
+LEAST_SPEED = 0.05
 """a velocity is flown towards a point so far ahead, in s; a lower one, m/s, is none"""
 REQUEST_PERIOD_S = 1.0
 DISARMED = "DISARMED"
@@ -63,14 +71,18 @@ class Pilot(Protocol):
         """Turn to this attitude, and push by a share (0 … 1) of the largest thrust."""
 
     def gimbal_pitch(self) -> float | None:
-        """Of its joint as it is, against the body, rad, up positive; NaN: nobody knows; None: it has no gimbal."""
+        """Of its joint as it is, against the body, rad, up positive; NaN: nobody knows; None: it
+        has no gimbal.
+        """
 
     def point_gimbal(self, pitch: float) -> None:
         """Turn its joint there."""
 
 
 class Setpoint(NamedTuple):
-    """Where it is to go, or how fast: NED m or m/s; or how it is to be turned. One of the three is given."""
+    """Where it is to go, or how fast: NED m or m/s; or how it is to be turned. One of the three is
+    given.
+    """
 
     place: Vector | None
     velocity: Vector | None = None
@@ -107,24 +119,34 @@ class World:
 
 
 class FlightLogic:
-    """One vehicle's. Raises Denied for what cannot be done; then nothing changes. `tell` is told what happens."""
+    """One vehicle's. Raises Denied for what cannot be done; then nothing changes. `tell` is told
+    what happens.
+    """
 
-    def __init__(self, uav_type: str, pilot: Pilot, values: Tunables, tell: Callable[[str], None]) -> None:
-        self._uav_type, self._pilot, self._values, self._tell = uav_type, pilot, values, tell
-        self.pose, self.world = PoseTracker(), World()
+    def __init__(
+        self, uav_type: str, pilot: Pilot, values: Tunables, tell: Callable[[str], None]
+    ) -> None:
+        self._uav_type = uav_type
+        self._pilot = pilot
+        self._values = values
+        self._tell = tell
+        self.pose = PoseTracker()
+        self.world = World()
         self.mode = FlightMode.HOLD
         self.armed = self.flying = self.holding = False
         """flying: something that was asked for here is not done yet; holding: it waits"""
         self.home: Vector | None = None
         self.rows: tuple[Row, ...] = ()
-        self.seq, self.finished = 0, False
+        self.seq = 0
+        self.finished = False
         """the mission's current row; whether it was flown to its end"""
         self.reached: list[int] = []
         """rows that were carried out, for whoever tells them"""
         self._speed: float | None = None
         self._has_new_speed = False
         """whether it was changed while a mission holds, which does not fly at it yet"""
-        self._plan, self._index = FlightPlan((), ()), 0
+        self._plan = FlightPlan((), ())
+        self._index = 0
         self._time = self._down_since = math.nan
         self._wait = 0.0
         self._requested: tuple[str, float] | None = None
@@ -171,10 +193,16 @@ class FlightLogic:
         """Why it cannot be armed; "" if it can."""
         if not self.pose.known or self.world.silence > SILENCE_S:
             return "no position"
-        return "no map, so no latitude and longitude" if self.world.origin is None else self._pilot.problem()
+        return (
+            "no map, so no latitude and longitude"
+            if self.world.origin is None
+            else self._pilot.problem()
+        )
 
     def home_geodetic(self) -> GeoPoint | None:
-        """Latitude, longitude, altitude of home, or of the vehicle where there is none yet; None: nobody knows."""
+        """Latitude, longitude, altitude of home, or of the vehicle where there is none yet; None:
+        nobody knows.
+        """
         origin = self.world.origin
         if origin is None or not (self.pose.known or self.home is not None):
             return None
@@ -192,7 +220,8 @@ class FlightLogic:
             return
         if not self.in_air:
             self.home = self.place
-        self.armed, self._down_since = True, math.nan
+        self.armed = True
+        self._down_since = math.nan
         self._tell("Armed")
         self._request("arm")
         if self.mode in (FlightMode.TAKEOFF, FlightMode.MISSION):
@@ -203,7 +232,9 @@ class FlightLogic:
                 raise
 
     def disarm(self) -> None:
-        """On the ground only, whatever force is asked for: nothing can fall from the sky by a message."""
+        """On the ground only, whatever force is asked for: nothing can fall from the sky by a
+        message.
+        """
         if self.in_air:
             raise Denied("Disarming denied: not landed")
         self._disarm("Disarmed")
@@ -214,7 +245,8 @@ class FlightLogic:
         if self.flying:
             self._pilot.command(MissionCommand.HOLD)
         self.armed = self.flying = self.holding = False
-        self.mode, self._speed = FlightMode.HOLD, None
+        self.mode = FlightMode.HOLD
+        self._speed = None
         self._request("disarm")
         self._tell(why)
 
@@ -241,7 +273,8 @@ class FlightLogic:
             self._found_armed()
 
     def _found_armed(self) -> None:
-        self.armed, self.mode = True, FlightMode.HOLD
+        self.armed = True
+        self.mode = FlightMode.HOLD
         self.home = self.home or (*self.place[:2], self._floor())
 
     # --- modes
@@ -269,7 +302,10 @@ class FlightLogic:
         elif mode is FlightMode.RETURN:
             self._fly(mode, (MissionItem.return_to_launch(),))
         elif mode is FlightMode.OFFBOARD:
-            self.mode, self._sent, self.flying, self.holding = mode, None, True, False
+            self.mode = mode
+            self._sent = None
+            self.flying = True
+            self.holding = False
         else:
             self.hold()
 
@@ -279,7 +315,8 @@ class FlightLogic:
             self._check_pilot()
             self._stop()
         self.holding = self.flying and self.mode is FlightMode.MISSION
-        self.mode, self.flying = FlightMode.HOLD, self.holding
+        self.mode = FlightMode.HOLD
+        self.flying = self.holding
 
     def _stop(self) -> None:
         if self._turned:
@@ -290,7 +327,9 @@ class FlightLogic:
     # --- single flights
 
     def take_off(self, down: float) -> None:
-        """To this z; NaN: to the height that is the parameter's. Before it is armed it only chooses the mode."""
+        """To this z; NaN: to the height that is the parameter's. Before it is armed it only chooses
+        the mode.
+        """
         if self._uav_type == "ground":
             raise Denied("Take-off denied: it does not fly", "MAV_RESULT_UNSUPPORTED")
         if not self.armed:
@@ -302,7 +341,8 @@ class FlightLogic:
         if self._uav_type == "fixed-wing":  # it climbs on its way ahead
             run = 100.0
             yaw = float(self.pose.euler[2])
-            north, east = north + run * math.cos(yaw), east + run * math.sin(yaw)
+            north = north + run * math.cos(yaw)
+            east = east + run * math.sin(yaw)
         up = north, east, min(down, now - 0.5)
         self._fly(FlightMode.TAKEOFF, (MissionItem.takeoff(up), _stay(up)))
 
@@ -325,7 +365,9 @@ class FlightLogic:
         self._check_armed("Orbit")
         if not self.in_air:
             raise Denied("Orbit denied: not in the air")
-        size = abs(radius) if math.isfinite(radius) and radius != 0.0 else self._values.loiter_radius
+        size = (
+            abs(radius) if math.isfinite(radius) and radius != 0.0 else self._values.loiter_radius
+        )
         direction = -1.0 if radius < 0.0 else 1.0
         self._fly(FlightMode.HOLD, (MissionItem.orbit(center, size, direction, turns),))
 
@@ -355,8 +397,16 @@ class FlightLogic:
         """The mission is this from now on. Raises Refused; then it stays what it was."""
         if rows:
             origin = self.world.origin or (0.0, 0.0, 0.0)
-            plan_of(rows, self.home_geodetic() or origin, origin, self._import_settings(), self._uav_type)
-        self.rows, self.seq, self.finished = tuple(rows), 0, False
+            plan_of(
+                rows,
+                self.home_geodetic() or origin,
+                origin,
+                self._import_settings(),
+                self._uav_type,
+            )
+        self.rows = tuple(rows)
+        self.seq = 0
+        self.finished = False
         if not rows and self.mode is FlightMode.MISSION:
             self.mode = FlightMode.HOLD
 
@@ -364,14 +414,17 @@ class FlightLogic:
         """Go on with this row of the mission, or begin with it."""
         if not 0 <= seq < len(self.rows):
             raise Denied(f"No mission item {seq}", "MAV_RESULT_DENIED")
-        self.seq, self.finished = seq, False
+        self.seq = seq
+        self.finished = False
         self.flying = self.flying and not self.holding
         self.holding = False
         if self.armed and self.flying and self.mode is FlightMode.MISSION:
             self._fly_mission()
 
     def _import_settings(self) -> ImportSettings:
-        return ImportSettings(self._values.acceptance_radius, self._values.loiter_radius, self.world.altitude)
+        return ImportSettings(
+            self._values.acceptance_radius, self._values.loiter_radius, self.world.altitude
+        )
 
     def _fly_mission(self) -> None:
         self._check_armed("Mission")
@@ -381,11 +434,16 @@ class FlightLogic:
                 self._fly_on(self._speed)
             else:
                 self._pilot.command(MissionCommand.DEFAULT)
-            self.mode, self.holding, self.flying, self._has_new_speed = FlightMode.MISSION, False, True, False
+            self.mode = FlightMode.MISSION
+            self.holding = False
+            self.flying = True
+            self._has_new_speed = False
             return
         if self.finished:
-            self.seq, self.finished = 0, False
-        home, origin = self.home_geodetic(), self.world.origin
+            self.seq = 0
+            self.finished = False
+        home = self.home_geodetic()
+        origin = self.world.origin
         assert home is not None
         assert origin is not None
         plan = plan_of(self.rows, home, origin, self._import_settings(), self._uav_type)
@@ -396,8 +454,14 @@ class FlightLogic:
 
     def _from_the_ground(self, plan: FlightPlan, index: int) -> FlightPlan:
         """With a take-off first, as PX4 does, where the mission has none."""
-        placed = [item for item in plan.items[index:] if item.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT)]
-        first = next((item for item in plan.items[index:] if item.mode is not MissionMode.CUSTOM), None)
+        placed = [
+            item
+            for item in plan.items[index:]
+            if item.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT)
+        ]
+        first = next(
+            (item for item in plan.items[index:] if item.mode is not MissionMode.CUSTOM), None
+        )
         if first is None or first.mode is MissionMode.TAKEOFF or not placed:
             return plan
         north, east, now = self.place
@@ -414,21 +478,28 @@ class FlightLogic:
             self._target = self._time, target
 
     def _has_setpoint(self) -> bool:
-        return self._target is not None and self._time - self._target[0] <= self._values.offboard_loss
+        return (
+            self._target is not None and self._time - self._target[0] <= self._values.offboard_loss
+        )
 
     def _follow_setpoint(self) -> None:
         if not self._has_setpoint():
             self._tell("No set-points: OFFBOARD ends, holding")
             self._stop()
-            self.mode, self.flying = FlightMode.HOLD, False
+            self.mode = FlightMode.HOLD
+            self.flying = False
             return
         assert self._target is not None
-        sent, (_, target) = self._sent, self._target
+        sent = self._sent
+        (_, target) = self._target
         if target.attitude is not None:
-            self._sent, self._turned = None, True
+            self._sent = None
+            self._turned = True
             self._pilot.turn(target.attitude, target.thrust)
             return
-        if sent is not None and (self._time - sent[0] < SETPOINT_PERIOD_S or self._follows(target, *sent)):
+        if sent is not None and (
+            self._time - sent[0] < SETPOINT_PERIOD_S or self._follows(target, *sent)
+        ):
             return
         self._sent = self._time, target
         if target.velocity is None:
@@ -440,16 +511,23 @@ class FlightLogic:
             self._fly(FlightMode.OFFBOARD, _way_to(self.place, math.nan))
             return
         ahead = [at + LEAD_S * speed for at, speed in zip(self.place, target.velocity, strict=True)]
-        changes = [(1, max(math.hypot(north, east), LEAST_SPEED)), (3 if down > 0.0 else 2, abs(down))]
+        changes = [
+            (1, max(math.hypot(north, east), LEAST_SPEED)),
+            (3 if down > 0.0 else 2, abs(down)),
+        ]
         speeds = [speed_item(speed, kind) for kind, speed in changes if speed > 0.0]
-        self._fly(FlightMode.OFFBOARD, [*speeds, *_way_to((ahead[0], ahead[1], ahead[2]), math.nan)])
+        self._fly(
+            FlightMode.OFFBOARD, [*speeds, *_way_to((ahead[0], ahead[1], ahead[2]), math.nan)]
+        )
         self._at_set_speed = True
 
     def _follows(self, target: Setpoint, since: float, sent: Setpoint) -> bool:
         """Whether what was sent last still leads where this set-point wants it."""
         if target.velocity is not None:
             stands = math.hypot(*target.velocity) < LEAST_SPEED
-            return target.velocity == sent.velocity and (stands or self._time - since < 0.4 * LEAD_S)
+            return target.velocity == sent.velocity and (
+                stands or self._time - since < 0.4 * LEAD_S
+            )
         if target.place is None or sent.place is None:
             return False
         near = math.dist(sent.place, target.place) < SETPOINT_STEP_M
@@ -478,7 +556,9 @@ class FlightLogic:
         if self.in_air:
             self._down_since = math.inf
             return
-        stays = self.armed and not (self.flying and self.mode in (FlightMode.MISSION, FlightMode.TAKEOFF))
+        stays = self.armed and not (
+            self.flying and self.mode in (FlightMode.MISSION, FlightMode.TAKEOFF)
+        )
         if not stays or self._uav_type in ("ground", "land-air") or self.world.mode:
             self._down_since = math.inf if self._down_since == math.inf else math.nan
             return
@@ -528,7 +608,11 @@ class FlightLogic:
             raise Denied(problem)
 
     def _fly(
-        self, mode: FlightMode, items: Sequence[MissionItem], seqs: Sequence[int] = (), start_index: int = 0
+        self,
+        mode: FlightMode,
+        items: Sequence[MissionItem],
+        seqs: Sequence[int] = (),
+        start_index: int = 0,
     ) -> None:
         """At the speed that was asked for, or the parameter's."""
         self._check_pilot()
@@ -543,17 +627,28 @@ class FlightLogic:
             check_items(plan.items, range(1, len(plan.items) + 1), self._uav_type == "ground")
         except ConfigError as error:
             raise Denied(str(error), "MAV_RESULT_DENIED") from error
-        self._plan, self._index, self._at_set_speed, self._turned = plan, start_index, False, False
-        self.mode, self.flying, self.holding = mode, True, False
+        self._plan = plan
+        self._index = start_index
+        self._at_set_speed = False
+        self._turned = False
+        self.mode = mode
+        self.flying = True
+        self.holding = False
         self._pilot.fly(plan, self.home or self.place, start_index)
 
 
 def _stay(position: Vector) -> MissionItem:
-    """Hold there for ever: a mission that ends holds where its last item counted as done, a metre beside it."""
+    """Hold there for ever: a mission that ends holds where its last item counted as done, a metre
+    beside it.
+    """
     return MissionItem.custom(position, (float(LOITER_TIME), math.inf, 0.0, 0.0))
 
 
 def _way_to(position: Vector, yaw: float) -> list[MissionItem]:
     """To a place, turned to a yaw (NaN: along the way), and hold there."""
     turn = [MissionItem.custom(position, (float(CONDITION_YAW), math.degrees(yaw), 0.0, 0.0))]
-    return [MissionItem.waypoint(position, yaw), *(turn if math.isfinite(yaw) else []), _stay(position)]
+    return [
+        MissionItem.waypoint(position, yaw),
+        *(turn if math.isfinite(yaw) else []),
+        _stay(position),
+    ]

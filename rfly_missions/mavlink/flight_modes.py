@@ -9,7 +9,8 @@ from enum import Enum
 
 from rfly_missions.mission.items import MissionMode
 
-_AUTO, _OFFBOARD = 4, 6
+_AUTO = 4
+_OFFBOARD = 6
 
 
 class FlightMode(Enum):

@@ -1,8 +1,8 @@
-"""MAVLink's gimbal protocol, the vehicle's side: the autopilot manages one gimbal that pitches and does no more.
+"""MAVLink's gimbal protocol, the vehicle's side: the autopilot manages one gimbal that pitches and
+does no more.
 
-https://mavlink.io/en/services/gimbal_v2.html
-It is fixed to the body: its pitch follows the vehicle, also where a lock to the horizon is asked for. Pitch is up
-positive here, rad.
+https://mavlink.io/en/services/gimbal_v2.html It is fixed to the body: its pitch follows the
+vehicle, also where a lock to the horizon is asked for. Pitch is up positive here, rad.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from rfly_common.frames import euler_to_quat, quat_multiply
 from rfly_missions.mavlink.flight import SILENCE_S, Denied, FlightLogic, Pilot
 from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
 
-PITCHYAW, CONFIGURE = 1000, 1001
+PITCHYAW = 1000
+CONFIGURE = 1001
 """MAV_CMD_DO_GIMBAL_MANAGER_…, whose params 5 and 6 are no place"""
 DEVICE_ID = 1
 """of a gimbal that speaks no MAVLink itself"""
 NOBODY = (0, 0)
-LONGEST_STEP_S, LEAST_ANGLE = 0.5, 1e-3
+LONGEST_STEP_S = 0.5
+LEAST_ANGLE = 1e-3
 """rad, rad/s: a smaller roll or yaw is none"""
 
 
@@ -32,14 +34,17 @@ class GimbalManager:
 
     def __init__(self, flight: FlightLogic, pilot: Pilot) -> None:
         d = self._d = load_dialect()
-        self._flight, self._pilot = flight, pilot
+        self._flight = flight
+        self._pilot = pilot
         self.limits = math.radians(-90.0), math.radians(30.0)
         self._target = self._goal = self._time = math.nan
         self._speed = 0.0
         self._primary = self._secondary = NOBODY
         self._refused = d.GIMBAL_MANAGER_FLAGS_RETRACT | d.GIMBAL_MANAGER_FLAGS_NEUTRAL
         self._refused |= d.GIMBAL_MANAGER_FLAGS_YAW_LOCK | d.GIMBAL_MANAGER_FLAGS_YAW_IN_EARTH_FRAME
-        self._can = d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_AXIS | d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_FOLLOW
+        self._can = (
+            d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_AXIS | d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_FOLLOW
+        )
         self.messages: dict[str, Callable[[int], Any]] = {
             "GIMBAL_MANAGER_STATUS": self._manager_status,
             "GIMBAL_DEVICE_ATTITUDE_STATUS": self._device_attitude_status,
@@ -63,7 +68,9 @@ class GimbalManager:
     def mount(self, params: Sequence[float], sender: Sender) -> None:
         """DO_MOUNT_CONTROL, of the protocol before this one."""
         if self.exists and params[6] != self._d.MAV_MOUNT_MODE_MAVLINK_TARGETING:
-            raise Denied("The gimbal knows the mount mode MAVLINK_TARGETING alone", "MAV_RESULT_DENIED")
+            raise Denied(
+                "The gimbal knows the mount mode MAVLINK_TARGETING alone", "MAV_RESULT_DENIED"
+            )
         self._point(math.radians(params[0]), math.nan, params[1:3], 0.0, DEVICE_ID, sender)
 
     def configure(self, params: Sequence[float], sender: Sender) -> None:
@@ -75,14 +82,19 @@ class GimbalManager:
     def handle(self, message: Any) -> None:
         """A set-point of a stream: what cannot be done is left, without an answer."""
         if message.get_type() == "GIMBAL_MANAGER_SET_PITCHYAW":
-            angle, rate, others = message.pitch, message.pitch_rate, [message.yaw, message.yaw_rate]
+            angle = message.pitch
+            rate = message.pitch_rate
+            others = [message.yaw, message.yaw_rate]
         else:
             w, x, y, z = message.q
             is_given = abs(math.hypot(w, x, y, z) - 1.0) < 0.01
             angle = math.remainder(2.0 * math.atan2(y, w), 2.0 * math.pi) if is_given else math.nan
-            rate, others = message.angular_velocity_y, [x, z, message.angular_velocity_x, message.angular_velocity_z]
+            rate = message.angular_velocity_y
+            others = [x, z, message.angular_velocity_x, message.angular_velocity_z]
         with contextlib.suppress(Denied):
-            self._point(angle, rate, others, message.flags, message.gimbal_device_id, sender_of(message))
+            self._point(
+                angle, rate, others, message.flags, message.gimbal_device_id, sender_of(message)
+            )
 
     def _check_device(self, device: float) -> None:
         if not self.exists:
@@ -91,30 +103,45 @@ class GimbalManager:
             raise Denied(f"No such gimbal: {device:g}, expected {DEVICE_ID}", "MAV_RESULT_DENIED")
 
     def _point(
-        self, angle: float, rate: float, others: Sequence[float], flags: float, device: float, sender: Sender
+        self,
+        angle: float,
+        rate: float,
+        others: Sequence[float],
+        flags: float,
+        device: float,
+        sender: Sender,
     ) -> None:
-        """To `angle`, at `rate` if one is given; `others`: of roll and yaw, rad, rad/s. NaN: not given."""
+        """To `angle`, at `rate` if one is given; `others`: of roll and yaw, rad, rad/s. NaN: not
+        given.
+        """
         self._check_device(device)
         if self._primary != NOBODY and sender not in (self._primary, self._secondary):
             raise Denied("Gimbal denied: another station controls it", "MAV_RESULT_DENIED")
         asked = int(flags) if math.isfinite(flags) else 0
         if asked & self._refused or any(abs(other) > LEAST_ANGLE for other in others):
-            raise Denied("The gimbal turns in pitch alone, and with the vehicle", "MAV_RESULT_DENIED")
+            raise Denied(
+                "The gimbal turns in pitch alone, and with the vehicle", "MAV_RESULT_DENIED"
+            )
         if math.isinf(angle) or math.isinf(rate):
             raise Denied(f"No such pitch: {angle:g} rad at {rate:g} rad/s", "MAV_RESULT_DENIED")
         if not abs(self._goal - self._target) > 0.0:  # at rest: others may have turned it
             joint = self._pilot.gimbal_pitch()
-            self._target = self._goal = self._clip(self._target if joint is None or math.isnan(joint) else joint)
+            self._target = self._goal = self._clip(
+                self._target if joint is None or math.isnan(joint) else joint
+            )
         if not math.isnan(angle):
-            self._goal, self._speed = self._clip(angle), abs(rate) if abs(rate) > 0.0 else math.inf
+            self._goal = self._clip(angle)
+            self._speed = abs(rate) if abs(rate) > 0.0 else math.inf
         elif not math.isnan(rate):
-            self._goal, self._speed = self._clip(math.copysign(math.pi, rate)) if rate else self._target, abs(rate)
+            self._goal = self._clip(math.copysign(math.pi, rate)) if rate else self._target
+            self._speed = abs(rate)
         if self._speed == math.inf:
             self._look(self._goal)
 
     def tick(self, time: float) -> None:
         """Go on with what turns at a rate; `time` is the simulation's."""
-        dt, self._time = time - self._time, time
+        dt = time - self._time
+        self._time = time
         if dt > 0.0 and abs(self._goal - self._target) > 0.0 and self.exists:
             step = self._speed * min(dt, LONGEST_STEP_S)
             self._look(self._target + min(max(self._goal - self._target, -step), step))
@@ -130,25 +157,39 @@ class GimbalManager:
 
     def _manager_status(self, ms: int) -> Any:
         flags = self._d.GIMBAL_MANAGER_FLAGS_YAW_IN_VEHICLE_FRAME
-        return self._d.MAVLink_gimbal_manager_status_message(ms, flags, DEVICE_ID, *self._primary, *self._secondary)
+        return self._d.MAVLink_gimbal_manager_status_message(
+            ms, flags, DEVICE_ID, *self._primary, *self._secondary
+        )
 
     def _device_attitude_status(self, ms: int) -> Any:
         """In the frame that turns with the vehicle's heading but stays level."""
-        flight, pitch, unknown = self._flight, self._pilot.gimbal_pitch(), math.nan
-        if pitch is None or math.isnan(pitch) or not flight.pose.known or flight.world.silence > SILENCE_S:
+        flight = self._flight
+        pitch = self._pilot.gimbal_pitch()
+        unknown = math.nan
+        if (
+            pitch is None
+            or math.isnan(pitch)
+            or not flight.pose.known
+            or flight.world.silence > SILENCE_S
+        ):
             return None
         roll, tilt, yaw = flight.pose.euler.tolist()
-        x, y, z, w = quat_multiply(euler_to_quat((roll, tilt, 0.0)), euler_to_quat((0.0, pitch, 0.0))).tolist()
+        x, y, z, w = quat_multiply(
+            euler_to_quat((roll, tilt, 0.0)), euler_to_quat((0.0, pitch, 0.0))
+        ).tolist()
         flags = self._d.GIMBAL_DEVICE_FLAGS_YAW_IN_VEHICLE_FRAME
         return self._d.MAVLink_gimbal_device_attitude_status_message(
             0, 0, ms, flags, (w, x, y, z), unknown, unknown, unknown, 0, yaw, unknown, DEVICE_ID
         )
 
     def _manager_information(self, ms: int) -> Any:
-        return self._d.MAVLink_gimbal_manager_information_message(ms, self._can, DEVICE_ID, 0, 0, *self.limits, 0, 0)
+        return self._d.MAVLink_gimbal_manager_information_message(
+            ms, self._can, DEVICE_ID, 0, 0, *self.limits, 0, 0
+        )
 
     def _device_information(self, ms: int) -> Any:
-        names, limits = (b"rfly_suite", b"camera gimbal", b""), (0, 0, *self.limits, 0, 0)
+        names = (b"rfly_suite", b"camera gimbal", b"")
+        limits = (0, 0, *self.limits, 0, 0)
         return self._d.MAVLink_gimbal_device_information_message(
             ms, *names, 0, 0, 0, self._can, 0, *limits, DEVICE_ID, self._can
         )

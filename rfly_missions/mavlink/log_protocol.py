@@ -1,6 +1,8 @@
-"""MAVLink's log protocol, the vehicle's side: recorded MCAP files are its logs, byte by byte as they lie in a folder.
+"""MAVLink's log protocol, the vehicle's side: recorded MCAP files are its logs, byte by byte as
+they lie in a folder.
 
-https://mavlink.io/en/messages/common.html, LOG_REQUEST_LIST and what follows; ids count from 0, as PX4's do.
+https://mavlink.io/en/messages/common.html, LOG_REQUEST_LIST and what follows; ids count from 0, as
+PX4's do.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from rfly_missions.mavlink.wire import load_dialect
 PACKET_BYTES = 90
 """of LOG_DATA"""
 PACKETS_A_TICK = 40
-MOST_LOGS, MOST_BYTES, MOST_GAPS = 250, 2**32 - 1, 500
+MOST_LOGS = 250
+MOST_BYTES = 2**32 - 1
+MOST_GAPS = 500
 STILL_WRITTEN_S = 10.0
 """since its last change, for which a log is not erased"""
 
@@ -33,7 +37,9 @@ class Log:
 
 
 class LogFolder:
-    """The newest MCAP files of a folder, or of a file's folder; `may_erase`: a ground station may remove them."""
+    """The newest MCAP files of a folder, or of a file's folder; `may_erase`: a ground station may
+    remove them.
+    """
 
     def __init__(self, path: Path | None = None, may_erase: bool = False) -> None:
         self._folder = path if path is None or path.is_dir() else path.parent
@@ -68,10 +74,14 @@ class LogProtocol:
 
     HANDLED = frozenset({"LOG_REQUEST_LIST", "LOG_REQUEST_DATA", "LOG_REQUEST_END", "LOG_ERASE"})
 
-    def __init__(self, folder: LogFolder, send: Callable[[Any], None], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: LogFolder, send: Callable[[Any], None], tell: Callable[[str], None]
+    ) -> None:
         """`tell(text)`: why something was not done."""
         self._d = load_dialect()
-        self._folder, self._send, self._tell = folder, send, tell
+        self._folder = folder
+        self._send = send
+        self._tell = tell
         self._logs: list[Log] = []
         self._wanted: list[_Range] = []
 
@@ -85,7 +95,11 @@ class LogProtocol:
         elif kind == "LOG_REQUEST_END":
             self._wanted.clear()
         elif armed or not self._folder.may_erase:
-            self._tell("Logs are kept: it is armed" if armed else "Logs are kept: parameter erase_logs is false")
+            self._tell(
+                "Logs are kept: it is armed"
+                if armed
+                else "Logs are kept: parameter erase_logs is false"
+            )
         else:
             self._erase()
 
@@ -95,7 +109,11 @@ class LogProtocol:
         if not logs:
             self._send(self._d.MAVLink_log_entry_message(0, 0, 0, 0, 0))
         for number, log in list(enumerate(logs))[start : end + 1]:
-            self._send(self._d.MAVLink_log_entry_message(number, len(logs), last, int(log.changed), log.size))
+            self._send(
+                self._d.MAVLink_log_entry_message(
+                    number, len(logs), last, int(log.changed), log.size
+                )
+            )
 
     def _want(self, log_id: int, start: int, count: int) -> None:
         """A packet at a time fills gaps; anything longer replaces what was asked for before."""
@@ -117,7 +135,9 @@ class LogProtocol:
             length = min(wanted.end - wanted.at, packets * PACKET_BYTES)
             data = self._read(wanted.path, wanted.at, length)
             for start in range(0, len(data), PACKET_BYTES):
-                self._send_data(wanted.log_id, wanted.at + start, data[start : start + PACKET_BYTES])
+                self._send_data(
+                    wanted.log_id, wanted.at + start, data[start : start + PACKET_BYTES]
+                )
             packets -= max(1, -(-len(data) // PACKET_BYTES))
             wanted.at += len(data)
             if len(data) < length:  # it was cut meanwhile

@@ -1,4 +1,5 @@
-"""MAVLink's mission protocol, the vehicle's side: missions come up, row by row, and go down as they came.
+"""MAVLink's mission protocol, the vehicle's side: missions come up, row by row, and go down as they
+came.
 
 Fences and rally points are no missions here: they are refused as such (MAV_MISSION_UNSUPPORTED).
 https://mavlink.io/en/services/mission.html
@@ -44,20 +45,27 @@ class MissionProtocol:
         }
     )
 
-    def __init__(self, flight: FlightLogic, send: Callable[[Any], None], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, flight: FlightLogic, send: Callable[[Any], None], tell: Callable[[str], None]
+    ) -> None:
         """`tell(text)`: why a mission was refused."""
         self._d = load_dialect()
-        self._flight, self._send, self._tell = flight, send, tell
+        self._flight = flight
+        self._send = send
+        self._tell = tell
         self._upload: _Upload | None = None
 
     def handle(self, message: Any, now: float) -> None:
         """One of HANDLED, for this vehicle."""
-        sender, kind = sender_of(message), message.get_type()
+        sender = sender_of(message)
+        kind = message.get_type()
         if kind in ("MISSION_ITEM", "MISSION_ITEM_INT"):
             self._on_item(message, sender, now)
         elif kind == "MISSION_ACK":
             if self._upload is not None and self._upload.sender == sender:
-                self._upload = None  # an acknowledgement before the last row: the other side gives up
+                self._upload = (
+                    None  # an acknowledgement before the last row: the other side gives up
+                )
         elif kind == "MISSION_CLEAR_ALL" and message.mission_type == self._d.MAV_MISSION_TYPE_ALL:
             self._begin(sender, 0, now)
         elif message.mission_type != self._d.MAV_MISSION_TYPE_MISSION:
@@ -88,7 +96,11 @@ class MissionProtocol:
 
     def _begin(self, sender: Sender, count: int, now: float) -> None:
         busy = self._upload is not None and self._upload.sender != sender
-        why_not = "Mission refused: another one is being uploaded" if busy else self._flight.mission_error()
+        why_not = (
+            "Mission refused: another one is being uploaded"
+            if busy
+            else self._flight.mission_error()
+        )
         if why_not:
             self._tell(why_not)
             self._ack(sender, "MAV_MISSION_DENIED")
@@ -107,10 +119,15 @@ class MissionProtocol:
 
     def _on_item(self, message: Any, sender: Sender, now: float) -> None:
         upload = self._upload
-        if upload is None or upload.sender != sender or message.mission_type != self._d.MAV_MISSION_TYPE_MISSION:
+        if (
+            upload is None
+            or upload.sender != sender
+            or message.mission_type != self._d.MAV_MISSION_TYPE_MISSION
+        ):
             return
         if message.seq != len(upload.rows):
-            return  # a row that came before, or too early: the one that is missing is asked for again
+            # a row that came before, or too early: the one that is missing is asked for again
+            return
         upload.rows.append(Row.of_message(message))
         upload.tries = 1
         if len(upload.rows) < upload.count:
@@ -129,10 +146,22 @@ class MissionProtocol:
         self._ack(sender, "MAV_MISSION_ACCEPTED")
 
     def _ack(self, sender: Sender, result: str, mission_type: int = 0) -> None:
-        self._send(self._d.MAVLink_mission_ack_message(*sender, getattr(self._d, result), mission_type))
+        self._send(
+            self._d.MAVLink_mission_ack_message(*sender, getattr(self._d, result), mission_type)
+        )
 
     def _item_message(self, sender: Sender, seq: int) -> Any:
         row = self._flight.rows[seq]
         return self._d.MAVLink_mission_item_int_message(
-            *sender, seq, row.frame, row.command, 0, row.autocontinue, *row.params, row.x, row.y, row.z, 0
+            *sender,
+            seq,
+            row.frame,
+            row.command,
+            0,
+            row.autocontinue,
+            *row.params,
+            row.x,
+            row.y,
+            row.z,
+            0,
         )

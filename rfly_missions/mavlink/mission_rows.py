@@ -18,7 +18,8 @@ Vector = tuple[float, float, float]
 MOST_ROWS = 1000
 _UNSET = 2**31 - 1
 """INT32_MAX in an item's x or y: not given"""
-_DEG_E7, _LOCAL_E4 = 1e-7, 1e-4
+_DEG_E7 = 1e-7
+_LOCAL_E4 = 1e-4
 
 
 class Refused(Exception):
@@ -44,10 +45,14 @@ class Row:
     @classmethod
     def of_message(cls, message: Any) -> Row:
         """Of MISSION_ITEM_INT, or of MISSION_ITEM whose x and y are floats."""
-        x, y = message.x, message.y
+        x = message.x
+        y = message.y
         if message.get_type() == "MISSION_ITEM":
             scale = _scale(message.frame)
-            x, y = (round(min(max(v / scale, -_UNSET), _UNSET)) if math.isfinite(v) else _UNSET for v in (x, y))
+            x, y = (
+                round(min(max(v / scale, -_UNSET), _UNSET)) if math.isfinite(v) else _UNSET
+                for v in (x, y)
+            )
         params = message.param1, message.param2, message.param3, message.param4
         return cls(message.frame, message.command, message.autocontinue, params, x, y, message.z)
 
@@ -55,7 +60,9 @@ class Row:
         """In degrees or metres."""
         scale = _scale(self.frame)
         x, y = (math.nan if v == _UNSET else v * scale for v in (self.x, self.y))
-        return mavlink.MavlinkItem(self.command, self.frame, (*self.params, x, y, self.z), seq, f"mission item {seq}")
+        return mavlink.MavlinkItem(
+            self.command, self.frame, (*self.params, x, y, self.z), seq, f"mission item {seq}"
+        )
 
 
 def _scale(frame: int) -> float:
@@ -64,7 +71,9 @@ def _scale(frame: int) -> float:
 
 
 class FlightPlan(NamedTuple):
-    """What is flown for rows: the items, NED about the map's origin, and of each the row that it stands for."""
+    """What is flown for rows: the items, NED about the map's origin, and of each the row that it
+    stands for.
+    """
 
     items: tuple[MissionItem, ...]
     seqs: tuple[int, ...]
@@ -74,7 +83,9 @@ class FlightPlan(NamedTuple):
         return next((index for index, of in enumerate(self.seqs) if of >= seq), 0)
 
     def with_item(self, index: int, item: MissionItem) -> FlightPlan:
-        """The plan with one more item, for the row of that which stands there; jumps lead where they did."""
+        """The plan with one more item, for the row of that which stands there; jumps lead where
+        they did.
+        """
         seq = self.seqs[index] if index < len(self.seqs) else 0
         items = [_with_target(each, _target(each) + (_target(each) > index)) for each in self.items]
         items.insert(index, item)
@@ -83,11 +94,17 @@ class FlightPlan(NamedTuple):
 
 def speed_item(speed: float, kind: int = 1) -> MissionItem:
     """A change of speed, m/s; kind 1 over ground, 2 climb, 3 descent."""
-    return MissionItem.custom((0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), float(kind), speed, 0.0))
+    return MissionItem.custom(
+        (0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), float(kind), speed, 0.0)
+    )
 
 
 def plan_of(
-    rows: Sequence[Row], home: GeoPoint, origin: GeoPoint, settings: mavlink.ImportSettings, uav_type: str
+    rows: Sequence[Row],
+    home: GeoPoint,
+    origin: GeoPoint,
+    settings: mavlink.ImportSettings,
+    uav_type: str,
 ) -> FlightPlan:
     """What a vehicle of this kind flies for the rows. Raises Refused.
 
@@ -95,35 +112,58 @@ def plan_of(
     """
     for seq, row in enumerate(rows):
         if row.frame not in mavlink.FRAMES:
-            raise Refused("MAV_MISSION_UNSUPPORTED_FRAME", f"mission item {seq}: frame {row.frame} is not supported")
+            raise Refused(
+                "MAV_MISSION_UNSUPPORTED_FRAME",
+                f"mission item {seq}: frame {row.frame} is not supported",
+            )
     try:
-        items, _ = mavlink.to_mission_items([row.item(seq) for seq, row in enumerate(rows)], home, settings)
+        items, _ = mavlink.to_mission_items(
+            [row.item(seq) for seq, row in enumerate(rows)], home, settings
+        )
         plan = _plan(rows, items, geodetic_to_ned(home, origin), uav_type)
         check_items(plan.items, range(1, len(plan.items) + 1), uav_type == "ground")
     except ValueError as error:  # MissionFileError and ConfigError are such, too
         raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
     for item, seq in zip(plan.items, plan.seqs, strict=True):
         command = mavlink.mavlink_command(item)
-        if command is not None and command <= mavlink.LAST_NAVIGATION and command not in mavlink.TIMED_COMMANDS:
-            raise Refused("MAV_MISSION_UNSUPPORTED", f"mission item {seq}: command {command} cannot be carried out")
+        if (
+            command is not None
+            and command <= mavlink.LAST_NAVIGATION
+            and command not in mavlink.TIMED_COMMANDS
+        ):
+            raise Refused(
+                "MAV_MISSION_UNSUPPORTED",
+                f"mission item {seq}: command {command} cannot be carried out",
+            )
     return plan
 
 
-def _plan(rows: Sequence[Row], items: Sequence[MissionItem], home: Any, uav_type: str) -> FlightPlan:
-    """Items about the map's origin; a stay at a way-point becomes a delay after it, jumps lead to items."""
+def _plan(
+    rows: Sequence[Row], items: Sequence[MissionItem], home: Any, uav_type: str
+) -> FlightPlan:
+    """Items about the map's origin; a stay at a way-point becomes a delay after it, jumps lead to
+    items.
+    """
     made: list[MissionItem] = []
     seqs: list[int] = []
     for seq, item in enumerate(items):
-        placed = item if item.mode is MissionMode.RTL else replace(item, position=item.position + home)
+        placed = (
+            item if item.mode is MissionMode.RTL else replace(item, position=item.position + home)
+        )
         made.append(placed)
         seqs.append(seq)
         if item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0 and uav_type != "fixed-wing":
-            made.append(MissionItem.custom(placed.position, (float(mavlink.DELAY), float(item.params[2]), 0.0, 0.0)))
+            made.append(
+                MissionItem.custom(
+                    placed.position, (float(mavlink.DELAY), float(item.params[2]), 0.0, 0.0)
+                )
+            )
             seqs.append(seq)
     number_of: dict[float, int] = {seq: index + 1 for index, seq in reversed(list(enumerate(seqs)))}
     targets = [float(number_of.get(target, math.nan)) for target in map(_target, made)]
     return FlightPlan(
-        tuple(_with_target(item, target) for item, target in zip(made, targets, strict=True)), tuple(seqs)
+        tuple(_with_target(item, target) for item, target in zip(made, targets, strict=True)),
+        tuple(seqs),
     )
 
 

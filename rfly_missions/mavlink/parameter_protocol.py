@@ -1,4 +1,5 @@
-"""MAVLink's parameter protocol, the vehicle's side: a table of numbers with ranges, all of them MAV_PARAM_TYPE_REAL32.
+"""MAVLink's parameter protocol, the vehicle's side: a table of numbers with ranges, all of them
+MAV_PARAM_TYPE_REAL32.
 
 https://mavlink.io/en/services/parameter.html
 """
@@ -17,22 +18,41 @@ from rfly_missions.mavlink.wire import load_dialect, sender_of
 def tunable(name: str, default: float, text: str, low: float, high: float, unit: str = "") -> Any:
     """A field of `Tunables`: `name` is MAVLink's, of at most 16 letters."""
     return dataclasses.field(
-        default=default, metadata={"name": name, "text": text, "low": low, "high": high, "unit": unit}
+        default=default,
+        metadata={"name": name, "text": text, "low": low, "high": high, "unit": unit},
     )
 
 
 @dataclasses.dataclass
 class Tunables:
-    """What a ground station may change of a vehicle; names are PX4's where PX4 has such a parameter."""
+    """What a ground station may change of a vehicle; names are PX4's where PX4 has such a
+    parameter.
+    """
 
-    takeoff_altitude: float = tunable("MIS_TAKEOFF_ALT", 10.0, "height of a take-off without one", 0.5, 1000.0, "m")
-    acceptance_radius: float = tunable("NAV_ACC_RAD", 2.0, "of way-points that have none", 0.05, 200.0, "m")
-    loiter_radius: float = tunable("NAV_LOITER_RAD", 25.0, "of orbits that have none", 1.0, 10_000.0, "m")
-    cruise_speed: float = tunable("RFLY_CRUISE_SPD", 0.0, "over ground; 0: the vehicle's own", 0.0, 100.0, "m/s")
-    disarm_after_landing: float = tunable("COM_DISARM_LAND", 2.0, "disarms so long after landing", 0.1, 60.0, "s")
-    disarm_before_flight: float = tunable("COM_DISARM_PRFLT", 10.0, "disarms where it stays down", 1.0, 3600.0, "s")
-    offboard_loss: float = tunable("COM_OF_LOSS_T", 1.0, "without set-points OFFBOARD ends after it", 0.1, 60.0, "s")
-    battery_capacity: float = tunable("BAT1_CAPACITY", 5000.0, "of the full battery", 10.0, 1e6, "mAh")
+    takeoff_altitude: float = tunable(
+        "MIS_TAKEOFF_ALT", 10.0, "height of a take-off without one", 0.5, 1000.0, "m"
+    )
+    acceptance_radius: float = tunable(
+        "NAV_ACC_RAD", 2.0, "of way-points that have none", 0.05, 200.0, "m"
+    )
+    loiter_radius: float = tunable(
+        "NAV_LOITER_RAD", 25.0, "of orbits that have none", 1.0, 10_000.0, "m"
+    )
+    cruise_speed: float = tunable(
+        "RFLY_CRUISE_SPD", 0.0, "over ground; 0: the vehicle's own", 0.0, 100.0, "m/s"
+    )
+    disarm_after_landing: float = tunable(
+        "COM_DISARM_LAND", 2.0, "disarms so long after landing", 0.1, 60.0, "s"
+    )
+    disarm_before_flight: float = tunable(
+        "COM_DISARM_PRFLT", 10.0, "disarms where it stays down", 1.0, 3600.0, "s"
+    )
+    offboard_loss: float = tunable(
+        "COM_OF_LOSS_T", 1.0, "without set-points OFFBOARD ends after it", 0.1, 60.0, "s"
+    )
+    battery_capacity: float = tunable(
+        "BAT1_CAPACITY", 5000.0, "of the full battery", 10.0, 1e6, "mAh"
+    )
     battery_cells: float = tunable("BAT1_N_CELLS", 4.0, "in series", 1.0, 24.0)
     battery_resistance: float = tunable("BAT1_R_INTERNAL", 0.02, "of all cells", 0.0, 1.0, "Ohm")
     battery_low: float = tunable("BAT_LOW_THR", 0.15, "charge below which it warns", 0.05, 0.5)
@@ -58,7 +78,9 @@ def _no_controller(_name: str, _value: float, done: Callable[[str], None]) -> No
 
 @dataclasses.dataclass
 class ControllerGains:
-    """What the vehicle's controller tells of its gains, by their names here; nothing while it tells nothing."""
+    """What the vehicle's controller tells of its gains, by their names here; nothing while it tells
+    nothing.
+    """
 
     values: dict[str, float] = dataclasses.field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
@@ -99,11 +121,18 @@ class ParameterProtocol:
     HANDLED = frozenset({"PARAM_REQUEST_LIST", "PARAM_REQUEST_READ", "PARAM_SET"})
 
     def __init__(
-        self, values: Tunables, gains: ControllerGains, send: Callable[[Any], None], tell: Callable[[str], None]
+        self,
+        values: Tunables,
+        gains: ControllerGains,
+        send: Callable[[Any], None],
+        tell: Callable[[str], None],
     ) -> None:
         """`tell(text)`: why a value was refused."""
         self._d = load_dialect()
-        self._values, self._gains, self._send, self._tell = values, gains, send, tell
+        self._values = values
+        self._gains = gains
+        self._send = send
+        self._tell = tell
 
     @property
     def _names(self) -> list[str]:
@@ -127,7 +156,11 @@ class ParameterProtocol:
         if kind == "PARAM_SET" and not self._fits(name, message):
             self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
         elif kind == "PARAM_SET" and name not in _FIELDS:
-            self._gains.ask(name, float(message.param_value), lambda why: self._end_of_asking(name, message, why))
+            self._gains.ask(
+                name,
+                float(message.param_value),
+                lambda why: self._end_of_asking(name, message, why),
+            )
             return
         elif kind == "PARAM_SET":
             setattr(self._values, _FIELDS[name].name, float(message.param_value))
@@ -141,7 +174,9 @@ class ParameterProtocol:
             self._send_value(name)
 
     def _fits(self, name: str, message: Any) -> bool:
-        """Whether the value can be taken; an unknown type is read as the number that it is not, and thus refused."""
+        """Whether the value can be taken; an unknown type is read as the number that it is not, and
+        thus refused.
+        """
         low, high = range_of(name) if name in _FIELDS else self._gains.ranges[name]
         value = float(message.param_value)
         of_type = message.param_type == self._d.MAV_PARAM_TYPE_REAL32
@@ -151,14 +186,25 @@ class ParameterProtocol:
         return True
 
     def _send_value(self, name: str) -> None:
-        value = getattr(self._values, _FIELDS[name].name) if name in _FIELDS else self._gains.values[name]
-        d, names = self._d, self._names
+        value = (
+            getattr(self._values, _FIELDS[name].name)
+            if name in _FIELDS
+            else self._gains.values[name]
+        )
+        d = self._d
+        names = self._names
         self._send(
-            d.MAVLink_param_value_message(name.encode(), value, d.MAV_PARAM_TYPE_REAL32, len(names), names.index(name))
+            d.MAVLink_param_value_message(
+                name.encode(), value, d.MAV_PARAM_TYPE_REAL32, len(names), names.index(name)
+            )
         )
 
     def _send_error(self, message: Any, error: str) -> None:
-        about = _text(message.param_id).encode(), getattr(message, "param_index", -1), getattr(self._d, error)
+        about = (
+            _text(message.param_id).encode(),
+            getattr(message, "param_index", -1),
+            getattr(self._d, error),
+        )
         self._send(self._d.MAVLink_param_error_message(*sender_of(message), *about))
 
 

@@ -16,7 +16,9 @@ LONGEST_GAP_S = 1.0
 
 
 class PoseTracker:
-    """Velocity and turn rates from poses alone: NED metres, body axes forward-right-down, radians, seconds."""
+    """Velocity and turn rates from poses alone: NED metres, body axes forward-right-down, radians,
+    seconds.
+    """
 
     def __init__(self) -> None:
         self.known = False
@@ -31,20 +33,30 @@ class PoseTracker:
 
     def take(self, time: float, position: Any, euler: Any) -> None:
         """A pose (3,) (3,); of two with the same time the second counts."""
-        place, turned = np.asarray(position, float), np.asarray(euler, float)
+        place = np.asarray(position, float)
+        turned = np.asarray(euler, float)
         dt = time - self.time if self.known else math.nan
         if not 0.0 <= dt <= LONGEST_GAP_S:
-            self.velocity, self.rates = np.zeros(3), np.zeros(3)
+            self.velocity = np.zeros(3)
+            self.rates = np.zeros(3)
         elif dt > 0.0:
             share = dt / (dt + SMOOTHING_S)
-            by_angle = np.array([math.remainder(a, 2.0 * math.pi) for a in (turned - self.euler).tolist()]) / dt
+            by_angle = (
+                np.array([math.remainder(a, 2.0 * math.pi) for a in (turned - self.euler).tolist()])
+                / dt
+            )
             self.velocity = self.velocity + share * ((place - self.position) / dt - self.velocity)
             self.rates = self.rates + share * (_body_rates(turned, by_angle) - self.rates)
-        self.known, self.time, self.position, self.euler = True, time, place, turned
+        self.known = True
+        self.time = time
+        self.position = place
+        self.euler = turned
 
 
 def _body_rates(euler: Floats, change: Floats) -> Floats:
-    """Of the changes of roll, pitch and yaw (Beard & McLain, Small Unmanned Aircraft, 2012, equation 3.3 inverted)."""
+    """Of the changes of roll, pitch and yaw (Beard & McLain, Small Unmanned Aircraft, 2012,
+    equation 3.3 inverted).
+    """
     roll, pitch, _ = euler.tolist()
     by_roll, by_pitch, by_yaw = change.tolist()
     return np.array(

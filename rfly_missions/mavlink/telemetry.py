@@ -1,8 +1,10 @@
-"""Telemetry of a vehicle: the messages that ground stations get, at which rates, and a battery to report.
+"""Telemetry of a vehicle: the messages that ground stations get, at which rates, and a battery to
+report.
 
-Open-circuit voltage of a cell: straight lines through a lithium polymer's typical values, 3.3 V empty, 3.7 V at 20 %,
-4.2 V full. At the terminals V = V₀ - R I, and P = V I, so that I is the smaller root of R I² - V₀ I + P = 0; power
-beyond V₀²/(4R) cannot be drawn. Current alone lowers the charge: no temperature, ageing or self-discharge.
+Open-circuit voltage of a cell: straight lines through a lithium polymer's typical values, 3.3 V
+empty, 3.7 V at 20 %, 4.2 V full. At the terminals V = V₀ - R I, and P = V I, so that I is the
+smaller root of R I² - V₀ I + P = 0; power beyond V₀²/(4R) cannot be drawn. Current alone lowers the
+charge: no temperature, ageing or self-discharge.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ from rfly_missions.mavlink.gimbal_protocol import GimbalManager
 from rfly_missions.mavlink.parameter_protocol import Tunables
 from rfly_missions.mavlink.wire import load_dialect
 
-LEAST_INTERVAL_S, LONGEST_INTERVAL_S = 0.01, 2000.0
+LEAST_INTERVAL_S = 0.01
+LONGEST_INTERVAL_S = 2000.0
 """the longest that MESSAGE_INTERVAL can tell is 2147 s"""
-_DEG_E7, _MM, _CM = 1e7, 1e3, 1e2
+_DEG_E7 = 1e7
+_MM = 1e3
+_CM = 1e2
 _UNKNOWN_U16 = 65535
 
 RATES_HZ = {
@@ -47,7 +52,8 @@ RATES_HZ = {
 """how often without being asked; 0: only when it is asked for"""
 
 
-_CHARGES, _CELL_VOLTAGES = (0.0, 0.2, 1.0), (3.3, 3.7, 4.2)
+_CHARGES = (0.0, 0.2, 1.0)
+_CELL_VOLTAGES = (3.3, 3.7, 4.2)
 
 
 class Battery:
@@ -80,7 +86,8 @@ class Battery:
 
     def draw(self, power: float, dt: float) -> None:
         """Give `power` (W) for `dt` seconds; an empty battery gives nothing."""
-        v0, resistance = self.open_circuit_voltage, self.values.battery_resistance
+        v0 = self.open_circuit_voltage
+        resistance = self.values.battery_resistance
         if self.charge <= 0.0:
             self.current = self.power = 0.0
             return
@@ -104,7 +111,9 @@ class Telemetry:
         gimbal: GimbalManager,
     ) -> None:
         d = self._d = load_dialect()
-        self._flight, self._battery, self._system_id = flight, battery, system_id
+        self._flight = flight
+        self._battery = battery
+        self._system_id = system_id
         self.gimbal = gimbal
         self._type = {
             "multirotor": d.MAV_TYPE_QUADROTOR,
@@ -116,7 +125,11 @@ class Telemetry:
         self._sent_at = dict.fromkeys(self._intervals, -math.inf)
         self._names = {getattr(d, f"MAVLINK_MSG_ID_{name}"): name for name in self._intervals}
         self._make: dict[str, Callable[[int], Any]] = dict(gimbal.messages)
-        self._make |= {name: getattr(self, f"_{name.lower()}") for name in self._intervals if name not in self._make}
+        self._make |= {
+            name: getattr(self, f"_{name.lower()}")
+            for name in self._intervals
+            if name not in self._make
+        }
 
     # --- rates
 
@@ -129,7 +142,9 @@ class Telemetry:
         """As MAV_CMD_SET_MESSAGE_INTERVAL has it: -1 never, 0 as without being asked."""
         default = 1.0 / RATES_HZ[name] if RATES_HZ[name] else 0.0
         asked = min(max(interval_us * 1e-6, LEAST_INTERVAL_S), LONGEST_INTERVAL_S)
-        self._intervals[name] = 0.0 if interval_us < 0.0 else default if interval_us == 0.0 else asked
+        self._intervals[name] = (
+            0.0 if interval_us < 0.0 else default if interval_us == 0.0 else asked
+        )
 
     def interval_us(self, name: str) -> int:
         """As MESSAGE_INTERVAL tells it: -1 for what is not sent."""
@@ -160,7 +175,8 @@ class Telemetry:
     # --- state
 
     def _heartbeat(self, _: int) -> Any:
-        d, flight = self._d, self._flight
+        d = self._d
+        flight = self._flight
         mode = flight.shown_mode
         flags = d.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | d.MAV_MODE_FLAG_STABILIZE_ENABLED
         flags |= d.MAV_MODE_FLAG_GUIDED_ENABLED
@@ -169,35 +185,68 @@ class Telemetry:
         state = d.MAV_STATE_ACTIVE if flight.armed else d.MAV_STATE_STANDBY
         if flight.preflight_error() and not flight.armed:
             state = d.MAV_STATE_BOOT
-        return d.MAVLink_heartbeat_message(self._type, d.MAV_AUTOPILOT_PX4, flags, mode.custom_mode, state, 3)
+        return d.MAVLink_heartbeat_message(
+            self._type, d.MAV_AUTOPILOT_PX4, flags, mode.custom_mode, state, 3
+        )
 
     def _sys_status(self, _: int) -> Any:
-        d, battery = self._d, self._battery
-        sensors = d.MAV_SYS_STATUS_SENSOR_3D_GYRO | d.MAV_SYS_STATUS_SENSOR_3D_ACCEL | d.MAV_SYS_STATUS_SENSOR_3D_MAG
-        sensors |= d.MAV_SYS_STATUS_SENSOR_GPS | d.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE | d.MAV_SYS_STATUS_AHRS
+        d = self._d
+        battery = self._battery
+        sensors = (
+            d.MAV_SYS_STATUS_SENSOR_3D_GYRO
+            | d.MAV_SYS_STATUS_SENSOR_3D_ACCEL
+            | d.MAV_SYS_STATUS_SENSOR_3D_MAG
+        )
+        sensors |= (
+            d.MAV_SYS_STATUS_SENSOR_GPS
+            | d.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
+            | d.MAV_SYS_STATUS_AHRS
+        )
         sensors |= d.MAV_SYS_STATUS_SENSOR_BATTERY | d.MAV_SYS_STATUS_PREARM_CHECK
-        healthy = d.MAV_SYS_STATUS_SENSOR_BATTERY if self._known() and self._flight.preflight_error() else sensors
+        healthy = (
+            d.MAV_SYS_STATUS_SENSOR_BATTERY
+            if self._known() and self._flight.preflight_error()
+            else sensors
+        )
         healthy = healthy if self._known() else d.MAV_SYS_STATUS_SENSOR_BATTERY
-        voltage, current = _u16(battery.voltage * 1e3), _i16(battery.current * _CM)
+        voltage = _u16(battery.voltage * 1e3)
+        current = _i16(battery.current * _CM)
         return d.MAVLink_sys_status_message(
-            sensors, sensors, healthy, 0, voltage, current, round(battery.charge * 100.0), 0, 0, 0, 0, 0, 0
+            sensors,
+            sensors,
+            healthy,
+            0,
+            voltage,
+            current,
+            round(battery.charge * 100.0),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
         )
 
     def _extended_sys_state(self, _: int) -> Any:
-        d, flight = self._d, self._flight
+        d = self._d
+        flight = self._flight
         landed = d.MAV_LANDED_STATE_IN_AIR if flight.in_air else d.MAV_LANDED_STATE_ON_GROUND
         if flight.in_air and flight.shown_mode is FlightMode.TAKEOFF:
             landed = d.MAV_LANDED_STATE_TAKEOFF
         elif flight.in_air and flight.shown_mode is FlightMode.LAND:
             landed = d.MAV_LANDED_STATE_LANDING
         return d.MAVLink_extended_sys_state_message(
-            d.MAV_VTOL_STATE_UNDEFINED, landed if flight.pose.known else d.MAV_LANDED_STATE_UNDEFINED
+            d.MAV_VTOL_STATE_UNDEFINED,
+            landed if flight.pose.known else d.MAV_LANDED_STATE_UNDEFINED,
         )
 
     def _battery_status(self, _: int) -> Any:
-        d, battery = self._d, self._battery
+        d = self._d
+        battery = self._battery
         cells = max(1, round(battery.values.battery_cells))
-        voltages = [_u16(battery.voltage / cells * 1e3)] * min(cells, 10) + [_UNKNOWN_U16] * max(0, 10 - cells)
+        voltages = [_u16(battery.voltage / cells * 1e3)] * min(cells, 10) + [_UNKNOWN_U16] * max(
+            0, 10 - cells
+        )
         more = [_u16(battery.voltage / cells * 1e3)] * min(max(0, cells - 10), 4)
         low = battery.charge < battery.values.battery_low
         return d.MAVLink_battery_status_message(
@@ -218,10 +267,14 @@ class Telemetry:
     def _autopilot_version(self, _: int) -> Any:
         d = self._d
         capable = d.MAV_PROTOCOL_CAPABILITY_MISSION_INT | d.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
-        capable |= d.MAV_PROTOCOL_CAPABILITY_MAVLINK2 | d.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
+        capable |= (
+            d.MAV_PROTOCOL_CAPABILITY_MAVLINK2 | d.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
+        )
         capable |= d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
         capable |= d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
-        capable |= d.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET if self._flight.takes_attitudes else 0
+        capable |= (
+            d.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET if self._flight.takes_attitudes else 0
+        )
         nothing = [0] * 8
         return d.MAVLink_autopilot_version_message(
             capable, 0, 0, 0, 0, nothing, nothing, nothing, 0, 0, self._system_id
@@ -249,10 +302,13 @@ class Telemetry:
         pose = self._flight.pose
         if not self._known():
             return None
-        return self._d.MAVLink_local_position_ned_message(ms, *_singles(pose.position), *_singles(pose.velocity))
+        return self._d.MAVLink_local_position_ned_message(
+            ms, *_singles(pose.position), *_singles(pose.velocity)
+        )
 
     def _global_position_int(self, ms: int) -> Any:
-        here, pose = self._geodetic(), self._flight.pose
+        here = self._geodetic()
+        pose = self._flight.pose
         if here is None:
             return None
         latitude, longitude, altitude = here
@@ -261,16 +317,25 @@ class Telemetry:
         heading = round(math.degrees(float(pose.euler[2])) % 360.0 * 100.0) % 36000
         return self._d.MAVLink_global_position_int_message(
             ms,
-            *(_i32(latitude * _DEG_E7), _i32(longitude * _DEG_E7), _i32(altitude * _MM), _i32(above * _MM)),
+            *(
+                _i32(latitude * _DEG_E7),
+                _i32(longitude * _DEG_E7),
+                _i32(altitude * _MM),
+                _i32(above * _MM),
+            ),
             *(_i16(v * _CM) for v in pose.velocity.tolist()),
             heading,
         )
 
     def _gps_raw_int(self, ms: int) -> Any:
-        d, here, pose = self._d, self._geodetic(), self._flight.pose
+        d = self._d
+        here = self._geodetic()
+        pose = self._flight.pose
         if here is None:
             unknown = [_UNKNOWN_U16] * 4
-            return d.MAVLink_gps_raw_int_message(ms * 1000, d.GPS_FIX_TYPE_NO_FIX, 0, 0, 0, *unknown, 0)
+            return d.MAVLink_gps_raw_int_message(
+                ms * 1000, d.GPS_FIX_TYPE_NO_FIX, 0, 0, 0, *unknown, 0
+            )
         north, east, _ = np.nan_to_num(pose.velocity).tolist()  # of poses far apart it is none
         course = round(math.degrees(math.atan2(east, north)) % 360.0 * 100.0) % 36000
         return d.MAVLink_gps_raw_int_message(
@@ -311,11 +376,13 @@ class Telemetry:
         if origin is None:
             return None
         return self._d.MAVLink_gps_global_origin_message(
-            *(_i32(origin[0] * _DEG_E7), _i32(origin[1] * _DEG_E7), _i32(origin[2] * _MM)), ms * 1000
+            *(_i32(origin[0] * _DEG_E7), _i32(origin[1] * _DEG_E7), _i32(origin[2] * _MM)),
+            ms * 1000,
         )
 
     def _mission_current(self, _: int) -> Any:
-        d, flight = self._d, self._flight
+        d = self._d
+        flight = self._flight
         state = d.MISSION_STATE_NOT_STARTED
         if not flight.rows:
             state = d.MISSION_STATE_NO_MISSION

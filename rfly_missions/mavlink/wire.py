@@ -1,4 +1,6 @@
-"""Datagrams ↔ MAVLink 2 messages of the dialect `common`, signed where there is a key. pymavlink is the codec."""
+"""Datagrams ↔ MAVLink 2 messages of the dialect `common`, signed where there is a key. pymavlink is
+the codec.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class Reader:
         """The whole messages in a datagram; none goes on in the next one."""
         parser = self._parser
         found = parser.parse_buffer(datagram) or []
-        parser.buf, parser.buf_index, parser.have_prefix_error = bytearray(), 0, False
+        parser.buf = bytearray()
+        parser.buf_index = 0
+        parser.have_prefix_error = False
         whole = [message for message in found if message.get_type() not in ("BAD_DATA", "UNKNOWN")]
         self.bad_data += len(found) - len(whole)
         return whole
@@ -71,7 +75,11 @@ class Writer:
     """One system's messages as datagrams, numbered one by one."""
 
     def __init__(
-        self, system_id: int, key: bytes = b"", link_id: int = 0, clock: Callable[[], float] = time.time
+        self,
+        system_id: int,
+        key: bytes = b"",
+        link_id: int = 0,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._packer = load_dialect().MAVLink(None, system_id, AUTOPILOT_COMPONENT)
         self._clock = clock

@@ -43,7 +43,8 @@ class Boxes:
 
     def distances(self, index: Indices, points: Floats) -> Floats:
         """(k,) m from points (k, 3), each from the box of that index; 0 inside."""
-        cos, sin = np.cos(self.yaw[index]), np.sin(self.yaw[index])
+        cos = np.cos(self.yaw[index])
+        sin = np.sin(self.yaw[index])
         north, east = (points[:, :2] - self.center[index]).T
         own = np.column_stack((cos * north + sin * east, cos * east - sin * north))
         beside = np.maximum(np.abs(own) - self.half[index], 0.0)
@@ -65,31 +66,38 @@ class Near(NamedTuple):
 
 
 def height_over_ground(terrain: HeightMap, start: Floats, end: Floats) -> tuple[float, float]:
-    """(m, share of the way): the least height of a line from start to end (3,) over the ground, and where.
+    """(m, share of the way): the least height of a line from start to end (3,) over the ground, and
+    where.
 
-    Within a cell the ground below a line is a quadratic of the way, and outside the map its edge goes on: exact but for
-    rounding.
+    Within a cell the ground below a line is a quadratic of the way, and outside the map its edge
+    goes on: exact but for rounding.
     """
     breaks = [np.array([0.0, 1.0])]
     for axis, origin, step, count in (
         (1, terrain.origin_x, terrain.step_x, terrain.rows),
         (0, terrain.origin_y, terrain.step_y, terrain.columns),
     ):
-        first, last = (start[axis] - origin) / step, (end[axis] - origin) / step
-        low, high = max(0, math.ceil(min(first, last))), min(count - 1, math.floor(max(first, last)))
+        first = (start[axis] - origin) / step
+        last = (end[axis] - origin) / step
+        low = max(0, math.ceil(min(first, last)))
+        high = min(count - 1, math.floor(max(first, last)))
         if first != last and high >= low:
             breaks.append((np.arange(low, high + 1) - first) / (last - first))
     share = np.unique(np.clip(np.concatenate(breaks), 0.0, 1.0))
     share = np.insert(share, np.arange(1, len(share)), (share[:-1] + share[1:]) / 2)
     points = start + share[:, None] * (end - start)
     height = np.asarray(terrain.altitude_ned(points[:, 0], points[:, 1])) - points[:, 2]
-    f0, middle, f1 = height[:-2:2], height[1:-1:2], height[2::2]
-    bend, slope = 2.0 * (f0 + f1 - 2.0 * middle), 4.0 * middle - 3.0 * f0 - f1
+    f0 = height[:-2:2]
+    middle = height[1:-1:2]
+    f1 = height[2::2]
+    bend = 2.0 * (f0 + f1 - 2.0 * middle)
+    slope = 4.0 * middle - 3.0 * f0 - f1
     with np.errstate(divide="ignore", invalid="ignore"):
         vertex = np.where(bend > 0.0, -slope / (2.0 * bend), 0.0)
     vertex = np.clip(np.nan_to_num(vertex), 0.0, 1.0)
     lowest = f0 + slope * vertex + bend * vertex**2
-    cell, node = int(np.argmin(lowest)), int(np.argmin(height))
+    cell = int(np.argmin(lowest))
+    node = int(np.argmin(height))
     if height[node] <= lowest[cell]:
         return float(height[node]), float(share[node])
     at = share[2 * cell] + vertex[cell] * (share[2 * cell + 2] - share[2 * cell])
@@ -97,26 +105,36 @@ def height_over_ground(terrain: HeightMap, start: Floats, end: Floats) -> tuple[
 
 
 def near_boxes(boxes: Boxes, starts: Floats, ends: Floats, clearance: float) -> Near:
-    """The lines from starts to ends (m, 3) and boxes that come nearer to each other than `clearance` (m).
+    """The lines from starts to ends (m, 3) and boxes that come nearer to each other than
+    `clearance` (m).
 
     The distance to a convex body is convex along a line: a search by thirds finds its least.
     """
     reach = clearance + np.hypot(*boxes.half.T)
     pairs = [np.empty((0, 2), np.int64)]
     for first in range(0, len(starts), CHUNK):
-        start, along = starts[first : first + CHUNK, None, :2], (ends - starts)[first : first + CHUNK, None, :2]
+        start = starts[first : first + CHUNK, None, :2]
+        along = (ends - starts)[first : first + CHUNK, None, :2]
         squared = np.maximum(np.sum(along**2, axis=2), 1e-300)
         share = np.clip(np.sum((boxes.center - start) * along, axis=2) / squared, 0.0, 1.0)
         away = boxes.center - start - share[..., None] * along
-        pairs.append(np.argwhere(np.hypot(away[..., 0], away[..., 1]) < reach) + np.array([first, 0]))
+        pairs.append(
+            np.argwhere(np.hypot(away[..., 0], away[..., 1]) < reach) + np.array([first, 0])
+        )
     line, box = np.concatenate(pairs).T
-    start, along = starts[line], ends[line] - starts[line]
-    low, high = np.zeros(len(line)), np.ones(len(line))
+    start = starts[line]
+    along = ends[line] - starts[line]
+    low = np.zeros(len(line))
+    high = np.ones(len(line))
     for _ in range(ITERATIONS):
         third = (high - low) / 3.0
-        a, b = low + third, high - third
-        nearer = boxes.distances(box, start + a[:, None] * along) <= boxes.distances(box, start + b[:, None] * along)
-        low, high = np.where(nearer, low, a), np.where(nearer, b, high)
+        a = low + third
+        b = high - third
+        nearer = boxes.distances(box, start + a[:, None] * along) <= boxes.distances(
+            box, start + b[:, None] * along
+        )
+        low = np.where(nearer, low, a)
+        high = np.where(nearer, b, high)
     share = (low + high) / 2
     distance = boxes.distances(box, start + share[:, None] * along)
     near = distance < clearance

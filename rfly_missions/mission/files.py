@@ -1,6 +1,7 @@
 """Mission files: QGroundControl's .plan and MAVLink's .waypoints.
 
-Formats: QGroundControl developer guide, "Plan File Format"; MAVLink developer guide, "Mission Plain-Text File Format".
+Formats: QGroundControl developer guide, "Plan File Format"; MAVLink developer guide, "Mission
+Plain-Text File Format".
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ GROUND_STATION = "rfly_suite"
 VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
 """MAVLink's MAV_TYPE"""
 ABOVE_CALCULATED_TERRAIN = 3
-"""QGroundControl's AltitudeMode of an item whose altitude above sea it computes from terrain when it uploads"""
+"""QGroundControl's AltitudeMode of an item whose altitude above sea it computes from terrain when
+it uploads
+"""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,9 @@ class Mission:
         if not self.numbers:
             object.__setattr__(self, "numbers", tuple(range(1, len(self.items) + 1)))
         if len(self.numbers) != len(self.items):
-            raise MissionFileError(f"numbers: {len(self.numbers)} for {len(self.items)} items, expected one each")
+            raise MissionFileError(
+                f"numbers: {len(self.numbers)} for {len(self.items)} items, expected one each"
+            )
 
     @property
     def custom(self) -> tuple[tuple[int, int], ...]:
@@ -76,14 +81,19 @@ class Mission:
         return tuple((index, command) for index, command in found if command is not None)
 
     def about(self, origin: GeoPoint) -> Mission:
-        """The same mission with its items and fence about another place, such as the origin of a map."""
+        """The same mission with its items and fence about another place, such as the origin of a
+        map.
+        """
         return self.moved(geodetic_to_ned(self.home, origin).tolist())
 
     def moved(self, offset: Sequence[float]) -> Mission:
-        """The same mission with its items and fence moved by NED metres; a return has no place of its own."""
+        """The same mission with its items and fence moved by NED metres; a return has no place of
+        its own.
+        """
         by = np.asarray(offset, dtype=float)
         items = tuple(
-            item if item.mode is MissionMode.RTL else replace(item, position=item.position + by) for item in self.items
+            item if item.mode is MissionMode.RTL else replace(item, position=item.position + by)
+            for item in self.items
         )
         rally = tuple(tuple((np.asarray(point) + by).tolist()) for point in self.rally)
         return replace(self, items=items, fence=self.fence.moved(offset), rally=rally)
@@ -100,12 +110,13 @@ def read_mission(
 ) -> Mission:
     """The mission of a .plan or .waypoints file (by its first bytes, whatever its name).
 
-    `default_radius` (m) is that of waypoints which have none, `loiter_radius` (m) that of orbits. `terrain` gives the
-    ground's altitude above sea at (latitude, longitude) for items above terrain. A .waypoints file's first row is
-    home, unless `first_row_is_home` is False: then it is an item and `home` (latitude, longitude, altitude) is needed.
+    `default_radius` (m) is that of waypoints which have none, `loiter_radius` (m) that of orbits.
+    `terrain` gives the ground's altitude above sea at (latitude, longitude) for items above
+    terrain. A .waypoints file's first row is home, unless `first_row_is_home` is False: then it is
+    an item and `home` (latitude, longitude, altitude) is needed.
 
-    Raises MissionFileError that names file, item, field and value; OSError where the file can't be read
-    or is larger than MAX_BYTES.
+    Raises MissionFileError that names file, item, field and value; OSError where the file can't be
+    read or is larger than MAX_BYTES.
     """
     for name, radius in (("default_radius", default_radius), ("loiter_radius", loiter_radius)):
         finite_number(name, radius, "m", above=0.0, error=ValueError)
@@ -122,19 +133,24 @@ def read_mission(
 def write_mission(
     path: StrPath, mission: Mission, *, uav_type: str = "multirotor", loiter_radius: float = 25.0
 ) -> tuple[str, ...]:
-    """Write a .plan or .waypoints file, as the path's extension says; returns what it can't say, one line each.
+    """Write a .plan or .waypoints file, as the path's extension says; returns what it can't say,
+    one line each.
 
-    Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't express; ValueError for
-    an unknown `uav_type`.
+    Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't
+    express; ValueError for an unknown `uav_type`.
     """
     check_choice("uav_type", uav_type, VEHICLE_TYPES, error=ValueError)
     target = Path(path)
     if target.suffix.lower() not in (".plan", ".waypoints"):
-        raise MissionFileError(f"{target}: extension {target.suffix!r}, expected .plan or .waypoints")
+        raise MissionFileError(
+            f"{target}: extension {target.suffix!r}, expected .plan or .waypoints"
+        )
     try:
         if len(mission.items) > MAX_ITEMS:
             raise MissionFileError(f"{len(mission.items)} items, at most {MAX_ITEMS} are written")
-        rows, changed = mavlink.to_mavlink_items(mission.items, mission.numbers, mission.home, loiter_radius)
+        rows, changed = mavlink.to_mavlink_items(
+            mission.items, mission.numbers, mission.home, loiter_radius
+        )
     except MissionFileError as error:
         raise MissionFileError(f"{target}: {error}") from error
     if target.suffix.lower() == ".plan":
@@ -154,11 +170,16 @@ def _read_text(path: StrPath) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise MissionFileError(f"byte {error.start}: no UTF-8 text, expected a .plan or .waypoints file") from error
+        raise MissionFileError(
+            f"byte {error.start}: no UTF-8 text, expected a .plan or .waypoints file"
+        ) from error
 
 
 def _finish(
-    rows: list[mavlink.MavlinkItem], home: GeoPoint, settings: mavlink.ImportSettings, fence: Geofence
+    rows: list[mavlink.MavlinkItem],
+    home: GeoPoint,
+    settings: mavlink.ImportSettings,
+    fence: Geofence,
 ) -> Mission:
     numbers = tuple(row.number for row in rows)
     known = set(numbers)
@@ -168,11 +189,17 @@ def _finish(
     tags = Counter(row.params[0] for row in rows if row.command == mavlink.JUMP_TAG)
     for row in rows:
         if row.command == mavlink.DO_JUMP_TAG and tags[row.params[0]] != 1:
-            raise row.error("params[0]", row.params[0], f"the tag of one item (command {mavlink.JUMP_TAG}) to jump to")
+            raise row.error(
+                "params[0]",
+                row.params[0],
+                f"the tag of one item (command {mavlink.JUMP_TAG}) to jump to",
+            )
     repeated = {number for number, count in Counter(numbers).items() if count > 1}
     for row in rows:
         if row.command == mavlink.DO_JUMP and row.params[0] in repeated:
-            raise MissionFileError(f"doJumpId: {row.params[0]:g} is that of several items, and a jump leads there")
+            raise MissionFileError(
+                f"doJumpId: {row.params[0]:g} is that of several items, and a jump leads there"
+            )
     items, lost = mavlink.to_mission_items(rows, home, settings)
     return Mission(items, home, numbers, fence, lost)
 
@@ -198,38 +225,55 @@ def _read_plan(text: str, settings: mavlink.ImportSettings) -> Mission:
         if len(rows) > MAX_ITEMS:
             raise MissionFileError(f"more than {MAX_ITEMS} items")
         if entry["type"] == "ComplexItem":
-            name, count = entry.get("complexItemType"), len(rows) - first
-            changed.append(f"item {index + 1} ({name}): read as its {count} simple items, and written as these")
+            name = entry.get("complexItemType")
+            count = len(rows) - first
+            changed.append(
+                f"item {index + 1} ({name}): read as its {count} simple items, and written as these"
+            )
     areas = as_object(plan.get("geoFence") or {}, "geoFence")
     read = _finish(rows, home, settings, _read_fence(areas, home))
     return replace(read, lost=(*changed, *read.lost), rally=rally)
 
 
-def _read_home(mission: dict[str, Any], terrain: mavlink.TerrainAltitude | None, notes: list[str]) -> GeoPoint:
+def _read_home(
+    mission: dict[str, Any], terrain: mavlink.TerrainAltitude | None, notes: list[str]
+) -> GeoPoint:
     """Where home is; without an altitude that of the ground, or sea level, with a note."""
     where = "mission.plannedHomePosition"
     values = as_list(get_key(mission, "plannedHomePosition", "mission"), where)
     if len(values) == 3 and values[2] is None:
         latitude, longitude = as_geo_position(values[:2], where)
         altitude = 0.0 if terrain is None else terrain(latitude, longitude)
-        taken = "sea level: altitudes above sea count from home" if terrain is None else "the map's ground"
+        taken = (
+            "sea level: altitudes above sea count from home"
+            if terrain is None
+            else "the map's ground"
+        )
         notes.append(f"{where}: no altitude, taken as {altitude:g} m ({taken})")
         return geo_point((latitude, longitude, altitude), where)
     return geo_point([as_number(v, where) for v in values], where)
 
 
-def _read_rally_points(rally: dict[str, Any], home: GeoPoint) -> tuple[tuple[float, float, float], ...]:
+def _read_rally_points(
+    rally: dict[str, Any], home: GeoPoint
+) -> tuple[tuple[float, float, float], ...]:
     """NED about home; altitudes are relative to home (QGroundControl developer guide)."""
     values = as_list(rally.get("points") or [], "rallyPoints.points")
     if len(values) > MAX_RALLY_POINTS:
-        raise MissionFileError(f"rallyPoints.points: {len(values)}, at most {MAX_RALLY_POINTS} are read")
-    return tuple(_relative_place(value, home, f"rallyPoints.points[{i}]") for i, value in enumerate(values))
+        raise MissionFileError(
+            f"rallyPoints.points: {len(values)}, at most {MAX_RALLY_POINTS} are read"
+        )
+    return tuple(
+        _relative_place(value, home, f"rallyPoints.points[{i}]") for i, value in enumerate(values)
+    )
 
 
 def _relative_place(value: Any, home: GeoPoint, where: str) -> tuple[float, float, float]:
     values = as_list(value, where)
     if len(values) not in (2, 3):
-        raise MissionFileError(f"{where}: {short(values)}, expected latitude, longitude and altitude")
+        raise MissionFileError(
+            f"{where}: {short(values)}, expected latitude, longitude and altitude"
+        )
     place = as_geo_position(values[:2], where)
     altitude = 0.0 if len(values) == 2 or values[2] is None else as_number(values[2], where)
     if abs(altitude) > mavlink.MAX_HEIGHT:
@@ -244,7 +288,9 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
     kind = get_key(entry, "type", where)
     if kind == "ComplexItem":
         name = entry.get("complexItemType")
-        scan = as_object(entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem")
+        scan = as_object(
+            entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem"
+        )
         simple = scan.get("Items")
         if simple is None:
             simple = items_of_pattern(entry, where)
@@ -261,21 +307,30 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
                 raise MissionFileError(f"more than {MAX_ITEMS} items")
         return
     if kind != "SimpleItem":
-        raise MissionFileError(f"{where}: type: {short(kind)}, expected 'SimpleItem' or 'ComplexItem'")
-    command = as_integer(get_key(entry, "command", where), f"{where}: command", 1, mavlink.MAX_COMMAND)
+        raise MissionFileError(
+            f"{where}: type: {short(kind)}, expected 'SimpleItem' or 'ComplexItem'"
+        )
+    command = as_integer(
+        get_key(entry, "command", where), f"{where}: command", 1, mavlink.MAX_COMMAND
+    )
     frame = as_integer(get_key(entry, "frame", where), f"{where}: frame", 0, 255)
     values = as_list(get_key(entry, "params", where), f"{where}: params")
     if len(values) == 4 and "coordinate" in entry:  # as QGroundControl wrote it before 3.3
         values = values + as_list(entry["coordinate"], f"{where}: coordinate")
     if len(values) != 7:
         raise MissionFileError(f"{where}: params: {len(values)} values, expected 7")
-    params = [math.nan if v is None else as_number(v, f"{where}: params[{i}]") for i, v in enumerate(values)]
+    params = [
+        math.nan if v is None else as_number(v, f"{where}: params[{i}]")
+        for i, v in enumerate(values)
+    ]
     if math.isnan(params[6]) and entry.get("AltitudeMode") == ABOVE_CALCULATED_TERRAIN:
         where += f" (AltitudeMode {ABOVE_CALCULATED_TERRAIN})"
         if entry.get("AMSLAltAboveTerrain") is not None:
-            frame, key = mavlink.ABSOLUTE_FRAME, "AMSLAltAboveTerrain"
+            frame = mavlink.ABSOLUTE_FRAME
+            key = "AMSLAltAboveTerrain"
         else:
-            frame, key = mavlink.TERRAIN_FRAME, "Altitude"
+            frame = mavlink.TERRAIN_FRAME
+            key = "Altitude"
         params[6] = as_number(get_key(entry, key, where), f"{where}: {key}")
     _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
     number = as_integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
@@ -297,9 +352,13 @@ def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
         ]
         vertices += len(points)
         if len(points) < 3 or vertices > MAX_FENCE_VERTICES:
-            raise MissionFileError(f"{where}: {len(points)} corners, expected 3 to {MAX_FENCE_VERTICES} in all")
+            raise MissionFileError(
+                f"{where}: {len(points)} corners, expected 3 to {MAX_FENCE_VERTICES} in all"
+            )
         corners = geodetic_to_ned([(*point, home[2]) for point in points], home)[:, :2]
-        areas.append(FencePolygon(corners, as_boolean(entry.get("inclusion", True), f"{where}.inclusion")))
+        areas.append(
+            FencePolygon(corners, as_boolean(entry.get("inclusion", True), f"{where}.inclusion"))
+        )
     for index, value in enumerate(as_list(fence.get("circles") or [], "geoFence.circles")):
         where = f"geoFence.circles[{index}]"
         entry = as_object(value, where)
@@ -307,15 +366,26 @@ def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
         center = as_geo_position(get_key(circle, "center", where), f"{where}.circle.center")
         radius = as_number(get_key(circle, "radius", where), f"{where}.circle.radius")
         if not radius > 0.0:
-            raise MissionFileError(f"{where}.circle.radius: {radius!r}, expected a positive number of metres")
+            raise MissionFileError(
+                f"{where}.circle.radius: {radius!r}, expected a positive number of metres"
+            )
         north, east, _ = geodetic_to_ned((*center, home[2]), home).tolist()
-        areas.append(FenceCircle((north, east), radius, as_boolean(entry.get("inclusion", True), f"{where}.inclusion")))
+        areas.append(
+            FenceCircle(
+                (north, east),
+                radius,
+                as_boolean(entry.get("inclusion", True), f"{where}.inclusion"),
+            )
+        )
     back = fence.get("breachReturn")
-    return Geofence(tuple(areas), None if not back else _relative_place(back, home, "geoFence.breachReturn"))
+    return Geofence(
+        tuple(areas), None if not back else _relative_place(back, home, "geoFence.breachReturn")
+    )
 
 
 def _plan(rows: list[mavlink.MavlinkItem], mission: Mission, uav_type: str) -> dict[str, Any]:
-    polygons, circles = [], []
+    polygons = []
+    circles = []
     for area in mission.fence.areas:
         if isinstance(area, FenceCircle):
             center = ned_to_geodetic((*area.center, 0.0), mission.home)[:2].tolist()
@@ -353,7 +423,10 @@ def _plan(rows: list[mavlink.MavlinkItem], mission: Mission, uav_type: str) -> d
             "vehicleType": VEHICLE_TYPES[uav_type],
             "version": 2,
         },
-        "rallyPoints": {"points": [_relative_values(point, mission.home) for point in mission.rally], "version": 2},
+        "rallyPoints": {
+            "points": [_relative_values(point, mission.home) for point in mission.rally],
+            "version": 2,
+        },
         "version": 1,
     }
 
@@ -364,10 +437,17 @@ def _relative_values(point: Sequence[float], home: GeoPoint) -> list[float]:
 
 
 def _read_waypoints(
-    text: str, settings: mavlink.ImportSettings, first_row_is_home: bool, home: Sequence[float] | None
+    text: str,
+    settings: mavlink.ImportSettings,
+    first_row_is_home: bool,
+    home: Sequence[float] | None,
 ) -> Mission:
     numbered = ((number, line.split()) for number, line in enumerate(text.splitlines(), 1))
-    lines = [(number, columns) for number, columns in numbered if columns and not columns[0].startswith("#")]
+    lines = [
+        (number, columns)
+        for number, columns in numbered
+        if columns and not columns[0].startswith("#")
+    ]
     if not lines or " ".join(lines[0][1]) != WAYPOINTS_HEADER:
         first = " ".join(lines[0][1])[:40] if lines else ""
         kind = _area_file([columns for _, columns in lines])
@@ -375,10 +455,15 @@ def _read_waypoints(
             raise MissionFileError(
                 f"line {lines[0][0]}: {first!r}: {kind}, no mission; QGroundControl keeps both in a .plan"
             )
-        raise MissionFileError(f"line 1: {first!r}, expected '{WAYPOINTS_HEADER}' or the JSON of a .plan")
+        raise MissionFileError(
+            f"line 1: {first!r}, expected '{WAYPOINTS_HEADER}' or the JSON of a .plan"
+        )
     if len(lines) - 1 > MAX_ITEMS + 1:
         raise MissionFileError(f"{len(lines) - 1} rows, at most {MAX_ITEMS} items are read")
-    rows = [_read_row(columns, line, first_row_is_home and line == lines[1][0]) for line, columns in lines[1:]]
+    rows = [
+        _read_row(columns, line, first_row_is_home and line == lines[1][0])
+        for line, columns in lines[1:]
+    ]
     notes: tuple[str, ...] = ()
     if first_row_is_home:
         if not rows:
@@ -387,7 +472,9 @@ def _read_waypoints(
         home_point = geo_point(first_row.params[4:], f"{first_row.where}, home: columns 9 to 11")
         notes = _notes_of_home(first_row)
     elif home is None:
-        raise MissionFileError("home: not given, expected latitude, longitude and altitude where the first row is none")
+        raise MissionFileError(
+            "home: not given, expected latitude, longitude and altitude where the first row is none"
+        )
     else:
         home_point = geo_point(home, "home")
     if len(rows) > MAX_ITEMS:
@@ -410,7 +497,8 @@ def _notes_of_home(row: mavlink.MavlinkItem) -> tuple[str, ...]:
 def _area_file(lines: list[list[str]]) -> str:
     """What a file of ArduPilot's ground stations is that holds no mission, "" for none of them.
 
-    A .ral has lines of RALLY, latitude, longitude …, a .fen a latitude and a longitude on each line.
+    A .ral has lines of RALLY, latitude, longitude …, a .fen a latitude and a longitude on each
+    line.
     """
     if lines and all(columns[0].upper() == "RALLY" for columns in lines):
         return "rally points (.ral)"
@@ -418,7 +506,9 @@ def _area_file(lines: list[list[str]]) -> str:
         corners = [tuple(map(float, columns)) for columns in lines]
     except ValueError:
         return ""
-    fits = len(corners) > 2 and all(len(c) == 2 and abs(c[0]) <= 90.0 and abs(c[1]) <= 180.0 for c in corners)
+    fits = len(corners) > 2 and all(
+        len(c) == 2 and abs(c[0]) <= 90.0 and abs(c[1]) <= 180.0 for c in corners
+    )
     return "the corners of a geofence (.fen)" if fits else ""
 
 
@@ -430,8 +520,12 @@ def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkIt
     where = f"item {index}, line {line}"
     as_integer(_parse(columns[1], f"{where}: current"), f"{where}: current", 0, 1)
     frame = as_integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
-    command = as_integer(_parse(columns[3], f"{where}: command"), f"{where}: command", 1, mavlink.MAX_COMMAND)
-    params = tuple(_parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11]))
+    command = as_integer(
+        _parse(columns[3], f"{where}: command"), f"{where}: command", 1, mavlink.MAX_COMMAND
+    )
+    params = tuple(
+        _parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11])
+    )
     goes_on = bool(_parse(columns[11], f"{where}: autocontinue"))
     if not is_home:
         _refuse_pause(goes_on, f"{where}: autocontinue")
@@ -465,7 +559,9 @@ def _parse(text: str, where: str) -> float:
 
 def _refuse_pause(auto_continue: Any, where: str) -> None:
     if not as_boolean(auto_continue, where):
-        raise MissionFileError(f"{where}: false, a mission that waits after an item is not supported; set it to true")
+        raise MissionFileError(
+            f"{where}: false, a mission that waits after an item is not supported; set it to true"
+        )
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -1,7 +1,8 @@
 """Mission items, their modes, and the commands that interrupt a mission.
 
-NED metres, angles in radians; a positive turn is clockwise seen from above. The modes, parameters and their numbers are
-those of the Path Manager block of UAV Toolbox (reference page uav/ref/pathmanager).
+NED metres, angles in radians; a positive turn is clockwise seen from above. The modes, parameters
+and their numbers are those of the Path Manager block of UAV Toolbox (reference page
+uav/ref/pathmanager).
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ class MissionCommand(IntEnum):
 class MissionItem:
     """One item: `mode`, `position` (3,) NED m and `params` (4,), copied and read-only.
 
-    WAYPOINT: params yaw (rad), transition radius (m), p3, p4. ORBIT: `position` is the centre; radius (m), turn
-    direction (1 clockwise, -1 counter-clockwise, 0 the follower chooses), number of turns, p4. Other parameters are
-    the user's and pass through, NaN included. ValueError for an unknown mode, wrong lengths, and a position that is
-    not finite (that of RTL is never read and may be NaN). Equal by value, NaN being equal to NaN.
+    WAYPOINT: params yaw (rad), transition radius (m), p3, p4. ORBIT: `position` is the centre;
+    radius (m), turn direction (1 clockwise, -1 counter-clockwise, 0 the follower chooses), number
+    of turns, p4. Other parameters are the user's and pass through, NaN included. ValueError for an
+    unknown mode, wrong lengths, and a position that is not finite (that of RTL is never read and
+    may be NaN). Equal by value, NaN being equal to NaN.
     """
 
     mode: MissionMode
@@ -57,7 +59,9 @@ class MissionItem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
-        object.__setattr__(self, "position", _numbers(self.position, 3, f"{self.mode.name} position"))
+        object.__setattr__(
+            self, "position", _numbers(self.position, 3, f"{self.mode.name} position")
+        )
         object.__setattr__(self, "params", _numbers(self.params, 4, f"{self.mode.name} params"))
         if self.mode is not MissionMode.RTL:
             finite_array(f"{self.mode.name} position", self.position, error=ValueError)
@@ -69,14 +73,24 @@ class MissionItem:
 
     @classmethod
     def waypoint(
-        cls, position: ArrayLike, yaw: float = 0.0, radius: float = 0.0, p3: float = 0.0, p4: float = 0.0
+        cls,
+        position: ArrayLike,
+        yaw: float = 0.0,
+        radius: float = 0.0,
+        p3: float = 0.0,
+        p4: float = 0.0,
     ) -> MissionItem:
         """Go to `position`; `yaw` (rad) is wanted there, `radius` (m) counts as there."""
         return cls(MissionMode.WAYPOINT, position, (yaw, radius, p3, p4))  # type: ignore[arg-type]
 
     @classmethod
     def orbit(
-        cls, center: ArrayLike, radius: float, turn_direction: float = 0, turns: float = 1.0, p4: float = 0.0
+        cls,
+        center: ArrayLike,
+        radius: float,
+        turn_direction: float = 0,
+        turns: float = 1.0,
+        p4: float = 0.0,
     ) -> MissionItem:
         """`turns` circles of `radius` (m) around `center`; infinite turns never end."""
         return cls(MissionMode.ORBIT, center, (radius, turn_direction, turns, p4))  # type: ignore[arg-type]
@@ -110,12 +124,16 @@ class MissionItem:
         return hash((self.mode, *("nan" if math.isnan(number) else number for number in numbers)))
 
     def __repr__(self) -> str:
-        numbers = ("({})".format(", ".join(f"{v:g}" for v in array)) for array in (self.position, self.params))
+        numbers = (
+            "({})".format(", ".join(f"{v:g}" for v in array))
+            for array in (self.position, self.params)
+        )
         return "MissionItem({}, position={}, params={})".format(self.mode.name, *numbers)
 
 
 def bus_type(data_type: Literal["double", "single"] = "double") -> np.dtype[np.void]:
-    """The elements of UAV Toolbox's `UAVPathManagerBus`: mode uint8, position (3,) and params (4,) of a data type.
+    """The elements of UAV Toolbox's `UAVPathManagerBus`: mode uint8, position (3,) and params (4,)
+    of a data type.
 
     Source: reference page uav/ref/pathmanager. ValueError for any other data type.
     """
@@ -129,24 +147,31 @@ UAVPathManagerBus = bus_type()
 
 
 def item_of(value: Any, name: str) -> MissionItem:
-    """A MissionItem, or the one that an element of a bus or a structure with its three fields holds.
+    """A MissionItem, or the one that an element of a bus or a structure with its three fields
+    holds.
 
     ValueError that begins with `name` for anything else.
     """
     if isinstance(value, MissionItem):
         return value
     try:
-        mode, position, params = (np.asarray(value[field]) for field in ("mode", "position", "params"))
+        mode, position, params = (
+            np.asarray(value[field]) for field in ("mode", "position", "params")
+        )
         return MissionItem(mode.item(), position.reshape(-1), params.reshape(-1))
     except (TypeError, KeyError, IndexError):
         pass
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    raise ValueError(f"{name}: {value!r}, expected a MissionItem, or a structure of mode, position and params")
+    raise ValueError(
+        f"{name}: {value!r}, expected a MissionItem, or a structure of mode, position and params"
+    )
 
 
 class MissionParams(NamedTuple):
-    """What guidance is told at a step: the item to fly now, and the one that was current before the last switch."""
+    """What guidance is told at a step: the item to fly now, and the one that was current before the
+    last switch.
+    """
 
     current: MissionItem
     previous: MissionItem

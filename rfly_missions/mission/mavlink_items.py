@@ -1,6 +1,7 @@
 """MAVLink mission items <-> mission items: commands, frames, degrees, parameter positions.
 
-Commands and frames are those of MAVLink's common message set (MAV_CMD, MAV_FRAME). Items lie about home: NED metres.
+Commands and frames are those of MAVLink's common message set (MAV_CMD, MAV_FRAME). Items lie about
+home: NED metres.
 """
 
 from __future__ import annotations
@@ -20,16 +21,36 @@ from rfly_missions.mission.items import MissionItem, MissionMode
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
-WAYPOINT, SPLINE_WAYPOINT = 16, 82
-LOITER_UNLIMITED, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALTITUDE, DO_ORBIT = 17, 18, 19, 31, 34
-RETURN_TO_LAUNCH, LAND, TAKEOFF, VTOL_TAKEOFF, VTOL_LAND = 20, 21, 22, 84, 85
-DELAY, LAST_NAVIGATION = 93, 95
-CONDITION_DELAY, CONDITION_CHANGE_ALT, CONDITION_DISTANCE, CONDITION_YAW = 112, 113, 114, 115
-DO_JUMP, DO_CHANGE_SPEED, JUMP_TAG, DO_JUMP_TAG = 177, 178, 600, 601
+WAYPOINT = 16
+SPLINE_WAYPOINT = 82
+LOITER_UNLIMITED = 17
+LOITER_TURNS = 18
+LOITER_TIME = 19
+LOITER_TO_ALTITUDE = 31
+DO_ORBIT = 34
+RETURN_TO_LAUNCH = 20
+LAND = 21
+TAKEOFF = 22
+VTOL_TAKEOFF = 84
+VTOL_LAND = 85
+DELAY = 93
+LAST_NAVIGATION = 95
+CONDITION_DELAY = 112
+CONDITION_CHANGE_ALT = 113
+CONDITION_DISTANCE = 114
+CONDITION_YAW = 115
+DO_JUMP = 177
+DO_CHANGE_SPEED = 178
+JUMP_TAG = 600
+DO_JUMP_TAG = 601
 DO_LAND_START = 189
 MAX_COMMAND = 65_535
-MAX_HEIGHT, MAX_AWAY, MAX_RADIUS = 100_000.0, 1_000_000.0, 100_000.0
-"""m above or below home, from home in local frames, of circles: beyond them a number is no place for an aircraft"""
+MAX_HEIGHT = 100_000.0
+MAX_AWAY = 1_000_000.0
+MAX_RADIUS = 100_000.0
+"""m above or below home, from home in local frames, of circles: beyond them a number is no place
+for an aircraft
+"""
 
 TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
 """navigation commands that a CUSTOM item carries and MissionRunner carries out"""
@@ -37,18 +58,31 @@ TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
 GLOBAL_FRAMES = frozenset({0, 5, 3, 6, 10, 11})
 ABSOLUTE_FRAMES = frozenset({0, 5})
 TERRAIN_FRAMES = frozenset({10, 11})
-ABSOLUTE_FRAME, TERRAIN_FRAME = 0, 10
-RELATIVE_FRAME, MISSION_FRAME, LOCAL_NED, LOCAL_ENU = 3, 2, 1, 4
+ABSOLUTE_FRAME = 0
+TERRAIN_FRAME = 10
+RELATIVE_FRAME = 3
+MISSION_FRAME = 2
+LOCAL_NED = 1
+LOCAL_ENU = 4
 FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
 
 _AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
-"""corners and circles of fences, rally points: lists of their own in MAVLink, no part of a mission"""
+"""corners and circles of fences, rally points: lists of their own in MAVLink, no part of a mission
+"""
 
-_RADIUS_AT = {LOITER_UNLIMITED: 2, LOITER_TURNS: 2, LOITER_TIME: 2, LOITER_TO_ALTITUDE: 1, DO_ORBIT: 0}
+_RADIUS_AT = {
+    LOITER_UNLIMITED: 2,
+    LOITER_TURNS: 2,
+    LOITER_TIME: 2,
+    LOITER_TO_ALTITUDE: 1,
+    DO_ORBIT: 0,
+}
 """index of the parameter that is a circle's radius, its sign the direction"""
 
 _PLACED_COMMANDS = frozenset({179, DO_LAND_START, 195, 201})
-"""beyond the navigation commands, those whose parameters 5 to 7 are a place: home, start of landing, what to look at"""
+"""beyond the navigation commands, those whose parameters 5 to 7 are a place: home, start of
+landing, what to look at
+"""
 
 TerrainAltitude = Callable[[float, float], float]
 """(latitude deg, longitude deg) -> altitude of the ground above sea level, m"""
@@ -66,7 +100,9 @@ def terrain_altitude(terrain: HeightMap, origin: GeoPoint) -> TerrainAltitude:
 
 @dataclass(frozen=True)
 class MavlinkItem:
-    """One row of a mission as MAVLink has it; `params` 1 to 7, NaN where none is given; degrees in global frames."""
+    """One row of a mission as MAVLink has it; `params` 1 to 7, NaN where none is given; degrees in
+    global frames.
+    """
 
     command: int
     frame: int
@@ -78,7 +114,9 @@ class MavlinkItem:
 
     def error(self, field: str, value: object, expected: str) -> MissionFileError:
         """What is wrong with a field of it."""
-        return MissionFileError(f"{self.where} (command {self.command}): {field}: {value!r}, expected {expected}")
+        return MissionFileError(
+            f"{self.where} (command {self.command}): {field}: {value!r}, expected {expected}"
+        )
 
 
 @dataclass(frozen=True)
@@ -112,7 +150,9 @@ def to_mission_items(
         lost += _lost(row)
         items.append(item)
         last = tuple(item.position.tolist())
-        if not (aside and row.command in _PLACED_COMMANDS):  # what a camera looks at, a new home: nobody flies there
+        if not (
+            aside and row.command in _PLACED_COMMANDS
+        ):  # what a camera looks at, a new home: nobody flies there
             vehicle = last
     return tuple(items), tuple(lost)
 
@@ -120,16 +160,33 @@ def to_mission_items(
 def _refuse(row: MavlinkItem) -> None:
     """Raises MissionFileError for what nobody could carry out: neither read nor written."""
     if row.command in _AREA_COMMANDS:
-        raise row.error("command", row.command, "a mission item; fences and rally points belong in files of their own")
+        raise row.error(
+            "command",
+            row.command,
+            "a mission item; fences and rally points belong in files of their own",
+        )
     if row.command == DELAY and row.params[0] < 0.0:
-        raise row.error("params[0]", row.params[0], "seconds to wait; a time of day is not supported")
+        raise row.error(
+            "params[0]", row.params[0], "seconds to wait; a time of day is not supported"
+        )
     if row.command == CONDITION_YAW and row.params[3] == 1.0:
-        raise row.error("params[3]", row.params[3], "0, a yaw from north; one from the yaw of now is not supported")
-    if row.command in (WAYPOINT, SPLINE_WAYPOINT) and not 0.0 <= _or_zero(row.params[1]) <= MAX_RADIUS:
+        raise row.error(
+            "params[3]",
+            row.params[3],
+            "0, a yaw from north; one from the yaw of now is not supported",
+        )
+    if (
+        row.command in (WAYPOINT, SPLINE_WAYPOINT)
+        and not 0.0 <= _or_zero(row.params[1]) <= MAX_RADIUS
+    ):
         raise row.error("params[1]", row.params[1], f"a radius of 0 to {MAX_RADIUS:,.0f} m")
     radius_at = _RADIUS_AT.get(row.command)
     if radius_at is not None and abs(_or_zero(row.params[radius_at])) > MAX_RADIUS:
-        raise row.error(f"params[{radius_at}]", row.params[radius_at], f"a radius of at most {MAX_RADIUS:,.0f} m")
+        raise row.error(
+            f"params[{radius_at}]",
+            row.params[radius_at],
+            f"a radius of at most {MAX_RADIUS:,.0f} m",
+        )
 
 
 def _or_zero(value: float) -> float:
@@ -137,19 +194,31 @@ def _or_zero(value: float) -> float:
 
 
 def _placed(
-    row: MavlinkItem, place: Sequence[float], home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
+    row: MavlinkItem,
+    place: Sequence[float],
+    home: GeoPoint,
+    last: tuple[float, ...],
+    settings: ImportSettings,
 ) -> tuple[float, float, float]:
     """As `_position`, refused where it is nobody's place."""
     north, east, down = _position(row, place, home, last, settings)
     if not abs(down) <= MAX_HEIGHT:
-        raise row.error("params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's")
+        raise row.error(
+            "params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's"
+        )
     if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
-        raise row.error("params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home")
+        raise row.error(
+            "params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home"
+        )
     return north, east, down
 
 
 def _position(
-    row: MavlinkItem, place: Sequence[float], home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
+    row: MavlinkItem,
+    place: Sequence[float],
+    home: GeoPoint,
+    last: tuple[float, ...],
+    settings: ImportSettings,
 ) -> tuple[float, float, float]:
     """NED about home; `place`: north and east of its latitude and longitude.
 
@@ -162,16 +231,21 @@ def _position(
     if kind is MissionMode.RTL:
         return 0.0, 0.0, 0.0
     if kind is MissionMode.TAKEOFF and (row.frame == MISSION_FRAME or math.isnan(third)):
-        raise row.error("params[6]" if row.frame != MISSION_FRAME else "frame", third, "an altitude to climb to")
+        raise row.error(
+            "params[6]" if row.frame != MISSION_FRAME else "frame", third, "an altitude to climb to"
+        )
     if row.frame == MISSION_FRAME:
         return last[0], last[1], 0.0 if kind is MissionMode.LAND else last[2]
     if math.isnan(first) != math.isnan(second):
         raise row.error("params[4], params[5]", (first, second), "two numbers, or none")
     if row.frame in (LOCAL_NED, LOCAL_ENU):
         if math.isnan(first):
-            first, second = 0.0, 0.0
+            first = 0.0
+            second = 0.0
             if kind is not MissionMode.TAKEOFF:
-                (first, second) = (last[0], last[1]) if row.frame == LOCAL_NED else (last[1], last[0])
+                (first, second) = (
+                    (last[0], last[1]) if row.frame == LOCAL_NED else (last[1], last[0])
+                )
         if math.isnan(third):
             third = last[2] if row.frame == LOCAL_NED else -last[2]
         local = np.array([first, second, third])
@@ -197,14 +271,25 @@ def _down(
     home: GeoPoint,
     settings: ImportSettings,
 ) -> float:
-    """z of an item with a global frame at `last`'s x and y; where no altitude is given that of `last`, LAND: home's."""
+    """z of an item with a global frame at `last`'s x and y; where no altitude is given that of
+    `last`, LAND: home's.
+    """
     altitude = row.params[6]
-    if row.command > LAST_NAVIGATION and kind is MissionMode.CUSTOM and here and row.command != CONDITION_CHANGE_ALT:
+    if (
+        row.command > LAST_NAVIGATION
+        and kind is MissionMode.CUSTOM
+        and here
+        and row.command != CONDITION_CHANGE_ALT
+    ):
         return last[2]  # what stands in the altitude's place of such a command is no altitude
     missing = math.isnan(altitude) or (here and altitude == 0.0 and kind is not MissionMode.TAKEOFF)
     if row.frame in TERRAIN_FRAMES and not math.isnan(altitude):
         if settings.terrain is None:
-            raise row.error("frame", row.frame, "a frame that needs no terrain, or a map to take the terrain from")
+            raise row.error(
+                "frame",
+                row.frame,
+                "a frame that needs no terrain, or a map to take the terrain from",
+            )
         latitude, longitude, _ = ned_to_geodetic(last, home).tolist()
         return home[2] - (settings.terrain(latitude, longitude) + altitude)
     if missing and row.command != CONDITION_CHANGE_ALT:
@@ -214,7 +299,9 @@ def _down(
     return home[2] - altitude if row.frame in ABSOLUTE_FRAMES else 0.0 - altitude
 
 
-def _item(row: MavlinkItem, position: tuple[float, float, float], settings: ImportSettings) -> MissionItem:
+def _item(
+    row: MavlinkItem, position: tuple[float, float, float], settings: ImportSettings
+) -> MissionItem:
     p1, p2, p3, p4 = row.params[:4]
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     if kind in (MissionMode.TAKEOFF, MissionMode.LAND):
@@ -234,15 +321,23 @@ def _item(row: MavlinkItem, position: tuple[float, float, float], settings: Impo
 def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, float, float, float]:
     p1, p2, p3, p4 = row.params[:4]
     if row.command == DO_ORBIT:
-        signed_radius, turns, extra = p1, math.inf if math.isnan(p4) or p4 == 0.0 else p4 / (2 * math.pi), p2
+        signed_radius = p1
+        turns = math.inf if math.isnan(p4) or p4 == 0.0 else p4 / (2 * math.pi)
+        extra = p2
     elif row.command == LOITER_UNLIMITED:
-        signed_radius, turns, extra = p3, math.inf, 0.0
+        signed_radius = p3
+        turns = math.inf
+        extra = 0.0
     else:
-        signed_radius, turns, extra = p3, p1, p4
+        signed_radius = p3
+        turns = p1
+        extra = p4
         if math.isnan(turns):
             raise row.error("params[0]", turns, "a number of turns")
     if turns < 0.0:
-        raise row.error("params[3]" if row.command == DO_ORBIT else "params[0]", turns, "turns of at least 0")
+        raise row.error(
+            "params[3]" if row.command == DO_ORBIT else "params[0]", turns, "turns of at least 0"
+        )
     if math.isnan(signed_radius):
         signed_radius = 0.0
     direction = float(np.sign(signed_radius))
@@ -250,14 +345,20 @@ def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, fl
 
 
 def _lost(row: MavlinkItem) -> list[str]:
-    """What is flown, and would be written, as another command; parameters neither 0 nor missing without a place."""
+    """What is flown, and would be written, as another command; parameters neither 0 nor missing
+    without a place.
+    """
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     indices = _UNUSED_PARAMS.get(row.command, ())
     if kind is MissionMode.CUSTOM:
         here = row.frame == MISSION_FRAME or (row.params[4] == 0.0 and row.params[5] == 0.0)
         aside = row.command > LAST_NAVIGATION and row.command != CONDITION_CHANGE_ALT
         indices = (3, 4, 5, 6) if here and aside else (3,)
-    changed = [f"{row.where} (command {row.command}): {_FLOWN_AS[row.command]}"] if row.command in _FLOWN_AS else []
+    changed = (
+        [f"{row.where} (command {row.command}): {_FLOWN_AS[row.command]}"]
+        if row.command in _FLOWN_AS
+        else []
+    )
     return changed + [
         f"{row.where} (command {row.command}): params[{index}] = {row.params[index]:g} has no place in {kind.name}"
         for index in indices
@@ -266,13 +367,18 @@ def _lost(row: MavlinkItem) -> list[str]:
 
 
 def to_mavlink_items(
-    items: Sequence[MissionItem], numbers: Sequence[int], home: GeoPoint, loiter_radius: float = 25.0
+    items: Sequence[MissionItem],
+    numbers: Sequence[int],
+    home: GeoPoint,
+    loiter_radius: float = 25.0,
 ) -> tuple[list[MavlinkItem], tuple[str, ...]]:
-    """The items as rows 1, 2, …, with altitudes relative to home, and what the rows can't say, one line each.
+    """The items as rows 1, 2, …, with altitudes relative to home, and what the rows can't say, one
+    line each.
 
-    The same table backwards. `numbers` are what jumps among the items call them; the rows' jumps name the rows. An
-    orbit of `loiter_radius` (m) whose direction is the follower's choice is written without a radius. Raises
-    MissionFileError for a CUSTOM that is no MAVLink command or none that is read, and for a jump to no item.
+    The same table backwards. `numbers` are what jumps among the items call them; the rows' jumps
+    name the rows. An orbit of `loiter_radius` (m) whose direction is the follower's choice is
+    written without a radius. Raises MissionFileError for a CUSTOM that is no MAVLink command or
+    none that is read, and for a jump to no item.
     """
     row_of = {number: index + 1 for index, number in enumerate(numbers)}
     rows = []
@@ -281,8 +387,14 @@ def to_mavlink_items(
     for index, item in enumerate(items):
         where = f"item {index + 1}"
         command, params = _command_and_params(item, where, row_of, loiter_radius)
-        if item.mode is MissionMode.ORBIT and item.params[1] == 0.0 and item.params[0] != loiter_radius:
-            changed.append(f"{where} (ORBIT): its direction, the follower's choice, is written as clockwise")
+        if (
+            item.mode is MissionMode.ORBIT
+            and item.params[1] == 0.0
+            and item.params[0] != loiter_radius
+        ):
+            changed.append(
+                f"{where} (ORBIT): its direction, the follower's choice, is written as clockwise"
+            )
         if item.mode is MissionMode.WAYPOINT and item.params[1] == 0.0:
             changed.append(f"{where} (WAYPOINT): a radius of 0 is read as the reader's default")
         if item.mode is MissionMode.RTL and item.params.any():
@@ -291,7 +403,9 @@ def to_mavlink_items(
         placed = item.mode is not MissionMode.RTL and (
             item.mode is not MissionMode.CUSTOM
             or command <= LAST_NAVIGATION
-            or (command in _PLACED_COMMANDS and command != DO_LAND_START)  # without a place it says where it stands
+            or (
+                command in _PLACED_COMMANDS and command != DO_LAND_START
+            )  # without a place it says where it stands
             or command == CONDITION_CHANGE_ALT
             or position != last
         )
@@ -322,7 +436,11 @@ def _command_and_params(
     if item.mode is MissionMode.ORBIT:
         signed = math.copysign(p1, p2) if p2 != 0.0 else 0.0 if p1 == loiter_radius else p1
         if math.isinf(p3):
-            return (DO_ORBIT, (signed, p4, 0.0, 0.0)) if p4 != 0.0 else (LOITER_UNLIMITED, (0.0, 0.0, signed, 0.0))
+            return (
+                (DO_ORBIT, (signed, p4, 0.0, 0.0))
+                if p4 != 0.0
+                else (LOITER_UNLIMITED, (0.0, 0.0, signed, 0.0))
+            )
         return LOITER_TURNS, (p3, 0.0, signed, p4)
     if item.mode is MissionMode.CUSTOM:
         command = mavlink_command(item)
@@ -332,16 +450,24 @@ def _command_and_params(
             )
         if command == DO_JUMP:
             if p2 not in row_of:
-                raise MissionFileError(f"{where} (DO_JUMP): params[1]: {p2!r}, expected the number of an item")
+                raise MissionFileError(
+                    f"{where} (DO_JUMP): params[1]: {p2!r}, expected the number of an item"
+                )
             p2 = float(row_of[int(p2)])
         return command, (p2, p3, p4, 0.0)
     raise MissionFileError(f"{where}: mode: {item.mode.name} is the manager's own, expected 1 to 6")
 
 
 def mavlink_command(item: MissionItem) -> int | None:
-    """The MAVLink command that a CUSTOM item carries in its first parameter; None for any other item."""
+    """The MAVLink command that a CUSTOM item carries in its first parameter; None for any other
+    item.
+    """
     number = float(item.params[0])
-    if item.mode is not MissionMode.CUSTOM or not number.is_integer() or not 1 <= number <= MAX_COMMAND:
+    if (
+        item.mode is not MissionMode.CUSTOM
+        or not number.is_integer()
+        or not 1 <= number <= MAX_COMMAND
+    ):
         return None
     return int(number)
 

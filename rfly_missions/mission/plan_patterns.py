@@ -1,7 +1,9 @@
-"""QGroundControl's .plan: its JSON values, checked; structure scans and landing patterns as simple items.
+"""QGroundControl's .plan: its JSON values, checked; structure scans and landing patterns as simple
+items.
 
-A .plan says of these only how they are laid out. Keys: QGroundControl developer guide, "Plan File Format"; the items
-and their order: QGroundControl's StructureScanComplexItem and LandingComplexItem.
+A .plan says of these only how they are laid out. Keys: QGroundControl developer guide, "Plan File
+Format"; the items and their order: QGroundControl's StructureScanComplexItem and
+LandingComplexItem.
 """
 
 from __future__ import annotations
@@ -24,11 +26,16 @@ from rfly_missions.mission.mavlink_items import (
     WAYPOINT,
 )
 
-SET_CAMERA_TRIGGER_DISTANCE, IMAGE_STOP, VIDEO_STOP = 206, 2001, 2501
-ROI_NEXT_WAYPOINT_OFFSET, ROI_NONE = 196, 197
+SET_CAMERA_TRIGGER_DISTANCE = 206
+IMAGE_STOP = 2001
+VIDEO_STOP = 2501
+ROI_NEXT_WAYPOINT_OFFSET = 196
+ROI_NONE = 197
 LANDINGS = {"fwLandingPattern": LAND, "vtolLandingPattern": VTOL_LAND}
 STRUCTURE_SCAN = "StructureScan"
-MAX_LAYERS, MAX_CORNERS, MAX_WAY_POINTS = 1000, 1000, 60_000
+MAX_LAYERS = 1000
+MAX_CORNERS = 1000
+MAX_WAY_POINTS = 60_000
 MITRE_LIMIT = 4.0
 """of the scan's distance: a sharp corner is cut there"""
 
@@ -74,7 +81,12 @@ def as_number(value: Any, where: str) -> float:
 
 def as_integer(value: Any, where: str, low: int, high: int) -> int:
     """A whole number from low to high."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300 or int(value) != value:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) < 1e300
+        or int(value) != value
+    ):
         raise MissionFileError(f"{where}: {short(value)}, expected a whole number")
     if not low <= value <= high:
         raise MissionFileError(f"{where}: {short(value)}, expected {low} to {high}")
@@ -92,7 +104,9 @@ def as_geo_position(value: Any, where: str) -> tuple[float, float]:
     """[latitude, longitude] in degrees."""
     numbers = [as_number(v, where) for v in as_list(value, where)]
     if len(numbers) != 2 or abs(numbers[0]) > 90.0 or abs(numbers[1]) > 180.0:
-        raise MissionFileError(f"{where}: {short(value)}, expected latitude within ±90° and longitude within ±180°")
+        raise MissionFileError(
+            f"{where}: {short(value)}, expected latitude within ±90° and longitude within ±180°"
+        )
     return numbers[0], numbers[1]
 
 
@@ -103,7 +117,8 @@ def short(value: Any) -> str:
 
 
 def items_of_pattern(entry: dict[str, Any], where: str) -> list[Item] | None:
-    """The simple items (command, frame, params) of a landing pattern or a structure scan; None for anything else.
+    """The simple items (command, frame, params) of a landing pattern or a structure scan; None for
+    anything else.
 
     Raises MissionFileError that names the key.
     """
@@ -116,28 +131,47 @@ def items_of_pattern(entry: dict[str, Any], where: str) -> list[Item] | None:
 
 
 def _item(command: int, frame: int, *params: float | None) -> Item:
-    return {"type": "SimpleItem", "command": command, "frame": frame, "params": [*params, *[0] * (7 - len(params))]}
+    return {
+        "type": "SimpleItem",
+        "command": command,
+        "frame": frame,
+        "params": [*params, *[0] * (7 - len(params))],
+    }
 
 
 def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> list[Item]:
-    """Start of landing, camera off, a circle down to the approach's altitude (or a way-point there), landing."""
+    """Start of landing, camera off, a circle down to the approach's altitude (or a way-point
+    there), landing.
+    """
     relative = entry.get("altitudesAreRelative")
     if relative is None:  # version 1 has a flag for each
         relative = entry.get("loiterAltitudeRelative", True)
         if entry.get("landAltitudeRelative", relative) != relative:
-            raise MissionFileError(f"{where}: landAltitudeRelative: expected the value of loiterAltitudeRelative")
-    frame = RELATIVE_FRAME if as_boolean(relative, f"{where}: altitudesAreRelative") else ABSOLUTE_FRAME
-    key = "landingApproachCoordinate" if "landingApproachCoordinate" in entry else "loiterCoordinate"
-    approach, land = _place(entry, key, where), _place(entry, "landCoordinate", where)
+            raise MissionFileError(
+                f"{where}: landAltitudeRelative: expected the value of loiterAltitudeRelative"
+            )
+    frame = (
+        RELATIVE_FRAME if as_boolean(relative, f"{where}: altitudesAreRelative") else ABSOLUTE_FRAME
+    )
+    key = (
+        "landingApproachCoordinate" if "landingApproachCoordinate" in entry else "loiterCoordinate"
+    )
+    approach = _place(entry, key, where)
+    land = _place(entry, "landCoordinate", where)
     items = [_item(DO_LAND_START, MISSION_FRAME)]
     if entry.get("stopTakingPhotos"):
-        items += [_item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME), _item(IMAGE_STOP, MISSION_FRAME)]
+        items += [
+            _item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME),
+            _item(IMAGE_STOP, MISSION_FRAME),
+        ]
     if entry.get("stopVideoPhotos"):
         items.append(_item(VIDEO_STOP, MISSION_FRAME))
     if as_boolean(entry.get("useLoiterToAlt", True), f"{where}: useLoiterToAlt"):
         radius = as_number(get_key(entry, "loiterRadius", where), f"{where}: loiterRadius")
         clockwise = as_boolean(entry.get("loiterClockwise", True), f"{where}: loiterClockwise")
-        items.append(_item(LOITER_TO_ALTITUDE, frame, 1, radius if clockwise else -radius, 0, 1, *approach))
+        items.append(
+            _item(LOITER_TO_ALTITUDE, frame, 1, radius if clockwise else -radius, 0, 1, *approach)
+        )
     else:
         items.append(_item(WAYPOINT, frame, 0, 0, 0, None, *approach))
     return [*items, _item(land_command, frame, 0, 0, 0, 0, *land)]
@@ -146,8 +180,13 @@ def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> li
 def _place(entry: dict[str, Any], key: str, where: str) -> tuple[float, float, float]:
     values = as_list(get_key(entry, key, where), f"{where}: {key}")
     if len(values) != 3:
-        raise MissionFileError(f"{where}: {key}: {short(values)}, expected latitude, longitude and altitude")
-    return (*as_geo_position(values[:2], f"{where}: {key}"), as_number(values[2], f"{where}: {key}"))
+        raise MissionFileError(
+            f"{where}: {key}: {short(values)}, expected latitude, longitude and altitude"
+        )
+    return (
+        *as_geo_position(values[:2], f"{where}: {key}"),
+        as_number(values[2], f"{where}: {key}"),
+    )
 
 
 def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
@@ -159,7 +198,8 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
     camera = as_object(get_key(entry, "CameraCalc", where), f"{where}: CameraCalc")
     height = number(entry, "StructureHeight")
     entrance = number(entry, "EntranceAltitude", entry.get("Altitude", height))
-    footprint, along = number(camera, "AdjustedFootprintFrontal"), number(camera, "AdjustedFootprintSide", 0.0)
+    footprint = number(camera, "AdjustedFootprintFrontal")
+    along = number(camera, "AdjustedFootprintSide", 0.0)
     distance = number(camera, "DistanceToSurface")
     if not (footprint > 0.0 and 0.0 <= distance <= 10_000.0):
         raise MissionFileError(
@@ -168,38 +208,70 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
         )
     layers = as_integer(get_key(entry, "Layers", where), f"{where}: Layers", 1, MAX_LAYERS)
     from_top = as_boolean(entry.get("StartFromTop", False), f"{where}: StartFromTop")
-    corners = _flight_polygon(as_list(get_key(entry, "polygon", where), f"{where}: polygon"), distance, where)
+    corners = _flight_polygon(
+        as_list(get_key(entry, "polygon", where), f"{where}: polygon"), distance, where
+    )
     if layers * len(corners) > MAX_WAY_POINTS:
         raise MissionFileError(
             f"{where}: {layers} layers of {len(corners)} corners, allowed: {MAX_WAY_POINTS:,} in all"
         )
-    first, step = (height, -footprint) if from_top else (number(entry, "ScanBottomAlt", 0.0), footprint)
+    first, step = (
+        (height, -footprint) if from_top else (number(entry, "ScanBottomAlt", 0.0), footprint)
+    )
     door = _item(WAYPOINT, RELATIVE_FRAME, 0, 0, 0, None, *corners[0], entrance)
-    items = [door, _item(ROI_NEXT_WAYPOINT_OFFSET, MISSION_FRAME, 0, 0, 0, 0, number(entry, "GimbalPitch", 0.0), 0, 90)]
+    items = [
+        door,
+        _item(
+            ROI_NEXT_WAYPOINT_OFFSET,
+            MISSION_FRAME,
+            0,
+            0,
+            0,
+            0,
+            number(entry, "GimbalPitch", 0.0),
+            0,
+            90,
+        ),
+    ]
     for layer in range(layers):
         altitude = first + (layer + 0.5) * step
-        ring = [_item(WAYPOINT, RELATIVE_FRAME, 0, 0, 0, None, *corner, altitude) for corner in (*corners, corners[0])]
+        ring = [
+            _item(WAYPOINT, RELATIVE_FRAME, 0, 0, 0, None, *corner, altitude)
+            for corner in (*corners, corners[0])
+        ]
         trigger = [_item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME, along, 0, 1)]
         items += [ring[0], *trigger, *ring[1:], _item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME)]
     return [*items, _item(ROI_NONE, MISSION_FRAME), dict(door)]
 
 
 def _flight_polygon(polygon: list[Any], distance: float, where: str) -> list[list[float]]:
-    """Latitude and longitude of corners around a polygon, its edges moved outwards by a distance (m)."""
+    """Latitude and longitude of corners around a polygon, its edges moved outwards by a distance
+    (m).
+    """
     if not 3 <= len(polygon) <= MAX_CORNERS:
-        raise MissionFileError(f"{where}: polygon: {len(polygon)} corners, expected 3 to {MAX_CORNERS}")
-    places = [as_geo_position(value, f"{where}: polygon[{index}]") for index, value in enumerate(polygon)]
+        raise MissionFileError(
+            f"{where}: polygon: {len(polygon)} corners, expected 3 to {MAX_CORNERS}"
+        )
+    places = [
+        as_geo_position(value, f"{where}: polygon[{index}]") for index, value in enumerate(polygon)
+    ]
     origin = (*places[0], 0.0)
     points = geodetic_to_ned([(*place, 0.0) for place in places], origin)[:, :2]
     outside = moved_outwards(points, distance, where)
-    return ned_to_geodetic(np.column_stack([outside, np.zeros(len(outside))]), origin)[:, :2].tolist()
+    return ned_to_geodetic(np.column_stack([outside, np.zeros(len(outside))]), origin)[
+        :, :2
+    ].tolist()
 
 
 def moved_outwards(points: Floats, distance: float, where: str = "polygon") -> Floats:
-    """(n, 2) corners of a polygon (n, 2) whose edges are moved outwards by a distance, in the order given."""
+    """(n, 2) corners of a polygon (n, 2) whose edges are moved outwards by a distance, in the order
+    given.
+    """
     edges = np.roll(points, -1, axis=0) - points
     lengths = np.linalg.norm(edges, axis=1, keepdims=True)
-    area = float(np.sum(points[:, 0] * np.roll(points[:, 1], -1) - np.roll(points[:, 0], -1) * points[:, 1]))
+    area = float(
+        np.sum(points[:, 0] * np.roll(points[:, 1], -1) - np.roll(points[:, 0], -1) * points[:, 1])
+    )
     if not (lengths > 1e-6).all() or abs(area) < 1e-6:
         raise MissionFileError(f"{where}: polygon: two corners in one place, or no area")
     outward = np.column_stack([edges[:, 1], -edges[:, 0]]) / lengths * np.sign(area)

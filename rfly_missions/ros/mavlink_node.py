@@ -40,9 +40,12 @@ class MavlinkNode(Node):
     def __init__(self) -> None:
         super().__init__("mavlink_node")
         given = declare_parameters(self, MavlinkParameters)
-        self._ground, self._place_problem = LatestTerrain(self, self._on_terrain_map), ""
+        self._ground = LatestTerrain(self, self._on_terrain_map)
+        self._place_problem = ""
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
-        logs = LogFolder(Path(given.log_folder).expanduser() if given.log_folder else None, given.erase_logs)
+        logs = LogFolder(
+            Path(given.log_folder).expanduser() if given.log_folder else None, given.erase_logs
+        )
         targets = [_address(text) for text in given.targets]
         self._endpoint = MavlinkEndpoint(targets, _key(given.signing_file), logs)
         frames = Frames(self)
@@ -54,17 +57,28 @@ class MavlinkNode(Node):
             self._vehicles.append(self._vehicle(name, index, frames))
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
-        self._timer = self.create_timer(PERIOD_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        listed = ", ".join(f"{each.vehicle.system_id} {each.name}" for each in self._vehicles) or "no vehicles"
+        self._timer = self.create_timer(
+            PERIOD_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        listed = (
+            ", ".join(f"{each.vehicle.system_id} {each.name}" for each in self._vehicles)
+            or "no vehicles"
+        )
         others = f" and sending to {', '.join(given.targets)}" if given.targets else ""
         self.get_logger().info(f"listening on {self._where} for ground stations{others}: {listed}")
 
     def _vehicle(self, name: str, index: int, frames: Frames) -> MavlinkVehicleTopics:
         if not VEHICLE_NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:
-            raise ConfigError(f"parameter vehicles: {name!r}, expected names, each once, of letters, digits and _")
-        given = declare_parameters(self, MavlinkVehicleParameters, prefix=f"{name}.", defaults={"system_id": index + 1})
+            raise ConfigError(
+                f"parameter vehicles: {name!r}, expected names, each once, of letters, digits and _"
+            )
+        given = declare_parameters(
+            self, MavlinkVehicleParameters, prefix=f"{name}.", defaults={"system_id": index + 1}
+        )
         if given.system_id in self._endpoint.vehicles:
-            raise ConfigError(f"parameter {name}.system_id: {given.system_id} belongs to two vehicles")
+            raise ConfigError(
+                f"parameter {name}.system_id: {given.system_id} belongs to two vehicles"
+            )
         values = Tunables()
         try:
             set_values(values, given.parameters)
@@ -72,9 +86,20 @@ class MavlinkNode(Node):
             raise ConfigError(f"parameter {name}.parameters: {error}") from None
         controller = given.controller if given.uav_type == "land-air" else ""
         made = MavlinkVehicleTopics(
-            self, name, self._endpoint, given.system_id, given.uav_type, values, frames, self._diagnostics, controller
+            self,
+            name,
+            self._endpoint,
+            given.system_id,
+            given.uav_type,
+            values,
+            frames,
+            self._diagnostics,
+            controller,
         )
-        made.vehicle.gimbal.limits = math.radians(given.gimbal_min_pitch), math.radians(given.gimbal_max_pitch)
+        made.vehicle.gimbal.limits = (
+            math.radians(given.gimbal_min_pitch),
+            math.radians(given.gimbal_max_pitch),
+        )
         return made
 
     def destroy_node(self) -> None:
@@ -99,7 +124,9 @@ class MavlinkNode(Node):
         for address, data in self._endpoint.datagrams():
             try:
                 self._socket.sendto(data, address)
-            except OSError:  # nobody listens there, or the network is away: the next one may get through
+            except (
+                OSError
+            ):  # nobody listens there, or the network is away: the next one may get through
                 self._diagnostics.count("not_sent")
 
     def _receive(self, wall: float) -> None:
@@ -136,7 +163,9 @@ class MavlinkNode(Node):
 def _address(text: str) -> Address:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ConfigError(f"parameter targets: {text!r}, expected host:port such as 127.0.0.1:14550")
+        raise ConfigError(
+            f"parameter targets: {text!r}, expected host:port such as 127.0.0.1:14550"
+        )
     try:
         return socket.gethostbyname(host), int(port)
     except OSError as error:
@@ -149,7 +178,9 @@ def _bound_socket(bind: str, port: int) -> socket.socket:
         made.bind((bind, port))
     except OSError as error:
         made.close()
-        raise ConfigError(f"parameters bind and port: udp {bind}:{port}: {error.strerror or error}") from None
+        raise ConfigError(
+            f"parameters bind and port: udp {bind}:{port}: {error.strerror or error}"
+        ) from None
     made.setblocking(False)
     return made
 

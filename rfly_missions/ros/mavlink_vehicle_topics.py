@@ -1,4 +1,6 @@
-"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle, feedback, gains."""
+"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle,
+feedback, gains.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,19 @@ from rfly_missions.mission.mavlink_items import terrain_altitude
 from rfly_missions.ros.mission_msgs import NO_POSE, item_to_msg, ned_to_point, pose_to_ned_euler
 from rfly_terrain.height_map.height_map import HeightMap
 
-PERIOD_S, PATIENCE_S = 1.0, 5.0
+PERIOD_S = 1.0
+PATIENCE_S = 5.0
 """between two looks at the values; after which an answer is not waited for any more"""
 
 
 class ControllerGainsClient:
-    """Keeps a `ControllerGains` as the node `controller` has them: whoever changes one, `update` finds it."""
+    """Keeps a `ControllerGains` as the node `controller` has them: whoever changes one, `update`
+    finds it.
+    """
 
     def __init__(self, node: Node, controller: str, gains: ControllerGains) -> None:
-        self._gains, gains.ask = gains, self._ask
+        self._gains = gains
+        gains.ask = self._ask
         self._describe = node.create_client(DescribeParameters, f"{controller}/describe_parameters")
         self._get = node.create_client(GetParameters, f"{controller}/get_parameters")
         self._set = node.create_client(SetParameters, f"{controller}/set_parameters")
@@ -68,7 +74,9 @@ class ControllerGainsClient:
             asked.add_done_callback(self._on_values)
 
     def _on_described(self, future: Any) -> None:
-        self._waits, self._asked_at = False, -math.inf  # the values follow at once
+        # the values follow at once
+        self._waits = False
+        self._asked_at = -math.inf
         for name, about in zip(GAIN_NAMES, future.result().descriptors, strict=False):
             for span in about.floating_point_range:
                 self._gains.ranges[name] = span.from_value, span.to_value
@@ -98,7 +106,9 @@ BATTERY_PERIOD_S = 1.0
 
 
 class MavlinkVehicleTopics:
-    """Flies by the action `<name>/execute_mission` and the topic `<name>/mission_command`; a `Pilot`."""
+    """Flies by the action `<name>/execute_mission` and the topic `<name>/mission_command`; a
+    `Pilot`.
+    """
 
     def __init__(
         self,
@@ -113,7 +123,10 @@ class MavlinkVehicleTopics:
         controller: str = "",
     ) -> None:
         """`controller`: node in the vehicle's namespace whose gains are parameters; "": none."""
-        self._node, self.name, self._frames, self._diagnostics = node, name, frames, diagnostics
+        self._node = node
+        self.name = name
+        self._frames = frames
+        self._diagnostics = diagnostics
         self._terrain: HeightMap | None = None
         self._heard_at = -math.inf
         self._told_battery_at = -math.inf
@@ -129,7 +142,9 @@ class MavlinkVehicleTopics:
         if controller:
             self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)
         subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
-        subscription(node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED)
+        subscription(
+            node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED
+        )
         subscription(node, String, f"{name}/mode", self._on_mode, LATCHED)
 
     def destroy(self) -> None:
@@ -156,7 +171,9 @@ class MavlinkVehicleTopics:
         found = pose_to_ned_euler(message.pose, frame)
         if found is None:
             self._diagnostics.count("refused_poses")
-            self._node.get_logger().warning(f"{self.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0)
+            self._node.get_logger().warning(
+                f"{self.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0
+            )
             return
         self._heard_at = time.monotonic()
         flight = self.vehicle.flight
@@ -276,4 +293,6 @@ class MavlinkVehicleTopics:
             if number == self._goals:
                 self.vehicle.flight.ended(done, why)
 
-        self._client.send_goal_async(goal, feedback_callback=on_feedback).add_done_callback(on_accepted)
+        self._client.send_goal_async(goal, feedback_callback=on_feedback).add_done_callback(
+            on_accepted
+        )

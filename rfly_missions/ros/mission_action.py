@@ -1,4 +1,6 @@
-"""The action `<name>/execute_mission` of one vehicle: goals, missions, feedback, ends. Part of mission_node."""
+"""The action `<name>/execute_mission` of one vehicle: goals, missions, feedback, ends. Part of
+mission_node.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ from rfly_common.untrusted_files.asked_files import resolve_below, without_conte
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.mission.files import Mission, read_mission
 from rfly_missions.mission.items import MissionItem
-from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command, terrain_altitude
+from rfly_missions.mission.mavlink_items import (
+    LAST_NAVIGATION,
+    TIMED_COMMANDS,
+    mavlink_command,
+    terrain_altitude,
+)
 from rfly_missions.ros.mission_msgs import item_to_msg, msg_to_item, params_to_msg, point_to_ned
 from rfly_missions.ros.node_parameters import MissionParameters
 
@@ -34,12 +41,22 @@ MAX_HOME_M = 100_000.0
 
 
 class MissionAction:
-    """Takes goals, one at a time: `start_waiting` and `update` carry it on at each tick of its vehicle."""
+    """Takes goals, one at a time: `start_waiting` and `update` carry it on at each tick of its
+    vehicle.
+    """
 
     def __init__(
-        self, node: Node, vehicle: MissionVehicle, shared: MissionParameters, frames: Frames, diagnostics: Diagnostics
+        self,
+        node: Node,
+        vehicle: MissionVehicle,
+        shared: MissionParameters,
+        frames: Frames,
+        diagnostics: Diagnostics,
     ) -> None:
-        self._node, self._vehicle, self._shared, self._frames = node, vehicle, shared, frames
+        self._node = node
+        self._vehicle = vehicle
+        self._shared = shared
+        self._frames = frames
         self._diagnostics = diagnostics
         self._log = node.get_logger()
         self._goal: Any = None
@@ -57,7 +74,9 @@ class MissionAction:
             ExecuteMission,
             f"{vehicle.settings.name}/execute_mission",
             self._execute,
-            goal_callback=lambda _goal: GoalResponse.ACCEPT,  # a refused goal carries no reason: it is aborted with one
+            goal_callback=lambda _goal: (
+                GoalResponse.ACCEPT
+            ),  # a refused goal carries no reason: it is aborted with one
             cancel_callback=self._cancel,
         )
 
@@ -72,7 +91,12 @@ class MissionAction:
     def start_waiting(self) -> None:
         """Load the mission of a goal that came before the vehicle was ready."""
         executor = self._node.executor
-        if self._start is not None and self._start is not self._starting and self._vehicle.ready and executor:
+        if (
+            self._start is not None
+            and self._start is not self._starting
+            and self._vehicle.ready
+            and executor
+        ):
             self._starting = self._start
             executor.create_task(self._start_now, self._start)
 
@@ -120,14 +144,19 @@ class MissionAction:
         except _REFUSALS as error:
             return self._aborted(handle, error)  # the mission that is being flown goes on
         self._end("replaced by a new goal")
-        self._replaced_after, self._start = done, start
+        self._replaced_after = done
+        self._start = start
         ended = Future(executor=self._node.executor)
-        self._goal, self._ended, self._next_feedback_ns = handle, ended, 0
+        self._goal = handle
+        self._ended = ended
+        self._next_feedback_ns = 0
         message = await ended
         result = ExecuteMission.Result(message=message)
         if self._ended is ended:
             result.items_done = self._items_done()
-            self._goal, self._ended, self._start = None, None, None
+            self._goal = None
+            self._ended = None
+            self._start = None
         else:
             result.items_done = self._replaced_after
         if handle.is_cancel_requested:
@@ -136,7 +165,8 @@ class MissionAction:
             self._log.warning(f"{self._vehicle.settings.name}: mission aborted: {message}")
             handle.abort()
         else:
-            result.success, result.message = True, f"{result.items_done} items done"
+            result.success = True
+            result.message = f"{result.items_done} items done"
             handle.succeed()
         return result
 
@@ -149,7 +179,8 @@ class MissionAction:
 
     def _items_done(self) -> int:
         """Of the goal that has begun."""
-        state, has_begun = self._vehicle.state, self._goal is not None and self._start is None
+        state = self._vehicle.state
+        has_begun = self._goal is not None and self._start is None
         return state.items_done if state is not None and has_begun else 0
 
     def _cancel(self, handle: Any) -> Any:
@@ -171,7 +202,9 @@ class MissionAction:
         frame_id = goal.header.frame_id or self._shared.frame_id
         axes = self._frames.axes(frame_id)
         if axes is None:
-            raise ConfigError(f"header.frame_id: {frame_id!r} is no world frame (parameters enu_frames, ned_frames)")
+            raise ConfigError(
+                f"header.frame_id: {frame_id!r} is no world frame (parameters enu_frames, ned_frames)"
+            )
         items = []
         for index, message in enumerate(goal.items):
             try:
@@ -179,10 +212,19 @@ class MissionAction:
             except ValueError as error:
                 raise ConfigError(f"mission item {index}: {error}") from error
         if goal.home_source > ExecuteMission.Goal.HOME_FROM_POSE:
-            raise ConfigError(f"home_source: {goal.home_source}, expected 0 goal, 1 parameter, 2 pose at start")
-        if goal.home_source == ExecuteMission.Goal.HOME_FROM_PARAMETER and self._vehicle.settings.home is None:
-            raise ConfigError(f"home_source: 1, but the parameter {self._vehicle.settings.name}.home is not set")
-        MissionRunner(self._vehicle.settings.given.uav_type).load(items, start_index=goal.start_index)
+            raise ConfigError(
+                f"home_source: {goal.home_source}, expected 0 goal, 1 parameter, 2 pose at start"
+            )
+        if (
+            goal.home_source == ExecuteMission.Goal.HOME_FROM_PARAMETER
+            and self._vehicle.settings.home is None
+        ):
+            raise ConfigError(
+                f"home_source: 1, but the parameter {self._vehicle.settings.name}.home is not set"
+            )
+        MissionRunner(self._vehicle.settings.given.uav_type).load(
+            items, start_index=goal.start_index
+        )
         return lambda: self._load_items(goal, items, axes)
 
     async def _load_items(self, goal: Any, items: list[MissionItem], axes: str) -> None:
@@ -196,10 +238,14 @@ class MissionAction:
     async def _load_file(self, goal: Any) -> None:
         vehicle = self._vehicle.settings
         if self._reads:
-            raise ConfigError(f"{goal.file}: another mission file is being read: ask again when it is done")
+            raise ConfigError(
+                f"{goal.file}: another mission file is being read: ask again when it is done"
+            )
         self._reads = True
         try:  # a large file takes seconds; all vehicles go on meanwhile
-            mission = await in_thread(self._node, lambda: self._read(goal.file, vehicle.given.loiter_radius))
+            mission = await in_thread(
+                self._node, lambda: self._read(goal.file, vehicle.given.loiter_radius)
+            )
         finally:
             self._reads = False
         if isinstance(mission, ConfigError):
@@ -209,7 +255,8 @@ class MissionAction:
         home: Any
         if self._vehicle.geo_origin is not None:
             home = geodetic_to_ned(mission.home, self._vehicle.geo_origin).tolist()
-            away, unset = math.hypot(home[0], home[1]), place_problem(self._vehicle.geo_origin)
+            away = math.hypot(home[0], home[1])
+            unset = place_problem(self._vehicle.geo_origin)
             if unset:
                 self._log.warning(f"{vehicle.name}: {goal.file}: {unset}")
             if away > MAX_HOME_M:
@@ -220,7 +267,9 @@ class MissionAction:
             mission = mission.about(self._vehicle.geo_origin)
         else:
             home = vehicle.home or (self._vehicle.pose or (0.0,) * 4)[:3]
-            self._log.info(f"{vehicle.name}: no map origin is known: home of {goal.file} is placed at {list(home)} NED")
+            self._log.info(
+                f"{vehicle.name}: no map origin is known: home of {goal.file} is placed at {list(home)} NED"
+            )
             mission = mission.moved(home)
         for text in mission.lost:
             self._log.warning(f"{vehicle.name}: {goal.file}: {text}")
@@ -230,8 +279,11 @@ class MissionAction:
         self._load(mission, home, goal)
 
     def _read(self, name: str, loiter_radius: float) -> Mission | ConfigError:
-        """The mission file that a peer names, or what is wrong, without a word of its content. In a thread."""
-        terrain, origin = self._vehicle.terrain, self._vehicle.geo_origin
+        """The mission file that a peer names, or what is wrong, without a word of its content. In a
+        thread.
+        """
+        terrain = self._vehicle.terrain
+        origin = self._vehicle.geo_origin
         try:
             path = resolve_below(name, self._shared.file_folders, "file_folders")
         except ConfigError as error:
@@ -241,7 +293,9 @@ class MissionAction:
                 path,
                 default_radius=self._shared.default_radius,
                 loiter_radius=loiter_radius,
-                terrain=None if terrain is None or origin is None else terrain_altitude(terrain, origin),
+                terrain=None
+                if terrain is None or origin is None
+                else terrain_altitude(terrain, origin),
             )
         except (MissionFileError, OSError) as error:
             return ConfigError(without_content(name, error, path, f"rfly mission check {path}"))
@@ -262,12 +316,15 @@ class MissionAction:
             return
         message = ExecuteMission.Feedback(distance=math.nan)
         if state is None:
-            message.index, message.count = self._goal.request.start_index, len(self._goal.request.items)
+            message.index = self._goal.request.start_index
+            message.count = len(self._goal.request.items)
             self._log.info(
-                f"{self._vehicle.settings.name}: no {self._vehicle.missing} is known yet", throttle_duration_sec=5.0
+                f"{self._vehicle.settings.name}: no {self._vehicle.missing} is known yet",
+                throttle_duration_sec=5.0,
             )
         else:
-            message.index, message.count = state.item_index, state.item_count
+            message.index = state.item_index
+            message.count = state.item_count
             message.current = item_to_msg(state.params.current, self._shared.axes)
             message.previous = params_to_msg(state.params, self._shared.axes, "", 0).previous
             message.distance = state.distance
@@ -277,7 +334,9 @@ class MissionAction:
 
 
 def _reason(error: Exception) -> str:
-    """In one line why a mission is not flown; of a file that can't be read its name first, as of one that is wrong."""
+    """In one line why a mission is not flown; of a file that can't be read its name first, as of
+    one that is wrong.
+    """
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split())

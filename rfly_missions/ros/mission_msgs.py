@@ -1,4 +1,6 @@
-"""Mission items, poses and commands as ROS messages, in either world frame; the mission side is NED throughout."""
+"""Mission items, poses and commands as ROS messages, in either world frame; the mission side is NED
+throughout.
+"""
 
 from __future__ import annotations
 
@@ -30,28 +32,43 @@ NO_POSE = f"not finite, no unit quaternion, or beyond {FARTHEST:g} m"
 
 
 def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
-    """`axes`: enu or ned, those of the carrying message's frame. Raises ValueError as MissionItem does."""
+    """`axes`: enu or ned, those of the carrying message's frame. Raises ValueError as MissionItem
+    does.
+    """
     position = point_to_ned(message.position, axes)
     params = np.array(message.params, dtype=float)
     if axes == "enu" and message.mode == MissionMode.WAYPOINT:
         params[0] = yaw_ned_to_enu(params[0])
-    return MissionItem(MissionMode(message.mode) if message.mode <= 7 else message.mode, np.array(position), params)
+    return MissionItem(
+        MissionMode(message.mode) if message.mode <= 7 else message.mode, np.array(position), params
+    )
 
 
-def item_to_msg(item: MissionItem, axes: str, *, params_hold_a_course: bool = False) -> MissionItemMsg:
-    """`params_hold_a_course`: the first parameter is the course of a line to a way-point, whatever the mode."""
+def item_to_msg(
+    item: MissionItem, axes: str, *, params_hold_a_course: bool = False
+) -> MissionItemMsg:
+    """`params_hold_a_course`: the first parameter is the course of a line to a way-point, whatever
+    the mode.
+    """
     params = np.array(item.params)
     if axes == "enu" and (item.mode is MissionMode.WAYPOINT or params_hold_a_course):
         params[0] = yaw_ned_to_enu(params[0])
-    return MissionItemMsg(mode=int(item.mode), position=ned_to_point(item.position, axes), params=params)
+    return MissionItemMsg(
+        mode=int(item.mode), position=ned_to_point(item.position, axes), params=params
+    )
 
 
-def params_to_msg(params: MissionParams, axes: str, frame_id: str, stamp_ns: int) -> MissionParamsMsg:
+def params_to_msg(
+    params: MissionParams, axes: str, frame_id: str, stamp_ns: int
+) -> MissionParamsMsg:
     """Current and previous item."""
     current = item_to_msg(params.current, axes)
     line = params.current.mode is MissionMode.WAYPOINT
-    message = MissionParamsMsg(current=current, previous=item_to_msg(params.previous, axes, params_hold_a_course=line))
-    message.header.frame_id, message.header.stamp = frame_id, ns_to_stamp(stamp_ns)
+    message = MissionParamsMsg(
+        current=current, previous=item_to_msg(params.previous, axes, params_hold_a_course=line)
+    )
+    message.header.frame_id = frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
     return message
 
 
@@ -69,7 +86,9 @@ def ned_to_point(position: Any, axes: str) -> Point:
 
 
 def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, float] | None:
-    """x, y, z (NED) and heading of a geometry_msgs/Pose of base_link; None as for `pose_to_ned_euler`."""
+    """x, y, z (NED) and heading of a geometry_msgs/Pose of base_link; None as for
+    `pose_to_ned_euler`.
+    """
     found = pose_to_ned_euler(pose, frame)
     if found is None:
         return None
@@ -82,7 +101,8 @@ def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] |
 
     None where it is no pose: not finite, no unit quaternion, or beyond `FARTHEST`.
     """
-    p, q = pose.position, pose.orientation
+    p = pose.position
+    q = pose.orientation
     numbers = np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
     norm = float(np.linalg.norm(numbers[3:]))
     if not np.isfinite(numbers).all() or abs(norm - 1.0) > 1e-3:
@@ -90,7 +110,9 @@ def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] |
     position = frame.points_to_enu(numbers[:3])
     if not np.abs(position).max() <= FARTHEST:
         return None
-    return pose_enu_to_ned_euler(*position.tolist(), *frame.quats_to_enu(numbers[3:] / norm).tolist())
+    return pose_enu_to_ned_euler(
+        *position.tolist(), *frame.quats_to_enu(numbers[3:] / norm).tolist()
+    )
 
 
 def follower_to_pose(follower: Follower, axes: str, frame_id: str, stamp_ns: int) -> PoseStamped:

@@ -44,7 +44,8 @@ class MissionNode(Node):
     def __init__(self) -> None:
         super().__init__("mission_node")
         given = declare_parameters(self, MissionParameters)
-        self._given, names = given, given.vehicles
+        self._given = given
+        names = given.vehicles
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "missions", "", self._update_diagnostics)
@@ -52,19 +53,33 @@ class MissionNode(Node):
         self._last_ns: int | None = None
         self._clock_watch = ClockWatch(self)
         if len(names) > MAX_VEHICLES:
-            raise ConfigError(f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node")
+            raise ConfigError(
+                f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node"
+            )
         check_unique("parameter vehicles", names)
         settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
         check_unique("parameter <name>.id", [each.given.id for each in settings])
-        self._vehicles = [MissionVehicle(self, each, self._given, frames, self._diagnostics) for each in settings]
-        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if given.simulate else None
-        self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if given.simulate else []
+        self._vehicles = [
+            MissionVehicle(self, each, self._given, frames, self._diagnostics) for each in settings
+        ]
+        self._states = (
+            publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
+            if given.simulate
+            else None
+        )
+        self._poses = (
+            [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names]
+            if given.simulate
+            else []
+        )
         self._tf = publisher(self, TFMessage, "/tf", TF) if given.simulate else None
         self._markers = FleetMarkers(self, given.marker_scale) if given.simulate else None
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._timer = self.create_timer(1.0 / given.rate, self._tick)
-        listed = [f"{each.name} ({each.given.uav_type})" for each in settings] or ["no vehicles (parameter vehicles)"]
+        listed = [f"{each.name} ({each.given.uav_type})" for each in settings] or [
+            "no vehicles (parameter vehicles)"
+        ]
         waits = "; waiting for terrain_map" if given.simulate else ""
         self.get_logger().info(f"{', '.join(listed)} at {given.rate:g} Hz{waits}")
         if names and given.simulate:
@@ -72,19 +87,29 @@ class MissionNode(Node):
 
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
         if not VEHICLE_NAME.fullmatch(name):
-            raise ConfigError(f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter")
+            raise ConfigError(
+                f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter"
+            )
         defaults = {"id": FIRST_ID + index, "type": lambda earlier: TYPES[earlier["uav_type"]]}
-        given = declare_parameters(self, MissionVehicleParameters, prefix=f"{name}.", defaults=defaults)
-        start, home = given.start, given.home
+        given = declare_parameters(
+            self, MissionVehicleParameters, prefix=f"{name}.", defaults=defaults
+        )
+        start = given.start
+        home = given.home
         enu = self._given.axes == "enu"
         if not start:
             start = [START_SPACING * index, 0.0, 0.0] if enu else [0.0, START_SPACING * index, 0.0]
-        for key, numbers, expected in (("start", start, "x, y, yaw"), ("home", home or [0.0] * 3, "x, y, z")):
+        for key, numbers, expected in (
+            ("start", start, "x, y, yaw"),
+            ("home", home or [0.0] * 3, "x, y, z"),
+        ):
             if len(numbers) != 3 or not np.isfinite(numbers).all():
                 raise ConfigError(f"parameter {name}.{key}: {list(numbers)}, expected {expected}")
         x, y, yaw = start
         at = (y, x, float(yaw_ned_to_enu(yaw))) if enu else (x, y, yaw)
-        home_ned: Any = tuple((enu_to_ned(home) if enu else np.array(home)).tolist()) if home else None
+        home_ned: Any = (
+            tuple((enu_to_ned(home) if enu else np.array(home)).tolist()) if home else None
+        )
         return VehicleSettings(name, given, at, home_ned)
 
     def destroy_node(self) -> None:
@@ -95,18 +120,24 @@ class MissionNode(Node):
 
     def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
         self._diagnostics.hardware_id = terrain.name
-        ground = Ground(terrain, self._given.min_height)  # shared: what one has found out about it, all know
+        ground = Ground(
+            terrain, self._given.min_height
+        )  # shared: what one has found out about it, all know
         for vehicle in self._vehicles:
             vehicle.take_terrain(terrain, ground, geo_origin)
         if self._markers is not None:
-            shown = [ShownVehicle(v.settings.name, v.settings.given.id, v.settings.given.type) for v in self._vehicles]
+            shown = [
+                ShownVehicle(v.settings.name, v.settings.given.id, v.settings.given.type)
+                for v in self._vehicles
+            ]
             self._markers.show(lambda: (shown, ()))
         self.get_logger().info(f"flying over map {terrain.name!r}")
         self._update_diagnostics()
 
     def _tick(self) -> None:
         now = self.get_clock().now().nanoseconds
-        last, self._last_ns = self._last_ns, now
+        last = self._last_ns
+        self._last_ns = now
         if last is not None and now < last:
             self.get_logger().warning("the clock went back: missions go on from where they are")
             self._diagnostics.count("clock_jumps_back")
@@ -129,7 +160,9 @@ class MissionNode(Node):
             vehicle_type=np.array([settings.given.type for settings, _ in flying]),
             position=np.array([position for position, _ in poses]),
             orientation=np.array([quat for _, quat in poses]),
-            velocity=np.array([vector_ned_to_enu(follower.velocity) for _, follower in flying], np.float32),
+            velocity=np.array(
+                [vector_ned_to_enu(follower.velocity) for _, follower in flying], np.float32
+            ),
             source=self._source,
             stamp_ns=now,
         )
@@ -143,16 +176,21 @@ class MissionNode(Node):
     def _update_diagnostics(self) -> None:
         terrain = "" if self._ground.terrain is None else self._ground.terrain.name
         values: dict[str, Any] = {"vehicles": len(self._vehicles), "terrain": terrain}
-        breached, unseen, silent = [], [], []
+        breached = []
+        unseen = []
+        silent = []
         for vehicle in self._vehicles:
-            name, state = vehicle.settings.name, vehicle.state
+            name = vehicle.settings.name
+            state = vehicle.state
             if vehicle.missing:
                 unseen.append(f"{vehicle.missing} of {name}")
             elif vehicle.silence_s > SILENCE_S:
                 silent.append(f"{name} for {vehicle.silence_s:.0f} s")
             if state is None:
                 continue
-            values[name] = f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
+            values[name] = (
+                f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
+            )
             if state.breach:
                 breached.append(f"{name}: {state.breach} was breached")
         clock_problem = self._clock_watch.problem
@@ -174,7 +212,9 @@ class MissionNode(Node):
 
 def _warm_up() -> None:
     """One look ahead over the ground: kernels are loaded now, not in the middle of a flight."""
-    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    flat = HeightMap(
+        np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0
+    )
     Ground(flat).clear_ahead(0.0, 0.0, 0.0, 1.0)
 
 

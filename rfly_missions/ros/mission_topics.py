@@ -58,9 +58,17 @@ class MissionVehicle:
     """Takes goals and commands, and carries on at each `tick`."""
 
     def __init__(
-        self, node: Node, vehicle: VehicleSettings, shared: MissionParameters, frames: Frames, diagnostics: Diagnostics
+        self,
+        node: Node,
+        vehicle: VehicleSettings,
+        shared: MissionParameters,
+        frames: Frames,
+        diagnostics: Diagnostics,
     ) -> None:
-        self._node, self.settings, self._shared, self._frames = node, vehicle, shared, frames
+        self._node = node
+        self.settings = vehicle
+        self._shared = shared
+        self._frames = frames
         self._diagnostics = diagnostics
         self._log = node.get_logger()
         self.terrain: HeightMap | None = None
@@ -72,7 +80,8 @@ class MissionVehicle:
         self._pose_stamp_ns = 0
         self._heard_at = math.inf
         self._mode: str | None = None
-        self._asked, self._ask_again_ns = "", 0
+        self._asked = ""
+        self._ask_again_ns = 0
         self._mode_done = False
         self._switches = -1
         self._repeat = False
@@ -94,7 +103,9 @@ class MissionVehicle:
         if not shared.simulate:
             subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
             self._targets = publisher(node, PoseStamped, f"{name}/cmd/pose", COMMANDS)
-            self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS) if land_air else None
+            self._requests = (
+                publisher(node, String, f"{name}/cmd/mode", COMMANDS) if land_air else None
+            )
         self._action = MissionAction(node, self, shared, frames, diagnostics)
 
     def destroy(self) -> None:
@@ -108,21 +119,27 @@ class MissionVehicle:
 
     @property
     def missing(self) -> str:
-        """What has to be known before anything is decided: pose, or mode of a land-air vehicle; "" for nothing."""
+        """What has to be known before anything is decided: pose, or mode of a land-air vehicle; ""
+        for nothing.
+        """
         if self.pose is None:
             return "pose"
         return "mode" if self._requests is not None and self._mode is None else ""
 
     @property
     def silence_s(self) -> float:
-        """How long a vehicle of somebody else has been silent; 0 for a simulated one, and before its first pose."""
+        """How long a vehicle of somebody else has been silent; 0 for a simulated one, and before
+        its first pose.
+        """
         return max(0.0, time.monotonic() - self._heard_at)
 
     # --- the world
 
     def take_terrain(self, terrain: HeightMap, ground: Ground, geo_origin: GeoPoint | None) -> None:
         """Go on over this ground; a simulated vehicle appears on the first."""
-        self.terrain, self._ground, self.geo_origin = terrain, ground, geo_origin
+        self.terrain = terrain
+        self._ground = ground
+        self.geo_origin = geo_origin
         if self._shared.simulate and self.follower is None:
             north, east, heading = self.settings.start
             position = (north, east, ground.down(north, east))
@@ -132,7 +149,9 @@ class MissionVehicle:
             )
         if self.follower is not None:
             self.follower.ground = ground
-            self.follower.flown(MissionItem.takeoff(self.follower.position))  # what it needs to know of it: now
+            self.follower.flown(
+                MissionItem.takeoff(self.follower.position)
+            )  # what it needs to know of it: now
         if self._runner is not None:
             self._runner.ground = ground
             if self._runner.guide is not None:
@@ -149,11 +168,14 @@ class MissionVehicle:
         pose = pose_to_ned(message.pose, frame)
         if pose is None:
             self._diagnostics.count("refused_poses")
-            self._log.warning(f"{self.settings.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0)
+            self._log.warning(
+                f"{self.settings.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0
+            )
         elif stamp and stamp < self._pose_stamp_ns:
             self._diagnostics.count("poses_out_of_order")
         else:
-            self._pose, self._pose_stamp_ns = pose, stamp
+            self._pose = pose
+            self._pose_stamp_ns = stamp
             self._heard_at = time.monotonic()
 
     def forget_time(self) -> None:
@@ -207,7 +229,9 @@ class MissionVehicle:
             self._runner.command = MissionCommand.HOLD
 
     def load(self, mission: Mission, home: Any, goal: Any) -> None:
-        """Begin a goal's mission with this home, NED. Raises ConfigError where the vehicle breaches the fence."""
+        """Begin a goal's mission with this home, NED. Raises ConfigError where the vehicle breaches
+        the fence.
+        """
         assert self._runner is not None
         if mission.fence and self.pose is not None:
             breach = mission.fence.breach(self.pose[0], self.pose[1])
@@ -228,7 +252,9 @@ class MissionVehicle:
             self._place_guide(self._runner, self.pose)
 
     def _place_guide(self, runner: MissionRunner, pose: Pose) -> None:
-        """Let what flies ahead of the vehicle begin where the vehicle is, unless it is near by already."""
+        """Let what flies ahead of the vehicle begin where the vehicle is, unless it is near by
+        already.
+        """
         at = pose[:3]
         if runner.guide is not None and math.dist(runner.guide.position, at) <= runner.guide.lead:
             return
@@ -282,16 +308,25 @@ class MissionVehicle:
             self.state = runner.step(min(dt / steps, MAX_STEP_S), own, done, self._mode)
             if runner.manager.state.switches != self._switches:
                 # what is_mode_done said belongs to the item before
-                self._switches, self._mode_done = runner.manager.state.switches, False
+                self._switches = runner.manager.state.switches
+                self._mode_done = False
                 done = None if done is None else False
                 self._action.feedback_due()
         assert self.state is not None
-        self._params.publish(params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns))
-        if self._modes is not None and self.follower is not None and self.follower.mode != self._published_mode:
+        self._params.publish(
+            params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns)
+        )
+        if (
+            self._modes is not None
+            and self.follower is not None
+            and self.follower.mode != self._published_mode
+        ):
             self._published_mode = self.follower.mode
             self._modes.publish(String(data=self._published_mode or ""))
         if self._targets is not None and runner.guide is not None:
-            self._targets.publish(follower_to_pose(runner.guide, self._shared.axes, self._shared.frame_id, now_ns))
+            self._targets.publish(
+                follower_to_pose(runner.guide, self._shared.axes, self._shared.frame_id, now_ns)
+            )
         if self._requests is not None and runner.guide is not None and self._mode is not None:
             self._request_mode(self.state, self._mode, now_ns)
 

@@ -18,16 +18,23 @@ class MissionParameters:
     vehicles: list[str] = parameter([], "names of the vehicles that fly missions")
     rate: float = parameter(50.0, "steps per second", unit="Hz", low=1.0, high=1000.0)
     frame_id: Literal["map", "map_ned"] = parameter(
-        "map", "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)"
+        "map",
+        "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)",
     )
     file_folders: list[str] = parameter(
         [], "folders below which the `file` of a goal may lie; without any, none is read"
     )
     simulate: bool = parameter(True, "move the vehicles; false: their poses come from <name>/pose")
-    min_height: float = parameter(2.0, "least height above the ground on the way", unit="m", low=0.0, high=1e4)
+    min_height: float = parameter(
+        2.0, "least height above the ground on the way", unit="m", low=0.0, high=1e4
+    )
     marker_scale: float = marker_scale_parameter()
     default_radius: float = parameter(
-        2.0, "transition radius of way-points from files that have none", unit="m", low=0.01, high=1e4
+        2.0,
+        "transition radius of way-points from files that have none",
+        unit="m",
+        low=0.01,
+        high=1e4,
     )
 
     @property
@@ -44,7 +51,11 @@ class MissionVehicleParameters:
 
     uav_type: UavType = parameter("multirotor", "how it flies, or drives")
     id: int = parameter(
-        FIRST_ID, "RflySim copterID", low=1, high=2**31 - 1, shown=f"{FIRST_ID}, {FIRST_ID + 1} … in the order of names"
+        FIRST_ID,
+        "RflySim copterID",
+        low=1,
+        high=2**31 - 1,
+        shown=f"{FIRST_ID}, {FIRST_ID + 1} … in the order of names",
     )
     type: int = parameter(
         3,
@@ -57,10 +68,15 @@ class MissionVehicleParameters:
         25.0, "of a fixed wing's hold, and of orbits that have none", unit="m", low=0.1, high=1e5
     )
     hold_turn_direction: int = parameter(
-        0, "of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, 0 free", low=-1, high=1
+        0,
+        "of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, 0 free",
+        low=-1,
+        high=1,
     )
     start: list[float] = parameter(
-        [], "x, y (m) and yaw (rad) of a simulated vehicle's first place", shown="10 m east of the vehicle before it"
+        [],
+        "x, y (m) and yaw (rad) of a simulated vehicle's first place",
+        shown="10 m east of the vehicle before it",
     )
     home: list[float] = parameter([], "x, y, z (m) for goals with home_source 1")
 
@@ -73,11 +89,15 @@ class MavlinkParameters:
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
     port: int = parameter(14580, "UDP port to listen on; 0: the system chooses", low=0, high=65535)
     targets: list[str] = parameter(
-        ["127.0.0.1:14550", "127.0.0.1:14540"], "host:port of ground stations that wait for vehicles"
+        ["127.0.0.1:14550", "127.0.0.1:14540"],
+        "host:port of ground stations that wait for vehicles",
     )
-    signing_file: str = parameter("", "file with the passphrase that all messages are signed by; empty: none is signed")
+    signing_file: str = parameter(
+        "", "file with the passphrase that all messages are signed by; empty: none is signed"
+    )
     log_folder: str = parameter(
-        "", "MCAP files in it, or in the folder of a file, are the logs that ground stations download; empty: none"
+        "",
+        "MCAP files in it, or in the folder of a file, are the logs that ground stations download; empty: none",
     )
     erase_logs: bool = parameter(False, "ground stations may erase those files")
 
@@ -88,17 +108,38 @@ class MavlinkVehicleParameters:
 
     PREFIX: ClassVar = "NAME."
 
-    system_id: int = parameter(1, "MAVLink system id", low=1, high=250, shown="1, 2 … in the order of names")
-    uav_type: UavType = parameter("multirotor", "how it flies, or drives; as mission_node's parameter")
-    controller: str = parameter(
-        "flight_control_node", "of a land-air vehicle: node in its namespace whose gains are parameters; empty: none"
+    system_id: int = parameter(
+        1, "MAVLink system id", low=1, high=250, shown="1, 2 … in the order of names"
     )
-    parameters: list[str] = parameter([], "values of MAVLink parameters at the start, as MIS_TAKEOFF_ALT=20")
-    gimbal_min_pitch: float = parameter(-90.0, "of a gimbal, up positive", unit="degrees", low=-180.0, high=0.0)
-    gimbal_max_pitch: float = parameter(30.0, "of a gimbal, up positive", unit="degrees", low=0.0, high=180.0)
+    uav_type: UavType = parameter(
+        "multirotor", "how it flies, or drives; as mission_node's parameter"
+    )
+    controller: str = parameter(
+        "flight_control_node",
+        "of a land-air vehicle: node in its namespace whose gains are parameters; empty: none",
+    )
+    parameters: list[str] = parameter(
+        [], "values of MAVLink parameters at the start, as MIS_TAKEOFF_ALT=20"
+    )
+    gimbal_min_pitch: float = parameter(
+        -90.0, "of a gimbal, up positive", unit="degrees", low=-180.0, high=0.0
+    )
+    gimbal_max_pitch: float = parameter(
+        30.0, "of a gimbal, up positive", unit="degrees", low=0.0, high=180.0
+    )
 
 
 NODES = {
-    "mission_node": (MissionParameters, MissionVehicleParameters, FrameParameters, LatestTerrainParameters),
-    "mavlink_node": (MavlinkParameters, MavlinkVehicleParameters, FrameParameters, LatestTerrainParameters),
+    "mission_node": (
+        MissionParameters,
+        MissionVehicleParameters,
+        FrameParameters,
+        LatestTerrainParameters,
+    ),
+    "mavlink_node": (
+        MavlinkParameters,
+        MavlinkVehicleParameters,
+        FrameParameters,
+        LatestTerrainParameters,
+    ),
 }

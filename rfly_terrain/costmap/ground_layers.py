@@ -1,4 +1,6 @@
-"""The ground as layers on the cells of a traversability grid: elevation, slope, roughness, traversability, normals."""
+"""The ground as layers on the cells of a traversability grid: elevation, slope, roughness,
+traversability, normals.
+"""
 
 from __future__ import annotations
 
@@ -56,18 +58,22 @@ def ground_layers(
 ) -> GridLayers | None:
     """Layers of the cells that a region touches, or None where it touches none.
 
-    elevation (m, z up): the bilinear ground at a cell's centre. slope (rad), roughness (m) and normal_x, _y, _z: of
-    the least-squares plane through the disc of `limits.half_wheelbase` around it, as `traversability` has it; NaN
-    where the disc leaves the map. traversability: 1 − cost / 100 of `costs`: 1 easy … 0.01, 0 forbidden, NaN unknown.
+    elevation (m, z up): the bilinear ground at a cell's centre. slope (rad), roughness (m) and
+    normal_x, _y, _z: of the least-squares plane through the disc of `limits.half_wheelbase` around
+    it, as `traversability` has it; NaN where the disc leaves the map. traversability: 1 − cost /
+    100 of `costs`: 1 easy … 0.01, 0 forbidden, NaN unknown.
 
-    `costs` are those of `terrain` for the `limits`, and say which cells there are. `region`: x_min, x_max, y_min,
-    y_max (m, ENU); all of the map without one. More than `max_cells` become cells an odd number of times as large:
-    traversability is then the worst of what a cell covers, the rest is what it is at its centre. Raises ConfigError
-    for an unknown name, for no name, and for a region that is not finite.
+    `costs` are those of `terrain` for the `limits`, and say which cells there are. `region`: x_min,
+    x_max, y_min, y_max (m, ENU); all of the map without one. More than `max_cells` become cells an
+    odd number of times as large: traversability is then the worst of what a cell covers, the rest
+    is what it is at its centre. Raises ConfigError for an unknown name, for no name, and for a
+    region that is not finite.
     """
     unknown = [name for name in names if name not in LAYERS]
     if unknown or not names:
-        raise ConfigError(f"layers: {', '.join(unknown) or 'none'}, expected some of {', '.join(LAYERS)}")
+        raise ConfigError(
+            f"layers: {', '.join(unknown) or 'none'}, expected some of {', '.join(LAYERS)}"
+        )
     limits = limits or traversability.TraversabilityLimits()
     window = _window(costs, region)
     if window is None:
@@ -85,7 +91,11 @@ def ground_layers(
     if _OF_THE_PLANE & set(names):
         layers |= _plane_layers(terrain, side, limits.half_wheelbase, rows, columns)
     half = 0.5 * side * times
-    return GridLayers({name: layers[name] for name in names}, side * times, (float(x[0]) - half, float(y[0]) - half))
+    return GridLayers(
+        {name: layers[name] for name in names},
+        side * times,
+        (float(x[0]) - half, float(y[0]) - half),
+    )
 
 
 def _window(
@@ -101,8 +111,11 @@ def _window(
         (*region[2:], costs.origin[1], costs.cost.shape[0]),
         (*region[:2], costs.origin[0], costs.cost.shape[1]),
     ):
-        first, last = (low - corner) / costs.resolution + _ON_BORDER, (high - corner) / costs.resolution - _ON_BORDER
-        window.append(slice(math.floor(max(first, 0.0)), math.floor(min(max(last, -1.0), count - 1.0)) + 1))
+        first = (low - corner) / costs.resolution + _ON_BORDER
+        last = (high - corner) / costs.resolution - _ON_BORDER
+        window.append(
+            slice(math.floor(max(first, 0.0)), math.floor(min(max(last, -1.0), count - 1.0)) + 1)
+        )
     rows, columns = window
     return (rows, columns) if rows.start < rows.stop and columns.start < columns.stop else None
 
@@ -110,7 +123,9 @@ def _window(
 def _times(window: tuple[slice, slice], max_cells: int | None) -> int:
     """The least odd number by which cells must grow so that at most `max_cells` remain."""
     times = 1
-    while max_cells is not None and math.prod(len(_centres(cells, times)) for cells in window) > max(max_cells, 1):
+    while max_cells is not None and math.prod(
+        len(_centres(cells, times)) for cells in window
+    ) > max(max_cells, 1):
         times += 2
     return times
 
@@ -121,32 +136,48 @@ def _centres(cells: slice, times: int) -> Indices:
 
 
 def _traversability(
-    costs: traversability.TraversabilityGrid, window: tuple[slice, slice], shape: tuple[int, int], times: int
+    costs: traversability.TraversabilityGrid,
+    window: tuple[slice, slice],
+    shape: tuple[int, int],
+    times: int,
 ) -> Layer:
     cost = costs.cost[window]
     if times > 1:
-        rows, columns = (max(count * times - there, 0) for count, there in zip(shape, cost.shape, strict=True))
-        whole = np.pad(cost, ((0, rows), (0, columns)), mode="edge")[: shape[0] * times, : shape[1] * times]
+        rows, columns = (
+            max(count * times - there, 0) for count, there in zip(shape, cost.shape, strict=True)
+        )
+        whole = np.pad(cost, ((0, rows), (0, columns)), mode="edge")[
+            : shape[0] * times, : shape[1] * times
+        ]
         cost = traversability.worst_of_blocks(whole, times)
     return np.where(
-        cost < 0, np.float32(np.nan), np.float32(1.0) - cost.astype(np.float32) / np.float32(traversability.LETHAL)
+        cost < 0,
+        np.float32(np.nan),
+        np.float32(1.0) - cost.astype(np.float32) / np.float32(traversability.LETHAL),
     )
 
 
 def _plane_layers(
     terrain: HeightMap, side: float, half_wheelbase: float, rows: Indices, columns: Indices
 ) -> dict[str, Layer]:
-    """Slope, roughness and normals of the cells whose rows and columns of the map's grid of `side` m these are."""
+    """Slope, roughness and normals of the cells whose rows and columns of the map's grid of `side`
+    m these are.
+    """
     grid, factor = traversability.cells_of_map(terrain, side)
     fine = grid.finer(factor)
     reach = traversability.disc_reach(half_wheelbase / fine.step_x)
     plane = np.full((3, len(rows), len(columns)), np.nan)
     if 2 * reach < min(fine.rows, fine.columns):  # else the disc leaves the map wherever it is
         disc = traversability.disc_of(half_wheelbase / fine.step_x)
-        wanted_rows, wanted_columns = rows * factor + factor // 2, columns * factor + factor // 2
-        apart = int(max(np.diff(wanted_rows).max(initial=1), np.diff(wanted_columns).max(initial=1)))
+        wanted_rows = rows * factor + factor // 2
+        wanted_columns = columns * factor + factor // 2
+        apart = int(
+            max(np.diff(wanted_rows).max(initial=1), np.diff(wanted_columns).max(initial=1))
+        )
         at_once = max(1, _CELLS_AT_ONCE // apart)
-        tiles = [(r, c) for r in range(0, len(rows), at_once) for c in range(0, len(columns), at_once)]
+        tiles = [
+            (r, c) for r in range(0, len(rows), at_once) for c in range(0, len(columns), at_once)
+        ]
 
         def work(first: int, last: int) -> None:
             for r, c in tiles[first:last]:
@@ -165,9 +196,12 @@ def _plane_layers(
 
 
 def _planes(terrain: HeightMap, grid: Grid, disc: Bools, rows: Indices, columns: Indices) -> Floats:
-    """(3, rows, columns) rise along x, along y, and roughness at some cells of a grid; NaN where the disc leaves."""
+    """(3, rows, columns) rise along x, along y, and roughness at some cells of a grid; NaN where
+    the disc leaves.
+    """
     reach = disc.shape[0] // 2
-    first_row, first_column = int(rows[0]) - reach, int(columns[0]) - reach
+    first_row = int(rows[0]) - reach
+    first_column = int(columns[0]) - reach
     heights, known_rows, known_columns = traversability.cell_heights(
         terrain,
         grid,

@@ -1,10 +1,10 @@
 """Traversability costs from slope, roughness, steps, water and objects, on square cells.
 
-Over the cells within half a wheelbase of a cell's centre (the disc): slope is the tilt of the least-squares plane,
-roughness the RMS of the heights about that plane, step the largest difference in height of two cells that share an
-edge. The plane and its residuals come from five sums over the disc, which OpenCV's filters take for all cells at once.
-They run on tiles from which mean and mean slope have been taken: squares of heights of thousands of metres would lose
-the millimetres.
+Over the cells within half a wheelbase of a cell's centre (the disc): slope is the tilt of the
+least-squares plane, roughness the RMS of the heights about that plane, step the largest difference
+in height of two cells that share an edge. The plane and its residuals come from five sums over the
+disc, which OpenCV's filters take for all cells at once. They run on tiles from which mean and mean
+slope have been taken: squares of heights of thousands of metres would lose the millimetres.
 """
 
 from __future__ import annotations
@@ -33,15 +33,21 @@ if TYPE_CHECKING:
     from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
 
-UNKNOWN, LETHAL, WORST_FREE = -1, 100, 99
+UNKNOWN = -1
+LETHAL = 100
+WORST_FREE = 99
 LEAST_MAX_STEP = 0.3
 LEAST_MAX_ROUGHNESS = 0.2
 _ROUGHNESS_OF_RISE = 0.1
 _TILE = 512
-"""cells on a side: small enough for the caches and for a mean that takes most of the heights' size away"""
+"""cells on a side: small enough for the caches and for a mean that takes most of the heights' size
+away
+"""
 
 
-def cell_heights(terrain: HeightMap, grid: Grid, rows: slice, columns: slice) -> tuple[Floats, Bools, Bools]:
+def cell_heights(
+    terrain: HeightMap, grid: Grid, rows: slice, columns: slice
+) -> tuple[Floats, Bools, Bools]:
     """(heights of rows x columns, bilinear; which rows lie on the map, which columns do).
 
     The slices may reach beyond the grid; off the map a height is that of the map's edge.
@@ -49,12 +55,19 @@ def cell_heights(terrain: HeightMap, grid: Grid, rows: slice, columns: slice) ->
     x, y = grid.centres(np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop))
     r, to_next_r, on_x = _between(x, terrain.origin_x, terrain.step_x, terrain.rows)
     c, to_next_c, on_y = _between(y, terrain.origin_y, terrain.step_y, terrain.columns)
-    first_r, first_c = int(r.min()), int(c.min())
-    part = terrain.heights[first_r : int(r.max()) + 2, first_c : int(c.max()) + 2].T.astype(np.float64)
-    r, c = r - first_r, c - first_c
+    first_r = int(r.min())
+    first_c = int(c.min())
+    part = terrain.heights[first_r : int(r.max()) + 2, first_c : int(c.max()) + 2].T.astype(
+        np.float64
+    )
+    r = r - first_r
+    c = c - first_c
     along_y = part[c]
     if to_next_c.any():
-        along_y = along_y * (1.0 - to_next_c[:, None]) + part[np.minimum(c + 1, len(part) - 1)] * to_next_c[:, None]
+        along_y = (
+            along_y * (1.0 - to_next_c[:, None])
+            + part[np.minimum(c + 1, len(part) - 1)] * to_next_c[:, None]
+        )
     heights = along_y[:, r]
     if to_next_r.any():
         beyond = along_y[:, np.minimum(r + 1, part.shape[1] - 1)]
@@ -72,7 +85,9 @@ def _between(place: Floats, origin: float, step: float, count: int) -> tuple[Int
 
 
 def grown(cells: Bools, radius: float) -> Bools | None:
-    """Cells whose centre is at most `radius` (in cells) away from that of a set one; None where nothing changes."""
+    """Cells whose centre is at most `radius` (in cells) away from that of a set one; None where
+    nothing changes.
+    """
     square = int(np.floor(radius * radius + 1e-6))  # squares of distances are whole numbers
     if square < 1 or not cells.any():
         return None
@@ -83,13 +98,15 @@ def worst_of_blocks(cost: NDArray[np.int8], factor: int) -> NDArray[np.int8]:
     """The largest cost of factor x factor cells; −1 where one of them is unknown and none is 100."""
     rows, columns = (n // factor for n in cost.shape)
     blocks = cost.reshape(rows, factor, columns, factor)
-    worst, least = blocks.max(axis=(1, 3)), blocks.min(axis=(1, 3))
+    worst = blocks.max(axis=(1, 3))
+    least = blocks.min(axis=(1, 3))
     return np.where((least < 0) & (worst < 100), np.int8(-1), worst)
 
 
 @dataclass(frozen=True)
 class TraversabilityLimits:
-    """What a vehicle can do. Raises ConfigError (a ValueError) that names the field and what it takes.
+    """What a vehicle can do. Raises ConfigError (a ValueError) that names the field and what it
+    takes.
 
     A limit of infinity is none.
     """
@@ -97,11 +114,14 @@ class TraversabilityLimits:
     max_slope_deg: float = 25.0
     """degrees, above 0, at most 90"""
     max_roughness: float | None = None
-    """m; None: 0.2, or a tenth of what the steepest slope rises over the disc's radius, whichever is more"""
+    """m; None: 0.2, or a tenth of what the steepest slope rises over the disc's radius, whichever
+    is more
+    """
     max_step: float | None = None
     """m; None: 0.3, or what the steepest slope rises from one cell to the next, whichever is more
 
-    On cells of some metres nobody can tell a step from a slope: 0.3 m would forbid slopes of 1° where cells are 20 m.
+    On cells of some metres nobody can tell a step from a slope: 0.3 m would forbid slopes of 1°
+    where cells are 20 m.
     """
     water_level: float | None = None
     """m, z up: ground below it is under water; None: no water"""
@@ -111,26 +131,37 @@ class TraversabilityLimits:
     """m: radius of the disc, which is one cell at least"""
 
     def __post_init__(self) -> None:
-        limits = {"max_slope_deg": self.max_slope_deg, "max_roughness": self.max_roughness, "max_step": self.max_step}
+        limits = {
+            "max_slope_deg": self.max_slope_deg,
+            "max_roughness": self.max_roughness,
+            "max_step": self.max_step,
+        }
         for name, value in limits.items():
             if value is not None and not value > 0:
                 raise ConfigError(f"{name}: {value}, expected a number above 0")
         if self.max_slope_deg > 90 and not math.isinf(self.max_slope_deg):
             raise ConfigError(f"max_slope_deg: {self.max_slope_deg}, expected degrees up to 90")
-        for name, value in (("vehicle_radius", self.vehicle_radius), ("half_wheelbase", self.half_wheelbase)):
+        for name, value in (
+            ("vehicle_radius", self.vehicle_radius),
+            ("half_wheelbase", self.half_wheelbase),
+        ):
             finite_number(name, value, "m", at_least=0.0)
         if self.water_level is not None:
             finite_number("water_level", self.water_level, "m")
 
     def step_limit(self, cell: float) -> float:
         """m, for cells of that side."""
-        return self.max_step if self.max_step is not None else max(LEAST_MAX_STEP, cell * self._rise)
+        return (
+            self.max_step if self.max_step is not None else max(LEAST_MAX_STEP, cell * self._rise)
+        )
 
     def roughness_limit(self, cell: float) -> float:
         """m, for cells of that side."""
         if self.max_roughness is not None:
             return self.max_roughness
-        return max(LEAST_MAX_ROUGHNESS, _ROUGHNESS_OF_RISE * max(cell, self.half_wheelbase) * self._rise)
+        return max(
+            LEAST_MAX_ROUGHNESS, _ROUGHNESS_OF_RISE * max(cell, self.half_wheelbase) * self._rise
+        )
 
     @property
     def _rise(self) -> float:
@@ -140,7 +171,9 @@ class TraversabilityLimits:
 
 @dataclass(frozen=True, eq=False)
 class TraversabilityGrid:
-    """Costs in the order of nav_msgs/OccupancyGrid: row along y north, column along x east, row 0 in the south."""
+    """Costs in the order of nav_msgs/OccupancyGrid: row along y north, column along x east, row 0
+    in the south.
+    """
 
     cost: NDArray[np.int8]
     """(rows, columns), read-only: 0 … 99 the larger the harder, 100 forbidden, −1 unknown"""
@@ -155,20 +188,27 @@ class TraversabilityGrid:
 
     def __post_init__(self) -> None:
         self.cost.flags.writeable = False
-        unknown, lethal = int(np.count_nonzero(self.cost < 0)), int(np.count_nonzero(self.cost == LETHAL))
+        unknown = int(np.count_nonzero(self.cost < 0))
+        lethal = int(np.count_nonzero(self.cost == LETHAL))
         object.__setattr__(self, "share_free", (self.cost.size - unknown - lethal) / self.cost.size)
         object.__setattr__(self, "share_lethal", lethal / self.cost.size)
         object.__setattr__(self, "share_unknown", unknown / self.cost.size)
 
     def occupancy_map(self, threshold: float = LETHAL, unknown: bool = True) -> BinaryOccupancyMap:
-        """The cells with a cost from the threshold on as occupied ones, in the same place; −1 becomes `unknown`."""
+        """The cells with a cost from the threshold on as occupied ones, in the same place; −1
+        becomes `unknown`.
+        """
         from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
         cells = np.where(self.cost < 0, unknown, self.cost >= threshold)[::-1]
-        return BinaryOccupancyMap.from_matrix(cells, 1.0 / self.resolution, local_origin_in_world=self.origin)
+        return BinaryOccupancyMap.from_matrix(
+            cells, 1.0 / self.resolution, local_origin_in_world=self.origin
+        )
 
     def save(self, path: str | os.PathLike[str], image_format: str = "png") -> None:
-        """Writes map_server's files, a yaml and beside it the image (png or pgm), with all costs (its mode "raw")."""
+        """Writes map_server's files, a yaml and beside it the image (png or pgm), with all costs
+        (its mode "raw").
+        """
         from rfly_terrain.occupancy.files import save_costs
 
         save_costs(path, self.cost[::-1], self.resolution, self.origin, image_format)
@@ -185,26 +225,33 @@ def traversability(
 ) -> TraversabilityGrid:
     """Costs of driving over a map, for the limits of a vehicle.
 
-    cost = round(99 · max(value / limit)) of slope, roughness and step. 100: at or above a limit, ground below
-    `water_level`, or any part of the cell under an object. −1: the disc leaves the map. Then whatever is nearer than
-    the vehicle's radius to a cell of 100 becomes 100, unknown cells too; and each cell of which any part lies within
-    `clearance` (m) of an object: who keeps to free cells is never nearer to one than that.
+    cost = round(99 · max(value / limit)) of slope, roughness and step. 100: at or above a limit,
+    ground below `water_level`, or any part of the cell under an object. −1: the disc leaves the
+    map. Then whatever is nearer than the vehicle's radius to a cell of 100 becomes 100, unknown
+    cells too; and each cell of which any part lies within `clearance` (m) of an object: who keeps
+    to free cells is never nearer to one than that.
 
-    `resolution` (m): side of the square cells, by default the smaller step of the map. Cell 0, 0 has its centre on the
-    map's south-westernmost sample; the last centres are the last that lie on the map. Heights between the samples are
-    bilinear. Where cells are larger than the map's, all is worked out on finer ones, an odd number to a side, and a
-    cell takes the worst of those within it: what is narrower than a cell does not get lost (as long as the finer ones
-    are at most MAX_CELLS). Raises ConfigError for a resolution that is not above 0, is larger than the map, or makes
-    more than MAX_CELLS cells.
+    `resolution` (m): side of the square cells, by default the smaller step of the map. Cell 0, 0
+    has its centre on the map's south-westernmost sample; the last centres are the last that lie on
+    the map. Heights between the samples are bilinear. Where cells are larger than the map's, all is
+    worked out on finer ones, an odd number to a side, and a cell takes the worst of those within
+    it: what is narrower than a cell does not get lost (as long as the finer ones are at most
+    MAX_CELLS). Raises ConfigError for a resolution that is not above 0, is larger than the map, or
+    makes more than MAX_CELLS cells.
 
-    `stop`: asked now and then, maybe from several threads; where it says True, InterruptedError is raised.
+    `stop`: asked now and then, maybe from several threads; where it says True, InterruptedError is
+    raised.
     """
     limits = limits or TraversabilityLimits()
     grid, factor = cells_of_map(terrain, resolution)
     fine = grid.finer(factor)
     cost = np.empty((fine.rows, fine.columns), np.int8)
     reach = disc_reach(limits.half_wheelbase / fine.step_x)
-    tiles = [(row, column) for row in range(0, fine.rows, _TILE) for column in range(0, fine.columns, _TILE)]
+    tiles = [
+        (row, column)
+        for row in range(0, fine.rows, _TILE)
+        for column in range(0, fine.columns, _TILE)
+    ]
 
     def work(first: int, last: int) -> None:
         for row, column in tiles[first:last]:
@@ -238,10 +285,16 @@ def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[Grid, in
     x_min, x_max, y_min, y_max = terrain.bounds
     shorter = min(x_max - x_min, y_max - y_min)
     if side > shorter * (1 + 1e-6):
-        raise ConfigError(f"resolution: {side:g} m, expected at most {shorter:g} m, the shorter side of the map")
-    columns, rows = (math.floor(snap(extent / side)) + 1 for extent in (x_max - x_min, y_max - y_min))
+        raise ConfigError(
+            f"resolution: {side:g} m, expected at most {shorter:g} m, the shorter side of the map"
+        )
+    columns, rows = (
+        math.floor(snap(extent / side)) + 1 for extent in (x_max - x_min, y_max - y_min)
+    )
     if rows * columns > MAX_CELLS:
-        raise ConfigError(f"resolution: {side:g} m makes {rows * columns:,} cells, expected at most {MAX_CELLS:,}")
+        raise ConfigError(
+            f"resolution: {side:g} m makes {rows * columns:,} cells, expected at most {MAX_CELLS:,}"
+        )
     factor = max(1, math.ceil(snap(side / native)))
     factor = _odd(factor, math.isqrt(MAX_CELLS // (rows * columns)))
     return Grid(rows, columns, side, side, x_min - side / 2, y_min - side / 2), factor
@@ -262,7 +315,9 @@ def _fill_tile(
     column: int,
     cost: NDArray[np.int8],
 ) -> None:
-    """The costs of a tile, but for objects and growth, from its heights and those of the discs beyond its edges."""
+    """The costs of a tile, but for objects and growth, from its heights and those of the discs
+    beyond its edges.
+    """
     rows = slice(row, min(row + _TILE, grid.rows))
     columns = slice(column, min(column + _TILE, grid.columns))
     if 2 * reach >= min(grid.rows, grid.columns):  # the disc leaves the map wherever it is
@@ -274,8 +329,11 @@ def _fill_tile(
         wide, known_rows, known_columns = cell_heights(terrain, grid, wide_rows, wide_columns)
         disc = disc_of(limits.half_wheelbase / grid.step_x)
         inner = slice(reach, -reach), slice(reach, -reach)
-        heights, worst = wide[inner], _worst_ratio(wide, disc, grid.step_x, limits)[inner]
-        result = np.where(worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))).astype(np.int8)
+        heights = wide[inner]
+        worst = _worst_ratio(wide, disc, grid.step_x, limits)[inner]
+        result = np.where(
+            worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))
+        ).astype(np.int8)
         result[leaves_map(known_rows, reach)] = UNKNOWN
         result[:, leaves_map(known_columns, reach)] = UNKNOWN
     if limits.water_level is not None:
@@ -295,14 +353,18 @@ def disc_reach(radius: float) -> int:
 
 
 def disc_of(radius: float) -> Bools:
-    """(2 reach + 1)² cells: those whose centres lie within the radius (in cells, at least 1) of the middle one's."""
+    """(2 reach + 1)² cells: those whose centres lie within the radius (in cells, at least 1) of the
+    middle one's.
+    """
     reach = disc_reach(radius)
     offset = np.arange(-reach, reach + 1)
     return offset[:, None] ** 2 + offset**2 <= max(radius, 1.0) ** 2 + 1e-6
 
 
 class GroundPlane(NamedTuple):
-    """The least-squares plane through the disc around each cell; the rim of the disc's reach has no meaning."""
+    """The least-squares plane through the disc around each cell; the rim of the disc's reach has no
+    meaning.
+    """
 
     rise_x: Floats
     """m per m towards east"""
@@ -323,15 +385,23 @@ def ground_plane(heights: Floats, disc: Bools, side: float) -> GroundPlane:
     rise_x = _sums(z, weights * offset) / spread
     rise_y = _sums(z, weights * offset[:, None]) / spread
     mean = _sums(z, weights) / count
-    squares = _sums(z * z, weights) / count - mean * mean - (rise_x * rise_x + rise_y * rise_y) * (spread / count)
+    squares = (
+        _sums(z * z, weights) / count
+        - mean * mean
+        - (rise_x * rise_x + rise_y * rise_y) * (spread / count)
+    )
     roughness = np.sqrt(np.maximum(squares, 0.0))
     return GroundPlane((rise_x + tilt_x) / side, (rise_y + tilt_y) / side, roughness)
 
 
 def _worst_ratio(heights: Floats, disc: Bools, side: float, limits: TraversabilityLimits) -> Floats:
-    """max(value / limit) of slope, roughness and step of each cell; the rim of the disc's reach has no meaning."""
+    """max(value / limit) of slope, roughness and step of each cell; the rim of the disc's reach has
+    no meaning.
+    """
     plane = ground_plane(heights, disc, side)
-    slope = np.degrees(np.arctan(np.sqrt(plane.rise_x * plane.rise_x + plane.rise_y * plane.rise_y)))
+    slope = np.degrees(
+        np.arctan(np.sqrt(plane.rise_x * plane.rise_x + plane.rise_y * plane.rise_y))
+    )
     worst = np.maximum(slope / limits.max_slope_deg, plane.roughness / limits.roughness_limit(side))
     return np.maximum(worst, _steps(heights, disc) / limits.step_limit(side))
 
@@ -354,7 +424,9 @@ def _steps(heights: Floats, disc: Bools) -> Floats:
     """Largest |difference| of two cells within the disc that share an edge."""
     largest = np.zeros(heights.shape)
     for here, ahead in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
-        step, pairs = np.zeros(heights.shape), np.zeros(disc.shape, np.uint8)  # to the next cell
+        # to the next cell
+        step = np.zeros(heights.shape)
+        pairs = np.zeros(disc.shape, np.uint8)
         np.abs(heights[ahead] - heights[here], out=step[here])
         pairs[here] = disc[here] & disc[ahead]
         np.maximum(largest, cv2.dilate(step, pairs), out=largest)

@@ -11,13 +11,14 @@ from rfly_terrain.height_map.height_map import HeightMap
 def write_geotiff(height_map: HeightMap, path: StrPath) -> None:
     """float32 metres, row 0 in the north, in the map's own x east and y north.
 
-    With a geodetic origin the file names its place (transverse Mercator around the origin, WGS 84) and the heights are
-    above sea level: those of the map plus the origin's altitude. Without one they are the map's own, in no place.
-    Raises ConfigError where rasterio is not installed.
+    With a geodetic origin the file names its place (transverse Mercator around the origin, WGS 84)
+    and the heights are above sea level: those of the map plus the origin's altitude. Without one
+    they are the map's own, in no place. Raises ConfigError where rasterio is not installed.
     """
     rasterio = rasterio_module()
     x_min, _, _, y_max = height_map.bounds
-    step_x, step_y = abs(height_map.step_x), abs(height_map.step_y)
+    step_x = abs(height_map.step_x)
+    step_y = abs(height_map.step_y)
     heights = north_up(height_map)
     crs = None
     if height_map.geo_origin is not None:
@@ -33,7 +34,9 @@ def write_geotiff(height_map: HeightMap, path: StrPath) -> None:
         count=1,
         dtype="float32",
         crs=crs,
-        transform=rasterio.transform.from_origin(x_min - step_x / 2, y_max + step_y / 2, step_x, step_y),
+        transform=rasterio.transform.from_origin(
+            x_min - step_x / 2, y_max + step_y / 2, step_x, step_y
+        ),
         compress="deflate",
         predictor=3,
     ) as dataset:

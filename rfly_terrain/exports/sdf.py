@@ -1,9 +1,10 @@
 """Gazebo export of a height map (gz-sim; SDF 1.9): height image, texture, model and world file.
 
-Gazebo's conventions, from gz-common's ImageHeightmap, gz-rendering's (Ogre2)Heightmap, gz-physics' and gz-sim's code:
-the image is square with 2ⁿ + 1 pixels on a side, row 0 in the north (+y), column 0 in the west (-x); pixel centres are
-the samples, the outermost ones lie on the edge of <size>, whose middle is <pos>; z = pos.z + size.z · pixel / 65535 as
-long as the image holds the value 65535.
+Gazebo's conventions, from gz-common's ImageHeightmap, gz-rendering's (Ogre2)Heightmap, gz-physics'
+and gz-sim's code: the image is square with 2ⁿ + 1 pixels on a side, row 0 in the north (+y), column
+0 in the west (-x); pixel centres are the samples, the outermost ones lie on the edge of <size>,
+whose middle is <pos>; z = pos.z + size.z · pixel / 65535 as long as the image holds the value
+65535.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from rfly_terrain.world.world import World
 MESHES = "meshes"
 """folder beside the SDF file"""
 _ROUND = 1e-3
-"""m by which corners of a prism may be off the circle, for what is a cylinder still; files have 0.1 mm"""
+"""m by which corners of a prism may be off the circle, for what is a cylinder still; files have 0.1
+mm
+"""
 _STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attributes", "<u2")])
 
 
@@ -45,23 +48,32 @@ class _Shape(NamedTuple):
 
 
 def write_objects(world: World, name: str, folder: Path) -> ET.Element:
-    """The <model> of all objects, a link each; its meshes are written below the folder, one for each part of a model.
+    """The <model> of all objects, a link each; its meshes are written below the folder, one for
+    each part of a model.
 
     Gazebo's cylinder is the round one inside the prism that such a part counts as here.
     """
     element = ET.Element("model", name=name)
     text_element(element, "static", "true")
     shapes: dict[int, list[_Shape]] = {}
-    for number, (each, place) in enumerate(zip(world.objects, world.positions.tolist(), strict=True)):
+    for number, (each, place) in enumerate(
+        zip(world.objects, world.positions.tolist(), strict=True)
+    ):
         if id(each.model) not in shapes:
             shapes[id(each.model)] = _shapes(each.model, folder, len(shapes))
         link = ET.SubElement(element, "link", name=f"{each.model.name}_{number}")
         text_element(link, "pose", in_words(*place, 0.0, 0.0, each.yaw))
-        for part, (shape, color) in enumerate(zip(shapes[id(each.model)], each.model.colors, strict=True)):
+        for part, (shape, color) in enumerate(
+            zip(shapes[id(each.model)], each.model.colors, strict=True)
+        ):
             for kind in ("collision", "visual"):
                 inner = ET.SubElement(link, kind, name=f"{kind}_{part}")
                 if shape.kind != "mesh":
-                    text_element(inner, "pose", in_words(*(each.scale * v for v in shape.middle), 0.0, 0.0, 0.0))
+                    text_element(
+                        inner,
+                        "pose",
+                        in_words(*(each.scale * v for v in shape.middle), 0.0, 0.0, 0.0),
+                    )
                 _geometry(ET.SubElement(inner, "geometry"), shape, each.scale)
                 if kind == "visual":
                     _material(inner, color)
@@ -82,8 +94,11 @@ def _shapes(model: Model, folder: Path, number: int) -> list[_Shape]:
 
 
 def _box_or_cylinder(part: Floats) -> _Shape | None:
-    """Of a part that is a box along its model's axes, or as `cylinder_part` makes it; None of any other."""
-    low, high = part.min(axis=0), part.max(axis=0)
+    """Of a part that is a box along its model's axes, or as `cylinder_part` makes it; None of any
+    other.
+    """
+    low = part.min(axis=0)
+    high = part.max(axis=0)
     length, width, height = (high - low).tolist()
     x, y, z = (0.5 * (low + high)).tolist()
     if Model("", (part,)).is_box:
@@ -144,7 +159,12 @@ _COUNTS = 65_535
 _ROWS_AT_ONCE = 128
 _TEXTURE_PIXELS = 2048
 _TEXTURES = "materials/textures"
-_GUI_PLUGINS = ("GzSceneManager", "InteractiveViewControl", "CameraTracking", "EntityContextMenuPlugin")
+_GUI_PLUGINS = (
+    "GzSceneManager",
+    "InteractiveViewControl",
+    "CameraTracking",
+    "EntityContextMenuPlugin",
+)
 """of the 3D view; none of them has anything to show beside it"""
 
 
@@ -172,30 +192,40 @@ class GazeboFiles(NamedTuple):
 def gazebo_heights(height_map: HeightMap, side: int | None = None) -> GazeboHeights:
     """The bilinear surface, read at `side` x `side` places from edge to edge.
 
-    side: one of SIDES; by default the smallest that has at least as many samples as the map, up to 4097.
-    Raises ConfigError for another one.
+    side: one of SIDES; by default the smallest that has at least as many samples as the map, up to
+    4097. Raises ConfigError for another one.
     """
     n = _default_side(height_map) if side is None else side
     if n not in SIDES:
-        raise ConfigError(f"{n} samples on a side: Gazebo takes 2ⁿ + 1, one of {', '.join(map(str, SIDES))}")
+        raise ConfigError(
+            f"{n} samples on a side: Gazebo takes 2ⁿ + 1, one of {', '.join(map(str, SIDES))}"
+        )
     x_min, x_max, y_min, y_max = height_map.bounds
-    x, y = np.linspace(x_min, x_max, n), np.linspace(y_max, y_min, n)
+    x = np.linspace(x_min, x_max, n)
+    y = np.linspace(y_max, y_min, n)
     z = np.empty((n, n), np.float32)
     for start in range(0, n, _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         z[rows] = height_map.altitude(x, y[rows, None])
-    low, high = float(z.min()), float(z.max())
+    low = float(z.min())
+    high = float(z.max())
     pixels = np.zeros((n, n), np.uint16)
     if high > low:
         for start in range(0, n, _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             pixels[rows] = np.rint((z[rows].astype(np.float64) - low) * (_COUNTS / (high - low)))
-    size = x_max - x_min, y_max - y_min, high - low if high > low else 1.0  # level: all pixels are 0, no size may be
+    size = (
+        x_max - x_min,
+        y_max - y_min,
+        high - low if high > low else 1.0,
+    )  # level: all pixels are 0, no size may be
     return GazeboHeights(pixels, size, ((x_min + x_max) / 2, (y_min + y_max) / 2, low))
 
 
 def gazebo_surface(heights: GazeboHeights) -> HeightMap:
-    """The surface that Gazebo makes of the image, bilinear between its samples (Gazebo: two triangles each)."""
+    """The surface that Gazebo makes of the image, bilinear between its samples (Gazebo: two
+    triangles each).
+    """
     (east, north, up), (x, y, z) = heights.size, heights.position
     n = heights.pixels.shape[0]
     return HeightMap(
@@ -215,11 +245,13 @@ def write_gazebo_world(
     world: World | None = None,
     overwrite: bool = False,
 ) -> GazeboFiles:
-    """Writes world.sdf (complete in itself), model.sdf with model.config (to include elsewhere) and their images.
+    """Writes world.sdf (complete in itself), model.sdf with model.config (to include elsewhere) and
+    their images.
 
-    The folder is made where it is missing. Gazebo's world frame is the map's: ENU, x = y = z = 0 at the map's
-    geodetic origin, which becomes <spherical_coordinates>; without one there are none. `side`: see `gazebo_heights`.
-    `world`: what stands on the map, in world.sdf alone (model.sdf is the ground).
+    The folder is made where it is missing. Gazebo's world frame is the map's: ENU, x = y = z = 0 at
+    the map's geodetic origin, which becomes <spherical_coordinates>; without one there are none.
+    `side`: see `gazebo_heights`. `world`: what stands on the map, in world.sdf alone (model.sdf is
+    the ground).
 
     Raises ConfigError for a folder that cannot be, FileExistsError unless `overwrite`.
     """
@@ -237,7 +269,9 @@ def write_gazebo_world(
     (folder / _TEXTURES).mkdir(parents=True, exist_ok=True)
     _write_png(folder / images["height"], heights.pixels)
     _write_png(folder / images["relief"], _square_texture(height_map)[..., ::-1])
-    _write_png(folder / images["normal"], np.full((16, 16, 3), (255, 128, 128), np.uint8))  # BGR: straight up
+    _write_png(
+        folder / images["normal"], np.full((16, 16, 3), (255, 128, 128), np.uint8)
+    )  # BGR: straight up
     in_gazebo = _world(height_map, name, heights, images)
     if world is not None:
         in_gazebo[0].append(write_objects(world.on(height_map), f"{name}_objects", folder))
@@ -248,7 +282,11 @@ def write_gazebo_world(
     ):
         ET.indent(root)
         (folder / xml).write_bytes(ET.tostring(root, "utf-8", xml_declaration=True) + b"\n")
-    return GazeboFiles(folder / "world.sdf", len(heights.pixels), _largest_error(height_map, gazebo_surface(heights)))
+    return GazeboFiles(
+        folder / "world.sdf",
+        len(heights.pixels),
+        _largest_error(height_map, gazebo_surface(heights)),
+    )
 
 
 def _default_side(height_map: HeightMap) -> int:
@@ -268,22 +306,32 @@ def _largest_error(height_map: HeightMap, surface: HeightMap) -> float:
 
 
 def _square_texture(height_map: HeightMap) -> NDArray[np.uint8]:
-    """The relief, RGB, row 0 north, in the north-west of a square: Gazebo's textures are as wide as high."""
+    """The relief, RGB, row 0 north, in the north-west of a square: Gazebo's textures are as wide as
+    high.
+    """
     x_min, x_max, y_min, y_max = height_map.bounds
     longest = max(x_max - x_min, y_max - y_min)
-    width, height = (max(1, round(_TEXTURE_PIXELS * side / longest)) for side in (x_max - x_min, y_max - y_min))
+    width, height = (
+        max(1, round(_TEXTURE_PIXELS * side / longest)) for side in (x_max - x_min, y_max - y_min)
+    )
     picture = relief_pixels(height_map, width, height)
-    return np.pad(picture, ((0, _TEXTURE_PIXELS - height), (0, _TEXTURE_PIXELS - width), (0, 0)), mode="edge")
+    return np.pad(
+        picture, ((0, _TEXTURE_PIXELS - height), (0, _TEXTURE_PIXELS - width), (0, 0)), mode="edge"
+    )
 
 
 def _write_png(file: Path, pixels: NDArray[np.uint8] | NDArray[np.uint16]) -> None:
     done, png = cv2.imencode(".png", pixels)
     if not done:
-        raise ConfigError(f"{file}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels")
+        raise ConfigError(
+            f"{file}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels"
+        )
     file.write_bytes(png.tobytes())
 
 
-def _world(height_map: HeightMap, name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Element:
+def _world(
+    height_map: HeightMap, name: str, heights: GazeboHeights, images: dict[str, str]
+) -> ET.Element:
     world = ET.Element("world", name=name)
     physics = ET.SubElement(world, "physics", name="1ms", type="ignored")
     text_elements(physics, max_step_size="0.001", real_time_factor="1")
@@ -292,10 +340,14 @@ def _world(height_map: HeightMap, name: str, heights: GazeboHeights, images: dic
     if height_map.geo_origin is not None:
         coordinates = ET.SubElement(world, "spherical_coordinates")
         text_elements(coordinates, surface_model="EARTH_WGS84", world_frame_orientation="ENU")
-        for key, value in zip(("latitude_deg", "longitude_deg", "elevation"), height_map.geo_origin, strict=True):
+        for key, value in zip(
+            ("latitude_deg", "longitude_deg", "elevation"), height_map.geo_origin, strict=True
+        ):
             text_element(coordinates, key, repr(float(value)))
         text_element(coordinates, "heading_deg", "0")
-    text_elements(ET.SubElement(world, "scene"), ambient="0.6 0.6 0.6 1", background="0.7 0.8 0.9 1")
+    text_elements(
+        ET.SubElement(world, "scene"), ambient="0.6 0.6 0.6 1", background="0.7 0.8 0.9 1"
+    )
     world.append(_gui(heights))
     sun = ET.SubElement(world, "light", type="directional", name="sun")
     text_elements(sun, cast_shadows="false", diffuse="0.7 0.7 0.7 1", specular="0.1 0.1 0.1 1")
@@ -305,15 +357,27 @@ def _world(height_map: HeightMap, name: str, heights: GazeboHeights, images: dic
 
 
 def _gui(heights: GazeboHeights) -> ET.Element:
-    """Gazebo's usual window, with a camera that sees the whole map from the south: the default one ends at 1 km."""
+    """Gazebo's usual window, with a camera that sees the whole map from the south: the default one
+    ends at 1 km.
+    """
     (east, north, up), (x, y, z) = heights.size, heights.position
     far = math.hypot(east, north, up)
     gui = ET.Element("gui")
     view = ET.SubElement(gui, "plugin", filename="MinimalScene", name="3D View")
     _window(view, showTitleBar=False, state="docked")
-    text_elements(view, engine="ogre2", scene="scene", ambient_light="0.6 0.6 0.6", background_color="0.7 0.8 0.9")
-    text_element(view, "camera_pose", in_words(x, y - 0.6 * far, z + up + 0.4 * far, 0.0, 0.6, math.pi / 2))
-    text_elements(ET.SubElement(view, "camera_clip"), near="0.1", far=in_words(max(5.0 * far, 1000.0)))
+    text_elements(
+        view,
+        engine="ogre2",
+        scene="scene",
+        ambient_light="0.6 0.6 0.6",
+        background_color="0.7 0.8 0.9",
+    )
+    text_element(
+        view, "camera_pose", in_words(x, y - 0.6 * far, z + up + 0.4 * far, 0.0, 0.6, math.pi / 2)
+    )
+    text_elements(
+        ET.SubElement(view, "camera_clip"), near="0.1", far=in_words(max(5.0 * far, 1000.0))
+    )
     for plugin in _GUI_PLUGINS:
         element = ET.SubElement(gui, "plugin", filename=plugin, name=plugin)
         _window(element, resizable=False, width=5, height=5, state="floating", showTitleBar=False)
@@ -334,19 +398,24 @@ def _model(name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Elem
     link = ET.SubElement(model, "link", name="ground")
     (east, north, up), n = heights.size, len(heights.pixels)
 
-    # gz-rendering puts the surface at <pos> of the world, gz-sim's physics at the <pose> of the collision
-    # (gz-sim issue 1295): each is given in the one place that counts.
+    # gz-rendering puts the surface at <pos> of the world, gz-sim's physics at the <pose> of the
+    # collision (gz-sim issue 1295): each is given in the one place that counts.
     visual = ET.SubElement(link, "visual", name="visual")
     shape = ET.SubElement(ET.SubElement(visual, "geometry"), "heightmap")
-    text_elements(shape, uri=images["height"], size=in_words(*heights.size), pos=in_words(*heights.position))
+    text_elements(
+        shape, uri=images["height"], size=in_words(*heights.size), pos=in_words(*heights.position)
+    )
     texture = ET.SubElement(shape, "texture")
-    text_elements(texture, size=in_words(max(east, north)), diffuse=images["relief"], normal=images["normal"])
+    text_elements(
+        texture, size=in_words(max(east, north)), diffuse=images["relief"], normal=images["normal"]
+    )
 
     collision = ET.SubElement(link, "collision", name="collision")
     text_element(collision, "pose", in_words(*heights.position, 0.0, 0.0, 0.0))
     shape = ET.SubElement(ET.SubElement(collision, "geometry"), "heightmap")
     text_element(shape, "uri", images["height"])
-    # gz-physics sets the samples <size>/n apart, not <size>/(n - 1): n/(n - 1) brings them under those that are drawn
+    # gz-physics sets the samples <size>/n apart, not <size>/(n - 1): n/(n - 1) brings them under
+    # those that are drawn
     wider = n / (n - 1)
     text_element(shape, "size", in_words(east * wider, north * wider, up))
     return model
@@ -374,6 +443,9 @@ def _sdf(content: ET.Element) -> ET.Element:
 
 
 def _window(plugin: ET.Element, **properties: bool | int | str) -> None:
-    window, kinds = ET.SubElement(plugin, "gz-gui"), {bool: "bool", int: "double", str: "string"}
+    window = ET.SubElement(plugin, "gz-gui")
+    kinds = {bool: "bool", int: "double", str: "string"}
     for key, value in properties.items():
-        text_element(window, "property", str(value).lower()).attrib.update(type=kinds[type(value)], key=key)
+        text_element(window, "property", str(value).lower()).attrib.update(
+            type=kinds[type(value)], key=key
+        )

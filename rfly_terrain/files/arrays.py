@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
-from rfly_common.untrusted_files.numpy_files import ArrayHeader, NpzReader, read_npy_header, read_npy_values
+from rfly_common.untrusted_files.numpy_files import (
+    ArrayHeader,
+    NpzReader,
+    read_npy_header,
+    read_npy_values,
+)
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -33,17 +38,20 @@ def import_array(
 ) -> HeightMap:
     """A height map from a .npy or .npz file of heights in metres, z up.
 
-    The array is taken as an elevation raster: columns run west to east, `first_row` is its northern edge (as usual) or
-    its southern one. Its middle becomes x = y = 0.
-    cell_size: (east, north) m from one cell to the next; only an .npz that `write_npz` made does without.
-    key: the array of an .npz; by default the only one with two dimensions.
+    The array is taken as an elevation raster: columns run west to east, `first_row` is its northern
+    edge (as usual) or its southern one. Its middle becomes x = y = 0. cell_size: (east, north) m
+    from one cell to the next; only an .npz that `write_npz` made does without. key: the array of an
+    .npz; by default the only one with two dimensions.
 
-    Raises TerrainFileNotFound, TerrainFormatError (the file), ConfigError (an argument). Nothing is unpickled.
+    Raises TerrainFileNotFound, TerrainFormatError (the file), ConfigError (an argument). Nothing is
+    unpickled.
     """
     path = Path(path)
     name = name or path.stem
     if cell_size is not None and not all(0 < size < np.inf for size in cell_size):
-        raise ConfigError(f"cell size {cell_size[0]} x {cell_size[1]}: expected two lengths above 0 m")
+        raise ConfigError(
+            f"cell size {cell_size[0]} x {cell_size[1]}: expected two lengths above 0 m"
+        )
     with _opened(path) as (headers, read):
         if cell_size is None:
             if not {"heights_up", "x_east", "y_north"} <= headers.keys():
@@ -51,7 +59,11 @@ def import_array(
                     f"{path}: holds heights alone; say how large a cell is, such as --cell-size 10 10 (m)"
                 )
             heights, origin, step = _read_own_npz(path, headers, read)
-            if geo_origin is None and "geo_origin" in headers and headers["geo_origin"].shape == (3,):
+            if (
+                geo_origin is None
+                and "geo_origin" in headers
+                and headers["geo_origin"].shape == (3,)
+            ):
                 latitude, longitude, altitude = read("geo_origin", np.float64, 3).tolist()
                 geo_origin = (latitude, longitude, altitude)
         else:
@@ -74,14 +86,20 @@ def import_array(
 
 
 def write_npy(height_map: HeightMap, path: StrPath) -> None:
-    """(rows, columns) float32 heights, z up, as a raster: row 0 the northern edge, columns west to east."""
+    """(rows, columns) float32 heights, z up, as a raster: row 0 the northern edge, columns west to
+    east.
+    """
     with Path(path).open("wb") as file:
         np.save(file, north_up(height_map))
 
 
 def write_npz(height_map: HeightMap, path: StrPath) -> None:
-    """Compressed: heights_up[i, j] (float32, m) at x_east[i], y_north[j] (m), and geo_origin where the map has one."""
-    extra: dict[str, Any] = {} if height_map.geo_origin is None else {"geo_origin": np.array(height_map.geo_origin)}
+    """Compressed: heights_up[i, j] (float32, m) at x_east[i], y_north[j] (m), and geo_origin where
+    the map has one.
+    """
+    extra: dict[str, Any] = (
+        {} if height_map.geo_origin is None else {"geo_origin": np.array(height_map.geo_origin)}
+    )
     with Path(path).open("wb") as file:
         np.savez_compressed(
             file,
@@ -95,7 +113,9 @@ def write_npz(height_map: HeightMap, path: StrPath) -> None:
 def north_up(height_map: HeightMap) -> NDArray[np.float32]:
     """The heights as an image or raster has them: row 0 the northern edge, columns west to east."""
     raster = height_map.heights.T
-    return np.ascontiguousarray(raster[:: -1 if height_map.step_y > 0 else 1, :: 1 if height_map.step_x > 0 else -1])
+    return np.ascontiguousarray(
+        raster[:: -1 if height_map.step_y > 0 else 1, :: 1 if height_map.step_x > 0 else -1]
+    )
 
 
 @contextmanager
@@ -109,7 +129,12 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
         raise ConfigError(f"{path}: expected a .npy or .npz file")
     with terrain_file_errors(path):
         file = open_regular(path, _MAX_FILE_BYTES)
-    with file, reader_errors(lambda text: TerrainFormatError(f"{path}: cannot be read as NumPy arrays: {text}")):
+    with (
+        file,
+        reader_errors(
+            lambda text: TerrainFormatError(f"{path}: cannot be read as NumPy arrays: {text}")
+        ),
+    ):
         if ending == ".npy":
             header = read_npy_header(file)
             yield {"": header}, lambda name, dtype, most: read_npy_values(file, header, dtype, most)
@@ -127,10 +152,14 @@ def _choose(path: Path, arrays: dict[str, ArrayHeader], key: str | None) -> str:
     candidates = [name for name, array in arrays.items() if len(array.shape) == 2 and array.numbers]
     if key is None and len(candidates) != 1:
         shapes = ", ".join(f"{name or 'the array'} {array}" for name, array in arrays.items())
-        raise ConfigError(f"{path}: {len(candidates)} arrays with rows and columns ({shapes}); choose one with --key")
+        raise ConfigError(
+            f"{path}: {len(candidates)} arrays with rows and columns ({shapes}); choose one with --key"
+        )
     chosen = candidates[0] if key is None else key
     if chosen not in candidates:
-        raise TerrainFormatError(f"{path}: {key} is {arrays[chosen]}, expected numbers in rows and columns")
+        raise TerrainFormatError(
+            f"{path}: {key} is {arrays[chosen]}, expected numbers in rows and columns"
+        )
     return chosen
 
 
@@ -140,8 +169,11 @@ def _read_own_npz(
     """Heights, origin (x, y) and steps (x, y), m, of what `write_npz` made."""
     x_shape, y_shape, shape = (headers[key].shape for key in ("x_east", "y_north", "heights_up"))
     if len(x_shape) != 1 or len(y_shape) != 1 or shape != (*x_shape, *y_shape) or min(shape) < 2:
-        raise TerrainFormatError(f"{path}: heights_up {shape} at {x_shape} x_east and {y_shape} y_north")
-    starts, steps = [], []
+        raise TerrainFormatError(
+            f"{path}: heights_up {shape} at {x_shape} x_east and {y_shape} y_north"
+        )
+    starts = []
+    steps = []
     for axis in ("x_east", "y_north"):
         values = read(axis, np.float64, _MAX_ROWS)
         gaps = np.diff(values)

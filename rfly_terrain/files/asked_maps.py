@@ -13,7 +13,8 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 
 def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
-    """The map of a name on the search path of maps, or of a path below the folders of `map_search_path`.
+    """The map of a name on the search path of maps, or of a path below the folders of
+    `map_search_path`.
 
     Raises TerrainFileNotFound, and TerrainFormatError without a word of a file's content.
     """
@@ -26,18 +27,25 @@ def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
     try:
         return to_height_map(read_map(files))
     except TerrainFormatError as error:
-        raise TerrainFormatError(f"map {without_content(name, error, files.txt, _command(files))}") from error
+        raise TerrainFormatError(
+            f"map {without_content(name, error, files.txt, _command(files))}"
+        ) from error
 
 
 def is_plain(name: str) -> bool:
     """Whether it is a name alone, with no folder in any system's spelling."""
-    return name == PurePosixPath(name).name == PureWindowsPath(name).name and name not in ("", ".", "..")
+    return name == PurePosixPath(name).name == PureWindowsPath(name).name and name not in (
+        "",
+        ".",
+        "..",
+    )
 
 
 def _files_below(name: str, folders: Sequence[StrPath]) -> MapFiles:
     stem = name[:-4] if name[-4:].lower() in (".png", ".txt") else name
     png, txt = (
-        resolve_below(stem, folders, "map_search_path", (ending, ending.upper())) for ending in (".png", ".txt")
+        resolve_below(stem, folders, "map_search_path", (ending, ending.upper()))
+        for ending in (".png", ".txt")
     )
     return MapFiles(Path(png), Path(txt))
 

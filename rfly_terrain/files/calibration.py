@@ -1,7 +1,9 @@
-"""Calibration of a map, NAME.txt: three points in centimetres that fix pixel positions and height scale.
+"""Calibration of a map, NAME.txt: three points in centimetres that fix pixel positions and height
+scale.
 
-x north, y east, z up, all in cm. Columns run along x, rows along y, and the first pixel is the left-bottom point.
-Every formula is evaluated in the order of RflySim's own tools, so that a quotient of 6.999… reads the same pixel here.
+x north, y east, z up, all in cm. Columns run along x, rows along y, and the first pixel is the
+left-bottom point. Every formula is evaluated in the order of RflySim's own tools, so that a
+quotient of 6.999… reads the same pixel here.
 """
 
 from __future__ import annotations
@@ -22,9 +24,13 @@ from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.height_map.dispatch import KERNELS
 
 ThirdPixelRule = Literal["truncate", "round"]
-"""How the third point's quotient becomes a pixel: the Python tool truncates, MATLAB rounds (a tie away from zero)."""
+"""How the third point's quotient becomes a pixel: the Python tool truncates, MATLAB rounds (a tie
+away from zero).
+"""
 TxtRule = Literal["python", "matlab"]
-"""What of the txt counts: Python takes line 1 with exactly 9 or 12 values, MATLAB the first nine numbers."""
+"""What of the txt counts: Python takes line 1 with exactly 9 or 12 values, MATLAB the first nine
+numbers.
+"""
 
 MAX_TXT_BYTES = 65_536
 """of the part that is read; nine numbers need about a hundred"""
@@ -64,7 +70,9 @@ class CalibrationPoints:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a txt means for the pixels of its png. Names as in RflySim's tools; cm, and cm a pixel or a count."""
+    """What a txt means for the pixels of its png. Names as in RflySim's tools; cm, and cm a pixel
+    or a count.
+    """
 
     points: CalibrationPoints
     rows: int
@@ -79,7 +87,9 @@ class Calibration:
     z_scale_cm: float
     """cm a count; may be negative or 0"""
     z_scale_from: Literal["left-bottom", "right-top", "default"]
-    """the corner that calibrates the z scale with the third point; default: 10 counts apart or less, so 1 cm"""
+    """the corner that calibrates the z scale with the third point; default: 10 counts apart or
+    less, so 1 cm
+    """
     count_left_bottom: int
     third_row: int
     third_column: int
@@ -103,14 +113,18 @@ def parse_calibration(data: bytes, file: str, rule: TxtRule = "python") -> Calib
             "save it as plain ASCII or as UTF-8 without BOM"
         )
     if not data.strip():
-        raise TerrainFormatError(f"{file}: is empty, expected 9 or 12 numbers in cm, separated by commas, on line 1")
+        raise TerrainFormatError(
+            f"{file}: is empty, expected 9 or 12 numbers in cm, separated by commas, on line 1"
+        )
     return _parse_first_line(data, file) if rule == "python" else _parse_first_nine(data, file)
 
 
 def _parse_first_line(data: bytes, file: str) -> CalibrationPoints:
     line = re.split(rb"[\r\n]", data, maxsplit=1)[0]
     if len(line) >= MAX_TXT_BYTES:
-        raise TerrainFormatError(f"{file}, line 1: longer than {MAX_TXT_BYTES} bytes, expected 9 or 12 numbers")
+        raise TerrainFormatError(
+            f"{file}, line 1: longer than {MAX_TXT_BYTES} bytes, expected 9 or 12 numbers"
+        )
     try:
         fields = line.decode("utf-8").split(",")
     except UnicodeDecodeError as error:
@@ -119,7 +133,11 @@ def _parse_first_line(data: bytes, file: str) -> CalibrationPoints:
             "expected numbers separated by commas"
         ) from None
     if len(fields) not in (9, 12):
-        hint = "; a trailing comma counts as one value more" if not fields[-1].strip() and len(fields) > 1 else ""
+        hint = (
+            "; a trailing comma counts as one value more"
+            if not fields[-1].strip() and len(fields) > 1
+            else ""
+        )
         raise TerrainFormatError(
             f"{file}, line 1: {_count(len(fields), 'value')}, expected 9 or 12 separated by commas{hint}"
         )
@@ -157,7 +175,10 @@ def _points(values: list[float], texts: list[str], file: str, line: str) -> Cali
 
 
 def calibrate(
-    points: CalibrationPoints, pixels: NDArray[Any], file: str, third_pixel: ThirdPixelRule = "truncate"
+    points: CalibrationPoints,
+    pixels: NDArray[Any],
+    file: str,
+    third_pixel: ThirdPixelRule = "truncate",
 ) -> Calibration:
     """The calibration of `pixels` (rows, columns), unsigned integers.
 
@@ -168,23 +189,33 @@ def calibrate(
         raise TerrainFormatError(
             f"{file}: the png has {_count(rows, 'row')} and {_count(columns, 'column')}, expected at least 2 of each"
         )
-    (x1, y1, z1), (x2, y2, z2), (x3, y3, z3) = points.right_top_cm, points.left_bottom_cm, points.third_cm
+    (x1, y1, z1), (x2, y2, z2), (x3, y3, z3) = (
+        points.right_top_cm,
+        points.left_bottom_cm,
+        points.third_cm,
+    )
     scale_x = _scale(file, "x", x1, x2, columns)
     scale_y = _scale(file, "y", y1, y2, rows)
     third_column = _third_index(file, "x3", "column", x3, (x3 - x2) / scale_x, columns, third_pixel)
     third_row = _third_index(file, "y3", "row", y3, (y3 - y2) / scale_y, rows, third_pixel)
 
-    left_bottom, right_top = int(pixels[0, 0]), int(pixels[rows - 1, columns - 1])
+    left_bottom = int(pixels[0, 0])
+    right_top = int(pixels[rows - 1, columns - 1])
     third = int(pixels[third_row, third_column])
     corner: Literal["left-bottom", "right-top", "default"]
     if abs(third - right_top) <= abs(third - left_bottom):
-        corner, corner_z, difference = "left-bottom", z2, left_bottom - third
+        corner = "left-bottom"
+        corner_z = z2
+        difference = left_bottom - third
     else:
-        corner, corner_z, difference = "right-top", z1, right_top - third
+        corner = "right-top"
+        corner_z = z1
+        difference = right_top - third
     if abs(difference) > MIN_COUNT_DIFFERENCE:
         z_scale = (corner_z - z3) / difference
     else:
-        corner, z_scale = "default", 1.0
+        corner = "default"
+        z_scale = 1.0
     extreme = abs(z2) + 65_535 * abs(z_scale)
     if not extreme / 100 <= _FLOAT32_MAX:  # also refuses a scale that overflowed to infinity
         raise TerrainFormatError(
@@ -210,14 +241,21 @@ def calibrate(
 def heights_up(
     calibration: Calibration, pixels: NDArray[Any], dtype: type[np.floating[Any]] = np.float32
 ) -> NDArray[Any]:
-    """Heights in metres, z up, of pixels of any shape: (z2 + (k − kL)·sz) / 100, computed in float64, rounded once."""
+    """Heights in metres, z up, of pixels of any shape: (z2 + (k − kL)·sz) / 100, computed in
+    float64, rounded once.
+    """
     heights = np.empty(pixels.shape, dtype)
-    flat_pixels, flat_heights = np.ascontiguousarray(pixels).reshape(-1), heights.reshape(-1)
+    flat_pixels = np.ascontiguousarray(pixels).reshape(-1)
+    flat_heights = heights.reshape(-1)
     flat_pixels.flags.writeable = False  # numba compiles once for one kind of array
     kernels = KERNELS.compiled
     fill: Callable[[NDArray[Any], NDArray[Any]], None]
     if kernels is not None and dtype is np.float32 and pixels.dtype in (np.uint8, np.uint16):
-        numbers = (float(calibration.count_left_bottom + 32_768), calibration.z_offset_cm, calibration.z_scale_cm)
+        numbers = (
+            float(calibration.count_left_bottom + 32_768),
+            calibration.z_offset_cm,
+            calibration.z_scale_cm,
+        )
         fill = functools.partial(kernels.heights_from_pixels, numbers)
     else:
         fill = functools.partial(_look_up, _height_of_pixel(calibration, pixels.dtype, dtype))
@@ -229,8 +267,12 @@ def heights_up(
     return heights
 
 
-def _height_of_pixel(calibration: Calibration, pixels: np.dtype[Any], dtype: type[np.floating[Any]]) -> NDArray[Any]:
-    """The height of each value that a pixel can have: not importing numba, that is the quickest way."""
+def _height_of_pixel(
+    calibration: Calibration, pixels: np.dtype[Any], dtype: type[np.floating[Any]]
+) -> NDArray[Any]:
+    """The height of each value that a pixel can have: not importing numba, that is the quickest
+    way.
+    """
     counts = np.arange(1 << (8 * pixels.itemsize)) - (calibration.count_left_bottom + 32_768)
     return ((calibration.z_offset_cm + counts * calibration.z_scale_cm) / 100).astype(dtype)
 

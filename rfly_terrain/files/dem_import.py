@@ -1,10 +1,12 @@
-"""Import of digital elevation models: GeoTIFF and four other formats of heights, read by GDAL through rasterio.
+"""Import of digital elevation models: GeoTIFF and four other formats of heights, read by GDAL
+through rasterio.
 
-A raster in metres that is north-up keeps its own cells, bit by bit. Any other (degrees, feet, turned) is resampled onto
-a local metric grid: a transverse Mercator projection on WGS 84 whose origin is the map's, so x is east and y is north.
+A raster in metres that is north-up keeps its own cells, bit by bit. Any other (degrees, feet,
+turned) is resampled onto a local metric grid: a transverse Mercator projection on WGS 84 whose
+origin is the map's, so x is east and y is north.
 
-rasterio is optional, the extra `geo`. GDAL has some 150 formats, some of which are texts that name other files or
-addresses; here it is given those of DRIVERS, and the one file.
+rasterio is optional, the extra `geo`. GDAL has some 150 formats, some of which are texts that name
+other files or addresses; here it is given those of DRIVERS, and the one file.
 """
 
 from __future__ import annotations
@@ -51,18 +53,23 @@ _ALONE: dict[str, Any] = {
     "GDAL_HTTP_MAX_RETRY": "0",
     "GDAL_CACHEMAX": 256 << 20,
 }
-"""no files beside the raster (masks, overviews, world files, .aux.xml), no network, a bounded cache"""
+"""no files beside the raster (masks, overviews, world files, .aux.xml), no network, a bounded cache
+"""
 
 _WGS84 = "EPSG:4326"
 _METRES_PER_UNIT = {
     **dict.fromkeys(("", "m", "metre", "meter", "metres", "meters"), 1.0),
     **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
-    **dict.fromkeys(("us-ft", "us survey foot", "us survey feet", "us_survey_foot", "ftus"), 1200 / 3937),
+    **dict.fromkeys(
+        ("us-ft", "us survey foot", "us survey feet", "us_survey_foot", "ftus"), 1200 / 3937
+    ),
     **dict.fromkeys(("cm", "centimetre", "centimeter"), 0.01),
 }
 _ROWS_AT_ONCE = 256
 _MOSTLY = 0.8
-"""of the extent must lie within the edges for a resampled raster to be cut to a rectangle without empty corners"""
+"""of the extent must lie within the edges for a resampled raster to be cut to a rectangle without
+empty corners
+"""
 
 
 _DIRECT = 200_000
@@ -70,10 +77,12 @@ _DIRECT = 200_000
 
 
 def fill_gaps(heights: NDArray[np.float32]) -> None:
-    """Fill the cells of (rows, columns) that are not finite, in place, as a membrane that hangs from their rims.
+    """Fill the cells of (rows, columns) that are not finite, in place, as a membrane that hangs
+    from their rims.
 
-    Each filled cell becomes the mean of its four neighbours, those beyond the edge of the map left out: the discrete
-    Laplace equation, with the heights around a gap given. At least one cell must be finite.
+    Each filled cell becomes the mean of its four neighbours, those beyond the edge of the map left
+    out: the discrete Laplace equation, with the heights around a gap given. At least one cell must
+    be finite.
     """
     from scipy import sparse
     from scipy.ndimage import distance_transform_edt
@@ -86,28 +95,39 @@ def fill_gaps(heights: NDArray[np.float32]) -> None:
     number = np.full(heights.shape, -1)
     number[gap] = np.arange(count)
     pairs = [(np.s_[1:, :], np.s_[:-1, :]), (np.s_[:, 1:], np.s_[:, :-1])]
-    diagonal, right = np.zeros(count), np.zeros(count)
-    rows, columns = [], []
+    diagonal = np.zeros(count)
+    right = np.zeros(count)
+    rows = []
+    columns = []
     for one, other in [*pairs, *((b, a) for a, b in pairs)]:
         here = gap[one]
-        own, beside, known = number[one][here], number[other][here], heights[other][here].astype(float)
+        own = number[one][here]
+        beside = number[other][here]
+        known = heights[other][here].astype(float)
         diagonal += np.bincount(own, minlength=count)
         inner = beside >= 0
         rows.append(own[inner])
         columns.append(beside[inner])
         right += np.bincount(own[~inner], known[~inner], minlength=count)
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    matrix = sparse.csc_matrix((np.full(len(row), -1.0), (row, column)), (count, count)) + sparse.diags(diagonal)
+    row = np.concatenate(rows)
+    column = np.concatenate(columns)
+    matrix = sparse.csc_matrix(
+        (np.full(len(row), -1.0), (row, column)), (count, count)
+    ) + sparse.diags(diagonal)
     matrix = sparse.csc_matrix(matrix)
     if count <= _DIRECT:
         heights[gap] = linalg.spsolve(matrix, right)
         return
     nearest = distance_transform_edt(gap, return_distances=False, return_indices=True)
     guess = heights[tuple(nearest)][gap].astype(float)
-    offset = float(guess.mean())  # the tolerance, 1e-5, is then relative to the heights' differences
+    offset = float(
+        guess.mean()
+    )  # the tolerance, 1e-5, is then relative to the heights' differences
     rim = matrix @ np.full(count, offset)
     scale = sparse.diags(1.0 / diagonal)
-    found, _ = linalg.cg(matrix, right - rim, guess - offset, maxiter=20 * max(heights.shape), M=scale)
+    found, _ = linalg.cg(
+        matrix, right - rim, guess - offset, maxiter=20 * max(heights.shape), M=scale
+    )
     heights[gap] = found + offset
 
 
@@ -118,7 +138,9 @@ class _Target:
     crs: CRS
     grid: Grid
     own_cells: tuple[int, int] | None = None
-    """the raster's row and column that become the first ones, where its cells are kept; else they are resampled"""
+    """the raster's row and column that become the first ones, where its cells are kept; else they
+    are resampled
+    """
 
 
 def import_dem(
@@ -139,18 +161,18 @@ def import_dem(
 ) -> HeightMap:
     """A height map, ENU metres, from a band of a raster file.
 
-    resolution: cell size, m; by default the raster's own.
-    center: (latitude, longitude) in degrees of the map's origin, x = y = 0; by default the middle of the raster.
-    size: (east, north) m of the part around the center; by default all that the raster covers.
-    crs: what the raster's coordinates are (such as EPSG:4326), where the file does not say it or is wrong.
-    local_grid: resample a metric raster too, so that y is true north at the origin, not the projection's grid north.
-    origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x = y = 0.
-    fill_nodata: fill cells without data as a membrane fixed at their rims would; else they are refused.
-    on_filled: called with the number of filled cells.
-    resampling: for all cells that are not kept as they are.
+    resolution: cell size, m; by default the raster's own. center: (latitude, longitude) in degrees
+    of the map's origin, x = y = 0; by default the middle of the raster. size: (east, north) m of
+    the part around the center; by default all that the raster covers. crs: what the raster's
+    coordinates are (such as EPSG:4326), where the file does not say it or is wrong. local_grid:
+    resample a metric raster too, so that y is true north at the origin, not the projection's grid
+    north. origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x =
+    y = 0. fill_nodata: fill cells without data as a membrane fixed at their rims would; else they
+    are refused. on_filled: called with the number of filled cells. resampling: for all cells that
+    are not kept as they are.
 
-    Raises TerrainFileNotFound, TerrainFormatError (a raster that cannot be used), ConfigError (an argument, or rasterio
-    is not installed).
+    Raises TerrainFileNotFound, TerrainFormatError (a raster that cannot be used), ConfigError (an
+    argument, or rasterio is not installed).
     """
     _check_arguments(resolution, size, center)
     with _open(path) as dataset:
@@ -159,12 +181,16 @@ def import_dem(
         if not 1 <= band <= dataset.count:
             raise ConfigError(f"{path}: band {band}, expected 1 … {dataset.count}")
         latitude, longitude = center if center is not None else raster.center()
-        metric = raster_crs.is_projected and math.isclose(raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9)
+        metric = raster_crs.is_projected and math.isclose(
+            raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9
+        )
         north_up = dataset.transform.b == dataset.transform.d == 0
         if metric and north_up and not local_grid:
             target, x_0, y_0 = raster.own_grid(center)
         else:
-            target, x_0, y_0 = raster.local_grid(latitude, longitude), 0.0, 0.0
+            target = raster.local_grid(latitude, longitude)
+            x_0 = 0.0
+            y_0 = 0.0
         grid = target.grid
         if min(grid.rows, grid.columns) < 2 or grid.rows * grid.columns > MAX_CELLS:
             raise ConfigError(
@@ -178,11 +204,15 @@ def import_dem(
         fill_gaps(heights)
         if on_filled is not None:
             on_filled(missing)
-    return _height_map(heights, grid, (x_0, y_0), (latitude, longitude), origin_altitude, name or Path(path).stem)
+    return _height_map(
+        heights, grid, (x_0, y_0), (latitude, longitude), origin_altitude, name or Path(path).stem
+    )
 
 
 def local_crs(latitude: float, longitude: float) -> CRS:
-    """The metric, north-up coordinate system around a place: transverse Mercator on WGS 84, scale 1 at the origin."""
+    """The metric, north-up coordinate system around a place: transverse Mercator on WGS 84, scale 1
+    at the origin.
+    """
     rasterio = rasterio_module()
     return rasterio.crs.CRS.from_string(
         f"+proj=tmerc +lat_0={latitude:.12g} +lon_0={longitude:.12g} +k=1 +x_0=0 +y_0=0 +datum=WGS84 +units=m +no_defs"
@@ -229,9 +259,15 @@ def _open_alone(file: str) -> DatasetReader:
 
 
 def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
-    """Raises TerrainFormatError for what GDAL opens and nobody can use, before anything of it is unpacked."""
+    """Raises TerrainFormatError for what GDAL opens and nobody can use, before anything of it is
+    unpacked.
+    """
     numbers = [*dataset.transform[:6], *dataset.scales[:MAX_BANDS], *dataset.offsets[:MAX_BANDS]]
-    if dataset.count > MAX_BANDS or not all(map(math.isfinite, numbers)) or dataset.transform.determinant == 0:
+    if (
+        dataset.count > MAX_BANDS
+        or not all(map(math.isfinite, numbers))
+        or dataset.transform.determinant == 0
+    ):
         raise TerrainFormatError(
             f"{path}: {dataset.count} bands placed by {tuple(dataset.transform[:6])}: expected 1 to {MAX_BANDS} bands "
             "and cells with an area"
@@ -252,7 +288,9 @@ def _check_arguments(resolution: float | None, size: _Pair | None, center: _Pair
     if size is not None and not all(math.isfinite(s) and s > 0 for s in size):
         raise ConfigError(f"size {size[0]} x {size[1]}: expected two lengths above 0 m")
     if center is not None and not (abs(center[0]) < 90 and abs(center[1]) <= 180):
-        raise ConfigError(f"center {center[0]}, {center[1]}: expected latitude within ±90°, longitude within ±180°")
+        raise ConfigError(
+            f"center {center[0]}, {center[1]}: expected latitude within ±90°, longitude within ±180°"
+        )
 
 
 def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
@@ -260,7 +298,9 @@ def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
     if crs is not None:
         if "://" in crs or os.path.exists(crs):  # GDAL would read or fetch it
             raise ConfigError(f"crs {crs!r}: expected such as EPSG:4326, no file and no address")
-        with reader_errors(lambda text: ConfigError(f"crs {crs!r}: {text}, expected such as EPSG:4326")):
+        with reader_errors(
+            lambda text: ConfigError(f"crs {crs!r}: {text}, expected such as EPSG:4326")
+        ):
             return rasterio.crs.CRS.from_user_input(crs)
     if dataset.crs is None or not (dataset.crs.is_projected or dataset.crs.is_geographic):
         raise TerrainFormatError(
@@ -290,61 +330,87 @@ class _Raster:
         return latitude, longitude
 
     def _world(self, column: Any, row: Any) -> tuple[Any, Any]:
-        """x, y in the raster's coordinates of pixel coordinates; 0.5, 0.5 is the middle of the first cell."""
+        """x, y in the raster's coordinates of pixel coordinates; 0.5, 0.5 is the middle of the
+        first cell.
+        """
         t = self.dataset.transform
         return t.a * column + t.b * row + t.c, t.d * column + t.e * row + t.f
 
     def own_grid(self, center: _Pair | None) -> tuple[_Target, float, float]:
-        """The grid in the raster's own projection, and the map's origin in it. Without a resolution the cells are
-        kept."""
-        t, resolution, size = self.dataset.transform, self.resolution, self.size
-        step_x, step_y = abs(t.a), abs(t.e)
+        """The grid in the raster's own projection, and the map's origin in it. Without a resolution
+        the cells are kept.
+        """
+        t = self.dataset.transform
+        resolution = self.resolution
+        size = self.size
+        step_x = abs(t.a)
+        step_y = abs(t.e)
         west, east = sorted((t.c, t.c + t.a * self.dataset.width))
         south, north = sorted((t.f, t.f + t.e * self.dataset.height))
-        x_0, y_0 = (west + east) / 2, (south + north) / 2
+        x_0 = (west + east) / 2
+        y_0 = (south + north) / 2
         if center is not None:
-            (x_0,), (y_0,) = rasterio_module().warp.transform(_WGS84, self.crs, [center[1]], [center[0]])
-        x_range, y_range = (west + step_x / 2, east - step_x / 2), (south + step_y / 2, north - step_y / 2)
-        if resolution is not None and math.isclose(step_x, resolution) and math.isclose(step_y, resolution):
+            (x_0,), (y_0,) = rasterio_module().warp.transform(
+                _WGS84, self.crs, [center[1]], [center[0]]
+            )
+        x_range = (west + step_x / 2, east - step_x / 2)
+        y_range = (south + step_y / 2, north - step_y / 2)
+        if (
+            resolution is not None
+            and math.isclose(step_x, resolution)
+            and math.isclose(step_y, resolution)
+        ):
             resolution = None  # the raster's own cells, which stay as they are
         if resolution is not None or t.a < 0 or t.e > 0:
             step = (resolution, resolution) if resolution is not None else (step_x, step_y)
             return self._new_grid(self.crs, x_range, y_range, step, (x_0, y_0)), x_0, y_0
-        columns, rows = range(self.dataset.width), range(self.dataset.height)
+        columns = range(self.dataset.width)
+        rows = range(self.dataset.height)
         if size is not None:
             self._check_covered(x_range, y_range, size, (x_0, y_0))
             columns = _cells_within(x_range[0], step_x, x_0, size[0])
             rows = _cells_within(-y_range[1], step_y, -y_0, size[1])
-        x_corner, y_corner = west + columns[0] * step_x, north - rows[0] * step_y
+        x_corner = west + columns[0] * step_x
+        y_corner = north - rows[0] * step_y
         grid = Grid(len(rows), len(columns), step_x, -step_y, x_corner, y_corner)
         return _Target(self.crs, grid, (rows[0], columns[0])), x_0, y_0
 
     def local_grid(self, latitude: float, longitude: float) -> _Target:
         """The grid in a local projection, inside the raster's outermost cell centres."""
-        local, resolution = local_crs(latitude, longitude), self.resolution
+        local = local_crs(latitude, longitude)
+        resolution = self.resolution
         if resolution is None:
             transform, _, _ = rasterio_module().warp.calculate_default_transform(
                 self.crs, local, self.dataset.width, self.dataset.height, *self.dataset.bounds
             )
             resolution = float(f"{abs(transform.a):.4g}")
         west, east, south, north = self._edges_in(local)
-        x_range, y_range = (west[0].max(), east[0].min()), (south[1].max(), north[1].min())
+        x_range = (west[0].max(), east[0].min())
+        y_range = (south[1].max(), north[1].min())
         every = np.concatenate([west, east, south, north], axis=1)
-        whole_x, whole_y = (every[0].min(), every[0].max()), (every[1].min(), every[1].max())
+        whole_x = (every[0].min(), every[0].max())
+        whole_y = (every[1].min(), every[1].max())
         inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
         if self.size is not None or inner < _MOSTLY:
-            # a part that was asked for, or a raster so turned that an upright rectangle inside it would be small: cells
-            # that reach over its edges hold no data and are reported as such
-            x_range, y_range = whole_x, whole_y
+            # a part that was asked for, or a raster so turned that an upright rectangle inside it
+            # would be small: cells that reach over its edges hold no data and are reported as such
+            x_range = whole_x
+            y_range = whole_y
         return self._new_grid(local, x_range, y_range, (resolution, resolution), (0.0, 0.0))
 
     def _edges_in(self, target: CRS) -> tuple[Floats, Floats, Floats, Floats]:
-        """(2, n) x and y in `target` of points along the western, eastern, southern and northern side of the raster,
-        through its outermost cell centres."""
+        """(2, n) x and y in `target` of points along the western, eastern, southern and northern
+        side of the raster, through its outermost cell centres.
+        """
         columns = np.linspace(0.5, self.dataset.width - 0.5, 65)
         rows = np.linspace(0.5, self.dataset.height - 0.5, 65)
         edges = []
-        for column, row in ((columns[0], rows), (columns[-1], rows), (columns, rows[0]), (columns, rows[-1])):
+        for column, row in (
+            (columns[0], rows),
+            (columns[-1], rows),
+            (columns, rows[0]),
+            (columns, rows[-1]),
+        ):
             x, y = np.broadcast_arrays(*self._world(column, row))
             edges.append(np.array(rasterio_module().warp.transform(self.crs, target, x, y)))
         if not np.isfinite(edges).all():
@@ -356,29 +422,52 @@ class _Raster:
         south, north = sorted(edges[2:], key=lambda edge: float(edge[1].mean()))
         return west, east, south, north
 
-    def _new_grid(self, crs: CRS, x_range: _Pair, y_range: _Pair, step: _Pair, center: _Pair) -> _Target:
-        """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or into `size`."""
+    def _new_grid(
+        self, crs: CRS, x_range: _Pair, y_range: _Pair, step: _Pair, center: _Pair
+    ) -> _Target:
+        """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or
+        into `size`.
+        """
         if self.size is not None:
             self._check_covered(x_range, y_range, self.size, center)
-            x_range, y_range = ((c - length / 2, c + length / 2) for c, length in zip(center, self.size, strict=True))
-        west, south = (math.floor(snap((center[k] - (x_range, y_range)[k][0]) / step[k])) for k in (0, 1))
-        east, north = (math.floor(snap(((x_range, y_range)[k][1] - center[k]) / step[k])) for k in (0, 1))
-        x_corner, y_corner = center[0] - (west + 0.5) * step[0], center[1] + (north + 0.5) * step[1]
-        return _Target(crs, Grid(south + north + 1, west + east + 1, step[0], -step[1], x_corner, y_corner))
+            x_range, y_range = (
+                (c - length / 2, c + length / 2)
+                for c, length in zip(center, self.size, strict=True)
+            )
+        west, south = (
+            math.floor(snap((center[k] - (x_range, y_range)[k][0]) / step[k])) for k in (0, 1)
+        )
+        east, north = (
+            math.floor(snap(((x_range, y_range)[k][1] - center[k]) / step[k])) for k in (0, 1)
+        )
+        x_corner = center[0] - (west + 0.5) * step[0]
+        y_corner = center[1] + (north + 0.5) * step[1]
+        return _Target(
+            crs, Grid(south + north + 1, west + east + 1, step[0], -step[1], x_corner, y_corner)
+        )
 
     def _check_covered(self, x_range: _Pair, y_range: _Pair, size: _Pair, center: _Pair) -> None:
-        for what, span, length, origin in zip(("east", "north"), (x_range, y_range), size, center, strict=True):
-            low, high, half = span[0] - origin, span[1] - origin, length / 2
+        for what, span, length, origin in zip(
+            ("east", "north"), (x_range, y_range), size, center, strict=True
+        ):
+            low = span[0] - origin
+            high = span[1] - origin
+            half = length / 2
             if low > half * 1e-9 - half or high < half - half * 1e-9:
                 raise ConfigError(
                     f"{self.dataset.name}: covers {low:.1f} … {high:.1f} m {what} of the center, but the size asks for "
                     f"{-half:g} … {half:g} m; choose another --center or --size"
                 )
 
-    def read(self, band: int, target: _Target, resampling: str, progress: Progress | None) -> NDArray[np.float32]:
-        """(columns, rows) float32, first index east, second north: a height map's order; NaN where no data are."""
+    def read(
+        self, band: int, target: _Target, resampling: str, progress: Progress | None
+    ) -> NDArray[np.float32]:
+        """(columns, rows) float32, first index east, second north: a height map's order; NaN where
+        no data are.
+        """
         rasterio = rasterio_module()
-        grid, dataset = target.grid, self.dataset
+        grid = target.grid
+        dataset = self.dataset
         heights = np.empty((grid.columns, grid.rows), np.float32)
         source: Any = dataset
         first_row, first_column = target.own_cells or (0, 0)
@@ -387,7 +476,9 @@ class _Raster:
                 dataset,
                 src_crs=self.crs,
                 crs=target.crs,
-                transform=rasterio.transform.from_origin(grid.x_corner, grid.y_corner, grid.step_x, -grid.step_y),
+                transform=rasterio.transform.from_origin(
+                    grid.x_corner, grid.y_corner, grid.step_x, -grid.step_y
+                ),
                 width=grid.columns,
                 height=grid.rows,
                 resampling=rasterio.enums.Resampling[resampling],
@@ -404,7 +495,8 @@ class _Raster:
                 progress((start + count) / grid.rows)
         if source is not dataset:
             source.close()
-        scale, offset = dataset.scales[band - 1], dataset.offsets[band - 1]
+        scale = dataset.scales[band - 1]
+        offset = dataset.offsets[band - 1]
         if (scale, offset) != (1.0, 0.0):
             heights *= scale
             heights += offset
@@ -426,7 +518,9 @@ def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
 
 
 def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> int:
-    """How many cells hold no data. Raises TerrainFormatError where all do, or where they are not to be filled."""
+    """How many cells hold no data. Raises TerrainFormatError where all do, or where they are not to
+    be filled.
+    """
     missing = heights.size - int(np.count_nonzero(np.isfinite(heights)))
     if missing == heights.size:
         raise TerrainFormatError(f"{path}: no cell has data where the map would be")
@@ -459,7 +553,9 @@ def _height_map(
             geo_origin=geo_origin,
         )
 
-    altitude: float = build(None).altitude(0.0, 0.0) if origin_altitude == "ground" else origin_altitude
+    altitude: float = (
+        build(None).altitude(0.0, 0.0) if origin_altitude == "ground" else origin_altitude
+    )
     heights -= np.float32(altitude)
     heights.flags.writeable = False  # so that it is shared, not copied
     return build((*place, altitude))

@@ -1,8 +1,8 @@
 """Png header, read and checked before anything is decoded.
 
-A decoder is given only files whose size is sane, whose chunks are whole and whose compressed data can hold the picture
-that the header promises; it gets the chunks that make the picture and no others, so that no gamma, orientation,
-animation or transparency can touch the numbers.
+A decoder is given only files whose size is sane, whose chunks are whole and whose compressed data
+can hold the picture that the header promises; it gets the chunks that make the picture and no
+others, so that no gamma, orientation, animation or transparency can touch the numbers.
 
 Layout: W3C Portable Network Graphics (Third Edition), sections 5 and 11.
 """
@@ -22,7 +22,8 @@ from rfly_common.files import MAX_CELLS
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MAX_PNG_BYTES = 256 << 20
 MAX_DECODED_BYTES = 2 * MAX_CELLS
-"""grey of 16 bits needs no more; colour takes several times as much, and its heights are the same"""
+"""grey of 16 bits needs no more; colour takes several times as much, and its heights are the same
+"""
 MAX_CHUNKS = 1_000_000
 MAX_DEFLATE_RATIO = 1032
 """bytes that one byte of deflate data can become at most (zlib, technical details)"""
@@ -34,8 +35,9 @@ _COLOUR_TYPES = {
     4: ("grey with alpha", 2, 4, (8, 16)),
     6: ("colour with alpha", 4, 4, (8, 16)),
 }
-"""name, channels in the file, channels as OpenCV hands them out (palettes are colours, and alpha comes with three of
-them), bits a channel"""
+"""name, channels in the file, channels as OpenCV hands them out (palettes are colours, and alpha
+comes with three of them), bits a channel
+"""
 _PICTURE_CHUNKS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 
 
@@ -65,17 +67,30 @@ class PngHeader:
     @property
     def decoded_bytes(self) -> int:
         """Of the pixels as OpenCV hands them out: at least 8 bits a channel."""
-        return self.width * self.height * _COLOUR_TYPES[self.colour_type][2] * max(1, self.bit_depth // 8)
+        return (
+            self.width
+            * self.height
+            * _COLOUR_TYPES[self.colour_type][2]
+            * max(1, self.bit_depth // 8)
+        )
 
 
 def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
-    """The header of a png from its first 33 bytes. Raises TerrainFormatError that begins with `file`."""
+    """The header of a png from its first 33 bytes. Raises TerrainFormatError that begins with
+    `file`.
+    """
     if bytes(data[:8]) != SIGNATURE:
         what = "is empty" if len(data) == 0 else f"begins with {bytes(data[:8])!r}"
-        raise TerrainFormatError(f"{file}: {what}, expected a png file, which begins with {SIGNATURE!r}")
+        raise TerrainFormatError(
+            f"{file}: {what}, expected a png file, which begins with {SIGNATURE!r}"
+        )
     if len(data) < 33 or bytes(data[8:16]) != b"\0\0\0\rIHDR":
-        raise TerrainFormatError(f"{file}: the png header (IHDR, 25 bytes at byte 8) is missing or cut off")
-    width, height, bit_depth, colour_type, compression, filtering, interlace = struct.unpack_from(">IIBBBBB", data, 16)
+        raise TerrainFormatError(
+            f"{file}: the png header (IHDR, 25 bytes at byte 8) is missing or cut off"
+        )
+    width, height, bit_depth, colour_type, compression, filtering, interlace = struct.unpack_from(
+        ">IIBBBBB", data, 16
+    )
     depths = _COLOUR_TYPES[colour_type][3] if colour_type in _COLOUR_TYPES else ()
     if bit_depth not in depths or compression or filtering or interlace > 1:
         raise TerrainFormatError(
@@ -97,14 +112,19 @@ def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
 
 
 def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArray[np.uint8]]:
-    """The header, and the file without the chunks that are not the picture (the same array where there are none).
+    """The header, and the file without the chunks that are not the picture (the same array where
+    there are none).
 
-    Raises TerrainFormatError for chunks that are cut off, damaged, unknown but critical, or too short for the picture.
+    Raises TerrainFormatError for chunks that are cut off, damaged, unknown but critical, or too
+    short for the picture.
     """
     view = data.data if data.size else memoryview(b"")
     header = read_png_header(view, file)
     keep: list[tuple[int, int]] = []
-    position, idat_bytes, kind, last_kept = 8, 0, b"", 8
+    position = 8
+    idat_bytes = 0
+    kind = b""
+    last_kept = 8
     for _ in range(MAX_CHUNKS):
         if position + 12 > len(view):
             raise TerrainFormatError(
@@ -128,7 +148,9 @@ def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArr
             idat_bytes += length if kind == b"IDAT" else 0
             last_kept = end
         elif not kind[0] & 0x20:
-            raise TerrainFormatError(f"{file}: unknown critical chunk {_printable(kind)} at byte {position}")
+            raise TerrainFormatError(
+                f"{file}: unknown critical chunk {_printable(kind)} at byte {position}"
+            )
         position = end
         if kind == b"IEND":
             break

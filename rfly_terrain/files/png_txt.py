@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RflySimMap:
-    """A map as read: rows along y (east), columns along x (north), the first pixel at the left-bottom point."""
+    """A map as read: rows along y (east), columns along x (north), the first pixel at the
+    left-bottom point.
+    """
 
     files: MapFiles
     calibration: Calibration
@@ -46,10 +48,14 @@ class RflySimMap:
         return up_to_down(self.heights_up)
 
 
-def read_map(files: MapFiles, third_pixel: ThirdPixelRule = "truncate", *, txt_rule: TxtRule = "python") -> RflySimMap:
-    """A map from its two files. `third_pixel` and `txt_rule` choose between RflySim's Python and MATLAB habits.
+def read_map(
+    files: MapFiles, third_pixel: ThirdPixelRule = "truncate", *, txt_rule: TxtRule = "python"
+) -> RflySimMap:
+    """A map from its two files. `third_pixel` and `txt_rule` choose between RflySim's Python and
+    MATLAB habits.
 
-    Raises TerrainFormatError (file, line or field, value, what would be right) and TerrainFileNotFound.
+    Raises TerrainFormatError (file, line or field, value, what would be right) and
+    TerrainFileNotFound.
     """
     points = read_calibration(files.txt, txt_rule)
     pixels = read_pixels(files.png)
@@ -89,19 +95,24 @@ def read_header(png: StrPath) -> PngHeader:
 def read_pixels(png: StrPath) -> NDArray[Any]:
     """(rows, columns) uint8 or uint16: the pixels of a grey png, row 0 the first row of the file.
 
-    Colour is taken where all channels are equal. Alpha is ignored, as RflySim's Python tool does. Grey of less than
-    8 bits and palettes come as OpenCV spreads them over 0 … 255.
+    Colour is taken where all channels are equal. Alpha is ignored, as RflySim's Python tool does.
+    Grey of less than 8 bits and palettes come as OpenCV spreads them over 0 … 255.
     """
     file = str(png)
     header, data = picture_chunks(_read_whole(png), file)
-    with reader_errors(lambda text: TerrainFormatError(f"{file}: the png cannot be decoded: {text}")):
+    with reader_errors(
+        lambda text: TerrainFormatError(f"{file}: the png cannot be decoded: {text}")
+    ):
         pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     del data
     if pixels is None:
         raise TerrainFormatError(
             f"{file}: the png cannot be decoded: its compressed data are damaged; copy or scan it again"
         )
-    if pixels.shape[:2] != (header.height, header.width) or pixels.dtype not in (np.uint8, np.uint16):
+    if pixels.shape[:2] != (header.height, header.width) or pixels.dtype not in (
+        np.uint8,
+        np.uint16,
+    ):
         raise TerrainFormatError(
             f"{file}: decoded to {pixels.shape} {pixels.dtype}, but its header says {header.height} rows x "
             f"{header.width} columns, {header.colour_name}"

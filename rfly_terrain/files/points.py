@@ -1,4 +1,6 @@
-"""Points in files: query points from text, and clouds as PLY, PCD (both binary, little-endian), NumPy or text."""
+"""Points in files: query points from text, and clouds as PLY, PCD (both binary, little-endian),
+NumPy or text.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath, read_regular
 
-MAX_BYTES, MAX_POINTS = 100_000_000, 1_000_000
+MAX_BYTES = 100_000_000
+MAX_POINTS = 1_000_000
 _SEPARATORS = re.compile(r"[,;\s]+")
 
 
@@ -23,8 +26,9 @@ CLOUD_ENDINGS = (".ply", ".pcd", ".npy", ".xyz")
 def write_cloud(points: NDArray[np.float32], path: StrPath) -> None:
     """Writes (rows, columns, 3) float32 points, metres; the ending of `path` is the format.
 
-    PCD keeps the order as an organised cloud (HEIGHT rows, WIDTH columns), .npy the array; PLY and .xyz (a line `x y z`
-    for each point, to 0.1 mm) list the points row by row. Raises ConfigError for another ending.
+    PCD keeps the order as an organised cloud (HEIGHT rows, WIDTH columns), .npy the array; PLY and
+    .xyz (a line `x y z` for each point, to 0.1 mm) list the points row by row. Raises ConfigError
+    for another ending.
     """
     if points.ndim != 3 or points.shape[2] != 3:
         raise ValueError(f"points: shape {points.shape}, expected (rows, columns, 3)")
@@ -68,9 +72,11 @@ def _pcd_header(cloud: NDArray[Any]) -> str:
 
 
 def read_points(source: Path | TextIO) -> Floats:
-    """(n, 2) x and y from lines of two numbers, separated by comma, semicolon or blanks; further columns are skipped.
+    """(n, 2) x and y from lines of two numbers, separated by comma, semicolon or blanks; further
+    columns are skipped.
 
-    Empty lines, lines that begin with # and one heading are skipped too. Raises ConfigError that names file and line.
+    Empty lines, lines that begin with # and one heading are skipped too. Raises ConfigError that
+    names file and line.
     """
     where = str(source) if isinstance(source, Path) else "stdin"
     try:
@@ -83,7 +89,9 @@ def read_points(source: Path | TextIO) -> Floats:
             f"{where}: is no text ({error.reason} at byte {error.start}), expected lines of x,y"
         ) from None
     if len(text) > MAX_BYTES or text.count("\n") > MAX_POINTS:
-        raise ConfigError(f"{where}: more than {MAX_POINTS:,} lines or {MAX_BYTES:,} characters; read it in parts")
+        raise ConfigError(
+            f"{where}: more than {MAX_POINTS:,} lines or {MAX_BYTES:,} characters; read it in parts"
+        )
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1)]
     lines = [(n, line) for n, line in lines if line and not line.startswith("#")]
     if lines and not _is_number(_SEPARATORS.split(lines[0][1])[0]):
@@ -93,10 +101,14 @@ def read_points(source: Path | TextIO) -> Floats:
     first = lines[0][1]
     delimiter = "," if "," in first else ";" if ";" in first else None
     try:
-        points = np.loadtxt([line for _, line in lines], delimiter=delimiter, usecols=(0, 1), ndmin=2, comments=None)
+        points = np.loadtxt(
+            [line for _, line in lines], delimiter=delimiter, usecols=(0, 1), ndmin=2, comments=None
+        )
         wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
     except ValueError:
-        wrong = np.array([next((i for i, (_, line) in enumerate(lines) if not _is_point(line, delimiter)), 0)])
+        wrong = np.array(
+            [next((i for i, (_, line) in enumerate(lines) if not _is_point(line, delimiter)), 0)]
+        )
     if wrong.size:
         number, line = lines[int(wrong[0])]
         raise ConfigError(f"{where}, line {number}: {line[:60]!r}, expected x,y in finite metres")

@@ -18,14 +18,25 @@ from rfly_common.untrusted_files.mat_size import check_unpacked_size
 from rfly_common.untrusted_files.reader_errors import reader_errors
 
 DEFAULT_PSP_PATH = "C:/PX4PSP" if os.name == "nt" else ""
-"""RflySim's installation folder where the environment variable PSP_PATH names none: under Windows only"""
+"""RflySim's installation folder where the environment variable PSP_PATH names none: under Windows
+only
+"""
 _MAP_FOLDER = Path("CopterSim", "external", "map")
 MATLAB_MAP_FOLDERS = (Path("map"), Path("..", "..") / _MAP_FOLDER)
 """where RflySim's MATLAB tool looks, seen from the current folder, before the installation"""
 FIRMWARE_VERSION_FILE = Path(
-    "Add-Ons", "Toolboxes", "PX4PSP", "code", "+codertarget", "+pixhawk", "+CMAKE_Utils", "FirmwareVersion.mat"
+    "Add-Ons",
+    "Toolboxes",
+    "PX4PSP",
+    "code",
+    "+codertarget",
+    "+pixhawk",
+    "+CMAKE_Utils",
+    "FirmwareVersion.mat",
 )
-"""below MATLAB's user folder (Documents/MATLAB): where the PX4PSP toolbox keeps the place of its installation"""
+"""below MATLAB's user folder (Documents/MATLAB): where the PX4PSP toolbox keeps the place of its
+installation
+"""
 INSTALLATION_VARIABLE = "RflyPSP_Px4_Base_Dir"
 MAX_FIRMWARE_BYTES = 1_000_000
 STAND_INS = ("MountainTerrain", "Grasslands")
@@ -46,14 +57,18 @@ class MapFiles:
         return self.txt.stem
 
 
-def find_map(name: StrPath, search_path: Iterable[StrPath] = (), script_folder: StrPath | None = None) -> MapFiles:
-    """The files of the map `name`, with or without .png or .txt; the name may hold folders or be absolute.
+def find_map(
+    name: StrPath, search_path: Iterable[StrPath] = (), script_folder: StrPath | None = None
+) -> MapFiles:
+    """The files of the map `name`, with or without .png or .txt; the name may hold folders or be
+    absolute.
 
-    Places, the first that holds both files wins: the path as given (a name with a folder or an extension),
-    `search_path`, ./map, the folder of the started script (or `script_folder`), the current folder,
-    ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, that of the installation which FirmwareVersion.mat
-    of MATLAB's PX4PSP toolbox names, under Windows C:/PX4PSP/CopterSim/external/map, the maps that come with this
-    package; STAND_INS among them, with a warning. Relative places hang on the current folder.
+    Places, the first that holds both files wins: the path as given (a name with a folder or an
+    extension), `search_path`, ./map, the folder of the started script (or `script_folder`), the
+    current folder, ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, that of the
+    installation which FirmwareVersion.mat of MATLAB's PX4PSP toolbox names, under Windows
+    C:/PX4PSP/CopterSim/external/map, the maps that come with this package; STAND_INS among them,
+    with a warning. Relative places hang on the current folder.
 
     Raises TerrainFileNotFound that lists the places and what each lacks.
     """
@@ -73,9 +88,13 @@ def find_in_folders(name: StrPath, folders: Sequence[Path]) -> MapFiles:
     if given.is_absolute():
         candidates = [given]
     else:
-        first = [given] if has_extension or os.path.dirname(stem) else []  # ./NAME has a folder, which Path drops
+        first = (
+            [given] if has_extension or os.path.dirname(stem) else []
+        )  # ./NAME has a folder, which Path drops
         candidates = list(
-            dict.fromkeys(Path(os.path.abspath(p)) for p in (*first, *(place / given for place in folders)))
+            dict.fromkeys(
+                Path(os.path.abspath(p)) for p in (*first, *(place / given for place in folders))
+            )
         )
     missing: list[str] = []
     for candidate in candidates:
@@ -101,21 +120,30 @@ def known_maps() -> list[str]:
 
 
 def installation_folders() -> list[Path]:
-    """CopterSim's map folders: below $PSP_PATH where it is set, below the installation that MATLAB's PX4PSP toolbox
-    names, and under Windows below C:/PX4PSP."""
+    """CopterSim's map folders: below $PSP_PATH where it is set, below the installation that
+    MATLAB's PX4PSP toolbox names, and under Windows below C:/PX4PSP.
+    """
     roots = [os.environ.get("PSP_PATH", "").strip(), _toolbox_installation(), DEFAULT_PSP_PATH]
-    return [Path(root.replace("\\", "/") if os.name != "nt" else root) / _MAP_FOLDER for root in roots if root]
+    return [
+        Path(root.replace("\\", "/") if os.name != "nt" else root) / _MAP_FOLDER
+        for root in roots
+        if root
+    ]
 
 
 def _toolbox_installation() -> str:
-    """RflySim's folder as MATLAB's PX4PSP toolbox keeps it, "" where there is no such toolbox or nothing in it."""
+    """RflySim's folder as MATLAB's PX4PSP toolbox keeps it, "" where there is no such toolbox or
+    nothing in it.
+    """
     path = Path.home() / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
     try:
         with reader_errors(TerrainFormatError), open_regular(path, MAX_FIRMWARE_BYTES) as file:
             from scipy.io import loadmat
 
             check_unpacked_size(file, 10 * MAX_FIRMWARE_BYTES)
-            value = loadmat(file, variable_names=(INSTALLATION_VARIABLE,), chars_as_strings=True)[INSTALLATION_VARIABLE]
+            value = loadmat(file, variable_names=(INSTALLATION_VARIABLE,), chars_as_strings=True)[
+                INSTALLATION_VARIABLE
+            ]
             text = str(value.item()).strip() if value.size == 1 and value.dtype.kind == "U" else ""
     except (OSError, RuntimeError, TerrainFormatError):
         return ""
@@ -123,7 +151,9 @@ def _toolbox_installation() -> str:
 
 
 def script_folders() -> list[Path]:
-    """The folder of the started script: sys.path[0], then where __main__ lies, should the script have changed that."""
+    """The folder of the started script: sys.path[0], then where __main__ lies, should the script
+    have changed that.
+    """
     folders = []
     if sys.path and isinstance(sys.path[0], str):
         folders.append(Path(sys.path[0]))
@@ -142,13 +172,15 @@ def package_maps() -> Path:
 def _tell_stand_in(name: str) -> None:
     """Once in a process."""
     _logger.warning(
-        "map %r: our stand-in, not RflySim's own, which was not found: set PSP_PATH to its installation", name
+        "map %r: our stand-in, not RflySim's own, which was not found: set PSP_PATH to its installation",
+        name,
     )
 
 
 def _pair(stem: Path) -> tuple[MapFiles | None, str]:
     """The two files of a map whose path without extension is `stem`, or None and what is missing."""
-    png, txt = _existing(stem, ".png"), _existing(stem, ".txt")
+    png = _existing(stem, ".png")
+    txt = _existing(stem, ".txt")
     if png is not None and txt is not None:
         return MapFiles(Path(os.path.abspath(png)), Path(os.path.abspath(txt))), ""
     if png is None and txt is None:
@@ -173,15 +205,16 @@ def _is_file(path: Path) -> bool:
 
 
 def _not_found(text: str, given: Path, candidates: list[Path], missing: list[str]) -> str:
-    looked = "; ".join(f"{c.parent}{f' ({lack})' if lack else ''}" for c, lack in zip(candidates, missing, strict=True))
+    looked = "; ".join(
+        f"{c.parent}{f' ({lack})' if lack else ''}"
+        for c, lack in zip(candidates, missing, strict=True)
+    )
     message = f"map {text!r} not found: no place holds both {given.name}.png and {given.name}.txt. Looked in: {looked}."
     known = sorted({name for c in candidates for name in _maps_in(c.parent)})
     close = difflib.get_close_matches(given.name, known, n=1)
     if close:
         return f"{message} Did you mean {close[0]!r}?"
-    return (
-        f"{message} Give the path of the png, add its folder to the search path, or set PSP_PATH to RflySim's folder."
-    )
+    return f"{message} Give the path of the png, add its folder to the search path, or set PSP_PATH to RflySim's folder."
 
 
 def _maps_in(folder: Path) -> Iterator[str]:

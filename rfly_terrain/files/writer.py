@@ -1,4 +1,6 @@
-"""Writer of RflySim maps: heights to a png and a txt that RflySim's Python and MATLAB tools read alike."""
+"""Writer of RflySim maps: heights to a png and a txt that RflySim's Python and MATLAB tools read
+alike.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 _COUNTS = 65_535
 _ROWS_AT_ONCE = 64
 _NUDGES_PIXELS = (0.0, 1e-6, 1e-3, 0.25)
-"""How far the third point is moved into its pixel until both rules, cutting and rounding, read that pixel."""
+"""How far the third point is moved into its pixel until both rules, cutting and rounding, read that
+pixel.
+"""
 
 
 def write_map(
@@ -37,33 +41,50 @@ def write_map(
     overwrite: bool = False,
     compression: int = 6,
 ) -> MapFiles:
-    """Writes NAME.png and NAME.txt (`path`, with or without extension) and returns their absolute paths.
+    """Writes NAME.png and NAME.txt (`path`, with or without extension) and returns their absolute
+    paths.
 
-    heights_up: (rows, columns) m, z up, at least 2 x 2; heights_up[r, c] lies at x_east = origin_x + r·step_x,
-    y_north = origin_y + c·step_y (m; a negative step is turned round, so that the map's steps are positive).
-    The 65,536 counts of the png span the heights exactly; each height is off by at most half a count.
-    gps: three more values for the txt; this project reads them as latitude, longitude (degrees), altitude (m).
-    compression: of the png, 0 … 9.
+    heights_up: (rows, columns) m, z up, at least 2 x 2; heights_up[r, c] lies at x_east = origin_x
+    + r·step_x, y_north = origin_y + c·step_y (m; a negative step is turned round, so that the map's
+    steps are positive). The 65,536 counts of the png span the heights exactly; each height is off
+    by at most half a count. gps: three more values for the txt; this project reads them as
+    latitude, longitude (degrees), altitude (m). compression: of the png, 0 … 9.
 
     Raises TerrainFormatError for heights that no map can hold, FileExistsError unless `overwrite`.
     """
     heights = _checked(heights_up, step_x, step_y, origin_x, origin_y)
     if step_x < 0:
-        heights, origin_x, step_x = heights[::-1], origin_x + (heights.shape[0] - 1) * step_x, -step_x
+        heights, origin_x, step_x = (
+            heights[::-1],
+            origin_x + (heights.shape[0] - 1) * step_x,
+            -step_x,
+        )
     if step_y < 0:
-        heights, origin_y, step_y = heights[:, ::-1], origin_y + (heights.shape[1] - 1) * step_y, -step_y
+        heights, origin_y, step_y = (
+            heights[:, ::-1],
+            origin_y + (heights.shape[1] - 1) * step_y,
+            -step_y,
+        )
     files = _target(path, overwrite)
 
     lowest_cm = float(heights.min()) * 100
     count_cm = (float(heights.max()) * 100 - lowest_cm) / _COUNTS
     pixels = _pixels(heights, lowest_cm, count_cm)
     txt = _txt(
-        pixels, lowest_cm, count_cm, (origin_y * 100, step_y * 100), (origin_x * 100, step_x * 100), gps, files.txt
+        pixels,
+        lowest_cm,
+        count_cm,
+        (origin_y * 100, step_y * 100),
+        (origin_x * 100, step_x * 100),
+        gps,
+        files.txt,
     )
 
     done, png = cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, compression])
     if not done:
-        raise TerrainFormatError(f"{files.png}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels")
+        raise TerrainFormatError(
+            f"{files.png}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels"
+        )
     _replace(files.png, png.tobytes())
     _replace(files.txt, txt.encode("ascii"))
     return files
@@ -89,14 +110,18 @@ def write_height_map(
 def _checked(heights_up: ArrayLike, *numbers: float) -> NDArray[np.float32]:
     heights = np.asarray(heights_up)
     if heights.ndim != 2 or min(heights.shape) < 2 or heights.size > MAX_CELLS:
-        raise TerrainFormatError(f"heights: shape {heights.shape}, expected 2 x 2 to {MAX_CELLS:,} cells")
+        raise TerrainFormatError(
+            f"heights: shape {heights.shape}, expected 2 x 2 to {MAX_CELLS:,} cells"
+        )
     if not np.all(np.isfinite(numbers)) or numbers[0] == 0 or numbers[1] == 0:
         raise TerrainFormatError(
             f"steps {numbers[:2]} and origin {numbers[2:]} m: expected finite numbers, steps other than 0"
         )
     with np.errstate(over="ignore"):
         heights = heights.astype(np.float32, copy=False)
-    if not np.isfinite(heights.min()) or not np.isfinite(heights.max()):  # a NaN anywhere makes the minimum NaN
+    if not np.isfinite(heights.min()) or not np.isfinite(
+        heights.max()
+    ):  # a NaN anywhere makes the minimum NaN
         row, column = np.argwhere(~np.isfinite(heights))[0]
         raise TerrainFormatError(
             f"heights: row {row}, column {column} is {heights[row, column]}, expected a finite height; "
@@ -109,7 +134,9 @@ def _target(path: StrPath, overwrite: bool) -> MapFiles:
     text = os.path.abspath(os.path.expanduser(os.fspath(path)))
     stem = Path(text[:-4] if text[-4:].lower() in (".png", ".txt") else text)
     if not stem.parent.is_dir():
-        raise ConfigError(f"{stem.parent}: no such folder to write {stem.name}.png into; create it first")
+        raise ConfigError(
+            f"{stem.parent}: no such folder to write {stem.name}.png into; create it first"
+        )
     files = MapFiles(stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".txt"))
     for file in (files.png, files.txt):
         if not overwrite and file.exists():
@@ -137,7 +164,9 @@ def _txt(
     gps: Sequence[float] | None,
     file: Path,
 ) -> str:
-    """Line 1 of the txt; x and y are (offset, scale) in cm. All three points lie on the quantised ground."""
+    """Line 1 of the txt; x and y are (offset, scale) in cm. All three points lie on the quantised
+    ground.
+    """
     rows, columns = pixels.shape
     i3, j3 = _third_pixel(pixels)
 
@@ -163,7 +192,9 @@ def _txt(
 
 
 def _third_pixel(pixels: NDArray[np.uint16]) -> tuple[int, int]:
-    """The pixel that calibrates the z scale best: farthest from a corner, off the edge if nearly as far."""
+    """The pixel that calibrates the z scale best: farthest from a corner, off the edge if nearly as
+    far.
+    """
     best = _farthest(pixels, pixels, 0)
     if min(pixels.shape) > 2:
         inner = _farthest(pixels, pixels[1:-1, 1:-1], 1)
@@ -172,14 +203,20 @@ def _third_pixel(pixels: NDArray[np.uint16]) -> tuple[int, int]:
     return best[1], best[2]
 
 
-def _farthest(pixels: NDArray[np.uint16], among: NDArray[np.uint16], margin: int) -> tuple[int, int, int]:
-    """(counts to the farther corner, row, column) of the lowest or highest pixel of `among`, which starts at margin."""
+def _farthest(
+    pixels: NDArray[np.uint16], among: NDArray[np.uint16], margin: int
+) -> tuple[int, int, int]:
+    """(counts to the farther corner, row, column) of the lowest or highest pixel of `among`, which
+    starts at margin.
+    """
     corners = int(pixels[0, 0]), int(pixels[-1, -1])
     found = []
     for flat_index in (int(among.argmin()), int(among.argmax())):
         row, column = divmod(flat_index, among.shape[1])
         count = int(among[row, column])
-        found.append((max(abs(count - corner) for corner in corners), row + margin, column + margin))
+        found.append(
+            (max(abs(count - corner) for corner in corners), row + margin, column + margin)
+        )
     return max(found)
 
 

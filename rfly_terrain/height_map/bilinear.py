@@ -1,8 +1,9 @@
-"""Bilinear look-ups inside compiled kernels. `kernels_numpy` has them for arrays, `scalar` for plain floats.
+"""Bilinear look-ups inside compiled kernels. `kernels_numpy` has them for arrays, `scalar` for
+plain floats.
 
-`ground` is a `ground.Ground`. Row u and column v are clamped each on its own; a NaN becomes 0, since it must not become
-an index. a and b are their fractions within cell i, j. No fastmath, which drops the checks for NaN. Unsigned
-indices spare a test for negative ones.
+`ground` is a `ground.Ground`. Row u and column v are clamped each on its own; a NaN becomes 0,
+since it must not become an index. a and b are their fractions within cell i, j. No fastmath, which
+drops the checks for NaN. Unsigned indices spare a test for negative ones.
 """
 
 from __future__ import annotations
@@ -37,19 +38,26 @@ def on_map(ground: Any, u: Any, v: Any) -> tuple[Any, Any]:
 @inner_kernel
 def cell_at(ground: Any, x: float, y: float) -> tuple[int, int, float, float, bool, bool]:
     """(i, j, a, b, x is on the map, y is on the map)."""
-    u, v = (x - ground.origin_x) / ground.step_x, (y - ground.origin_y) / ground.step_y
+    u = (x - ground.origin_x) / ground.step_x
+    v = (y - ground.origin_y) / ground.step_y
     on_x, on_y = on_map(ground, u, v)
-    u, v = clamp(u, ground.rows - 1.0), clamp(v, ground.columns - 1.0)
-    i, j = min(int(u), ground.rows - 2), min(int(v), ground.columns - 2)
+    u = clamp(u, ground.rows - 1.0)
+    v = clamp(v, ground.columns - 1.0)
+    i = min(int(u), ground.rows - 2)
+    j = min(int(v), ground.columns - 2)
     return i, j, u - i, v - j, on_x, on_y
 
 
 @inner_kernel
 def corners(ground: Any, i: int, j: int) -> tuple[float, float, float, float]:
     """Heights z00, z01, z10, z11 at the corners of cell i, j."""
-    k, right, below = np.uint64(i * ground.columns + j), np.uint64(1), np.uint64(ground.columns)
-    z00, z01 = np.float64(ground.heights[k]), np.float64(ground.heights[k + right])
-    z10, z11 = np.float64(ground.heights[k + below]), np.float64(ground.heights[k + below + right])
+    k = np.uint64(i * ground.columns + j)
+    right = np.uint64(1)
+    below = np.uint64(ground.columns)
+    z00 = np.float64(ground.heights[k])
+    z01 = np.float64(ground.heights[k + right])
+    z10 = np.float64(ground.heights[k + below])
+    z11 = np.float64(ground.heights[k + below + right])
     return z00, z01, z10, z11
 
 
@@ -60,7 +68,9 @@ def interpolate(f00: float, f01: float, f10: float, f11: float, a: float, b: flo
 
 
 @inner_kernel
-def slopes(f00: float, f01: float, f10: float, f11: float, a: float, b: float) -> tuple[float, float]:
+def slopes(
+    f00: float, f01: float, f10: float, f11: float, a: float, b: float
+) -> tuple[float, float]:
     """Derivatives of `interpolate` by a and by b."""
     return (f10 - f00) * (1.0 - b) + (f11 - f01) * b, (f01 - f00) * (1.0 - a) + (f11 - f10) * a
 
@@ -75,8 +85,13 @@ def altitude(ground: Any, x: float, y: float) -> float:
 
 @inner_kernel
 def heights_around(ground: Any, i: int, j: int) -> Around:
-    """Of the two samples each beside cell i, j at lower x, higher x, lower y and higher y; at the border its own."""
-    heights, columns, right, below = ground.heights, ground.columns, np.uint64(1), np.uint64(ground.columns)
+    """Of the two samples each beside cell i, j at lower x, higher x, lower y and higher y; at the
+    border its own.
+    """
+    heights = ground.heights
+    columns = ground.columns
+    right = np.uint64(1)
+    below = np.uint64(ground.columns)
     low = np.uint64((i - 1 if i > 0 else i) * columns + j)
     high = np.uint64((i + 2 if i < ground.rows - 2 else i + 1) * columns + j)
     south = np.uint64(i * columns + (j - 1 if j > 0 else j))
@@ -94,23 +109,41 @@ def heights_around(ground: Any, i: int, j: int) -> Around:
 
 
 @inlined_kernel
-def vertex_gradients(ground: Any, i: Any, j: Any, z: Corners, around: Around) -> tuple[Corners, Corners]:
-    """dz/dx at the corners 00, 01, 10, 11 of cell i, j, then dz/dy: central differences, one-sided at the border.
+def vertex_gradients(
+    ground: Any, i: Any, j: Any, z: Corners, around: Around
+) -> tuple[Corners, Corners]:
+    """dz/dx at the corners 00, 01, 10, 11 of cell i, j, then dz/dy: central differences, one-sided
+    at the border.
 
     `z` are the heights of the corners, `around` the `heights_around` them.
     """
     z00, z01, z10, z11 = z
     low_x0, low_x1, high_x0, high_x1, low_y0, low_y1, high_y0, high_y1 = around
-    below, above = where(i > 0, 2.0, 1.0) * ground.step_x, where(i < ground.rows - 2, 2.0, 1.0) * ground.step_x
-    south, north = where(j > 0, 2.0, 1.0) * ground.step_y, where(j < ground.columns - 2, 2.0, 1.0) * ground.step_y
-    along_x = ((z10 - low_x0) / below, (z11 - low_x1) / below, (high_x0 - z00) / above, (high_x1 - z01) / above)
-    along_y = ((z01 - low_y0) / south, (high_y0 - z00) / north, (z11 - low_y1) / south, (high_y1 - z10) / north)
+    below = where(i > 0, 2.0, 1.0) * ground.step_x
+    above = where(i < ground.rows - 2, 2.0, 1.0) * ground.step_x
+    south = where(j > 0, 2.0, 1.0) * ground.step_y
+    north = where(j < ground.columns - 2, 2.0, 1.0) * ground.step_y
+    along_x = (
+        (z10 - low_x0) / below,
+        (z11 - low_x1) / below,
+        (high_x0 - z00) / above,
+        (high_x1 - z01) / above,
+    )
+    along_y = (
+        (z01 - low_y0) / south,
+        (high_y0 - z00) / north,
+        (z11 - low_y1) / south,
+        (high_y1 - z10) / north,
+    )
     return along_x, along_y
 
 
 @inlined_kernel
-def gradient(ground: Any, px: float, py: float, smooth: bool) -> tuple[float, float, float, bool, bool]:
-    """(z, dz/dx, dz/dy, x is on the map, y is on the map): of the surface, or of the samples, interpolated (`smooth`).
+def gradient(
+    ground: Any, px: float, py: float, smooth: bool
+) -> tuple[float, float, float, bool, bool]:
+    """(z, dz/dx, dz/dy, x is on the map, y is on the map): of the surface, or of the samples,
+    interpolated (`smooth`).
 
     Along an axis on which the point lies outside the derivative is 0.
     """
@@ -118,10 +151,12 @@ def gradient(ground: Any, px: float, py: float, smooth: bool) -> tuple[float, fl
     z00, z01, z10, z11 = corners(ground, i, j)
     if smooth:
         x, y = vertex_gradients(ground, i, j, (z00, z01, z10, z11), heights_around(ground, i, j))
-        along_x, along_y = interpolate(x[0], x[1], x[2], x[3], a, b), interpolate(y[0], y[1], y[2], y[3], a, b)
+        along_x = interpolate(x[0], x[1], x[2], x[3], a, b)
+        along_y = interpolate(y[0], y[1], y[2], y[3], a, b)
     else:
         along_u, along_v = slopes(z00, z01, z10, z11, a, b)
-        along_x, along_y = along_u / ground.step_x, along_v / ground.step_y
+        along_x = along_u / ground.step_x
+        along_y = along_v / ground.step_y
     z = interpolate(z00, z01, z10, z11, a, b)
     return z, along_x if on_x else 0.0, along_y if on_y else 0.0, on_x, on_y
 

@@ -16,7 +16,9 @@ KERNELS = KernelModule("rfly_terrain.height_map.kernels", numpy_first=100_000)
 """Work is counted in points. A script with a handful of look-ups never imports numba."""
 
 CHUNK = 32_768
-"""Points a thread takes at once, about 0.1 ms of work; fewer than two chunks stay in the caller's thread."""
+"""Points a thread takes at once, about 0.1 ms of work; fewer than two chunks stay in the caller's
+thread.
+"""
 
 _TAKE_FLOAT32 = {"altitudes"}
 """kernels worth compiling a second time, to read float32 coordinates as they are.
@@ -28,9 +30,15 @@ The arithmetic is float64 in any case
 def flat_arrays(
     names: Sequence[str], values: Sequence[ArrayLike], keep_float32: bool = False
 ) -> tuple[tuple[int, ...], list[NDArray[Any]]]:
-    """The common shape of real numbers that broadcast, and each of them flat, as float64 or kept float32."""
+    """The common shape of real numbers that broadcast, and each of them flat, as float64 or kept
+    float32.
+    """
     arrays = [real_array(name, value) for name, value in zip(names, values, strict=True)]
-    dtype = np.float32 if keep_float32 and all(array.dtype == np.float32 for array in arrays) else np.float64
+    dtype = (
+        np.float32
+        if keep_float32 and all(array.dtype == np.float32 for array in arrays)
+        else np.float64
+    )
     shape = arrays[0].shape
     if any(array.shape != shape for array in arrays):
         shape = common_shape(names, arrays, [array.shape for array in arrays])
@@ -47,7 +55,9 @@ def real_array(name: str, value: ArrayLike) -> NDArray[Any]:
 
 
 def for_kernels(array: NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Contiguous and read-only: numba compiles once for one kind of array, and a caller's may be writable or not."""
+    """Contiguous and read-only: numba compiles once for one kind of array, and a caller's may be
+    writable or not.
+    """
     whole = np.ascontiguousarray(array, dtype).reshape(shape)
     whole = whole.view() if whole.flags.aligned else whole.copy()
     whole.flags.writeable = False
@@ -61,16 +71,22 @@ def common_shape(
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
+        listed = ", ".join(
+            f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True)
+        )
         raise ValueError(f"shapes do not broadcast: {listed}") from None
 
 
 def check_finite(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
-    """ValueError that names the first coordinate that is NaN or infinite; called only when a kernel met one."""
+    """ValueError that names the first coordinate that is NaN or infinite; called only when a kernel
+    met one.
+    """
     for name, array in zip(names, arrays, strict=True):
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
-            raise ValueError(f"{element(name, bad[0])} is {array[tuple(bad[0])]}: coordinates must be finite")
+            raise ValueError(
+                f"{element(name, bad[0])} is {array[tuple(bad[0])]}: coordinates must be finite"
+            )
 
 
 def element(name: str, index: NDArray[Any]) -> str:
@@ -86,13 +102,16 @@ def run(
     outputs: Sequence[tuple[tuple[int, ...], type]],
     *options: Any,
 ) -> list[NDArray[Any]]:
-    """Runs a kernel over all points. `outputs`: trailing shape, after the broadcast shape, and dtype of each result.
+    """Runs a kernel over all points. `outputs`: trailing shape, after the broadcast shape, and
+    dtype of each result.
 
     Raises ValueError that names argument and index of the first NaN or infinite coordinate.
     """
     shape, arrays = flat_arrays(names, values, keep_float32=kernel in _TAKE_FLOAT32)
     count = arrays[0].size
-    results: list[NDArray[Any]] = [np.empty((count, *trailing), dtype) for trailing, dtype in outputs]
+    results: list[NDArray[Any]] = [
+        np.empty((count, *trailing), dtype) for trailing, dtype in outputs
+    ]
     function = getattr(KERNELS.choose(count), kernel)
 
     def work(start: int, stop: int) -> bool:
@@ -100,7 +119,11 @@ def run(
         return bool(function(ground, *inputs, *options, *outputs))
 
     in_pieces = count >= 2 * CHUNK
-    if not (all_in_chunks(work, count, CHUNK) if in_pieces else function(ground, *arrays, *options, *results)):
+    if not (
+        all_in_chunks(work, count, CHUNK)
+        if in_pieces
+        else function(ground, *arrays, *options, *results)
+    ):
         check_finite(names, [array.reshape(shape) for array in arrays])
     return [result.reshape(shape + result.shape[1:]) for result in results]
 

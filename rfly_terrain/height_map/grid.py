@@ -1,4 +1,6 @@
-"""Regular grid of cells: where cells lie, which cell a position is in, and one rule for positions on an edge."""
+"""Regular grid of cells: where cells lie, which cell a position is in, and one rule for positions
+on an edge.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ SNAP = 1e-6
 
 
 def snap(cells: ArrayLike, within: float = SNAP) -> Any:
-    """Lengths or coordinates in cells; those that near to a whole number are that number. Infinite ones stay."""
+    """Lengths or coordinates in cells; those that near to a whole number are that number. Infinite
+    ones stay.
+    """
     values = np.asarray(cells, np.float64)
     whole = np.rint(values)
     with np.errstate(invalid="ignore"):
@@ -22,11 +26,13 @@ def snap(cells: ArrayLike, within: float = SNAP) -> Any:
 
 @dataclass(frozen=True)
 class Grid:
-    """rows x columns cells whose sides lie along x and y, as a GeoTransform of GDAL that is not turned.
+    """rows x columns cells whose sides lie along x and y, as a GeoTransform of GDAL that is not
+    turned.
 
-    Coordinates u, v count cells from the corner: cell (row, column) reaches from u = column to column + 1 and from
-    v = row to row + 1, its centre has u = column + ½, v = row + ½. Row 0 is the southernmost where `step_y` is above 0
-    (nav_msgs/OccupancyGrid), the northernmost where it is below 0 (images).
+    Coordinates u, v count cells from the corner: cell (row, column) reaches from u = column to
+    column + 1 and from v = row to row + 1, its centre has u = column + ½, v = row + ½. Row 0 is the
+    southernmost where `step_y` is above 0 (nav_msgs/OccupancyGrid), the northernmost where it is
+    below 0 (images).
     """
 
     rows: int
@@ -52,7 +58,8 @@ class Grid:
         return self.positions(columns + 0.5, rows + 0.5)
 
     def cells(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """(rows, columns), int64, of the cells that hold positions; a position on an edge belongs to the higher index.
+        """(rows, columns), int64, of the cells that hold positions; a position on an edge belongs
+        to the higher index.
 
         Outside the grid they are outside the array, see `holds`.
         """

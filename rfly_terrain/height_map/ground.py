@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 
 class Ground(NamedTuple):
-    """Heights on a grid, bilinear between the samples, its edges extended: `heights[i·columns + j]` lies at
+    """Heights on a grid, bilinear between the samples, its edges extended: `heights[i·columns + j]`
+    lies at
 
         x = origin_x + i·step_x,  y = origin_y + j·step_y.
 
@@ -43,8 +44,10 @@ def ground_of_grid(
 ) -> Ground:
     """Of contiguous heights (rows, columns)."""
     rows, columns = heights.shape
-    x, y = (origin_x, origin_x + (rows - 1) * step_x), (origin_y, origin_y + (columns - 1) * step_y)
-    slack_u, slack_v = _slack(origin_x, step_x, rows), _slack(origin_y, step_y, columns)
+    x = (origin_x, origin_x + (rows - 1) * step_x)
+    y = (origin_y, origin_y + (columns - 1) * step_y)
+    slack_u = _slack(origin_x, step_x, rows)
+    slack_v = _slack(origin_y, step_y, columns)
     return Ground(
         heights.reshape(-1), rows, columns, origin_x, origin_y, step_x, step_y, slack_u, slack_v,
         min(x), max(x), min(y), max(y),

@@ -61,12 +61,14 @@ class HeightMap:
 
         x_east = origin_x + r·step_x,  y_north = origin_y + c·step_y,
 
-    between the samples the surface is bilinear. This is the layout of RflySim's png, whose rows run along east and
-    whose columns run along north. Heights are float32, arithmetic is float64 whatever the type of the coordinates.
+    between the samples the surface is bilinear. This is the layout of RflySim's png, whose rows run
+    along east and whose columns run along north. Heights are float32, arithmetic is float64
+    whatever the type of the coordinates.
 
-    Points off the map are clamped, each axis on its own, and get the altitude of the edge, as RflySim's tools do it;
-    `inside` tells. Coordinates that are NaN or infinite raise ValueError. Floats are answered by floats (ints and
-    NumPy scalars too), arrays broadcast. All methods may be called from several threads at once.
+    Points off the map are clamped, each axis on its own, and get the altitude of the edge, as
+    RflySim's tools do it; `inside` tells. Coordinates that are NaN or infinite raise ValueError.
+    Floats are answered by floats (ints and NumPy scalars too), arrays broadcast. All methods may be
+    called from several threads at once.
     """
 
     heights: NDArray[np.float32]
@@ -111,13 +113,16 @@ class HeightMap:
     ) -> None:
         """A map of heights (rows, columns), m, z up, rounded to float32.
 
-        The heights are copied, but for a contiguous float32 array that nobody can write to any more, which is shared.
+        The heights are copied, but for a contiguous float32 array that nobody can write to any
+        more, which is shared.
 
-        Raises TerrainFormatError (a ValueError) for less than 2 x 2 or more than MAX_CELLS samples, for heights,
-        origin, steps or geo_origin that are not finite, and for a step of 0.
+        Raises TerrainFormatError (a ValueError) for less than 2 x 2 or more than MAX_CELLS samples,
+        for heights, origin, steps or geo_origin that are not finite, and for a step of 0.
         """
         heights = _frozen(_checked_shape(np.asarray(heights_up)))
-        z_min, z_max = float(heights.min()), float(heights.max())  # either is NaN where any height is
+        # either is NaN where any height is
+        z_min = float(heights.min())
+        z_max = float(heights.max())
         if not (math.isfinite(z_min) and math.isfinite(z_max)):
             row, column = np.argwhere(~np.isfinite(heights))[0].tolist()
             raise TerrainFormatError(
@@ -128,7 +133,9 @@ class HeightMap:
             finite_number(key, value, "m", error=TerrainFormatError)
         for key, step in (("step_x", step_x), ("step_y", step_y)):
             if step == 0 or not math.isfinite(1.0 / step):
-                raise TerrainFormatError(f"{key} is {step}: the samples of a map cannot all lie in one line")
+                raise TerrainFormatError(
+                    f"{key} is {step}: the samples of a map cannot all lie in one line"
+                )
         ground = ground_of_grid(heights, *map(float, numbers.values()))
         state = scalar.State(ground)
         self._set(
@@ -148,12 +155,16 @@ class HeightMap:
 
     @classmethod
     def load(
-        cls, name_or_path: StrPath, search_path: Sequence[StrPath] = (), third_pixel: ThirdPixelRule = "truncate"
+        cls,
+        name_or_path: StrPath,
+        search_path: Sequence[StrPath] = (),
+        third_pixel: ThirdPixelRule = "truncate",
     ) -> HeightMap:
-        """The RflySim map of a name on the search path (`map_search.find_map`) or of a path, with or without extension.
+        """The RflySim map of a name on the search path (`map_search.find_map`) or of a path, with
+        or without extension.
 
-        `third_pixel`: how the third point of the txt becomes a pixel: "truncate" as RflySim's Python tool, "round" as
-        MATLAB's. Raises TerrainFileNotFound, TerrainFormatError.
+        `third_pixel`: how the third point of the txt becomes a pixel: "truncate" as RflySim's
+        Python tool, "round" as MATLAB's. Raises TerrainFileNotFound, TerrainFormatError.
         """
         from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
 
@@ -174,9 +185,11 @@ class HeightMap:
     @overload
     def altitude(self, x: ArrayLike, y: ArrayLike) -> Floats: ...
     def altitude(self, x: Any, y: Any) -> Any:
-        """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64 array.
+        """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64
+        array.
 
-        Bilinear; RflySim's `getTerrainAltData` gives the same number with the other sign and the axes exchanged.
+        Bilinear; RflySim's `getTerrainAltData` gives the same number with the other sign and the
+        axes exchanged.
         """
         if type(x) is float and type(y) is float:
             z = self._altitude_at(self._state_address, x, y)
@@ -191,7 +204,9 @@ class HeightMap:
     @overload
     def altitude_ned(self, x_north: ArrayLike, y_east: ArrayLike) -> Floats: ...
     def altitude_ned(self, x_north: Any, y_east: Any) -> Any:
-        """z of the ground (m, down: negative above the origin) at x north, y east: RflySim's own number."""
+        """z of the ground (m, down: negative above the origin) at x north, y east: RflySim's own
+        number.
+        """
         if type(x_north) is float and type(y_east) is float:
             z = self._altitude_at(self._state_address, y_east, x_north)
             if z == z:
@@ -216,46 +231,63 @@ class HeightMap:
         (inside,) = self._run("insides", ("x", "y"), (x, y), [((), np.bool_)])
         return inside if inside.ndim else bool(inside)
 
-    def query(self, x: Any, y: Any, want_normals: bool = True, smooth: bool = False) -> TerrainQuery:
-        """Altitude (z up), inside and, if wanted, the ENU normal of points x east, y north, in one pass."""
+    def query(
+        self, x: Any, y: Any, want_normals: bool = True, smooth: bool = False
+    ) -> TerrainQuery:
+        """Altitude (z up), inside and, if wanted, the ENU normal of points x east, y north, in one
+        pass.
+        """
         return self._query(("x", "y"), x, y, want_normals, smooth)
 
-    def query_ned(self, x_north: Any, y_east: Any, want_normals: bool = True, smooth: bool = False) -> TerrainQuery:
-        """`query` in NED: x north, y east; altitude z down, normals NED (they point out of the ground: z < 0)."""
-        altitude, inside, normal = self._query(("y_east", "x_north"), y_east, x_north, want_normals, smooth)
-        return TerrainQuery(up_to_down(altitude), inside, None if normal is None else ned_to_enu(normal))
+    def query_ned(
+        self, x_north: Any, y_east: Any, want_normals: bool = True, smooth: bool = False
+    ) -> TerrainQuery:
+        """`query` in NED: x north, y east; altitude z down, normals NED (they point out of the
+        ground: z < 0).
+        """
+        altitude, inside, normal = self._query(
+            ("y_east", "x_north"), y_east, x_north, want_normals, smooth
+        )
+        return TerrainQuery(
+            up_to_down(altitude), inside, None if normal is None else ned_to_enu(normal)
+        )
 
     def normal(self, x: Any, y: Any, smooth: bool = False) -> Floats:
         """(…, 3) unit vectors (ENU, z > 0) that stand on the ground.
 
-        Exact: of the bilinear surface, with a jump at the borders of cells (there it is the cell of the higher index).
-        `smooth`: of the interpolated gradient of the samples, without jumps. See `gradient` for points off the map.
+        Exact: of the bilinear surface, with a jump at the borders of cells (there it is the cell of
+        the higher index). `smooth`: of the interpolated gradient of the samples, without jumps. See
+        `gradient` for points off the map.
         """
         return self._query(("x", "y"), x, y, True, smooth).normal
 
     def gradient(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Floats:
         """(…, 2) dz/dx (east) and dz/dy (north) of the ground.
 
-        Exact: the derivative of the bilinear surface; on a border of cells that of the cell with the higher index.
-        `smooth`: central differences at the samples (one-sided at the map's edge), interpolated bilinearly:
-        continuous everywhere on the map. Off the map the derivative along the clamped axis is 0, as the altitude does
-        not change along it.
+        Exact: the derivative of the bilinear surface; on a border of cells that of the cell with
+        the higher index. `smooth`: central differences at the samples (one-sided at the map's
+        edge), interpolated bilinearly: continuous everywhere on the map. Off the map the derivative
+        along the clamped axis is 0, as the altitude does not change along it.
         """
         (gradient,) = self._run("gradients", ("x", "y"), (x, y), [((2,), np.float64)], bool(smooth))
         return gradient
 
     def gradient_rate(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Floats:
-        """(…, 2) time derivative (1/s) of the smooth gradient at points that move with vx east, vy north (m/s).
+        """(…, 2) time derivative (1/s) of the smooth gradient at points that move with vx east, vy
+        north (m/s).
 
-        Analytic within a cell; on a border of cells of the cell with the higher index. Along a clamped axis nothing
-        changes.
+        Analytic within a cell; on a border of cells of the cell with the higher index. Along a
+        clamped axis nothing changes.
         """
-        names, values = ("x", "y", "vx", "vy"), (x, y, vx, vy)
+        names = ("x", "y", "vx", "vy")
+        values = (x, y, vx, vy)
         (rate,) = self._run("gradient_rates", names, values, [((2,), np.float64)])
         return rate
 
     def surface(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Surface:
-        """`altitude`, both `gradient`s and `gradient_rate` of n points (one axis) in one pass; the same numbers."""
+        """`altitude`, both `gradient`s and `gradient_rate` of n points (one axis) in one pass; the
+        same numbers.
+        """
         names = ("x", "y", "vx", "vy")
         (n,), arrays = flat_arrays(names, (x, y, vx, vy))
         out = np.empty((7, n))
@@ -269,16 +301,20 @@ class HeightMap:
     @overload
     def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Floats: ...
     def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Any:
-        """The angle (rad, 0 … π/2) between the ground and the horizontal: a float for two scalars, else an array."""
+        """The angle (rad, 0 … π/2) between the ground and the horizontal: a float for two scalars,
+        else an array.
+        """
         gradient = self.gradient(x, y, smooth)
         slope = np.arctan(np.hypot(gradient[..., 0], gradient[..., 1]))
         return slope if slope.ndim else float(slope)
 
     def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
-        """(rows', columns', 3) float32 points x east, y north, z up: every `stride`-th sample of each axis.
+        """(rows', columns', 3) float32 points x east, y north, z up: every `stride`-th sample of
+        each axis.
 
-        `region` (x_min, x_max, y_min, y_max; ENU metres, borders included) limits them; the first sample in it is
-        always there. Raises ValueError for a stride below 1 and a region without samples.
+        `region` (x_min, x_max, y_min, y_max; ENU metres, borders included) limits them; the first
+        sample in it is always there. Raises ValueError for a stride below 1 and a region without
+        samples.
         """
         return point_cloud(self, stride, region)
 
@@ -291,29 +327,48 @@ class HeightMap:
 
     @overload
     def cast(
-        self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = ..., *, normals: Literal[False] = ...
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_range: ArrayLike = ...,
+        *,
+        normals: Literal[False] = ...,
     ) -> Any: ...
     @overload
     def cast(
-        self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = ..., *, normals: Literal[True]
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_range: ArrayLike = ...,
+        *,
+        normals: Literal[True],
     ) -> tuple[Any, Floats]: ...
     def cast(
-        self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = math.inf, *, normals: bool = False
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_range: ArrayLike = math.inf,
+        *,
+        normals: bool = False,
     ) -> Any:
-        """Ranges (m) at which rays meet the ground, inf where they don't; with `normals` the pair ranges, normals.
+        """Ranges (m) at which rays meet the ground, inf where they don't; with `normals` the pair
+        ranges, normals.
 
-        `origins`, `directions` (…, 3): ENU metres, and directions of any length but 0; `max_range` (…): metres. The
-        three broadcast; one ray gives a float. Ranges (…) float64 are metres along the direction, whatever its length.
-        Normals (…, 3): unit vectors out of the ground (z > 0) as `normal` gives them, of the cell that was hit; NaN
-        for a miss. Float32 input is read as it is; arithmetic is float64 in any case.
+        `origins`, `directions` (…, 3): ENU metres, and directions of any length but 0; `max_range`
+        (…): metres. The three broadcast; one ray gives a float. Ranges (…) float64 are metres along
+        the direction, whatever its length. Normals (…, 3): unit vectors out of the ground (z > 0)
+        as `normal` gives them, of the cell that was hit; NaN for a miss. Float32 input is read as
+        it is; arithmetic is float64 in any case.
 
-        Exact: the first point where the ray meets the bilinear surface, by the roots of its quadratic cell by cell,
-        with no step and no triangles. All below the surface is ground: a ray that starts in or on it hits at 0, one
-        that comes from the side meets the cut at the map's edge, both with the normal of the surface above. Unlike
-        `altitude`, nothing lies outside the map. The first call builds a pyramid of 1/12 of the map's memory.
+        Exact: the first point where the ray meets the bilinear surface, by the roots of its
+        quadratic cell by cell, with no step and no triangles. All below the surface is ground: a
+        ray that starts in or on it hits at 0, one that comes from the side meets the cut at the
+        map's edge, both with the normal of the surface above. Unlike `altitude`, nothing lies
+        outside the map. The first call builds a pyramid of 1/12 of the map's memory.
 
-        Raises ValueError that names argument and index for coordinates that are NaN or infinite, directions of
-        length 0 and a max_range that is NaN or negative; ray_cast.hit_points turns ranges into points.
+        Raises ValueError that names argument and index for coordinates that are NaN or infinite,
+        directions of length 0 and a max_range that is NaN or negative; ray_cast.hit_points turns
+        ranges into points.
         """
         from rfly_terrain.height_map import ray_cast
 
@@ -322,11 +377,12 @@ class HeightMap:
         return distance if out is None else (distance, out)
 
     def line_of_sight(self, a: ArrayLike, b: ArrayLike, tolerance: float = 1e-3) -> Any:
-        """Whether the ground leaves the straight line from a to b free: a bool for two points, else an array.
+        """Whether the ground leaves the straight line from a to b free: a bool for two points, else
+        an array.
 
-        `a`, `b` (…, 3): ENU metres, which broadcast. Ground that rises above the line by no more than `tolerance` (m)
-        does not count, so that points on the ground see and are seen. Nothing outside the map is in the way.
-        Raises ValueError for coordinates that are not finite.
+        `a`, `b` (…, 3): ENU metres, which broadcast. Ground that rises above the line by no more
+        than `tolerance` (m) does not count, so that points on the ground see and are seen. Nothing
+        outside the map is in the way. Raises ValueError for coordinates that are not finite.
         """
         from rfly_terrain.height_map import ray_cast
 
@@ -337,7 +393,9 @@ class HeightMap:
         (altitude,) = self._run("altitudes", names, values, [((), np.float64)])
         return altitude if altitude.ndim else float(altitude)
 
-    def _query(self, names: tuple[str, str], x: Any, y: Any, want_normals: bool, smooth: bool) -> TerrainQuery:
+    def _query(
+        self, names: tuple[str, str], x: Any, y: Any, want_normals: bool, smooth: bool
+    ) -> TerrainQuery:
         if isinstance(x, _SCALARS) and isinstance(y, _SCALARS) and not smooth:
             z, along_x, along_y, on_x, on_y = self._surface_at(names, x, y)
             normal = np.array((0.0 - along_x, 0.0 - along_y, 1.0)) / math.sqrt(
@@ -355,7 +413,9 @@ class HeightMap:
             return TerrainQuery(float(altitude), bool(inside), normals)
         return TerrainQuery(altitude, inside, normals)
 
-    def _surface_at(self, names: tuple[str, str], x: Any, y: Any) -> tuple[float, float, float, bool, bool]:
+    def _surface_at(
+        self, names: tuple[str, str], x: Any, y: Any
+    ) -> tuple[float, float, float, bool, bool]:
         return scalar.surface_at(self.ground, *_finite_floats(names, (x, y)))
 
     def _run(
@@ -389,7 +449,9 @@ class HeightMap:
 
     def __reduce__(self) -> tuple[Any, ...]:
         keys = ("origin_x", "origin_y", "step_x", "step_y", "name", "geo_origin", "files")
-        return functools.partial(HeightMap, **{key: getattr(self, key) for key in keys}), (self.heights,)
+        return functools.partial(HeightMap, **{key: getattr(self, key) for key in keys}), (
+            self.heights,
+        )
 
     def __repr__(self) -> str:
         x_min, x_max, y_min, y_max = self.bounds
@@ -401,7 +463,8 @@ class HeightMap:
 
 def _finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[float, float]:
     """Both coordinates as floats; ValueError that names the first that is NaN or infinite."""
-    first, second = float(values[0]), float(values[1])
+    first = float(values[0])
+    second = float(values[1])
     if not math.isfinite(first - second):
         for name, number in zip(names, (first, second), strict=True):
             if not math.isfinite(number):
@@ -439,10 +502,14 @@ def _checked_geo_origin(geo_origin: Sequence[float] | None) -> tuple[float, floa
 
 
 def _frozen(heights: NDArray[Any]) -> NDArray[np.float32]:
-    """The heights as read-only, contiguous float32: the array itself where nobody can write to it, else a copy."""
+    """The heights as read-only, contiguous float32: the array itself where nobody can write to it,
+    else a copy.
+    """
     shared = heights.dtype == np.float32 and heights.flags.c_contiguous and heights.flags.aligned
     if not (shared and _nobody_writes(heights)):
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused by name
+        with np.errstate(
+            over="ignore"
+        ):  # what float32 cannot hold becomes infinite and is refused by name
             heights = np.array(heights, dtype=np.float32, order="C")
         heights.flags.writeable = False
     return heights.view(np.ndarray)  # a view of a read-only array cannot be made writable again

@@ -19,13 +19,16 @@ _POINTS_PER_PIECE = 1_048_576
 """a third of a millisecond: threads for less cost more than they save"""
 
 
-def point_cloud(height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False) -> NDArray[np.float32]:
+def point_cloud(
+    height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False
+) -> NDArray[np.float32]:
     """(rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
     if isinstance(stride, bool) or not isinstance(stride, (int, np.integer)) or stride < 1:
         raise ValueError(f"stride is {stride}, expected a whole number of at least 1")
     stride = min(int(stride), max(height_map.rows, height_map.columns))
     rows, columns = selected(height_map, region)
-    first_row, first_column = rows.start, columns.start
+    first_row = rows.start
+    first_column = columns.start
     row, column = (np.arange(part.start, part.stop, stride) for part in (rows, columns))
     x_of_row = (height_map.origin_x + row * height_map.step_x).astype(np.float32)
     y_of_column = (height_map.origin_y + column * height_map.step_y).astype(np.float32)
@@ -35,14 +38,24 @@ def point_cloud(height_map: HeightMap, stride: int, region: Region | None, *, ne
     def work(start: int, stop: int) -> None:
         first = first_row + start * stride
         part = slice(start, stop)
-        fill(height_map.heights, x_of_row[part], y_of_column, first, first_column, stride, ned, points[part])
+        fill(
+            height_map.heights,
+            x_of_row[part],
+            y_of_column,
+            first,
+            first_column,
+            stride,
+            ned,
+            points[part],
+        )
 
     in_chunks(work, row.size, max(1, _POINTS_PER_PIECE // column.size))
     return points
 
 
 def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice]:
-    """The rows and columns whose samples lie in the region (x_min, x_max, y_min, y_max; ENU metres), borders included.
+    """The rows and columns whose samples lie in the region (x_min, x_max, y_min, y_max; ENU
+    metres), borders included.
 
     Raises ValueError for a region that is malformed or holds no sample.
     """
@@ -50,13 +63,27 @@ def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice
         return slice(0, height_map.rows), slice(0, height_map.columns)
     limits = np.asarray(region, dtype=float)
     if limits.shape != (4,) or not np.isfinite(limits).all():
-        raise ValueError(f"region is {region}, expected x_min, x_max, y_min, y_max, four finite numbers of metres")
+        raise ValueError(
+            f"region is {region}, expected x_min, x_max, y_min, y_max, four finite numbers of metres"
+        )
     x_min, x_max, y_min, y_max = limits.tolist()
     if x_min > x_max or y_min > y_max:
         raise ValueError(f"region is {region}, expected x_min <= x_max and y_min <= y_max")
-    rows = _between(x_min, x_max, height_map.origin_x, height_map.step_x, height_map.ground.slack_u, height_map.rows)
+    rows = _between(
+        x_min,
+        x_max,
+        height_map.origin_x,
+        height_map.step_x,
+        height_map.ground.slack_u,
+        height_map.rows,
+    )
     columns = _between(
-        y_min, y_max, height_map.origin_y, height_map.step_y, height_map.ground.slack_v, height_map.columns
+        y_min,
+        y_max,
+        height_map.origin_y,
+        height_map.step_y,
+        height_map.ground.slack_v,
+        height_map.columns,
     )
     if rows.start >= rows.stop or columns.start >= columns.stop:
         raise ValueError(
@@ -66,9 +93,12 @@ def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice
     return rows, columns
 
 
-def _between(low: float, high: float, origin: float, step: float, slack: float, count: int) -> slice:
+def _between(
+    low: float, high: float, origin: float, step: float, slack: float, count: int
+) -> slice:
     """The samples 0 … count - 1 that lie between two coordinates."""
     first, last = sorted(((low - origin) / step, (high - origin) / step))
     # clipped before they become integers: a region may reach to 1e300
-    start, stop = np.ceil(np.clip(first - slack, 0, count)), np.floor(np.clip(last + slack, -1, count - 1)) + 1
+    start = np.ceil(np.clip(first - slack, 0, count))
+    stop = np.floor(np.clip(last + slack, -1, count - 1)) + 1
     return slice(int(start), int(stop))

@@ -1,4 +1,5 @@
-"""Ray casting against a height map: argument checks in front of the kernels, hit points and normals behind them.
+"""Ray casting against a height map: argument checks in front of the kernels, hit points and normals
+behind them.
 
 The conventions are those of `HeightMap.cast`.
 """
@@ -26,22 +27,32 @@ CHUNK = 2_048
 """rays a thread takes at once, about 0.7 ms of work"""
 
 START_LEVEL = 3
-"""Of the pyramid: where a ray begins, with blocks of 32 x 32 cells, and may go up or down from there.
+"""Of the pyramid: where a ray begins, with blocks of 32 x 32 cells, and may go up or down from
+there.
 
 The root costs near rays some steps down; small blocks cost far rays some steps up.
 """
 
 
 def cast(
-    height_map: HeightMap, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike, normals: bool
+    height_map: HeightMap,
+    origins: ArrayLike,
+    directions: ArrayLike,
+    max_range: ArrayLike,
+    normals: bool,
 ) -> tuple[Floats, Floats | None]:
     """Ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
     names = ("origins", "directions", "max_range")
-    arrays = [dispatch.real_array(*pair) for pair in zip(names, (origins, directions, max_range), strict=True)]
+    arrays = [
+        dispatch.real_array(*pair)
+        for pair in zip(names, (origins, directions, max_range), strict=True)
+    ]
     for name, array in zip(names[:2], arrays[:2], strict=True):
         if array.ndim == 0 or array.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {array.shape}")
-    shape = dispatch.common_shape(names, arrays, (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape))
+    shape = dispatch.common_shape(
+        names, arrays, (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape)
+    )
     single = arrays[0].dtype == arrays[1].dtype == np.float32
     dtypes = (*(2 * [np.float32 if single else np.float64]), np.float64)
     rows = [
@@ -57,31 +68,43 @@ def cast(
     return ranges.reshape(shape), out.reshape((*shape, 3)) if normals else None
 
 
-def _run(height_map: HeightMap, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats) -> bool:
+def _run(
+    height_map: HeightMap, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats
+) -> bool:
     pyramid = pyramid_of(height_map)
     function = KERNELS.choose(ranges.size).cast
     surface = (height_map.ground, height_map.z_max)
 
     def work(start: int, stop: int) -> bool:
         rays = Rays(*(array if len(array) == 1 else array[start:stop] for array in inputs))
-        return bool(function(*surface, pyramid, START_LEVEL, rays, ranges[start:stop], normals[start:stop]))
+        return bool(
+            function(*surface, pyramid, START_LEVEL, rays, ranges[start:stop], normals[start:stop])
+        )
 
     return dispatch.all_in_chunks(work, ranges.size, CHUNK)
 
 
-def _rows(array: NDArray[Any], shape: tuple[int, ...], trailing: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """(n, *trailing), or (1, *trailing) where one serves all: an origin need not be repeated for a whole sweep."""
+def _rows(
+    array: NDArray[Any], shape: tuple[int, ...], trailing: tuple[int, ...], dtype: Any
+) -> NDArray[Any]:
+    """(n, *trailing), or (1, *trailing) where one serves all: an origin need not be repeated for a
+    whole sweep.
+    """
     if array.size != np.prod(trailing, dtype=int):
         array = np.broadcast_to(array, (*shape, *trailing))
     return dispatch.for_kernels(array, dtype, (-1, *trailing))
 
 
 def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[Any]) -> None:
-    """ValueError that names the first number that no ray can be cast with; called only when a kernel met one."""
+    """ValueError that names the first number that no ray can be cast with; called only when a
+    kernel met one.
+    """
     dispatch.check_finite(("origins", "directions"), (origins, directions))
     zero = np.argwhere(~directions.any(axis=-1))
     if len(zero):
-        raise ValueError(f"{dispatch.element('directions', zero[0])} is 0, 0, 0: a ray needs a direction")
+        raise ValueError(
+            f"{dispatch.element('directions', zero[0])} is 0, 0, 0: a ray needs a direction"
+        )
     bad = np.argwhere(~(max_range >= 0.0))
     if len(bad):
         where = dispatch.element("max_range", bad[0])
@@ -93,17 +116,25 @@ def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> 
 
     Directions of any length, as `HeightMap.cast` takes them.
     """
-    start, along, length = (np.asarray(value, dtype=np.float64) for value in (origins, directions, ranges))
+    start, along, length = (
+        np.asarray(value, dtype=np.float64) for value in (origins, directions, ranges)
+    )
     with np.errstate(invalid="ignore"):
-        unit = along / np.abs(along).max(axis=-1, keepdims=True)  # squares of the largest floats would overflow
+        unit = along / np.abs(along).max(
+            axis=-1, keepdims=True
+        )  # squares of the largest floats would overflow
         unit /= np.linalg.norm(unit, axis=-1, keepdims=True)
         points: Floats = start + np.where(np.isfinite(length), length, np.nan)[..., None] * unit
     return points
 
 
 def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> Bools:
-    """Whether the ground leaves the straight line between points free; see `HeightMap.line_of_sight`."""
-    start, end = (dispatch.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b)))
+    """Whether the ground leaves the straight line between points free; see
+    `HeightMap.line_of_sight`.
+    """
+    start, end = (
+        dispatch.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b))
+    )
     for name, points in (("a", start), ("b", end)):
         if points.ndim == 0 or points.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {points.shape}")

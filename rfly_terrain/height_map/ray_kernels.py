@@ -1,15 +1,17 @@
 """Compiled ray casting against a bilinear height map.
 
 A ray is o + t·d with d of length 1, so that t is metres. In rows u and columns v it is a straight
-line as well, and over one cell of the map the height of the ray above the ground is a quadratic in t:
+line as well, and over one cell of the map the height of the ray above the ground is a quadratic in
+t:
 
-    S(a, b) = z00 + A·a + B·b + K·a·b,  a, b = u - i, v - j,  A = z10 - z00, B = z01 - z00, K = z11 - z10 - z01 + z00
-    f(t) = z(t) - S = c + m·t + q·t²,   m = dz - A·du - B·dv - K·(a·dv + b·du),  q = -K·du·dv
+    S(a, b) = z00 + A·a + B·b + K·a·b,  a, b = u - i, v - j,  A = z10 - z00, B = z01 - z00, K = z11
+    - z10 - z01 + z00 f(t) = z(t) - S = c + m·t + q·t²,   m = dz - A·du - B·dv - K·(a·dv + b·du),  q
+    = -K·du·dv
 
-The ray hits where f comes down to 0. Which cells are looked at follows from a pyramid of maxima (`ray_pyramid.py`):
-from block to block of the largest size that the ray passes above, down to single cells where it may touch. The times
-at which a ray crosses the lines of the grid come from one formula for blocks of all sizes and for cells, so that they
-share their borders without a gap.
+The ray hits where f comes down to 0. Which cells are looked at follows from a pyramid of maxima
+(`ray_pyramid.py`): from block to block of the largest size that the ray passes above, down to
+single cells where it may touch. The times at which a ray crosses the lines of the grid come from
+one formula for blocks of all sizes and for cells, so that they share their borders without a gap.
 
 - `ground`: a `ground.Ground`. `high`: the highest height.
 - No fastmath, which drops the checks for NaN. Releases the GIL.
@@ -30,7 +32,9 @@ from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, Pyramid
 
 
 class Ray(NamedTuple):
-    """The part of a ray over the map and not above its highest point; t (m) counts from where that begins."""
+    """The part of a ray over the map and not above its highest point; t (m) counts from where that
+    begins.
+    """
 
     begin: float
     """m from the ray's origin: far origins cost no precision"""
@@ -56,15 +60,25 @@ class Ray(NamedTuple):
 
 @kernel
 def cast(
-    ground: Ground, high: float, pyramid: Pyramid, start_level: int, rays: Rays, ranges: Any, normals: Any
+    ground: Ground,
+    high: float,
+    pyramid: Pyramid,
+    start_level: int,
+    rays: Rays,
+    ranges: Any,
+    normals: Any,
 ) -> bool:
-    """Ranges -> ranges (n,), inf for a miss; where normals is (n, 3) and not (0, 3) the unit normals, NaN for a miss.
+    """Ranges -> ranges (n,), inf for a miss; where normals is (n, 3) and not (0, 3) the unit
+    normals, NaN for a miss.
 
-    Returns False where a number is not finite, a direction is 0 or a max_range is NaN or negative; the caller then
-    looks which one.
+    Returns False where a number is not finite, a direction is 0 or a max_range is NaN or negative;
+    the caller then looks which one.
     """
     origins, directions, max_range = rays
-    heights, maxima, levels = ground.heights, pyramid.maxima, pyramid.levels  # in a loop each look-up would count them
+    # in a loop each look-up would count them
+    heights = ground.heights
+    maxima = pyramid.maxima
+    levels = pyramid.levels
     o_stride = 1 if origins.shape[0] > 1 else 0
     d_stride = 1 if directions.shape[0] > 1 else 0
     r_stride = 1 if max_range.size > 1 else 0
@@ -74,8 +88,12 @@ def cast(
         ranges[n] = np.inf
         if want_normals:
             normals[n, 0] = normals[n, 1] = normals[n, 2] = np.nan
-        o, d, limit = n * o_stride, n * d_stride, max_range[n * r_stride]
-        x, y, z = np.float64(origins[o, 0]), np.float64(origins[o, 1]), np.float64(origins[o, 2])
+        o = n * o_stride
+        d = n * d_stride
+        limit = max_range[n * r_stride]
+        x = np.float64(origins[o, 0])
+        y = np.float64(origins[o, 1])
+        z = np.float64(origins[o, 2])
         direction = unit_vector(
             np.float64(directions[d, 0]), np.float64(directions[d, 1]), np.float64(directions[d, 2])
         )
@@ -90,7 +108,9 @@ def cast(
         if step >= 0.0:
             ranges[n] = ray.begin + t + step
             if want_normals:
-                normals[n, 0], normals[n, 1], normals[n, 2] = normal_at_hit(ground, ray, step, t, i, j)
+                normals[n, 0], normals[n, 1], normals[n, 2] = normal_at_hit(
+                    ground, ray, step, t, i, j
+                )
     return good
 
 
@@ -102,7 +122,9 @@ def unit_vector(dx: float, dy: float, dz: float) -> tuple[float, float, float]:
         largest = max(abs(dx), abs(dy), abs(dz))
         if not (0.0 < largest < np.inf) or square != square:
             return np.nan, np.nan, np.nan
-        dx, dy, dz = dx / largest, dy / largest, dz / largest
+        dx = dx / largest
+        dy = dy / largest
+        dz = dz / largest
         square = dx * dx + dy * dy + dz * dz
     norm = np.sqrt(square)
     return dx / norm, dy / norm, dz / norm
@@ -118,10 +140,13 @@ def snapped(u: float, slack: float, last: float) -> float:
 
 @inlined_kernel
 def axis_span(u: float, du: float, last: float) -> tuple[float, float, float, float]:
-    """(du, metres per row, from where, to where (m) the ray is over the map along this axis; swapped: never)."""
+    """(du, metres per row, from where, to where (m) the ray is over the map along this axis;
+    swapped: never).
+    """
     if abs(du) > PARALLEL:
         per = 1.0 / du
-        near, far = (0.0 - u) * per, (last - u) * per
+        near = (0.0 - u) * per
+        far = (last - u) * per
         return (du, per, far, near) if du < 0.0 else (du, per, near, far)
     if u < 0.0 or u > last:
         return 0.0, NEVER, np.inf, -np.inf
@@ -133,12 +158,14 @@ def over_map(ground: Ground, high: float, origin: Triple, direction: Triple, lim
     """The part, at most `limit` metres from the origin, that may meet the ground."""
     x, y, z = origin
     dx, dy, dz = direction
-    last_u, last_v = ground.rows - 1.0, ground.columns - 1.0
+    last_u = ground.rows - 1.0
+    last_v = ground.columns - 1.0
     u = snapped((x - ground.origin_x) / ground.step_x, ground.slack_u, last_u)
     v = snapped((y - ground.origin_y) / ground.step_y, ground.slack_v, last_v)
     du, per_u, near_u, far_u = axis_span(u, dx / ground.step_x, last_u)
     dv, per_v, near_v, far_v = axis_span(v, dy / ground.step_y, last_v)
-    first, last = max(0.0, near_u, near_v), min(limit, far_u, far_v)
+    first = max(0.0, near_u, near_v)
+    last = min(limit, far_u, far_v)
     from_above = False
     if z > high and dz < 0.0:
         down = (high - z) / dz
@@ -149,34 +176,46 @@ def over_map(ground: Ground, high: float, origin: Triple, direction: Triple, lim
     if first > last or (z > high and dz >= 0.0):
         return Ray(0.0, -1.0, u, v, z, du, dv, dz, per_u, per_v, 0, 0)
     if first > 0.0:
-        u, v, z = u + first * du, v + first * dv, high if from_above else z + first * dz
-        u, v = min(max(u, 0.0), last_u), min(max(v, 0.0), last_v)
-    up_u, up_v = 1 if per_u > 0.0 else 0, 1 if per_v > 0.0 else 0
+        u = u + first * du
+        v = v + first * dv
+        z = high if from_above else z + first * dz
+        u = min(max(u, 0.0), last_u)
+        v = min(max(v, 0.0), last_v)
+    up_u = 1 if per_u > 0.0 else 0
+    up_v = 1 if per_v > 0.0 else 0
     # by the formula of all lines of the grid: no block beyond the map can be entered by rounding
-    edge_u, edge_v = ((last_u if up_u else 0.0) - u) * per_u, ((last_v if up_v else 0.0) - v) * per_v
-    return Ray(first, min(last - first, edge_u, edge_v), u, v, z, du, dv, dz, per_u, per_v, up_u, up_v)
+    edge_u = ((last_u if up_u else 0.0) - u) * per_u
+    edge_v = ((last_v if up_v else 0.0) - v) * per_v
+    return Ray(
+        first, min(last - first, edge_u, edge_v), u, v, z, du, dv, dz, per_u, per_v, up_u, up_v
+    )
 
 
 @inlined_kernel
 def first_hit(
     ground: Ground, heights: Any, maxima: Any, levels: Any, start_level: int, ray: Ray
 ) -> tuple[float, float, int, int]:
-    """From block to block of the pyramid, as large as the ray passes above, and through the cells of others.
+    """From block to block of the pyramid, as large as the ray passes above, and through the cells
+    of others.
 
-    Returns (step, t, i, j): the ray meets the ground `step` metres after t, at which it enters cell i, j; below 0:
-    nowhere.
+    Returns (step, t, i, j): the ray meets the ground `step` metres after t, at which it enters cell
+    i, j; below 0: nowhere.
     """
-    i, j = min(int(ray.u), ground.rows - 2), min(int(ray.v), ground.columns - 2)
+    i = min(int(ray.u), ground.rows - 2)
+    j = min(int(ray.v), ground.columns - 2)
     if ray.up_u == 0 and i > 0 and np.float64(i) == ray.u:
         i -= 1
     if ray.up_v == 0 and j > 0 and np.float64(j) == ray.v:
         j -= 1
-    step, t = -1.0, 0.0
+    step = -1.0
+    t = 0.0
     top = levels.shape[0] - 1
     level = min(start_level, top)
     shift = BLOCK_BITS + level
-    block_i, block_j = i >> shift, j >> shift
-    begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
+    block_i = i >> shift
+    block_j = j >> shift
+    begin = levels[np.uint64(level), 0]
+    wide = levels[np.uint64(level), 1]
     while True:
         t_u = (np.float64((block_i + ray.up_u) << shift) - ray.u) * ray.per_u
         t_v = (np.float64((block_j + ray.up_v) << shift) - ray.v) * ray.per_v
@@ -186,7 +225,8 @@ def first_hit(
             if leave >= ray.end:
                 break
             t = leave
-            next_i, next_j = block_i, block_j
+            next_i = block_i
+            next_j = block_j
             if t_u <= t_v:
                 next_i += 2 * ray.up_u - 1
             else:
@@ -195,14 +235,17 @@ def first_hit(
                 # into another parent: its blocks may be passed in one step
                 level += 1
                 shift += 1
-                begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
+                begin = levels[np.uint64(level), 0]
+                wide = levels[np.uint64(level), 1]
                 next_i >>= 1
                 next_j >>= 1
-            block_i, block_j = next_i, next_j
+            block_i = next_i
+            block_j = next_j
         elif level > 0:
             level -= 1
             shift -= 1
-            begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
+            begin = levels[np.uint64(level), 0]
+            wide = levels[np.uint64(level), 1]
             middle_u = (np.float64((2 * block_i + 1) << shift) - ray.u) * ray.per_u
             middle_v = (np.float64((2 * block_j + 1) << shift) - ray.v) * ray.per_v
             block_i = 2 * block_i + (ray.up_u if t >= middle_u else 1 - ray.up_u)
@@ -211,8 +254,10 @@ def first_hit(
             step, t, i, j = hit_in_block(ground, heights, ray, t, block_i, block_j)
             if step >= 0.0 or t >= ray.end:
                 break
-            # no larger block next: where the ray is near the ground it would have to look into that too
-            block_i, block_j = i >> BLOCK_BITS, j >> BLOCK_BITS
+            # no larger block next: where the ray is near the ground it would have to look into that
+            # too
+            block_i = i >> BLOCK_BITS
+            block_j = j >> BLOCK_BITS
     return step, t, i, j
 
 
@@ -220,18 +265,28 @@ def first_hit(
 def hit_in_block(
     ground: Ground, heights: Any, ray: Ray, t: float, block_i: int, block_j: int
 ) -> tuple[float, float, int, int]:
-    """As `first_hit`, cell by cell through a block that is entered at t; or t and the next cell where it is left."""
-    last_i, last_j, width = ground.rows - 2, ground.columns - 2, np.uint64(ground.columns)
-    i = min(max(int(ray.u + t * ray.du), block_i << BLOCK_BITS), (block_i + 1 << BLOCK_BITS) - 1, last_i)
-    j = min(max(int(ray.v + t * ray.dv), block_j << BLOCK_BITS), (block_j + 1 << BLOCK_BITS) - 1, last_j)
+    """As `first_hit`, cell by cell through a block that is entered at t; or t and the next cell
+    where it is left.
+    """
+    last_i = ground.rows - 2
+    last_j = ground.columns - 2
+    width = np.uint64(ground.columns)
+    i = min(
+        max(int(ray.u + t * ray.du), block_i << BLOCK_BITS), (block_i + 1 << BLOCK_BITS) - 1, last_i
+    )
+    j = min(
+        max(int(ray.v + t * ray.dv), block_j << BLOCK_BITS), (block_j + 1 << BLOCK_BITS) - 1, last_j
+    )
     cell_u = (np.float64(i + ray.up_u) - ray.u) * ray.per_u
     cell_v = (np.float64(j + ray.up_v) - ray.v) * ray.per_v
     step = -1.0
     while True:
         leave = max(min(cell_u, cell_v, ray.end), t)
         k = np.uint64(i) * width + np.uint64(j)
-        z00, z01 = heights[k], heights[k + np.uint64(1)]
-        z10, z11 = heights[k + width], heights[k + width + np.uint64(1)]
+        z00 = heights[k]
+        z01 = heights[k + np.uint64(1)]
+        z10 = heights[k + width]
+        z11 = heights[k + width + np.uint64(1)]
         lowest = ray.z + ray.dz * (leave if ray.dz < 0.0 else t)
         if lowest <= max(z00, z01, z10, z11):
             corner = np.float64(z00), np.float64(z01), np.float64(z10), np.float64(z11)
@@ -255,13 +310,20 @@ def hit_in_block(
 
 
 @inlined_kernel
-def hit_in_cell(ray: Ray, t: float, leave: float, i: int, j: int, corner: tuple[float, float, float, float]) -> float:
-    """Metres after t to the first root of f = c + m·t + q·t² in cell i, j, crossed from t to `leave`; below 0: none."""
+def hit_in_cell(
+    ray: Ray, t: float, leave: float, i: int, j: int, corner: tuple[float, float, float, float]
+) -> float:
+    """Metres after t to the first root of f = c + m·t + q·t² in cell i, j, crossed from t to
+    `leave`; below 0: none.
+    """
     z00, z01, z10, z11 = corner
-    a, b = ray.u + t * ray.du - i, ray.v + t * ray.dv - j
-    along_u, along_v = z10 - z00, z01 - z00
+    a = ray.u + t * ray.du - i
+    b = ray.v + t * ray.dv - j
+    along_u = z10 - z00
+    along_v = z01 - z00
     twist = (z11 - z10) - along_v
-    slope_u, slope_v = along_u + twist * b, along_v + twist * a
+    slope_u = along_u + twist * b
+    slope_v = along_v + twist * a
     c = ray.z + t * ray.dz - (z00 + along_u * a + slope_v * b)
     if c <= 0.0:
         return 0.0
@@ -281,10 +343,14 @@ def hit_in_cell(ray: Ray, t: float, leave: float, i: int, j: int, corner: tuple[
 
 
 @inlined_kernel
-def normal_at_hit(ground: Ground, ray: Ray, step: float, t: float, i: int, j: int) -> tuple[float, float, float]:
+def normal_at_hit(
+    ground: Ground, ray: Ray, step: float, t: float, i: int, j: int
+) -> tuple[float, float, float]:
     """The unit normal of the surface `step` metres after t, at which the ray enters cell i, j."""
     z00, z01, z10, z11 = corners(ground, i, j)
     twist = (z11 - z10) - (z01 - z00)
     a = ray.u + t * ray.du - i + step * ray.du
     b = ray.v + t * ray.dv - j + step * ray.dv
-    return unit_normal(((z10 - z00) + twist * b) / ground.step_x, ((z01 - z00) + twist * a) / ground.step_y)
+    return unit_normal(
+        ((z10 - z00) + twist * b) / ground.step_x, ((z01 - z00) + twist * a) / ground.step_y
+    )

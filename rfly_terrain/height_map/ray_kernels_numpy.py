@@ -1,6 +1,7 @@
 """NumPy twin of `ray_kernels`: ray casting against a bilinear height map.
 
-All rays of a block take one step at a time, each in its own part of the map; those that are done leave the arrays.
+All rays of a block take one step at a time, each in its own part of the map; those that are done
+leave the arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ Array = NDArray[Any]
 NEVER = 1e300
 """stands for 1 / 0: metres a row for a ray that does not move along that axis"""
 PARALLEL = 1e-100
-"""rows or columns per metre below which a ray does not move along that axis: no map is long enough to tell"""
+"""rows or columns per metre below which a ray does not move along that axis: no map is long enough
+to tell
+"""
 
 _BLOCK = 4_096
 
@@ -36,9 +39,17 @@ class Rays(NamedTuple):
 
 
 def cast(
-    ground: Ground, high: float, pyramid: Pyramid, start_level: int, rays: Rays, ranges: Array, normals: Array
+    ground: Ground,
+    high: float,
+    pyramid: Pyramid,
+    start_level: int,
+    rays: Rays,
+    ranges: Array,
+    normals: Array,
 ) -> bool:
-    """Ranges -> ranges (n,) and unit normals -> normals (n, 3) or none (0, 3); see `ray_kernels.cast`."""
+    """Ranges -> ranges (n,) and unit normals -> normals (n, 3) or none (0, 3); see
+    `ray_kernels.cast`.
+    """
     ranges[:] = np.inf
     normals[:] = np.nan
     good = True
@@ -46,7 +57,9 @@ def cast(
         part = slice(start, min(start + _BLOCK, ranges.size))
         count = part.stop - start
         inputs = [
-            np.broadcast_to(array if len(array) == 1 else array[part], (count, *array.shape[1:])).astype(np.float64)
+            np.broadcast_to(
+                array if len(array) == 1 else array[part], (count, *array.shape[1:])
+            ).astype(np.float64)
             for array in rays
         ]
         with np.errstate(all="ignore"):  # what is not finite is reported, not computed
@@ -67,9 +80,14 @@ class _Rays(SimpleNamespace):
             vars(self)[name][where] = array
 
 
-def _start(ground: Ground, high: float, origins: Array, directions: Array, limit: Array) -> tuple[_Rays, bool]:
-    """The rays that may hit, from where they come over the map, and whether all were fit to be cast."""
-    g, d = ground, directions.copy()
+def _start(
+    ground: Ground, high: float, origins: Array, directions: Array, limit: Array
+) -> tuple[_Rays, bool]:
+    """The rays that may hit, from where they come over the map, and whether all were fit to be
+    cast.
+    """
+    g = ground
+    d = directions.copy()
     square = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2]
     largest = np.abs(d).max(axis=1)
     odd = ~((square > 1e-200) & (square < 1e200))
@@ -79,18 +97,22 @@ def _start(ground: Ground, high: float, origins: Array, directions: Array, limit
     fit &= np.isfinite(origins).all(axis=1) & (limit >= 0.0)
     dx, dy, dz = (d / np.sqrt(square)[:, None]).T
     x, y, z = origins.T
-    first, last, possible = np.zeros(len(d)), limit.copy(), fit.copy()
+    first = np.zeros(len(d))
+    last = limit.copy()
+    possible = fit.copy()
     axes = []
     for at, along, origin, step, slack, end in (
         (x, dx, g.origin_x, g.step_x, g.slack_u, float(g.rows - 1)),
         (y, dy, g.origin_y, g.step_y, g.slack_v, float(g.columns - 1)),
     ):
-        u, du = (at - origin) / step, along / step
+        u = (at - origin) / step
+        du = along / step
         u = np.where((u < 0.0) & (u >= -slack), 0.0, u)
         u = np.where((u > end) & (u <= end + slack), end, u)
         moves = np.abs(du) > PARALLEL
         per = np.where(moves, 1.0 / du, np.where(u < end, NEVER, -NEVER))
-        near, far = (0.0 - u) * per, (end - u) * per
+        near = (0.0 - u) * per
+        far = (end - u) * per
         near, far = np.where(du < 0.0, far, near), np.where(du < 0.0, near, far)
         first = np.where(moves, np.maximum(first, near), first)
         last = np.where(moves, np.minimum(last, far), last)
@@ -127,11 +149,14 @@ def _time(rays: _Rays, axis: str, line: Array) -> Array:
     return (line.astype(np.float64) - getattr(rays, axis)) * getattr(rays, f"per_{axis}")
 
 
-def _traverse(rays: _Rays, ground: Ground, pyramid: Pyramid, start_level: int, ranges: Array, normals: Array) -> None:
+def _traverse(
+    rays: _Rays, ground: Ground, pyramid: Pyramid, start_level: int, ranges: Array, normals: Array
+) -> None:
     """From block to block, down where a ray may touch and up where it leaves a larger one."""
     top = len(pyramid.levels) - 1
     rays.level = np.full(rays.ray.size, min(start_level, top))
-    rays.i, rays.j = rays.i >> (BLOCK_BITS + rays.level), rays.j >> (BLOCK_BITS + rays.level)
+    rays.i = rays.i >> (BLOCK_BITS + rays.level)
+    rays.j = rays.j >> (BLOCK_BITS + rays.level)
     while rays.ray.size:
         shift = BLOCK_BITS + rays.level
         t_u = _time(rays, "u", (rays.i + rays.up_u) << shift)
@@ -140,9 +165,13 @@ def _traverse(rays: _Rays, ground: Ground, pyramid: Pyramid, start_level: int, r
         lowest = rays.z + rays.dz * np.where(rays.dz < 0.0, leave, rays.t)
         begin, wide = pyramid.levels[rays.level].T
         touches = lowest <= pyramid.maxima[begin + rays.i * wide + rays.j]
-        down, inside, passed = touches & (rays.level > 0), touches & (rays.level == 0), ~touches
+        down = touches & (rays.level > 0)
+        inside = touches & (rays.level == 0)
+        passed = ~touches
         done = passed & (leave >= rays.end)
-        new_i, new_j, new_level = rays.i.copy(), rays.j.copy(), rays.level.copy()
+        new_i = rays.i.copy()
+        new_j = rays.j.copy()
+        new_level = rays.level.copy()
 
         half = shift - 1
         later_u = rays.t >= _time(rays, "u", (2 * rays.i + 1) << half)
@@ -157,18 +186,26 @@ def _traverse(rays: _Rays, ground: Ground, pyramid: Pyramid, start_level: int, r
         if inside.any():
             finished, left = _through_block(rays.keep(inside), ground, ranges, normals)
             done[inside] = finished
-            new_i[inside], new_j[inside] = left.i >> BLOCK_BITS, left.j >> BLOCK_BITS
+            new_i[inside] = left.i >> BLOCK_BITS
+            new_j[inside] = left.j >> BLOCK_BITS
             rays.t[inside] = left.t
         up = passed & (rays.level < top) & (((new_i ^ rays.i) | (new_j ^ rays.j)) > 1)
         rays.level = np.where(up, new_level + 1, new_level)
-        rays.i, rays.j = np.where(up, new_i >> 1, new_i), np.where(up, new_j >> 1, new_j)
+        rays.i = np.where(up, new_i >> 1, new_i)
+        rays.j = np.where(up, new_j >> 1, new_j)
         rays = rays.keep(~done)
 
 
-def _through_block(rays: _Rays, ground: Ground, ranges: Array, normals: Array) -> tuple[Array, _Rays]:
-    """Cell by cell through the smallest blocks: which rays are done, and where in cells and time the others left."""
-    bi, bj = rays.i, rays.j
-    last_i, last_j = ground.rows - 2, ground.columns - 2
+def _through_block(
+    rays: _Rays, ground: Ground, ranges: Array, normals: Array
+) -> tuple[Array, _Rays]:
+    """Cell by cell through the smallest blocks: which rays are done, and where in cells and time
+    the others left.
+    """
+    bi = rays.i
+    bj = rays.j
+    last_i = ground.rows - 2
+    last_j = ground.columns - 2
     rays.i = np.minimum(
         np.maximum((rays.u + rays.t * rays.du).astype(np.int64), bi << BLOCK_BITS),
         np.minimum(((bi + 1) << BLOCK_BITS) - 1, last_i),
@@ -181,7 +218,8 @@ def _through_block(rays: _Rays, ground: Ground, ranges: Array, normals: Array) -
     finished = np.zeros(rays.ray.size, bool)
     left = _Rays(i=rays.i.copy(), j=rays.j.copy(), t=rays.t.copy())
     while rays.ray.size:
-        cell_u, cell_v = _time(rays, "u", rays.i + rays.up_u), _time(rays, "v", rays.j + rays.up_v)
+        cell_u = _time(rays, "u", rays.i + rays.up_u)
+        cell_v = _time(rays, "v", rays.j + rays.up_v)
         out = np.maximum(np.minimum(np.minimum(cell_u, cell_v), rays.end), rays.t)
         hit = _meet_cell(rays, out, ground, ranges, normals)
         done = hit | (out >= rays.end)
@@ -197,16 +235,24 @@ def _through_block(rays: _Rays, ground: Ground, ranges: Array, normals: Array) -
 
 
 def _meet_cell(rays: _Rays, out: Array, ground: Ground, ranges: Array, normals: Array) -> Array:
-    """Which rays hit the ground in their cell, from time t to `out`; their ranges and normals are written."""
-    flat, columns = ground.heights, ground.columns
+    """Which rays hit the ground in their cell, from time t to `out`; their ranges and normals are
+    written.
+    """
+    flat = ground.heights
+    columns = ground.columns
     k = rays.i * columns + rays.j
-    z00, z01, z10, z11 = (flat[k + shift].astype(np.float64) for shift in (0, 1, columns, columns + 1))
+    z00, z01, z10, z11 = (
+        flat[k + shift].astype(np.float64) for shift in (0, 1, columns, columns + 1)
+    )
     lowest = rays.z + rays.dz * np.where(rays.dz < 0.0, out, rays.t)
     touches = lowest <= np.maximum(np.maximum(z00, z01), np.maximum(z10, z11))
-    a, b = rays.u + rays.t * rays.du - rays.i, rays.v + rays.t * rays.dv - rays.j
-    along_u, along_v = z10 - z00, z01 - z00
+    a = rays.u + rays.t * rays.du - rays.i
+    b = rays.v + rays.t * rays.dv - rays.j
+    along_u = z10 - z00
+    along_v = z01 - z00
     twist = (z11 - z10) - along_v
-    slope_u, slope_v = along_u + twist * b, along_v + twist * a
+    slope_u = along_u + twist * b
+    slope_v = along_v + twist * a
     c = rays.z + rays.t * rays.dz - (z00 + along_u * a + slope_v * b)
     span = out - rays.t
     m = rays.dz - slope_u * rays.du - slope_v * rays.dv
@@ -219,12 +265,18 @@ def _meet_cell(rays: _Rays, out: Array, ground: Ground, ranges: Array, normals: 
     step = np.where(step < span, step, span)
     step = np.where(c <= 0.0, 0.0, step)
     hit: Array = touches & ((c <= 0.0) | below | dips)
-    rays, step, a, b = rays.keep(hit), step[hit], a[hit], b[hit]
+    rays = rays.keep(hit)
+    step = step[hit]
+    a = a[hit]
+    b = b[hit]
     ranges[rays.ray] = rays.first + rays.t + step
     if len(normals):
-        a, b = a + step * rays.du, b + step * rays.dv
+        a = a + step * rays.du
+        b = b + step * rays.dv
         slope_x = (along_u[hit] + twist[hit] * b) / ground.step_x
         slope_y = (along_v[hit] + twist[hit] * a) / ground.step_y
         norm = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
-        normals[rays.ray] = np.stack([(0.0 - slope_x) / norm, (0.0 - slope_y) / norm, 1.0 / norm], axis=1)
+        normals[rays.ray] = np.stack(
+            [(0.0 - slope_x) / norm, (0.0 - slope_y) / norm, 1.0 / norm], axis=1
+        )
     return hit

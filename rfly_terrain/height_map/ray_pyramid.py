@@ -1,7 +1,8 @@
 """Max-height pyramid (mipmap) of a map, by which rays skip most of the ground.
 
-Maxima suffice. All below the surface is ground, so a ray comes from above, and a block is passed where the ray stays
-above its highest point; where it does not the block is looked into, however low its lowest point lies.
+Maxima suffice. All below the surface is ground, so a ray comes from above, and a block is passed
+where the ray stays above its highest point; where it does not the block is looked into, however low
+its lowest point lies.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 BLOCK_BITS = 2
 BLOCK = 1 << BLOCK_BITS
-"""cells a side of the smallest blocks: 4 were the quickest of 2, 4, 8, and hold 1/12 of the map's memory"""
+"""cells a side of the smallest blocks: 4 were the quickest of 2, 4, 8, and hold 1/12 of the map's
+memory
+"""
 
 _BLOCK_ROWS_AT_ONCE = 32
 
@@ -28,7 +31,9 @@ _building = threading.Lock()
 
 
 class Pyramid(NamedTuple):
-    """Maxima of BLOCK x BLOCK cells, of 2 x 2 such blocks, and so on up to one block that is the whole map."""
+    """Maxima of BLOCK x BLOCK cells, of 2 x 2 such blocks, and so on up to one block that is the
+    whole map.
+    """
 
     maxima: NDArray[np.float32]
     """all levels row by row, the finest first; read-only"""
@@ -37,7 +42,8 @@ class Pyramid(NamedTuple):
 
 
 def pyramid_of(height_map: HeightMap) -> Pyramid:
-    """The map's pyramid, built at the first call (1 ms for 1,000 x 1,000 samples) and kept with the map.
+    """The map's pyramid, built at the first call (1 ms for 1,000 x 1,000 samples) and kept with the
+    map.
 
     Threads that ask at once wait for the one that builds.
     """
@@ -57,7 +63,9 @@ def build(heights: NDArray[np.float32]) -> Pyramid:
 
     def work(start: int, stop: int) -> None:
         part = heights[start * BLOCK : stop * BLOCK + 1]
-        finest[start:stop] = _reduced(part, BLOCK, BLOCK + 1)  # a block's last samples are the next one's first
+        finest[start:stop] = _reduced(
+            part, BLOCK, BLOCK + 1
+        )  # a block's last samples are the next one's first
 
     in_chunks(work, finest.shape[0], _BLOCK_ROWS_AT_ONCE)
     levels = [finest]
@@ -74,7 +82,9 @@ def build(heights: NDArray[np.float32]) -> Pyramid:
 
 
 def _reduced(values: NDArray[np.float32], step: int, window: int) -> NDArray[np.float32]:
-    """Maxima over windows of `window` x `window` values, one every `step`; windows are cut off at the far edges."""
+    """Maxima over windows of `window` x `window` values, one every `step`; windows are cut off at
+    the far edges.
+    """
     for axis in (0, 1):
         last = values.shape[axis] - 1
         first = np.arange(0, max(last + step - window + 1, 1), step)

@@ -1,7 +1,8 @@
 """Scalar look-ups on plain Python floats: no array, no compiler, no import of numba.
 
-A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too. So the four corners
-of a cell are read from the array's memory by one call of `struct`, as Python floats.
+A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too. So
+the four corners of a cell are read from the array's memory by one call of `struct`, as Python
+floats.
 """
 
 from __future__ import annotations
@@ -16,30 +17,41 @@ from rfly_terrain.height_map.ground import Ground
 
 
 class State:
-    """What the compiled look-up needs, at an address in memory that stays as long as this object lives.
+    """What the compiled look-up needs, at an address in memory that stays as long as this object
+    lives.
 
-    Eight bytes each: origin_x, origin_y, step_x, step_y (float64); rows, columns, address of the heights (int64).
+    Eight bytes each: origin_x, origin_y, step_x, step_y (float64); rows, columns, address of the
+    heights (int64).
     """
 
     __slots__ = ("_memory", "address")
 
     def __init__(self, ground: Ground) -> None:
-        self._memory = np.array((ground.origin_x, ground.origin_y, ground.step_x, ground.step_y, 0.0, 0.0, 0.0))
+        self._memory = np.array(
+            (ground.origin_x, ground.origin_y, ground.step_x, ground.step_y, 0.0, 0.0, 0.0)
+        )
         self._memory.view(np.int64)[4:] = ground.rows, ground.columns, ground.heights.ctypes.data
         self.address: int = self._memory.ctypes.data
 
 
 def altitude_function(ground: Ground) -> Callable[[int, float, float], float]:
-    """`altitude(_, x, y)`: the bilinear height at two floats, NaN where one is not finite; ignores its first argument.
+    """`altitude(_, x, y)`: the bilinear height at two floats, NaN where one is not finite; ignores
+    its first argument.
 
     The arguments of `kernels.altitude_at`, without numba.
     """
-    rows, columns = ground.rows, ground.columns
-    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
-    last_u, last_v = float(rows - 1), float(columns - 1)
+    rows = ground.rows
+    columns = ground.columns
+    origin_x = ground.origin_x
+    origin_y = ground.origin_y
+    step_x = ground.step_x
+    step_y = ground.step_y
+    last_u = float(rows - 1)
+    last_v = float(columns - 1)
     row_bytes = 4 * columns
     # one call reads both rows of a cell: two floats, a gap of the rest of the row, two floats
-    corners, memory = Struct(f"2f{4 * (columns - 2)}x2f").unpack_from, memoryview(ground.heights.data).cast("B")
+    corners = Struct(f"2f{4 * (columns - 2)}x2f").unpack_from
+    memory = memoryview(ground.heights.data).cast("B")
 
     def altitude(_state: int, x: float, y: float) -> float:
         u = (x - origin_x) / step_x
@@ -69,14 +81,20 @@ def _clamped(u: float, count: int) -> tuple[float, int]:
 
 def surface_at(ground: Ground, x: float, y: float) -> tuple[float, float, float, bool, bool]:
     """(z, dz/dx, dz/dy, x is on the map, y is on the map) at one point, of the bilinear surface."""
-    rows, columns, step_x, step_y = ground.rows, ground.columns, ground.step_x, ground.step_y
-    raw_u, raw_v = (x - ground.origin_x) / step_x, (y - ground.origin_y) / step_y
+    rows = ground.rows
+    columns = ground.columns
+    step_x = ground.step_x
+    step_y = ground.step_y
+    raw_u = (x - ground.origin_x) / step_x
+    raw_v = (y - ground.origin_y) / step_y
     on_x = -ground.slack_u <= raw_u <= rows - 1 + ground.slack_u
     on_y = -ground.slack_v <= raw_v <= columns - 1 + ground.slack_v
     u, i = _clamped(raw_u, rows)
     v, j = _clamped(raw_v, columns)
-    a, b = u - i, v - j
-    first, height = i * columns + j, ground.heights.item
+    a = u - i
+    b = v - j
+    first = i * columns + j
+    height = ground.heights.item
     z00, z01, z10, z11 = (height(first + k) for k in (0, 1, columns, columns + 1))
     z = (z00 * (1.0 - b) + z01 * b) * (1.0 - a) + (z10 * (1.0 - b) + z11 * b) * a
     along_x = ((z10 - z00) * (1.0 - b) + (z11 - z01) * b) / step_x if on_x else 0.0

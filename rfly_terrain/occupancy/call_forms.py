@@ -1,7 +1,8 @@
-"""MATLAB's call forms beside Python's: frame texts in position, name-value pairs, both spellings of an option.
+"""MATLAB's call forms beside Python's: frame texts in position, name-value pairs, both spellings of
+an option.
 
-One table, CALL_FORMS, says what each method takes. Source: MathWorks, Navigation Toolbox, the reference pages of
-binaryOccupancyMap and its functions.
+One table, CALL_FORMS, says what each method takes. Source: MathWorks, Navigation Toolbox, the
+reference pages of binaryOccupancyMap and its functions.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ class CallForm:
     @cached_property
     def spellings(self) -> dict[str, str]:
         """Either spelling in lower case -> Python's name."""
-        return {spelt.lower(): option for option, matlab in self.options.items() for spelt in (option, matlab)}
+        return {
+            spelt.lower(): option
+            for option, matlab in self.options.items()
+            for spelt in (option, matlab)
+        }
 
 
 _MAP_PROPERTIES = {
@@ -52,13 +57,20 @@ CALL_FORMS: dict[str, CallForm] = {
     "set_occupancy": _FRAME,
     "inflate": _FRAME,
     "move": CallForm(
-        {"move_type": "MoveType", "fill_value": "FillValue", "sync_with": "SyncWith"}, words=("move_type",)
+        {"move_type": "MoveType", "fill_value": "FillValue", "sync_with": "SyncWith"},
+        words=("move_type",),
     ),
-    "show": CallForm({"frame": "Frame", "ax": "Parent", "fast_update": "FastUpdate"}, "frame", ("frame",)),
+    "show": CallForm(
+        {"frame": "Frame", "ax": "Parent", "fast_update": "FastUpdate"}, "frame", ("frame",)
+    ),
     "plot": CallForm({"ax": "Parent", "maximum_range": "MaximumRange"}),
     "remove_invalid_data": CallForm({"range_limits": "RangeLimits", "angle_limits": "AngleLimits"}),
     "map_maze": CallForm(
-        {"map_size": "MapSize", "map_resolution": "MapResolution", "wall_thickness": "WallThickness"},
+        {
+            "map_size": "MapSize",
+            "map_resolution": "MapResolution",
+            "wall_thickness": "WallThickness",
+        },
     ),
     "map_clutter": CallForm(
         {
@@ -84,7 +96,9 @@ def in_call_forms(method: _Method) -> _Method:
             return method(*args)
         values, options = arguments(name, form, args, kwargs)
         if unknown := options.keys() - taken:
-            raise CallFormError(f"{name}: no option {min(unknown)}, expected one of {', '.join(form.options.values())}")
+            raise CallFormError(
+                f"{name}: no option {min(unknown)}, expected one of {', '.join(form.options.values())}"
+            )
         return method(*values, **options)
 
     return cast(_Method, called)
@@ -104,7 +118,9 @@ def arguments(
             raise CallFormError(
                 f"{name}: {f'{option} and {known} are' if known else option} the same option, given twice"
             )
-        options[option] = value.lower() if option in form.words and isinstance(value, str) else value
+        options[option] = (
+            value.lower() if option in form.words and isinstance(value, str) else value
+        )
 
     remaining = list(args)
     while remaining:
@@ -112,7 +128,9 @@ def arguments(
         option = spelling.get(value.lower()) if isinstance(value, str) else None
         if not isinstance(value, str):
             if options:
-                raise CallFormError(f"{name}: {value!r} after an option, expected the name of another option")
+                raise CallFormError(
+                    f"{name}: {value!r} after an option, expected the name of another option"
+                )
             values.append(value)
         elif option is not None and remaining:
             take(option, remaining.pop(0))
@@ -120,7 +138,9 @@ def arguments(
             take(form.text, value)
         else:
             known = ", ".join(form.options.values())
-            raise CallFormError(f"{name}: {value!r}, expected the name of an option and its value: {known}")
+            raise CallFormError(
+                f"{name}: {value!r}, expected the name of an option and its value: {known}"
+            )
     for key, value in kwargs.items():
         take(spelling.get(key.lower(), key), value)
     return values, options

@@ -1,8 +1,8 @@
 """Cell geometry of an occupancy map: cell coordinates, edge rule, blocks, argument checks.
 
-Cell coordinates u (to the right) and v (upwards) count cells from the bottom-left corner of the grid, as those of
-`Grid`. Row 0 of a matrix is the top row. All rules use snapped coordinates: within SNAP of a whole number a coordinate
-is that number.
+Cell coordinates u (to the right) and v (upwards) count cells from the bottom-left corner of the
+grid, as those of `Grid`. Row 0 of a matrix is the top row. All rules use snapped coordinates:
+within SNAP of a whole number a coordinate is that number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _LARGEST_INDEX = 2.0**62
 
 
 def points(values: ArrayLike, what: str) -> Floats:
-    """A pair or n pairs as (n, 2) float64. Raises ValueError for other shapes and for what is not finite."""
+    """A pair or n pairs as (n, 2) float64. Raises ValueError for other shapes and for what is not
+    finite.
+    """
     array = numbers(values, what)
     if array.shape == (2,):
         array = array[None]
@@ -59,7 +61,9 @@ def real_numbers(values: ArrayLike, what: str) -> Floats:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(f"{what}: expected an array of numbers, got rows of different lengths") from None
+        raise ValueError(
+            f"{what}: expected an array of numbers, got rows of different lengths"
+        ) from None
     if array.size == 0:
         array = array.astype(np.float64)
     if array.dtype.kind not in "fiub":
@@ -75,7 +79,9 @@ def not_zero(values: ArrayLike, what: str) -> Bools:
     return np.ascontiguousarray(result)
 
 
-def number(value: Any, what: str, *, above: float | None = None, at_least: float | None = None) -> float:
+def number(
+    value: Any, what: str, *, above: float | None = None, at_least: float | None = None
+) -> float:
     """One finite number within its limits."""
     array = numbers(value, what)
     if array.size != 1:
@@ -113,7 +119,9 @@ def checked_size(rows: Any, columns: Any) -> tuple[int, int]:
         if not count >= 1 or not math.isfinite(count) or count != int(count):
             raise ValueError(f"{name}: {count}, expected a whole number of at least 1")
     if rows * columns > MAX_CELLS:
-        raise ValueError(f"{rows:.0f} rows x {columns:.0f} columns, expected at most {MAX_CELLS:,} cells")
+        raise ValueError(
+            f"{rows:.0f} rows x {columns:.0f} columns, expected at most {MAX_CELLS:,} cells"
+        )
     return int(rows), int(columns)
 
 
@@ -123,7 +131,9 @@ def cells_for(length: float, resolution: float) -> float:
 
 
 def resolution_of(cell_size: Any, what: str) -> float:
-    """Cells per metre of a cell's side in metres, which may have been stored as float32: 0.05000000075 m is 20."""
+    """Cells per metre of a cell's side in metres, which may have been stored as float32:
+    0.05000000075 m is 20.
+    """
     per_metre = 1.0 / number(cell_size, what, above=0.0)
     nearest = round(per_metre)
     return float(nearest) if nearest and abs(per_metre - nearest) <= 1e-5 * nearest else per_metre
@@ -151,9 +161,11 @@ class MatrixGrid(Grid):
         return (u >= 0) & (u <= self.columns) & (v >= 0) & (v <= self.rows)
 
     def indices(self, uv: Floats) -> Ints:
-        """(n, 2) row, column of snapped cell coordinates: an edge belongs to the cell on its left, or below.
+        """(n, 2) row, column of snapped cell coordinates: an edge belongs to the cell on its left,
+        or below.
 
-        Outside the grid the indices are outside the array. The left and bottom edges of the grid are its own.
+        Outside the grid the indices are outside the array. The left and bottom edges of the grid
+        are its own.
         """
         if np.abs(uv).max(initial=0.0) >= _LARGEST_INDEX:
             raise ValueError("a point is too far away for its cell to have a number")
@@ -178,9 +190,12 @@ class Block:
 
     def overlap(self, grid: Grid) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
         """The cells that lie on the grid: where in the grid's matrix, and where in the block's."""
-        first_row, last_row = max(self.top, 0), min(self.top + self.rows, grid.rows)
-        first_column, last_column = max(self.left, 0), min(self.left + self.columns, grid.columns)
-        last_row, last_column = max(last_row, first_row), max(last_column, first_column)
+        first_row = max(self.top, 0)
+        last_row = min(self.top + self.rows, grid.rows)
+        first_column = max(self.left, 0)
+        last_column = min(self.left + self.columns, grid.columns)
+        last_row = max(last_row, first_row)
+        last_column = max(last_column, first_column)
         in_grid = slice(first_row, last_row), slice(first_column, last_column)
         in_block = (
             slice(first_row - self.top, last_row - self.top),

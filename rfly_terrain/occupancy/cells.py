@@ -22,7 +22,8 @@ _LARGEST_FLOAT32 = 1000.5
 def inflated(cells: Bools, radius: int) -> Bools:
     """Occupied where an occupied cell is i rows and j columns away with i² + j² ≤ radius² + radius.
 
-    That is a distance below radius + ½, since both sides are whole numbers and (radius + ½)² = radius² + radius + ¼.
+    That is a distance below radius + ½, since both sides are whole numbers and (radius + ½)² =
+    radius² + radius + ¼.
     """
     if radius == 0 or not cells.any():
         return cells.copy()
@@ -34,7 +35,8 @@ def inflated(cells: Bools, radius: int) -> Bools:
 
 
 def near_cells(cells: Bools, radius: float) -> Bools:
-    """Cells whose centres are less than `radius` cells away from that of a set one, of which there is one at least.
+    """Cells whose centres are less than `radius` cells away from that of a set one, of which there
+    is one at least.
 
     Squares of distances are whole numbers: a radius² that is none leaves no doubt.
     """
@@ -49,11 +51,13 @@ def near_cells(cells: Bools, radius: float) -> Bools:
 
 
 def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
-    """The window moved by (columns to the right, rows upwards): the new matrix, and which of its cells were not seen
-    before, which hold `fill`."""
+    """The window moved by (columns to the right, rows upwards): the new matrix, and which of its
+    cells were not seen before, which hold `fill`.
+    """
     rows, columns = cells.shape
     right, up = (int(n) for n in np.clip(shift, (-columns, -rows), (columns, rows)))
-    result, revealed = np.full(cells.shape, fill), np.ones(cells.shape, bool)
+    result = np.full(cells.shape, fill)
+    revealed = np.ones(cells.shape, bool)
     kept_rows = slice(max(up, 0), rows + min(up, 0))
     kept_columns = slice(max(-right, 0), columns + min(-right, 0))
     old_rows = slice(kept_rows.start - up, kept_rows.stop - up)
@@ -64,13 +68,17 @@ def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
 
 
 def sampled(cells: Bools, grid: MatrixGrid, at: MatrixGrid) -> tuple[Bools, Bools]:
-    """The cells of `grid` at the centres of another grid's cells: (values, which centres lie on `grid`)."""
+    """The cells of `grid` at the centres of another grid's cells: (values, which centres lie on
+    `grid`).
+    """
     x, y = at.centres(np.arange(at.rows)[::-1], np.arange(at.columns))
     column_uv = grid.cell_coordinates(np.column_stack((x, np.full(x.size, grid.y_corner))))
     row_uv = grid.cell_coordinates(np.column_stack((np.full(y.size, grid.x_corner), y)))
-    in_columns, in_rows = grid.inside(column_uv), grid.inside(row_uv)
+    in_columns = grid.inside(column_uv)
+    in_rows = grid.inside(row_uv)
     values = np.zeros((at.rows, at.columns), bool)
-    source_columns, source_rows = grid.indices(column_uv[in_columns])[:, 1], grid.indices(row_uv[in_rows])[:, 0]
+    source_columns = grid.indices(column_uv[in_columns])[:, 1]
+    source_rows = grid.indices(row_uv[in_rows])[:, 0]
     values[np.ix_(in_rows, in_columns)] = cells[np.ix_(source_rows, source_columns)]
     return values, in_rows[:, None] & in_columns
 
@@ -87,7 +95,9 @@ def resample(cells: Bools, factor: float) -> Bools:
 
 
 def _any_along_rows(cells: NDArray[Any], rows: int, factor: float) -> Bools:
-    """Row i of the result: any of the source's rows that share length with i/factor … (i + 1)/factor."""
+    """Row i of the result: any of the source's rows that share length with i/factor … (i +
+    1)/factor.
+    """
     edges = np.arange(rows + 1) / factor
     first = np.floor(snap(edges[:-1], SNAP)).astype(np.int64)
     last = np.minimum(np.ceil(snap(edges[1:], SNAP)).astype(np.int64), len(cells))

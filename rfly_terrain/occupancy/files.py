@@ -36,9 +36,12 @@ _PGM_START = re.compile(
 _PGM_HEADER_BYTES = 10_000
 
 
-FREE_THRESH, OCCUPIED_THRESH = 0.25, 0.65
+FREE_THRESH = 0.25
+OCCUPIED_THRESH = 0.65
 MODES = ("trinary", "scale", "raw")
-_OCCUPIED, _FREE, _UNKNOWN = 0, 254, 205
+_OCCUPIED = 0
+_FREE = 254
+_UNKNOWN = 205
 """grey levels of a saved map"""
 
 
@@ -51,20 +54,25 @@ def image_to_cells(
 ) -> NDArray[np.int8]:
     """(rows, columns) of an image 0 … 255, black is occupied -> int8 0 … 100, −1 unknown.
 
-    Pixels (rows, columns), or with 3 colour channels, whose mean counts, or with 2 or 4, the last of which is alpha.
-    The mode "trinary" knows 0, 100 and −1, "scale" also what lies between (and −1 where the image is transparent),
-    "raw" takes grey levels to 100 as they are. `negate` 1: white is occupied. Raises ValueError for thresholds that
-    are not 0 ≤ free_thresh < occupied_thresh ≤ 1, and for other shapes and modes.
+    Pixels (rows, columns), or with 3 colour channels, whose mean counts, or with 2 or 4, the last
+    of which is alpha. The mode "trinary" knows 0, 100 and −1, "scale" also what lies between (and
+    −1 where the image is transparent), "raw" takes grey levels to 100 as they are. `negate` 1:
+    white is occupied. Raises ValueError for thresholds that are not 0 ≤ free_thresh <
+    occupied_thresh ≤ 1, and for other shapes and modes.
     """
     image = numbers(pixels, "pixels")
     if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 2, 3, 4)):
-        raise ValueError(f"pixels: the shape {image.shape}, expected (rows, columns) or that with 1 to 4 channels")
+        raise ValueError(
+            f"pixels: the shape {image.shape}, expected (rows, columns) or that with 1 to 4 channels"
+        )
     if image.size and (image.min() < 0 or image.max() > 255):
         raise ValueError(f"pixels: {image.min():g} … {image.max():g}, expected 0 … 255")
     occupied = number(occupied_thresh, "occupied_thresh", at_least=0.0)
     free = number(free_thresh, "free_thresh", at_least=0.0)
     if not free < occupied <= 1:
-        raise ValueError(f"free_thresh {free:g}, occupied_thresh {occupied:g}: expected 0 ≤ free < occupied ≤ 1")
+        raise ValueError(
+            f"free_thresh {free:g}, occupied_thresh {occupied:g}: expected 0 ≤ free < occupied ≤ 1"
+        )
     if mode not in MODES:
         raise ValueError(f"mode: {mode!r}, expected {', '.join(MODES)}")
     if negate not in (0, 1):
@@ -118,7 +126,9 @@ def from_message(
     rows, columns = checked_size(info["height"], info["width"])
     values = numbers(data, "data").reshape(-1)
     if values.size != rows * columns:
-        raise ValueError(f"data: {values.size} values for {rows} rows x {columns} columns, expected {rows * columns}")
+        raise ValueError(
+            f"data: {values.size} values for {rows} rows x {columns} columns, expected {rows * columns}"
+        )
     x, y, yaw = numbers(info["origin"], "origin").reshape(-1).tolist()
     check_yaw(yaw)
     resolution = resolution_of(info["resolution"], "resolution")
@@ -128,7 +138,9 @@ def from_message(
 
 def check_yaw(yaw: float) -> None:
     if not abs(yaw) <= LARGEST_YAW:
-        raise ValueError(f"origin: the grid is turned by {yaw:g} rad, expected 0: a map's axes are those of the world")
+        raise ValueError(
+            f"origin: the grid is turned by {yaw:g} rad, expected 0: a map's axes are those of the world"
+        )
 
 
 def load_map(path: StrPath) -> MapImage:
@@ -161,16 +173,23 @@ def load_map(path: StrPath) -> MapImage:
     return MapImage(cells, resolution, (float(x), float(y)))
 
 
-def save_map(path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str) -> None:
+def save_map(
+    path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str
+) -> None:
     """Writes `path` with the ending .yaml and its image beside it; `cell_size` in metres."""
     image = cells_to_image(cells * np.int8(100))
     _save(Path(path).with_suffix(".yaml"), image, "trinary", cell_size, origin, image_format)
 
 
 def save_costs(
-    path: StrPath, costs: NDArray[np.int8], cell_size: float, origin: Sequence[float], image_format: str = "png"
+    path: StrPath,
+    costs: NDArray[np.int8],
+    cell_size: float,
+    origin: Sequence[float],
+    image_format: str = "png",
 ) -> None:
-    """Writes costs −1 … 100, top row first, so that map_server gives them back as they are: in the mode "raw".
+    """Writes costs −1 … 100, top row first, so that map_server gives them back as they are: in the
+    mode "raw".
 
     Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where it is .yml.
     """
@@ -180,7 +199,12 @@ def save_costs(
 
 
 def _save(
-    file: Path, image: NDArray[np.uint8], mode: str, cell_size: float, origin: Sequence[float], image_format: str
+    file: Path,
+    image: NDArray[np.uint8],
+    mode: str,
+    cell_size: float,
+    origin: Sequence[float],
+    image_format: str,
 ) -> None:
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
@@ -220,10 +244,14 @@ def _read_image(file: Path) -> NDArray[Any]:
         size = header.height, header.width
     else:
         size = _pgm_size(data, str(file))
-    with reader_errors(lambda text: TerrainFormatError(f"{file}: the image cannot be decoded: {text}")):
+    with reader_errors(
+        lambda text: TerrainFormatError(f"{file}: the image cannot be decoded: {text}")
+    ):
         pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
     if pixels is None or pixels.shape[:2] != size:
-        raise TerrainFormatError(f"{file}: the image cannot be decoded: its data are damaged or cut off")
+        raise TerrainFormatError(
+            f"{file}: the image cannot be decoded: its data are damaged or cut off"
+        )
     return pixels
 
 
@@ -231,14 +259,20 @@ def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
     """(rows, columns) of a pgm that is whole."""
     found = _PGM_START.match(data[:_PGM_HEADER_BYTES])
     if found is None:
-        raise TerrainFormatError(f"{file}: begins with {data[:8]!r}, expected a pgm (P5 or P2) or a png")
+        raise TerrainFormatError(
+            f"{file}: begins with {data[:8]!r}, expected a pgm (P5 or P2) or a png"
+        )
     columns, rows, largest = (int(found[group]) for group in (3, 5, 7))
     if not 1 <= rows * columns <= MAX_CELLS or not 1 <= largest <= 65535:
         raise TerrainFormatError(
             f"{file}: the header says {columns} columns x {rows} rows of 0 … {largest}, expected at least 1 x 1, at "
             f"most {MAX_CELLS:,} pixels of 0 … 65535; it was not decoded"
         )
-    needed = rows * columns * (2 if largest > 255 else 1) if found[1] == b"5" else 2 * rows * columns - 1
+    needed = (
+        rows * columns * (2 if largest > 255 else 1) if found[1] == b"5" else 2 * rows * columns - 1
+    )
     if len(data) - found.end() < needed:
-        raise TerrainFormatError(f"{file}: cut off: {len(data) - found.end():,} bytes of pixels, expected {needed:,}")
+        raise TerrainFormatError(
+            f"{file}: cut off: {len(data) - found.end():,} bytes of pixels, expected {needed:,}"
+        )
     return rows, columns

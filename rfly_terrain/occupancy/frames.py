@@ -8,17 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
-from rfly_terrain.occupancy.cell_grid import MatrixGrid, binary, check_frame, number, pair, points, whole
+from rfly_terrain.occupancy.cell_grid import (
+    MatrixGrid,
+    binary,
+    check_frame,
+    number,
+    pair,
+    points,
+    whole,
+)
 
 
 class MapFrames:
     """A grid of square cells in three frames.
 
-    world: x right, y up, metres, fixed. local: the same axes, moved: local = world − `local_origin_in_world`.
-    grid: (row, column), row 0 on top, column 0 on the left, both from 0.
+    world: x right, y up, metres, fixed. local: the same axes, moved: local = world −
+    `local_origin_in_world`. grid: (row, column), row 0 on top, column 0 on the left, both from 0.
 
-    The bottom-left corner of the grid lies at `grid_origin_in_local`. The names in camelCase are those of MATLAB's
-    `binaryOccupancyMap`, for scripts that were written for it; rows and columns count from 0 there too.
+    The bottom-left corner of the grid lies at `grid_origin_in_local`. The names in camelCase are
+    those of MATLAB's `binaryOccupancyMap`, for scripts that were written for it; rows and columns
+    count from 0 there too.
     """
 
     def __init__(
@@ -58,7 +67,9 @@ class MapFrames:
 
     @property
     def grid_origin_in_local(self) -> Floats:
-        """(2,) m: the bottom-left corner in the local frame. Assigning relabels the grid: no cell changes."""
+        """(2,) m: the bottom-left corner in the local frame. Assigning relabels the grid: no cell
+        changes.
+        """
         return np.array(self._grid_origin)
 
     @grid_origin_in_local.setter
@@ -76,7 +87,9 @@ class MapFrames:
 
     @property
     def grid_location_in_world(self) -> Floats:
-        """(2,) m: the bottom-left corner in the world frame. Assigning moves the local origin with it."""
+        """(2,) m: the bottom-left corner in the world frame. Assigning moves the local origin with
+        it.
+        """
         return self.local_origin_in_world + self.grid_origin_in_local
 
     @grid_location_in_world.setter
@@ -124,7 +137,8 @@ class MapFrames:
         return MatrixGrid(self._rows, self._columns, side, side, x, y)
 
     def world2grid(self, xy: ArrayLike) -> Ints:
-        """(n, 2) metres -> (n, 2) row, column. A point on an edge belongs to the cell on its left, or below.
+        """(n, 2) metres -> (n, 2) row, column. A point on an edge belongs to the cell on its left,
+        or below.
 
         A point outside the map gets an index outside the array.
         """
@@ -137,7 +151,9 @@ class MapFrames:
         return grid.indices(_coordinates(grid, xy, "xy"))
 
     def grid2world(self, ij: ArrayLike) -> Floats:
-        """(n, 2) row, column -> (n, 2) centres of the cells, m; indices outside the map are taken too."""
+        """(n, 2) row, column -> (n, 2) centres of the cells, m; indices outside the map are taken
+        too.
+        """
         return self._grid("world").centres_of(whole(points(ij, "ij"), "ij"))
 
     def grid2local(self, ij: ArrayLike) -> Floats:
@@ -179,8 +195,10 @@ class MapFrames:
 
 
 def _coordinates(grid: MatrixGrid, xy: ArrayLike, what: str) -> Floats:
-    """(n, 2) cell coordinates of points. Those of single precision that are whole numbers but for its rounding are
-    whole: 1.2 m of cells of 0.1 m is on the edge of the twelfth in either precision."""
+    """(n, 2) cell coordinates of points. Those of single precision that are whole numbers but for
+    its rounding are whole: 1.2 m of cells of 0.1 m is on the edge of the twelfth in either
+    precision.
+    """
     places = points(xy, what)
     uv = grid.cell_coordinates(places)
     if not (isinstance(xy, np.ndarray) and xy.dtype == np.float32):

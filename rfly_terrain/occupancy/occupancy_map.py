@@ -48,7 +48,9 @@ OptionalArray = ArrayLike | None
 
 
 class RayCells(NamedTuple):
-    """The cells that many rays touch; ray n: `cells[offsets[n]:offsets[n + 1]]`, in order from its start."""
+    """The cells that many rays touch; ray n: `cells[offsets[n]:offsets[n + 1]]`, in order from its
+    start.
+    """
 
     cells: NDArray[np.int32]
     """(k, 2) row, column"""
@@ -59,12 +61,13 @@ class RayCells(NamedTuple):
 
 
 class BinaryOccupancyMap(MapFrames):
-    """A grid of free (False) and occupied (True) cells, with queries, inflation, ray casting and a moving window.
+    """A grid of free (False) and occupied (True) cells, with queries, inflation, ray casting and a
+    moving window.
 
-    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0. Row 0 is the top row, of the largest y.
-    Points are n-by-2 or one pair, in the frame "world" (default) or "local" in metres, or "grid" as row and column.
-    What is passed is copied and what is returned is a copy. Bad arguments raise ValueError. Reading from several
-    threads at once is safe, writing is not.
+    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0. Row 0 is the top row,
+    of the largest y. Points are n-by-2 or one pair, in the frame "world" (default) or "local" in
+    metres, or "grid" as row and column. What is passed is copied and what is returned is a copy.
+    Bad arguments raise ValueError. Reading from several threads at once is safe, writing is not.
 
     >>> m = BinaryOccupancyMap(10, 10, 2)
     >>> m.set_occupancy([[4, 4]], 1)
@@ -87,10 +90,11 @@ class BinaryOccupancyMap(MapFrames):
         layer_name: str | None = None,
         frame: str = "world",
     ) -> None:
-        """A map of width x height metres (10 x 10), rounded up to whole cells, filled with `default_value` (free).
+        """A map of width x height metres (10 x 10), rounded up to whole cells, filled with
+        `default_value` (free).
 
-        As MATLAB constructs it too: `(rows, cols, resolution, "grid")`, `(matrix)`, `(matrix, resolution)`, `(map)`,
-        `(map, resolution)`, with properties as keywords in either spelling.
+        As MATLAB constructs it too: `(rows, cols, resolution, "grid")`, `(matrix)`, `(matrix,
+        resolution)`, `(map)`, `(map, resolution)`, with properties as keywords in either spelling.
         """
         check_frame(frame, ("world", "grid"))
         given = {
@@ -104,13 +108,16 @@ class BinaryOccupancyMap(MapFrames):
         is_map = isinstance(width, BinaryOccupancyMap)
         if is_map or np.ndim(width) == 2:
             if (height is not None and resolution is not None) or frame == "grid":
-                raise ValueError("expected (matrix), (matrix, resolution), (map) or (map, resolution)")
+                raise ValueError(
+                    "expected (matrix), (matrix, resolution), (map) or (map, resolution)"
+                )
             per_metre = height if resolution is None else resolution
             if is_map:
                 properties = {**width._properties(), **properties}
                 cells, per_metre = width._resampled(per_metre)
             else:
-                cells, per_metre = _matrix(width), 1 if per_metre is None else per_metre
+                cells = _matrix(width)
+                per_metre = 1 if per_metre is None else per_metre
             self._become(cells, per_metre, properties)
             return
         per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
@@ -118,7 +125,8 @@ class BinaryOccupancyMap(MapFrames):
         if frame == "grid":
             shape = checked_size(number(width, "rows"), number(height, "cols"))
         else:
-            width, height = number(width, "width", above=0.0), number(height, "height", above=0.0)
+            width = number(width, "width", above=0.0)
+            height = number(height, "height", above=0.0)
             shape = checked_size(cells_for(height, per_metre), cells_for(width, per_metre))
         value = binary(properties.get("default_value", False), "default_value")
         self._become(np.full(shape, value), per_metre, properties)
@@ -128,7 +136,9 @@ class BinaryOccupancyMap(MapFrames):
         properties = dict(properties)
         location = properties.pop("grid_location_in_world", None)
         if location is not None and "local_origin_in_world" in properties:
-            raise ValueError("grid_location_in_world and local_origin_in_world both say where the map is, expected one")
+            raise ValueError(
+                "grid_location_in_world and local_origin_in_world both say where the map is, expected one"
+            )
         known = {
             "grid_origin_in_local": (0, 0),
             "local_origin_in_world": (0, 0),
@@ -137,7 +147,9 @@ class BinaryOccupancyMap(MapFrames):
         }
         unknown = set(properties) - set(known)
         if unknown:
-            raise TypeError(f"unknown keywords {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+            raise TypeError(
+                f"unknown keywords {', '.join(sorted(unknown))}; known: {', '.join(known)}"
+            )
         super().__init__((cells.shape[0], cells.shape[1]), resolution, **{**known, **properties})
         if location is not None:
             self.grid_location_in_world = location
@@ -161,7 +173,9 @@ class BinaryOccupancyMap(MapFrames):
     @classmethod
     def _of(cls, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> Self:
         made = cls.__new__(cls)
-        made._become(cells, resolution, arguments("from_…", CALL_FORMS["__init__"], (), properties)[1])
+        made._become(
+            cells, resolution, arguments("from_…", CALL_FORMS["__init__"], (), properties)[1]
+        )
         return made
 
     @classmethod
@@ -171,12 +185,15 @@ class BinaryOccupancyMap(MapFrames):
 
     @classmethod
     def from_matrix(cls, p: ArrayLike, resolution: float = 1, **properties: Any) -> Self:
-        """A map from a matrix, row 0 on top: occupied where p is not 0. Keywords as those of the class."""
+        """A map from a matrix, row 0 on top: occupied where p is not 0. Keywords as those of the
+        class.
+        """
         return cls._of(_matrix(p), resolution, properties)
 
     @classmethod
     def from_map(cls, source: BinaryOccupancyMap, resolution: float | None = None) -> Self:
-        """A copy of a map, or (with a resolution) the same area in other cells, from the same bottom-left corner.
+        """A copy of a map, or (with a resolution) the same area in other cells, from the same
+        bottom-left corner.
 
         A new cell is occupied if it shares area with an occupied cell of the source.
         """
@@ -219,7 +236,12 @@ class BinaryOccupancyMap(MapFrames):
     ) -> Bools: ...
     @overload
     def get_occupancy(
-        self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
+        self,
+        points: OptionalArray = ...,
+        size: OptionalArray = ...,
+        *,
+        frame: str = ...,
+        return_valid: Literal[True],
     ) -> tuple[Bools, Bools]: ...
     @in_call_forms
     def get_occupancy(
@@ -230,10 +252,12 @@ class BinaryOccupancyMap(MapFrames):
         frame: str = "world",
         return_valid: bool = False,
     ) -> Any:
-        """Values (n,) bool at n points, `default_value` outside; without arguments the whole matrix.
+        """Values (n,) bool at n points, `default_value` outside; without arguments the whole
+        matrix.
 
-        With a size, the block whose bottom-left corner (in "grid": top-left cell) is `points`, of (x length, y length)
-        metres (in "grid": rows, columns). `return_valid`: a tuple with the values and which of them lie on the map.
+        With a size, the block whose bottom-left corner (in "grid": top-left cell) is `points`, of
+        (x length, y length) metres (in "grid": rows, columns). `return_valid`: a tuple with the
+        values and which of them lie on the map.
         """
         values, inside = self._read(points, size, frame)
         result = np.where(inside, values, self.default_value)
@@ -250,7 +274,12 @@ class BinaryOccupancyMap(MapFrames):
     ) -> NDArray[np.int8]: ...
     @overload
     def check_occupancy(
-        self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
+        self,
+        points: OptionalArray = ...,
+        size: OptionalArray = ...,
+        *,
+        frame: str = ...,
+        return_valid: Literal[True],
     ) -> tuple[NDArray[np.int8], Bools]: ...
     @in_call_forms
     def check_occupancy(
@@ -266,7 +295,9 @@ class BinaryOccupancyMap(MapFrames):
         result = np.where(inside, values.astype(np.int8), np.int8(-1))
         return (result, inside) if return_valid else result
 
-    def _read(self, places: ArrayLike | None, size: ArrayLike | None, frame: str) -> tuple[Bools, Bools]:
+    def _read(
+        self, places: ArrayLike | None, size: ArrayLike | None, frame: str
+    ) -> tuple[Bools, Bools]:
         """(values, which are on the map) of points, of a block, or of everything."""
         check_frame(frame)
         if places is None:
@@ -294,13 +325,15 @@ class BinaryOccupancyMap(MapFrames):
     def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
         """Writes one value, or one per point, (n,) or (n, 1); not 0 is occupied; later points win.
 
-        A matrix of values with one location is a block, placed as that of `get_occupancy`. Returns, in the shape of
-        points or block, which lie on the map; the others are ignored.
+        A matrix of values with one location is a block, placed as that of `get_occupancy`. Returns,
+        in the shape of points or block, which lie on the map; the others are ignored.
         """
         check_frame(frame)
         occupied = not_zero(values, "values")
         if occupied.ndim == 2 and np.shape(points) in ((2,), (1, 2)):
-            block = block_at(self._grid(frame), points, occupied.shape[0], occupied.shape[1], frame == "grid")
+            block = block_at(
+                self._grid(frame), points, occupied.shape[0], occupied.shape[1], frame == "grid"
+            )
             in_grid, in_block = block.overlap(self._grid("world"))
             self._cells[in_grid] = occupied[in_block]
             inside = np.zeros(occupied.shape, bool)
@@ -310,30 +343,43 @@ class BinaryOccupancyMap(MapFrames):
             if occupied.size == 1:
                 occupied = np.full(inside.shape, occupied.reshape(-1)[0])
             elif occupied.shape not in (inside.shape, (inside.size, 1)):
-                raise ValueError(f"values: {occupied.shape} for {inside.size} points, expected one or one per point")
+                raise ValueError(
+                    f"values: {occupied.shape} for {inside.size} points, expected one or one per point"
+                )
             self._cells[ij[:, 0], ij[:, 1]] = occupied.reshape(-1)[inside]
         self._changed()
         return inside
 
     @in_call_forms
     def inflate(self, radius: float, frame: str = "world") -> None:
-        """Grows every occupied cell by a disc of cells whose centres are radius, rounded up to whole cells, or less
-        away (to within rounding: i² + j² ≤ r² + r). The radius is in metres, or in cells in the frame "grid"."""
+        """Grows every occupied cell by a disc of cells whose centres are radius, rounded up to
+        whole cells, or less away (to within rounding: i² + j² ≤ r² + r). The radius is in metres,
+        or in cells in the frame "grid".
+        """
         check_frame(frame, ("world", "grid"))
         reach = number(radius, "radius", at_least=0.0)
-        cells = float(np.ceil(snap(reach, SNAP))) if frame == "grid" else cells_for(reach, self.resolution)
+        cells = (
+            float(np.ceil(snap(reach, SNAP)))
+            if frame == "grid"
+            else cells_for(reach, self.resolution)
+        )
         self._cells = inflated(self._cells, int(min(cells, self._rows + self._columns)))
         self._changed()
 
-    def raycast(self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None) -> tuple[Ints, Ints]:
-        """Cells under the segment from p1 to p2, or under the ray from a pose: `raycast(pose, range, angle)`.
+    def raycast(
+        self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None
+    ) -> tuple[Ints, Ints]:
+        """Cells under the segment from p1 to p2, or under the ray from a pose: `raycast(pose,
+        range, angle)`.
 
-        Returns (endpoints, midpoints), each (n, 2) row, column: cells that hold the end (two where it lies on an edge,
-        four on a corner), and all others that the segment touches, edges and corners included, in order from the start.
+        Returns (endpoints, midpoints), each (n, 2) row, column: cells that hold the end (two where
+        it lies on an edge, four on a corner), and all others that the segment touches, edges and
+        corners included, in order from the start.
         """
         grid = self._grid("world")
         if angle is None:
-            start, end = points([pair(p1, "p1")], "p1"), points([pair(p2, "p2")], "p2")
+            start = points([pair(p1, "p1")], "p1")
+            end = points([pair(p2, "p2")], "p2")
         else:
             start, theta = pose_of(p1)
             length = number(p2, "range", at_least=0.0)
@@ -343,23 +389,32 @@ class BinaryOccupancyMap(MapFrames):
         return as_int[is_end], as_int[~is_end]
 
     def raycast_many(self, starts: ArrayLike, ends: ArrayLike) -> RayCells:
-        """Cells under n segments, as `raycast`: starts and ends (n, 2) metres in the world; one start serves all."""
+        """Cells under n segments, as `raycast`: starts and ends (n, 2) metres in the world; one
+        start serves all.
+        """
         grid = self._grid("world")
-        start, end = points(starts, "starts"), points(ends, "ends")
+        start = points(starts, "starts")
+        end = points(ends, "ends")
         if len(start) not in (1, len(end)):
-            raise ValueError(f"starts: {len(start)} for {len(end)} ends, expected one or one per end")
+            raise ValueError(
+                f"starts: {len(start)} for {len(end)} ends, expected one or one per end"
+            )
         return self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
 
     def _ray_cells(self, start_uv: Floats, end_uv: Floats) -> RayCells:
-        return RayCells(*touched_cells(segments_between(start_uv, end_uv), self._rows, self._columns))
+        return RayCells(
+            *touched_cells(segments_between(start_uv, end_uv), self._rows, self._columns)
+        )
 
     def ray_intersection(self, pose: ArrayLike, angles: ArrayLike, max_range: float) -> Floats:
-        """(n, 2) m: where rays from a pose (x, y, θ) in the directions θ + angle first meet an occupied cell, or NaN.
+        """(n, 2) m: where rays from a pose (x, y, θ) in the directions θ + angle first meet an
+        occupied cell, or NaN.
 
-        Exact geometry: the first point of the ray in the closed square of an occupied cell. What is `max_range` or
-        more away is a miss. Several poses (m, 3) give (m, n, 2).
+        Exact geometry: the first point of the ray in the closed square of an occupied cell. What is
+        `max_range` or more away is a miss. Several poses (m, 3) give (m, n, 2).
         """
-        poses, turned = poses_of(pose), numbers(angles, "angles").reshape(-1)
+        poses = poses_of(pose)
+        turned = numbers(angles, "angles").reshape(-1)
         limit = max_range_of(max_range) * self.resolution
         grid = self._grid("world")
         start_uv = grid.cell_coordinates(poses[:, :2])
@@ -379,7 +434,9 @@ class BinaryOccupancyMap(MapFrames):
         return u + v + (self._columns + self._rows + 2.0)
 
     def _clearance_for(self, rays: int) -> NDArray[np.uint8]:
-        """What `first_hits` needs; the distances for leaps are made once rays enough have been cast to pay for it."""
+        """What `first_hits` needs; the distances for leaps are made once rays enough have been cast
+        to pay for it.
+        """
         if self._clearance is None:
             self._swept += rays * max(self._cells.shape) // 4
             if self._swept < self._cells.size:
@@ -388,13 +445,18 @@ class BinaryOccupancyMap(MapFrames):
         return self._clearance
 
     def insert_ray(
-        self, start: ArrayLike, rays: ArrayLike | Scan, angles: Any = None, max_range: float | None = None
+        self,
+        start: ArrayLike,
+        rays: ArrayLike | Scan,
+        angles: Any = None,
+        max_range: float | None = None,
     ) -> None:
         """Writes observations: cells that a ray touches become free, those at its end occupied.
 
-        `insert_ray(start, endpoints)`, `insert_ray(pose, ranges, angles, max_range)`, or with an object that has
-        `ranges` and `angles`: `insert_ray(pose, scan, max_range)`. A ray of `max_range` or more is free over
-        `max_range` metres and occupies nothing; NaN is skipped. Ends win over the rays of the same call.
+        `insert_ray(start, endpoints)`, `insert_ray(pose, ranges, angles, max_range)`, or with an
+        object that has `ranges` and `angles`: `insert_ray(pose, scan, max_range)`. A ray of
+        `max_range` or more is free over `max_range` metres and occupies nothing; NaN is skipped.
+        Ends win over the rays of the same call.
         """
         grid = self._grid("world")
         if isinstance(rays, Scan) or angles is not None or max_range is not None:
@@ -404,9 +466,11 @@ class BinaryOccupancyMap(MapFrames):
             end = place + np.minimum(scan.lengths, reach)[:, None] * directions(theta, scan.angles)
             is_hit = scan.is_hit & (scan.lengths <= reach)
         else:
-            place, end = points([pair(start, "start")], "start"), points(rays, "endpoints")
+            place = points([pair(start, "start")], "start")
+            end = points(rays, "endpoints")
             is_hit = np.ones(len(end), bool)
-        start_uv, end_uv = grid.cell_coordinates(place), grid.cell_coordinates(end)
+        start_uv = grid.cell_coordinates(place)
+        end_uv = grid.cell_coordinates(end)
         free_touched(segments_between(start_uv, end_uv), self._cells)
         _, row, column = end_cells(end_uv[is_hit], self._rows, self._columns)
         self._cells[row, column] = True
@@ -421,10 +485,12 @@ class BinaryOccupancyMap(MapFrames):
         fill_value: Any = None,
         sync_with: BinaryOccupancyMap | None = None,
     ) -> None:
-        """Moves the window over the world to `value`, or ("relative") by it, in whole cells, truncated towards zero.
+        """Moves the window over the world to `value`, or ("relative") by it, in whole cells,
+        truncated towards zero.
 
-        Cells that stay in view keep their value at their place. Those newly in view take the value of `sync_with` where
-        it covers their centre, else `fill_value` or, without one, `default_value`.
+        Cells that stay in view keep their value at their place. Those newly in view take the value
+        of `sync_with` where it covers their centre, else `fill_value` or, without one,
+        `default_value`.
         """
         if move_type not in ("absolute", "relative"):
             raise ValueError(f"move_type: {move_type!r}, expected 'absolute' or 'relative'")
@@ -446,7 +512,8 @@ class BinaryOccupancyMap(MapFrames):
         self._changed()
 
     def sync_with(self, source: BinaryOccupancyMap) -> Bools:
-        """Takes over the values of another map at the centres of the cells, `default_value` where it has none.
+        """Takes over the values of another map at the centres of the cells, `default_value` where
+        it has none.
 
         Resolutions may differ. Returns the new matrix.
         """
@@ -461,7 +528,8 @@ class BinaryOccupancyMap(MapFrames):
 
     @in_call_forms
     def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
-        """Draws the map, free white and occupied black, into Matplotlib axes (the current ones) in a frame's units.
+        """Draws the map, free white and occupied black, into Matplotlib axes (the current ones) in
+        a frame's units.
 
         `fast_update` reuses the image that this map drew there before. Returns the image artist.
         """
@@ -470,7 +538,8 @@ class BinaryOccupancyMap(MapFrames):
         return draw(self, frame, ax, fast_update)
 
     def to_occupancy_grid(self) -> tuple[dict[str, Any], NDArray[np.int8]]:
-        """(info, data) of a nav_msgs/OccupancyGrid: row-major from the bottom row, 100 occupied, 0 free.
+        """(info, data) of a nav_msgs/OccupancyGrid: row-major from the bottom row, 100 occupied, 0
+        free.
 
         info: `resolution` (metres per cell), `width`, `height`, `origin` (x, y, yaw).
         """
@@ -492,17 +561,26 @@ class BinaryOccupancyMap(MapFrames):
         return cls._of(cells, resolution, {"local_origin_in_world": origin})
 
     def save(self, path: StrPath, image_format: str = "pgm") -> None:
-        """Writes map_server's files: path with the ending .yaml, and beside it the image, pgm or png."""
+        """Writes map_server's files: path with the ending .yaml, and beside it the image, pgm or
+        png.
+        """
         from rfly_terrain.occupancy.files import save_map
 
-        save_map(path, self._cells, 1.0 / self.resolution, self.grid_location_in_world.tolist(), image_format)
+        save_map(
+            path,
+            self._cells,
+            1.0 / self.resolution,
+            self.grid_location_in_world.tolist(),
+            image_format,
+        )
 
     @classmethod
     def load(cls, path: StrPath, unknown: Any = False) -> Self:
         """The map of map_server's files: a .yaml and the image that it names.
 
-        `unknown` is the value of cells that are neither free nor occupied. Raises TerrainFormatError (a ValueError)
-        that names file and key, TerrainFileNotFound for a file that is not there.
+        `unknown` is the value of cells that are neither free nor occupied. Raises
+        TerrainFormatError (a ValueError) that names file and key, TerrainFileNotFound for a file
+        that is not there.
         """
         from rfly_terrain.occupancy.files import load_map, occupied
 

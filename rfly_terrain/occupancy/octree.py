@@ -1,4 +1,6 @@
-"""Octrees in OctoMap's binary form: what `octomap_msgs/Octomap` carries, and a .bt file after its head."""
+"""Octrees in OctoMap's binary form: what `octomap_msgs/Octomap` carries, and a .bt file after its
+head.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,12 @@ from rfly_common.kernels.jit import kernel
 DEPTH = 16
 HALF = 32768
 """voxels from the tree's corner to its middle, the origin"""
-MOST_BYTES, MOST_LEAVES = 16_000_000, 5_000_000
+MOST_BYTES = 16_000_000
+MOST_LEAVES = 5_000_000
 """half a gigabyte while they are read"""
-_FREE, _OCCUPIED, _INNER = 1, 2, 3
+_FREE = 1
+_OCCUPIED = 2
+_INNER = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,27 +44,46 @@ def read_octree(data: bytes | NDArray[Any], resolution: float) -> Leaves:
     """
     if not 1e-3 <= resolution <= 1e3:
         raise ConfigError(f"octomap: resolution {resolution:g} m, allowed: 0.001 … 1000")
-    octets = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else np.asarray(data).view(np.uint8)
+    octets = (
+        np.frombuffer(data, np.uint8)
+        if isinstance(data, bytes)
+        else np.asarray(data).view(np.uint8)
+    )
     if octets.size > MOST_BYTES or octets.size % 2:
-        raise ConfigError(f"octomap: {octets.size} bytes, expected an even number up to {MOST_BYTES}")
+        raise ConfigError(
+            f"octomap: {octets.size} bytes, expected an even number up to {MOST_BYTES}"
+        )
     pairs = np.stack([octets >> shift & 3 for shift in (0, 2, 4, 6)])
     count = int(np.count_nonzero((pairs == _FREE) | (pairs == _OCCUPIED)))
     if count > MOST_LEAVES:
-        raise ConfigError(f"octomap: {count} leaves, at most {MOST_LEAVES} are taken: a coarser map has fewer")
-    corners, sides, occupied = np.empty((count, 3), np.int64), np.empty(count, np.int64), np.empty(count, np.bool_)
+        raise ConfigError(
+            f"octomap: {count} leaves, at most {MOST_LEAVES} are taken: a coarser map has fewer"
+        )
+    corners = np.empty((count, 3), np.int64)
+    sides = np.empty(count, np.int64)
+    occupied = np.empty(count, np.bool_)
     if octets.size and _read_nodes(octets, corners, sides, occupied) != octets.size:
-        raise ConfigError(f"octomap: {octets.size} bytes are not the nodes of one octree of {DEPTH} levels")
-    low, side = (np.multiply(part, resolution, dtype=np.float64) for part in (corners - HALF, sides))
+        raise ConfigError(
+            f"octomap: {octets.size} bytes are not the nodes of one octree of {DEPTH} levels"
+        )
+    low, side = (
+        np.multiply(part, resolution, dtype=np.float64) for part in (corners - HALF, sides)
+    )
     return Leaves(low, side, occupied)
 
 
 @kernel
 def _read_nodes(data: Any, corners: Ints, sides: Ints, occupied: Bools) -> int:
-    """Fills in the leaves, in voxels; returns how many bytes were read, -1 where there are not enough or too many."""
-    bits, child = np.zeros(DEPTH + 1, np.int64), np.zeros(DEPTH + 1, np.int64)
+    """Fills in the leaves, in voxels; returns how many bytes were read, -1 where there are not
+    enough or too many.
+    """
+    bits = np.zeros(DEPTH + 1, np.int64)
+    child = np.zeros(DEPTH + 1, np.int64)
     place = np.zeros((DEPTH + 1, 3), np.int64)
     bits[0] = int(data[0]) | int(data[1]) << 8
-    depth, at, count = 0, 2, 0
+    depth = 0
+    at = 2
+    count = 0
     while depth >= 0:
         if child[depth] == 8:
             depth -= 1
@@ -70,20 +94,24 @@ def _read_nodes(data: Any, corners: Ints, sides: Ints, occupied: Bools) -> int:
         if kind == 0:
             continue
         side = 1 << (DEPTH - 1 - depth)
-        x, y, z = (
-            place[depth, 0] + (number & 1) * side,
-            place[depth, 1] + (number >> 1 & 1) * side,
-            place[depth, 2] + (number >> 2) * side,
-        )
+        x = place[depth, 0] + (number & 1) * side
+        y = place[depth, 1] + (number >> 1 & 1) * side
+        z = place[depth, 2] + (number >> 2) * side
         if kind != _INNER:
-            corners[count, 0], corners[count, 1], corners[count, 2] = x, y, z
-            sides[count], occupied[count] = side, kind == _OCCUPIED
+            corners[count, 0] = x
+            corners[count, 1] = y
+            corners[count, 2] = z
+            sides[count] = side
+            occupied[count] = kind == _OCCUPIED
             count += 1
             continue
         if depth == DEPTH - 1 or at + 2 > data.size:
             return -1
         depth += 1
-        place[depth, 0], place[depth, 1], place[depth, 2] = x, y, z
-        bits[depth], child[depth] = int(data[at]) | int(data[at + 1]) << 8, 0
+        place[depth, 0] = x
+        place[depth, 1] = y
+        place[depth, 2] = z
+        bits[depth] = int(data[at]) | int(data[at + 1]) << 8
+        child[depth] = 0
         at += 2
     return at

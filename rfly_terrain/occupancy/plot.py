@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) -> Any:
-    """Draws the map into axes (None: the current ones), see `BinaryOccupancyMap.show`. Returns the image artist."""
+    """Draws the map into axes (None: the current ones), see `BinaryOccupancyMap.show`. Returns the
+    image artist.
+    """
     require("matplotlib", "drawing")
     import matplotlib.pyplot as plt
 
@@ -22,12 +24,14 @@ def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) 
         ax = plt.gca()
     rows, columns = occupancy.grid_size
     if frame == "grid":
-        extent, labels = (-0.5, columns - 0.5, rows - 0.5, -0.5), ("Column", "Row")
+        extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
+        labels = ("Column", "Row")
     else:
         local = frame == "local"
         x = occupancy.x_local_limits if local else occupancy.x_world_limits
         y = occupancy.y_local_limits if local else occupancy.y_world_limits
-        extent, labels = (x[0], x[1], y[0], y[1]), ("X [meters]", "Y [meters]")
+        extent = (x[0], x[1], y[0], y[1])
+        labels = ("X [meters]", "Y [meters]")
     if occupancy._drawn is None:
         occupancy._drawn = weakref.WeakKeyDictionary()
     image = occupancy._drawn.get(ax) if fast_update else None

@@ -1,7 +1,9 @@
-"""Occupancy maps to try planners on: random mazes and scattered obstacles, and those of MATLAB's .mat files.
+"""Occupancy maps to try planners on: random mazes and scattered obstacles, and those of MATLAB's
+.mat files.
 
-They take what MATLAB's `mapMaze` and `mapClutter` take (MathWorks, Navigation Toolbox, reference page mapMaze: 50 x
-50 m, 5 cells/m, passages of 4 cells, walls of 1); which maze comes out is our own.
+They take what MATLAB's `mapMaze` and `mapClutter` take (MathWorks, Navigation Toolbox, reference
+page mapMaze: 50 x 50 m, 5 cells/m, passages of 4 cells, walls of 1); which maze comes out is our
+own.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ from rfly_terrain.occupancy.call_forms import in_call_forms
 from rfly_terrain.occupancy.cell_grid import cells_for, checked_size, number, pair
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
-MAP_SIZE, MAP_RESOLUTION = (50.0, 50.0), 5.0
+MAP_SIZE = (50.0, 50.0)
+MAP_RESOLUTION = 5.0
 SHAPES = ("box", "circle")
-SMALLEST, LARGEST = 0.02, 0.08
+SMALLEST = 0.02
+LARGEST = 0.08
 """of the map's shorter side: half the width of an obstacle"""
 TRIES = 1000
 """places that are tried for each obstacle"""
@@ -41,16 +45,19 @@ def map_maze(
     map_resolution: float = MAP_RESOLUTION,
     seed: int | None = None,
 ) -> BinaryOccupancyMap:
-    """A random maze: passages and walls of so many cells, one way between any two places, closed outside.
+    """A random maze: passages and walls of so many cells, one way between any two places, closed
+    outside.
 
-    `map_size`: width and height, m; `map_resolution`: cells/m. What is left over at the right and the bottom is wall.
-    The same `seed` gives the same maze. ValueError where not one passage has room.
+    `map_size`: width and height, m; `map_resolution`: cells/m. What is left over at the right and
+    the bottom is wall. The same `seed` gives the same maze. ValueError where not one passage has
+    room.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
     shape, per_metre = _shape(map_size, map_resolution)
-    passage, wall = _whole(passage_width, "passage_width"), _whole(wall_thickness, "wall_thickness")
+    passage = _whole(passage_width, "passage_width")
+    wall = _whole(wall_thickness, "wall_thickness")
     pitch = passage + wall
     rooms = [(side - wall) // pitch for side in shape]
     if min(rooms) < 1:
@@ -58,15 +65,20 @@ def map_maze(
             f"map_size: {shape[1]} x {shape[0]} cells, expected at least {pitch + wall} each way for a passage of "
             f"{passage} between walls of {wall}"
         )
-    index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(rooms)  # SciPy 1.11 takes no others in graphs
+    index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(
+        rooms
+    )  # SciPy 1.11 takes no others in graphs
     first = np.concatenate((index[:, :-1].ravel(), index[:-1].ravel()))
     second = np.concatenate((index[:, 1:].ravel(), index[1:].ravel()))
     weight = 1.0 + np.random.default_rng(seed).random(first.size)
-    tree = minimum_spanning_tree(coo_array((weight, (first, second)), shape=(index.size, index.size))).tocoo()
+    tree = minimum_spanning_tree(
+        coo_array((weight, (first, second)), shape=(index.size, index.size))
+    ).tocoo()
     cells = np.ones(shape, bool)
     top, left = (wall + pitch * axis for axis in np.divmod(np.arange(index.size), rooms[1]))
     _free(cells, top, left, passage, passage)
-    low, beside = np.minimum(tree.row, tree.col), np.abs(tree.row - tree.col) == 1
+    low = np.minimum(tree.row, tree.col)
+    beside = np.abs(tree.row - tree.col) == 1
     if rooms[1] == 1:
         beside = np.zeros_like(beside)
     _free(cells, top[low[beside]], left[low[beside]], passage, passage + pitch)
@@ -86,8 +98,8 @@ def map_clutter(
 ) -> BinaryOccupancyMap:
     """An empty map with so many random boxes and circles, all of them whole on the map.
 
-    `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same `seed` gives the
-    same map. ValueError where there is no room for so many.
+    `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same
+    `seed` gives the same map. ValueError where there is no room for so many.
     """
     shape, per_metre = _shape(map_size, map_resolution)
     names = [shapes] if isinstance(shapes, str) else list(shapes)
@@ -95,9 +107,11 @@ def map_clutter(
     if not kinds or not set(kinds) <= set(SHAPES):
         raise ValueError(f"shapes: {names!r}, expected 'Box', 'Circle' or both")
     count = _whole(number_of_obstacles, "number_of_obstacles")
-    cells, random = np.zeros(shape, bool), np.random.default_rng(seed)
+    cells = np.zeros(shape, bool)
+    random = np.random.default_rng(seed)
     side = min(shape)
-    least, most = max(0, round(SMALLEST * side)), max(1, round(LARGEST * side))
+    least = max(0, round(SMALLEST * side))
+    most = max(1, round(LARGEST * side))
     for placed in range(count):
         for _ in range(TRIES):
             half = random.integers(least, most + 1, 2)
@@ -115,10 +129,17 @@ def map_clutter(
     return BinaryOccupancyMap.from_matrix(cells, per_metre)
 
 
-def _place(cells: Bools, row: int, column: int, half: Any, is_circle: bool, collision_free: bool) -> bool:
-    """Occupy an obstacle's cells, and whether they were free, and those around them, where that is asked for."""
-    above, beside = int(half[0]), int(half[1])
-    around = cells[max(0, row - above - 1) : row + above + 2, max(0, column - beside - 1) : column + beside + 2]
+def _place(
+    cells: Bools, row: int, column: int, half: Any, is_circle: bool, collision_free: bool
+) -> bool:
+    """Occupy an obstacle's cells, and whether they were free, and those around them, where that is
+    asked for.
+    """
+    above = int(half[0])
+    beside = int(half[1])
+    around = cells[
+        max(0, row - above - 1) : row + above + 2, max(0, column - beside - 1) : column + beside + 2
+    ]
     if collision_free and around.any():
         return False
     target = cells[row - above : row + above + 1, column - beside : column + beside + 1]
@@ -148,12 +169,15 @@ def _free(cells: Bools, top: Any, left: Any, rows: int, columns: int) -> None:
 
 
 EXAMPLE_MAPS = "exampleMaps.mat"
-"""MATLAB's own file of that name; where there is none, `load_mat_maps` gives maps of our own under its names"""
+"""MATLAB's own file of that name; where there is none, `load_mat_maps` gives maps of our own under
+its names
+"""
 MAX_MAPS = 100
 MAX_BYTES = 4 * MAX_CELLS
 """of a file, and of what its packed matrices become"""
 _NUMERIC = frozenset(
-    {"logical", "double", "single"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    {"logical", "double", "single"}
+    | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 """classes of MATLAB that are read; no cells, structures, objects or functions"""
 
@@ -161,11 +185,13 @@ Maps = dict[str, NDArray[np.generic]]
 
 
 def load_mat_maps(path: StrPath) -> Maps:
-    """The matrices (2-D, of numbers or logicals) of a .mat file by name; other variables are left out.
+    """The matrices (2-D, of numbers or logicals) of a .mat file by name; other variables are left
+    out.
 
-    The extension may be missing. "exampleMaps.mat" where there is no such file: `simpleMap`, `complexMap` and
-    `ternaryMap` of our own. Raises TerrainFileNotFound, TerrainFormatError for a damaged file, one without a matrix,
-    and one with more than 100 or with more than 100,000,000 numbers in all.
+    The extension may be missing. "exampleMaps.mat" where there is no such file: `simpleMap`,
+    `complexMap` and `ternaryMap` of our own. Raises TerrainFileNotFound, TerrainFormatError for a
+    damaged file, one without a matrix, and one with more than 100 or with more than 100,000,000
+    numbers in all.
     """
     file = Path(path)
     file = file if file.suffix else file.with_suffix(".mat")
@@ -173,7 +199,9 @@ def load_mat_maps(path: StrPath) -> Maps:
         if file.name == EXAMPLE_MAPS:
             return example_maps()
         raise TerrainFileNotFound(f"{os.fspath(path)}: no such file")
-    with reader_errors(lambda text: TerrainFormatError(f"{file}: cannot be read as a .mat file ({text})")):
+    with reader_errors(
+        lambda text: TerrainFormatError(f"{file}: cannot be read as a .mat file ({text})")
+    ):
         maps = _read(file)
     if not maps:
         raise TerrainFormatError(f"{file}: holds no matrix of numbers")
@@ -203,10 +231,14 @@ def _read(path: Path) -> Maps:
 
 
 def example_maps() -> Maps:
-    """Maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one with 0.5 for unknown."""
+    """Maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one with 0.5
+    for unknown.
+    """
     simple = np.zeros((26, 27), bool)
-    simple[[0, -1]], simple[:, [0, -1]] = True, True
-    simple[8, :18], simple[17, 9:] = True, True
+    simple[[0, -1]] = True
+    simple[:, [0, -1]] = True
+    simple[8, :18] = True
+    simple[17, 9:] = True
     complex_map = map_maze(4, 1, map_size=(52, 41), map_resolution=1, seed=1).occupancy_matrix()
     clutter = map_clutter(30, map_size=(501, 501), map_resolution=1, seed=2).occupancy_matrix()
     ternary = np.full(clutter.shape, 0.5)

@@ -1,14 +1,16 @@
 """Compiled rays over an occupancy grid: touched cells and first hits.
 
-A cell is touched by a segment if its closed square, widened by SNAP on all sides, meets the segment. The walk of
-Amanatides and Woo (Eurographics 1987) would have to look at each step for crossings that coincide and for grid lines
-that the segment follows. Here the segment is swept slab by slab along its longer axis instead: between the two edges of
-a slab (a column or a row of cells) the other coordinate fills an interval, and the cells that meet the interval are the
-touched ones, corners and edges included, with nothing special about any of them.
+A cell is touched by a segment if its closed square, widened by SNAP on all sides, meets the
+segment. The walk of Amanatides and Woo (Eurographics 1987) would have to look at each step for
+crossings that coincide and for grid lines that the segment follows. Here the segment is swept slab
+by slab along its longer axis instead: between the two edges of a slab (a column or a row of cells)
+the other coordinate fills an interval, and the cells that meet the interval are the touched ones,
+corners and edges included, with nothing special about any of them.
 
 What all functions share:
 - `segments`: (n, 4) float64 u0, v0, u1, v1, cell coordinates; finite.
-- a is the longer axis, b the other one; `size`: cells along a and along b; slabs and cells count from the bottom left.
+- a is the longer axis, b the other one; `size`: cells along a and along b; slabs and cells count
+from the bottom left.
 - No fastmath, which may move a point on an edge into the next cell. All release the GIL.
 """
 
@@ -60,9 +62,19 @@ def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: in
     """Of a segment on a grid of rows by columns cells."""
     along_u = abs(u1 - u0) >= abs(v1 - v0)
     if along_u:
-        a0, b0, a1, b1, size_a, size_b = u0, v0, u1, v1, columns, rows
+        a0 = u0
+        b0 = v0
+        a1 = u1
+        b1 = v1
+        size_a = columns
+        size_b = rows
     else:
-        a0, b0, a1, b1, size_a, size_b = v0, u0, v1, u1, rows, columns
+        a0 = v0
+        b0 = u0
+        a1 = v1
+        b1 = u1
+        size_a = rows
+        size_b = columns
     slope = (b1 - b0) / (a1 - a0) if a1 != a0 else 0.0
     if abs(a1) + abs(b1) < abs(a0) + abs(b0):
         return Line(along_u, a0, b0, a1, b1, slope, a1, b1, size_a, size_b)
@@ -71,7 +83,9 @@ def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: in
 
 @pasted_kernel
 def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
-    """First and last slab of the grid that the segment touches, in rising order; none: first > last."""
+    """First and last slab of the grid that the segment touches, in rising order; none: first >
+    last.
+    """
     low, high = (a0, a1) if a0 <= a1 else (a1, a0)
     first = int(np.ceil(_clamp(low - SNAP, 0.0, size_a + 2.0))) - 1
     last = int(np.floor(_clamp(high + SNAP, -2.0, size_a + 1.0)))
@@ -92,7 +106,9 @@ def _span(line: Line, slab: int) -> tuple[float, float]:
 
 @pasted_kernel
 def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
-    """First and last cell of a slab that the interval touches, one beyond the grid at most on either side."""
+    """First and last cell of a slab that the interval touches, one beyond the grid at most on
+    either side.
+    """
     first = int(np.ceil(_clamp(low - SNAP, 0.0, size_b + 1.0))) - 1
     last = int(np.floor(_clamp(high + SNAP, -1.0, size_b + 0.0)))
     return first, last
@@ -109,7 +125,11 @@ def _inverse(line: Line) -> float:
 def _progress(line: Line, slab: int, cell: int, inverse: float) -> float:
     """How far along a, in cells from the start, the segment first meets a touched cell."""
     forward = line.a1 >= line.a0
-    enters, leaves = (slab - line.a0, slab + 1.0 - line.a0) if forward else (line.a0 - (slab + 1.0), line.a0 - slab)
+    enters, leaves = (
+        (slab - line.a0, slab + 1.0 - line.a0)
+        if forward
+        else (line.a0 - (slab + 1.0), line.a0 - slab)
+    )
     to_cell = cell - line.b0 if line.b1 >= line.b0 else line.b0 - (cell + 1.0)
     return max(min(max(enters, to_cell * inverse), leaves, abs(line.a1 - line.a0)), 0.0)
 
@@ -122,7 +142,9 @@ def _between_lines(value: float) -> bool:
 
 
 @kernel
-def _crosses_in(line: float, rises: bool, first: int, last: int, base_a: float, base_b: float, slope: float) -> int:
+def _crosses_in(
+    line: float, rises: bool, first: int, last: int, base_a: float, base_b: float, slope: float
+) -> int:
     """The slab first … last in which b crosses a line that it does cross there."""
     slab = int(_clamp(base_a + (line - base_b) / slope, first + 0.0, last + 0.0))
     while slab > first and (base_b + (slab - base_a) * slope > line) == rises:
@@ -134,11 +156,13 @@ def _crosses_in(line: float, rises: bool, first: int, last: int, base_a: float, 
 
 @kernel
 def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
-    """(is plain, along u, first and last slab, cell in which it is at either end of them, base a, base b, slope).
+    """(is plain, along u, first and last slab, cell in which it is at either end of them, base a,
+    base b, slope).
 
-    In the order of rising a, without the slabs in which b is off the grid. Plain are segments that meet no corner and
-    no line lengthwise and end on no line, as nearly all do: from one edge of a slab to the other b stays in a cell or
-    crosses into the next. With `check` False only what of that is found out at the ends is looked at.
+    In the order of rising a, without the slabs in which b is off the grid. Plain are segments that
+    meet no corner and no line lengthwise and end on no line, as nearly all do: from one edge of a
+    slab to the other b stays in a cell or crosses into the next. With `check` False only what of
+    that is found out at the ends is looked at.
     """
     along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
         segment[0], segment[1], segment[2], segment[3], rows, columns
@@ -155,12 +179,17 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
         return False, along_u, 0, -1, 0, 0, base_a, base_b, slope
     if max(b_first, b_last) < 0.0 or min(b_first, b_last) > size_b:
         return True, along_u, 0, -1, 0, 0, base_a, base_b, slope
-    first_cell, last_cell = int(_clamp(b_first, 0.0, size_b - 1.0)), int(_clamp(b_last, 0.0, size_b - 1.0))
+    first_cell = int(_clamp(b_first, 0.0, size_b - 1.0))
+    last_cell = int(_clamp(b_last, 0.0, size_b - 1.0))
     rises = b_last > b_first
-    first_edge, last_edge = first + 1, last
-    begin, end = first, last
+    first_edge = first + 1
+    last_edge = last
+    begin = first
+    end = last
     if b_first < 0.0 or b_first > size_b:
-        begin = first_edge = _crosses_in(0.0 if rises else size_b + 0.0, rises, first, last, base_a, base_b, slope)
+        begin = first_edge = _crosses_in(
+            0.0 if rises else size_b + 0.0, rises, first, last, base_a, base_b, slope
+        )
     if b_last < 0.0 or b_last > size_b:
         end = _crosses_in(size_b + 0.0 if rises else 0.0, rises, first, last, base_a, base_b, slope)
         last_edge = end + 1
@@ -176,16 +205,21 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
 
 @kernel
 def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: Any) -> None:
-    """Number of cells of the grid that each segment touches -> counts (n,) int64; what `fill_touched` is to know.
+    """Number of cells of the grid that each segment touches -> counts (n,) int64; what
+    `fill_touched` is to know.
 
     plain (n,) bool: see `_plain`.
     """
     for n in range(segments.shape[0]):
-        plain[n], _, first_slab, last_slab, first_cell, last_cell, _, _, _ = _plain(segments[n], rows, columns, True)
+        plain[n], _, first_slab, last_slab, first_cell, last_cell, _, _, _ = _plain(
+            segments[n], rows, columns, True
+        )
         if plain[n]:
             counts[n] = last_slab - first_slab + 1 + abs(last_cell - first_cell)
             continue
-        line = _oriented(segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns)
+        line = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
         first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
         count = 0
         for slab in range(first_slab, last_slab + 1):
@@ -196,13 +230,17 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: An
 
 
 @kernel
-def _fill_plain(segment: Any, rows: int, columns: int, start: int, stop: int, pairs: Any, is_end: Any) -> None:
+def _fill_plain(
+    segment: Any, rows: int, columns: int, start: int, stop: int, pairs: Any, is_end: Any
+) -> None:
     """`fill_touched` of one plain segment; pairs (k,) int64, each a row and a column.
 
-    Each slab writes its first cell and, at once, the one beside it, on which the next slab writes again where b has
-    not crossed a line: no branch that depends on the slope.
+    Each slab writes its first cell and, at once, the one beside it, on which the next slab writes
+    again where b has not crossed a line: no branch that depends on the slope.
     """
-    _, along_u, slab, last_slab, cell, last_cell, base_a, base_b, slope = _plain(segment, rows, columns, False)
+    _, along_u, slab, last_slab, cell, last_cell, base_a, base_b, slope = _plain(
+        segment, rows, columns, False
+    )
     row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
     to_next_slab, to_next_cell = (ONE_COLUMN, -ONE_ROW) if along_u else (-ONE_ROW, ONE_COLUMN)
     if last_cell < cell:
@@ -223,7 +261,8 @@ def _fill_plain(segment: Any, rows: int, columns: int, start: int, stop: int, pa
     pairs[np.uint64(place)] = pair
     if cell != last_cell:
         pairs[np.uint64(place + step)] = pair + to_next_cell
-    end_u, end_v = segment[2], segment[3]
+    end_u = segment[2]
+    end_v = segment[3]
     if 0.0 < end_u < columns and 0.0 < end_v < rows:
         is_end[stop - 1] = True
 
@@ -234,7 +273,8 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
     line = _oriented(segment[0], segment[1], segment[2], segment[3], rows, columns)
     first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
     inverse = _inverse(line)
-    end_u, end_v = segment[2], segment[3]
+    end_u = segment[2]
+    end_v = segment[3]
     progress = np.empty(len(is_end))
     count = 0
     for step in range(last_slab - first_slab + 1):
@@ -244,28 +284,45 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
         for cell in range(max(first, 0), min(last, line.size_b - 1) + 1):
             row, column = (rows - 1 - cell, slab) if line.along_u else (rows - 1 - slab, cell)
             key = _progress(line, slab, cell, inverse)
-            place = count  # insertion sort: a cell has at most a few predecessors that belong behind it
+            place = (
+                count  # insertion sort: a cell has at most a few predecessors that belong behind it
+            )
             while place > 0:
-                before, other_row, other_column = progress[place - 1], cells[place - 1, 0], cells[place - 1, 1]
+                before = progress[place - 1]
+                other_row = cells[place - 1, 0]
+                other_column = cells[place - 1, 1]
                 if before < key - SNAP:
                     break
-                if before <= key + SNAP and (other_row < row or (other_row == row and other_column < column)):
+                if before <= key + SNAP and (
+                    other_row < row or (other_row == row and other_column < column)
+                ):
                     break
-                progress[place], cells[place, 0], cells[place, 1] = before, other_row, other_column
+                progress[place] = before
+                cells[place, 0] = other_row
+                cells[place, 1] = other_column
                 place -= 1
-            progress[place], cells[place, 0], cells[place, 1] = key, row, column
+            progress[place] = key
+            cells[place, 0] = row
+            cells[place, 1] = column
             count += 1
     for place in range(count):
-        column, above = cells[place, 1], rows - 1 - cells[place, 0]
-        is_end[place] = (column <= end_u) & (end_u <= column + 1.0) & (above <= end_v) & (end_v <= above + 1.0)
+        column = cells[place, 1]
+        above = rows - 1 - cells[place, 0]
+        is_end[place] = (
+            (column <= end_u) & (end_u <= column + 1.0) & (above <= end_v) & (end_v <= above + 1.0)
+        )
 
 
 @kernel
-def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, plain: Any, cells: Any, is_end: Any) -> None:
-    """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to offsets[n + 1].
+def fill_touched(
+    segments: Any, rows: int, columns: int, offsets: Any, plain: Any, cells: Any, is_end: Any
+) -> None:
+    """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to
+    offsets[n + 1].
 
-    In the order in which the segment first meets them, ties (within SNAP) by row, then column. is_end (k,) bool, all
-    False when it comes: the segment ends in the cell, on its edge or on its corner. plain: from `count_touched`.
+    In the order in which the segment first meets them, ties (within SNAP) by row, then column.
+    is_end (k,) bool, all False when it comes: the segment ends in the cell, on its edge or on its
+    corner. plain: from `count_touched`.
     """
     pairs = cells.view(np.int64).reshape(cells.shape[0])
     for n in range(segments.shape[0]):
@@ -282,7 +339,9 @@ def free_touched(segments: Any, occupied: Any) -> None:
     """Sets every touched cell of occupied (rows, columns) bool to False."""
     rows, columns = occupied.shape
     for n in range(segments.shape[0]):
-        line = _oriented(segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns)
+        line = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
         first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
         for slab in range(first_slab, last_slab + 1):
             low, high = _span(line, slab)
@@ -296,28 +355,36 @@ def free_touched(segments: Any, occupied: Any) -> None:
 
 @kernel
 def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None:
-    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances (n,), both in cells.
+    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances
+    (n,), both in cells.
 
-    Without a hit the distance is infinite and the place NaN. `clearance`: (rows, columns) uint8; all cells whose row
-    and column differ from a cell's by less than its clearance must be free, so that the sweep may leap over them.
+    Without a hit the distance is infinite and the place NaN. `clearance`: (rows, columns) uint8;
+    all cells whose row and column differ from a cell's by less than its clearance must be free, so
+    that the sweep may leap over them.
     """
     rows, columns = clearance.shape
     flat = clearance.reshape(rows * columns)
     bottom_left = (rows - 1) * columns
     for n in range(segments.shape[0]):
-        distances[n], hits[n, 0], hits[n, 1] = np.inf, np.nan, np.nan
-        line = _oriented(segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns)
+        distances[n] = np.inf
+        hits[n, 0] = np.nan
+        hits[n, 1] = np.nan
+        line = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
         step_a, step_b = (1, -columns) if line.along_u else (-columns, 1)
         first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
         inverse = _inverse(line)
         forward = line.a1 >= line.a0
         rises = (line.slope > 0.0) == forward
-        slab, remaining = first_slab if forward else last_slab, last_slab - first_slab
+        slab = first_slab if forward else last_slab
+        remaining = last_slab - first_slab
         while remaining >= 0:
             index = bottom_left + slab * step_a
             middle = line.base_b + (slab + 0.5 - line.base_a) * line.slope
             if 0.0 <= middle < line.size_b:
-                # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this slab
+                # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle
+                # of this slab
                 leap = int(flat[index + int(middle) * step_b]) - 1
                 if leap > 0:
                     remaining -= leap
@@ -327,18 +394,23 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
             first, last = _cells(low, high, line.size_b)
             if (first >= line.size_b) if rises else (last < 0):  # beyond the grid for good
                 break
-            nearest, nearest_cell = np.inf, 0
+            nearest = np.inf
+            nearest_cell = 0
             for cell in range(max(first, 0), min(last, line.size_b - 1) + 1):
                 if flat[index + cell * step_b] == 0:
                     progress = _progress(line, slab, cell, inverse)
                     if progress < nearest:
-                        nearest, nearest_cell = progress, cell
+                        nearest = progress
+                        nearest_cell = cell
             if nearest < np.inf:
                 a = line.a0 + nearest if forward else line.a0 - nearest
                 a = _clamp(a, slab + 0.0, slab + 1.0)
-                b = _clamp(line.b0 + (a - line.a0) * line.slope, nearest_cell + 0.0, nearest_cell + 1.0)
+                b = _clamp(
+                    line.b0 + (a - line.a0) * line.slope, nearest_cell + 0.0, nearest_cell + 1.0
+                )
                 if nearest == 0.0:
-                    a, b = line.a0, line.b0
+                    a = line.a0
+                    b = line.b0
                 distances[n] = nearest * np.sqrt(1.0 + line.slope * line.slope)
                 hits[n, 0], hits[n, 1] = (a, b) if line.along_u else (b, a)
                 break

@@ -1,7 +1,7 @@
 """NumPy twin of `ray_kernels`: rays over an occupancy grid.
 
-The conventions are those that `ray_kernels.py` states.
-Touched cells are made for all slabs of all segments at once; hits are looked for slab by slab, all segments together.
+The conventions are those that `ray_kernels.py` states. Touched cells are made for all slabs of all
+segments at once; hits are looked for slab by slab, all segments together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _SLABS_AT_ONCE = 500_000
 
 
 class _Oriented:
-    """Segments along their longer axis a: each attribute an (n,) array, see `ray_kernels._oriented`."""
+    """Segments along their longer axis a: each attribute an (n,) array, see
+    `ray_kernels._oriented`.
+    """
 
     def __init__(self, segments: Array, rows: int, columns: int) -> None:
         u0, v0, u1, v1 = segments.T
@@ -32,12 +34,17 @@ class _Oriented:
         self.size_a = np.where(self.along_u, columns, rows)
         self.size_b = np.where(self.along_u, rows, columns)
         with np.errstate(invalid="ignore", divide="ignore"):
-            self.slope = np.where(self.a1 != self.a0, (self.b1 - self.b0) / (self.a1 - self.a0), 0.0)
-            inverse = np.where(self.b1 != self.b0, np.abs((self.a1 - self.a0) / (self.b1 - self.b0)), 0.0)
+            self.slope = np.where(
+                self.a1 != self.a0, (self.b1 - self.b0) / (self.a1 - self.a0), 0.0
+            )
+            inverse = np.where(
+                self.b1 != self.b0, np.abs((self.a1 - self.a0) / (self.b1 - self.b0)), 0.0
+            )
             self.inverse = np.where(inverse < LEVEL, inverse, 0.0)
         end_is_nearer = np.abs(self.a1) + np.abs(self.b1) < np.abs(self.a0) + np.abs(self.b0)
         self.base_a, self.base_b = np.where(end_is_nearer, (self.a1, self.b1), (self.a0, self.b0))
-        low, high = np.minimum(self.a0, self.a1), np.maximum(self.a0, self.a1)
+        low = np.minimum(self.a0, self.a1)
+        high = np.maximum(self.a0, self.a1)
         first = np.ceil(np.clip(low - SNAP, 0.0, self.size_a + 2.0)).astype(np.int64) - 1
         last = np.floor(np.clip(high + SNAP, -2.0, self.size_a + 1.0)).astype(np.int64)
         self.first_slab, self.last_slab = np.maximum(first, 0), np.minimum(last, self.size_a - 1)
@@ -48,13 +55,17 @@ class _Oriented:
         return taken
 
     def cells(self, slab: Array) -> tuple[Array, Array]:
-        """First and last touched cell of one slab of each segment, one beyond the grid at most on either side."""
+        """First and last touched cell of one slab of each segment, one beyond the grid at most on
+        either side.
+        """
         left = np.maximum(np.minimum(self.a0, self.a1), slab - SNAP)
         right = np.minimum(np.maximum(self.a0, self.a1), slab + 1.0 + SNAP)
-        b_low, b_high = np.minimum(self.b0, self.b1), np.maximum(self.b0, self.b1)
+        b_low = np.minimum(self.b0, self.b1)
+        b_high = np.maximum(self.b0, self.b1)
         at_left = np.clip(self.base_b + (left - self.base_a) * self.slope, b_low, b_high)
         at_right = np.clip(self.base_b + (right - self.base_a) * self.slope, b_low, b_high)
-        low, high = np.minimum(at_left, at_right), np.maximum(at_left, at_right)
+        low = np.minimum(at_left, at_right)
+        high = np.maximum(at_left, at_right)
         first = np.ceil(np.clip(low - SNAP, 0.0, self.size_b + 1.0)).astype(np.int64) - 1
         last = np.floor(np.clip(high + SNAP, -1.0, self.size_b)).astype(np.int64)
         return first, last
@@ -70,7 +81,9 @@ class _Oriented:
 
 
 def _expand(first: Array, last: Array) -> tuple[Array, Array]:
-    """All whole numbers first … last of n pairs, one after the other: (the pair's index, the number)."""
+    """All whole numbers first … last of n pairs, one after the other: (the pair's index, the
+    number).
+    """
     counts = np.maximum(last - first + 1, 0)
     owner = np.repeat(np.arange(counts.size), counts)
     starts = np.cumsum(counts) - counts
@@ -87,23 +100,35 @@ def _touched(lines: _Oriented) -> tuple[Array, _Oriented, Array, Array]:
 
 
 def _batches(segments: Array, rows: int, columns: int) -> Any:
-    """Runs of segments with a bounded number of slabs, so that temporaries stay small: (start, stop)."""
+    """Runs of segments with a bounded number of slabs, so that temporaries stay small: (start,
+    stop).
+    """
     at_once = max(_SLABS_AT_ONCE // (max(rows, columns) + 1), 1)
     for start in range(0, len(segments), at_once):
         yield start, min(start + at_once, len(segments))
 
 
 def count_touched(segments: Array, rows: int, columns: int, counts: Array, plain: Array) -> None:
-    """Number of cells of the grid that each segment touches -> counts (n,) int64. `plain` serves the kernels only."""
+    """Number of cells of the grid that each segment touches -> counts (n,) int64. `plain` serves
+    the kernels only.
+    """
     for start, stop in _batches(segments, rows, columns):
         segment, _, _, _ = _touched(_Oriented(segments[start:stop], rows, columns))
         counts[start:stop] = np.bincount(segment, minlength=stop - start)
 
 
 def fill_touched(
-    segments: Array, rows: int, columns: int, offsets: Array, plain: Array, cells: Array, is_end: Array
+    segments: Array,
+    rows: int,
+    columns: int,
+    offsets: Array,
+    plain: Array,
+    cells: Array,
+    is_end: Array,
 ) -> None:
-    """Touched cells -> cells (k, 2) int32 row, column, in the order in which each segment first meets them; is_end."""
+    """Touched cells -> cells (k, 2) int32 row, column, in the order in which each segment first
+    meets them; is_end.
+    """
     for start, stop in _batches(segments, rows, columns):
         segment, line, slab, cell = _touched(_Oriented(segments[start:stop], rows, columns))
         row, column = _matrix_index(line.along_u, slab, cell, rows)
@@ -113,11 +138,16 @@ def fill_touched(
         tie = np.empty(segment.size, np.int64)  # cells met together share a number
         tie[by_progress] = np.cumsum(steps)
         order = np.lexsort((column, row, tie, segment))
-        row, column, (end_u, end_v) = row[order], column[order], segments[start + segment[order], 2:].T
+        row = row[order]
+        column = column[order]
+        (end_u, end_v) = segments[start + segment[order], 2:].T
         made = slice(offsets[start], offsets[stop])
-        cells[made, 0], cells[made, 1] = row, column
+        cells[made, 0] = row
+        cells[made, 1] = column
         above = rows - 1 - row
-        is_end[made] = (column <= end_u) & (end_u <= column + 1) & (above <= end_v) & (end_v <= above + 1)
+        is_end[made] = (
+            (column <= end_u) & (end_u <= column + 1) & (above <= end_v) & (end_v <= above + 1)
+        )
 
 
 def free_touched(segments: Array, occupied: Array) -> None:
@@ -133,34 +163,50 @@ def _matrix_index(along_u: Array, slab: Array, cell: Array, rows: int) -> tuple[
 
 
 def first_hits(segments: Array, clearance: Array, distances: Array, hits: Array) -> None:
-    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances (n,), both in cells."""
+    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances
+    (n,), both in cells.
+    """
     rows, columns = clearance.shape
-    distances[:], hits[:] = np.inf, np.nan
+    distances[:] = np.inf
+    hits[:] = np.nan
     line = _Oriented(segments, rows, columns)
     slab = np.where(line.a1 >= line.a0, line.first_slab, line.last_slab)
     which = np.flatnonzero(line.last_slab >= line.first_slab)
-    line, slab = line.take(which), slab[which]
+    line = line.take(which)
+    slab = slab[which]
     while which.size:
         forward = line.a1 >= line.a0
         middle = line.base_b + (slab + 0.5 - line.base_a) * line.slope
         on_grid = (middle >= 0.0) & (middle < line.size_b)
-        row, column = _matrix_index(line.along_u, slab, np.where(on_grid, middle, 0.0).astype(np.int64), rows)
-        # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this slab
+        row, column = _matrix_index(
+            line.along_u, slab, np.where(on_grid, middle, 0.0).astype(np.int64), rows
+        )
+        # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this
+        # slab
         leap = np.where(on_grid, clearance[row, column].astype(np.int64) - 1, 0)
         ended = np.zeros(which.size, bool)
         near = np.flatnonzero(leap <= 0)
         if near.size:
             leap[near] = 1
-            ended[near] = _look_at_slab(line.take(near), slab[near], which[near], clearance, distances, hits)
+            ended[near] = _look_at_slab(
+                line.take(near), slab[near], which[near], clearance, distances, hits
+            )
         slab = slab + np.where(forward, leap, -leap)
         goes_on = ~ended & np.where(forward, slab <= line.last_slab, slab >= line.first_slab)
-        which, slab, line = which[goes_on], slab[goes_on], line.take(goes_on)
+        which = which[goes_on]
+        slab = slab[goes_on]
+        line = line.take(goes_on)
 
 
-def _look_at_slab(line: _Oriented, slab: Array, which: Array, clearance: Array, distances: Array, hits: Array) -> Array:
-    """Stores what each segment hits in one slab; True for those that hit something or have left the grid."""
+def _look_at_slab(
+    line: _Oriented, slab: Array, which: Array, clearance: Array, distances: Array, hits: Array
+) -> Array:
+    """Stores what each segment hits in one slab; True for those that hit something or have left the
+    grid.
+    """
     first, last = line.cells(slab)
-    nearest, nearest_cell = np.full(which.size, np.inf), np.zeros(which.size, np.int64)
+    nearest = np.full(which.size, np.inf)
+    nearest_cell = np.zeros(which.size, np.int64)
     for offset in range(4):  # a slope of 1 at most touches no more cells of one slab
         cell = first + offset
         on_grid = (cell >= 0) & (cell <= np.minimum(last, line.size_b - 1))
@@ -171,15 +217,25 @@ def _look_at_slab(line: _Oriented, slab: Array, which: Array, clearance: Array, 
         nearest = np.minimum(progress, nearest)
     hit = nearest < np.inf
     if hit.any():
-        _store_hits(line.take(hit), slab[hit], nearest[hit], nearest_cell[hit], which[hit], distances, hits)
+        _store_hits(
+            line.take(hit), slab[hit], nearest[hit], nearest_cell[hit], which[hit], distances, hits
+        )
     rises = (line.slope > 0.0) == (line.a1 >= line.a0)
     return hit | np.where(rises, first >= line.size_b, last < 0)
 
 
 def _store_hits(
-    line: _Oriented, slab: Array, progress: Array, cell: Array, which: Array, distances: Array, hits: Array
+    line: _Oriented,
+    slab: Array,
+    progress: Array,
+    cell: Array,
+    which: Array,
+    distances: Array,
+    hits: Array,
 ) -> None:
-    a = np.clip(np.where(line.a1 >= line.a0, line.a0 + progress, line.a0 - progress), slab, slab + 1.0)
+    a = np.clip(
+        np.where(line.a1 >= line.a0, line.a0 + progress, line.a0 - progress), slab, slab + 1.0
+    )
     b = np.clip(line.b0 + (a - line.a0) * line.slope, cell, cell + 1.0)
     a, b = np.where(progress == 0.0, (line.a0, line.b0), (a, b))
     distances[which] = progress * np.sqrt(1.0 + line.slope * line.slope)

@@ -1,6 +1,7 @@
 """Rays over a grid of cells, in cell coordinates: traversed cells, first occupied hit.
 
-Arrays of rays go to compiled kernels on all cores, or to the NumPy path where numba is missing or not worth its import.
+Arrays of rays go to compiled kernels on all cores, or to the NumPy path where numba is missing or
+not worth its import.
 """
 
 from __future__ import annotations
@@ -36,26 +37,35 @@ def segments_along(start_uv: Floats, lengths: Floats, ways: Floats) -> Floats:
     return segments.reshape(-1, 4)
 
 
-def touched_cells(segments: Floats, rows: int, columns: int) -> tuple[NDArray[np.int32], Ints, Bools]:
+def touched_cells(
+    segments: Floats, rows: int, columns: int
+) -> tuple[NDArray[np.int32], Ints, Bools]:
     """Cells whose closed square meets a segment, corners and edges included.
 
-    Returns (k, 2) row, column; (n + 1,) offsets; (k,) whether the segment ends in the cell, its border included. Those
-    of segment n are those from offsets[n] to offsets[n + 1], in the order in which it first meets them.
+    Returns (k, 2) row, column; (n + 1,) offsets; (k,) whether the segment ends in the cell, its
+    border included. Those of segment n are those from offsets[n] to offsets[n + 1], in the order in
+    which it first meets them.
     """
     kernels = KERNELS.choose(len(segments) * max(rows, columns))
-    offsets, plain = np.zeros(len(segments) + 1, np.int64), np.zeros(len(segments), bool)
+    offsets = np.zeros(len(segments) + 1, np.int64)
+    plain = np.zeros(len(segments), bool)
 
     def count(start: int, stop: int) -> None:
-        kernels.count_touched(segments[start:stop], rows, columns, offsets[start + 1 : stop + 1], plain[start:stop])
+        kernels.count_touched(
+            segments[start:stop], rows, columns, offsets[start + 1 : stop + 1], plain[start:stop]
+        )
 
     in_chunks(count, len(segments), _RAYS_IN_CHUNK)
     np.cumsum(offsets, out=offsets)
     # zeros, for is_end: memory that nobody has written to costs nothing, and few cells are ends
-    cells, is_end = np.empty((int(offsets[-1]), 2), np.int32), np.zeros(int(offsets[-1]), bool)
+    cells = np.empty((int(offsets[-1]), 2), np.int32)
+    is_end = np.zeros(int(offsets[-1]), bool)
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        kernels.fill_touched(segments[part], rows, columns, offsets[start : stop + 1], plain[part], cells, is_end)
+        kernels.fill_touched(
+            segments[part], rows, columns, offsets[start : stop + 1], plain[part], cells, is_end
+        )
 
     if kernels is not KERNELS.compiled:  # NumPy takes whole arrays at once
         fill(0, len(segments))
@@ -68,13 +78,20 @@ def free_touched(segments: Floats, occupied: Bools) -> None:
     """Sets every cell that a segment touches to False, in place."""
     kernels = KERNELS.choose(len(segments) * max(occupied.shape))
     # chunks may write the same cell at once: all write the same value
-    in_chunks(lambda start, stop: kernels.free_touched(segments[start:stop], occupied), len(segments), _RAYS_IN_CHUNK)
+    in_chunks(
+        lambda start, stop: kernels.free_touched(segments[start:stop], occupied),
+        len(segments),
+        _RAYS_IN_CHUNK,
+    )
 
 
 def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-    """((n,) distance in cells, inf for a miss; (n, 2) u, v of the first point on a closed occupied cell, or NaN)."""
+    """((n,) distance in cells, inf for a miss; (n, 2) u, v of the first point on a closed occupied
+    cell, or NaN).
+    """
     kernels = KERNELS.choose(len(segments) * max(clearance.shape))
-    distances, hits = np.empty(len(segments)), np.empty((len(segments), 2))
+    distances = np.empty(len(segments))
+    hits = np.empty((len(segments), 2))
 
     def work(start: int, stop: int) -> None:
         kernels.first_hits(segments[start:stop], clearance, distances[start:stop], hits[start:stop])
@@ -87,20 +104,26 @@ def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, 
 
 
 def end_cells(end_uv: Floats, rows: int, columns: int) -> Any:
-    """Cells whose closed square holds an end -> ((k,) which end, (k,) row, (k,) column): one, two or four an end."""
+    """Cells whose closed square holds an end -> ((k,) which end, (k,) row, (k,) column): one, two
+    or four an end.
+    """
     u, v = end_uv.T
     inside = np.flatnonzero((u >= 0) & (u <= columns) & (v >= 0) & (v <= rows))
-    u, v = u[inside], v[inside]
+    u = u[inside]
+    v = v[inside]
     columns_at = np.stack((np.ceil(u) - 1, np.floor(u)), axis=1).astype(np.int64)
     above_at = np.stack((np.ceil(v) - 1, np.floor(v)), axis=1).astype(np.int64)
     which = np.repeat(inside, 4)
-    column, above = np.repeat(columns_at, 2, axis=1).ravel(), np.tile(above_at, 2).ravel()
+    column = np.repeat(columns_at, 2, axis=1).ravel()
+    above = np.tile(above_at, 2).ravel()
     on_grid = (column >= 0) & (column < columns) & (above >= 0) & (above < rows)
     return which[on_grid], rows - 1 - above[on_grid], column[on_grid]
 
 
 def clearance_of(occupied: Bools) -> NDArray[np.uint8]:
-    """(rows, columns) for each cell how many rows or columns (the larger number) the nearest occupied one is away."""
+    """(rows, columns) for each cell how many rows or columns (the larger number) the nearest
+    occupied one is away.
+    """
     import cv2
 
     if not occupied.any():

@@ -1,4 +1,6 @@
-"""Range scans for an occupancy map: checked poses, directions and ranges, and `lidarScan` in MATLAB's call forms."""
+"""Range scans for an occupancy map: checked poses, directions and ranges, and `lidarScan` in
+MATLAB's call forms.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from rfly_terrain.occupancy.cell_grid import number, numbers, points, real_numbe
 
 @runtime_checkable
 class Scan(Protocol):
-    """Anything with ranges (m) and angles (rad, from the sensor's x axis, counterclockwise) of the same length."""
+    """Anything with ranges (m) and angles (rad, from the sensor's x axis, counterclockwise) of the
+    same length.
+    """
 
     @property
     def ranges(self) -> Any: ...
@@ -66,16 +70,21 @@ def max_range_of(max_range: Any) -> float:
 
 
 def _readings(ranges: Any, angles: Any) -> tuple[Floats, Floats]:
-    lengths, turned = real_numbers(ranges, "ranges").reshape(-1), numbers(angles, "angles").reshape(-1)
+    lengths = real_numbers(ranges, "ranges").reshape(-1)
+    turned = numbers(angles, "angles").reshape(-1)
     if lengths.shape != turned.shape:
-        raise ValueError(f"{lengths.size} ranges for {turned.size} angles, expected the same number")
+        raise ValueError(
+            f"{lengths.size} ranges for {turned.size} angles, expected the same number"
+        )
     if (lengths < 0).any():
         raise ValueError(f"ranges: {lengths[lengths < 0][0]:g}, expected none below 0")
     return lengths, turned
 
 
 def scan_of(rays: Any, angles: Any, max_range: Any) -> Rays:
-    """(ranges, angles, max_range), or (scan, max_range) with the range in either of the last two places."""
+    """(ranges, angles, max_range), or (scan, max_range) with the range in either of the last two
+    places.
+    """
     if isinstance(rays, Scan):
         if max_range is None:
             angles, max_range = None, angles
@@ -87,15 +96,18 @@ def scan_of(rays: Any, angles: Any, max_range: Any) -> Rays:
     ranges, turned = _readings(rays, angles)
     limit = max_range_of(max_range)
     known = ~np.isnan(ranges)
-    ranges, turned = ranges[known], turned[known]
+    ranges = ranges[known]
+    turned = turned[known]
     return Rays(np.minimum(ranges, limit), turned, ranges < limit)
 
 
 class LidarScan:
-    """Readings of a planar lidar: `LidarScan(ranges, angles)` in metres and radians, or `LidarScan(points)` (n, 2).
+    """Readings of a planar lidar: `LidarScan(ranges, angles)` in metres and radians, or
+    `LidarScan(points)` (n, 2).
 
-    Angles count from the sensor's x axis (ahead), counter-clockwise; y is left. Ranges may be NaN or infinite until
-    `remove_invalid_data`. ValueError for readings of other shapes and for ranges below 0. It does not change.
+    Angles count from the sensor's x axis (ahead), counter-clockwise; y is left. Ranges may be NaN
+    or infinite until `remove_invalid_data`. ValueError for readings of other shapes and for ranges
+    below 0. It does not change.
 
     >>> scan = LidarScan([1.0, 2.0, float("inf")], [0.0, np.pi / 2, np.pi])
     >>> scan.remove_invalid_data().cartesian.round(6) + 0.0
@@ -106,7 +118,8 @@ class LidarScan:
     def __init__(self, ranges: ArrayLike, angles: ArrayLike | None = None) -> None:
         if angles is None:
             xy = points(ranges, "points")
-            self._ranges, self._angles = np.hypot(*xy.T), np.arctan2(xy[:, 1], xy[:, 0])
+            self._ranges = np.hypot(*xy.T)
+            self._angles = np.arctan2(xy[:, 1], xy[:, 0])
             self._cartesian = xy
         else:
             self._ranges, self._angles = _readings(ranges, angles)
@@ -136,13 +149,20 @@ class LidarScan:
         return int(self._ranges.size)
 
     def __repr__(self) -> str:
-        return f"<LidarScan of {self.count} readings, {int(np.isfinite(self._ranges).sum())} finite>"
+        return (
+            f"<LidarScan of {self.count} readings, {int(np.isfinite(self._ranges).sum())} finite>"
+        )
 
     @in_call_forms
     def remove_invalid_data(
-        self, *, range_limits: ArrayLike = (0.0, np.inf), angle_limits: ArrayLike = (-np.inf, np.inf)
+        self,
+        *,
+        range_limits: ArrayLike = (0.0, np.inf),
+        angle_limits: ArrayLike = (-np.inf, np.inf),
     ) -> LidarScan:
-        """The readings with a finite range from the least to the greatest of the limits, both included (m, rad)."""
+        """The readings with a finite range from the least to the greatest of the limits, both
+        included (m, rad).
+        """
         keep = np.isfinite(self._ranges)
         for name, values, limits in (
             ("range_limits", self._ranges, range_limits),
@@ -161,16 +181,20 @@ class LidarScan:
         Readings without a finite range keep it and turn by θ.
         """
         place, theta = pose_of(pose)
-        cos, sin = np.cos(theta), np.sin(theta)
+        cos = np.cos(theta)
+        sin = np.sin(theta)
         finite = np.isfinite(self._ranges)
         xy = self._cartesian[finite] @ np.array([[cos, sin], [-sin, cos]]) + place
-        ranges, angles = np.array(self._ranges), self._angles + theta
-        ranges[finite], angles[finite] = np.hypot(*xy.T), np.arctan2(xy[:, 1], xy[:, 0])
+        ranges = np.array(self._ranges)
+        angles = self._angles + theta
+        ranges[finite] = np.hypot(*xy.T)
+        angles[finite] = np.arctan2(xy[:, 1], xy[:, 0])
         return LidarScan(ranges, angles)
 
     @in_call_forms
     def plot(self, ax: Any = None, *, maximum_range: float | None = None) -> Any:
-        """Draws the finite readings as points into Matplotlib axes (the current ones); returns the line artist.
+        """Draws the finite readings as points into Matplotlib axes (the current ones); returns the
+        line artist.
 
         `maximum_range` (m): where the axes end, on all sides.
         """

@@ -1,8 +1,8 @@
 """Hybrid A* over a cost grid for a vehicle with a turn radius, then short cuts.
 
-The costs are those of `traversability`: a metre in a cell of cost c counts 1 + COST_WEIGHT · c / 99, cells of 100 and
-of -1 are never entered. What is found consists of straight lines and arcs of the turning radius, driven forwards, or
-both ways by a vehicle that reverses.
+The costs are those of `traversability`: a metre in a cell of cost c counts 1 + COST_WEIGHT · c /
+99, cells of 100 and of -1 are never entered. What is found consists of straight lines and arcs of
+the turning radius, driven forwards, or both ways by a vehicle that reverses.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ _Place = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class PlanPose:
-    """A place on the map, and the heading there; None: any. Raises PlanError for what is not finite."""
+    """A place on the map, and the heading there; None: any. Raises PlanError for what is not
+    finite.
+    """
 
     x: float
     """east, m"""
@@ -89,19 +91,28 @@ class DrivePath:
         return float(np.abs(self.pieces[:, 0]).sum())
 
     def poses(self, spacing: float, turn: float = math.inf) -> Floats:
-        """(m, 3) x, y, heading along the path: all joints, and between them no two farther apart than `spacing` (m) or
-        `turn` (rad)."""
+        """(m, 3) x, y, heading along the path: all joints, and between them no two farther apart
+        than `spacing` (m) or `turn` (rad).
+        """
         lengths = np.abs(self.pieces[:, 0])
         least = np.maximum(lengths / spacing, lengths * np.abs(self.pieces[:, 1]) / turn)
         counts = np.maximum(1, np.ceil(least - 1e-9)).astype(int)
         piece = np.repeat(np.arange(len(counts)), counts)
-        share = (np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[piece]
-        length, curvature = self.pieces[piece, 0] * share, self.pieces[piece, 1]
+        share = (np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[
+            piece
+        ]
+        length = self.pieces[piece, 0] * share
+        curvature = self.pieces[piece, 1]
         half = 0.5 * curvature * length
         chord = length * np.sinc(half / np.pi)
         x, y, heading = self.joints[piece].T
         poses = np.stack(
-            [x + chord * np.cos(heading + half), y + chord * np.sin(heading + half), heading + 2 * half], 1
+            [
+                x + chord * np.cos(heading + half),
+                y + chord * np.sin(heading + half),
+                heading + 2 * half,
+            ],
+            1,
         )
         return np.concatenate([poses, self.joints[-1:]])
 
@@ -123,17 +134,21 @@ def plan_drive(
     cusp_cost: float = 0.0,
     weight: Weights | None = None,
 ) -> DrivePath:
-    """A path from start to goal that enters no forbidden or unknown cell and turns with `turning_radius` (m) at least.
+    """A path from start to goal that enters no forbidden or unknown cell and turns with
+    `turning_radius` (m) at least.
 
-    A metre backwards counts `backward_cost` ≥ 1, inf: it drives forwards only; a change of direction counts `cusp_cost`
-    metres. `weight` is what `weights` has made of the grid before, where several paths are planned on one. The path is
-    not the best there is, but no short cut makes it better; where nothing is in the way and all ground is alike, it is
-    Dubins', or the cheapest of Reeds' and Shepp's.
+    A metre backwards counts `backward_cost` ≥ 1, inf: it drives forwards only; a change of
+    direction counts `cusp_cost` metres. `weight` is what `weights` has made of the grid before,
+    where several paths are planned on one. The path is not the best there is, but no short cut
+    makes it better; where nothing is in the way and all ground is alike, it is Dubins', or the
+    cheapest of Reeds' and Shepp's.
 
-    Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable, too_tight (a path
-    leads there, but none with that radius) or gave_up.
+    Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable,
+    too_tight (a path leads there, but none with that radius) or gave_up.
     """
-    finite_number("turning_radius", turning_radius, "m", above=0.0, error=partial(PlanError, "bad_radius"))
+    finite_number(
+        "turning_radius", turning_radius, "m", above=0.0, error=partial(PlanError, "bad_radius")
+    )
     if weight is None:
         weight = weights(grid)
     place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
@@ -153,8 +168,11 @@ def plan_drive(
     steering = Steering(float(turning_radius), float(backward_cost), float(cusp_cost))
     target = np.array([goal.x, goal.y, goal.heading or 0.0])
     free_goal = goal.heading is None
-    costs, end = searching.Costs(weight, place, to_go), searching.Goal(target, free_goal)
-    status, joints, pieces = searching.search(costs, _starts(start, goal), end, steering, MOST_NODES)
+    costs = searching.Costs(weight, place, to_go)
+    end = searching.Goal(target, free_goal)
+    status, joints, pieces = searching.search(
+        costs, _starts(start, goal), end, steering, MOST_NODES
+    )
     if status == searching.UNREACHABLE:
         ways = "forwards" if backward_cost == math.inf else "forwards and backwards"
         raise PlanError(
@@ -163,7 +181,9 @@ def plan_drive(
             f"turning radius of {turning_radius:g} m can drive {ways} with these headings",
         )
     if status == searching.GAVE_UP:
-        raise PlanError("gave_up", f"no way was found among {MOST_NODES:,} poses between start and goal")
+        raise PlanError(
+            "gave_up", f"no way was found among {MOST_NODES:,} poses between start and goal"
+        )
     return _shortened(weight, place, joints, pieces, (start.heading is None, free_goal), steering)
 
 
@@ -193,12 +213,16 @@ def _check_place(weight: Weights, place: _Place, name: str, pose: PlanPose) -> N
     if kernels.weight_at(weight, place, float(pose.x), float(pose.y)) == 0.0:
         touches = "lies on" if weight[row, column] == 0.0 else "touches"
         raise PlanError(
-            f"{name}_blocked", f"the {name} ({pose.x:g}, {pose.y:g}) {touches} ground that may not be driven on"
+            f"{name}_blocked",
+            f"the {name} ({pose.x:g}, {pose.y:g}) {touches} ground that may not be driven on",
         )
 
 
-def _cost_to_go(weight: Weights, place: _Place, goal: PlanPose, start: PlanPose, radius: float) -> NDArray[np.float32]:
-    goal_cell, start_cell = _cell(place, goal), _cell(place, start)
+def _cost_to_go(
+    weight: Weights, place: _Place, goal: PlanPose, start: PlanPose, radius: float
+) -> NDArray[np.float32]:
+    goal_cell = _cell(place, goal)
+    start_cell = _cell(place, start)
     if not use_numba():
         return plain_cost_to_go(weight, goal_cell)
     spare = 60.0 + 16.0 * radius / place[2]  # for the way round that headings ask for
@@ -218,15 +242,21 @@ def plain_cost_to_go(weight: Weights, goal: tuple[int, int]) -> NDArray[np.float
         here = slice(0, rows - d_row), slice(max(-d_column, 0), columns - max(d_column, 0))
 
         def shifted(array: NDArray[Any], row: int, column: int, at: Any = here) -> NDArray[Any]:
-            return array[at[0].start + row : at[0].stop + row, at[1].start + column : at[1].stop + column]
+            return array[
+                at[0].start + row : at[0].stop + row, at[1].start + column : at[1].stop + column
+            ]
 
         costs = [shifted(wide, *offset) for offset in ((0, 0), (d_row, d_column), *crossed)]
         free = np.all([cost > 0 for cost in costs], axis=0)
-        taken = costs[:2] if d_row == abs(d_column) else costs  # a diagonal passes the corner of the cells beside it
+        taken = (
+            costs[:2] if d_row == abs(d_column) else costs
+        )  # a diagonal passes the corner of the cells beside it
         cost = math.hypot(d_row, d_column) * np.mean(taken, axis=0)
         ends.append((number[here][free], shifted(number, d_row, d_column)[free], cost[free]))
     a, b, edge = (np.concatenate(part) for part in zip(*ends, strict=True))
-    graph = coo_array((edge, (a.astype(np.int32), b.astype(np.int32))), shape=(number.size, number.size)).tocsr()
+    graph = coo_array(
+        (edge, (a.astype(np.int32), b.astype(np.int32))), shape=(number.size, number.size)
+    ).tocsr()
     best = dijkstra(graph, directed=False, indices=goal[0] * columns + goal[1])
     return best.reshape(rows, columns).astype(np.float32)
 
@@ -238,20 +268,30 @@ def _starts(start: PlanPose, goal: PlanPose) -> Floats:
     headings = (np.arange(_START_HEADINGS) + 0.5) * sector
     towards = math.atan2(goal.y - start.y, goal.x - start.x) % (2.0 * math.pi)
     headings[int(towards / sector) % _START_HEADINGS] = towards
-    return np.stack([np.full(len(headings), start.x), np.full(len(headings), start.y), headings], axis=1)
+    return np.stack(
+        [np.full(len(headings), start.x), np.full(len(headings), start.y), headings], axis=1
+    )
 
 
 def _shortened(
-    weight: Weights, place: _Place, joints: Floats, pieces: Floats, free_ends: tuple[bool, bool], steering: Steering
+    weight: Weights,
+    place: _Place,
+    joints: Floats,
+    pieces: Floats,
+    free_ends: tuple[bool, bool],
+    steering: Steering,
 ) -> DrivePath:
     cost = math.inf
     for _ in range(ROUNDS):
-        joints, pieces = _split(joints, pieces, max(float(np.abs(pieces[:, 0]).sum()) / _JOINTS, place[2]))
+        joints, pieces = _split(
+            joints, pieces, max(float(np.abs(pieces[:, 0]).sum()) / _JOINTS, place[2])
+        )
         joints, pieces, now = searching.shorten(weight, place, joints, pieces, *free_ends, steering)
         if now > 0.999 * cost:
             break
         cost = now
-    # the samples of a longer piece lie elsewhere: where one of them is too near to a corner, the shorter ones stay
+    # the samples of a longer piece lie elsewhere: where one of them is too near to a corner, the
+    # shorter ones stay
     for path in (_joined(joints, pieces), (joints, pieces)):
         cost = _cost_of(weight, place, *path, steering)
         if cost != kernels.BLOCKED:
@@ -261,7 +301,9 @@ def _shortened(
 
 def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:
     """The same path with neighbouring pieces of the same curvature and direction as one."""
-    first = np.concatenate([[True], (np.diff(pieces[:, 1]) != 0.0) | (np.diff(np.sign(pieces[:, 0])) != 0.0)])
+    first = np.concatenate(
+        [[True], (np.diff(pieces[:, 1]) != 0.0) | (np.diff(np.sign(pieces[:, 0])) != 0.0)]
+    )
     lengths = np.add.reduceat(pieces[:, 0], np.flatnonzero(first))
     kept = np.concatenate([joints[:-1][first], joints[-1:]])
     return kept, np.stack([lengths, pieces[first, 1]], axis=1)
@@ -275,7 +317,9 @@ def _split(joints: Floats, pieces: Floats, spacing: float) -> tuple[Floats, Floa
     return path.poses(spacing), parts
 
 
-def _cost_of(weight: Weights, place: _Place, joints: Floats, pieces: Floats, steering: Steering) -> float:
+def _cost_of(
+    weight: Weights, place: _Place, joints: Floats, pieces: Floats, steering: Steering
+) -> float:
     cost = steering.cusp_cost * float((np.diff(np.sign(pieces[:, 0])) != 0.0).sum())
     for (x, y, heading), (length, curvature) in zip(joints.tolist(), pieces.tolist(), strict=False):
         part = kernels.piece_cost(weight, place, x, y, heading, length, curvature, math.inf)

@@ -1,8 +1,9 @@
 """Flight paths of least altitude within a climb limit, straight over or around high ground.
 
-Along a given path the lowest profile follows from the heights that are required: seen backwards it falls no faster than
-the vehicle climbs, seen forwards no faster than it sinks. Which path is chosen by energy: the straight one, and the
-cheapest one over a coarse grid of blocks, with all its corners tried for being left out.
+Along a given path the lowest profile follows from the heights that are required: seen backwards it
+falls no faster than the vehicle climbs, seen forwards no faster than it sinks. Which path is chosen
+by energy: the straight one, and the cheapest one over a coarse grid of blocks, with all its corners
+tried for being left out.
 """
 
 from __future__ import annotations
@@ -58,16 +59,19 @@ def plan_fly(
     hold_altitude: bool = False,
     obstacles: Obstacles | None = None,
 ) -> Plan:
-    """A path in the air from start to goal, at least `min_height` above all ground within the vehicle's radius.
+    """A path in the air from start to goal, at least `min_height` above all ground within the
+    vehicle's radius.
 
-    It passes at least as high above each object that is no farther away than that radius and the margin, or around it;
-    never below one.
+    It passes at least as high above each object that is no farther away than that radius and the
+    margin, or around it; never below one.
 
-    Between start and goal altitude changes only within the limits of climb and descent. From a start below the lowest
-    altitude it rises straight up where the vehicle can hover, else in whole turns; a goal's z below the lowest altitude
-    there means that one. With `hold_altitude` it does not sink into valleys from which it has to climb again, which
-    takes less energy. Raises PlanError: outside, same_place, cannot_fly, start_blocked where an object is above the
-    start or too near to it, or too_low where it begins too low to clear the ground, with no room to climb in turns.
+    Between start and goal altitude changes only within the limits of climb and descent. From a
+    start below the lowest altitude it rises straight up where the vehicle can hover, else in whole
+    turns; a goal's z below the lowest altitude there means that one. With `hold_altitude` it does
+    not sink into valleys from which it has to climb again, which takes less energy. Raises
+    PlanError: outside, same_place, cannot_fly, start_blocked where an object is above the start or
+    too near to it, or too_low where it begins too low to clear the ground, with no room to climb in
+    turns.
     """
     fly = vehicle.fly
     if fly is None:
@@ -105,8 +109,11 @@ class _Flight:
     ) -> None:
         assert vehicle.fly is not None
         self._hold = hold_altitude
-        self._terrain, self._vehicle, self._fly = terrain, vehicle, vehicle.fly
-        self._start, self._goal = start, goal
+        self._terrain = terrain
+        self._vehicle = vehicle
+        self._fly = vehicle.fly
+        self._start = start
+        self._goal = goal
         self._ground = HighestGround(terrain, vehicle.radius)
         self._obstacles = obstacles if obstacles is not None and len(obstacles.solids) else None
         self.why = ""
@@ -131,7 +138,9 @@ class _Flight:
         highest = self._ground.highest(xy)
         if self._obstacles is not None:
             outlines = self._obstacles.solids.outlines
-            point, which = outlines.near(xy, self._vehicle.radius + self._obstacles.margin + longest_step)
+            point, which = outlines.near(
+                xy, self._vehicle.radius + self._obstacles.margin + longest_step
+            )
             np.maximum.at(highest, point, outlines.top[which])
         return highest + self._fly.min_height
 
@@ -173,16 +182,18 @@ class _Flight:
             z = np.minimum(np.maximum.accumulate(z), np.maximum.accumulate(z[::-1])[::-1])
         position = np.column_stack([xy, z])
         keep = _bends(s, xy, z)
-        position, heading = position[keep], heading[keep]
-        position, heading = np.concatenate([rise[:, :3], position]), np.concatenate([rise[:, 3], heading])
+        position = position[keep]
+        heading = heading[keep]
+        position = np.concatenate([rise[:, :3], position])
+        heading = np.concatenate([rise[:, 3], heading])
         over_ground, climb = steps_between(position)
         energy = float(self._fly.energy(self._vehicle.mass, over_ground, climb).sum())
         duration = float(self._fly.duration(over_ground, climb).sum())
         return Plan(position, heading, np.full(len(climb), FLY, np.uint8), energy, duration)
 
     def _risen(self, pose: tuple[float, float, float], begin: float, end: float) -> Floats:
-        """(n, 4) x, y, z, heading from `begin` up to `end` (m) at a pose: straight up, or in whole turns to the side
-        where there is room; empty where there is none.
+        """(n, 4) x, y, z, heading from `begin` up to `end` (m) at a pose: straight up, or in whole
+        turns to the side where there is room; empty where there is none.
 
         Nowhere in the turns is less below it than at the start, or than `min_height`.
         """
@@ -191,7 +202,9 @@ class _Flight:
         if self._fly.hover_power is not None:
             return np.array([[*pose[:2], begin, pose[2]]])
         round_ = 2.0 * math.pi * self._fly.turning_radius
-        turns = math.ceil((end - begin) / (0.999 * round_ * self._fly.steepest[0]))  # chords are shorter
+        turns = math.ceil(
+            (end - begin) / (0.999 * round_ * self._fly.steepest[0])
+        )  # chords are shorter
         spacing = min(SPACING_NEAR_OBJECTS, abs(self._terrain.step_x), abs(self._terrain.step_y))
         for side in (1.0, -1.0):
             pieces = np.array([[turns * round_, side / self._fly.turning_radius]])
@@ -201,11 +214,15 @@ class _Flight:
                 continue
             above = z - self._required(poses[:, :2], spacing)
             if (above >= min(above[0], 0.0) - 1e-6).all():
-                return np.column_stack([poses[:, :2], z, poses[:, 2]])[:: max(1, len(poses) // (72 * turns))]
+                return np.column_stack([poses[:, :2], z, poses[:, 2]])[
+                    :: max(1, len(poses) // (72 * turns))
+                ]
         return np.empty((0, 4))
 
     def _track(self, corners: Floats, samples_per_cell: int) -> tuple[Floats, Floats]:
-        """Points (m, 2) and headings every so many parts of a cell; rounded by Dubins where the vehicle has to."""
+        """Points (m, 2) and headings every so many parts of a cell; rounded by Dubins where the
+        vehicle has to.
+        """
         cell = min(abs(self._terrain.step_x), abs(self._terrain.step_y))
         legs = np.diff(corners, axis=0)
         spacing = cell / samples_per_cell
@@ -216,7 +233,9 @@ class _Flight:
         if self._fly.turning_radius == 0.0:
             counts = np.maximum(1, np.ceil(np.hypot(*legs.T) / spacing)).astype(int)
             leg = np.repeat(np.arange(len(legs)), counts)
-            share = (np.arange(len(leg)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[leg]
+            share = (np.arange(len(leg)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[
+                leg
+            ]
             xy = np.concatenate([corners[leg] + share[:, None] * legs[leg], corners[-1:]])
             return xy, np.concatenate([towards[leg], towards[-1:]])
         between = np.exp(1j * towards)
@@ -232,9 +251,14 @@ class _Flight:
         from rfly_terrain.planning.kernels import piece_end
 
         radius = self._fly.turning_radius
-        joints, pieces = [], []
+        joints = []
+        pieces = []
         for (x, y), heading, (to_x, to_y), to_heading in zip(
-            corners[:-1].tolist(), headings[:-1].tolist(), corners[1:].tolist(), headings[1:].tolist(), strict=True
+            corners[:-1].tolist(),
+            headings[:-1].tolist(),
+            corners[1:].tolist(),
+            headings[1:].tolist(),
+            strict=True,
         ):
             word = shortest_dubins(x, y, heading, to_x, to_y, to_heading, radius)
             pose = (x, y, heading)
@@ -249,8 +273,9 @@ class _Flight:
 
 
 def lowest_profile(s: Floats, required: Floats, up: float, down: float) -> Floats:
-    """(n,) the lowest altitudes at distances s (rising) that are at least `required` and rise by no more than `up`,
-    fall by no more than `down` metres a metre."""
+    """(n,) the lowest altitudes at distances s (rising) that are at least `required` and rise by no
+    more than `up`, fall by no more than `down` metres a metre.
+    """
     climbing = np.maximum.accumulate((required - up * s)[::-1])[::-1] + up * s
     return np.maximum.accumulate(climbing + down * s) - down * s
 
@@ -268,9 +293,15 @@ def _bends(s: Floats, xy: Floats, z: Floats) -> Bools:
 
 
 def _cheapest_blocks(
-    terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, obstacles: Obstacles | None
+    terrain: HeightMap,
+    vehicle: VehicleClass,
+    start: PlanPose,
+    goal: PlanPose,
+    obstacles: Obstacles | None,
 ) -> Floats:
-    """(k, 2) corners from start to goal: middles of blocks between which flying as low as may be takes least energy."""
+    """(k, 2) corners from start to goal: middles of blocks between which flying as low as may be
+    takes least energy.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -281,7 +312,8 @@ def _cheapest_blocks(
     if min(nx, ny) < 2:
         return np.array([(start.x, start.y), (goal.x, goal.y)])
     if obstacles is not None:
-        wide, long = float(x[1] - x[0]), float(y[1] - y[0])
+        wide = float(x[1] - x[0])
+        long = float(y[1] - y[0])
         blocks = Grid(ny, nx, wide, long, float(x[0]) - wide / 2, float(y[0]) - long / 2)
         np.maximum(high, highest_objects(obstacles, vehicle.radius, blocks).T, out=high)
     number = np.arange(nx * ny).reshape(nx, ny)
@@ -297,10 +329,21 @@ def _cheapest_blocks(
         for a, b, rise in ((here, there, climb), (there, here, -climb)):
             # what is steeper than the vehicle climbs takes a longer path
             longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
-            ends.append((number[a].ravel(), number[b].ravel(), fly.energy(vehicle.mass, longer, rise).ravel()))
+            ends.append(
+                (
+                    number[a].ravel(),
+                    number[b].ravel(),
+                    fly.energy(vehicle.mass, longer, rise).ravel(),
+                )
+            )
     from_, to, cost = (np.concatenate(part) for part in zip(*ends, strict=True))
-    graph = coo_array((cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(number.size, number.size)).tocsr()
-    first, last = (int(number[np.abs(x - pose.x).argmin(), np.abs(y - pose.y).argmin()]) for pose in (start, goal))
+    graph = coo_array(
+        (cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(number.size, number.size)
+    ).tocsr()
+    first, last = (
+        int(number[np.abs(x - pose.x).argmin(), np.abs(y - pose.y).argmin()])
+        for pose in (start, goal)
+    )
     _, before = dijkstra(graph, indices=first, return_predecessors=True)
     path = [last]
     while path[-1] != first:
@@ -310,8 +353,9 @@ def _cheapest_blocks(
 
 
 def highest_objects(obstacles: Obstacles, radius: float, cells: Grid) -> Floats:
-    """(rows, columns) top of the highest object that a vehicle of that radius (m) in a cell is too near to; -inf where
-    there is none."""
+    """(rows, columns) top of the highest object that a vehicle of that radius (m) in a cell is too
+    near to; -inf where there is none.
+    """
     outlines = obstacles.solids.outlines
     row, column, which = outlines.grown(radius + obstacles.margin).cells_under(cells)
     highest = np.full((cells.rows, cells.columns), -np.inf)
@@ -320,8 +364,9 @@ def highest_objects(obstacles: Obstacles, radius: float, cells: Grid) -> Floats:
 
 
 def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, Floats]:
-    """(nx, ny) highest sample of each block and within the radius around it, along x and along y, both rising; and the
-    middles of the blocks, m."""
+    """(nx, ny) highest sample of each block and within the radius around it, along x and along y,
+    both rising; and the middles of the blocks, m.
+    """
     from scipy.ndimage import maximum_filter
 
     wide = [2 * math.ceil(radius / abs(step)) + 1 for step in (terrain.step_x, terrain.step_y)]
@@ -337,9 +382,11 @@ def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, F
 
 
 def _without_needless(flight: _Flight, corners: Floats) -> Floats:
-    """Those corners that are worth their way: rows of them, ever shorter, are left out where that takes no more energy.
+    """Those corners that are worth their way: rows of them, ever shorter, are left out where that
+    takes no more energy.
 
-    One sample a cell is enough to compare; near objects a metre more would close gaps that the vehicle fits through.
+    One sample a cell is enough to compare; near objects a metre more would close gaps that the
+    vehicle fits through.
     """
     samples = flight.samples_to_compare
     best = flight.along(corners, samples)
@@ -350,7 +397,8 @@ def _without_needless(flight: _Flight, corners: Floats) -> Floats:
             fewer = np.delete(corners, slice(at, min(at + size, len(corners) - 1)), axis=0)
             tried = flight.along(fewer, samples)
             if tried is not None and (best is None or tried.energy <= best.energy):
-                best, corners = tried, fewer
+                best = tried
+                corners = fewer
             else:
                 at += size
         size = size // 2
@@ -361,11 +409,12 @@ class HighestGround:
     """The highest ground within `radius` (m) of points of one terrain."""
 
     def __init__(self, terrain: HeightMap, radius: float) -> None:
-        self._terrain, self._radius = terrain, float(radius)
+        self._terrain = terrain
+        self._radius = float(radius)
         z = terrain.heights
         self._steps = np.array([terrain.step_x, terrain.step_y])
-        # between two points a tenth of a cell apart the ground is above the chord by (1/10)² / 8 of how far a cell's
-        # corners are from a plane, at most
+        # between two points a tenth of a cell apart the ground is above the chord by (1/10)² / 8 of
+        # how far a cell's corners are from a plane, at most
         twist = float(np.abs(z[1:, 1:] - z[:-1, 1:] - z[1:, :-1] + z[:-1, :-1]).max())
         self._spare = twist / 8 / SAMPLES_PER_CELL**2
         self._reach = np.ceil(self._radius / np.abs(self._steps) + 0.5).astype(int)
@@ -377,8 +426,9 @@ class HighestGround:
     def highest(self, xy: Floats) -> Floats:
         """(n,) m, z up, at points (n, 2): at least the highest ground, and little more.
 
-        Bilinear ground is highest in a disc at a sample of the map within it, or on its rim, of which RIM points are
-        looked at; the others are so near to one of these that the steepest slope says how much higher they can be.
+        Bilinear ground is highest in a disc at a sample of the map within it, or on its rim, of
+        which RIM points are looked at; the others are so near to one of these that the steepest
+        slope says how much higher they can be.
         """
         if self._radius == 0.0:
             return np.asarray(self._terrain.altitude(xy[:, 0], xy[:, 1]), float) + self._spare
@@ -386,30 +436,42 @@ class HighestGround:
         rim = xy[:, None, :] + self._radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         highest = np.asarray(self._terrain.altitude(rim[..., 0], rim[..., 1])).max(axis=1)
         at = (xy - (self._terrain.origin_x, self._terrain.origin_y)) / self._steps
-        row, column = (np.clip(np.floor(at[:, k]).astype(int), 0, self._steepest.shape[k] - 1) for k in (0, 1))
+        row, column = (
+            np.clip(np.floor(at[:, k]).astype(int), 0, self._steepest.shape[k] - 1) for k in (0, 1)
+        )
         highest += self._steepest[row, column] * (self._radius * math.pi / RIM)
         return np.maximum(highest, self._highest_sample(at)) + self._spare
 
     def _steepest_near(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
         """(rows - 1, columns - 1) slope (m/m) that no cell within reach of a cell exceeds."""
-        along_x, along_y = np.abs(np.diff(z, axis=0)), np.abs(np.diff(z, axis=1))
+        along_x = np.abs(np.diff(z, axis=0))
+        along_y = np.abs(np.diff(z, axis=1))
         x = np.maximum(along_x[:, 1:], along_x[:, :-1]) / abs(self._terrain.step_x)
         y = np.maximum(along_y[1:], along_y[:-1]) / abs(self._terrain.step_y)
         wide = 2 * (self._reach + 1) + 1
-        return np.asarray(cv2.dilate(np.hypot(x, y).astype(np.float32), np.ones(wide.tolist(), np.uint8)))
+        return np.asarray(
+            cv2.dilate(np.hypot(x, y).astype(np.float32), np.ones(wide.tolist(), np.uint8))
+        )
 
     def _highest_near(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(rows, columns) the highest sample within the radius and half a cell's diagonal of each sample."""
-        x, y = (np.arange(-n, n + 1) * step for n, step in zip(self._reach.tolist(), self._steps.tolist(), strict=True))
+        """(rows, columns) the highest sample within the radius and half a cell's diagonal of each
+        sample.
+        """
+        x, y = (
+            np.arange(-n, n + 1) * step
+            for n, step in zip(self._reach.tolist(), self._steps.tolist(), strict=True)
+        )
         disc = np.hypot(x[:, None], y) <= self._radius + 0.5 * math.hypot(*self._steps.tolist())
         return np.asarray(cv2.dilate(z, disc.astype(np.uint8)))
 
     def _highest_sample(self, at: Floats) -> Floats:
-        """(n,) the highest sample of the map within the radius of points (rows, columns), -inf where there is none.
+        """(n,) the highest sample of the map within the radius of points (rows, columns), -inf
+        where there is none.
 
         Of many cells a larger disc is taken, that about the nearest sample.
         """
-        z, nearest = self._terrain.heights, np.rint(at).astype(int)
+        z = self._terrain.heights
+        nearest = np.rint(at).astype(int)
         if self._grown is not None:
             row, column = (np.clip(nearest[:, k], 0, z.shape[k] - 1) for k in (0, 1))
             return self._grown[row, column].astype(float)

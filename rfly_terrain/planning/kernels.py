@@ -1,11 +1,15 @@
-"""Compiled kernels of planning on a grid; without numba the same functions run as plain Python, much slower.
+"""Compiled kernels of planning on a grid; without numba the same functions run as plain Python,
+much slower.
 
-- `weight`: (rows, columns) float32, row 0 in the south: what a metre costs in a cell, at least 1; 0 where none may be.
+- `weight`: (rows, columns) float32, row 0 in the south: what a metre costs in a cell, at least 1; 0
+where none may be.
 - `grid`: (origin_x, origin_y, resolution) of its south-west corner, m.
-- A piece of a path: x, y, heading at its start, length (m, negative: backwards), curvature (1/m, left positive).
+- A piece of a path: x, y, heading at its start, length (m, negative: backwards), curvature (1/m,
+left positive).
 
-A pose is looked at with a margin: every path point lies within STEP/2 cells of a sample, and every sample needs all
-cells within MARGIN of it, so that no cell that the path crosses, be it by a corner, is missed.
+A pose is looked at with a margin: every path point lies within STEP/2 cells of a sample, and every
+sample needs all cells within MARGIN of it, so that no cell that the path crosses, be it by a
+corner, is missed.
 """
 
 from __future__ import annotations
@@ -44,8 +48,10 @@ class Steering(NamedTuple):
 def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
     """What a metre costs at a point, 0 where a cell within MARGIN is not free or not on the grid."""
     rows, columns = weight.shape
-    u, v = (x - grid[0]) / grid[2], (y - grid[1]) / grid[2]
-    column, row = math.floor(u), math.floor(v)
+    u = (x - grid[0]) / grid[2]
+    v = (y - grid[1]) / grid[2]
+    column = math.floor(u)
+    row = math.floor(v)
     if column < 0 or row < 0 or column >= columns or row >= rows:
         return 0.0
     here = float(weight[row, column])
@@ -53,7 +59,8 @@ def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
         return 0.0
     side = -1 if u - column < MARGIN else 1 if u - column > 1.0 - MARGIN else 0
     end = -1 if v - row < MARGIN else 1 if v - row > 1.0 - MARGIN else 0
-    beside, beyond = column + side, row + end
+    beside = column + side
+    beyond = row + end
     if beside < 0 or beyond < 0 or beside >= columns or beyond >= rows:
         return 0.0
     if weight[row, beside] == 0.0 or weight[beyond, column] == 0.0 or weight[beyond, beside] == 0.0:
@@ -62,28 +69,46 @@ def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
 
 
 @kernel
-def piece_end(x: float, y: float, heading: float, length: float, curvature: float) -> tuple[float, float, float]:
+def piece_end(
+    x: float, y: float, heading: float, length: float, curvature: float
+) -> tuple[float, float, float]:
     """The pose at the end of a piece."""
     half = 0.5 * curvature * length
     chord = length if abs(half) < 1e-12 else length * math.sin(half) / half
-    return x + chord * math.cos(heading + half), y + chord * math.sin(heading + half), heading + 2.0 * half
+    return (
+        x + chord * math.cos(heading + half),
+        y + chord * math.sin(heading + half),
+        heading + 2.0 * half,
+    )
 
 
 @kernel
 def piece_cost(
-    weight: Any, grid: Any, x: float, y: float, heading: float, length: float, curvature: float, most: float
+    weight: Any,
+    grid: Any,
+    x: float,
+    y: float,
+    heading: float,
+    length: float,
+    curvature: float,
+    most: float,
 ) -> float:
-    """∫ weight ds along a piece, by trapezia; BLOCKED where it leaves the free cells or costs more than `most`."""
+    """∫ weight ds along a piece, by trapezia; BLOCKED where it leaves the free cells or costs more
+    than `most`.
+    """
     count = max(1, math.ceil(abs(length) / (STEP * grid[2])))
     ds = length / count
     half = 0.5 * curvature * ds
     chord = ds if abs(half) < 1e-12 else ds * math.sin(half) / half
-    ahead_x, ahead_y = chord * math.cos(heading + half), chord * math.sin(heading + half)
-    turn_c, turn_s = math.cos(2.0 * half), math.sin(2.0 * half)
+    ahead_x = chord * math.cos(heading + half)
+    ahead_y = chord * math.sin(heading + half)
+    turn_c = math.cos(2.0 * half)
+    turn_s = math.sin(2.0 * half)
     before = weight_at(weight, grid, x, y)
     if before == 0.0:
         return BLOCKED
-    cost, step = 0.0, abs(ds)
+    cost = 0.0
+    step = abs(ds)
     for _ in range(count):
         x += ahead_x
         y += ahead_y
@@ -100,10 +125,20 @@ def piece_cost(
 
 @kernel
 def word_cost(
-    weight: Any, grid: Any, x: float, y: float, heading: float, word: Any, steering: Steering, most: float
+    weight: Any,
+    grid: Any,
+    x: float,
+    y: float,
+    heading: float,
+    word: Any,
+    steering: Steering,
+    most: float,
 ) -> float:
-    """Cost of the five pieces of a word (see `reeds_shepp`) from a pose; BLOCKED as in `piece_cost`."""
-    cost, before = 0.0, 0.0
+    """Cost of the five pieces of a word (see `reeds_shepp`) from a pose; BLOCKED as in
+    `piece_cost`.
+    """
+    cost = 0.0
+    before = 0.0
     for k in range(5):
         if word[k] != 0.0:
             factor = 1.0 if word[k] > 0.0 else steering.backward_cost
@@ -111,7 +146,9 @@ def word_cost(
                 cost += steering.cusp_cost
             before = word[k]
             curvature = word[5 + k] / steering.radius
-            part = piece_cost(weight, grid, x, y, heading, word[k], curvature, (most - cost) / factor)
+            part = piece_cost(
+                weight, grid, x, y, heading, word[k], curvature, (most - cost) / factor
+            )
             if part == BLOCKED:
                 return BLOCKED
             cost += factor * part
@@ -121,8 +158,11 @@ def word_cost(
 
 @kernel
 def word_directions(word: Any) -> tuple[float, float]:
-    """1 or -1, forwards or backwards, of the first and the last piece of a word; 0 where it has none."""
-    first, last = 0.0, 0.0
+    """1 or -1, forwards or backwards, of the first and the last piece of a word; 0 where it has
+    none.
+    """
+    first = 0.0
+    last = 0.0
     for k in range(5):
         if word[k] != 0.0:
             last = math.copysign(1.0, word[k])
@@ -136,12 +176,16 @@ def shortest_to_point(
 ) -> tuple[float, float, float, float, float, float]:
     """The shortest path to a point, with any heading there, as a Dubins word.
 
-    Outside of both turning circles an arc and its tangent; inside of one it is reached by an arc of the other circle
-    and one of the first (X.-N. Bui et al., Shortest path synthesis for Dubins non-holonomic robot, ICRA 1994).
+    Outside of both turning circles an arc and its tangent; inside of one it is reached by an arc of
+    the other circle and one of the first (X.-N. Bui et al., Shortest path synthesis for Dubins
+    non-holonomic robot, ICRA 1994).
     """
-    dx, dy = to_x - x, to_y - y
-    c, s = math.cos(heading), math.sin(heading)
-    ahead, left = c * dx + s * dy, c * dy - s * dx
+    dx = to_x - x
+    dy = to_y - y
+    c = math.cos(heading)
+    s = math.sin(heading)
+    ahead = c * dx + s * dy
+    left = c * dy - s * dx
     turn = 1.0 if left >= 0.0 else -1.0
     left *= turn  # mirrored so that the point lies to the left
     square = ahead * ahead + (left - radius) * (left - radius)
@@ -153,30 +197,42 @@ def shortest_to_point(
         if 2.0 * math.pi - angle < 1e-9:
             angle = 0.0
         return radius * angle, straight, 0.0, turn, 0.0, 0.0
-    # Inside of the left circle: first to the right about (0, -radius), then to the left about a centre 2 radii from
-    # there and one from the point. That centre lies to either side of the line to the point.
+    # Inside of the left circle: first to the right about (0, -radius), then to the left about a
+    # centre 2 radii from there and one from the point. That centre lies to either side of the line
+    # to the point.
     far = math.sqrt(ahead * ahead + (left + radius) * (left + radius))
-    at = math.acos(min(max((5.0 * radius * radius - far * far) / (4.0 * radius * radius), -1.0), 1.0))
-    side = math.acos(min(max((3.0 * radius * radius + far * far) / (4.0 * radius * far), -1.0), 1.0))
+    at = math.acos(
+        min(max((5.0 * radius * radius - far * far) / (4.0 * radius * radius), -1.0), 1.0)
+    )
+    side = math.acos(
+        min(max((3.0 * radius * radius + far * far) / (4.0 * radius * far), -1.0), 1.0)
+    )
     to_point = 0.5 * math.pi - math.atan2(left + radius, ahead)
-    first, second = (to_point - side) % (2.0 * math.pi), at
-    other, after = (to_point + side) % (2.0 * math.pi), 2.0 * math.pi - at
+    first = (to_point - side) % (2.0 * math.pi)
+    second = at
+    other = (to_point + side) % (2.0 * math.pi)
+    after = 2.0 * math.pi - at
     if other + after < first + second:
-        first, second = other, after
+        first = other
+        second = after
     return radius * first, radius * second, 0.0, -turn, turn, 0.0
 
 
 def cost_to_go(
     weight: NDArray[np.float32], goal: tuple[int, int], start: tuple[int, int], spare: float
 ) -> NDArray[np.float32]:
-    """(rows, columns) float32: least cost in cells from each cell's centre to the goal's, inf where no way leads.
+    """(rows, columns) float32: least cost in cells from each cell's centre to the goal's, inf where
+    no way leads.
 
-    `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8 cells beyond, over
-    free cells only; paths of them are at most 2.8 % longer than straight ones. It ends where all cells are known that
-    cost `spare` cells more than the start; those beyond get what they cost at least.
+    `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8
+    cells beyond, over free cells only; paths of them are at most 2.8 % longer than straight ones.
+    It ends where all cells are known that cost `spare` cells more than the start; those beyond get
+    what they cost at least.
     """
     rows, columns = weight.shape
-    padded = np.pad(weight, 2)  # cells that nobody may enter on every side save the question where the grid ends
+    padded = np.pad(
+        weight, 2
+    )  # cells that nobody may enter on every side save the question where the grid ends
     wide = columns + 4
     best = np.full(padded.size, np.inf, np.float32)
     if weight[goal] > 0.0:
@@ -191,21 +247,28 @@ def cost_to_go(
 
 @kernel
 def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, around: Any) -> int:
-    """Fills `best` with the least costs of `cost_to_go` over padded, flat weights; -1 where all cells are known, else
-    the cost that all further ones have at least.
+    """Fills `best` with the least costs of `cost_to_go` over padded, flat weights; -1 where all
+    cells are known, else the cost that all further ones have at least.
 
-    Dijkstra with a ring of buckets as wide as the cheapest step, 1 (R. Dial, Algorithm 360, CACM 12 (1969)): within a
-    bucket the order does not matter then. `around`: steps to the eight neighbours in order; a knight's move leads
-    beyond neighbours k and k + 1. Unsigned indices spare a test for negative ones.
+    Dijkstra with a ring of buckets as wide as the cheapest step, 1 (R. Dial, Algorithm 360, CACM 12
+    (1969)): within a bucket the order does not matter then. `around`: steps to the eight neighbours
+    in order; a knight's move leads beyond neighbours k and k + 1. Unsigned indices spare a test for
+    negative ones.
     """
     room = 1024
     cells = np.empty(ring * room, np.uint32)
     filled = np.zeros(ring, np.int64)
     known = np.zeros(w.size, np.bool_)
-    near = np.empty(10, np.float32)  # the ring of neighbours, with the last before the first and the first again
+    near = np.empty(
+        10, np.float32
+    )  # the ring of neighbours, with the last before the first and the first again
     best[goal] = 0.0
-    cells[0], filled[0] = goal, 1
-    waiting, bucket, slot, fullest = 1, 0, 0, 1
+    cells[0] = goal
+    filled[0] = 1
+    waiting = 1
+    bucket = 0
+    slot = 0
+    fullest = 1
     while waiting > 0:
         if bucket > best[start] + spare:
             return bucket
@@ -217,21 +280,29 @@ def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, ar
                 continue  # a cheaper path had brought it here before
             known[cell] = True
             if fullest + 16 > room:
-                cells, room = with_more_room(cells, filled, room), 2 * room
-            cost, here = best[cell], w[cell]
+                cells = with_more_room(cells, filled, room)
+                room = 2 * room
+            cost = best[cell]
+            here = w[cell]
             for k in range(8):
                 near[k + 1] = w[np.uint64(cell + around[k])]
             near[0], near[9] = near[8], near[1]
             for k in range(8):
-                side, next_side, diagonal = near[k + 1], near[k + 2], k & 1
+                side = near[k + 1]
+                next_side = near[k + 2]
+                diagonal = k & 1
                 if side == 0.0:
                     continue
                 to = np.uint64(cell + around[k])
                 if not diagonal or (near[k] != 0.0 and next_side != 0.0):
-                    new = cost + (np.float32(0.70710678) if diagonal else np.float32(0.5)) * (here + side)
+                    new = cost + (np.float32(0.70710678) if diagonal else np.float32(0.5)) * (
+                        here + side
+                    )
                     if new < best[to]:
                         best[to] = new
-                        fullest = max(fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to))
+                        fullest = max(
+                            fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to)
+                        )
                         waiting += 1
                 if next_side == 0.0:
                     continue
@@ -240,7 +311,9 @@ def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, ar
                     new = cost + np.float32(0.55901699) * (here + side + next_side + w[to])
                     if new < best[to]:
                         best[to] = new
-                        fullest = max(fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to))
+                        fullest = max(
+                            fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to)
+                        )
                         waiting += 1
         waiting -= filled[slot]
         filled[slot] = 0

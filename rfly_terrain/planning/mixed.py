@@ -1,9 +1,10 @@
 """Least-energy plans that drive and fly: a coarse graph of both, refined piece by piece.
 
-The graph has two layers over one lattice: on the ground, with edges that lead over cells that can be driven on, and in
-the air, at the minimum height above the highest ground of each block. Between the layers lead take-offs and landings,
-straight up and down, on ground less steep than `max_takeoff_slope_deg`. Beside the cheapest path through the graph the
-plan that only drives and the one that only flies are worked out; of those that can be done the cheapest is taken.
+The graph has two layers over one lattice: on the ground, with edges that lead over cells that can
+be driven on, and in the air, at the minimum height above the highest ground of each block. Between
+the layers lead take-offs and landings, straight up and down, on ground less steep than
+`max_takeoff_slope_deg`. Beside the cheapest path through the graph the plan that only drives and
+the one that only flies are worked out; of those that can be done the cheapest is taken.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ _Edges = tuple[Any, Any, Any]
 def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
     """The plan of least energy that drives, flies, or does one after the other.
 
-    A place no more than ON_GROUND above the ground is on it. From one place in the air to another it stays in the air.
-    Raises PlanError where none of the ways can be done; its reason is that of driving.
+    A place no more than ON_GROUND above the ground is on it. From one place in the air to another
+    it stays in the air. Raises PlanError where none of the ways can be done; its reason is that of
+    driving.
     """
     if vehicle.drive is None or vehicle.fly is None or vehicle.fly.hover_power is None:
         raise PlanError("cannot_mix", vehicle.cannot("both drive and take off", "land_air"))
@@ -62,11 +64,24 @@ class _MixedPlanner:
     """Plans of one vehicle from one start to one goal."""
 
     def __init__(
-        self, planner: Planner, vehicle: VehicleClass, drive: Driving, fly: Flying, start: PlanPose, goal: PlanPose
+        self,
+        planner: Planner,
+        vehicle: VehicleClass,
+        drive: Driving,
+        fly: Flying,
+        start: PlanPose,
+        goal: PlanPose,
     ) -> None:
-        self._planner, self._vehicle, self._drive, self._fly = planner, vehicle, drive, fly
-        self._start, self._goal = start, goal
-        self._starts_low, self._ends_low = self._on_ground("start", start), self._on_ground("goal", goal)
+        self._planner = planner
+        self._vehicle = vehicle
+        self._drive = drive
+        self._fly = fly
+        self._start = start
+        self._goal = goal
+        self._starts_low, self._ends_low = (
+            self._on_ground("start", start),
+            self._on_ground("goal", goal),
+        )
         self._landing = planner.landing_grid(vehicle)
 
     def ways(self) -> Iterator[Callable[[], Plan]]:
@@ -94,27 +109,37 @@ class _MixedPlanner:
 
     def _flight(self, start: PlanPose, goal: PlanPose, takes_off: bool, lands: bool) -> Plan:
         """From place to place in the air, with take-off and landing where these are on the ground."""
-        planner, landing = self._planner, self._landing
+        planner = self._planner
+        landing = self._landing
         for pose, needed, what in ((start, takes_off, "take off from"), (goal, lands, "land on")):
             if needed and not self._can_land(pose.x, pose.y):
                 free = (landing.cost >= 0) & (landing.cost < LETHAL)
                 there = name_nearest_free(free, landing.origin, landing.resolution, pose, None)
                 limit = f"above {self._fly.max_takeoff_slope_deg:g}°{there}"
-                raise PlanError("no_landing", f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, {limit}")
+                raise PlanError(
+                    "no_landing", f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, {limit}"
+                )
         ground = [float(planner.terrain.altitude(pose.x, pose.y)) for pose in (start, goal)]
         up = dataclasses.replace(start, z=ground[0]) if takes_off else start
         to = dataclasses.replace(goal, z=None) if lands else goal
-        flown = plan_fly(planner.terrain, self._vehicle, up, to, hold_altitude=True, obstacles=planner.obstacles)
+        flown = plan_fly(
+            planner.terrain, self._vehicle, up, to, hold_altitude=True, obstacles=planner.obstacles
+        )
         if not lands:
             return flown
-        return join_plans([flown, self._upright(flown.position[-1], ground[1], float(flown.heading[-1]))])
+        return join_plans(
+            [flown, self._upright(flown.position[-1], ground[1], float(flown.heading[-1]))]
+        )
 
     def _upright(self, position: Floats, altitude: float, heading: float) -> Plan:
         """Straight up or down from a place (3,) to an altitude."""
         way = np.array([position, [*position[:2], altitude]])
         climb = altitude - float(position[2])
-        energy, duration = self._fly.energy(self._vehicle.mass, 0.0, climb), self._fly.duration(0.0, climb)
-        return Plan(way, np.full(2, heading), np.array([FLY], np.uint8), float(energy), float(duration))
+        energy = self._fly.energy(self._vehicle.mass, 0.0, climb)
+        duration = self._fly.duration(0.0, climb)
+        return Plan(
+            way, np.full(2, heading), np.array([FLY], np.uint8), float(energy), float(duration)
+        )
 
     def _through_graph(self) -> Plan:
         """The cheapest path over the graph, its runs on the ground and in the air planned finely."""
@@ -124,7 +149,9 @@ class _MixedPlanner:
         points, edges = self._graph()
         count = len(points)
         from_, to, energy = (np.concatenate(part) for part in zip(*edges, strict=True))
-        graph = coo_array((energy, (from_.astype(np.int32), to.astype(np.int32))), shape=(2 * count, 2 * count)).tocsr()
+        graph = coo_array(
+            (energy, (from_.astype(np.int32), to.astype(np.int32))), shape=(2 * count, 2 * count)
+        ).tocsr()
         first = count - 2 + (0 if self._starts_low else count)
         last = count - 1 + (0 if self._ends_low else count)
         cost, before = dijkstra(graph, indices=first, return_predecessors=True)
@@ -133,20 +160,28 @@ class _MixedPlanner:
         path = [last]
         while path[-1] != first:
             path.append(int(before[path[-1]]))
-        runs = [(flies, list(nodes)) for flies, nodes in itertools.groupby(path[::-1], key=lambda node: node >= count)]
+        runs = [
+            (flies, list(nodes))
+            for flies, nodes in itertools.groupby(path[::-1], key=lambda node: node >= count)
+        ]
         return self._planned_runs(points, runs)
 
     def _planned_runs(self, points: Floats, runs: list[tuple[bool, list[int]]]) -> Plan:
-        """Runs over nodes (of which n and more fly) as plans; one that begins or ends in the air above a run on the
-        ground is a way straight down or up."""
-        count, start, goal = len(points), self._start, self._goal
+        """Runs over nodes (of which n and more fly) as plans; one that begins or ends in the air
+        above a run on the ground is a way straight down or up.
+        """
+        count = len(points)
+        start = self._start
+        goal = self._goal
         plans: list[Plan] = []
         for index, (flies, nodes) in enumerate(runs):
             ends = [points[node % count] for node in (nodes[0], nodes[-1])]
             a = start if index == 0 else PlanPose(*ends[0].tolist())
             b = goal if index == len(runs) - 1 else PlanPose(*ends[1].tolist())
             if math.hypot(b.x - a.x, b.y - a.y) < 1e-6:
-                continue  # it takes off where it is, or lands where it shall be: below, or with the run beside it
+                # it takes off where it is, or lands where it shall be: below, or with the run
+                # beside it
+                continue
             if index == 1 and not plans:
                 a = dataclasses.replace(a, heading=start.heading)  # it has come straight down
             if index == len(runs) - 2 and not self._ends_low and _in_place(points, runs[-1][1]):
@@ -154,24 +189,36 @@ class _MixedPlanner:
             if plans and not flies and a.heading is None:
                 a = dataclasses.replace(a, heading=float(plans[-1].heading[-1]))  # as it has landed
             if flies:
-                takes_off, lands = index > 0 or self._starts_low, index < len(runs) - 1 or self._ends_low
+                takes_off = index > 0 or self._starts_low
+                lands = index < len(runs) - 1 or self._ends_low
                 plans.append(self._flight(a, b, takes_off, lands))
             else:
                 plans.append(self._planner.drive(self._vehicle, a, b))
         if not plans:
-            raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) lies straight above or below the start")
+            raise PlanError(
+                "same_place",
+                f"the goal ({goal.x:g}, {goal.y:g}) lies straight above or below the start",
+            )
         if not self._starts_low and _in_place(points, runs[0][1]):
-            place, heading = plans[0].position[0], float(plans[0].heading[0])
+            place = plans[0].position[0]
+            heading = float(plans[0].heading[0])
             assert start.z is not None
-            plans.insert(0, self._upright(np.array([*place[:2], start.z]), float(place[2]), heading))
+            plans.insert(
+                0, self._upright(np.array([*place[:2], start.z]), float(place[2]), heading)
+            )
         if not self._ends_low and _in_place(points, runs[-1][1]):
             assert goal.z is not None
-            plans.append(self._upright(plans[-1].position[-1], goal.z, float(plans[-1].heading[-1])))
+            plans.append(
+                self._upright(plans[-1].position[-1], goal.z, float(plans[-1].heading[-1]))
+            )
         return join_plans(plans)
 
     def _graph(self) -> tuple[Floats, list[_Edges]]:
-        """(n, 2) places: the lattice, start and goal; and edges between nodes, n and more of which fly."""
-        planner, radius = self._planner, self._vehicle.radius
+        """(n, 2) places: the lattice, start and goal; and edges between nodes, n and more of which
+        fly.
+        """
+        planner = self._planner
+        radius = self._vehicle.radius
         rows, columns = self._landing.cost.shape
         stride = max(1, math.ceil(max(rows, columns) / LATTICE))
         side = stride * self._landing.resolution
@@ -181,24 +228,39 @@ class _MixedPlanner:
             for o, k in zip(self._landing.origin[::-1], (row, column), strict=True)
         )
         lattice = np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1).reshape(-1, 2)
-        points = np.concatenate([lattice, [[self._start.x, self._start.y], [self._goal.x, self._goal.y]]])
+        points = np.concatenate(
+            [lattice, [[self._start.x, self._start.y], [self._goal.x, self._goal.y]]]
+        )
         number = np.arange(len(lattice)).reshape(len(row), len(column))
         pairs = []
         for d_row, d_column in _STEPS:
-            here = slice(0, len(row) - d_row), slice(max(-d_column, 0), len(column) - max(d_column, 0))
+            here = (
+                slice(0, len(row) - d_row),
+                slice(max(-d_column, 0), len(column) - max(d_column, 0)),
+            )
             there = slice(d_row, len(row)), slice(max(d_column, 0), len(column) - max(-d_column, 0))
             pairs.append(np.stack([number[here].ravel(), number[there].ravel()], axis=1))
-        for end in (len(points) - 2, len(points) - 1):  # start and goal with the lattice points about them
-            near = np.flatnonzero(np.abs(lattice - points[end]).max(axis=1) <= 1.5 * stride * self._landing.resolution)
+        for end in (
+            len(points) - 2,
+            len(points) - 1,
+        ):  # start and goal with the lattice points about them
+            near = np.flatnonzero(
+                np.abs(lattice - points[end]).max(axis=1) <= 1.5 * stride * self._landing.resolution
+            )
             pairs.append(np.stack([np.full(len(near), end), near], axis=1))
         a, b = np.concatenate(pairs).T
         ground = np.asarray(planner.terrain.altitude(points[:, 0], points[:, 1]))
         high = _highest_about(planner, points, side, radius)
         if planner.obstacles is not None:
-            cells = Grid(len(row), len(column), side, side, float(x[0]) - side / 2, float(y[0]) - side / 2)
+            cells = Grid(
+                len(row), len(column), side, side, float(x[0]) - side / 2, float(y[0]) - side / 2
+            )
             objects = highest_objects(planner.obstacles, radius, cells)
             at_row, at_column = cells.cells(*points.T)
-            high = np.maximum(high, objects[np.clip(at_row, 0, len(row) - 1), np.clip(at_column, 0, len(column) - 1)])
+            high = np.maximum(
+                high,
+                objects[np.clip(at_row, 0, len(row) - 1), np.clip(at_column, 0, len(column) - 1)],
+            )
         altitude = high + self._fly.min_height
         return points, [
             *self._driven(points, a, b),
@@ -207,19 +269,27 @@ class _MixedPlanner:
         ]
 
     def _driven(self, points: Floats, a: NDArray[Any], b: NDArray[Any]) -> list[_Edges]:
-        """On the ground, both ways: where all cells on the straight line are free, with the energy along it."""
+        """On the ground, both ways: where all cells on the straight line are free, with the energy
+        along it.
+        """
         mass = self._vehicle.mass
         grid, weight = self._planner.driving_grid(self._vehicle)
         leg = points[b] - points[a]
-        samples = max(2, math.ceil(float(np.hypot(*leg.T).max()) / grid.resolution * _SAMPLES_PER_CELL) + 1)
+        samples = max(
+            2, math.ceil(float(np.hypot(*leg.T).max()) / grid.resolution * _SAMPLES_PER_CELL) + 1
+        )
         share = np.linspace(0.0, 1.0, samples)[:, None]
-        free, there, back = np.ones(len(a), bool), np.zeros(len(a)), np.zeros(len(a))
+        free = np.ones(len(a), bool)
+        there = np.zeros(len(a))
+        back = np.zeros(len(a))
         z_before = np.zeros(0)
         part = np.hypot(*leg.T) / (samples - 1)
         for k in range(samples):
             at = points[a] + share[k] * leg
             column, row = np.floor((at - grid.origin) / grid.resolution).astype(int).T
-            on_map = (row >= 0) & (column >= 0) & (row < weight.shape[0]) & (column < weight.shape[1])
+            on_map = (
+                (row >= 0) & (column >= 0) & (row < weight.shape[0]) & (column < weight.shape[1])
+            )
             free &= on_map
             free[on_map] &= weight[row[on_map], column[on_map]] > 0
             z = np.asarray(self._planner.terrain.altitude(at[:, 0], at[:, 1]))
@@ -230,7 +300,9 @@ class _MixedPlanner:
         least = 1e-6 * part  # downhill costs nothing, but no edge of a graph may
         return [(a[free], b[free], (there + least)[free]), (b[free], a[free], (back + least)[free])]
 
-    def _flown(self, points: Floats, altitude: Floats, a: NDArray[Any], b: NDArray[Any]) -> list[_Edges]:
+    def _flown(
+        self, points: Floats, altitude: Floats, a: NDArray[Any], b: NDArray[Any]
+    ) -> list[_Edges]:
         distance = np.hypot(*(points[b] - points[a]).T)
         edges = []
         up, down = self._fly.steepest
@@ -244,7 +316,9 @@ class _MixedPlanner:
     def _taken_off(self, points: Floats, height: Floats) -> list[_Edges]:
         node = np.flatnonzero(self._can_land(points[:, 0], points[:, 1]))
         still = np.zeros(len(node))
-        up, down = (self._fly.energy(self._vehicle.mass, still, sign * height[node]) for sign in (1.0, -1.0))
+        up, down = (
+            self._fly.energy(self._vehicle.mass, still, sign * height[node]) for sign in (1.0, -1.0)
+        )
         return [(node, node + len(points), up), (node + len(points), node, down)]
 
 
@@ -254,14 +328,23 @@ def _in_place(points: Floats, nodes: list[int]) -> bool:
 
 
 def _highest_about(planner: Planner, points: Floats, side: float, radius: float) -> Floats:
-    """(n,) the highest sample in a square of that side about points, and within the radius around it."""
+    """(n,) the highest sample in a square of that side about points, and within the radius around
+    it.
+    """
     from scipy.ndimage import maximum_filter
 
     terrain = planner.terrain
-    wide = [2 * math.ceil((0.5 * side + radius) / abs(step)) + 1 for step in (terrain.step_x, terrain.step_y)]
+    wide = [
+        2 * math.ceil((0.5 * side + radius) / abs(step)) + 1
+        for step in (terrain.step_x, terrain.step_y)
+    ]
     high = maximum_filter(terrain.heights, wide, mode="nearest")
     row, column = (
-        np.clip(np.rint((points[:, k] - origin) / step).astype(int), 0, terrain.heights.shape[k] - 1)
-        for k, (origin, step) in enumerate(((terrain.origin_x, terrain.step_x), (terrain.origin_y, terrain.step_y)))
+        np.clip(
+            np.rint((points[:, k] - origin) / step).astype(int), 0, terrain.heights.shape[k] - 1
+        )
+        for k, (origin, step) in enumerate(
+            ((terrain.origin_x, terrain.step_x), (terrain.origin_y, terrain.step_y))
+        )
     )
     return high[row, column].astype(float)

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 
-DRIVE, FLY, MIXED = 0, 1, 2
+DRIVE = 0
+FLY = 1
+MIXED = 2
 """how a vehicle moves: of a planner's question, and DRIVE or FLY of each segment of its answer"""
 MODES = {"drive": DRIVE, "fly": FLY, "mixed": MIXED}
 
@@ -49,7 +51,9 @@ class Plan:
     def backward(self) -> Bools:
         """(n - 1,) which segments are driven backwards: the heading looks against them."""
         dx, dy = np.diff(self.position[:, :2], axis=0).T
-        middle = self.heading[:-1] + 0.5 * (np.mod(np.diff(self.heading) + np.pi, 2 * np.pi) - np.pi)
+        middle = self.heading[:-1] + 0.5 * (
+            np.mod(np.diff(self.heading) + np.pi, 2 * np.pi) - np.pi
+        )
         return np.asarray((self.mode == DRIVE) & (np.cos(middle) * dx + np.sin(middle) * dy < 0.0))
 
     @property
@@ -103,6 +107,8 @@ def write_plan(plan: Plan, path: str | Path) -> None:
     writer.writerow(["x", "y", "z", "heading_rad", "mode"])
     words = {(DRIVE, False): "drive", (DRIVE, True): "reverse", (FLY, False): "fly"}
     modes = [words[mode] for mode in zip(plan.mode.tolist(), plan.backward.tolist(), strict=True)]
-    for (x, y, z), heading, mode in zip(plan.position, plan.heading, [*modes, modes[-1]], strict=True):
+    for (x, y, z), heading, mode in zip(
+        plan.position, plan.heading, [*modes, modes[-1]], strict=True
+    ):
         writer.writerow([f"{x:.4f}", f"{y:.4f}", f"{z:.4f}", f"{heading:.6f}", mode])
     Path(path).write_text(text.getvalue(), encoding="utf-8")

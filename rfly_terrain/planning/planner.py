@@ -16,7 +16,12 @@ from rfly_common.arrays import Bools
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_common.kernels.jit import use_numba
-from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
+from rfly_terrain.costmap.traversability import (
+    LETHAL,
+    TraversabilityGrid,
+    TraversabilityLimits,
+    traversability,
+)
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, Weights, plan_drive, weights
 from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, Obstacles, plan_fly
@@ -34,17 +39,21 @@ MOST_TURN = math.radians(10.0)
 MARGIN = 0.5
 """m that plans keep from objects beyond the vehicle's radius"""
 SPARE_CELLS = 1.6
-"""from a place to the farthest corner of the cells that have to be free to start there: √2 (1 + kernels.MARGIN)"""
+"""from a place to the farthest corner of the cells that have to be free to start there: √2 (1 +
+kernels.MARGIN)
+"""
 _FIRST_REACH = 32
 """cells: how far the nearest free place is looked for first; then twice as far, and so on"""
 
 
 class Planner:
-    """Plans over one terrain and the objects on it; the costs for each class's limits are worked out once.
+    """Plans over one terrain and the objects on it; the costs for each class's limits are worked
+    out once.
 
-    `water_level` (m, z up): ground below it is not driven on, and nothing lands there; None: no water. `resolution`
-    (m): side of the cells, by default the smaller step of the map. `margin` (m): how far plans keep from objects beyond
-    the vehicle's radius. Several threads may plan at once.
+    `water_level` (m, z up): ground below it is not driven on, and nothing lands there; None: no
+    water. `resolution` (m): side of the cells, by default the smaller step of the map. `margin`
+    (m): how far plans keep from objects beyond the vehicle's radius. Several threads may plan at
+    once.
     """
 
     def __init__(
@@ -58,20 +67,26 @@ class Planner:
     ) -> None:
         """Raises ConfigError for a margin that is negative or not finite."""
         finite_number("margin", margin, "m", at_least=0.0)
-        self.terrain, self.objects = terrain, objects
-        self._water_level, self._resolution, self._margin = water_level, resolution, float(margin)
+        self.terrain = terrain
+        self.objects = objects
+        self._water_level = water_level
+        self._resolution = resolution
+        self._margin = float(margin)
         self._bare: Planner = self
         self._seen: SeenSpace | None = None
         self._unknown_cost = 0
         self._grids: dict[TraversabilityLimits, tuple[TraversabilityGrid, Weights]] = {}
         self._lock = threading.Lock()
 
-    def amid(self, seen: SeenSpace, vehicle: VehicleClass, start: PlanPose, unknown_cost: int = 0) -> Planner:
-        """A planner for one start of a class amid what has been seen, beside the objects that it knows of.
+    def amid(
+        self, seen: SeenSpace, vehicle: VehicleClass, start: PlanPose, unknown_cost: int = 0
+    ) -> Planner:
+        """A planner for one start of a class amid what has been seen, beside the objects that it
+        knows of.
 
-        Where the start is nearer to an obstacle than radius and margin, what was hidden having come in sight, the
-        margin is as small as it takes to leave. To drive where nothing has been seen costs at least `unknown_cost`,
-        0 … 100 (never).
+        Where the start is nearer to an obstacle than radius and margin, what was hidden having come
+        in sight, the margin is as small as it takes to leave. To drive where nothing has been seen
+        costs at least `unknown_cost`, 0 … 100 (never).
         """
         outlines = seen.obstacles.outlines
         if start.z is not None:
@@ -82,12 +97,19 @@ class Planner:
         room = outlines.clearance(start.x, start.y) - vehicle.radius - spare - 1e-3
         planner = copy.copy(self)
         planner._margin = max(min(self._margin, room), -vehicle.radius)
-        planner.objects = seen.obstacles if self.objects is None else joined([self.objects, seen.obstacles])
-        planner._bare, planner._seen, planner._unknown_cost = self, seen, unknown_cost
-        planner._grids, planner._lock = {}, threading.Lock()
+        planner.objects = (
+            seen.obstacles if self.objects is None else joined([self.objects, seen.obstacles])
+        )
+        planner._bare = self
+        planner._seen = seen
+        planner._unknown_cost = unknown_cost
+        planner._grids = {}
+        planner._lock = threading.Lock()
         return planner
 
-    def plan(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, mode: int = DRIVE) -> Plan:
+    def plan(
+        self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, mode: int = DRIVE
+    ) -> Plan:
         """A path from start to goal. Raises PlanError that says why there is none."""
         planners: Mapping[int, Callable[[VehicleClass, PlanPose, PlanPose], Plan]] = {
             DRIVE: self.drive,
@@ -95,7 +117,10 @@ class Planner:
             MIXED: self.mixed,
         }
         if mode not in planners:
-            raise PlanError("unknown_mode", f"mode {mode}: expected {DRIVE} (drive), {FLY} (fly) or {MIXED} (mixed)")
+            raise PlanError(
+                "unknown_mode",
+                f"mode {mode}: expected {DRIVE} (drive), {FLY} (fly) or {MIXED} (mixed)",
+            )
         return planners[mode](vehicle, start, goal)
 
     def drive(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
@@ -127,7 +152,13 @@ class Planner:
         over_ground, climb = steps_between(np.column_stack([fine[:, :2], ground]))
         energy = float(driving.energy(vehicle.mass, over_ground, climb).sum())
         duration = float(np.hypot(over_ground, climb).sum()) / driving.speed
-        return Plan(position, poses[:, 2].copy(), np.full(len(position) - 1, DRIVE, np.uint8), energy, duration)
+        return Plan(
+            position,
+            poses[:, 2].copy(),
+            np.full(len(position) - 1, DRIVE, np.uint8),
+            energy,
+            duration,
+        )
 
     def fly(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
         """In the air. See `fly`."""
@@ -160,11 +191,17 @@ class Planner:
     def landing_grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
         """The same, with the slope limited to what a class takes off from and lands on."""
         limits = self._limits(_driving(vehicle))
-        slope = vehicle.fly.max_takeoff_slope_deg if vehicle.fly is not None else limits.max_slope_deg
-        return self._grid(dataclasses.replace(limits, max_slope_deg=min(slope, limits.max_slope_deg)))[0]
+        slope = (
+            vehicle.fly.max_takeoff_slope_deg if vehicle.fly is not None else limits.max_slope_deg
+        )
+        return self._grid(
+            dataclasses.replace(limits, max_slope_deg=min(slope, limits.max_slope_deg))
+        )[0]
 
     def why_blocked(self, vehicle: VehicleClass, x: float, y: float) -> str:
-        """Why a class may not drive at a place: the limits that are exceeded there, or within the vehicle's radius."""
+        """Why a class may not drive at a place: the limits that are exceeded there, or within the
+        vehicle's radius.
+        """
         limits = self._limits(_driving(vehicle))
         away = limits.vehicle_radius + self._margin
         part = _around(self.terrain, x, y, limits.vehicle_radius + limits.half_wheelbase)
@@ -173,12 +210,20 @@ class Planner:
         steep = f"slopes of {limits.max_slope_deg:g}° and more"
         alone = {
             steep: dataclasses.replace(free, max_slope_deg=limits.max_slope_deg),
-            "ground that is too rough": dataclasses.replace(free, max_roughness=limits.roughness_limit(side)),
+            "ground that is too rough": dataclasses.replace(
+                free, max_roughness=limits.roughness_limit(side)
+            ),
             "steps that are too high": dataclasses.replace(free, max_step=limits.step_limit(side)),
             "water": dataclasses.replace(free, water_level=limits.water_level),
         }
-        found = [text for text, limit in alone.items() if (traversability(part, limit).cost == LETHAL).any()]
-        if self.objects and len(self.objects.outlines.near(np.array([[x, y]]), away + math.sqrt(2.0) * side)[0]):
+        found = [
+            text
+            for text, limit in alone.items()
+            if (traversability(part, limit).cost == LETHAL).any()
+        ]
+        if self.objects and len(
+            self.objects.outlines.near(np.array([[x, y]]), away + math.sqrt(2.0) * side)[0]
+        ):
             found.append("an object")
         if not found:
             return "the edge of the map is too near"
@@ -196,7 +241,9 @@ class Planner:
                 if self._seen is not None:
                     grid = self._seen.on(self._bare._grid(limits)[0], away, self._unknown_cost)
                 else:
-                    grid = traversability(self.terrain, limits, self.objects, self._resolution, clearance=away)
+                    grid = traversability(
+                        self.terrain, limits, self.objects, self._resolution, clearance=away
+                    )
                 self._grids[limits] = grid, weights(grid)
             return self._grids[limits]
 
@@ -209,9 +256,14 @@ def _driving(vehicle: VehicleClass) -> Driving:
 
 def _around(terrain: HeightMap, x: float, y: float, reach: float) -> HeightMap:
     """The samples within `reach` (m) of a point, and two cells more."""
-    u, v = (x - terrain.origin_x) / terrain.step_x, (y - terrain.origin_y) / terrain.step_y
-    first, last = [], []
-    for at, step, count in ((u, terrain.step_x, terrain.rows), (v, terrain.step_y, terrain.columns)):
+    u = (x - terrain.origin_x) / terrain.step_x
+    v = (y - terrain.origin_y) / terrain.step_y
+    first = []
+    last = []
+    for at, step, count in (
+        (u, terrain.step_x, terrain.rows),
+        (v, terrain.step_y, terrain.columns),
+    ):
         wide = reach / abs(step) + 2
         first.append(max(0, min(math.floor(at - wide), count - 2)))
         last.append(min(count, max(math.ceil(at + wide) + 1, first[-1] + 2)))
@@ -225,16 +277,23 @@ def _around(terrain: HeightMap, x: float, y: float, reach: float) -> HeightMap:
 
 
 def nearest_free(
-    free: Bools, origin: tuple[float, float], side: float, x: float, y: float, start: tuple[float, float]
+    free: Bools,
+    origin: tuple[float, float],
+    side: float,
+    x: float,
+    y: float,
+    start: tuple[float, float],
 ) -> tuple[float, float] | None:
-    """The centre (m) of the nearest free cell to (x, y) that cells with common sides connect to `start`.
+    """The centre (m) of the nearest free cell to (x, y) that cells with common sides connect to
+    `start`.
 
-    `free`: (rows, columns), row along y; `origin`: x, y of its south-west corner, `side` of a cell, m. Where `start` is
-    not free itself any free cell counts. None where there is none.
+    `free`: (rows, columns), row along y; `origin`: x, y of its south-west corner, `side` of a cell,
+    m. Where `start` is not free itself any free cell counts. None where there is none.
     """
     _, parts = cv2.connectedComponents(free.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
     (row, column), (start_row, start_column) = (
-        (math.floor((at[1] - origin[1]) / side), math.floor((at[0] - origin[0]) / side)) for at in ((x, y), start)
+        (math.floor((at[1] - origin[1]) / side), math.floor((at[0] - origin[0]) / side))
+        for at in ((x, y), start)
     )
     inside = 0 <= start_row < free.shape[0] and 0 <= start_column < free.shape[1]
     part = int(parts[start_row, start_column]) if inside else 0
@@ -258,7 +317,9 @@ def nearest_free(
 def name_nearest_free(
     free: Bools, origin: tuple[float, float], side: float, pose: PlanPose, start: PlanPose | None
 ) -> str:
-    """The end of a message: the nearest free place that `start` leads to, or any at all; "" where there is none."""
+    """The end of a message: the nearest free place that `start` leads to, or any at all; "" where
+    there is none.
+    """
     beginning = (origin[0] - side, origin[1] - side) if start is None else (start.x, start.y)
     found = nearest_free(free, origin, side, pose.x, pose.y, beginning)
     if found is None:
@@ -268,9 +329,13 @@ def name_nearest_free(
 
 
 def warm_up() -> None:
-    """Run every kernel once with the planner's argument types, where numba is. Threads may call it at once."""
+    """Run every kernel once with the planner's argument types, where numba is. Threads may call it
+    at once.
+    """
     if not use_numba():
         return
-    flat = HeightMap(np.zeros((20, 20), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    flat = HeightMap(
+        np.zeros((20, 20), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0
+    )
     rover = load_vehicle_classes()["rover"]
     Planner(flat).drive(rover, PlanPose(5.2, 5.4, 0.3), PlanPose(12.1, 12.3, 0.1))

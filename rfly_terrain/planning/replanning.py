@@ -18,22 +18,32 @@ SPACING = 0.5
 
 
 class Replanner:
-    """The way of one vehicle to one goal: a plan holds until something has been seen that is too near to it.
+    """The way of one vehicle to one goal: a plan holds until something has been seen that is too
+    near to it.
 
-    Plans keep the planner's margin; half of it is enough for one to hold, lest each new voxel asks for another.
+    Plans keep the planner's margin; half of it is enough for one to hold, lest each new voxel asks
+    for another.
     """
 
     def __init__(
-        self, planner: Planner, vehicle: VehicleClass, goal: PlanPose, mode: int = DRIVE, unknown_cost: int = 0
+        self,
+        planner: Planner,
+        vehicle: VehicleClass,
+        goal: PlanPose,
+        mode: int = DRIVE,
+        unknown_cost: int = 0,
     ) -> None:
-        self.planner, self.vehicle, self.goal, self.mode = planner, vehicle, goal, mode
+        self.planner = planner
+        self.vehicle = vehicle
+        self.goal = goal
+        self.mode = mode
         self.unknown_cost = unknown_cost
         self.plan: Plan | None = None
         """that holds"""
 
     def update(self, seen: SeenSpace | None, here: PlanPose) -> Plan | None:
-        """Another plan from here, amid what has been seen; None: the one before holds, or the goal is within the
-        vehicle's radius.
+        """Another plan from here, amid what has been seen; None: the one before holds, or the goal
+        is within the vehicle's radius.
 
         Raises PlanError where there is no way; the next call tries again.
         """
@@ -67,8 +77,12 @@ def _rest(plan: Plan, here: PlanPose) -> tuple[Floats, Bools]:
     steps = np.linalg.norm(np.diff(plan.position, axis=0), axis=1)
     counts = np.maximum(1, np.ceil(steps / SPACING)).astype(int)
     segment = np.repeat(np.arange(len(steps)), counts)
-    share = (np.arange(len(segment)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[segment]
-    places = plan.position[segment] + share[:, None] * (plan.position[segment + 1] - plan.position[segment])
+    share = (np.arange(len(segment)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[
+        segment
+    ]
+    places = plan.position[segment] + share[:, None] * (
+        plan.position[segment + 1] - plan.position[segment]
+    )
     places = np.concatenate([places, plan.position[-1:]])
     flown = np.append(plan.mode[segment], plan.mode[-1]) != DRIVE
     me = (here.x, here.y) if here.z is None else (here.x, here.y, here.z)

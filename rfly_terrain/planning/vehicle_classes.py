@@ -47,8 +47,8 @@ class Driving:
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
         """J for pieces of `distance` (m, in the plane) that rise by `climb` (m).
 
-        The force along a slope is m g (μ cos θ + sin θ); over distance / cos θ its work is m g (μ distance + climb).
-        Downhill nothing is gained back.
+        The force along a slope is m g (μ cos θ + sin θ); over distance / cos θ its work is m g (μ
+        distance + climb). Downhill nothing is gained back.
         """
         work = mass * GRAVITY * (self.rolling_resistance * np.asarray(distance) + np.asarray(climb))
         return np.maximum(work, 0.0) / self.efficiency
@@ -81,17 +81,23 @@ class Flying:
     @property
     def steepest(self) -> tuple[float, float]:
         """(up, down): m of height a metre over ground, at most."""
-        up, down = (math.tan(math.radians(min(a, 89.9))) for a in (self.max_climb_deg, self.max_descent_deg))
+        up, down = (
+            math.tan(math.radians(min(a, 89.9))) for a in (self.max_climb_deg, self.max_descent_deg)
+        )
         return min(up, self.climb_rate / self.speed), min(down, self.sink_rate / self.speed)
 
     def duration(self, distance: Any, climb: Any) -> Any:
-        """s for pieces of `distance` (m over ground) that rise by `climb` (m): as fast as all three limits allow."""
+        """s for pieces of `distance` (m over ground) that rise by `climb` (m): as fast as all three
+        limits allow.
+        """
         climb = np.asarray(climb)
         vertical = np.where(climb > 0, climb / self.climb_rate, -climb / self.sink_rate)
         return np.maximum(np.asarray(distance) / self.speed, vertical)
 
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
-        """J: power · time, and what height takes: m g climb / efficiency. Sinking gives nothing back."""
+        """J: power · time, and what height takes: m g climb / efficiency. Sinking gives nothing
+        back.
+        """
         upright = np.asarray(distance) < 1e-9
         power = np.where(upright, self.hover_power or self.power, self.power)
         lifted = mass * GRAVITY * np.maximum(np.asarray(climb), 0.0) / self.efficiency
@@ -125,7 +131,9 @@ def load_vehicle_classes(path: str | os.PathLike[str] | None = None) -> dict[str
     if path is None or os.fspath(path) == "":
         shipped = importlib.resources.files("rfly_terrain") / "data" / "vehicle_classes.yaml"
         return parse_vehicle_classes(shipped.read_bytes(), "vehicle_classes.yaml")
-    return parse_vehicle_classes(read_limited(path, "vehicle classes", MAX_FILE_BYTES), os.fspath(path))
+    return parse_vehicle_classes(
+        read_limited(path, "vehicle classes", MAX_FILE_BYTES), os.fspath(path)
+    )
 
 
 def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
@@ -135,11 +143,16 @@ def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
     classes: dict[str, VehicleClass] = {}
     for index, entry in enumerate(document.value["classes"]):
         if entry["name"] in classes:
-            raise document.error(("classes", index, "name"), f"there is a class {entry['name']!r} already")
+            raise document.error(
+                ("classes", index, "name"), f"there is a class {entry['name']!r} already"
+            )
         for key in _UNFIT.get(entry["kind"], ()):
             part, _, inner = key.partition(".")
             if part in entry and (not inner or inner in entry[part]):
-                raise document.error(("classes", index, *key.split(".")), f"a {entry['kind']} vehicle has no such key")
+                raise document.error(
+                    ("classes", index, *key.split(".")),
+                    f"a {entry['kind']} vehicle has no such key",
+                )
         classes[entry["name"]] = _class(entry)
     return classes
 
@@ -158,7 +171,11 @@ def _class(entry: Mapping[str, Any]) -> VehicleClass:
     if "drive" in entry:
         values = dict(entry["drive"])
         limits = {key: values.pop(key) for key in _LIMITS if key in values}
-        drive = Driving(limits=TraversabilityLimits(**limits, vehicle_radius=float(entry["radius"])), **values)
+        drive = Driving(
+            limits=TraversabilityLimits(**limits, vehicle_radius=float(entry["radius"])), **values
+        )
     if "fly" in entry:
         fly = Flying(**entry["fly"])
-    return VehicleClass(entry["name"], entry["kind"], float(entry["mass"]), float(entry["radius"]), drive, fly)
+    return VehicleClass(
+        entry["name"], entry["kind"], float(entry["mass"]), float(entry["radius"]), drive, fly
+    )

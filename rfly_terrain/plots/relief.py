@@ -1,4 +1,6 @@
-"""Shaded relief: heights in colours, lit from the north-west, with axes in metres; and hillshade as an array."""
+"""Shaded relief: heights in colours, lit from the north-west, with axes in metres; and hillshade as
+an array.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,17 @@ if TYPE_CHECKING:
 
     from rfly_terrain.height_map.height_map import HeightMap
 
-_TINTS = ("#55906a", "#86b277", "#bccf8d", "#ebe1ab", "#dfc089", "#c0956a", "#a58475", "#cfc6c1", "#fcfbfa")
+_TINTS = (
+    "#55906a",
+    "#86b277",
+    "#bccf8d",
+    "#ebe1ab",
+    "#dfc089",
+    "#c0956a",
+    "#a58475",
+    "#cfc6c1",
+    "#fcfbfa",
+)
 """valley green to snow, evenly rising in lightness where the eye reads height from"""
 _PIXELS = 1600
 """of the longer side at most: what a larger map is averaged down to"""
@@ -35,14 +47,19 @@ _SMOOTH_PIXELS = 1000
 
 
 _LIGHTS = ((315.0, 0.6), (0.0, 0.2), (270.0, 0.2))
-"""azimuth (degrees clockwise from north) and share: one lamp alone hides the ridges that run along its rays"""
+"""azimuth (degrees clockwise from north) and share: one lamp alone hides the ridges that run along
+its rays
+"""
 _LIGHT_ELEVATION_DEG = 45.0
 _STEEP = 0.75
-"""exaggerated slope of the steepest tenth of the ground: steep enough for contrast, short of black faces"""
+"""exaggerated slope of the steepest tenth of the ground: steep enough for contrast, short of black
+faces
+"""
 
 
 def hillshade(z: Floats, step_x: float, step_y: float, exaggeration: float | None = None) -> Floats:
-    """Brightness 0 … 1 of heights (rows along y north, columns along x east; m), lit from the north-west.
+    """Brightness 0 … 1 of heights (rows along y north, columns along x east; m), lit from the
+    north-west.
 
     Level ground has 0.5. `exaggeration` of the heights; None: by how steep the ground is.
     """
@@ -50,10 +67,14 @@ def hillshade(z: Floats, step_x: float, step_y: float, exaggeration: float | Non
     if exaggeration is None:
         steep = float(np.quantile(np.hypot(slope_x, slope_y), 0.9))
         exaggeration = min(max(_STEEP / steep, 0.1), 1000.0) if steep > 0 else 1.0
-    light, up = np.zeros(z.shape), math.sin(math.radians(_LIGHT_ELEVATION_DEG))
+    light = np.zeros(z.shape)
+    up = math.sin(math.radians(_LIGHT_ELEVATION_DEG))
     for azimuth_deg, share in _LIGHTS:
-        azimuth, level = math.radians(azimuth_deg), math.cos(math.radians(_LIGHT_ELEVATION_DEG))
-        facing = up - exaggeration * level * (slope_x * math.sin(azimuth) + slope_y * math.cos(azimuth))
+        azimuth = math.radians(azimuth_deg)
+        level = math.cos(math.radians(_LIGHT_ELEVATION_DEG))
+        facing = up - exaggeration * level * (
+            slope_x * math.sin(azimuth) + slope_y * math.cos(azimuth)
+        )
         facing /= np.sqrt(1.0 + exaggeration**2 * (slope_x**2 + slope_y**2))
         light += share * (0.5 + 0.62 * (facing - up))
     return np.clip(light, 0.06, 0.94)
@@ -61,7 +82,8 @@ def hillshade(z: Floats, step_x: float, step_y: float, exaggeration: float | Non
 
 def lit(colours: NDArray[Any], light: NDArray[Any]) -> NDArray[Any]:
     """RGB 0 … 1, darker below a light of 0.5 and paler above; the arrays broadcast."""
-    shaded, shine = np.minimum(2 * light, 1.0), np.maximum(2 * light - 1, 0.0)
+    shaded = np.minimum(2 * light, 1.0)
+    shine = np.maximum(2 * light - 1, 0.0)
     colours = colours * (0.3 + 0.7 * shaded)
     return np.clip(colours + (1 - colours) * 0.55 * shine, 0.0, 1.0)
 
@@ -76,23 +98,33 @@ def draw_relief(
     colour_bar: bool = True,
     colours: Sequence[str] = _TINTS,
 ) -> ScalarMappable:
-    """Draws the map, or the samples in `region` (x_min, x_max, y_min, y_max; ENU metres), into matplotlib axes.
+    """Draws the map, or the samples in `region` (x_min, x_max, y_min, y_max; ENU metres), into
+    matplotlib axes.
 
-    x east to the right, y north up, equal scales, metres; what is drawn over it takes the same coordinates. Returns
-    what a separate colour bar needs. `colours`: from the lowest to the highest ground. `vertical_exaggeration` is
-    the shading's only, by default chosen for contrast.
-    Raises ValueError for a region without at least 2 x 2 samples.
+    x east to the right, y north up, equal scales, metres; what is drawn over it takes the same
+    coordinates. Returns what a separate colour bar needs. `colours`: from the lowest to the highest
+    ground. `vertical_exaggeration` is the shading's only, by default chosen for contrast. Raises
+    ValueError for a region without at least 2 x 2 samples.
     """
     require("matplotlib", "drawing")
     rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
     part = height_map.heights[rows, columns]
     span = float(part.min()), float(part.max())
-    rows, columns = _one_more(rows, height_map.rows), _one_more(columns, height_map.columns)
-    picture, z, extent, heights = _picture(height_map, rows, columns, span, vertical_exaggeration, colours)
+    rows = _one_more(rows, height_map.rows)
+    columns = _one_more(columns, height_map.columns)
+    picture, z, extent, heights = _picture(
+        height_map, rows, columns, span, vertical_exaggeration, colours
+    )
     axes.imshow(picture, extent=extent, origin="lower", interpolation="bicubic", zorder=0)
     if contours and span[1] > span[0]:
         _draw_contours(axes, z, span, extent)
-    axes.set(aspect="equal", xlim=(x_min, x_max), ylim=(y_min, y_max), xlabel="x east (m)", ylabel="y north (m)")
+    axes.set(
+        aspect="equal",
+        xlim=(x_min, x_max),
+        ylim=(y_min, y_max),
+        xlabel="x east (m)",
+        ylabel="y north (m)",
+    )
     if colour_bar:
         figure: Any = axes.figure
         figure.colorbar(heights, ax=axes, label="z up (m)", shrink=0.85, pad=0.02, aspect=30)
@@ -100,19 +132,26 @@ def draw_relief(
 
 
 def relief_pixels(height_map: HeightMap, width: int, height: int) -> NDArray[np.uint8]:
-    """(height, width, 3) RGB of the whole map from edge to edge, row 0 the northern one, without axes and contours.
+    """(height, width, 3) RGB of the whole map from edge to edge, row 0 the northern one, without
+    axes and contours.
 
     What a texture needs: the outer edges of the outer pixels lie on the map's bounds.
     """
-    rows, columns = slice(0, height_map.rows), slice(0, height_map.columns)
-    picture, z, extent, _ = _picture(height_map, rows, columns, (height_map.z_min, height_map.z_max), None, _TINTS)
+    rows = slice(0, height_map.rows)
+    columns = slice(0, height_map.columns)
+    picture, z, extent, _ = _picture(
+        height_map, rows, columns, (height_map.z_min, height_map.z_max), None, _TINTS
+    )
     step_x, step_y = _pixel_size(z, extent)
     x_min, x_max, y_min, y_max = height_map.bounds
     x = x_min + (np.arange(width) + 0.5) * ((x_max - x_min) / width)
     y = y_max - (np.arange(height) + 0.5) * ((y_max - y_min) / height)
-    column, row = (x - extent[0]) / step_x - 0.5, (y - extent[2]) / step_y - 0.5
+    column = (x - extent[0]) / step_x - 0.5
+    row = (y - extent[2]) / step_y - 0.5
     at = np.meshgrid(column.astype(np.float32), row.astype(np.float32))
-    colours = cv2.remap(picture.astype(np.float32), at[0], at[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    colours = cv2.remap(
+        picture.astype(np.float32), at[0], at[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    )
     return np.rint(colours * 255).astype(np.uint8)
 
 
@@ -121,7 +160,8 @@ def check_picture_format(path: StrPath) -> None:
     require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    ending, known = Path(path).suffix.lstrip(".").lower(), FigureCanvasAgg.filetypes
+    ending = Path(path).suffix.lstrip(".").lower()
+    known = FigureCanvasAgg.filetypes
     if ending not in known:
         raise ConfigError(
             f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending or 'without ending'!r}"
@@ -130,7 +170,8 @@ def check_picture_format(path: StrPath) -> None:
 
 @contextmanager
 def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterator[Figure]:
-    """A matplotlib figure of `size` (inches) that is saved to `path` at the end; its ending is the format. No display.
+    """A matplotlib figure of `size` (inches) that is saved to `path` at the end; its ending is the
+    format. No display.
 
     Raises ConfigError where matplotlib is missing and for an ending that is no picture's.
     """
@@ -145,7 +186,8 @@ def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterato
 
 
 def region_about(height_map: HeightMap, middle: ArrayLike, half: ArrayLike) -> Region:
-    """The part of the map within `half` (m, of x and y) of `middle`, which is moved onto the map where it lies beside.
+    """The part of the map within `half` (m, of x and y) of `middle`, which is moved onto the map
+    where it lies beside.
 
     Both are scalars or (2,), ENU metres.
     """
@@ -163,9 +205,12 @@ def write_relief(
     vertical_exaggeration: float | None = None,
     title: str | None = None,
 ) -> None:
-    """Writes the relief as a picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
+    """Writes the relief as a picture; the ending of `path` is its format (png, pdf, svg, jpg …).
+    Needs no display.
+    """
     bounds = height_map.bounds if region is None else region
-    width, height = bounds[1] - bounds[0], bounds[3] - bounds[2]
+    width = bounds[1] - bounds[0]
+    height = bounds[3] - bounds[2]
     shape = min(max(height / width, 0.3), 1.6) if width > 0 else 1.0
     with picture(path, (10.0, 8.0 * shape + 1.2), dpi=120) as figure:
         axes = figure.add_subplot()
@@ -181,7 +226,9 @@ def _picture(
     exaggeration: float | None,
     colours: Sequence[str],
 ) -> tuple[Floats, Floats, Region, ScalarMappable]:
-    """RGB 0 … 1 of each pixel, heights and limits as of `_north_up`, and the scale of the heights with its colours."""
+    """RGB 0 … 1 of each pixel, heights and limits as of `_north_up`, and the scale of the heights
+    with its colours.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
@@ -208,7 +255,12 @@ def _shown(height_map: HeightMap, region: Region | None) -> tuple[slice, slice, 
     if region is None:
         return rows, columns, height_map.bounds
     (x_min, x_max, y_min, y_max), bounds = region, height_map.bounds
-    limits = max(x_min, bounds[0]), min(x_max, bounds[1]), max(y_min, bounds[2]), min(y_max, bounds[3])
+    limits = (
+        max(x_min, bounds[0]),
+        min(x_max, bounds[1]),
+        max(y_min, bounds[2]),
+        min(y_max, bounds[3]),
+    )
     return rows, columns, limits
 
 
@@ -218,43 +270,59 @@ def _one_more(part: slice, count: int) -> slice:
 
 
 def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[Floats, Region]:
-    """(north, east) heights of at most _PIXELS on a side, both indices rising along the axes; and the ENU limits of
-    the area that they cover: half a pixel around the outer ones."""
+    """(north, east) heights of at most _PIXELS on a side, both indices rising along the axes; and
+    the ENU limits of the area that they cover: half a pixel around the outer ones.
+    """
     z = height_map.heights[rows, columns]
     x = [height_map.origin_x + r * height_map.step_x for r in (rows.start, rows.stop - 1)]
     y = [height_map.origin_y + c * height_map.step_y for c in (columns.start, columns.stop - 1)]
     if max(z.shape) > _PIXELS:
         size = min(z.shape[0], _PIXELS), min(z.shape[1], _PIXELS)
         pixels = np.asarray(cv2.resize(z, size[::-1], interpolation=cv2.INTER_AREA), np.float64)
-        half_x, half_y = abs(height_map.step_x) / 2, abs(height_map.step_y) / 2
+        half_x = abs(height_map.step_x) / 2
+        half_y = abs(height_map.step_y) / 2
     else:
         pixels = _spline(z, max(1.0, _SMOOTH_PIXELS / max(z.shape)))
         half_x = abs(x[1] - x[0]) / (pixels.shape[0] - 1) / 2
         half_y = abs(y[1] - y[0]) / (pixels.shape[1] - 1) / 2
     pixels = pixels.T[:: 1 if y[0] < y[1] else -1, :: 1 if x[0] < x[1] else -1]
-    return np.ascontiguousarray(pixels), (min(x) - half_x, max(x) + half_x, min(y) - half_y, max(y) + half_y)
+    return np.ascontiguousarray(pixels), (
+        min(x) - half_x,
+        max(x) + half_x,
+        min(y) - half_y,
+        max(y) + half_y,
+    )
 
 
 def _spline(z: NDArray[np.float32], zoom: float) -> Floats:
-    """`zoom` times as many samples from the first to the last one, on a surface of continuous curvature.
+    """`zoom` times as many samples from the first to the last one, on a surface of continuous
+    curvature.
 
-    Cubic B-splines whose coefficients are z minus a sixth of its second differences, along each axis (a quasi-
-    interpolant): a cubic is reproduced, and a cliff reaches two cells far, where the interpolating spline rings on.
-    Other interpolation (bicubic, bilinear) has kinks at the samples, which the light shows as a hatch.
+    Cubic B-splines whose coefficients are z minus a sixth of its second differences, along each
+    axis (a quasi- interpolant): a cubic is reproduced, and a cliff reaches two cells far, where the
+    interpolating spline rings on. Other interpolation (bicubic, bilinear) has kinks at the samples,
+    which the light shows as a hatch.
     """
     from scipy.ndimage import affine_transform, correlate1d
 
     low = float(z.min())
-    # two samples more around, on the line through the outer two, so that slopes at the rim are not damped
+    # two samples more around, on the line through the outer two, so that slopes at the rim are not
+    # damped
     wide = np.pad(z.astype(np.float64) - low, 2, mode="reflect", reflect_type="odd")
     for axis in (0, 1):
         wide = correlate1d(wide, [-1 / 6, 8 / 6, -1 / 6], axis, mode="nearest")
     shape = tuple(max(2, round((n - 1) * zoom) + 1) for n in z.shape)
     steps = [(n - 1) / (m - 1) for n, m in zip(z.shape, shape, strict=True)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # SciPy 1.11 still tells what a vector meant before 0.18
-        fine = affine_transform(wide, steps, offset=2.0, output_shape=shape, order=3, prefilter=False, mode="nearest")
-    return np.asarray(np.round(fine, 6) + low)  # rounded: level ground stays level, also for contours
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # SciPy 1.11 still tells what a vector meant before 0.18
+        fine = affine_transform(
+            wide, steps, offset=2.0, output_shape=shape, order=3, prefilter=False, mode="nearest"
+        )
+    return np.asarray(
+        np.round(fine, 6) + low
+    )  # rounded: level ground stays level, also for contours
 
 
 def _draw_contours(axes: Axes, z: Floats, heights: tuple[float, float], extent: Region) -> None:
@@ -265,7 +333,14 @@ def _draw_contours(axes: Axes, z: Floats, heights: tuple[float, float], extent: 
     y = extent[2] + (np.arange(z.shape[0]) + 0.5) * step_y
     thin = 2 if min(z.shape) >= _SMOOTH_PIXELS // 2 else 1
     lines = axes.contour(
-        x[::thin], y[::thin], z[::thin, ::thin], levels=levels, colors="#2b211a", linewidths=0.5, alpha=0.45, zorder=1
+        x[::thin],
+        y[::thin],
+        z[::thin, ::thin],
+        levels=levels,
+        colors="#2b211a",
+        linewidths=0.5,
+        alpha=0.45,
+        zorder=1,
     )
     axes.clabel(lines, levels[::2], fontsize=6.5, fmt="%g")
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 _EASY_TO_HARD = ("#1a9850", "#a6d96a", "#fee08b", "#fdae61")
-_FORBIDDEN, _UNKNOWN = "#a50026", "#404040"
+_FORBIDDEN = "#a50026"
+_UNKNOWN = "#404040"
 _GREY = ("#e0e0e0", "#e0e0e0")
 """one colour for all heights: what is coloured are the costs"""
 _OPACITY = 0.55
@@ -26,7 +27,8 @@ _PIXELS = 2000
 
 
 def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid) -> ScalarMappable:
-    """Draws relief and costs into matplotlib axes: green easy, orange hard, red forbidden, dark unknown.
+    """Draws relief and costs into matplotlib axes: green easy, orange hard, red forbidden, dark
+    unknown.
 
     Returns what a colour bar of the costs needs.
     """
@@ -44,10 +46,13 @@ def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid
     picture[cost < 0] = to_rgba(_UNKNOWN)
     x, y = grid.origin
     extent = (x, x + width * grid.resolution, y, y + height * grid.resolution)
-    axes.imshow(picture, extent=extent, origin="lower", interpolation="nearest", alpha=_OPACITY, zorder=1)
+    axes.imshow(
+        picture, extent=extent, origin="lower", interpolation="nearest", alpha=_OPACITY, zorder=1
+    )
     # the whole cells, of which half a one lies beyond the outermost samples
     x_to, y_to = (
-        place + size * grid.resolution for place, size in zip(grid.origin, grid.cost.shape[::-1], strict=True)
+        place + size * grid.resolution
+        for place, size in zip(grid.origin, grid.cost.shape[::-1], strict=True)
     )
     axes.set(xlim=(x, x_to), ylim=(y, y_to))
     return ScalarMappable(scale, colours)
@@ -56,7 +61,9 @@ def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid
 def write_traversability(
     terrain: HeightMap, grid: TraversabilityGrid, path: StrPath, *, title: str | None = None
 ) -> None:
-    """Writes the picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
+    """Writes the picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no
+    display.
+    """
     from rfly_terrain.plots.relief import picture
 
     rows, columns = grid.cost.shape
@@ -65,7 +72,9 @@ def write_traversability(
 
         axes = figure.add_subplot()
         costs = draw_traversability(axes, terrain, grid)
-        figure.colorbar(costs, ax=axes, label="cost", shrink=0.85, pad=0.02, aspect=30, alpha=_OPACITY)
+        figure.colorbar(
+            costs, ax=axes, label="cost", shrink=0.85, pad=0.02, aspect=30, alpha=_OPACITY
+        )
         legend = [
             Patch(color=_FORBIDDEN, alpha=_OPACITY, label=f"forbidden, {grid.share_lethal:.1%}"),
             Patch(color=_UNKNOWN, alpha=_OPACITY, label=f"unknown, {grid.share_unknown:.1%}"),
@@ -75,8 +84,13 @@ def write_traversability(
 
 
 def _thinned(cost: NDArray[np.int8]) -> tuple[NDArray[np.int8], tuple[int, int]]:
-    """(the worst of blocks of cells, so that at most _PIXELS to a side remain; how many rows and columns it covers)."""
+    """(the worst of blocks of cells, so that at most _PIXELS to a side remain; how many rows and
+    columns it covers).
+    """
     times = -(-max(cost.shape) // _PIXELS)
     rows, columns = (-(-n // times) * times for n in cost.shape)
     wide = np.pad(cost, ((0, rows - cost.shape[0]), (0, columns - cost.shape[1])), mode="edge")
-    return wide.reshape(rows // times, times, columns // times, times).max(axis=(1, 3)), (rows, columns)
+    return wide.reshape(rows // times, times, columns // times, times).max(axis=(1, 3)), (
+        rows,
+        columns,
+    )

@@ -20,20 +20,27 @@ _MARGIN = 10.0
 
 
 def draw_objects(axes: Axes, world: World) -> None:
-    """Draws the outlines of all parts into axes in metres, x east and y north; higher ones over lower ones."""
+    """Draws the outlines of all parts into axes in metres, x east and y north; higher ones over
+    lower ones.
+    """
     require("matplotlib", "drawing")
     from matplotlib.collections import PolyCollection
 
     outlines = world.solids.outlines
     of_parts = [color for o in world.objects for color in o.model.colors]
     order = np.argsort(outlines.top, kind="stable")
-    polygons = [outlines.corners[outlines.first[row] : outlines.first[row + 1]] for row in order.tolist()]
+    polygons = [
+        outlines.corners[outlines.first[row] : outlines.first[row + 1]] for row in order.tolist()
+    ]
     colors = np.array(of_parts, float).reshape(-1, 3)[order] / 255.0
-    axes.add_collection(PolyCollection(polygons, facecolors=colors, edgecolors="#202020", linewidths=0.3, zorder=3))
+    axes.add_collection(
+        PolyCollection(polygons, facecolors=colors, edgecolors="#202020", linewidths=0.3, zorder=3)
+    )
 
 
 def write_world_picture(world: World, path: StrPath) -> None:
-    """Writes the part of the map on which objects stand, from above; the ending of `path` is the picture's format.
+    """Writes the part of the map on which objects stand, from above; the ending of `path` is the
+    picture's format.
 
     Raises ConfigError for a world without a terrain.
     """

@@ -1,8 +1,9 @@
 """Layers of square cells -> grid_map_msgs/GridMap.
 
-grid_map's convention (its README, "Conventions & Definitions"): index 0, 0 is the cell at the largest x and largest y;
-the first index runs towards −x, the second towards −y; matrices lie column by column, so the first index is the inner
-one of the message's array. A start index other than 0, 0 says at which place of a circular buffer that cell lies.
+grid_map's convention (its README, "Conventions & Definitions"): index 0, 0 is the cell at the
+largest x and largest y; the first index runs towards −x, the second towards −y; matrices lie column
+by column, so the first index is the inner one of the message's array. A start index other than 0, 0
+says at which place of a circular buffer that cell lies.
 """
 
 from __future__ import annotations
@@ -40,12 +41,17 @@ def buffers_to_msg(
     `corner`: the largest x and y (m) that they cover; `start`: column and row of the cell there.
     """
     rows, columns = next(iter(buffers.values())).shape
-    message = GridMap(layers=list(buffers), basic_layers=["elevation"] if "elevation" in buffers else [])
-    message.header.frame_id, message.header.stamp = frame_id, ns_to_stamp(stamp_ns)
+    message = GridMap(
+        layers=list(buffers), basic_layers=["elevation"] if "elevation" in buffers else []
+    )
+    message.header.frame_id = frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
     info = message.info
     info.resolution = resolution
-    info.length_x, info.length_y = columns * resolution, rows * resolution
-    info.pose.position.x, info.pose.position.y = corner[0] - info.length_x / 2, corner[1] - info.length_y / 2
+    info.length_x = columns * resolution
+    info.length_y = rows * resolution
+    info.pose.position.x = corner[0] - info.length_x / 2
+    info.pose.position.y = corner[1] - info.length_y / 2
     message.data = [_matrix(buffer) for buffer in buffers.values()]
     message.outer_start_index, message.inner_start_index = start
     return message

@@ -1,4 +1,6 @@
-"""`get_grid_map` and `terrain_grid_map`: the ground's layers as grid_map_msgs/GridMap. Part of terrain_node."""
+"""`get_grid_map` and `terrain_grid_map`: the ground's layers as grid_map_msgs/GridMap. Part of
+terrain_node.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,21 @@ class CostedTerrain(NamedTuple):
 
 
 class TerrainGridMap:
-    """Answers `get_grid_map`, publishes `terrain_grid_map` where the parameter says so, on the cells of the costs."""
+    """Answers `get_grid_map`, publishes `terrain_grid_map` where the parameter says so, on the
+    cells of the costs.
+    """
 
     def __init__(self, node: Node, frames: Frames, diagnostics: Diagnostics) -> None:
-        self._node, self._frames, self._diagnostics = node, frames, diagnostics
+        self._node = node
+        self._frames = frames
+        self._diagnostics = diagnostics
         given = declare_parameters(node, GridMapParameters)
         self._max_cells = given.grid_map_max_cells
-        self._publisher = publisher(node, GridMap, "terrain_grid_map", LATCHED) if given.publish_grid_map else None
+        self._publisher = (
+            publisher(node, GridMap, "terrain_grid_map", LATCHED)
+            if given.publish_grid_map
+            else None
+        )
         self._world: CostedTerrain | None = None
         waiting_service(node, GetGridMap, "get_grid_map", self._get_grid_map)
 
@@ -54,12 +64,16 @@ class TerrainGridMap:
         if self._publisher is None:
             return
         try:
-            layers = await in_thread(self._node, lambda: _layers(world, None, LAYERS, self._max_cells))
+            layers = await in_thread(
+                self._node, lambda: _layers(world, None, LAYERS, self._max_cells)
+            )
         except (ConfigError, WorkError) as error:
             self._node.get_logger().error(f"terrain_grid_map: {error}; the one before it stays")
             return
         if world is self._world:
-            self._publisher.publish(layers_to_msg(layers, "map", self._node.get_clock().now().nanoseconds))
+            self._publisher.publish(
+                layers_to_msg(layers, "map", self._node.get_clock().now().nanoseconds)
+            )
 
     async def _get_grid_map(self, request: Any, response: Any) -> Any:
         """A region that can't be answered gets a map without layers; the log says why."""
@@ -68,7 +82,8 @@ class TerrainGridMap:
             if world is None:
                 raise ConfigError("the map's costs are not worked out yet: ask again in a moment")
             region = _region(request, self._frames.resolve(request.frame_id or "map"))
-            names, most = tuple(request.layers) or LAYERS, self._max_cells
+            names = tuple(request.layers) or LAYERS
+            most = self._max_cells
             found = await in_thread(self._node, lambda: _layers(world, region, names, most))
         except (ConfigError, FrameError, WorkError) as error:
             self._diagnostics.count("refused_grid_maps")
@@ -79,29 +94,39 @@ class TerrainGridMap:
         return response
 
 
-def _layers(world: CostedTerrain, region: Region | None, names: tuple[str, ...], max_cells: int) -> GridLayers:
+def _layers(
+    world: CostedTerrain, region: Region | None, names: tuple[str, ...], max_cells: int
+) -> GridLayers:
     try:
         layers = ground_layers(*world, region=region, names=names, max_cells=max_cells)
     except MemoryError:
         raise ConfigError("not enough memory for so many cells") from None
     if layers is None:
         x_min, x_max, y_min, y_max = world.terrain.bounds
-        raise ConfigError(f"the region lies off the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g} m")
+        raise ConfigError(
+            f"the region lies off the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g} m"
+        )
     return layers
 
 
 def _region(request: Any, frame: FrameToWorld) -> Region | None:
-    """x_min, x_max, y_min, y_max (ENU) around the asked rectangle, None for all of the map (no lengths).
+    """x_min, x_max, y_min, y_max (ENU) around the asked rectangle, None for all of the map (no
+    lengths).
 
     Raises ConfigError for numbers that are no rectangle.
     """
     numbers = np.array([request.position_x, request.position_y, request.length_x, request.length_y])
     if not (np.isfinite(numbers).all() and (numbers[2:] >= 0).all()):
-        raise ConfigError(f"position {numbers[:2].tolist()}, lengths {numbers[2:].tolist()} are no rectangle in metres")
+        raise ConfigError(
+            f"position {numbers[:2].tolist()}, lengths {numbers[2:].tolist()} are no rectangle in metres"
+        )
     if not numbers[2:].any():
         return None
     signs = np.array([(a, b, 0.0) for a in (-0.5, 0.5) for b in (-0.5, 0.5)])
     corners = np.array([*numbers[:2], 0.0]) + signs * np.array([*numbers[2:], 0.0])
     corners = frame.points_to_enu(corners)
-    (x_min, y_min), (x_max, y_max) = corners[:, :2].min(axis=0).tolist(), corners[:, :2].max(axis=0).tolist()
+    (x_min, y_min), (x_max, y_max) = (
+        corners[:, :2].min(axis=0).tolist(),
+        corners[:, :2].max(axis=0).tolist(),
+    )
     return x_min, x_max, y_min, y_max

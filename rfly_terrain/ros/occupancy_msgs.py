@@ -13,17 +13,27 @@ from rfly_terrain.occupancy.files import LARGEST_YAW
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
 
-def occupancy_map_to_msg(occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0) -> OccupancyGrid:
-    """100 where occupied, 0 where free, from the bottom row up; the origin is the bottom-left corner."""
+def occupancy_map_to_msg(
+    occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0
+) -> OccupancyGrid:
+    """100 where occupied, 0 where free, from the bottom row up; the origin is the bottom-left
+    corner.
+    """
     info, data = occupancy.to_occupancy_grid()
     cells = data.reshape(info["height"], info["width"])
     return costs_to_msg(cells, info["resolution"], info["origin"][:2], frame_id, stamp_ns)
 
 
 def costs_to_msg(
-    costs: NDArray[np.int8], resolution: float, origin: tuple[float, float], frame_id: str, stamp_ns: int
+    costs: NDArray[np.int8],
+    resolution: float,
+    origin: tuple[float, float],
+    frame_id: str,
+    stamp_ns: int,
 ) -> OccupancyGrid:
-    """Costs 0 … 100, −1 unknown, from the south-west corner: width along x east, height along y north."""
+    """Costs 0 … 100, −1 unknown, from the south-west corner: width along x east, height along y
+    north.
+    """
     message = OccupancyGrid()
     message.header.frame_id = frame_id
     message.header.stamp = message.info.map_load_time = ns_to_stamp(stamp_ns)
@@ -35,17 +45,23 @@ def costs_to_msg(
     return message
 
 
-def msg_to_occupancy_map(message: OccupancyGrid, threshold: float = 50, unknown: bool = False) -> BinaryOccupancyMap:
+def msg_to_occupancy_map(
+    message: OccupancyGrid, threshold: float = 50, unknown: bool = False
+) -> BinaryOccupancyMap:
     """Occupied from `threshold` on, −1 becomes `unknown`.
 
     Raises ValueError for a grid that is turned, empty, or has not width · height values.
     """
     q = message.info.origin.orientation
     if not abs(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w - 1.0) <= 1e-3:
-        raise ValueError(f"origin: the orientation x {q.x:g}, y {q.y:g}, z {q.z:g}, w {q.w:g} is no unit quaternion")
+        raise ValueError(
+            f"origin: the orientation x {q.x:g}, y {q.y:g}, z {q.z:g}, w {q.w:g} is no unit quaternion"
+        )
     roll, pitch, yaw = quat_to_euler([q.x, q.y, q.z, q.w]).tolist()
     if max(abs(roll), abs(pitch)) > LARGEST_YAW:
-        raise ValueError(f"origin: the grid is tilted (roll {roll:g}, pitch {pitch:g} rad), expected a level one")
+        raise ValueError(
+            f"origin: the grid is tilted (roll {roll:g}, pitch {pitch:g} rad), expected a level one"
+        )
     position = message.info.origin.position
     info = {
         "width": message.info.width,
@@ -53,4 +69,6 @@ def msg_to_occupancy_map(message: OccupancyGrid, threshold: float = 50, unknown:
         "resolution": message.info.resolution,
         "origin": (position.x, position.y, yaw),
     }
-    return BinaryOccupancyMap.from_occupancy_grid(info, np.asarray(message.data, np.int8), threshold, unknown)
+    return BinaryOccupancyMap.from_occupancy_grid(
+        info, np.asarray(message.data, np.int8), threshold, unknown
+    )

@@ -1,7 +1,8 @@
 """`terrain_occupancy`: traversability as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
 
-Worked out in a thread of its own when the map, the objects on it, or what the vehicle can do has changed; what changes
-meanwhile, or within a quarter of a second, makes one more grid and not one each.
+Worked out in a thread of its own when the map, the objects on it, or what the vehicle can do has
+changed; what changes meanwhile, or within a quarter of a second, makes one more grid and not one
+each.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
-from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
+from rfly_terrain.costmap.traversability import (
+    TraversabilityGrid,
+    TraversabilityLimits,
+    traversability,
+)
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.grid_map_topics import CostedTerrain, TerrainGridMap
 from rfly_terrain.ros.node_parameters import OccupancyParameters
@@ -46,10 +51,16 @@ _PARAMETERS = frozenset(each.name for each in parameters_of(OccupancyParameters)
 
 
 class TerrainOccupancy:
-    """Publishes the grid for the map that `take` is given, and hands it on; declares the parameters of the costs."""
+    """Publishes the grid for the map that `take` is given, and hands it on; declares the parameters
+    of the costs.
+    """
 
-    def __init__(self, node: Node, frames: Frames, on_grid: Callable[[HeightMap, TraversabilityGrid], None]) -> None:
-        self._node, self._frames, self._on_grid = node, frames, on_grid
+    def __init__(
+        self, node: Node, frames: Frames, on_grid: Callable[[HeightMap, TraversabilityGrid], None]
+    ) -> None:
+        self._node = node
+        self._frames = frames
+        self._on_grid = on_grid
         declare_parameters(node, OccupancyParameters)
         self._limits = _limits(self._values())  # ConfigError where one makes no sense
         self._terrain: HeightMap | None = None
@@ -63,7 +74,9 @@ class TerrainOccupancy:
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._settling: Timer | None = None
         self._publisher = publisher(node, OccupancyGrid, "terrain_occupancy", LATCHED)
-        self._diagnostics = Diagnostics(node, "occupancy", "", self._update_diagnostics, check_peers=False)
+        self._diagnostics = Diagnostics(
+            node, "occupancy", "", self._update_diagnostics, check_peers=False
+        )
         self._grid_map = TerrainGridMap(node, frames, self._diagnostics)
         subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         node.add_on_set_parameters_callback(self._check_parameters)
@@ -109,11 +122,14 @@ class TerrainOccupancy:
         if self._settling is not None:
             self._node.destroy_timer(self._settling)
             self._settling = None
-        terrain, executor = self._terrain, self._node.executor
+        terrain = self._terrain
+        executor = self._node.executor
         if terrain is None or executor is None:
             return
         solids = self._solids()
-        resolution = float(self._node.get_parameter("occupancy_resolution").value) or default_resolution(terrain)
+        resolution = float(
+            self._node.get_parameter("occupancy_resolution").value
+        ) or default_resolution(terrain)
         wanted = (terrain.sha256, terrain.ground[1:], self._limits, resolution, *_contents(solids))
         if wanted == self._used:
             if self._error:
@@ -124,19 +140,26 @@ class TerrainOccupancy:
         executor.create_task(self._work, terrain, self._limits, solids, wanted)
 
     async def _work(
-        self, terrain: HeightMap, limits: TraversabilityLimits, solids: Solids | None, wanted: tuple[Any, ...]
+        self,
+        terrain: HeightMap,
+        limits: TraversabilityLimits,
+        solids: Solids | None,
+        wanted: tuple[Any, ...],
     ) -> None:
         start = time.monotonic()
 
         def work() -> TraversabilityGrid:
             try:
-                return traversability(terrain, limits, solids, wanted[3], stop=lambda: not self._node.context.ok())
+                return traversability(
+                    terrain, limits, solids, wanted[3], stop=lambda: not self._node.context.ok()
+                )
             except InterruptedError:
                 raise ConfigError("the node ends") from None
             except MemoryError as reason:
                 raise ConfigError(str(reason) or "not enough memory") from None
 
-        grid, error = None, ""
+        grid = None
+        error = ""
         try:
             grid = await in_thread(self._node, work)
         except (ConfigError, WorkError) as reason:
@@ -144,13 +167,18 @@ class TerrainOccupancy:
         world = None if grid is None else CostedTerrain(terrain, grid, limits)
         if world is not None:
             self._grid_map.take(world)
-        self._working, self._took_s, self._error = False, time.monotonic() - start, error
+        self._working = False
+        self._took_s = time.monotonic() - start
+        self._error = error
         if grid is None:
             self._node.get_logger().error(f"terrain_occupancy: {error}; the grid before it stays")
         else:
-            self._grid, self._used = grid, wanted
+            self._grid = grid
+            self._used = wanted
             stamp = self._node.get_clock().now().nanoseconds
-            self._publisher.publish(costs_to_msg(grid.cost, grid.resolution, grid.origin, "map", stamp))
+            self._publisher.publish(
+                costs_to_msg(grid.cost, grid.resolution, grid.origin, "map", stamp)
+            )
             self._on_grid(terrain, grid)
             self._diagnostics.count("published")
         self._update_diagnostics()
@@ -166,7 +194,9 @@ class TerrainOccupancy:
         if not self._objects.id:
             return None
         try:
-            return placed_objects_to_solids(self._objects, self._frames.resolve(self._objects.header.frame_id))
+            return placed_objects_to_solids(
+                self._objects, self._frames.resolve(self._objects.header.frame_id)
+            )
         except (FrameError, ValueError) as error:
             self._objects_error = f"placed_objects is ignored: {error}"
             return None
@@ -176,7 +206,10 @@ class TerrainOccupancy:
         if self._objects_error:
             self._note_change()
         grid = self._grid
-        values: dict[str, Any] = {"objects": len(self._objects.id), "worked_out_in_s": f"{self._took_s:.3f}"}
+        values: dict[str, Any] = {
+            "objects": len(self._objects.id),
+            "worked_out_in_s": f"{self._took_s:.3f}",
+        }
         if grid is not None:
             values |= {
                 "cell_m": f"{grid.resolution:g}",
@@ -196,7 +229,9 @@ class TerrainOccupancy:
 
 
 def default_resolution(terrain: HeightMap) -> float:
-    """m: the smaller step of the map, or as many of it as make a message of LARGEST_MESSAGE cells at most."""
+    """m: the smaller step of the map, or as many of it as make a message of LARGEST_MESSAGE cells
+    at most.
+    """
     side = min(abs(terrain.step_x), abs(terrain.step_y))
     x_min, x_max, y_min, y_max = terrain.bounds
     cells = ((x_max - x_min) / side + 1) * ((y_max - y_min) / side + 1)
@@ -213,6 +248,9 @@ def _limits(values: Mapping[str, float]) -> TraversabilityLimits:
     for name, value in values.items():
         if not math.isfinite(value):
             raise ConfigError(f"{name}: {value} is not a finite number")
-    given = {name: values[name] for name in ("max_slope_deg", "water_level", "vehicle_radius", "half_wheelbase")}
+    given = {
+        name: values[name]
+        for name in ("max_slope_deg", "water_level", "vehicle_radius", "half_wheelbase")
+    }
     roughness, step = (values[name] or None for name in ("max_roughness", "max_step"))
     return TraversabilityLimits(max_roughness=roughness, max_step=step, **given)

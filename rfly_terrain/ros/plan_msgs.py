@@ -19,11 +19,18 @@ from rfly_terrain.planning.plan import Plan
 
 
 def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
-    """A geometry_msgs/Pose of the frame in ENU; orientation 0 0 0 0: any heading. Raises PlanError that names it."""
+    """A geometry_msgs/Pose of the frame in ENU; orientation 0 0 0 0: any heading. Raises PlanError
+    that names it.
+    """
     position = np.array([pose.position.x, pose.position.y, pose.position.z])
-    quat = np.array([pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w])
+    quat = np.array(
+        [pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w]
+    )
     if not (np.isfinite(position).all() and np.isfinite(quat).all()):
-        raise PlanError("not_finite", f"the {name} is not finite: position {position.tolist()}, xyzw {quat.tolist()}")
+        raise PlanError(
+            "not_finite",
+            f"the {name} is not finite: position {position.tolist()}, xyzw {quat.tolist()}",
+        )
     free = not quat.any()
     norm = float(np.linalg.norm(quat))
     if not free and abs(norm - 1.0) > 1e-2:
@@ -32,11 +39,15 @@ def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
             f"the {name}'s orientation xyzw {quat.tolist()} has the length {norm:g}, expected 1, or 0 for any heading",
         )
     x, y, z = frame.points_to_enu(position).tolist()
-    return PlanPose(x, y, None if free else float(quat_to_euler(frame.quats_to_enu(quat / norm))[2]), z)
+    return PlanPose(
+        x, y, None if free else float(quat_to_euler(frame.quats_to_enu(quat / norm))[2]), z
+    )
 
 
 def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) -> Path:
-    """The plan's poses in the frame; level, and turned to the heading, against the motion where it drives backwards."""
+    """The plan's poses in the frame; level, and turned to the heading, against the motion where it
+    drives backwards.
+    """
     half = 0.5 * plan.heading
     if plan.backward.any() and not plan.heading.any():
         half = half + math.pi  # -q is the same attitude, and not what it is where nobody sets it
@@ -46,7 +57,9 @@ def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) 
 
 
 def path_to_points(message: Path, frame: FrameToWorld) -> tuple[Floats, Floats | None]:
-    """(n, 3) m ENU and headings (n,) rad of a path in the frame; None: they were not set, as 0 or 1 everywhere says."""
+    """(n, 3) m ENU and headings (n,) rad of a path in the frame; None: they were not set, as 0 or 1
+    everywhere says.
+    """
     places = [pose.pose.position for pose in message.poses]
     points = frame.points_to_enu(np.array([(p.x, p.y, p.z) for p in places], float).reshape(-1, 3))
     turns = [pose.pose.orientation for pose in message.poses]
@@ -61,20 +74,30 @@ def path_to_points(message: Path, frame: FrameToWorld) -> tuple[Floats, Floats |
 def poses_to_path(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> Path:
     """Positions (k, 3) and orientations (k, 4) xyzw as a Path."""
     path = Path(poses=pose_messages(position, orientation, frame_id, stamp_ns))
-    path.header.frame_id, path.header.stamp = frame_id, ns_to_stamp(stamp_ns)
+    path.header.frame_id = frame_id
+    path.header.stamp = ns_to_stamp(stamp_ns)
     return path
 
 
-def pose_messages(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> list[PoseStamped]:
+def pose_messages(
+    position: Floats, orientation: Floats, frame_id: str, stamp_ns: int
+) -> list[PoseStamped]:
     """A PoseStamped for each of k poses."""
     stamp = ns_to_stamp(stamp_ns)
     poses = []
     for (x, y, z), (qx, qy, qz, qw) in zip(position.tolist(), orientation.tolist(), strict=True):
         pose = PoseStamped()
-        pose.header.frame_id, pose.header.stamp = frame_id, stamp
-        p, q = pose.pose.position, pose.pose.orientation
-        p.x, p.y, p.z = x, y, z
-        q.x, q.y, q.z, q.w = qx, qy, qz, qw
+        pose.header.frame_id = frame_id
+        pose.header.stamp = stamp
+        p = pose.pose.position
+        q = pose.pose.orientation
+        p.x = x
+        p.y = y
+        p.z = z
+        q.x = qx
+        q.y = qy
+        q.z = qz
+        q.w = qw
         poses.append(pose)
     return poses
 

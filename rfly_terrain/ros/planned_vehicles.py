@@ -29,26 +29,34 @@ class PlannedVehicles:
     """By name. Raises ConfigError for parameters that can't be."""
 
     def __init__(self, node: Node, given: PlannerParameters, frames: Frames) -> None:
-        self._node, self._frames = node, frames
+        self._node = node
+        self._frames = frames
         self.classes = load_vehicle_classes(given.vehicle_classes)
         self._ids: dict[str, int] = {}
         self._class_of: dict[str, str] = {}
         self._places: dict[int, PlanPose] = {}
         for name in given.vehicles:
             if not NAME.fullmatch(name):
-                raise ConfigError(f"parameter vehicles: {name!r} is no name of a vehicle: letters, digits, _ and /")
+                raise ConfigError(
+                    f"parameter vehicles: {name!r} is no name of a vehicle: letters, digits, _ and /"
+                )
             vehicle = declare_parameters(node, PlannedVehicleParameters, prefix=f"{name}.")
-            self._ids[name], self._class_of[name] = vehicle.id, vehicle.vehicle_class
+            self._ids[name] = vehicle.id
+            self._class_of[name] = vehicle.vehicle_class
             self.class_of(name)
             if vehicle.id < 0:
-                raise ConfigError(f"parameter {name}.id: {vehicle.id}, expected its id in vehicle_states")
+                raise ConfigError(
+                    f"parameter {name}.id: {vehicle.id}, expected its id in vehicle_states"
+                )
         self.class_of(given.goal_vehicle, given.goal_class)  # refused at the start
 
     def start(self, diagnostics: Diagnostics) -> None:
         """Subscribe."""
         self._diagnostics = diagnostics
         if self._ids:
-            subscription(self._node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+            subscription(
+                self._node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN
+            )
 
     def class_of(self, name: str, asked: str = "") -> VehicleClass:
         """The class asked for, "": the vehicle's. Raises ConfigError for one that is not there."""
@@ -61,7 +69,9 @@ class PlannedVehicles:
         try:
             states = msg_to_states(message)
             frame = self._frames.resolve(states.frame_id, states.stamp_ns)
-            moved = () if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+            moved = (
+                () if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+            )
             states, _ = states_to_enu(states.select(wanted), frame.axes, *moved)
         except RflyError as error:
             self._diagnostics.count("refused_states")
@@ -73,22 +83,27 @@ class PlannedVehicles:
             self._places[vehicle] = PlanPose(x, y, heading_of(quat), z)
 
     def present_pose(self, name: str) -> PlanPose:
-        """By vehicle_states, where its id is known, else by the transform of its base_link. Raises PlanError."""
+        """By vehicle_states, where its id is known, else by the transform of its base_link. Raises
+        PlanError.
+        """
         if not name:
             raise PlanError(
-                "no_start", "start: its frame_id is empty, which means the present pose of `name`: give one"
+                "no_start",
+                "start: its frame_id is empty, which means the present pose of `name`: give one",
             )
         if name in self._ids:
             if self._ids[name] not in self._places:
                 raise PlanError(
-                    "no_start", f"vehicle {name!r}: vehicle_states has not told of id {self._ids[name]} yet"
+                    "no_start",
+                    f"vehicle {name!r}: vehicle_states has not told of id {self._ids[name]} yet",
                 )
             return self._places[self._ids[name]]
         try:
             frame = self._frames.resolve(f"{name}/base_link")
         except FrameError as error:
             raise PlanError(
-                "no_start", f"vehicle {name!r}: nothing tells where it is: {error}; the parameter vehicles may name it"
+                "no_start",
+                f"vehicle {name!r}: nothing tells where it is: {error}; the parameter vehicles may name it",
             ) from None
         pose = PoseStamped().pose
         pose.orientation.w = 1.0

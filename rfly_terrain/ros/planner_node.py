@@ -1,7 +1,8 @@
-"""planner_node: paths over the terrain as a service, and for RViz's goal. A thin shell around Planner.
+"""planner_node: paths over the terrain as a service, and for RViz's goal. A thin shell around
+Planner.
 
-A plan is worked out in a thread of its own, one after the other; its kernels release the interpreter, so that the node
-answers and hears meanwhile.
+A plan is worked out in a thread of its own, one after the other; its kernels release the
+interpreter, so that the node answers and hears meanwhile.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ from rfly_terrain.ros.planned_vehicles import NAME, PlannedVehicles
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 
 MAP_PATIENCE_S = 5.0
-"""so long a request waits for the first map: nodes that are started together have it a little later"""
+"""so long a request waits for the first map: nodes that are started together have it a little later
+"""
 MOST_NAMES = 1_000
 """vehicles for which a topic `<name>/follow_path` is made"""
 
@@ -70,8 +72,12 @@ class _Way(NamedTuple):
 class _OctomapSpace:
     """The newest `octomap`; it is read when somebody plans, once, in that one's thread."""
 
-    def __init__(self, node: Node, given: PlannerParameters, frames: Frames, on_octomap: Callable[[], Any]) -> None:
-        self._given, self._frames, self._on_octomap = given, frames, on_octomap
+    def __init__(
+        self, node: Node, given: PlannerParameters, frames: Frames, on_octomap: Callable[[], Any]
+    ) -> None:
+        self._given = given
+        self._frames = frames
+        self._on_octomap = on_octomap
         self._newest: Octomap | None = None
         self._read: tuple[Octomap, HeightMap, SeenSpace] | None = None
         subscription(node, Octomap, "octomap", self._take, LATCHED)
@@ -84,15 +90,24 @@ class _OctomapSpace:
         """What the newest map says. Raises PlanError where there is none, or none that can be read."""
         message = self._newest
         if message is None:
-            raise PlanError("no_octomap", "no octomap has come yet, and the parameter space is octomap")
+            raise PlanError(
+                "no_octomap", "no octomap has come yet, and the parameter space is octomap"
+            )
         if self._read is None or self._read[0] is not message or self._read[1] is not terrain:
             try:
-                frame = self._frames.resolve(message.header.frame_id or "map", stamp_to_ns(message.header.stamp))
+                frame = self._frames.resolve(
+                    message.header.frame_id or "map", stamp_to_ns(message.header.stamp)
+                )
                 if frame.axes != "enu" or not frame.is_world:
-                    raise PlanError("bad_octomap", f"its frame {message.header.frame_id!r} is not the ENU world frame")
+                    raise PlanError(
+                        "bad_octomap",
+                        f"its frame {message.header.frame_id!r} is not the ENU world frame",
+                    )
                 if not message.binary or message.id != "OcTree":
                     kind = "binary" if message.binary else "full"
-                    raise PlanError("bad_octomap", f"a {kind} {message.id!r}, expected a binary 'OcTree'")
+                    raise PlanError(
+                        "bad_octomap", f"a {kind} {message.id!r}, expected a binary 'OcTree'"
+                    )
                 leaves = read_octree(np.asarray(message.data, np.int8), message.resolution)
             except RflyError as error:
                 raise PlanError("bad_octomap", f"octomap: {error}") from None
@@ -100,7 +115,12 @@ class _OctomapSpace:
             self._read = (
                 message,
                 terrain,
-                seen_space(leaves, terrain, ground_margin=given.ground_margin, unknown_height=given.unknown_height),
+                seen_space(
+                    leaves,
+                    terrain,
+                    ground_margin=given.ground_margin,
+                    unknown_height=given.unknown_height,
+                ),
             )
         return self._read[2]
 
@@ -128,14 +148,18 @@ class PlannerNode(Node):
         self._ground.start(self._diagnostics)
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         octomap = given.space == "octomap"
-        self._space = _OctomapSpace(self, given, self._frames, self._on_octomap) if octomap else None
+        self._space = (
+            _OctomapSpace(self, given, self._frames, self._on_octomap) if octomap else None
+        )
         self._vehicles.start(self._diagnostics)
         if given.goal_vehicle:
             self._follower(given.goal_vehicle)
             subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
         waiting_service(self, PlanPath, "plan_path", self._plan_path)
         self._update_diagnostics()
-        self.get_logger().info(f"vehicle classes: {', '.join(self._vehicles.classes)}; waiting for terrain_map")
+        self.get_logger().info(
+            f"vehicle classes: {', '.join(self._vehicles.classes)}; waiting for terrain_map"
+        )
         warm_up()  # last: the node is seen by others meanwhile
 
     # --- what comes in
@@ -158,13 +182,17 @@ class PlannerNode(Node):
         await self._work_off()
 
     async def _work_off(self) -> None:
-        """The newest goal and the newest map count; what comes while another is worked on waits for its end."""
+        """The newest goal and the newest map count; what comes while another is worked on waits for
+        its end.
+        """
         if self._busy:
             return
         self._busy = True
         try:
             while self._goal is not None or self._mapped:
-                self._mapped, newest, self._goal = False, self._goal, None
+                self._mapped = False
+                newest = self._goal
+                self._goal = None
                 await (self._replan() if newest is None else self._go(newest))
         finally:
             self._busy = False
@@ -174,32 +202,46 @@ class PlannerNode(Node):
     async def _plan_path(self, request: Any, response: Any) -> Any:
         try:
             if request.name and not NAME.fullmatch(request.name):
-                raise PlanError("bad_name", f"name {request.name!r}: letters, digits, _ and /, a letter first")
-            frame = self._frames.resolve(request.goal.header.frame_id or "map", stamp_to_ns(request.goal.header.stamp))
+                raise PlanError(
+                    "bad_name", f"name {request.name!r}: letters, digits, _ and /, a letter first"
+                )
+            frame = self._frames.resolve(
+                request.goal.header.frame_id or "map", stamp_to_ns(request.goal.header.stamp)
+            )
             await self._ground.known(MAP_PATIENCE_S)
             job = self._job(request, frame)
             plan = await self._planned(self._replanner(job), job.start)
             assert plan is not None
-            response.path = self._publish(plan, request.name, request.goal.header.frame_id or "map", frame)
+            response.path = self._publish(
+                plan, request.name, request.goal.header.frame_id or "map", frame
+            )
         except RflyError as error:
             response.message = self._refuse(error)
             return response
-        response.success, response.message = True, "; ".join(plan.notes)
+        response.success = True
+        response.message = "; ".join(plan.notes)
         response.segment_mode = flat("B", plan.mode)
-        response.length, response.energy = plan.length, plan.energy
+        response.length = plan.length
+        response.energy = plan.energy
         return response
 
     def _job(self, request: Any, goal_frame: FrameToWorld) -> _Job:
         vehicle = self._vehicles.class_of(request.name, request.vehicle_class)
         if request.start.header.frame_id:
-            frame = self._frames.resolve(request.start.header.frame_id, stamp_to_ns(request.start.header.stamp))
+            frame = self._frames.resolve(
+                request.start.header.frame_id, stamp_to_ns(request.start.header.stamp)
+            )
             start = pose_to_plan_pose(request.start.pose, frame, "start")
         else:
             start = self._vehicles.present_pose(request.name)
-        return _Job(vehicle, start, pose_to_plan_pose(request.goal.pose, goal_frame, "goal"), request.mode)
+        return _Job(
+            vehicle, start, pose_to_plan_pose(request.goal.pose, goal_frame, "goal"), request.mode
+        )
 
     def _replanner(self, job: _Job) -> Replanner:
-        return Replanner(self._ready_planner(), job.vehicle, job.goal, job.mode, self._given.unknown_cost)
+        return Replanner(
+            self._ready_planner(), job.vehicle, job.goal, job.mode, self._given.unknown_cost
+        )
 
     async def _planned(self, way: Replanner, here: PlanPose) -> Plan | None:
         """The first plan, or another one where the octomap asks for it. Raises PlanError."""
@@ -210,14 +252,18 @@ class PlannerNode(Node):
         with self._lock:
             start = time.monotonic()
             try:
-                return way.update(None if self._space is None else self._space.seen(way.planner.terrain), here)
+                return way.update(
+                    None if self._space is None else self._space.seen(way.planner.terrain), here
+                )
             except MemoryError:
                 raise PlanError("memory", "not enough memory to plan on this map") from None
             finally:
                 self._last_s = time.monotonic() - start
 
     def _ready_planner(self) -> Planner:
-        """The planner of the present map and objects; its costs are worked out when the first plan asks for them."""
+        """The planner of the present map and objects; its costs are worked out when the first plan
+        asks for them.
+        """
         if self._planner is None:
             terrain = self._ground.terrain
             if terrain is None:
@@ -232,7 +278,9 @@ class PlannerNode(Node):
             self._planner = Planner(
                 terrain,
                 solids,
-                water_level=None if self._given.water_level <= NO_WATER else self._given.water_level,
+                water_level=None
+                if self._given.water_level <= NO_WATER
+                else self._given.water_level,
                 resolution=self._given.resolution or None,
                 margin=self._given.object_margin,
             )
@@ -240,13 +288,16 @@ class PlannerNode(Node):
 
     async def _go(self, message: PoseStamped) -> None:
         """Plan for the goal's vehicle, and tell it, unless a newer goal has come meanwhile."""
-        name, frame_id = self._given.goal_vehicle, message.header.frame_id or "map"
+        name = self._given.goal_vehicle
+        frame_id = message.header.frame_id or "map"
         try:
             await self._ground.known(MAP_PATIENCE_S)
             frame = self._frames.resolve(frame_id)
             goal = pose_to_plan_pose(message.pose, frame, "goal")
             vehicle = self._vehicles.class_of(name, self._given.goal_class)
-            job = _Job(vehicle, self._vehicles.present_pose(name), goal, MODES[self._given.goal_mode])
+            job = _Job(
+                vehicle, self._vehicles.present_pose(name), goal, MODES[self._given.goal_mode]
+            )
             replanner = self._replanner(job)
             plan = await self._planned(replanner, job.start)
         except RflyError as error:
@@ -257,8 +308,11 @@ class PlannerNode(Node):
             self._publish(plan, name, frame_id, frame)
 
     async def _replan(self) -> None:
-        """Tell the goal's vehicle another way where the map asks for it, and to stop where there is none."""
-        way, name = self._way, self._given.goal_vehicle
+        """Tell the goal's vehicle another way where the map asks for it, and to stop where there is
+        none.
+        """
+        way = self._way
+        name = self._given.goal_vehicle
         if way is None:
             return
         had_plan = way.replanner.plan is not None
@@ -289,9 +343,14 @@ class PlannerNode(Node):
     def _follower(self, name: str) -> Any:
         if name not in self._followers:
             if not NAME.fullmatch(name):
-                raise ConfigError(f"parameter goal_vehicle: {name!r}: letters, digits, _ and /, a letter first")
+                raise ConfigError(
+                    f"parameter goal_vehicle: {name!r}: letters, digits, _ and /, a letter first"
+                )
             if len(self._followers) >= MOST_NAMES:
-                raise PlanError("too_many_names", f"paths for {MOST_NAMES} vehicles are published already, no more")
+                raise PlanError(
+                    "too_many_names",
+                    f"paths for {MOST_NAMES} vehicles are published already, no more",
+                )
             self._followers[name] = publisher(self, Path, f"{name}/follow_path", LATCHED)
         return self._followers[name]
 

@@ -23,7 +23,9 @@ SMALLEST_STEP = 1e-3
 """m"""
 
 
-def height_map_to_msg(height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int, max_cells: int) -> TerrainMap:
+def height_map_to_msg(
+    height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int, max_cells: int
+) -> TerrainMap:
     """A map with more than `max_cells` cells travels as name and sha256 only."""
     message = TerrainMap(
         name=height_map.name,
@@ -44,14 +46,19 @@ def height_map_to_msg(height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int
 
 
 def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) -> HeightMap:
-    """The map of a message; one without heights is loaded by its name and must have the message's sha256.
+    """The map of a message; one without heights is loaded by its name and must have the message's
+    sha256.
 
-    Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name not found here.
+    Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name
+    not found here.
     """
-    rows, columns = int(message.rows), int(message.columns)
+    rows = int(message.rows)
+    columns = int(message.columns)
     if len(message.height) == 0:
         if not is_plain(message.name):  # any peer may have sent it
-            raise TerrainFormatError(f"terrain_map {message.name!r}: without heights, expected the name of a map alone")
+            raise TerrainFormatError(
+                f"terrain_map {message.name!r}: without heights, expected the name of a map alone"
+            )
         local = load_asked_map(message.name, search_path)
         if local.sha256 != message.sha256:
             raise TerrainFormatError(
@@ -83,13 +90,17 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
 
 
 def _check_extent(message: TerrainMap) -> None:
-    """Numbers that are finite and still no place of this world end in overflows wherever cells are counted."""
+    """Numbers that are finite and still no place of this world end in overflows wherever cells are
+    counted.
+    """
     for axis, origin, step, count in (
         ("x", message.origin_x, message.step_x, message.rows),
         ("y", message.origin_y, message.step_y, message.columns),
     ):
         end = origin + step * count
-        if not (abs(origin) <= FARTHEST and abs(end) <= FARTHEST and abs(step) >= SMALLEST_STEP):  # also for NaN
+        if not (
+            abs(origin) <= FARTHEST and abs(end) <= FARTHEST and abs(step) >= SMALLEST_STEP
+        ):  # also for NaN
             raise TerrainFormatError(
                 f"terrain_map {message.name!r}: origin_{axis} {origin:g}, step_{axis} {step:g}: expected places up to "
                 f"{FARTHEST:g} m and steps from {SMALLEST_STEP:g} m"
@@ -97,12 +108,17 @@ def _check_extent(message: TerrainMap) -> None:
 
 
 def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> PointCloud2:
-    """(rows, columns, 3) float32 -> organised, dense PointCloud2: height = rows, width = columns, fields x, y, z."""
+    """(rows, columns, 3) float32 -> organised, dense PointCloud2: height = rows, width = columns,
+    fields x, y, z.
+    """
     rows, columns, _ = points.shape
     message = PointCloud2(
         height=rows,
         width=columns,
-        fields=[PointField(name=n, offset=4 * i, datatype=PointField.FLOAT32, count=1) for i, n in enumerate("xyz")],
+        fields=[
+            PointField(name=n, offset=4 * i, datatype=PointField.FLOAT32, count=1)
+            for i, n in enumerate("xyz")
+        ],
         is_bigendian=sys.byteorder == "big",
         point_step=12,
         row_step=12 * columns,
@@ -115,7 +131,9 @@ def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> 
 
 
 def msg_to_cloud(message: PointCloud2) -> np.ndarray[Any, Any]:
-    """(height, width, 3) x, y, z as float32 of any PointCloud2. Raises SensorMessageError where it has none."""
+    """(height, width, 3) x, y, z as float32 of any PointCloud2. Raises SensorMessageError where it
+    has none.
+    """
     table = read_fields(message, "xyz")
     points = np.stack([table[name] for name in "xyz"], axis=-1).astype(np.float32)
     return points.reshape(message.height, message.width, 3)

@@ -1,4 +1,6 @@
-"""terrain_node: a terrain as a latched cloud and map, altitudes as services. A thin shell around HeightMap."""
+"""terrain_node: a terrain as a latched cloud and map, altitudes as services. A thin shell around
+HeightMap.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_common.config.checks import finite_array
 from rfly_common.errors import FrameError, RflyError, WorkError
-from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_rotate, up_to_down
+from rfly_common.frames import (
+    QUAT_ENU_NED_XYZW,
+    ned_to_enu,
+    quat_conjugate,
+    quat_rotate,
+    up_to_down,
+)
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
@@ -50,13 +58,18 @@ class _Loaded(NamedTuple):
 
 
 class TerrainNode(Node):
-    """Publishes `outTerrainPoint`, `terrain_map` and `terrain_occupancy`, answers altitude queries, loads maps."""
+    """Publishes `outTerrainPoint`, `terrain_map` and `terrain_occupancy`, answers altitude queries,
+    loads maps.
+    """
 
     def __init__(self) -> None:
         super().__init__("terrain_node")
         given = declare_parameters(self, TerrainParameters)
-        self._given, self._frame_id = given, given.frame_id
-        self._geo_origin = geo_point(given.geo_origin, "parameter geo_origin") if given.geo_origin else None
+        self._given = given
+        self._frame_id = given.frame_id
+        self._geo_origin = (
+            geo_point(given.geo_origin, "parameter geo_origin") if given.geo_origin else None
+        )
         self._frames = Frames(self)
         if self._frames.axes(self._frame_id) is None:
             worlds = ", ".join(self._frames.enu_frames + self._frames.ned_frames)
@@ -83,7 +96,8 @@ class TerrainNode(Node):
         waiting_service(self, LoadTerrain, "load_terrain", self._load_terrain)
 
     def _load(self, name: str, asked: bool = False) -> _Loaded:
-        """The map or what is wrong with it; changes nothing of the node, so that another thread may run it.
+        """The map or what is wrong with it; changes nothing of the node, so that another thread may
+        run it.
 
         `asked`: a peer names it, who may not learn what is in any file.
         """
@@ -104,7 +118,8 @@ class TerrainNode(Node):
 
     def _use_loaded(self, loaded: _Loaded) -> None:
         """Serve and publish a loaded map; one that failed leaves the present map in service."""
-        terrain, self._load_error = loaded.terrain, loaded.error
+        terrain = loaded.terrain
+        self._load_error = loaded.error
         if terrain is None or loaded.messages is None:
             self.get_logger().error(self._load_error)
             self._diagnostics.count("failed_loads")
@@ -120,7 +135,9 @@ class TerrainNode(Node):
             f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, altitude {origin[2]:.2f} m ({where})"
         )
         if stride > 1:
-            self.get_logger().info(f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {most})")
+            self.get_logger().info(
+                f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {most})"
+            )
         stamp = self.get_clock().now().to_msg()
         for out, message in zip((self._map, self._cloud), loaded.messages, strict=True):
             message.header.stamp = stamp
@@ -151,12 +168,16 @@ class TerrainNode(Node):
         return DEFAULT_GEO_ORIGIN, "default; the parameter geo_origin sets it"
 
     def _update_diagnostics(self) -> None:
-        terrain, error = self._terrain, self._load_error
+        terrain = self._terrain
+        error = self._load_error
         values: dict[str, Any] = {}
         if terrain is not None:
             x_min, x_max, y_min, y_max = terrain.bounds
             values = {"map": terrain.name, "rows": terrain.rows, "columns": terrain.columns}
-            values |= {"extent_x_m": f"{x_min:.2f} … {x_max:.2f}", "extent_y_m": f"{y_min:.2f} … {y_max:.2f}"}
+            values |= {
+                "extent_x_m": f"{x_min:.2f} … {x_max:.2f}",
+                "extent_y_m": f"{y_min:.2f} … {y_max:.2f}",
+            }
         self._diagnostics.set_first(
             [
                 (terrain is None, ERROR, f"no map is loaded: {error}; call load_terrain"),
@@ -167,26 +188,37 @@ class TerrainNode(Node):
         )
 
     def _publish_static_transform(self) -> None:
-        frames, now = self._frames, self.get_clock().now().nanoseconds
-        transform = transform_to_msg(frames.enu_frames[0], frames.ned_frames[0], (0.0,) * 3, QUAT_ENU_NED_XYZW, now)
-        publisher(self, TFMessage, "/tf_static", TF_STATIC_OUT).publish(TFMessage(transforms=[transform]))
+        frames = self._frames
+        now = self.get_clock().now().nanoseconds
+        transform = transform_to_msg(
+            frames.enu_frames[0], frames.ned_frames[0], (0.0,) * 3, QUAT_ENU_NED_XYZW, now
+        )
+        publisher(self, TFMessage, "/tf_static", TF_STATIC_OUT).publish(
+            TFMessage(transforms=[transform])
+        )
 
     def _get_altitude(self, request: Any, response: Any) -> Any:
         answer, response.message = self._query(request.frame_id, request.x, request.y, True)
         self._diagnostics.count("queries")
         if answer is not None:
             altitude, inside, normal = answer
-            response.success, response.inside, response.altitude = True, bool(inside), float(altitude)
+            response.success = True
+            response.inside = bool(inside)
+            response.altitude = float(altitude)
             response.normal = Vector3(x=float(normal[0]), y=float(normal[1]), z=float(normal[2]))
         return response
 
     def _get_altitudes(self, request: Any, response: Any) -> Any:
         self._diagnostics.count("queries")
         if len(request.x) != len(request.y):
-            response.message = f"x has {len(request.x)} values and y {len(request.y)}: the lengths must agree"
+            response.message = (
+                f"x has {len(request.x)} values and y {len(request.y)}: the lengths must agree"
+            )
             return response
         if len(request.x) > MAX_POINTS_PER_CALL:
-            response.message = f"{len(request.x)} points in one call, at most {MAX_POINTS_PER_CALL} are taken"
+            response.message = (
+                f"{len(request.x)} points in one call, at most {MAX_POINTS_PER_CALL} are taken"
+            )
             return response
         answer, response.message = self._query(
             request.frame_id, np.asarray(request.x), np.asarray(request.y), request.want_normals
@@ -199,13 +231,20 @@ class TerrainNode(Node):
             response.normal = flat("d", normal)
         return response
 
-    def _query(self, frame_id: str, x: Any, y: Any, normals: bool) -> tuple[tuple[Any, Any, Any] | None, str]:
+    def _query(
+        self, frame_id: str, x: Any, y: Any, normals: bool
+    ) -> tuple[tuple[Any, Any, Any] | None, str]:
         """(altitude, inside, normal) in the asked frame, or None and the reason."""
         if self._terrain is None:
             return None, f"no map is loaded: {self._load_error}; call load_terrain"
         try:
             return _altitude_in_frame(
-                self._terrain, self._frames.resolve(frame_id or self._frame_id), frame_id, x, y, normals
+                self._terrain,
+                self._frames.resolve(frame_id or self._frame_id),
+                frame_id,
+                x,
+                y,
+                normals,
             ), ""
         except (FrameError, ValueError) as error:
             self._diagnostics.count("refused_queries")
@@ -213,7 +252,9 @@ class TerrainNode(Node):
 
     async def _load_terrain(self, request: Any, response: Any) -> Any:
         if not request.map:
-            response.message = "map is empty: give a name on the search path, or the path of a png or txt"
+            response.message = (
+                "map is empty: give a name on the search path, or the path of a png or txt"
+            )
             return response
         if not self._loading.acquire(blocking=False):
             response.message = "another map is being loaded: ask again when it is done"
@@ -228,9 +269,12 @@ class TerrainNode(Node):
             self._loading.release()
         self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
         self._use_loaded(loaded)
-        terrain, response.message = loaded.terrain, loaded.error
+        terrain = loaded.terrain
+        response.message = loaded.error
         if terrain is not None:
-            response.success, response.rows, response.columns = True, terrain.rows, terrain.columns
+            response.success = True
+            response.rows = terrain.rows
+            response.columns = terrain.columns
             response.extent = [float(v) for v in terrain.bounds]
         return response
 
@@ -238,21 +282,27 @@ class TerrainNode(Node):
 def _altitude_in_frame(
     terrain: HeightMap, frame: FrameToWorld, name: str, x: Any, y: Any, normals: bool
 ) -> tuple[Any, Any, Any]:
-    """Ground height, inside mask and normals at x, y of a frame whose z axis is vertical, in that frame.
+    """Ground height, inside mask and normals at x, y of a frame whose z axis is vertical, in that
+    frame.
 
-    Raises FrameError for a tilted frame: there x and y do not say where the vertical goes through the ground.
+    Raises FrameError for a tilted frame: there x and y do not say where the vertical goes through
+    the ground.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x = np.asarray(x, dtype=float)
+    y = np.asarray(y, dtype=float)
     finite_array("x", x, error=ValueError)
     finite_array("y", y, error=ValueError)
     sign = frame.check_vertical(name)
-    enu, ned = frame.points_to_enu(np.stack([x, y, np.zeros_like(x)], axis=-1)), frame.axes == "ned"
+    enu = frame.points_to_enu(np.stack([x, y, np.zeros_like(x)], axis=-1))
+    ned = frame.axes == "ned"
     altitude_up, inside, normal_enu = terrain.query(enu[..., 0], enu[..., 1], want_normals=normals)
     height = up_to_down(np.asarray(altitude_up)) if ned else np.asarray(altitude_up)
     normal = (ned_to_enu(normal_enu) if ned else normal_enu) if normals else np.empty(0)
     if not frame.is_world:
         height = (height - frame.transform.translation[2]) * sign
-        normal = quat_rotate(quat_conjugate(frame.transform.quat_xyzw), normal) if normals else normal
+        normal = (
+            quat_rotate(quat_conjugate(frame.transform.quat_xyzw), normal) if normals else normal
+        )
     return height, inside, normal
 
 

@@ -26,34 +26,45 @@ NOT_YET = "no terrain_map has come yet: is terrain_node running?"
 
 
 class LatestTerrain:
-    """Keeps the newest usable map of the latched topic `terrain_map`; declares the parameter `map_search_path`.
+    """Keeps the newest usable map of the latched topic `terrain_map`; declares the parameter
+    `map_search_path`.
 
-    `changed(terrain, geo_origin)` is called for each new map (geo_origin: latitude and longitude in degrees, altitude
-    in m). After one that can't be used the ground before it stays, and `error` tells why until a usable map comes.
+    `changed(terrain, geo_origin)` is called for each new map (geo_origin: latitude and longitude in
+    degrees, altitude in m). After one that can't be used the ground before it stays, and `error`
+    tells why until a usable map comes.
     """
 
-    def __init__(self, node: Node, changed: Callable[[HeightMap, tuple[float, float, float]], None]) -> None:
+    def __init__(
+        self, node: Node, changed: Callable[[HeightMap, tuple[float, float, float]], None]
+    ) -> None:
         self.terrain: HeightMap | None = None
         self.error = ""
-        self._node, self._changed = node, changed
+        self._node = node
+        self._changed = changed
         self._diagnostics: Diagnostics | None = None
         self._seen: tuple[Any, ...] | None = None
         self._waiting: list[Future] = []
         self.search_path = tuple(declare_parameters(node, LatestTerrainParameters).map_search_path)
 
     def start(self, diagnostics: Diagnostics | None = None) -> None:
-        """Subscribe, when the node is ready for what comes; `diagnostics` count the maps that can't be used."""
+        """Subscribe, when the node is ready for what comes; `diagnostics` count the maps that can't
+        be used.
+        """
         self._diagnostics = diagnostics
         subscription(self._node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
 
     async def known(self, patience_s: float) -> None:
-        """Wait for the first map, or until one is refused, but no longer than that (s). For `async` services."""
+        """Wait for the first map, or until one is refused, but no longer than that (s). For `async`
+        services.
+        """
         if self.terrain is not None or self.error or len(self._waiting) >= MOST_WAITING:
             return
         come: Future = Future(executor=self._node.executor)
         self._waiting.append(come)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
-        timer = self._node.create_timer(patience_s, lambda: come.done() or come.set_result(None), clock=clock)
+        timer = self._node.create_timer(
+            patience_s, lambda: come.done() or come.set_result(None), clock=clock
+        )
         try:
             await come
         finally:
@@ -74,13 +85,22 @@ class LatestTerrain:
 
     def _on_terrain_map(self, message: TerrainMap) -> None:
         latitude, longitude, altitude = (float(value) for value in message.geo_origin)
-        grid = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
+        grid = (
+            message.origin_x,
+            message.origin_y,
+            message.step_x,
+            message.step_y,
+            message.rows,
+            message.columns,
+        )
         seen = (message.sha256, message.name, *grid, latitude, longitude, altitude)
         if message.sha256 and seen == self._seen and not self.error:
             return
         try:
             terrain = msg_to_height_map(message, self.search_path)
-            geo_origin = geo_point((latitude, longitude, altitude), f"terrain_map {message.name!r}: geo_origin")
+            geo_origin = geo_point(
+                (latitude, longitude, altitude), f"terrain_map {message.name!r}: geo_origin"
+            )
         except (RflyError, OSError) as error:
             self.error = " ".join(str(error).split())
             self._node.get_logger().error(self.error)
@@ -89,6 +109,8 @@ class LatestTerrain:
                 self._diagnostics.publish()
             self._wake()
             return
-        self.terrain, self.error, self._seen = terrain, "", seen
+        self.terrain = terrain
+        self.error = ""
+        self._seen = seen
         self._changed(terrain, geo_origin)
         self._wake()

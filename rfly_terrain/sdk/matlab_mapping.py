@@ -1,7 +1,9 @@
-"""MATLAB's occupancy maps and lidar scans by their names, as functions: `getOccupancy(map, xy, "local")`.
+"""MATLAB's occupancy maps and lidar scans by their names, as functions: `getOccupancy(map, xy,
+"local")`.
 
-For scripts that were written for Navigation Toolbox: `from rfly_terrain.sdk.matlab_mapping import *`. Each function is
-the method of that name of its first argument; `occupancy.call_forms` says what it takes. Rows and columns count from 0.
+For scripts that were written for Navigation Toolbox: `from rfly_terrain.sdk.matlab_mapping import
+*`. Each function is the method of that name of its first argument; `occupancy.call_forms` says what
+it takes. Rows and columns count from 0.
 """
 
 from __future__ import annotations
@@ -42,11 +44,21 @@ lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
 
-__all__ = (*METHODS, "binaryOccupancyMap", "lidarScan", "load", "mapClutter", "mapMaze", "transformScan")  # noqa: PLE0604  names in a tuple
+__all__ = (
+    *METHODS,
+    "binaryOccupancyMap",
+    "lidarScan",
+    "load",
+    "mapClutter",
+    "mapMaze",
+    "transformScan",
+)
 
 
 def transformScan(*scan_and_pose: Any) -> Any:
-    """`transformScan(scan, pose)`: a scan; `transformScan(ranges, angles, pose)`: its ranges and angles."""
+    """`transformScan(scan, pose)`: a scan; `transformScan(ranges, angles, pose)`: its ranges and
+    angles.
+    """
     if len(scan_and_pose) == 3:
         moved = LidarScan(*scan_and_pose[:2]).transformed(scan_and_pose[2])
         return moved.ranges, moved.angles
@@ -55,7 +67,9 @@ def transformScan(*scan_and_pose: Any) -> Any:
 
 
 def load(path: StrPath) -> SimpleNamespace:
-    """The matrices of a .mat file as attributes: `load("exampleMaps.mat").complexMap`, see `load_mat_maps`."""
+    """The matrices of a .mat file as attributes: `load("exampleMaps.mat").complexMap`, see
+    `load_mat_maps`.
+    """
     return SimpleNamespace(**load_mat_maps(path))
 
 

@@ -1,6 +1,8 @@
-"""LoadPngData and getTerrainAltData: RflySim's two MATLAB tools as functions, with their search, rounding and file.
+"""LoadPngData and getTerrainAltData: RflySim's two MATLAB tools as functions, with their search,
+rounding and file.
 
-x north, y east, z down, metres. The third point of the txt is rounded to a pixel; all is computed in double precision.
+x north, y east, z down, metres. The third point of the txt is rounded to a pixel; all is computed
+in double precision.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from rfly_common.untrusted_files.mat_size import check_unpacked_size
 from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.files.calibration import calibrate, heights_up
 from rfly_terrain.files.png_txt import read_calibration, read_pixels
-from rfly_terrain.files.search import MATLAB_MAP_FOLDERS, find_in_folders, installation_folders, search_folders
+from rfly_terrain.files.search import (
+    MATLAB_MAP_FOLDERS,
+    find_in_folders,
+    installation_folders,
+    search_folders,
+)
 
 MAT_FILE = "MapHeightData.mat"
 DEFAULT_MAP = "MountainTerrain"
@@ -44,16 +51,20 @@ class _Cache:
 def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
     r"""Reads a map and saves its binmap and calibration to MapHeightData.mat in the current folder.
 
-    Variables: binmap (rows, columns; m, z down), PosOffsetX, PosScaleX, PosOffsetY, PosScaleY (cm, cm a pixel).
+    Variables: binmap (rows, columns; m, z down), PosOffsetX, PosScaleX, PosOffsetY, PosScaleY (cm,
+    cm a pixel).
 
-    Looks in map\, ..\..\CopterSim\external\map and the installation's CopterSim\external\map as MATLAB's tool does,
-    then in the other places of `find_map`. A map that `getTerrainAltData` has read before stays until `clear_terrain`.
+    Looks in map\, ..\..\CopterSim\external\map and the installation's CopterSim\external\map as
+    MATLAB's tool does, then in the other places of `find_map`. A map that `getTerrainAltData` has
+    read before stays until `clear_terrain`.
 
     Raises TerrainFileNotFound, TerrainFormatError.
     """
     from scipy.io import savemat
 
-    files = find_in_folders(pngMapName, [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_folders()])
+    files = find_in_folders(
+        pngMapName, [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_folders()]
+    )
     points = read_calibration(files.txt, "matlab")
     pixels = read_pixels(files.png)
     calibration = calibrate(points, pixels, str(files.txt), "round")
@@ -73,13 +84,15 @@ def getTerrainAltData(xin: float, yin: float) -> float: ...
 @overload
 def getTerrainAltData(xin: ArrayLike, yin: ArrayLike) -> Floats: ...
 def getTerrainAltData(xin: Any, yin: Any) -> Any:
-    """z of the ground (m, down) at xin north, yin east: a float for two numbers, else an array of their common shape.
+    """z of the ground (m, down) at xin north, yin east: a float for two numbers, else an array of
+    their common shape.
 
-    Outside the map each axis is clamped to the edge. MapHeightData.mat of the current folder is read at the first call
-    and kept: after another `LoadPngData` call `clear_terrain()`, as MATLAB users call `clear getTerrainAltData`.
+    Outside the map each axis is clamped to the edge. MapHeightData.mat of the current folder is
+    read at the first call and kept: after another `LoadPngData` call `clear_terrain()`, as MATLAB
+    users call `clear getTerrainAltData`.
 
-    Raises TerrainNotLoaded where there is no such file, TerrainFormatError where it holds no map, ValueError for NaN or
-    infinity.
+    Raises TerrainNotLoaded where there is no such file, TerrainFormatError where it holds no map,
+    ValueError for NaN or infinity.
     """
     if _Cache.data is None:
         _Cache.data = _read_mat(Path(MAT_FILE))
@@ -87,11 +100,14 @@ def getTerrainAltData(xin: Any, yin: Any) -> Any:
     x, y = np.broadcast_arrays(np.asarray(xin, float), np.asarray(yin, float))
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError(f"getTerrainAltData: x {xin}, y {yin}: expected finite metres")
-    last_row, last_column = binmap.shape[0] - 1, binmap.shape[1] - 1
+    last_row = binmap.shape[0] - 1
+    last_column = binmap.shape[1] - 1
     u = np.clip((100.0 * x - offset_x) / scale_x, 0.0, last_column)
     v = np.clip((100.0 * y - offset_y) / scale_y, 0.0, last_row)
-    column, row = np.minimum(u.astype(np.intp), last_column - 1), np.minimum(v.astype(np.intp), last_row - 1)
-    a, b = u - column, v - row
+    column = np.minimum(u.astype(np.intp), last_column - 1)
+    row = np.minimum(v.astype(np.intp), last_row - 1)
+    a = u - column
+    b = v - row
     z = (binmap[row, column] * (1 - a) + binmap[row, column + 1] * a) * (1 - b) + (
         binmap[row + 1, column] * (1 - a) + binmap[row + 1, column + 1] * a
     ) * b
@@ -99,7 +115,9 @@ def getTerrainAltData(xin: Any, yin: Any) -> Any:
 
 
 def clear_terrain() -> None:
-    """Forgets the map that `getTerrainAltData` keeps, so that the next call reads MapHeightData.mat again."""
+    """Forgets the map that `getTerrainAltData` keeps, so that the next call reads MapHeightData.mat
+    again.
+    """
     _Cache.data = None
 
 
@@ -107,7 +125,9 @@ def _read_mat(path: Path) -> _MapHeightData:
     from scipy.io import loadmat, whosmat
 
     if not path.is_file():
-        raise TerrainNotLoaded(f"{path.absolute()}: no such file; call LoadPngData(name) in this folder first")
+        raise TerrainNotLoaded(
+            f"{path.absolute()}: no such file; call LoadPngData(name) in this folder first"
+        )
     with reader_errors(
         lambda text: TerrainFormatError(
             f"{path.absolute()}: cannot be read as LoadPngData writes it ({text}); call LoadPngData(name) again"
@@ -119,12 +139,21 @@ def _read_mat(path: Path) -> _MapHeightData:
             file.seek(0)
             for name, most in (("binmap", MAX_CELLS), *((name, 1) for name in _NUMBERS)):
                 if math.prod(shapes[name]) > most:
-                    raise ValueError(f"{name} has the shape {shapes[name]}, expected at most {most:,} numbers")
+                    raise ValueError(
+                        f"{name} has the shape {shapes[name]}, expected at most {most:,} numbers"
+                    )
             variables = loadmat(file, variable_names=("binmap", *_NUMBERS))
         binmap = np.array(variables["binmap"], np.float64, order="C")
         numbers = [np.array(variables[name], np.float64).item() for name in _NUMBERS]
-    if binmap.ndim != 2 or min(binmap.shape) < 2 or not np.isfinite(binmap).all() or not np.isfinite(numbers).all():
-        raise TerrainFormatError(f"{path.absolute()}: binmap {binmap.shape} is no finite map of at least 2 x 2")
+    if (
+        binmap.ndim != 2
+        or min(binmap.shape) < 2
+        or not np.isfinite(binmap).all()
+        or not np.isfinite(numbers).all()
+    ):
+        raise TerrainFormatError(
+            f"{path.absolute()}: binmap {binmap.shape} is no finite map of at least 2 x 2"
+        )
     if numbers[1] == 0 or numbers[3] == 0:
         raise TerrainFormatError(
             f"{path.absolute()}: PosScaleX {numbers[1]}, PosScaleY {numbers[3]}, expected other than 0"

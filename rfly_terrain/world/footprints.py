@@ -21,23 +21,30 @@ _FILLED = 0.01
 
 
 def convex_pieces(rings: Sequence[Floats]) -> list[Floats]:
-    """(k, 2) corners of each convex piece of what lies within an odd number of the rings, each (n, 2), m.
+    """(k, 2) corners of each convex piece of what lies within an odd number of the rings, each (n,
+    2), m.
 
-    Corners may be off by GRID, and by up to 1 m where the pieces would be more than MAX_PIECES. Nothing comes back for
-    what has no area or too many corners.
+    Corners may be off by GRID, and by up to 1 m where the pieces would be more than MAX_PIECES.
+    Nothing comes back for what has no area or too many corners.
     """
     if sum(map(len, rings)) > MAX_CORNERS:
         return []
     for tolerance in _SIMPLIFIED:
-        simpler = [cv2.approxPolyDP(ring.astype(np.float32), tolerance, True)[:, 0] for ring in rings]
-        pieces = _slabs([np.round(ring.astype(float) / GRID) * GRID for ring in simpler if len(ring) > 2])
+        simpler = [
+            cv2.approxPolyDP(ring.astype(np.float32), tolerance, True)[:, 0] for ring in rings
+        ]
+        pieces = _slabs(
+            [np.round(ring.astype(float) / GRID) * GRID for ring in simpler if len(ring) > 2]
+        )
         if len(pieces) <= MAX_PIECES:
             return pieces
     return []
 
 
 def _slabs(rings: list[Floats]) -> list[Floats]:
-    """Trapezoids between the levels of all corners, joined to those below them where that stays convex."""
+    """Trapezoids between the levels of all corners, joined to those below them where that stays
+    convex.
+    """
     if not rings:
         return []
     edges = np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in rings])

@@ -1,4 +1,6 @@
-"""Models of objects: convex parts with a colour and a class, also those of .glb and .obj meshes (needs trimesh)."""
+"""Models of objects: convex parts with a colour and a class, also those of .glb and .obj meshes
+(needs trimesh).
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,25 @@ from rfly_common.untrusted_files.asked_files import is_below
 from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.world.solids import checked_rows
 
-CLASSES = ("unknown", "building", "vegetation", "rock", "wall", "pole", "vehicle", "person", "barrier", "bridge")
+CLASSES = (
+    "unknown",
+    "building",
+    "vegetation",
+    "rock",
+    "wall",
+    "pole",
+    "vehicle",
+    "person",
+    "barrier",
+    "bridge",
+)
 """what an object is; its class id is its place in this list"""
 Color = tuple[int, int, int]
 GREY: Color = (150, 150, 150)
 SIDES = 16
-"""of the prism that stands for a cylinder: the cylinder lies within it, and reaches 2 % of its radius less far"""
+"""of the prism that stands for a cylinder: the cylinder lies within it, and reaches 2 % of its
+radius less far
+"""
 MAX_CORNERS = 256
 """of a convex part, as of a hull that collides"""
 FLAT = 1e-6
@@ -55,10 +70,16 @@ class Model:
     """of each part; empty: all have `color`"""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for colours of parts that are not as many as the parts, or beside a surface."""
-        if self.part_colors and (len(self.part_colors) != len(self.parts) or self.surface is not None):
+        """Raises ValueError for colours of parts that are not as many as the parts, or beside a
+        surface.
+        """
+        if self.part_colors and (
+            len(self.part_colors) != len(self.parts) or self.surface is not None
+        ):
             beside = "" if self.surface is None else ", and a surface"
-            raise ValueError(f"{self.name}: {len(self.part_colors)} part_colors for {len(self.parts)} parts{beside}")
+            raise ValueError(
+                f"{self.name}: {len(self.part_colors)} part_colors for {len(self.parts)} parts{beside}"
+            )
 
     @property
     def colors(self) -> tuple[Color, ...]:
@@ -92,34 +113,45 @@ class Model:
 
 @functools.lru_cache(maxsize=4096)
 def scaled(model: Model, factor: float) -> Model:
-    """The same, larger by a factor; the same object for the same factor, so that its shapes are made once."""
+    """The same, larger by a factor; the same object for the same factor, so that its shapes are
+    made once.
+    """
     if factor == 1.0:
         return model
     surface = None if model.surface is None else _frozen(model.surface * factor)
-    return dataclasses.replace(model, parts=tuple(_frozen(part * factor) for part in model.parts), surface=surface)
+    return dataclasses.replace(
+        model, parts=tuple(_frozen(part * factor) for part in model.parts), surface=surface
+    )
 
 
 def box_part(length: float, width: float, height: float) -> Floats:
     """(8, 3) corners of a box that stands on z = 0, m."""
     half = np.array([length / 2, width / 2])
-    corners = [(x * half[0], y * half[1], z * height) for x in (-1, 1) for y in (-1, 1) for z in (0, 1)]
+    corners = [
+        (x * half[0], y * half[1], z * height) for x in (-1, 1) for y in (-1, 1) for z in (0, 1)
+    ]
     return _frozen(np.array(corners, float))
 
 
 def cylinder_part(radius: float, height: float, top_radius: float | None = None) -> Floats:
-    """(32, 3) corners of the prism around a cylinder that stands on z = 0, m; around a cone where the radius on top
-    differs, (17, 3) where it is 0."""
+    """(32, 3) corners of the prism around a cylinder that stands on z = 0, m; around a cone where
+    the radius on top differs, (17, 3) where it is 0.
+    """
     angle = (np.arange(SIDES) + 0.5) * (2.0 * math.pi / SIDES)
     ring = np.column_stack([np.cos(angle), np.sin(angle)]) / math.cos(math.pi / SIDES)
     top = radius if top_radius is None else top_radius
     upper = np.zeros((1, 2)) if top == 0.0 else top * ring
-    corners = [np.column_stack([xy, np.full(len(xy), z)]) for xy, z in ((radius * ring, 0.0), (upper, height))]
+    corners = [
+        np.column_stack([xy, np.full(len(xy), z)])
+        for xy, z in ((radius * ring, 0.0), (upper, height))
+    ]
     return _frozen(np.concatenate(corners))
 
 
 def hull_part(points: ArrayLike) -> Floats:
-    """(v, 3) those of the points that are corners of their convex hull. Raises ShapeError where they enclose nothing,
-    or have too many corners."""
+    """(v, 3) those of the points that are corners of their convex hull. Raises ShapeError where
+    they enclose nothing, or have too many corners.
+    """
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -131,9 +163,13 @@ def hull_part(points: ArrayLike) -> Floats:
     try:
         corners = array[np.sort(ConvexHull(array).vertices)]
     except QhullError as error:
-        raise ShapeError(f"no hull can be built around the points ({str(error).strip().splitlines()[0]})") from None
+        raise ShapeError(
+            f"no hull can be built around the points ({str(error).strip().splitlines()[0]})"
+        ) from None
     if len(corners) > MAX_CORNERS:
-        raise ShapeError(f"the hull has {len(corners)} corners, expected at most {MAX_CORNERS}: thin it out")
+        raise ShapeError(
+            f"the hull has {len(corners)} corners, expected at most {MAX_CORNERS}: thin it out"
+        )
     return _frozen(corners)
 
 
@@ -158,8 +194,11 @@ def part_triangles(part: Floats) -> Floats:
 
 
 def placed_part(part: Floats, offset: ArrayLike, yaw: float) -> Floats:
-    """The part, or a surface, turned about z (rad, counter-clockwise from above), then moved by (x, y, z), m."""
-    c, s = math.cos(yaw), math.sin(yaw)
+    """The part, or a surface, turned about z (rad, counter-clockwise from above), then moved by (x,
+    y, z), m.
+    """
+    c = math.cos(yaw)
+    s = math.sin(yaw)
     turned = part if yaw == 0.0 else part @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
     return _frozen(turned + np.asarray(offset, float))
 
@@ -175,7 +214,9 @@ MAX_PIECES = 200
 MAX_NODES = 1_000
 """of a .glb"""
 _FORWARD_LEFT_UP = {".glb": (2, 0, 1), ".obj": (0, 1, 2)}
-"""which of a file's axes point forward, left and up: glTF 2.0, section 3.4, has z forward, x left and y up"""
+"""which of a file's axes point forward, left and up: glTF 2.0, section 3.4, has z forward, x left
+and y up
+"""
 
 
 def part_faces(part: Floats) -> Floats:
@@ -186,18 +227,23 @@ def part_faces(part: Floats) -> Floats:
 
 
 def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
-    """(v, 3) corners of each convex part, and (t, 3, 3) of all triangles, m, in the model's axes; of a file below the
-    folder.
+    """(v, 3) corners of each convex part, and (t, 3, 3) of all triangles, m, in the model's axes;
+    of a file below the folder.
 
-    A part is the hull of what hangs together: a house with wings is made of several pieces. Pieces without a volume are
-    left out. An .obj is taken as it is, with z up. Raises ConfigError that names the file and what is wrong.
+    A part is the hull of what hangs together: a house with wings is made of several pieces. Pieces
+    without a volume are left out. An .obj is taken as it is, with z up. Raises ConfigError that
+    names the file and what is wrong.
     """
     ending = os.path.splitext(name)[1].lower()
     if ending not in _FORWARD_LEFT_UP:
-        raise ConfigError(f"mesh {name!r}: expected a file that ends in {' or '.join(_FORWARD_LEFT_UP)}")
+        raise ConfigError(
+            f"mesh {name!r}: expected a file that ends in {' or '.join(_FORWARD_LEFT_UP)}"
+        )
     path = os.path.realpath(os.path.join(folder, name))
     if not folder or not is_below(path, folder):
-        raise ConfigError(f"mesh {name!r}: expected a file in the folder of the world's file, or below it")
+        raise ConfigError(
+            f"mesh {name!r}: expected a file in the folder of the world's file, or below it"
+        )
     try:
         data = read_regular(path, MAX_FILE_BYTES)
     except OSError as error:
@@ -205,7 +251,9 @@ def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
     vertices, triangles = _read(name, data, ending)
     pieces = [piece for piece in _pieces(vertices, triangles) if has_volume(piece)]
     if not 1 <= len(pieces) <= MAX_PIECES:
-        raise ConfigError(f"mesh {name!r}: {len(pieces)} pieces with a volume, expected 1 … {MAX_PIECES}")
+        raise ConfigError(
+            f"mesh {name!r}: {len(pieces)} pieces with a volume, expected 1 … {MAX_PIECES}"
+        )
     try:
         return [hull_part(piece) for piece in pieces], vertices[triangles]
     except ShapeError as error:
@@ -215,18 +263,25 @@ def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
 def _read(name: str, data: bytes, ending: str) -> tuple[Floats, Any]:
     """(v, 3) vertices in the model's axes, and (t, 3) triangles."""
     trimesh = require("trimesh", "a mesh in a world")
-    with reader_errors(lambda text: ConfigError(f"mesh {name!r}: cannot be read as {ending}: {text}")):
+    with reader_errors(
+        lambda text: ConfigError(f"mesh {name!r}: cannot be read as {ending}: {text}")
+    ):
         if ending == ".glb":
             _check_sizes(data)
         # a stream and no resolver: what the file refers to elsewhere is not read
-        mesh = trimesh.load(io.BytesIO(data), file_type=ending[1:], force="mesh", process=False, skip_materials=True)
-        vertices, triangles = np.array(mesh.vertices, float), np.array(mesh.faces, np.int64).reshape(-1, 3)
+        mesh = trimesh.load(
+            io.BytesIO(data), file_type=ending[1:], force="mesh", process=False, skip_materials=True
+        )
+        vertices = np.array(mesh.vertices, float)
+        triangles = np.array(mesh.faces, np.int64).reshape(-1, 3)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(triangles):
         raise ConfigError(f"mesh {name!r}: has no triangles")
     if not (triangles < len(vertices)).all() or triangles.min() < 0:
         raise ConfigError(f"mesh {name!r}: a triangle of vertices that are not there")
     if len(triangles) > MAX_TRIANGLES:
-        raise ConfigError(f"mesh {name!r}: {len(triangles):,} triangles, expected at most {MAX_TRIANGLES:,}")
+        raise ConfigError(
+            f"mesh {name!r}: {len(triangles):,} triangles, expected at most {MAX_TRIANGLES:,}"
+        )
     if not np.isfinite(vertices).all() or np.abs(vertices).max() > 1e6:
         raise ConfigError(f"mesh {name!r}: expected vertices within 1,000 km of its origin")
     return vertices[:, _FORWARD_LEFT_UP[ending]], triangles
@@ -237,9 +292,13 @@ _VECTORS = {"translation": 3, "rotation": 4, "scale": 3, "matrix": 16}
 
 
 def _check_sizes(data: bytes) -> None:
-    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), nodes by the thousand, meshes that
-    many nodes or primitives share, and vectors of thousands, of which trimesh makes matrices."""
-    (length,) = struct.unpack_from("<I", data, 12)  # of the first chunk, JSON: glTF 2.0, section 4.4.3
+    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), nodes by the
+    thousand, meshes that many nodes or primitives share, and vectors of thousands, of which trimesh
+    makes matrices.
+    """
+    (length,) = struct.unpack_from(
+        "<I", data, 12
+    )  # of the first chunk, JSON: glTF 2.0, section 4.4.3
     tree = json.loads(data[20 : 20 + length])
     counts = [max(0, accessor["count"]) for accessor in tree.get("accessors", [])]
     nodes = tree.get("nodes", [])
@@ -256,7 +315,11 @@ def _check_sizes(data: bytes) -> None:
         for each in (part.get("indices"), part.get("attributes", {}).get("POSITION"))
         if each is not None
     )
-    if max(numbers, shared / 2) > 3 * MAX_TRIANGLES or len(nodes) > MAX_NODES or children > MAX_NODES:
+    if (
+        max(numbers, shared / 2) > 3 * MAX_TRIANGLES
+        or len(nodes) > MAX_NODES
+        or children > MAX_NODES
+    ):
         raise ValueError(f"more than {3 * MAX_TRIANGLES:,} numbers or {MAX_NODES:,} nodes")
 
 
@@ -268,7 +331,9 @@ def _pieces(vertices: Floats, triangles: Any) -> list[Floats]:
     places, which = np.unique(vertices, axis=0, return_inverse=True)
     corner = which.reshape(-1)[triangles]
     ends = np.concatenate([corner[:, :2], corner[:, 1:]])
-    graph = coo_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(len(places),) * 2)
+    graph = coo_array(
+        (np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(len(places),) * 2
+    )
     _, label = connected_components(graph, directed=False)
     used = np.unique(corner)
     order = used[np.argsort(label[used], kind="stable")]

@@ -1,4 +1,6 @@
-"""What moves in a world: bodies on given paths. Where they are follows from the time alone: all know the same."""
+"""What moves in a world: bodies on given paths. Where they are follows from the time alone: all
+know the same.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,17 @@ MAX_CORNERS = 2_000
 MAX_SPEED = 100.0
 """m/s"""
 MovingPart: TypeAlias = tuple[Floats, Floats, Floats, Floats]
-"""corners (v, 3) of a convex part in body axes; the body's place (3,), axes (3, 3) and velocity (3,) in the world"""
+"""corners (v, 3) of a convex part in body axes; the body's place (3,), axes (3, 3) and velocity
+(3,) in the world
+"""
 NEAREST_M = 1e-6
 """between two corners of a path, in the plane: more"""
 
 
 @dataclass(frozen=True, eq=False)
 class MovingPath:
-    """A way at one speed, again and again. ENU, m; ways and speeds as seen from above, whatever the slope.
+    """A way at one speed, again and again. ENU, m; ways and speeds as seen from above, whatever the
+    slope.
 
     Raises ValueError for what nobody can go along.
     """
@@ -47,10 +52,17 @@ class MovingPath:
 
     def __post_init__(self) -> None:
         corners = np.array(self.corners, float)
-        if corners.ndim != 2 or corners.shape[1] != 3 or len(corners) < 2 or not (np.abs(corners) <= 1e7).all():
+        if (
+            corners.ndim != 2
+            or corners.shape[1] != 3
+            or len(corners) < 2
+            or not (np.abs(corners) <= 1e7).all()
+        ):
             raise ValueError("path: expected 2 corners and more, each of 3 metres within 10,000 km")
         if not (0.0 < self.speed <= MAX_SPEED and abs(self.start) <= 1e7):  # false for NaN too
-            raise ValueError(f"path: speed {self.speed:g} m/s, start {self.start:g} m: expected 0 … {MAX_SPEED:g} m/s")
+            raise ValueError(
+                f"path: speed {self.speed:g} m/s, start {self.start:g} m: expected 0 … {MAX_SPEED:g} m/s"
+            )
         corners.flags.writeable = False
         object.__setattr__(self, "corners", corners)
         if not (np.diff(self.ways) > NEAREST_M).all():
@@ -75,7 +87,11 @@ class MovingPath:
         leg = min(int(np.searchsorted(self.ways, way, side="right")) - 1, len(self.ways) - 2)
         slope = (self.line[leg + 1] - self.line[leg]) / (self.ways[leg + 1] - self.ways[leg])
         velocity = ahead * self.speed * slope
-        return self.line[leg] + (way - self.ways[leg]) * slope, math.atan2(velocity[1], velocity[0]), velocity
+        return (
+            self.line[leg] + (way - self.ways[leg]) * slope,
+            math.atan2(velocity[1], velocity[0]),
+            velocity,
+        )
 
     def on(self, terrain: HeightMap | None, height: float = 0.0) -> MovingPath:
         """The same over the ground (None: level at z = 0), so high above it (m)."""
@@ -86,7 +102,11 @@ class MovingPath:
         ]
         at = np.concatenate([*more, [] if self.loop else self.ways[-1:]])
         xy = np.column_stack([np.interp(at, self.ways, self.line[:, axis]) for axis in (0, 1)])
-        ground = np.zeros(len(xy)) if terrain is None else np.asarray(terrain.altitude(xy[:, 0], xy[:, 1]), float)
+        ground = (
+            np.zeros(len(xy))
+            if terrain is None
+            else np.asarray(terrain.altitude(xy[:, 0], xy[:, 1]), float)
+        )
         return MovingPath(np.column_stack([xy, ground + height]), self.speed, self.loop, self.start)
 
 
@@ -116,15 +136,25 @@ class MovingSolids:
     @functools.cached_property
     def bounds(self) -> tuple[Floats, Floats]:
         """(m, 3) lowest and (m, 3) highest x, y and z that each may reach on its path."""
-        reach = np.array([max(float(np.linalg.norm(part, axis=1).max()) for part in each) for each in self.parts])
-        low, high = ([bound(path.corners, axis=0) for path in self.paths] for bound in (np.min, np.max))
-        return np.array(low).reshape(-1, 3) - reach[:, None], np.array(high).reshape(-1, 3) + reach[:, None]
+        reach = np.array(
+            [max(float(np.linalg.norm(part, axis=1).max()) for part in each) for each in self.parts]
+        )
+        low, high = (
+            [bound(path.corners, axis=0) for path in self.paths] for bound in (np.min, np.max)
+        )
+        return np.array(low).reshape(-1, 3) - reach[:, None], np.array(high).reshape(-1, 3) + reach[
+            :, None
+        ]
 
     def near(self, place: Floats, reach: float, time: float) -> Iterator[MovingPart]:
         """Each part that may be within `reach` (m) of a place (3,) at a time (s)."""
         low, high = self.bounds
-        for row in np.flatnonzero(((low < place + reach) & (high > place - reach)).all(axis=1)).tolist():
+        for row in np.flatnonzero(
+            ((low < place + reach) & (high > place - reach)).all(axis=1)
+        ).tolist():
             position, yaw, velocity = self.paths[row].at(time)
             for part in self.parts[row]:
-                if np.linalg.norm(position - place) < reach + float(np.linalg.norm(part, axis=1).max()):
+                if np.linalg.norm(position - place) < reach + float(
+                    np.linalg.norm(part, axis=1).max()
+                ):
                     yield part, position, rotation_matrix(euler_to_quat((0.0, 0.0, yaw))), velocity

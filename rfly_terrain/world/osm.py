@@ -1,7 +1,8 @@
 """Buildings of an OpenStreetMap file (.osm, the XML of API 0.6) as objects of a world.
 
-Tags as https://wiki.openstreetmap.org says in Key:building, Key:height, Key:building:levels, Simple_3D_Buildings and
-Relation:multipolygon. `building:part` is not read: a building counts with its whole outline.
+Tags as https://wiki.openstreetmap.org says in Key:building, Key:height, Key:building:levels,
+Simple_3D_Buildings and Relation:multipolygon. `building:part` is not read: a building counts with
+its whole outline.
 """
 
 from __future__ import annotations
@@ -89,12 +90,16 @@ class _OsmElements(XmlElements):
         elif tag in ("way", "relation"):
             self._now = _Tagged()  # also of what is not there: a place for what is in it
             if there:
-                (self.ways if tag == "way" else self.relations)[self._id(attributes, "id")] = self._now
+                (self.ways if tag == "way" else self.relations)[self._id(attributes, "id")] = (
+                    self._now
+                )
         elif around not in ("way", "relation") or self._now is None:
             return
         elif tag == "tag":
             self._now.tags[attributes.get("k", "")] = attributes.get("v", "")
-        elif tag == "nd" or (attributes.get("type") == "way" and attributes.get("role", "") in _ROLES):
+        elif tag == "nd" or (
+            attributes.get("type") == "way" and attributes.get("role", "") in _ROLES
+        ):
             self._now.members.append(self._id(attributes, "ref"))
 
     def _id(self, attributes: dict[str, str], key: str) -> int:
@@ -105,7 +110,10 @@ class _OsmElements(XmlElements):
 
     def _degrees(self, attributes: dict[str, str], key: str, most: float) -> float:
         text = attributes.get(key, "")
-        if not re.fullmatch(r"[-+]?\d{1,3}(\.\d*)?([eE]-?\d{1,2})?", text) or abs(float(text)) > most:
+        if (
+            not re.fullmatch(r"[-+]?\d{1,3}(\.\d*)?([eE]-?\d{1,2})?", text)
+            or abs(float(text)) > most
+        ):
             raise self.error(f"node: {key} {text[:40]!r}, expected degrees within ±{most:g}")
         return float(text)
 
@@ -118,21 +126,27 @@ def import_osm(
     area: Area | None = None,
     default_height: float = DEFAULT_HEIGHT,
 ) -> OsmImport:
-    """The buildings of an .osm file on a terrain: ways and multipolygons with the tag `building`, as prisms.
+    """The buildings of an .osm file on a terrain: ways and multipolygons with the tag `building`,
+    as prisms.
 
-    `geo_origin`: latitude, longitude (degrees) and altitude (m) of the map's x = y = z = 0, by default the terrain's.
-    A prism is as high as `height` says, else LEVEL for each of `building:levels`, else `default_height` (m), counted
-    from the lowest ground below its outline; `min_height` or `building:min_level` are where it begins above that.
-    `area`: only buildings whose middle lies there.
+    `geo_origin`: latitude, longitude (degrees) and altitude (m) of the map's x = y = z = 0, by
+    default the terrain's. A prism is as high as `height` says, else LEVEL for each of
+    `building:levels`, else `default_height` (m), counted from the lowest ground below its outline;
+    `min_height` or `building:min_level` are where it begins above that. `area`: only buildings
+    whose middle lies there.
 
     Raises ConfigError for what is no such file or holds no building that can be placed.
     """
     place = terrain.geo_origin if geo_origin is None else geo_origin
     if place is None:
-        raise ConfigError(f"map {terrain.name!r} does not say where on Earth it lies: give its geo origin")
+        raise ConfigError(
+            f"map {terrain.name!r} does not say where on Earth it lies: give its geo origin"
+        )
     origin = geo_point(place, "geo origin")
     if not 0.0 < default_height <= MAX_HEIGHT:
-        raise ConfigError(f"height: {default_height:g} m, expected more than 0, at most {MAX_HEIGHT:g}")
+        raise ConfigError(
+            f"height: {default_height:g} m, expected more than 0, at most {MAX_HEIGHT:g}"
+        )
     x_min, x_max, y_min, y_max = dataclasses.astuple(area) if area else terrain.bounds
     found = _OsmElements(str(path))
     found.read(read_limited(path, "file", MAX_FILE_BYTES))
@@ -162,7 +176,9 @@ def import_osm(
         raise ConfigError(
             f"{path}: no building within x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g} m: {counts}{first_outside}"
         )
-    return OsmImport(World(Path(path).stem, tuple(objects), terrain.name, terrain=terrain), dict(left_out))
+    return OsmImport(
+        World(Path(path).stem, tuple(objects), terrain.name, terrain=terrain), dict(left_out)
+    )
 
 
 def _buildings(found: _OsmElements) -> Iterator[tuple[str, dict[str, str], list[list[int]]]]:
@@ -175,9 +191,13 @@ def _buildings(found: _OsmElements) -> Iterator[tuple[str, dict[str, str], list[
             outlines.update(relation.members)
             ways = [found.ways[way].members for way in relation.members if way in found.ways]
             complete = len(ways) == len(relation.members) <= MAX_WAYS
-            corners += complete * (sum(map(len, ways)) + len(ways) ** 2)  # each way is looked for among all
+            corners += complete * (
+                sum(map(len, ways)) + len(ways) ** 2
+            )  # each way is looked for among all
             if corners > MAX_ELEMENTS:  # ways may be in many relations, and often in one
-                raise ConfigError(f"{found.name}: multipolygons of more than {MAX_ELEMENTS:,} corners")
+                raise ConfigError(
+                    f"{found.name}: multipolygons of more than {MAX_ELEMENTS:,} corners"
+                )
             yield f"relation_{number}", relation.tags, _closed(ways, found) if complete else []
     for number, way in found.ways.items():
         if _is_building(way.tags) and number not in outlines:
@@ -189,10 +209,13 @@ def _is_building(tags: dict[str, str]) -> bool:
 
 
 def _closed(ways: list[list[int]], found: _OsmElements) -> list[list[int]]:
-    """Rings of ways in any order and direction, each node of a ring once; none where a piece is missing."""
+    """Rings of ways in any order and direction, each node of a ring once; none where a piece is
+    missing.
+    """
     if not all(way and all(node in found.nodes for node in way) for way in ways):
         return []
-    left, rings = list(ways), []
+    left = list(ways)
+    rings = []
     while left:
         ring = list(left.pop())
         while ring[0] != ring[-1] or len(ring) == 1:
@@ -215,14 +238,21 @@ def _bottom_and_top(tags: dict[str, str], default_height: float) -> tuple[float,
     """m above the lowest ground; a bottom of 0 reaches into it."""
     levels = _metres(tags.get("building:levels", ""), LEVEL)
     top = _metres(tags.get("height", "")) or levels or default_height
-    bottom = _metres(tags.get("min_height", "")) or _metres(tags.get("building:min_level", ""), LEVEL) or 0.0
+    bottom = (
+        _metres(tags.get("min_height", ""))
+        or _metres(tags.get("building:min_level", ""), LEVEL)
+        or 0.0
+    )
     return (bottom if bottom < top else 0.0), top
 
 
 def _metres(text: str, unit: float = 1.0) -> float | None:
-    """`12`, `12.5 m` or, with feet and inches, `7'4"`; None for what is nothing of that or no height."""
+    """`12`, `12.5 m` or, with feet and inches, `7'4"`; None for what is nothing of that or no
+    height.
+    """
     text = text.strip()
-    metres, feet = _METRES.match(text), _FEET.match(text)
+    metres = _METRES.match(text)
+    feet = _FEET.match(text)
     if metres:
         value = float(metres[1]) * unit
     elif feet:
@@ -232,12 +262,15 @@ def _metres(text: str, unit: float = 1.0) -> float | None:
     return value if 0.0 < value <= MAX_HEIGHT else None
 
 
-def _prism(name: str, rings: list[Floats], span: tuple[float, float], terrain: HeightMap) -> WorldObject | None:
+def _prism(
+    name: str, rings: list[Floats], span: tuple[float, float], terrain: HeightMap
+) -> WorldObject | None:
     """A building along its longest wall, in the middle of its outline; None where it has no area."""
     walls = np.concatenate([np.roll(ring, -1, axis=0) - ring for ring in rings])
     along = walls[int(np.hypot(*walls.T).argmax())]
     yaw = round(math.degrees(math.atan2(along[1], along[0])), 2) % 180.0
-    c, s = math.cos(math.radians(yaw)), math.sin(math.radians(yaw))
+    c = math.cos(math.radians(yaw))
+    s = math.sin(math.radians(yaw))
     to_world = np.array([[c, s], [-s, c]])  # for rows; its transpose leads back
     turned = np.concatenate(rings) @ to_world.T
     middle = 0.5 * (turned.min(axis=0) + turned.max(axis=0))
@@ -245,11 +278,16 @@ def _prism(name: str, rings: list[Floats], span: tuple[float, float], terrain: H
     pieces = convex_pieces([(ring - (x, y)) @ to_world.T for ring in rings])
     ground = np.asarray(terrain.altitude(*np.concatenate(rings).T)).min() - terrain.altitude(x, y)
     bottom, top = span
-    low, high = round(float(ground + (bottom or -FOUNDATION)), 2), round(float(ground + top), 2)
+    low = round(float(ground + (bottom or -FOUNDATION)), 2)
+    high = round(float(ground + top), 2)
     parts = []
     for piece in pieces:
         try:
-            parts.append(hull_part([(*corner, z) for corner in np.round(piece, 4).tolist() for z in (low, high)]))
+            parts.append(
+                hull_part(
+                    [(*corner, z) for corner in np.round(piece, 4).tolist() for z in (low, high)]
+                )
+            )
         except ShapeError:  # thinner than any wall
             continue
     if not parts:

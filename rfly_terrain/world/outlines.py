@@ -1,4 +1,6 @@
-"""Convex outlines of solids seen from above: which cells they cover, and which points are near them."""
+"""Convex outlines of solids seen from above: which cells they cover, and which points are near
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from rfly_terrain.height_map.grid import Grid
 
 _NUMBERS_AT_ONCE = 8_000_000
 _TOLERANCE = 1e-6
-"""cells: by which outlines without an area (walls, or single points) are wider, and others smaller"""
+"""cells: by which outlines without an area (walls, or single points) are wider, and others smaller
+"""
 _DISC_CORNERS = 16
 
 
@@ -51,16 +54,23 @@ class Outlines:
         return np.minimum.reduceat(self.corners, starts), np.maximum.reduceat(self.corners, starts)
 
     def grown(self, distance: float) -> Outlines:
-        """At least all points within `distance` (m), and up to 2 % of it more: a disc counts as a polygon around it."""
+        """At least all points within `distance` (m), and up to 2 % of it more: a disc counts as a
+        polygon around it.
+        """
         if distance == 0.0 or not len(self):
             return self
         angle = (np.arange(_DISC_CORNERS) + 0.5) * (2 * math.pi / _DISC_CORNERS)
-        disc = distance / math.cos(math.pi / _DISC_CORNERS) * np.column_stack([np.cos(angle), np.sin(angle)])
+        disc = (
+            distance
+            / math.cos(math.pi / _DISC_CORNERS)
+            * np.column_stack([np.cos(angle), np.sin(angle)])
+        )
         wide = (self.corners[:, None, :] + disc).reshape(-1, 2)
         return outlines_around(wide, self.first * _DISC_CORNERS, self.bottom, self.top)
 
     def cells_under(self, cells: Grid) -> tuple[Ints, Ints, Ints]:
-        """(row, column, which outline): of the cells of which some part lies within an outline; each pair once.
+        """(row, column, which outline): of the cells of which some part lies within an outline;
+        each pair once.
 
         Two convex figures overlap if along the normal of each of their sides their shadows do.
         """
@@ -68,7 +78,10 @@ class Outlines:
         if not n:
             return (np.empty(0, np.int64),) * 3
         centres = Outlines(  # in cells, from the centre of cell 0, 0
-            np.stack(cells.coordinates(*self.corners.T), axis=1) - 0.5, self.first, self.bottom, self.top
+            np.stack(cells.coordinates(*self.corners.T), axis=1) - 0.5,
+            self.first,
+            self.bottom,
+            self.top,
         )
         low, high = centres.bounds
         normals, least, most = centres._shadows()
@@ -80,8 +93,11 @@ class Outlines:
         counts = np.maximum(last - first + 1, 0)
         for which, place in _in_portions(counts.prod(axis=1), _NUMBERS_AT_ONCE // normals.shape[1]):
             width = counts[which, 0]
-            column, row = first[which, 0] + place % width, first[which, 1] + place // width
-            along = np.einsum("mkj,mj->mk", normals[which], np.stack((column, row), axis=-1).astype(float))
+            column = first[which, 0] + place % width
+            row = first[which, 1] + place // width
+            along = np.einsum(
+                "mkj,mj->mk", normals[which], np.stack((column, row), axis=-1).astype(float)
+            )
             hit = ((along > (least - half)[which]) & (along < (most + half)[which])).all(axis=1)
             found.append((row[hit], column[hit], which[hit]))
         if not found:
@@ -90,15 +106,25 @@ class Outlines:
         return row, column, which
 
     def _shadows(self) -> tuple[Floats, Floats, Floats]:
-        """(n, k, 2) normals of all sides, and of a cell's; (n, k) least and most that corners reach along each."""
+        """(n, k, 2) normals of all sides, and of a cell's; (n, k) least and most that corners reach
+        along each.
+        """
         counts = np.diff(self.first)
         most_corners = int(counts.max())
-        place = np.minimum(np.arange(most_corners), counts[:, None] - 1)  # the last corner again: no further side
+        place = np.minimum(
+            np.arange(most_corners), counts[:, None] - 1
+        )  # the last corner again: no further side
         polygon = self.corners[self.first[:-1, None] + place]
         side = np.roll(polygon, -1, axis=1) - polygon
         length = np.linalg.norm(side, axis=2)
-        normals = np.stack((side[..., 1], -side[..., 0]), axis=-1) / np.maximum(length, _TOLERANCE)[..., None]
-        normals[length < _TOLERANCE] = (1.0, 0.0)  # what has no length has no normal: one of the cell's once more
+        normals = (
+            np.stack((side[..., 1], -side[..., 0]), axis=-1)
+            / np.maximum(length, _TOLERANCE)[..., None]
+        )
+        normals[length < _TOLERANCE] = (
+            1.0,
+            0.0,
+        )  # what has no length has no normal: one of the cell's once more
         axes = np.broadcast_to(np.eye(2), (len(self), 2, 2))
         normals = np.concatenate((normals, axes), axis=1)
         along = np.einsum("nkj,ncj->nkc", normals, polygon)
@@ -107,7 +133,9 @@ class Outlines:
         return normals, along.min(axis=2) + spare, along.max(axis=2) - spare
 
     def near(self, points: Floats, distance: float) -> tuple[Ints, Ints]:
-        """(point, which outline): pairs of points (m, 2) and outlines that lie within `distance` (m) of each other."""
+        """(point, which outline): pairs of points (m, 2) and outlines that lie within `distance`
+        (m) of each other.
+        """
         from scipy.spatial import cKDTree
 
         none = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -115,11 +143,14 @@ class Outlines:
             return none
         low, high = self.bounds
         around = np.flatnonzero(
-            ((low - distance <= points.max(axis=0)) & (high + distance >= points.min(axis=0))).all(axis=1)
+            ((low - distance <= points.max(axis=0)) & (high + distance >= points.min(axis=0))).all(
+                axis=1
+            )
         )
         if not len(around):
             return none
-        centre, reach = 0.5 * (low + high)[around], 0.5 * np.linalg.norm(high - low, axis=1)[around] + distance
+        centre = 0.5 * (low + high)[around]
+        reach = 0.5 * np.linalg.norm(high - low, axis=1)[around] + distance
         lists = cKDTree(points).query_ball_point(centre, reach * (1 + 1e-9))
         which = np.repeat(around, [len(each) for each in lists])
         point = np.fromiter(itertools.chain.from_iterable(lists), np.int64, len(which))
@@ -139,11 +170,16 @@ class Outlines:
             count = corners[begin:end]
             starts = np.concatenate([[0], np.cumsum(count)[:-1]])
             place = np.arange(count.sum()) - np.repeat(starts, count)
-            base, each = np.repeat(self.first[which[begin:end]], count), np.repeat(count, count)
-            a, b = self.corners[base + place], self.corners[base + (place + 1) % each]
-            away, side = np.repeat(points[begin:end], count, axis=0) - a, b - a
+            base = np.repeat(self.first[which[begin:end]], count)
+            each = np.repeat(count, count)
+            a = self.corners[base + place]
+            b = self.corners[base + (place + 1) % each]
+            away = np.repeat(points[begin:end], count, axis=0) - a
+            side = b - a
             square = np.einsum("ij,ij->i", side, side)
-            share = np.clip(np.einsum("ij,ij->i", away, side) / np.where(square > 0, square, 1.0), 0.0, 1.0)
+            share = np.clip(
+                np.einsum("ij,ij->i", away, side) / np.where(square > 0, square, 1.0), 0.0, 1.0
+            )
             to_side = np.linalg.norm(away - share[:, None] * side, axis=1)
             outside = side[:, 0] * away[:, 1] - side[:, 1] * away[:, 0] <= 0.0
             inside = ~np.logical_or.reduceat(outside, starts)
@@ -152,14 +188,20 @@ class Outlines:
 
 
 def outlines_around(points: Floats, first: Ints, bottom: Floats, top: Floats) -> Outlines:
-    """The convex outlines, counter-clockwise, of groups of points: (p, 2), and (n + 1,) where each group begins."""
+    """The convex outlines, counter-clockwise, of groups of points: (p, 2), and (n + 1,) where each
+    group begins.
+    """
     import cv2  # 17 MB, for those who have objects
 
-    corners, counts = [], []
+    corners = []
+    counts = []
     for begin, end in itertools.pairwise(first.tolist()):
         group = points[begin:end]
-        # OpenCV reckons in float32: about one of the points that is fine enough, and the points stay as they are
-        hull = cv2.convexHull((group - group[0]).astype(np.float32), returnPoints=False, clockwise=False)
+        # OpenCV reckons in float32: about one of the points that is fine enough, and the points
+        # stay as they are
+        hull = cv2.convexHull(
+            (group - group[0]).astype(np.float32), returnPoints=False, clockwise=False
+        )
         corners.append(group[hull[:, 0]])
         counts.append(len(hull))
     starts = np.concatenate([[0], np.cumsum(np.array(counts, np.int64))]).astype(np.int64)
@@ -170,11 +212,15 @@ def _areas(polygon: Floats) -> Floats:
     """(n,) twice the area of polygons (n, c, 2), by the shoelace about their first corners."""
     about = polygon - polygon[:, :1]
     following = np.roll(about, -1, axis=1)
-    return np.abs((about[..., 0] * following[..., 1] - about[..., 1] * following[..., 0]).sum(axis=1))
+    return np.abs(
+        (about[..., 0] * following[..., 1] - about[..., 1] * following[..., 0]).sum(axis=1)
+    )
 
 
 def _in_portions(counts: Ints, most: int) -> Iterator[tuple[Ints, Ints]]:
-    """(which, place): each number n repeated counts[n] times with 0 … counts[n] − 1, so many at once."""
+    """(which, place): each number n repeated counts[n] times with 0 … counts[n] − 1, so many at
+    once.
+    """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     for portion in range(math.ceil(total / most)):

@@ -1,4 +1,6 @@
-"""Populated worlds: forest, village, its roads, and pillars on any terrain. The same seed makes the same world."""
+"""Populated worlds: forest, village, its roads, and pillars on any terrain. The same seed makes the
+same world.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import numpy as np
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.world.models import CLASSES, Color, Model, box_part, cylinder_part, hull_part, placed_part
+from rfly_terrain.world.models import (
+    CLASSES,
+    Color,
+    Model,
+    box_part,
+    cylinder_part,
+    hull_part,
+    placed_part,
+)
 from rfly_terrain.world.moving import MovingObject, MovingPath
 from rfly_terrain.world.world import World, WorldObject
 
@@ -68,9 +78,11 @@ class Road:
 
 
 def find_road(terrain: HeightMap, area: tuple[float, float, float, float]) -> Road:
-    """From the western edge of an area (x_min, x_max, y_min, y_max; m) to the eastern one, past its middle.
+    """From the western edge of an area (x_min, x_max, y_min, y_max; m) to the eastern one, past its
+    middle.
 
-    Of all ways over a lattice the one whose metres, weighed by the square of their steepness, are fewest; then rounded.
+    Of all ways over a lattice the one whose metres, weighed by the square of their steepness, are
+    fewest; then rounded.
     """
     from scipy.ndimage import gaussian_filter1d
 
@@ -84,7 +96,9 @@ def find_road(terrain: HeightMap, area: tuple[float, float, float, float]) -> Ro
     east = _cheapest(x, y, z, middle, [(len(x) - 1, row) for row in range(len(y))])
     nodes = np.array([*west, *east[::-1][1:]])
     line = np.column_stack([x[nodes[:, 0]], y[nodes[:, 1]]])
-    return Road(np.column_stack([gaussian_filter1d(line[:, axis], 2.0, mode="nearest") for axis in (0, 1)]))
+    return Road(
+        np.column_stack([gaussian_filter1d(line[:, axis], 2.0, mode="nearest") for axis in (0, 1)])
+    )
 
 
 def _cheapest(
@@ -104,10 +118,20 @@ def _cheapest(
             continue
         way = math.hypot(d_x * (x[1] - x[0]), d_y * (y[1] - y[0]))
         slope = (z[there] - z[here]) / way
-        edges.append((number[here].ravel(), number[there].ravel(), (way * (1.0 + _STEEPNESS * slope**2)).ravel()))
+        edges.append(
+            (
+                number[here].ravel(),
+                number[there].ravel(),
+                (way * (1.0 + _STEEPNESS * slope**2)).ravel(),
+            )
+        )
     from_, to, cost = (np.concatenate(part) for part in zip(*edges, strict=True))
-    graph = coo_array((cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(z.size, z.size)).tocsr()
-    best, before = dijkstra(graph, directed=False, indices=int(number[begin]), return_predecessors=True)
+    graph = coo_array(
+        (cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(z.size, z.size)
+    ).tocsr()
+    best, before = dijkstra(
+        graph, directed=False, indices=int(number[begin]), return_predecessors=True
+    )
     node = min((int(number[end]) for end in ends), key=lambda each: float(best[each]))
     path = [node]
     while path[-1] != number[begin]:
@@ -141,20 +165,26 @@ class Area:
         return (self.x_max - self.x_min) * (self.y_max - self.y_min) / 1e4
 
 
-def make_world(kind: str, terrain: HeightMap, seed: int, *, area: Area | None = None, density: float = 0.0) -> World:
+def make_world(
+    kind: str, terrain: HeightMap, seed: int, *, area: Area | None = None, density: float = 0.0
+) -> World:
     """A world of a kind on a terrain, in an area: by default the 200 m about the middle of the map.
 
-    `density`: trees or pillars a hectare, of a village houses a hectare; 0: the kind's own. Raises ConfigError for an
-    unknown kind, an area beyond the map and more than MAX_OBJECTS objects.
+    `density`: trees or pillars a hectare, of a village houses a hectare; 0: the kind's own. Raises
+    ConfigError for an unknown kind, an area beyond the map and more than MAX_OBJECTS objects.
     """
     if kind not in KINDS:
         raise ConfigError(f"world {kind!r}: expected one of {', '.join(KINDS)}")
     where = _default_area(terrain) if area is None else area
     x_min, x_max, y_min, y_max = terrain.bounds
     if where.x_min < x_min or where.x_max > x_max or where.y_min < y_min or where.y_max > y_max:
-        raise ConfigError(f"area: reaches beyond the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}")
+        raise ConfigError(
+            f"area: reaches beyond the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}"
+        )
     if not 0.0 <= density * where.hectares <= MAX_OBJECTS:
-        raise ConfigError(f"density: {density:g} a hectare, expected 0 … {MAX_OBJECTS / where.hectares:g} here")
+        raise ConfigError(
+            f"density: {density:g} a hectare, expected 0 … {MAX_OBJECTS / where.hectares:g} here"
+        )
     make = KINDS[kind]
     objects, moving = make(_Site(terrain, where, np.random.default_rng(seed)), density)
     return World(kind, tuple(objects), terrain.name, terrain=terrain, moving=tuple(moving))
@@ -164,13 +194,17 @@ class _Site:
     """Ground with what stands on it already, as discs that nothing else may touch."""
 
     def __init__(self, terrain: HeightMap, area: Area, rng: np.random.Generator) -> None:
-        self.terrain, self.area, self.rng = terrain, area, rng
+        self.terrain = terrain
+        self.area = area
+        self.rng = rng
         self._discs = np.array([[*area.middle, CLEARING]])
 
     def free(self, x: float, y: float, radius: float, steepest: float) -> bool:
         """Whether a disc (m) is free, on ground no steeper than that (rad), and within the area."""
         a = self.area
-        if not (a.x_min + radius <= x <= a.x_max - radius and a.y_min + radius <= y <= a.y_max - radius):
+        if not (
+            a.x_min + radius <= x <= a.x_max - radius and a.y_min + radius <= y <= a.y_max - radius
+        ):
             return False
         apart = np.hypot(self._discs[:, 0] - x, self._discs[:, 1] - y) - self._discs[:, 2]
         return bool(apart.min() > radius and float(self.terrain.slope(x, y)) <= steepest)
@@ -183,7 +217,9 @@ class _Site:
         """A free place for a disc, which is taken then; None where none was found."""
         a = self.area
         for _ in range(_TRIES):
-            x, y = (round(float(v), 2) for v in self.rng.uniform((a.x_min, a.y_min), (a.x_max, a.y_max)))
+            x, y = (
+                round(float(v), 2) for v in self.rng.uniform((a.x_min, a.y_min), (a.x_max, a.y_max))
+            )
             if self.free(x, y, radius, steepest):
                 self.take(x, y, radius)
                 return x, y
@@ -196,12 +232,15 @@ class _Site:
 
 def _default_area(terrain: HeightMap) -> Area:
     x_min, x_max, y_min, y_max = terrain.bounds
-    x, y = 0.5 * (x_min + x_max), 0.5 * (y_min + y_max)
+    x = 0.5 * (x_min + x_max)
+    y = 0.5 * (y_min + y_max)
     half = min(100.0, 0.5 * (x_max - x_min), 0.5 * (y_max - y_min))
     return Area(x - half, x + half, y - half, y + half)
 
 
-def _model(name: str, kind: str, color: Color, *parts: Floats, colors: tuple[Color, ...] = ()) -> Model:
+def _model(
+    name: str, kind: str, color: Color, *parts: Floats, colors: tuple[Color, ...] = ()
+) -> Model:
     return Model(name, parts, CLASSES.index(kind), color, part_colors=colors)
 
 
@@ -209,16 +248,20 @@ def _raised(part: Floats, z: float, x: float = 0.0, y: float = 0.0) -> Floats:
     return placed_part(part, (x, y, z), 0.0)
 
 
-_PINE, _PINE_BARK = (46, 84, 52), (112, 78, 54)
-_LEAVES, _BARK = (86, 125, 58), (94, 76, 58)
+_PINE = (46, 84, 52)
+_PINE_BARK = (112, 78, 54)
+_LEAVES = (86, 125, 58)
+_BARK = (94, 76, 58)
 
 
 def _trees() -> tuple[Model, Model, Model]:
     """A pine, a broad-leaved tree, a bush; their trunks reach 1 m into the ground, for slopes."""
-    stem, crown = _raised(cylinder_part(0.22, 4.0), -1.0), _raised(cylinder_part(2.0, 9.0, 0.0), 2.2)
+    stem = _raised(cylinder_part(0.22, 4.0), -1.0)
+    crown = _raised(cylinder_part(2.0, 9.0, 0.0), 2.2)
     pine = _model("pine", "vegetation", _PINE, stem, crown, colors=(_PINE_BARK, _PINE))
     crowns = _raised(cylinder_part(1.4, 1.8, 3.0), 3.0), _raised(cylinder_part(3.0, 3.2, 1.2), 4.8)
-    stem, colors = _raised(cylinder_part(0.3, 4.5), -1.0), (_BARK, _LEAVES, _LEAVES)
+    stem = _raised(cylinder_part(0.3, 4.5), -1.0)
+    colors = (_BARK, _LEAVES, _LEAVES)
     leaved = _model("leaved", "vegetation", _LEAVES, stem, *crowns, colors=colors)
     bush = _model("bush", "vegetation", (104, 134, 74), _raised(cylinder_part(0.7, 1.6, 0.4), -0.3))
     return pine, leaved, bush
@@ -241,15 +284,22 @@ _Made = tuple[list[WorldObject], list[MovingObject]]
 
 def _forest(site: _Site, density: float) -> _Made:
     pine, leaved, bush = _trees()
-    rocks, rng = _rocks(site.rng), site.rng
-    choices: list[tuple[Model, float, float]] = [(pine, 2.0, 0.5), (leaved, 2.6, 0.25), (bush, 0.9, 0.15)]
+    rocks = _rocks(site.rng)
+    rng = site.rng
+    choices: list[tuple[Model, float, float]] = [
+        (pine, 2.0, 0.5),
+        (leaved, 2.6, 0.25),
+        (bush, 0.9, 0.15),
+    ]
     choices += [(rock, 1.3, 0.1 / len(rocks)) for rock in rocks]
     shares = np.array([share for _, _, share in choices])
     objects: list[WorldObject] = []
     for _ in range(round((density or 100.0) * site.area.hectares)):
         model, radius, _ = choices[int(rng.choice(len(choices), p=shares / shares.sum()))]
         scale = SCALES[int(rng.integers(len(SCALES)))]
-        place = site.anywhere(0.6 * radius * scale, STEEPEST_TREE)  # crowns touch each other, trunks don't
+        place = site.anywhere(
+            0.6 * radius * scale, STEEPEST_TREE
+        )  # crowns touch each other, trunks don't
         if place is not None:
             objects.append(WorldObject(model, *place, site.turn(), None, scale))
     return objects, _people(site, 1.0)
@@ -257,7 +307,9 @@ def _forest(site: _Site, density: float) -> _Made:
 
 def _pillars(site: _Site, density: float) -> _Made:
     models = [
-        _model(f"pillar_{radius * 10:.0f}", "pole", color, _raised(cylinder_part(radius, 32.0), -2.0))
+        _model(
+            f"pillar_{radius * 10:.0f}", "pole", color, _raised(cylinder_part(radius, 32.0), -2.0)
+        )
         for radius, color in ((0.4, (196, 120, 70)), (0.8, (92, 128, 168)), (1.5, (150, 150, 150)))
     ]
     objects: list[WorldObject] = []
@@ -269,13 +321,19 @@ def _pillars(site: _Site, density: float) -> _Made:
     return objects, []
 
 
-def _house(name: str, size: tuple[float, float, float], roof: float, color: Color, tiles: Color) -> Model:
+def _house(
+    name: str, size: tuple[float, float, float], roof: float, color: Color, tiles: Color
+) -> Model:
     """Walls with foundations of 2 m below a gable roof along x."""
     length, width, height = size
-    eaves = [(x * (length / 2 + 0.4), y * (width / 2 + 0.5), height) for x in (-1, 1) for y in (-1, 1)]
+    eaves = [
+        (x * (length / 2 + 0.4), y * (width / 2 + 0.5), height) for x in (-1, 1) for y in (-1, 1)
+    ]
     ridge = [(x * (length / 2 + 0.4), 0.0, height + roof) for x in (-1, 1)]
     walls = _raised(box_part(length, width, height + 2.0), -2.0)
-    return _model(name, "building", color, walls, hull_part([*eaves, *ridge]), colors=(color, tiles))
+    return _model(
+        name, "building", color, walls, hull_part([*eaves, *ridge]), colors=(color, tiles)
+    )
 
 
 _HOUSES = (
@@ -283,16 +341,23 @@ _HOUSES = (
     _house("house_large", (12.0, 8.5, 5.6), 3.2, (216, 206, 188), (118, 66, 52)),
     _house("barn", (16.0, 9.0, 4.5), 3.5, (140, 96, 76), (92, 94, 98)),
 )
-_SETBACK, _HEDGES = 9.0, 6.5
+_SETBACK = 9.0
+_HEDGES = 6.5
 """m from the middle of the road to the middle of a house's front garden, and to the hedges"""
 _PLANTS = 40.0
-"""trees and bushes a hectare: enough that lidar odometry finds its way out to the edge (docs/benchmarks.md)"""
+"""trees and bushes a hectare: enough that lidar odometry finds its way out to the edge
+(docs/benchmarks.md)
+"""
 
 
 def _village(site: _Site, density: float) -> _Made:
-    """Houses, lamps and hedges along a road, garden walls, trees around; cars on the road, people in between."""
+    """Houses, lamps and hedges along a road, garden walls, trees around; cars on the road, people
+    in between.
+    """
     rng = site.rng
-    road = find_road(site.terrain, (site.area.x_min, site.area.x_max, site.area.y_min, site.area.y_max))
+    road = find_road(
+        site.terrain, (site.area.x_min, site.area.x_max, site.area.y_min, site.area.y_max)
+    )
     for x, y in road.points(2.0):
         site.take(float(x), float(y), 3.0)
     objects: list[WorldObject] = []
@@ -326,14 +391,18 @@ def _village(site: _Site, density: float) -> _Made:
         for side in (_HEDGES, -_HEDGES):
             place = round(x - side * math.sin(heading), 2), round(y + side * math.cos(heading), 2)
             if rng.random() < 0.8 and site.free(*place, 2.25, STEEPEST_TREE):
-                objects.append(WorldObject(hedge, *place, math.radians(round(math.degrees(heading)))))
+                objects.append(
+                    WorldObject(hedge, *place, math.radians(round(math.degrees(heading))))
+                )
                 site.take(*place, 2.25)
     _, leaved, bush = _trees()
     for _ in range(round(_PLANTS * site.area.hectares)):
         model, radius = (leaved, 2.6) if rng.random() < 0.7 else (bush, 0.9)
         free = site.anywhere(radius, STEEPEST_TREE)
         if free is not None:
-            objects.append(WorldObject(model, *free, site.turn(), None, SCALES[int(rng.integers(3))]))
+            objects.append(
+                WorldObject(model, *free, site.turn(), None, SCALES[int(rng.integers(3))])
+            )
     return objects, [*_cars(site, road), *_people(site, 2.0)]
 
 
@@ -356,14 +425,20 @@ def _people(site: _Site, per_hectare: float) -> list[MovingObject]:
         for _ in range(_TRIES):
             a = site.area
             begin = np.round(rng.uniform((a.x_min, a.y_min), (a.x_max, a.y_max)), 2)
-            turn, length = site.turn(), float(rng.uniform(0.3, 1.0)) * _STROLL
+            turn = site.turn()
+            length = float(rng.uniform(0.3, 1.0)) * _STROLL
             end = np.round(begin + length * np.array([math.cos(turn), math.sin(turn)]), 2)
             line = Road(np.array([begin, end]))
-            if all(site.free(float(x), float(y), _ALOOF, STEEPEST_HOUSE) for x, y in line.points(0.5)):
+            if all(
+                site.free(float(x), float(y), _ALOOF, STEEPEST_HOUSE) for x, y in line.points(0.5)
+            ):
                 speed = round(float(rng.uniform(0.9, 1.6)), 2)
                 corners = np.column_stack([line.corners, np.zeros(2)])
                 people.append(
-                    MovingObject(_PERSON, MovingPath(corners, speed, start=round(float(rng.uniform(0, 60)), 2)))
+                    MovingObject(
+                        _PERSON,
+                        MovingPath(corners, speed, start=round(float(rng.uniform(0, 60)), 2)),
+                    )
                 )
                 break
     return people
@@ -382,19 +457,30 @@ def _cars(site: _Site, road: Road) -> list[MovingObject]:
         lanes = np.round(np.concatenate([part + right, (part - right)[::-1]]), 2)
         corners = np.column_stack([lanes, np.zeros(len(lanes))])
         start = round(float(site.rng.uniform(0.0, 60.0)), 2)
-        cars += [MovingObject(_CAR, MovingPath(corners, 5.0, True, start + ahead)) for ahead in (0.0, 60.0)]
+        cars += [
+            MovingObject(_CAR, MovingPath(corners, 5.0, True, start + ahead))
+            for ahead in (0.0, 60.0)
+        ]
     return cars
 
 
-def _beside(site: _Site, road: Road, s: float, side: int, model: Model, objects: list[WorldObject]) -> None:
+def _beside(
+    site: _Site, road: Road, s: float, side: int, model: Model, objects: list[WorldObject]
+) -> None:
     """A house on that side of the road (1: left), its ridge along it, where there is room."""
     x, y, heading = road.at(s)
     length, width, _ = model.bounds[1] - model.bounds[0]
     away = side * (_SETBACK + width / 2)
-    x, y = round(x - away * math.sin(heading), 2), round(y + away * math.cos(heading), 2)
+    x = round(x - away * math.sin(heading), 2)
+    y = round(y + away * math.cos(heading), 2)
     radius = 0.5 * math.hypot(length, width)
-    if site.free(x, y, radius + 1.0, STEEPEST_HOUSE) and not _near(road, x, y, width / 2 + 3.5).any():
-        yaw = math.radians(round(math.degrees(heading + (0.0 if side > 0 else math.pi))))  # the garden is behind it
+    if (
+        site.free(x, y, radius + 1.0, STEEPEST_HOUSE)
+        and not _near(road, x, y, width / 2 + 3.5).any()
+    ):
+        yaw = math.radians(
+            round(math.degrees(heading + (0.0 if side > 0 else math.pi)))
+        )  # the garden is behind it
         objects.append(WorldObject(model, x, y, yaw))
         site.take(x, y, radius)
 

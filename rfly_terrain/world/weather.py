@@ -12,7 +12,9 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
 CONTRAST = 0.05
-"""what is left of a contrast at the visibility: the meteorological optical range (WMO-No. 8, volume I, chapter 9)"""
+"""what is left of a contrast at the visibility: the meteorological optical range (WMO-No. 8, volume
+I, chapter 9)
+"""
 
 
 MOST_RAIN = 500.0
@@ -21,11 +23,13 @@ MOST_RAIN = 500.0
 
 @dataclass(frozen=True)
 class Weather:
-    """`light` 0 (night) … 1 (day); `visibility` in m, inf: clear; `cloud_cover` 0 … 1 of the sky; `rain_rate` in mm/h.
+    """`light` 0 (night) … 1 (day); `visibility` in m, inf: clear; `cloud_cover` 0 … 1 of the sky;
+    `rain_rate` in mm/h.
 
-    Light that has gone r metres is left with exp(-α r) (Beer-Lambert), α = -ln 0.05 / visibility (Koschmieder) and for
-    rain 1.076 R^0.67 dB/km (Recommendation ITU-R P.1814). Under clouds the light is 1 - 0.75 c^3.4 of a clear sky's,
-    and 0.3 + 0.7 c² of it come from the sky, not the sun (Kasten and Czeplak, Solar Energy 24, 1980).
+    Light that has gone r metres is left with exp(-α r) (Beer-Lambert), α = -ln 0.05 / visibility
+    (Koschmieder) and for rain 1.076 R^0.67 dB/km (Recommendation ITU-R P.1814). Under clouds the
+    light is 1 - 0.75 c^3.4 of a clear sky's, and 0.3 + 0.7 c² of it come from the sky, not the sun
+    (Kasten and Czeplak, Solar Energy 24, 1980).
     """
 
     light: float = 1.0
@@ -34,7 +38,11 @@ class Weather:
     rain_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, unit, most in (("light", "", 1.0), ("cloud_cover", "", 1.0), ("rain_rate", " mm/h", MOST_RAIN)):
+        for name, unit, most in (
+            ("light", "", 1.0),
+            ("cloud_cover", "", 1.0),
+            ("rain_rate", " mm/h", MOST_RAIN),
+        ):
             value = getattr(self, name)
             if not 0.0 <= value <= most:
                 raise ConfigError(f"{name} is {value}{unit}, expected 0 … {most:g}")
@@ -43,13 +51,17 @@ class Weather:
 
     @classmethod
     def told(cls, light: float, visibility: float, cloud_cover: float, rain_rate: float) -> Weather:
-        """The same of numbers as files, parameters and messages have them: there a visibility of 0 means clear air."""
+        """The same of numbers as files, parameters and messages have them: there a visibility of 0
+        means clear air.
+        """
         return cls(light, visibility or math.inf, cloud_cover, rain_rate)
 
     @property
     def extinction(self) -> float:
         """α, 1/m."""
-        rain = 1.076 * self.rain_rate**0.67 * math.log(10.0) / 10.0 / 1000.0 if self.rain_rate else 0.0
+        rain = (
+            1.076 * self.rain_rate**0.67 * math.log(10.0) / 10.0 / 1000.0 if self.rain_rate else 0.0
+        )
         return -math.log(CONTRAST) / self.visibility + rain
 
     @property
@@ -75,8 +87,9 @@ class Weather:
     def reach(self, max_range: float) -> float:
         """How far a sensor with its own light sees that sees `max_range` (m) in clear air.
 
-        A surface that fills the beam returns exp(-2 α r) / r² of the light. The weakest return that counts is that of
-        `max_range` in clear air: exp(α r) r = max_range, so r = W(α max_range) / α with Lambert's W.
+        A surface that fills the beam returns exp(-2 α r) / r² of the light. The weakest return that
+        counts is that of `max_range` in clear air: exp(α r) r = max_range, so r = W(α max_range) /
+        α with Lambert's W.
         """
         if self.extinction == 0.0 or math.isinf(max_range):
             return max_range

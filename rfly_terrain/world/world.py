@@ -1,4 +1,6 @@
-"""World: a terrain and what stands on it. Immutable: a change makes another one, of the next version."""
+"""World: a terrain and what stands on it. Immutable: a change makes another one, of the next
+version.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ class World:
     @functools.cached_property
     def positions(self) -> Floats:
         """(n, 3) where each object's model has z = 0."""
-        at = np.array([(o.x, o.y, 0.0 if o.z is None else o.z) for o in self.objects], float).reshape(-1, 3)
+        at = np.array(
+            [(o.x, o.y, 0.0 if o.z is None else o.z) for o in self.objects], float
+        ).reshape(-1, 3)
         if self.terrain is not None and len(at):
             on_ground = np.array([o.z is None for o in self.objects])
             altitude = np.asarray(self.terrain.altitude(at[:, 0], at[:, 1]), float)

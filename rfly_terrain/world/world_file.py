@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from rfly_common.arrays import Floats
-from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
+from rfly_common.config.documents import (
+    check_schema,
+    load_schema,
+    parse_mapping,
+    read_config,
+    shipped_names,
+)
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.errors import ConfigError, ShapeError
 from rfly_common.files import StrPath
@@ -35,7 +41,9 @@ from rfly_terrain.world.world import World, WorldObject
 MAX_FILE_BYTES = 4_000_000
 MAX_OBJECTS = 20_000
 MAX_CORNERS = 2_000_000
-"""of all convex parts, and of the surfaces of meshes in each size; of models with meshes, whether used or not, too"""
+"""of all convex parts, and of the surfaces of meshes in each size; of models with meshes, whether
+used or not, too
+"""
 _SHAPES = ("box", "cylinder", "hull", "mesh")
 
 
@@ -45,11 +53,14 @@ def shipped_worlds() -> list[str]:
 
 
 def load_world(name_or_path: StrPath) -> World:
-    """The world of a file, or the shipped one of that name; its terrain is not loaded: `World.on` takes one.
+    """The world of a file, or the shipped one of that name; its terrain is not loaded: `World.on`
+    takes one.
 
     Raises ConfigError that names file, line, key and what is allowed.
     """
-    data, file, name = read_config("world", "rfly_terrain", "worlds", name_or_path, MAX_FILE_BYTES, noun="world")
+    data, file, name = read_config(
+        "world", "rfly_terrain", "worlds", name_or_path, MAX_FILE_BYTES, noun="world"
+    )
     folder = str(Path(file).resolve().parent) if os.path.isfile(file) else ""
     return parse_world(data, file, name, folder)
 
@@ -60,20 +71,27 @@ def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> Wor
     given = document.value.get("models")
     models = given.values() if isinstance(given, dict) else ()
     count = sum(
-        len(model["parts"]) for model in models if isinstance(model, dict) and isinstance(model.get("parts"), list)
+        len(model["parts"])
+        for model in models
+        if isinstance(model, dict) and isinstance(model.get("parts"), list)
     )
-    if count > MAX_OBJECTS:  # to check each takes the schema a third of a millisecond, and aliases multiply them
+    if (
+        count > MAX_OBJECTS
+    ):  # to check each takes the schema a third of a millisecond, and aliases multiply them
         raise document.error(("models",), f"{count:,} parts, allowed: at most {MAX_OBJECTS:,}")
     check_schema(document, load_schema("rfly_terrain", "worlds"))
     reader = _Reader(document, folder)
-    return World(name, reader.objects(), document.value.get("map", ""), folder, moving=reader.moving())
+    return World(
+        name, reader.objects(), document.value.get("map", ""), folder, moving=reader.moving()
+    )
 
 
 class _Reader:
     """Makes objects of a document that fits the schema."""
 
     def __init__(self, document: Document, folder: str) -> None:
-        self._document, self._folder = document, folder
+        self._document = document
+        self._folder = folder
         self._meshes: dict[str, tuple[list[Floats], Floats]] = {}
         self._corners = self._made = 0
         self._sizes: set[tuple[int, float]] = set()
@@ -85,14 +103,18 @@ class _Reader:
 
     def objects(self) -> tuple[WorldObject, ...]:
         entries = self._document.value["objects"]
-        return tuple(_object(entry, self._model_of(entry, ("objects", row))) for row, entry in enumerate(entries))
+        return tuple(
+            _object(entry, self._model_of(entry, ("objects", row)))
+            for row, entry in enumerate(entries)
+        )
 
     def moving(self) -> tuple[MovingObject, ...]:
         found = []
         for row, entry in enumerate(self._document.value.get("moving", [])):
             model = self._model_of(entry, ("moving", row))
             corners = np.array([(*corner, 0.0) for corner in entry["path"]], float)
-            loop, start = entry.get("loop", False), float(entry.get("start", 0.0))
+            loop = entry.get("loop", False)
+            start = float(entry.get("start", 0.0))
             try:
                 path = MovingPath(corners, float(entry["speed"]), loop, start)
             except ValueError as error:
@@ -108,10 +130,14 @@ class _Reader:
             model = self._models[entry["model"]]
             unfit = next((key for key in ("class", "color", "type") if key in entry), None)
             if unfit:
-                raise self._document.error((*path, unfit), "is the model's, and an object that has one has no such key")
+                raise self._document.error(
+                    (*path, unfit), "is the model's, and an object that has one has no such key"
+                )
         else:
             known = ", ".join(self._models) or "no models"
-            raise self._document.error((*path, "model"), f"{entry['model'][:60]!r}: there are {known}")
+            raise self._document.error(
+                (*path, "model"), f"{entry['model'][:60]!r}: there are {known}"
+            )
         self._corners += sum(map(len, model.parts))
         size = id(model), float(entry.get("scale", 1.0))
         if model.surface is not None and size not in self._sizes:
@@ -122,7 +148,11 @@ class _Reader:
         return model
 
     def _model(
-        self, name: str, entry: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], path: tuple[Key, ...]
+        self,
+        name: str,
+        entry: Mapping[str, Any],
+        parts: Sequence[Mapping[str, Any]],
+        path: tuple[Key, ...],
     ) -> Model:
         corners: list[Floats] = []
         faces: list[Floats] = []
@@ -134,17 +164,29 @@ class _Reader:
             yaw = math.radians(part.get("yaw_deg", 0.0)) if placed else 0.0
             shapes = self._shapes(part, inner)
             if has_mesh and placed and "color" in part:
-                raise self._document.error((*inner, "color"), "a model with a mesh has one color: give it to the model")
+                raise self._document.error(
+                    (*inner, "color"), "a model with a mesh has one color: give it to the model"
+                )
             corners += [placed_part(each, offset, yaw) for each in shapes]
             self._made += sum(map(len, shapes))
             if has_mesh:
-                seen = [self._meshes[part["mesh"]][1]] if "mesh" in part else list(map(part_faces, shapes))
+                seen = (
+                    [self._meshes[part["mesh"]][1]]
+                    if "mesh" in part
+                    else list(map(part_faces, shapes))
+                )
                 self._made += 3 * sum(map(len, seen))
                 if self._made > MAX_CORNERS:
-                    raise self._document.error(inner, f"the models have more than {MAX_CORNERS:,} corners")
+                    raise self._document.error(
+                        inner, f"the models have more than {MAX_CORNERS:,} corners"
+                    )
                 faces += [placed_part(each, offset, yaw) for each in seen]
         color = _color(entry, GREY)
-        colors = tuple(_color(part, color) for part in parts) if any("color" in part for part in parts) else ()
+        colors = (
+            tuple(_color(part, color) for part in parts)
+            if any("color" in part for part in parts)
+            else ()
+        )
         return Model(
             name,
             tuple(corners),
@@ -189,10 +231,11 @@ def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
 
 
 def write_world(world: World, path: StrPath) -> None:
-    """Writes the world, each model once. Meshes and cylinders are written as the hulls that they collide as.
+    """Writes the world, each model once. Meshes and cylinders are written as the hulls that they
+    collide as.
 
-    Positions are rounded to centimetres, yaws to hundredths of a degree. Raises ConfigError where the file would
-    be too large to be read again.
+    Positions are rounded to centimetres, yaws to hundredths of a degree. Raises ConfigError where
+    the file would be too large to be read again.
     """
     data = world_to_yaml(world).encode()
     if len(data) > MAX_FILE_BYTES:
@@ -211,8 +254,12 @@ def world_to_yaml(world: World) -> str:
         if id(each.model) not in names:
             name = re.sub("[^A-Za-z0-9_-]", "_", each.model.name)[:50] or "model"
             name = name if name not in models else f"{name}_{len(models)}"
-            names[id(each.model)], models[name] = name, each.model
-    lines = ["version: 1", *([f"map: {json.dumps(world.map, ensure_ascii=False)}"] if world.map else [])]
+            names[id(each.model)] = name
+            models[name] = each.model
+    lines = [
+        "version: 1",
+        *([f"map: {json.dumps(world.map, ensure_ascii=False)}"] if world.map else []),
+    ]
     lines += ["models:"] if models else []
     for name, model in models.items():
         lines.append(f"  {name}:")
@@ -225,7 +272,11 @@ def world_to_yaml(world: World) -> str:
             lines.append(f"      - {{{_part_text(part)}{own}}}")
     lines.append("objects:" if world.objects else "objects: []")
     for placed in world.objects:
-        keys = [f"model: {names[id(placed.model)]}", f"x: {_text(placed.x)}", f"y: {_text(placed.y)}"]
+        keys = [
+            f"model: {names[id(placed.model)]}",
+            f"x: {_text(placed.x)}",
+            f"y: {_text(placed.y)}",
+        ]
         keys += [] if placed.z is None else [f"z: {_text(placed.z)}"]
         keys += [f"yaw_deg: {_text(math.degrees(placed.yaw) % 360.0)}"] if placed.yaw else []
         keys += [f"scale: {placed.scale:.6g}"] if placed.scale != 1.0 else []
@@ -242,9 +293,15 @@ def world_to_yaml(world: World) -> str:
 
 
 def _part_text(part: Floats) -> str:
-    low, high = part.min(axis=0), part.max(axis=0)
-    if len(part) == 8 and ((part == low) | (part == high)).all() and len({tuple(row) for row in part.tolist()}) == 8:
-        size, middle = high - low, 0.5 * (low + high)
+    low = part.min(axis=0)
+    high = part.max(axis=0)
+    if (
+        len(part) == 8
+        and ((part == low) | (part == high)).all()
+        and len({tuple(row) for row in part.tolist()}) == 8
+    ):
+        size = high - low
+        middle = 0.5 * (low + high)
         keys = [f"box: [{', '.join(_text(v, 4) for v in size.tolist())}]"]
         offset = (*middle[:2].tolist(), float(low[2]))
         keys += [f"{axis}: {_text(v, 4)}" for axis, v in zip("xyz", offset, strict=True) if v]

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 SCHEME = "rfly://"
-MAX_SPAWNED, MAX_AT_ONCE = 1000, 100
+MAX_SPAWNED = 1000
+MAX_AT_ONCE = 100
 MAX_NAME = 100
 """characters of a name with its namespace: topics have room for more behind it"""
 ROOM = 0.01
@@ -57,7 +58,12 @@ SPAWNABLES = {
     each.name: each
     for each in (
         Spawnable(
-            "car", "car on four wheels", 100150, "ground", SpeedProfile(10.0, 1.5), {"wheelbase": 2.7, "track": 1.6}
+            "car",
+            "car on four wheels",
+            100150,
+            "ground",
+            SpeedProfile(10.0, 1.5),
+            {"wheelbase": 2.7, "track": 1.6},
         ),
         Spawnable("person", "person on foot", 30, "ground", SpeedProfile(1.4, 1.0)),
         Spawnable("quadcopter", "quadcopter", 3, "multirotor", SpeedProfile(8.0, 2.0)),
@@ -70,11 +76,14 @@ NO_LAND_AIR = "land-air vehicles are not spawned: each is processes of its own, 
 
 
 def free_name(wanted: str, namespace: str, taken: Collection[str], default: str) -> str:
-    """The wanted name below its namespace, or the first free one with a number; `default` where none is wanted."""
+    """The wanted name below its namespace, or the first free one with a number; `default` where
+    none is wanted.
+    """
     prefix = f"{namespace}/" if namespace else ""
     if wanted and prefix + wanted not in taken:
         return prefix + wanted
-    stem, number = prefix + (wanted or default), 2 if wanted else 1
+    stem = prefix + (wanted or default)
+    number = 2 if wanted else 1
     while f"{stem}_{number}" in taken:
         number += 1
     return f"{stem}_{number}"
@@ -86,30 +95,43 @@ def is_name(text: str) -> bool:
 
 
 def check_place(terrain: HeightMap | None, x: float, y: float, z: float | None = None) -> float:
-    """z of the ground at a place, ENU m. Raises PlacementError where it is off the map or, with z, below the ground."""
+    """z of the ground at a place, ENU m. Raises PlacementError where it is off the map or, with z,
+    below the ground.
+    """
     if terrain is None:
         ground = 0.0
     elif terrain.inside(x, y):
         ground = float(terrain.altitude(x, y))
     else:
-        raise PlacementError(f"position x {x:g}, y {y:g} lies off the map, which spans {terrain.bounds}")
+        raise PlacementError(
+            f"position x {x:g}, y {y:g} lies off the map, which spans {terrain.bounds}"
+        )
     if z is not None and z < ground:
-        raise PlacementError(f"position z {z:g} lies below the ground, which is at {ground:g} there")
+        raise PlacementError(
+            f"position z {z:g} lies below the ground, which is at {ground:g} there"
+        )
     return ground
 
 
-def spawned(what: Spawnable, name: str, id: int, fleet: Fleet, position: Floats, yaw: float) -> Vehicle:
+def spawned(
+    what: Spawnable, name: str, id: int, fleet: Fleet, position: Floats, yaw: float
+) -> Vehicle:
     """A vehicle that stands at a place (3,) ENU m from its start on, until a path is given to it.
 
     On the ground z does not count. Raises PlacementError for a place that is none.
     """
     nowhere = Line((0.0, 0.0), (1.0, 0.0)).path()
-    vehicle = Vehicle(name, id, what.vehicle_type, nowhere, what.profile, "stop", what.kind, **what.shape)
+    vehicle = Vehicle(
+        name, id, what.vehicle_type, nowhere, what.profile, "stop", what.kind, **what.shape
+    )
     return moved(vehicle, fleet, 0.0, position, yaw, 0.0)
 
 
-def moved(vehicle: Vehicle, fleet: Fleet, time: float, position: Floats, yaw: float, speed: float) -> Vehicle:
-    """The vehicle elsewhere from fleet time `time` [s] on: it goes straight on with a speed [m/s], brakes and stands.
+def moved(
+    vehicle: Vehicle, fleet: Fleet, time: float, position: Floats, yaw: float, speed: float
+) -> Vehicle:
+    """The vehicle elsewhere from fleet time `time` [s] on: it goes straight on with a speed [m/s],
+    brakes and stands.
 
     On the ground z does not count. Raises PlacementError for a place that is none.
     """
@@ -135,8 +157,9 @@ def moved(vehicle: Vehicle, fleet: Fleet, time: float, position: Floats, yaw: fl
 
 
 def speed_along(kind: str, velocity: Floats, turning: Floats, yaw: float) -> float:
-    """m/s along the nose of a vehicle's wanted velocity (3,), world. Raises ConfigError for one that it can't have: its
-    path is level or along the ground, straight and along its nose."""
+    """m/s along the nose of a vehicle's wanted velocity (3,), world. Raises ConfigError for one
+    that it can't have: its path is level or along the ground, straight and along its nose.
+    """
     nose = np.array((math.cos(yaw), math.sin(yaw), 0.0))
     speed = float(velocity @ nose)
     aside = velocity - speed * nose
@@ -145,7 +168,9 @@ def speed_along(kind: str, velocity: Floats, turning: Floats, yaw: float) -> flo
     if abs(speed) > MAX_SPEED:
         raise ConfigError(f"twist.linear: {speed:g} m/s, expected at most {MAX_SPEED:g}")
     if np.abs(aside).max() > ALONG * max(abs(speed), 1.0):
-        raise ConfigError("twist.linear: the vehicle goes along its nose, level or along the ground, and no other way")
+        raise ConfigError(
+            "twist.linear: the vehicle goes along its nose, level or along the ground, and no other way"
+        )
     if np.abs(turning).max() > ALONG:
         raise ConfigError("twist.angular: the vehicle goes straight on where it is put, expected 0")
     if speed < 0.0 and kind == "fixed_wing":

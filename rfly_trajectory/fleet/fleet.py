@@ -22,8 +22,21 @@ from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYN
 from rfly_trajectory.motion import speed_profile
 from rfly_trajectory.motion.attitude import Contact, Terrain, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
-from rfly_trajectory.motion.speed_profile import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
-from rfly_trajectory.paths.path import Path, altitudes, curvature_bends, join_paths, join_profiles, path_points
+from rfly_trajectory.motion.speed_profile import (
+    AtEnd,
+    Schedule,
+    SpeedProfile,
+    join_schedules,
+    schedule,
+)
+from rfly_trajectory.paths.path import (
+    Path,
+    altitudes,
+    curvature_bends,
+    join_paths,
+    join_profiles,
+    path_points,
+)
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -39,7 +52,9 @@ TRACK_POINTS = 1000
 
 
 class Limits(NamedTuple):
-    """What a vehicle can do, as far as known. A fleet that asks for more moves all the same; `limit_check` tells."""
+    """What a vehicle can do, as far as known. A fleet that asks for more moves all the same;
+    `limit_check` tells.
+    """
 
     turn_radius: float | None = None
     """m, smallest"""
@@ -56,7 +71,9 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Vehicle:
-    """One vehicle: who it is, and where it is when. Raises ConfigError where that contradicts itself."""
+    """One vehicle: who it is, and where it is when. Raises ConfigError where that contradicts
+    itself.
+    """
 
     name: str
     id: int
@@ -72,15 +89,20 @@ class Vehicle:
     shift: tuple[float, float] = (0.0, 0.0)
     """the whole path is moved by this, ENU m"""
     height: float = 0.0
-    """m above the ground, or z up where `absolute` is set; 0 where the path has an altitude of its own"""
+    """m above the ground, or z up where `absolute` is set; 0 where the path has an altitude of its
+    own
+    """
     absolute: bool = False
     fit_ground: bool = False
     """RflySim3D puts the model on its own ground"""
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     offset: tuple[float, float] = (0.0, 0.0)
-    """place in a formation that turns with the path, m ahead along it and left of it; see `formation`"""
+    """place in a formation that turns with the path, m ahead along it and left of it; see
+    `formation`
+    """
     wheelbase: float | None = None
-    """m between the axles of a ground vehicle; with `track` it stands on four wheels, see `wheels`"""
+    """m between the axles of a ground vehicle; with `track` it stands on four wheels, see `wheels`
+    """
     track: float | None = None
     """m between the wheels of an axle"""
     limits: Limits = NO_LIMITS
@@ -101,7 +123,9 @@ class Vehicle:
         if self.kind == "ground" and self.absolute:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
         if self.path.altitude is not None and self.kind == "ground":
-            raise ConfigError("shape: its waypoints have heights, which are for aircraft; a ground vehicle takes none")
+            raise ConfigError(
+                "shape: its waypoints have heights, which are for aircraft; a ground vehicle takes none"
+            )
         if self.path.altitude is not None and (self.absolute or self.height):
             raise ConfigError("altitude: the waypoints of its shape have heights already")
         for name, other in (("wheelbase", "track"), ("track", "wheelbase")):
@@ -118,7 +142,9 @@ class Vehicle:
         self._check_offset()
         speed_profile = self.timing
         if speed_profile is None:
-            speed_profile = schedule(self.path.length, self.path.closed, self.profile, self.at_end, self.phase)
+            speed_profile = schedule(
+                self.path.length, self.path.closed, self.profile, self.at_end, self.phase
+            )
         object.__setattr__(self, "schedule", speed_profile)
 
     def _check_offset(self) -> None:
@@ -139,7 +165,9 @@ class Motion(NamedTuple):
     """k vehicles at an instant each, seen from above and from the side; ENU, SI."""
 
     progress: Floats
-    """(k, 4) arc length; speed over ground, its rate and the rate of that along the vehicle's own way"""
+    """(k, 4) arc length; speed over ground, its rate and the rate of that along the vehicle's own
+    way
+    """
     points: Floats
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate"""
     position: Floats
@@ -175,7 +203,8 @@ class Track(NamedTuple):
 
 
 class Fleet:
-    """n vehicles over a terrain (None: level ground at z = 0). Immutable; `on_terrain` gives one over another terrain.
+    """n vehicles over a terrain (None: level ground at z = 0). Immutable; `on_terrain` gives one
+    over another terrain.
 
     Raises ConfigError where two vehicles share an id or a name.
     """
@@ -190,7 +219,8 @@ class Fleet:
     ) -> None:
         self.name = name
         self.min_separation = min_separation
-        """m that vehicles should keep between their origins; `limit_check.check_separation` looks"""
+        """m that vehicles should keep between their origins; `limit_check.check_separation` looks
+        """
         self.locations = locations or {}
         """as `Vehicle.locations`, of the keys of the whole fleet"""
         self.vehicles = tuple(vehicles)
@@ -198,19 +228,23 @@ class Fleet:
         check_unique("id", [vehicle.id for vehicle in self.vehicles])
         check_unique("name", [vehicle.name for vehicle in self.vehicles])
         self._departures = join_schedules(
-            [vehicle.schedule for vehicle in self.vehicles], [vehicle.delay for vehicle in self.vehicles]
+            [vehicle.schedule for vehicle in self.vehicles],
+            [vehicle.delay for vehicle in self.vehicles],
         )
         unique = {id(vehicle.path): vehicle.path for vehicle in self.vehicles}
         index = {key: i for i, key in enumerate(unique)}
         self._paths = join_paths(list(unique.values())) if unique else None
-        self._climbing = np.array([vehicle.path.altitude is not None for vehicle in self.vehicles], bool)
+        self._climbing = np.array(
+            [vehicle.path.altitude is not None for vehicle in self.vehicles], bool
+        )
         self._profiles = join_profiles(list(unique.values())) if self._climbing.any() else None
         self._path = np.array([index[id(vehicle.path)] for vehicle in self.vehicles], np.int64)
         self._shift = np.array([vehicle.shift for vehicle in self.vehicles], float).reshape(-1, 2)
         offset = np.array([vehicle.offset for vehicle in self.vehicles], float).reshape(-1, 2)
         self._ahead, self._left = np.ascontiguousarray(offset.T)
         self._in_formation = bool(offset.any())
-        # Only multirotors lean with their jerk, and only beside a polynomial has a path's bend a part in it.
+        # Only multirotors lean with their jerk, and only beside a polynomial has a path's bend a
+        # part in it.
         self._curved_formation = any(
             vehicle.kind == "multirotor" and vehicle.offset[1] and POLYNOMIAL in vehicle.path.kind
             for vehicle in self.vehicles
@@ -221,7 +255,9 @@ class Fleet:
         self._id = np.array([vehicle.id for vehicle in self.vehicles], np.int32)
         self._type = np.array([vehicle.vehicle_type for vehicle in self.vehicles], np.int32)
         self._fit_ground = np.array([vehicle.fit_ground for vehicle in self.vehicles], bool)
-        self._scale = np.array([vehicle.scale for vehicle in self.vehicles], np.float32).reshape(-1, 3)
+        self._scale = np.array([vehicle.scale for vehicle in self.vehicles], np.float32).reshape(
+            -1, 3
+        )
         self._wheelbase = np.array([vehicle.wheelbase or 0.0 for vehicle in self.vehicles], float)
         self._track = np.array([vehicle.track or 0.0 for vehicle in self.vehicles], float)
         self._on_wheels = bool(self._wheelbase.any())
@@ -243,9 +279,11 @@ class Fleet:
         return Fleet(vehicles, self.terrain, self.name, self.min_separation, self.locations)
 
     def sample(self, t: float, *, source: str = "", stamp_ns: int = 0) -> VehicleStates:
-        """All vehicles at fleet time t [s], in the order of `vehicles`, in frame map, labelled with source and stamp.
+        """All vehicles at fleet time t [s], in the order of `vehicles`, in frame map, labelled with
+        source and stamp.
 
-        Before its delay a vehicle stands at its start. Raises ValueError for a time that is not finite.
+        Before its delay a vehicle stands at its start. Raises ValueError for a time that is not
+        finite.
         """
         finite_number("t", t, "s", error=ValueError)
         progress = speed_profile.progress(self._departures, self._all, np.full(len(self), float(t)))
@@ -268,7 +306,8 @@ class Fleet:
         times = np.asarray(times, dtype=float)
         if times.ndim != 1 or not np.isfinite(times).all():
             raise ValueError("times: expected a one-dimensional array of finite seconds")
-        m, n = len(times), len(self)
+        m = len(times)
+        n = len(self)
         vehicle = np.tile(self._all, m)
         progress = speed_profile.progress(self._departures, vehicle, np.repeat(times, n))
         pose = self._poses(vehicle, progress)
@@ -286,13 +325,22 @@ class Fleet:
         progress = speed_profile.progress(self._departures, vehicle, times)
         points = self._points(vehicle, progress)
         ground, _ = self._ground(vehicle, points, progress)
-        pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], progress, points, ground)
+        pose = poses(
+            self._kind[vehicle],
+            self._height[vehicle],
+            self._absolute[vehicle],
+            progress,
+            points,
+            ground,
+        )
         follows = ~self._absolute[vehicle] | (self._height[vehicle] <= ground.altitude)
         slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
         return Motion(progress, points, pose.position, slope)
 
     def track(self, vehicle: int) -> Track:
-        """The whole path of the vehicle with this index over the terrain, from its first to its last point."""
+        """The whole path of the vehicle with this index over the terrain, from its first to its
+        last point.
+        """
         path = self.vehicles[vehicle].path
         points = min(max(math.ceil(path.length / TRACK_STEP), 8), TRACK_POINTS) + 1
         progress = np.zeros((points, 4))
@@ -301,17 +349,28 @@ class Fleet:
         pose = self._poses(np.full(points, vehicle), progress)
         return Track(pose.position, pose.orientation)
 
-    def _poses(self, vehicle: Ints | slice, progress: Floats, rate_type: type[np.floating[Any]] = np.float64) -> Poses:
-        """Poses of the vehicles with these indices (k,), whose progress (k, 4) is given. A slice costs no copies."""
+    def _poses(
+        self,
+        vehicle: Ints | slice,
+        progress: Floats,
+        rate_type: type[np.floating[Any]] = np.float64,
+    ) -> Poses:
+        """Poses of the vehicles with these indices (k,), whose progress (k, 4) is given. A slice
+        costs no copies.
+        """
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
         points = self._points(vehicle, progress)
         ground, _ = self._ground(vehicle, points, progress)
-        kind, height, absolute = self._kind[vehicle], self._height[vehicle], self._absolute[vehicle]
+        kind = self._kind[vehicle]
+        height = self._height[vehicle]
+        absolute = self._absolute[vehicle]
         return poses(kind, height, absolute, progress, points, ground, rate_type)
 
     def _points(self, vehicle: Ints | slice, progress: Floats) -> Floats:
-        """(k, 6) as `path_points`; `progress` (k, 3) becomes the vehicle's own where it has a place in a formation."""
+        """(k, 6) as `path_points`; `progress` (k, 3) becomes the vehicle's own where it has a place
+        in a formation.
+        """
         assert self._paths is not None
         path = self._path[vehicle]
         if self._in_formation:
@@ -331,28 +390,35 @@ class Fleet:
         return points
 
     def points_at(self, vehicle: int, s: Floats) -> Floats:
-        """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate of the vehicle with this index where the path's
-        point that it drives by is at arc length s (k,) [m]: its place in a formation and its shift included."""
+        """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate of the vehicle with this
+        index where the path's point that it drives by is at arc length s (k,) [m]: its place in a
+        formation and its shift included.
+        """
         progress = np.zeros((len(s), 4))
         progress[:, 0] = s
         return self._points(np.full(len(s), vehicle), progress)
 
     def max_wheel_gap(self, vehicle: int, s: Floats) -> Floats:
-        """(k,) m of the wheel that is farthest above the ground at the `points_at` (k,); 0 without wheels."""
+        """(k,) m of the wheel that is farthest above the ground at the `points_at` (k,); 0 without
+        wheels.
+        """
         progress = np.zeros((len(s), 4))
         progress[:, 0] = s
         index = np.full(len(s), vehicle)
         return self._ground(index, self._points(index, progress), progress)[1]
 
     def climb(self, vehicle: int, s: Floats) -> Floats | None:
-        """(k,) z [m] that the waypoints of the vehicle with this index ask for where `points_at` (k,) are; None where
-        they have no heights."""
+        """(k,) z [m] that the waypoints of the vehicle with this index ask for where `points_at`
+        (k,) are; None where they have no heights.
+        """
         if self._profiles is None or not self._climbing[vehicle]:
             return None
         path = np.full(len(s), self._path[vehicle])
         return np.ascontiguousarray(altitudes(self._profiles, path, s + self._ahead[vehicle])[:, 0])
 
-    def _ground(self, vehicle: Ints | slice, points: Floats, progress: Floats) -> tuple[Terrain, Floats]:
+    def _ground(
+        self, vehicle: Ints | slice, points: Floats, progress: Floats
+    ) -> tuple[Terrain, Floats]:
         """The ground that the vehicles feel, and their wheel gaps."""
         speed = progress[:, 1]
         ground, gap = self._terrain_surface(vehicle, points, speed)
@@ -360,10 +426,14 @@ class Fleet:
             rows = np.flatnonzero(self._climbing[vehicle])
             on_points = points[rows]
             climb = altitudes(self._profiles, self._path[vehicle][rows], progress[rows, 0])
-            _put_altitude_profile(ground, rows, climb, on_points, speed[rows], self._left[vehicle][rows])
+            _put_altitude_profile(
+                ground, rows, climb, on_points, speed[rows], self._left[vehicle][rows]
+            )
         return ground, gap
 
-    def _terrain_surface(self, vehicle: Ints | slice, points: Floats, speed: Floats) -> tuple[Terrain, Floats]:
+    def _terrain_surface(
+        self, vehicle: Ints | slice, points: Floats, speed: Floats
+    ) -> tuple[Terrain, Floats]:
         gap = np.zeros(len(points))
         if self.terrain is None:
             return Terrain(np.zeros(len(points)), *np.zeros((3, len(points), 2))), gap
@@ -371,12 +441,26 @@ class Fleet:
         ground = Terrain(*self.terrain.surface(x, y, speed * tx, speed * ty))
         if self._on_wheels:
             rows = np.flatnonzero(self._wheelbase[vehicle])
-            tangent, on = points[rows, 2:4], ground.smooth_gradient[rows]
-            slope = np.stack([(on * tangent).sum(1), on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1]], -1)
-            wheelbase, track, height = (each[vehicle][rows] for each in (self._wheelbase, self._track, self._height))
-            middle, on_points, own_speed = ground.altitude[rows] - height, points[rows], speed[rows]
+            tangent = points[rows, 2:4]
+            on = ground.smooth_gradient[rows]
+            slope = np.stack(
+                [(on * tangent).sum(1), on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1]], -1
+            )
+            wheelbase, track, height = (
+                each[vehicle][rows] for each in (self._wheelbase, self._track, self._height)
+            )
+            middle = ground.altitude[rows] - height
+            on_points = points[rows]
+            own_speed = speed[rows]
             contact = wheel_contact(
-                self.terrain, wheelbase, track, on_points, own_speed, slope, middle, ground.gradient[rows]
+                self.terrain,
+                wheelbase,
+                track,
+                on_points,
+                own_speed,
+                slope,
+                middle,
+                ground.gradient[rows],
             )
             gap[rows] = contact.gap
             _put_wheel_plane(ground, rows, contact, on_points, own_speed)
@@ -386,15 +470,19 @@ class Fleet:
 def _put_altitude_profile(
     ground: Terrain, rows: Ints, climb: Floats, points: Floats, speed: Floats, left: Floats
 ) -> None:
-    """Put an altitude profile in the place of the ground, where it lies above. climb (k, 3) is by arc length of the
-    path, points (k, 6) and speed are those of the vehicle's own way, which may lie `left` (k,) of it."""
+    """Put an altitude profile in the place of the ground, where it lies above. climb (k, 3) is by
+    arc length of the path, points (k, 6) and speed are those of the vehicle's own way, which may
+    lie `left` (k,) of it.
+    """
     own = 1.0 / (
         1.0 + left * points[:, 4]
     )  # metres of the own way to a metre of the path, see `formation.offset_laterally`
     slope = climb[:, 1] / own
     slope_by_path = climb[:, 2] / own + slope * left * points[:, 5] * own**2
     above = climb[:, 0] > ground.altitude[rows]
-    rows, slope, tangent = rows[above], slope[above, None], points[above, 2:4]
+    rows = rows[above]
+    slope = slope[above, None]
+    tangent = points[above, 2:4]
     slope_rate = (slope_by_path * speed / own)[above, None]
     yaw_rate = (points[:, 4] * speed)[above, None]
     normal = np.stack([-tangent[:, 1], tangent[:, 0]], -1)
@@ -403,8 +491,12 @@ def _put_altitude_profile(
     ground.smooth_gradient_rate[rows] = slope_rate * tangent + slope * yaw_rate * normal
 
 
-def _put_wheel_plane(ground: Terrain, rows: Ints, contact: Contact, points: Floats, speed: Floats) -> None:
-    """Put the wheels' plane in the place of the ground: what `poses` makes of it are the contact's slopes and rates."""
+def _put_wheel_plane(
+    ground: Terrain, rows: Ints, contact: Contact, points: Floats, speed: Floats
+) -> None:
+    """Put the wheels' plane in the place of the ground: what `poses` makes of it are the contact's
+    slopes and rates.
+    """
     tangent = points[:, 2:4]
     left = np.stack([-tangent[:, 1], tangent[:, 0]], -1)
     yaw_rate = points[:, 4] * speed
@@ -418,7 +510,9 @@ def _put_wheel_plane(ground: Terrain, rows: Ints, contact: Contact, points: Floa
 
 
 def states_in_ned(states: VehicleStates, frame_id: str = "map_ned") -> VehicleStates:
-    """States given in map (ENU) as states in its NED twin; the orientation still rotates base_link (FLU)."""
+    """States given in map (ENU) as states in its NED twin; the orientation still rotates base_link
+    (FLU).
+    """
     return dataclasses.replace(
         states,
         position=np.asarray(enu_to_ned(states.position), np.float64),

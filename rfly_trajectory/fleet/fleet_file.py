@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
+from rfly_common.config.documents import (
+    check_schema,
+    load_schema,
+    parse_mapping,
+    read_config,
+    shipped_names,
+)
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
@@ -21,7 +27,17 @@ from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.nav_path import SAME_POINT
 from rfly_trajectory.paths.path import Path, rotation
 from rfly_trajectory.paths.point_files import read_points
-from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Point, Polyline, Shape, Spline
+from rfly_trajectory.paths.shapes import (
+    Circle,
+    Ellipse,
+    FigureEight,
+    LawnMower,
+    Line,
+    Point,
+    Polyline,
+    Shape,
+    Spline,
+)
 
 MAX_FILE_BYTES = 10_000_000
 MAX_VEHICLES = 100_000
@@ -37,20 +53,30 @@ def shipped_fleets() -> list[str]:
 def load_fleet(name_or_path: str | os.PathLike[str], max_vehicles: int = MAX_VEHICLES) -> Fleet:
     """The fleet of a file, or of the shipped fleet of that name.
 
-    Raises ConfigError that names file, line, key and what is allowed; a fleet of too many vehicles is refused before
-    the first of them is made.
+    Raises ConfigError that names file, line, key and what is allowed; a fleet of too many vehicles
+    is refused before the first of them is made.
     """
     if not os.fspath(name_or_path):
-        raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped_fleets())}")
+        raise ConfigError(
+            f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped_fleets())}"
+        )
     max_bytes = min(MAX_FILE_BYTES, MAX_BYTES_PER_VEHICLE * max_vehicles)
-    data, file, name = read_config("fleet", "rfly_trajectory", "fleets", name_or_path, max_bytes, "fleet")
+    data, file, name = read_config(
+        "fleet", "rfly_trajectory", "fleets", name_or_path, max_bytes, "fleet"
+    )
     return parse_fleet(data, file, name, FilePath(file).parent, max_vehicles)
 
 
 def parse_fleet(
-    data: bytes, file: str, name: str = "", folder: FilePath = FilePath(), max_vehicles: int = MAX_VEHICLES
+    data: bytes,
+    file: str,
+    name: str = "",
+    folder: FilePath = FilePath(),
+    max_vehicles: int = MAX_VEHICLES,
 ) -> Fleet:
-    """The fleet of a file's content; `file` is what errors call it, and files that it names lie in `folder`."""
+    """The fleet of a file's content; `file` is what errors call it, and files that it names lie in
+    `folder`.
+    """
     document = parse_mapping(data, file, "version and vehicles")
     _check_count(document, max_vehicles)
     check_schema(document, load_schema("rfly_trajectory", "fleet"))
@@ -65,7 +91,8 @@ def parse_fleet(
 
 def _check_count(document: Document, most: int) -> None:
     """ConfigError for too many vehicles, with all copies; what is no count is left to the schema."""
-    entries, defaults = document.value.get("vehicles"), document.value.get("defaults")
+    entries = document.value.get("vehicles")
+    defaults = document.value.get("defaults")
     common = defaults.get("count", 1) if isinstance(defaults, dict) else 1
     counts = [
         entry.get("count", common) if isinstance(entry, dict) else 1
@@ -73,7 +100,9 @@ def _check_count(document: Document, most: int) -> None:
     ]
     total = sum(max(1, int(count)) if isinstance(count, int | float) else 1 for count in counts)
     if total > most:
-        raise document.error(("vehicles",), f"{total} of them with all copies, at most {most} are taken")
+        raise document.error(
+            ("vehicles",), f"{total} of them with all copies, at most {most} are taken"
+        )
 
 
 class _Setting(NamedTuple):
@@ -87,7 +116,8 @@ class _Reader:
     """Makes vehicles of a document that fits the schema."""
 
     def __init__(self, document: Document, folder: FilePath) -> None:
-        self._document, self._folder = document, folder
+        self._document = document
+        self._folder = folder
         self._defaults: dict[str, Any] = document.value.get("defaults", {})
         self._paths: dict[tuple[str, bool], Path] = {}
         self._owners: dict[tuple[str, Any], int] = {}
@@ -98,7 +128,8 @@ class _Reader:
 
     def _copies(self, index: int) -> Iterator[Vehicle]:
         count = int(self._get(index, "count", 1).value)  # the schema takes 3.0 for a whole number
-        shape, phase = self._get(index, "shape"), self._get(index, "phase", 0.0).value
+        shape = self._get(index, "shape")
+        phase = self._get(index, "phase", 0.0).value
         kind = self._get(index, "kind", "ground")
         keys = {*self._document.value["vehicles"][index], *self._defaults}
         path = self._path(shape, heights=kind.value != "ground" and "altitude" not in keys)
@@ -119,7 +150,8 @@ class _Reader:
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
         if kind.value != "ground" and path.altitude is None and "altitude" not in keys:
             raise self._document.error(
-                kind.path, f"{kind.value} needs the key altitude beside it, or waypoints with heights"
+                kind.path,
+                f"{kind.value} needs the key altitude beside it, or waypoints with heights",
             )
         if path.altitude is not None and "altitude" not in self._document.value["vehicles"][index]:
             altitude = {"agl": 0.0}  # heights of its own win over the altitude in defaults
@@ -168,7 +200,9 @@ class _Reader:
         if key in self._defaults:
             return _Setting(self._defaults[key], ("defaults", key))
         if default is None:
-            raise self._document.error(("vehicles", index), f"the key {key} is missing, here and in defaults")
+            raise self._document.error(
+                ("vehicles", index), f"the key {key} is missing, here and in defaults"
+            )
         return _Setting(default, ("vehicles", index))
 
     def _optional_length(self, index: int, key: str) -> float | None:
@@ -190,23 +224,35 @@ class _Reader:
             return SpeedProfile(float(speed.value))
         return SpeedProfile(**{key: float(value) for key, value in speed.value.items()})
 
-    def _spacing(self, spacing: _Setting, path: Path, count: int) -> tuple[float, tuple[float, float]]:
+    def _spacing(
+        self, spacing: _Setting, path: Path, count: int
+    ) -> tuple[float, tuple[float, float]]:
         """Metres along the path from each copy back to the next, and the shift of its whole path."""
         if spacing.value == "even":
             if not path.closed:
-                raise self._document.error(spacing.path, "even needs a closed path, this one is open")
+                raise self._document.error(
+                    spacing.path, "even needs a closed path, this one is open"
+                )
             return path.length / count, (0.0, 0.0)
         if isinstance(spacing.value, list):
             return 0.0, (float(spacing.value[0]), float(spacing.value[1]))
         return float(spacing.value), (0.0, 0.0)
 
-    def _formation(self, index: int, count: int) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-        """Of each copy, [ahead, left] in the path's frame, and [east, north] by which its whole path is moved."""
+    def _formation(
+        self, index: int, count: int
+    ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """Of each copy, [ahead, left] in the path's frame, and [east, north] by which its whole
+        path is moved.
+        """
         nowhere = [(0.0, 0.0)] * count
         spot = self._get(index, "formation", {})
         if not spot.value:
             return nowhere, nowhere
-        numbers = {key: value for key, value in spot.value.items() if key not in ("type", "frame", "heading_deg")}
+        numbers = {
+            key: value
+            for key, value in spot.value.items()
+            if key not in ("type", "frame", "heading_deg")
+        }
         if "columns" in numbers:
             numbers["columns"] = int(numbers["columns"])
         try:
@@ -215,7 +261,9 @@ class _Reader:
             raise self._inside(error, spot.path) from None
         if spot.value.get("frame", "path") == "path":
             if "heading_deg" in spot.value:
-                raise self._document.error((*spot.path, "heading_deg"), "only with frame: world, this formation turns")
+                raise self._document.error(
+                    (*spot.path, "heading_deg"), "only with frame: world, this formation turns"
+                )
             return [(a, b) for a, b in offsets.tolist()], nowhere
         moved = offsets @ rotation(spot.value.get("heading_deg", 0.0))
         return nowhere, [(a, b) for a, b in moved.tolist()]
@@ -249,7 +297,9 @@ class _Reader:
         spots = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
         locations = {key: self._document.location(spot) for key, spot in spots.items()}
         set_here = {key for key, value in limits._asdict().items() if value is not None}
-        return locations | {f"limits.{key}": self._document.location((*spots["limits"], key)) for key in set_here}
+        return locations | {
+            f"limits.{key}": self._document.location((*spots["limits"], key)) for key in set_here
+        }
 
 
 def _delays(delay: Any, count: int) -> tuple[float, float]:
@@ -272,9 +322,13 @@ def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
         case "line":
             return Line(shape["from"], shape["to"])
         case "circle":
-            return Circle(shape["center"], shape["radius"], shape.get("start_angle_deg", 0.0), clockwise)
+            return Circle(
+                shape["center"], shape["radius"], shape.get("start_angle_deg", 0.0), clockwise
+            )
         case "figure_eight":
-            return FigureEight(shape["center"], shape["width"], shape["height"], shape.get("heading_deg", 0.0))
+            return FigureEight(
+                shape["center"], shape["width"], shape["height"], shape.get("heading_deg", 0.0)
+            )
         case "ellipse":
             heading = shape.get("heading_deg", 0.0)
             return Ellipse(shape["center"], shape["width"], shape["height"], heading, clockwise)
@@ -287,7 +341,9 @@ def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
             return Spline(_points(shape, folder, heights), shape.get("closed", False))
         case _:
             return Polyline(
-                _points(shape, folder, heights), shape.get("corner_radius", 0.0), shape.get("closed", False)
+                _points(shape, folder, heights),
+                shape.get("corner_radius", 0.0),
+                shape.get("closed", False),
             )
 
 
@@ -298,7 +354,11 @@ def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequen
     if "points" in shape:
         return shape["points"]
     read = read_points(folder / shape["file"], shape.get("geo_origin", ()), heights=heights)
-    if shape.get("closed", False) and len(read) > 1 and np.hypot(*(read[-1] - read[0])[:2]) <= SAME_POINT:
+    if (
+        shape.get("closed", False)
+        and len(read) > 1
+        and np.hypot(*(read[-1] - read[0])[:2]) <= SAME_POINT
+    ):
         read = read[:-1]  # a loop as recorded ends where it began
     return read.tolist()
 
@@ -307,8 +367,8 @@ MAX_SHARDS = 10_000
 
 
 def shard_range(shard: str, vehicles: int) -> range:
-    """Indices of the vehicles of a shard `i/n`, i from 0 to n - 1: consecutive, as even as can be, and each vehicle in
-    exactly one shard. Raises ConfigError for anything else than `i/n`.
+    """Indices of the vehicles of a shard `i/n`, i from 0 to n - 1: consecutive, as even as can be,
+    and each vehicle in exactly one shard. Raises ConfigError for anything else than `i/n`.
     """
     found = re.fullmatch(r"\s*([0-9]{1,5})\s*/\s*([0-9]{1,5})\s*", shard)
     if found is None or not int(found[1]) < int(found[2]) <= MAX_SHARDS:
@@ -316,5 +376,6 @@ def shard_range(shard: str, vehicles: int) -> range:
             f"shard: {shard!r}, expected i/n with i from 0 to n - 1 and n up to {MAX_SHARDS}, such as 0/2 and 1/2 for "
             "the two halves of a fleet"
         )
-    i, n = int(found[1]), int(found[2])
+    i = int(found[1])
+    n = int(found[2])
     return range(i * vehicles // n, (i + 1) * vehicles // n)

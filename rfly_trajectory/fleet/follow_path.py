@@ -13,7 +13,13 @@ import numpy as np
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
-from rfly_trajectory.motion.speed_profile import Schedule, SpeedProfile, join_schedules, progress, schedule
+from rfly_trajectory.motion.speed_profile import (
+    Schedule,
+    SpeedProfile,
+    join_schedules,
+    progress,
+    schedule,
+)
 from rfly_trajectory.paths.nav_path import MAX_COORDINATE, sections
 from rfly_trajectory.paths.path import Path
 from rfly_trajectory.paths.waypoints import MovingPose, path_through, reversed_path, transition_to
@@ -37,15 +43,16 @@ _Piece = tuple[float, float, float, float, float]
 def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Schedule:
     """From arc length 0, which is passed at `speed` ≥ 0 [m/s], to a stop at `length` [m].
 
-    It is the profile's own motion from rest to rest, entered on the way at that speed; DEFAULT_ACCELERATION where the
-    profile has none. A vehicle above its cruising speed brakes to that first, and one that can't stop in time brakes
-    as hard as it takes.
+    It is the profile's own motion from rest to rest, entered on the way at that speed;
+    DEFAULT_ACCELERATION where the profile has none. A vehicle above its cruising speed brakes to
+    that first, and one that can't stop in time brakes as hard as it takes.
     """
     if profile.acceleration is None:
         profile = dataclasses.replace(profile, acceleration=DEFAULT_ACCELERATION)
     brake = deceleration(profile)
     if speed > profile.cruise:
-        distance, time = (speed**2 - profile.cruise**2) / (2.0 * brake), (speed - profile.cruise) / brake
+        distance = (speed**2 - profile.cruise**2) / (2.0 * brake)
+        time = (speed - profile.cruise) / brake
         if distance >= length:
             return stop(0.0, speed, 0.5 * speed**2 / length)
         rest = schedule_to_end(length - distance, profile.cruise, profile)
@@ -54,7 +61,9 @@ def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Sched
     if speed <= STANDSTILL_SPEED:
         return schedule(length, False, profile, "stop")
     jerk = profile.jerk or math.inf
-    run_up = profile.cruise**2 / brake + profile.cruise * brake / jerk  # about; the way to the speed follows from it
+    run_up = (
+        profile.cruise**2 / brake + profile.cruise * brake / jerk
+    )  # about; the way to the speed follows from it
     for _ in range(100):
         pieces = schedule(length + run_up, False, profile, "stop").pieces
         number, entry = _entry(pieces, speed)
@@ -67,7 +76,9 @@ def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Sched
 
 
 def stop(s: float, speed: float, brake: float) -> Schedule:
-    """To standstill from arc length s [m], which is passed at `speed` [m/s], < 0 backwards; `brake` in m/s²."""
+    """To standstill from arc length s [m], which is passed at `speed` [m/s], < 0 backwards; `brake`
+    in m/s².
+    """
     if abs(speed) <= STANDSTILL_SPEED:
         return Schedule([(0.0, s, 0.0, 0.0, 0.0)], 0.0, math.inf)
     distance = 0.5 * speed * abs(speed) / brake
@@ -81,8 +92,9 @@ def deceleration(profile: SpeedProfile) -> float:
 
 
 def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
-    """Where a motion from rest first has a speed, while it accelerates or as soon as it cruises: number of the piece
-    (-1: nowhere), and the motion then."""
+    """Where a motion from rest first has a speed, while it accelerates or as soon as it cruises:
+    number of the piece (-1: nowhere), and the motion then.
+    """
     for i, ((time, s, v, a, j), after) in enumerate(itertools.pairwise(pieces)):
         if a < 0.0:
             break
@@ -92,7 +104,13 @@ def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
         root = math.sqrt(max(0.0, a * a + 2.0 * j * gain))
         run = 2.0 * gain / (a + root) if a + root > 0.0 else math.inf
         if time + run < after[0]:
-            return i, (time + run, s + run * (v + run * (a / 2.0 + run * j / 6.0)), speed, a + run * j, j)
+            return i, (
+                time + run,
+                s + run * (v + run * (a / 2.0 + run * j / 6.0)),
+                speed,
+                a + run * j,
+                j,
+            )
     return -1, pieces[0]
 
 
@@ -113,7 +131,9 @@ class TakeOver(NamedTuple):
 
 
 def corner_radius(vehicle: Vehicle) -> float:
-    """m: the turning radius of its limits, else what its lateral acceleration allows at its cruising speed."""
+    """m: the turning radius of its limits, else what its lateral acceleration allows at its
+    cruising speed.
+    """
     limits = vehicle.limits
     if limits.turn_radius is not None:
         return max(limits.turn_radius, MIN_RADIUS)
@@ -129,19 +149,28 @@ class Reference(NamedTuple):
     """whether the vehicle drives it backwards"""
 
 
-def reference_paths(vehicle: Vehicle, points: Floats, heading: Floats | None = None) -> tuple[Reference, ...]:
-    """The path through points (k, 3), ENU m, for a vehicle to `follow`; their heights are for aircraft.
+def reference_paths(
+    vehicle: Vehicle, points: Floats, heading: Floats | None = None
+) -> tuple[Reference, ...]:
+    """The path through points (k, 3), ENU m, for a vehicle to `follow`; their heights are for
+    aircraft.
 
-    It is one path, unless the headings (k,) [rad] tell that a ground vehicle drives some of its `sections` backwards.
-    Raises ConfigError where they are none that it can follow.
+    It is one path, unless the headings (k,) [rad] tell that a ground vehicle drives some of its
+    `sections` backwards. Raises ConfigError where they are none that it can follow.
     """
     if not 2 <= len(points) <= MAX_POSES:
-        raise ConfigError(f"poses: {len(points)} of them, expected 2 to {MAX_POSES}, or none to stop")
+        raise ConfigError(
+            f"poses: {len(points)} of them, expected 2 to {MAX_POSES}, or none to stop"
+        )
     if not np.isfinite(points).all():
-        raise ConfigError(f"poses[{int(np.argmin(np.isfinite(points).all(axis=1)))}]: its position is not finite")
+        raise ConfigError(
+            f"poses[{int(np.argmin(np.isfinite(points).all(axis=1)))}]: its position is not finite"
+        )
     if np.abs(points).max() > MAX_COORDINATE:
         first = int(np.argmax((np.abs(points) > MAX_COORDINATE).any(axis=1)))
-        raise ConfigError(f"poses[{first}]: its position lies more than {MAX_COORDINATE:g} m from the origin")
+        raise ConfigError(
+            f"poses[{first}]: its position lies more than {MAX_COORDINATE:g} m from the origin"
+        )
     if vehicle.profile.cruise == 0.0:
         raise ConfigError("the speed of this vehicle is 0 in its fleet file")
     radius = corner_radius(vehicle)
@@ -153,16 +182,18 @@ def reference_paths(vehicle: Vehicle, points: Floats, heading: Floats | None = N
     paths = []
     for first, last, backward in found:
         begin, end = (heading[[first, last]] + (math.pi if backward else 0.0)).tolist()
-        paths.append(Reference(path_through(points[first : last + 1], radius, (begin, end)), backward))
+        paths.append(
+            Reference(path_through(points[first : last + 1], radius, (begin, end)), backward)
+        )
     return tuple(paths)
 
 
 def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeOver | None:
     """The vehicle with this index from fleet time `time` [s] on, on one of its `reference_paths`.
 
-    It goes on from its place with its heading and speed, gets onto the path (`transition_to`), follows it with its own
-    speed profile and stops at its end. None for a vehicle that moves the other way: it has to stop first. Raises
-    ConfigError where the path is too far away.
+    It goes on from its place with its heading and speed, gets onto the path (`transition_to`),
+    follows it with its own speed profile and stops at its end. None for a vehicle that moves the
+    other way: it has to stop first. Raises ConfigError where the path is too far away.
     """
     vehicle = fleet.vehicles[index]
     now = fleet.sample_vehicles(np.array([index]), np.array([time]))
@@ -170,21 +201,30 @@ def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeO
     sign = -1.0 if reference.backward else 1.0
     if sign * speed < -STANDSTILL_SPEED:
         return None
-    pose = MovingPose(x, y, math.atan2(sign * ty, sign * tx), float(now.position[0, 2]), float(now.slope[0]))
-    path = transition_to(reference.path, pose, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise)
+    pose = MovingPose(
+        x, y, math.atan2(sign * ty, sign * tx), float(now.position[0, 2]), float(now.slope[0])
+    )
+    path = transition_to(
+        reference.path, pose, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise
+    )
     if path is None:
         return brake_to_stop(fleet, index, time)
     timing = schedule_to_end(path.length, max(sign * speed, 0.0), vehicle.profile)
     if reference.backward:
-        length, path = path.length, reversed_path(path)
+        length = path.length
+        path = reversed_path(path)
         pieces = [(t, length - s, -v, -a, -j) for t, s, v, a, j in timing.pieces]
         timing = timing._replace(pieces=pieces)
     height = {} if path.altitude is None else {"height": 0.0, "absolute": False}
-    return _take_over(vehicle, time, timing, path=path, phase=0.0, shift=(0.0, 0.0), offset=(0.0, 0.0), **height)
+    return _take_over(
+        vehicle, time, timing, path=path, phase=0.0, shift=(0.0, 0.0), offset=(0.0, 0.0), **height
+    )
 
 
 def brake_to_stop(fleet: Fleet, index: int, time: float) -> TakeOver:
-    """The vehicle with this index, which brakes on its own path from fleet time `time` [s] on and stays there."""
+    """The vehicle with this index, which brakes on its own path from fleet time `time` [s] on and
+    stays there.
+    """
     vehicle = fleet.vehicles[index]
     table = join_schedules([vehicle.schedule], [vehicle.delay])
     s, speed = progress(table, np.zeros(1, np.int64), np.array([time]))[0, :2].tolist()
@@ -196,7 +236,9 @@ def brake_to_stop(fleet: Fleet, index: int, time: float) -> TakeOver:
 
 
 def _take_over(vehicle: Vehicle, time: float, timing: Schedule, **changes: Any) -> TakeOver:
-    changed = dataclasses.replace(vehicle, at_end="stop", delay=max(time, 0.0), timing=timing, **changes)
+    changed = dataclasses.replace(
+        vehicle, at_end="stop", delay=max(time, 0.0), timing=timing, **changes
+    )
     return TakeOver(changed, changed.delay + changed.schedule.pieces[-1][0])
 
 

@@ -1,4 +1,6 @@
-"""Checks of a fleet: limits (slope, speed, acceleration), separation, and where tracks leave the map."""
+"""Checks of a fleet: limits (slope, speed, acceleration), separation, and where tracks leave the
+map.
+"""
 
 from __future__ import annotations
 
@@ -72,14 +74,30 @@ def drive(fleet: Fleet, index: int) -> Drive:
     end = duration(vehicle)
     samples = min(max(math.ceil(end * vehicle.profile.cruise / DRIVE_STEP), 500), MAX_SAMPLES) + 1
     time = np.linspace(0.0, end, samples)
-    progress, points, position, climb = fleet.sample_vehicles(np.full(samples, index), time + vehicle.delay)
+    progress, points, position, climb = fleet.sample_vehicles(
+        np.full(samples, index), time + vehicle.delay
+    )
     speed = progress[:, 1]
-    ground = np.zeros(samples) if fleet.terrain is None else fleet.terrain.altitude(points[:, 0], points[:, 1])
-    return Drive(time, position, np.asarray(ground, float), speed, points[:, 4], points[:, 4] * speed**2, climb)
+    ground = (
+        np.zeros(samples)
+        if fleet.terrain is None
+        else fleet.terrain.altitude(points[:, 0], points[:, 1])
+    )
+    return Drive(
+        time,
+        position,
+        np.asarray(ground, float),
+        speed,
+        points[:, 4],
+        points[:, 4] * speed**2,
+        climb,
+    )
 
 
 def check_limits(fleet: Fleet) -> list[Finding]:
-    """Where vehicles exceed their own limits; the worst place of each limit. Copies on one track are told once."""
+    """Where vehicles exceed their own limits; the worst place of each limit. Copies on one track
+    are told once.
+    """
     findings = []
     seen = set()
     for index, vehicle in enumerate(fleet.vehicles):
@@ -102,9 +120,24 @@ def _exceeded(vehicle: Vehicle, run: Drive) -> list[Finding]:
     slope = np.degrees(np.arctan(np.abs(run.slope)))
     tightest = math.inf if limits.turn_radius is None else 1.0 / limits.turn_radius
     rows: list[tuple[str, Floats, float | None, str]] = [
-        ("turn_radius", bend, tightest, f"it can't turn tighter than {limits.turn_radius} m, but its radius is {{}} m"),
-        ("max_slope_deg", slope, limits.max_slope_deg, f"it takes slopes up to {limits.max_slope_deg}°, but has {{}}°"),
-        ("max_speed", np.abs(run.speed), limits.max_speed, f"it goes up to {limits.max_speed} m/s, but has {{}} m/s"),
+        (
+            "turn_radius",
+            bend,
+            tightest,
+            f"it can't turn tighter than {limits.turn_radius} m, but its radius is {{}} m",
+        ),
+        (
+            "max_slope_deg",
+            slope,
+            limits.max_slope_deg,
+            f"it takes slopes up to {limits.max_slope_deg}°, but has {{}}°",
+        ),
+        (
+            "max_speed",
+            np.abs(run.speed),
+            limits.max_speed,
+            f"it goes up to {limits.max_speed} m/s, but has {{}} m/s",
+        ),
         (
             "lateral_acceleration",
             np.abs(run.lateral_acceleration),
@@ -120,20 +153,26 @@ def _exceeded(vehicle: Vehicle, run: Drive) -> list[Finding]:
             x, y = run.position[worst, :2].tolist()
             shown, allowed = (1.0 / value, 1.0 / limit) if name == "turn_radius" else (value, limit)
             message = f"{text.format(_told_apart(shown, allowed))} at x {x:.1f}, y {y:.1f}"
-            findings.append(Finding(vehicle.name, message, vehicle.locations.get(f"limits.{name}", ""), (x, y)))
+            findings.append(
+                Finding(vehicle.name, message, vehicle.locations.get(f"limits.{name}", ""), (x, y))
+            )
     return findings
 
 
 def _told_apart(value: float, limit: float) -> str:
     """The value with four digits, or as many more as it takes to read otherwise than the limit."""
-    return next((t for digits in range(4, 17) if float(t := f"{value:.{digits}g}") != limit), repr(value))
+    return next(
+        (t for digits in range(4, 17) if float(t := f"{value:.{digits}g}") != limit), repr(value)
+    )
 
 
 def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding]:
-    """Pairs that come nearer than `min_separation` [m] to each other, nearest first; none where the fleet has none.
+    """Pairs that come nearer than `min_separation` [m] to each other, nearest first; none where the
+    fleet has none.
 
-    From fleet time 0 to `seconds`, by default until every vehicle has made its drive once. A pair counts from when both
-    have departed: copies that wait at one start are no finding. Each vehicle's NEIGHBOURS nearest ones are looked at.
+    From fleet time 0 to `seconds`, by default until every vehicle has made its drive once. A pair
+    counts from when both have departed: copies that wait at one start are no finding. Each
+    vehicle's NEIGHBOURS nearest ones are looked at.
     """
     from scipy.spatial import cKDTree
 
@@ -146,7 +185,9 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
     fastest = max(vehicle.profile.cruise for vehicle in fleet.vehicles)
     instants = min(max(math.ceil(seconds * fastest / (0.25 * min_separation)), 1), MAX_INSTANTS) + 1
     times, step = np.linspace(0.0, seconds, instants, retstep=True)
-    reach = min_separation + 1.5 * fastest * float(step)  # what two vehicles can lose until the next sample, or nearly
+    reach = min_separation + 1.5 * fastest * float(
+        step
+    )  # what two vehicles can lose until the next sample, or nearly
     nearest: dict[tuple[int, int], tuple[float, float]] = {}
     for t in times.tolist():
         departed = np.flatnonzero(delay <= t)
@@ -163,27 +204,42 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
     found = []
     for (i, j), (_, sampled) in sorted(nearest.items(), key=lambda pair: pair[1])[:MAX_PAIRS]:
         first = float(max(delay[i], delay[j]))
-        begin, end = max(sampled - float(step), first), min(sampled + float(step), seconds)
+        begin = max(sampled - float(step), first)
+        end = min(sampled + float(step), seconds)
         apart, t, (x, y, _) = _closest(fleet, i, j, begin, end)
         if apart < min_separation * (1.0 - _SLACK):
-            one, other_one = fleet.vehicles[i].name, fleet.vehicles[j].name
+            one = fleet.vehicles[i].name
+            other_one = fleet.vehicles[j].name
             text = (
                 f"comes within {apart:.3g} m of {other_one!r} after {t:.1f} s at x {x:.1f}, y {y:.1f}; "
                 f"min_separation is {min_separation:g} m"
             )
-            found.append((apart, Finding(one, text, fleet.locations.get("min_separation", ""), (x, y))))
+            found.append(
+                (apart, Finding(one, text, fleet.locations.get("min_separation", ""), (x, y)))
+            )
     return [finding for _, finding in sorted(found, key=lambda each: each[0])]
 
 
-def _closest(fleet: Fleet, i: int, j: int, begin: float, end: float) -> tuple[float, float, list[float]]:
-    """Least distance, when, and where the first one is then: the interval is narrowed down three times."""
+def _closest(
+    fleet: Fleet, i: int, j: int, begin: float, end: float
+) -> tuple[float, float, list[float]]:
+    """Least distance, when, and where the first one is then: the interval is narrowed down three
+    times.
+    """
     for _ in range(3):
         times = np.linspace(begin, end, 65)
-        both = fleet.sample_vehicles(np.repeat([i, j], 65), np.tile(times, 2)).position.reshape(2, 65, 3)
+        both = fleet.sample_vehicles(np.repeat([i, j], 65), np.tile(times, 2)).position.reshape(
+            2, 65, 3
+        )
         apart = np.linalg.norm(both[0] - both[1], axis=-1)
         nearest_sample = int(np.argmin(apart))
-        begin, end = float(times[max(nearest_sample - 1, 0)]), float(times[min(nearest_sample + 1, 64)])
-    return float(apart[nearest_sample]), float(times[nearest_sample]), both[0, nearest_sample].tolist()
+        begin = float(times[max(nearest_sample - 1, 0)])
+        end = float(times[min(nearest_sample + 1, 64)])
+    return (
+        float(apart[nearest_sample]),
+        float(times[nearest_sample]),
+        both[0, nearest_sample].tolist(),
+    )
 
 
 MAX_POINTS = 20_000
@@ -196,11 +252,12 @@ MAX_WHEEL_SAMPLES = 50_000
 
 
 def check_tracks(fleet: Fleet) -> list[Finding]:
-    """Findings of all vehicles, in their order, and then those of `check_limits`. Vehicles that stand still are looked
-    at too; without a terrain there are no places off the map.
+    """Findings of all vehicles, in their order, and then those of `check_limits`. Vehicles that
+    stand still are looked at too; without a terrain there are no places off the map.
 
-    Off the map the ground has the altitude of the map's edge, and a z below the ground is raised to it: both are
-    safe, and both are seldom what was meant. Copies on one track are looked at once and reported once, for the first.
+    Off the map the ground has the altitude of the map's edge, and a z below the ground is raised to
+    it: both are safe, and both are seldom what was meant. Copies on one track are looked at once
+    and reported once, for the first.
     """
     terrain = fleet.terrain
     if terrain is None:
@@ -209,7 +266,12 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
     findings = []
     seen = set()
     for index, vehicle in enumerate(fleet.vehicles):
-        key = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height if vehicle.absolute else None)
+        key = (
+            id(vehicle.path),
+            vehicle.shift,
+            vehicle.offset,
+            vehicle.height if vehicle.absolute else None,
+        )
         if key in seen:
             continue
         seen.add(key)
@@ -220,11 +282,19 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
         off_map = ~terrain.inside(position[:, 0], position[:, 1])
         share = path.length * float(np.mean(off_map))
         text = f"about {share:.1f} m of its {path.length:.0f} m long track are off the map"
-        looked_at = [(off_map, text, "the ground there has the altitude of the map's edge", "shape")]
+        looked_at = [
+            (off_map, text, "the ground there has the altitude of the map's edge", "shape")
+        ]
         climb = fleet.climb(index, s)
         if vehicle.absolute or climb is not None:
-            under = terrain.altitude(position[:, 0], position[:, 1]) - (vehicle.height if climb is None else climb)
-            what = "the altitude of its waypoints" if climb is not None else f"its altitude of {vehicle.height:g} m"
+            under = terrain.altitude(position[:, 0], position[:, 1]) - (
+                vehicle.height if climb is None else climb
+            )
+            what = (
+                "the altitude of its waypoints"
+                if climb is not None
+                else f"its altitude of {vehicle.height:g} m"
+            )
             text = f"{what} is up to {under.max():.1f} m below the ground"
             asked_by = "altitude" if vehicle.absolute else "shape"
             looked_at.append((under > 0.0, text, "it is raised to the ground there", asked_by))
@@ -232,7 +302,9 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
             if where.any():
                 x, y = position[int(np.argmax(where))].tolist()
                 whole = f"{text}, first at x {x:.1f}, y {y:.1f}; {consequence}"
-                findings.append(Finding(vehicle.name, whole, vehicle.locations.get(asked_by, ""), (x, y)))
+                findings.append(
+                    Finding(vehicle.name, whole, vehicle.locations.get(asked_by, ""), (x, y))
+                )
     return findings + check_limits(fleet)
 
 
@@ -249,22 +321,38 @@ class WheelGap(NamedTuple):
 
 
 def wheel_gaps(fleet: Fleet) -> list[WheelGap | None]:
-    """Of each vehicle in order; None for those without wheels. Copies on one track share one result.
+    """Of each vehicle in order; None for those without wheels. Copies on one track share one
+    result.
 
-    Places lie a tenth of the terrain's cell apart, or, on longer tracks, MAX_WHEEL_SAMPLES evenly all along.
-    Wheels are never below the ground; of four that can't all touch, the two on the lower diagonal are off it.
+    Places lie a tenth of the terrain's cell apart, or, on longer tracks, MAX_WHEEL_SAMPLES evenly
+    all along. Wheels are never below the ground; of four that can't all touch, the two on the lower
+    diagonal are off it.
     """
-    terrain, made = fleet.terrain, {}
+    terrain = fleet.terrain
+    made = {}
     found: list[WheelGap | None] = []
     for index, vehicle in enumerate(fleet.vehicles):
         if vehicle.wheelbase is None:
             found.append(None)
             continue
-        key = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.wheelbase, vehicle.track)
+        key = (
+            id(vehicle.path),
+            vehicle.shift,
+            vehicle.offset,
+            vehicle.height,
+            vehicle.wheelbase,
+            vehicle.track,
+        )
         if key not in made:
             length = vehicle.path.length
-            step = math.inf if terrain is None else min(abs(terrain.step_x), abs(terrain.step_y)) / SAMPLES_IN_A_CELL
-            s = np.linspace(0.0, length, min(max(math.ceil(length / step), 16), MAX_WHEEL_SAMPLES) + 1)
+            step = (
+                math.inf
+                if terrain is None
+                else min(abs(terrain.step_x), abs(terrain.step_y)) / SAMPLES_IN_A_CELL
+            )
+            s = np.linspace(
+                0.0, length, min(max(math.ceil(length / step), 16), MAX_WHEEL_SAMPLES) + 1
+            )
             gap = fleet.max_wheel_gap(index, s)
             worst = int(np.argmax(gap))
             x, y = fleet.points_at(index, s[worst : worst + 1])[0, :2].tolist()

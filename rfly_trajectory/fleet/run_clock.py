@@ -1,10 +1,11 @@
 """Run clock of a fleet: common start, pause, reset, and changes of time scale without a jump.
 
-Several nodes agree on the start by the topic `fleet_start`, in any order of arrival. A start is a ROS time
-in whole microseconds, plus the number of the run (0 … 999) in its last three digits of nanoseconds. A reset begins the
-next run. Of two starts the later run counts, and of one run the earlier time: whichever nodes begin at once, reset at
-once or hear of it late, all end at the same start (`agreed_start` is commutative, associative and idempotent, as long
-as less than 500 resets lie between what two nodes know).
+Several nodes agree on the start by the topic `fleet_start`, in any order of arrival. A start is a
+ROS time in whole microseconds, plus the number of the run (0 … 999) in its last three digits of
+nanoseconds. A reset begins the next run. Of two starts the later run counts, and of one run the
+earlier time: whichever nodes begin at once, reset at once or hear of it late, all end at the same
+start (`agreed_start` is commutative, associative and idempotent, as long as less than 500 resets
+lie between what two nodes know).
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ LATEST_S = 2**31 - 1
 class RunClock:
     """Fleet time [s] as a function of node time [ns]; immutable, every change gives a new one.
 
-    Fleet time is 0 until `start_ns` and goes on from there, `time_scale` seconds a second. A change of scale and a
-    pause keep the fleet time of the moment, so that no vehicle jumps. Raises ConfigError for a scale outside 0 … 1000.
+    Fleet time is 0 until `start_ns` and goes on from there, `time_scale` seconds a second. A change
+    of scale and a pause keep the fleet time of the moment, so that no vehicle jumps. Raises
+    ConfigError for a scale outside 0 … 1000.
     """
 
     start_ns: int
@@ -50,7 +52,9 @@ class RunClock:
         return self.from_s + self.pace(now_ns) * (now_ns - self._from_ns) * 1e-9
 
     def pace(self, now_ns: int) -> float:
-        """Fleet seconds a second just after a node time: what the fleet's velocities are to be multiplied with."""
+        """Fleet seconds a second just after a node time: what the fleet's velocities are to be
+        multiplied with.
+        """
         return self.time_scale if self.running and now_ns >= self._from_ns else 0.0
 
     def started(self, now_ns: int) -> RunClock:
@@ -90,23 +94,30 @@ def check_time_scale(time_scale: float) -> None:
 
 
 def states_at_pace(states: VehicleStates, pace: float) -> VehicleStates:
-    """States sampled in fleet time, with the velocities that an onlooker sees: those of the fleet times `pace`."""
+    """States sampled in fleet time, with the velocities that an onlooker sees: those of the fleet
+    times `pace`.
+    """
     if pace == 1.0:
         return states
     velocity = None if states.velocity is None else states.velocity * np.float32(pace)
-    turning = None if states.angular_velocity is None else states.angular_velocity * np.float32(pace)
+    turning = (
+        None if states.angular_velocity is None else states.angular_velocity * np.float32(pace)
+    )
     return dataclasses.replace(states, velocity=velocity, angular_velocity=turning)
 
 
 def start_at_time(start_time: float) -> int:
-    """The start (ns) of the first run at a ROS time (s). Raises ConfigError for a time that no message can carry."""
+    """The start (ns) of the first run at a ROS time (s). Raises ConfigError for a time that no
+    message can carry.
+    """
     finite_number("start_time", start_time, "s", at_least=0.0, at_most=LATEST_S)
     return round(start_time * 1e6) * MICROSECOND
 
 
 def next_start(now_ns: int, known_ns: int | None = None, given_ns: int | None = None) -> int:
-    """Where a fleet starts that begins at a node time: at a given start that is to come, else at the next whole second;
-    in the run after that of a known start, else in the first run."""
+    """Where a fleet starts that begins at a node time: at a given start that is to come, else at
+    the next whole second; in the run after that of a known start, else in the first run.
+    """
     run = 0 if known_ns is None else (run_number(known_ns) + 1) % RUNS
     if given_ns is not None and given_ns > now_ns:
         return given_ns - run_number(given_ns) + run

@@ -29,7 +29,9 @@ from rfly_trajectory.kernels.tables import (
 BLOCK = 128
 """vehicles between the loops of `poses`: what they hand on stays in the first-level cache"""
 ALONG, LEFT, ALONG_RATE, LEFT_RATE, HEADING_X, HEADING_Y, YAW_RATE = range(7)
-"""rows of what `poses` hands on: slopes of the floor along the heading and to its left and their rates, the heading"""
+"""rows of what `poses` hands on: slopes of the floor along the heading and to its left and their
+rates, the heading
+"""
 QX, QY, QZ, QW, RATE_X, RATE_Y, RATE_Z = range(7, 14)
 """rows of what it takes back: quaternion and body rates"""
 BLOCK_ROWS = 14
@@ -39,8 +41,11 @@ TINY = 1e-30
 
 @kernel
 def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
-    """The largest index in first … end-1 with starts[index] <= value, and `first` where there is none."""
-    low, high = first, end
+    """The largest index in first … end-1 with starts[index] <= value, and `first` where there is
+    none.
+    """
+    low = first
+    high = end
     while high - low > 1:
         middle = (low + high) // 2
         if starts[middle] <= value:
@@ -52,14 +57,18 @@ def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
 
 @pasted_kernel
 def place_on_path(length: float, closed: bool, s: float) -> float:
-    """The place on a path of that length which arc length s means: round and round where it is closed, else an end."""
+    """The place on a path of that length which arc length s means: round and round where it is
+    closed, else an end.
+    """
     at = s - math.floor(s / length) * length if closed else s
     return min(max(at, 0.0), length)
 
 
 @kernel
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the
+    paths `path` (k,).
+    """
     points = np.empty((6, s.size)).T  # each column contiguous, as the loops over vehicles want it
     for i in range(s.size):
         at = place_on_path(table.length[path[i]], table.closed[path[i]], s[i])
@@ -67,7 +76,8 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
         values = table.values[piece]
         if table.kind[piece] == ARC:
             run = at - table.start[piece]
-            c, d = values[3], values[4]
+            c = values[3]
+            d = values[4]
             if values[2] == 0.0:
                 points[i, 0] = values[0] + run * c
                 points[i, 1] = values[1] + run * d
@@ -75,11 +85,13 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
                 points[i, 3] = d
             else:
                 half = 0.5 * values[2] * run
-                sine, cosine = math.sin(half), math.cos(half)
+                sine = math.sin(half)
+                cosine = math.cos(half)
                 chord = 2.0 * sine / values[2]
                 points[i, 0] = values[0] + chord * (c * cosine - d * sine)
                 points[i, 1] = values[1] + chord * (d * cosine + c * sine)
-                turn_sine, turn_cosine = 2.0 * sine * cosine, 1.0 - 2.0 * sine * sine
+                turn_sine = 2.0 * sine * cosine
+                turn_cosine = 1.0 - 2.0 * sine * sine
                 points[i, 2] = c * turn_cosine - d * turn_sine
                 points[i, 3] = d * turn_cosine + c * turn_sine
             points[i, 4] = values[2]
@@ -96,8 +108,10 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
                 term *= -angle / (n + 2)
                 if abs(term) < TINY:
                     break
-            c, d = values[4], values[5]
-            sine, cosine = math.sin(angle), math.cos(angle)
+            c = values[4]
+            d = values[5]
+            sine = math.sin(angle)
+            cosine = math.cos(angle)
             points[i, 0] = values[0] + c * x - d * y
             points[i, 1] = values[1] + d * x + c * y
             points[i, 2] = c * cosine - d * sine
@@ -107,7 +121,9 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
         else:
             run = at - table.start[piece]
             x = x1 = x2 = x3 = y = y1 = y2 = y3 = 0.0
-            for n in range(5, -1, -1):  # Horner's scheme for the polynomials and their derivatives at once
+            for n in range(
+                5, -1, -1
+            ):  # Horner's scheme for the polynomials and their derivatives at once
                 x3 = x3 * run + 3.0 * x2
                 x2 = x2 * run + 2.0 * x1
                 x1 = x1 * run + x
@@ -125,7 +141,9 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
             points[i, 2] = x1 * per_norm
             points[i, 3] = y1 * per_norm
             points[i, 4] = curvature
-            points[i, 5] = (x1 * y3 - y1 * x3) * cube - 3.0 * curvature * (x1 * x2 + y1 * y2) * square
+            points[i, 5] = (x1 * y3 - y1 * x3) * cube - 3.0 * curvature * (
+                x1 * x2 + y1 * y2
+            ) * square
     return points
 
 
@@ -138,7 +156,8 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
         piece = last_not_above(table.start, table.first[path[i]], table.first[path[i] + 1], at)
         if table.kind[piece] == ARC or table.kind[piece] == SPIRAL:
             continue
-        values, run = table.values[piece], at - table.start[piece]
+        values = table.values[piece]
+        run = at - table.start[piece]
         x = x1 = x2 = x3 = x4 = y = y1 = y2 = y3 = y4 = 0.0
         for n in range(5, -1, -1):
             x4 = x4 * run + 4.0 * x3
@@ -157,7 +176,9 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
 
 @kernel
 def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
-    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
+    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path`
+    (k,).
+    """
     rows = np.empty((s.size, 3))
     for i in range(s.size):
         p = path[i]
@@ -170,7 +191,11 @@ def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
         run = inside - table.start[piece]
         values = table.values[piece]
         slope = values[1] + run * (2.0 * values[2] + run * 3.0 * values[3])
-        rows[i, 0] = values[0] + run * (values[1] + run * (values[2] + run * values[3])) + slope * (at - inside)
+        rows[i, 0] = (
+            values[0]
+            + run * (values[1] + run * (values[2] + run * values[3]))
+            + slope * (at - inside)
+        )
         rows[i, 1] = slope
         rows[i, 2] = 2.0 * values[2] + run * 6.0 * values[3] if inside == at else 0.0
     return rows
@@ -178,8 +203,9 @@ def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
 
 @kernel
 def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
-    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
-    (k,) [s]."""
+    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles
+    (k,) at the times (k,) [s].
+    """
     rows = np.empty((4, time.size)).T  # each column contiguous, as the loops over vehicles want it
     for i in range(time.size):
         v = vehicle[i]
@@ -191,13 +217,18 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
             rows[i, 2] = 0.0
             rows[i, 3] = 0.0
             continue
-        begin, period = departures.loop_start[v], departures.loop_period[v]
+        begin = departures.loop_start[v]
+        period = departures.loop_period[v]
         if since > begin and period < math.inf:
             since = begin + np.fmod(since - begin, period)
         piece = last_not_above(departures.start, first, departures.first[v + 1], since)
         run = since - departures.start[piece]
-        speed, acceleration, jerk = departures.law[piece, 1], departures.law[piece, 2], departures.law[piece, 3]
-        rows[i, 0] = departures.law[piece, 0] + run * (speed + run * (0.5 * acceleration + run * (jerk / 6.0)))
+        speed = departures.law[piece, 1]
+        acceleration = departures.law[piece, 2]
+        jerk = departures.law[piece, 3]
+        rows[i, 0] = departures.law[piece, 0] + run * (
+            speed + run * (0.5 * acceleration + run * (jerk / 6.0))
+        )
         rows[i, 1] = speed + run * (acceleration + 0.5 * run * jerk)
         rows[i, 2] = acceleration + run * jerk
         rows[i, 3] = jerk
@@ -205,28 +236,44 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
 
 
 @kernel
-def poses(placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: Poses) -> None:
-    """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as rows.
+def poses(
+    placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: Poses
+) -> None:
+    """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as
+    rows.
 
-    In blocks: what the loops hand on lies in one array, so that the loop in the middle becomes vector instructions.
+    In blocks: what the loops hand on lies in one array, so that the loop in the middle becomes
+    vector instructions.
     """
     block = np.empty((BLOCK_ROWS, BLOCK))
-    orientation, rates = made.orientation, made.angular_velocity
+    orientation = made.orientation
+    rates = made.angular_velocity
     k = placements.kind.size
     for start in range(0, k, BLOCK):
         count = min(BLOCK, k - start)
         place_on_ground(placements, progress, points, ground, made, start, count, block)
         for n in range(count):
             floor = block[ALONG, n], block[LEFT, n], block[ALONG_RATE, n], block[LEFT_RATE, n]
-            tx, ty, yaw_rate = block[HEADING_X, n], block[HEADING_Y, n], block[YAW_RATE, n]
+            tx = block[HEADING_X, n]
+            ty = block[HEADING_Y, n]
+            yaw_rate = block[YAW_RATE, n]
             qx, qy, qz, qw, rate_x, rate_y, rate_z = attitude_of_floor(floor, tx, ty, yaw_rate)
-            block[QX, n], block[QY, n], block[QZ, n], block[QW, n] = qx, qy, qz, qw
-            block[RATE_X, n], block[RATE_Y, n], block[RATE_Z, n] = rate_x, rate_y, rate_z
+            block[QX, n] = qx
+            block[QY, n] = qy
+            block[QZ, n] = qz
+            block[QW, n] = qw
+            block[RATE_X, n] = rate_x
+            block[RATE_Y, n] = rate_y
+            block[RATE_Z, n] = rate_z
         for n in range(count):
             i = start + n
-            orientation[i, 0], orientation[i, 1] = block[QX, n], block[QY, n]
-            orientation[i, 2], orientation[i, 3] = block[QZ, n], block[QW, n]
-            rates[i, 0], rates[i, 1], rates[i, 2] = block[RATE_X, n], block[RATE_Y, n], block[RATE_Z, n]
+            orientation[i, 0] = block[QX, n]
+            orientation[i, 1] = block[QY, n]
+            orientation[i, 2] = block[QZ, n]
+            orientation[i, 3] = block[QW, n]
+            rates[i, 0] = block[RATE_X, n]
+            rates[i, 1] = block[RATE_Y, n]
+            rates[i, 2] = block[RATE_Z, n]
 
 
 @inlined_kernel
@@ -240,14 +287,20 @@ def place_on_ground(
     count: int,
     block: Floats,
 ) -> None:
-    """Position and velocity of `count` vehicles from `start` on -> made, slopes of their floors -> block."""
+    """Position and velocity of `count` vehicles from `start` on -> made, slopes of their floors ->
+    block.
+    """
     kind, height, absolute = placements
     altitude, gradient, smooth, smooth_rate = ground
-    position, velocity = made.position, made.velocity
+    position = made.position
+    velocity = made.velocity
     per_gravity = 1.0 / GRAVITY
     for n in range(count):
         i = start + n
-        speed, acceleration, tx, ty = progress[1, i], progress[2, i], points[2, i], points[3, i]
+        speed = progress[1, i]
+        acceleration = progress[2, i]
+        tx = points[2, i]
+        ty = points[3, i]
         yaw_rate = points[4, i] * speed
         lateral = yaw_rate * speed
         lateral_rate = 2.0 * yaw_rate * acceleration + points[5, i] * speed * speed * speed
@@ -276,33 +329,43 @@ def place_on_ground(
             along_rate = -progress[3, i] * per_gravity
             left = -lateral * per_gravity
             left_rate = -lateral_rate * per_gravity
-        block[ALONG, n], block[LEFT, n] = along, left
-        block[ALONG_RATE, n], block[LEFT_RATE, n] = along_rate, left_rate
-        block[HEADING_X, n], block[HEADING_Y, n], block[YAW_RATE, n] = tx, ty, yaw_rate
+        block[ALONG, n] = along
+        block[LEFT, n] = left
+        block[ALONG_RATE, n] = along_rate
+        block[LEFT_RATE, n] = left_rate
+        block[HEADING_X, n] = tx
+        block[HEADING_Y, n] = ty
+        block[YAW_RATE, n] = yaw_rate
 
 
 @inlined_kernel
 def attitude_of_floor(
     floor: tuple[float, float, float, float], tx: float, ty: float, yaw_rate: float
 ) -> tuple[float, float, float, float, float, float, float]:
-    """Quaternion xyzw and body rates of a floor, given as slopes along the heading and to its left and their rates.
+    """Quaternion xyzw and body rates of a floor, given as slopes along the heading and to its left
+    and their rates.
 
     No angle is computed: sines and cosines of the half angles follow from square roots.
     """
     along, left, along_rate, left_rate = floor
     a = math.sqrt(1.0 + along * along)
     b = math.sqrt(a * a + left * left)
-    per_a, per_b = 1.0 / a, 1.0 / b
+    per_a = 1.0 / a
+    per_b = 1.0 / b
     a_rate = along * along_rate * per_a
-    cos_pitch, sin_pitch = per_a, -along * per_a
-    cos_roll, sin_roll = a * per_b, left * per_b
+    cos_pitch = per_a
+    sin_pitch = -along * per_a
+    cos_roll = a * per_b
+    sin_roll = left * per_b
     pitch_rate = -along_rate * per_a * per_a
     roll_rate = (left_rate * a - left * a_rate) * per_b * per_b
     more = math.sqrt(0.5 + 0.5 * abs(tx))  # of cosine and sine of half the heading the larger
-    cp, cr = math.sqrt(0.5 + 0.5 * cos_pitch), math.sqrt(0.5 + 0.5 * cos_roll)
+    cp = math.sqrt(0.5 + 0.5 * cos_pitch)
+    cr = math.sqrt(0.5 + 0.5 * cos_roll)
     per_all = 0.5 / (more * cp * cr)
     less = abs(ty) * per_all * cp * cr
-    sp, sr = sin_pitch * per_all * more * cr, sin_roll * per_all * more * cp
+    sp = sin_pitch * per_all * more * cr
+    sr = sin_roll * per_all * more * cp
     cy = more if tx >= 0.0 else less
     sy = (less if tx >= 0.0 else more) * (1.0 if ty >= 0.0 else -1.0)
     return (
@@ -317,7 +380,9 @@ def attitude_of_floor(
 
 
 @kernel
-def wheel_arm(wheel: int, wheelbase: float, track: float, q: float, p: float) -> tuple[float, float]:
+def wheel_arm(
+    wheel: int, wheelbase: float, track: float, q: float, p: float
+) -> tuple[float, float]:
     """How far ahead and left of the origin a wheel is, seen from above."""
     a = math.sqrt(1.0 + q * q)
     b = math.sqrt(a * a + p * p)
@@ -328,11 +393,15 @@ def wheel_arm(wheel: int, wheelbase: float, track: float, q: float, p: float) ->
 
 @kernel
 def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
+    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See
+    `wheels`.
+    """
     wheelbase, track = wheels
-    x, y = np.empty((q.size, 4)), np.empty((q.size, 4))
+    x = np.empty((q.size, 4))
+    y = np.empty((q.size, 4))
     for i in range(q.size):
-        tx, ty = points[i, 2], points[i, 3]
+        tx = points[i, 2]
+        ty = points[i, 3]
         for wheel in range(4):
             ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q[i], p[i])
             x[i, wheel] = points[i, 0] + tx * ahead - ty * left
@@ -359,15 +428,24 @@ def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
 
 
 @kernel
-def wheel_contact(wheels: WheelBases, ground: WheelGround, points: Floats, speed: Floats, plane: Floats) -> Floats:
-    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap; plane (k, 4) as `wheel_plane` gives it."""
+def wheel_contact(
+    wheels: WheelBases, ground: WheelGround, points: Floats, speed: Floats, plane: Floats
+) -> Floats:
+    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap; plane (k, 4) as `wheel_plane` gives
+    it.
+    """
     wheelbase, track = wheels
     h, under, middle, gradient = ground
     rows = np.empty((speed.size, 7))
-    needed, h_rate = np.empty(4), np.empty(4)
+    needed = np.empty(4)
+    h_rate = np.empty(4)
     for i in range(speed.size):
-        alpha, beta, q, p = plane[i, 0], plane[i, 1], plane[i, 2], plane[i, 3]
-        half_base, half_track = 0.5 * wheelbase[i], 0.5 * track[i]
+        alpha = plane[i, 0]
+        beta = plane[i, 1]
+        q = plane[i, 2]
+        p = plane[i, 3]
+        half_base = 0.5 * wheelbase[i]
+        half_track = 0.5 * track[i]
         lowest = 0
         for wheel in range(4):
             fore = half_base if wheel < 2 else -half_base
@@ -376,7 +454,8 @@ def wheel_contact(wheels: WheelBases, ground: WheelGround, points: Floats, speed
             if needed[wheel] > needed[lowest]:
                 lowest = wheel
         altitude = max(needed[lowest], middle[i])
-        tx, ty = points[i, 2], points[i, 3]
+        tx = points[i, 2]
+        ty = points[i, 3]
         yaw_rate = points[i, 4] * speed[i]
         a = math.sqrt(1.0 + q * q)
         b = math.sqrt(a * a + p * p)
@@ -392,9 +471,12 @@ def wheel_contact(wheels: WheelBases, ground: WheelGround, points: Floats, speed
                 fore = half_base if wheel < 2 else -half_base
                 side = half_track if wheel % 2 == 0 else -half_track
                 ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q, p)
-                ahead_rate = speed[i] - yaw_rate * left - fore * a_rate / (a * a) + side * left_x_rate
+                ahead_rate = (
+                    speed[i] - yaw_rate * left - fore * a_rate / (a * a) + side * left_x_rate
+                )
                 aside_rate = yaw_rate * ahead + side * left_y_rate
-                gx, gy = under[i, wheel, 0], under[i, wheel, 1]
+                gx = under[i, wheel, 0]
+                gy = under[i, wheel, 1]
                 h_rate[wheel] = (gx * tx + gy * ty) * ahead_rate + (gy * tx - gx * ty) * aside_rate
             alpha_rate = (h_rate[0] + h_rate[1] - h_rate[2] - h_rate[3]) / (2.0 * wheelbase[i])
             beta_rate = (h_rate[0] - h_rate[1] + h_rate[2] - h_rate[3]) / (2.0 * track[i])

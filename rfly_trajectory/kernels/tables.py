@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 
-ARC, SPIRAL, POLYNOMIAL = 0, 1, 2
+ARC = 0
+SPIRAL = 1
+POLYNOMIAL = 2
 SPIRAL_TERMS = 30
 """of the power series: exact to rounding for spirals that turn by up to π"""
 PIECE_VALUES = 12
-"""numbers of a piece. ARC: x, y of its start, curvature, cosine and sine of the heading there. SPIRAL: x, y of its
-straight end, s there, sharpness (rate of curvature), cosine and sine of the heading there. POLYNOMIAL: six coefficients
-of x and six of y, lowest power first"""
+"""numbers of a piece. ARC: x, y of its start, curvature, cosine and sine of the heading there.
+SPIRAL: x, y of its straight end, s there, sharpness (rate of curvature), cosine and sine of the
+heading there. POLYNOMIAL: six coefficients of x and six of y, lowest power first
+"""
 
 
 class PathTable(NamedTuple):
@@ -36,7 +39,9 @@ class PathTable(NamedTuple):
 
 
 class AltitudeTable(NamedTuple):
-    """Profiles of n paths, one after the other; a path without one has no pieces. Plain arrays for the kernels."""
+    """Profiles of n paths, one after the other; a path without one has no pieces. Plain arrays for
+    the kernels.
+    """
 
     first: Ints
     """(n + 1,) index of a path's first piece"""
@@ -58,8 +63,9 @@ class Departures(NamedTuple):
     start: Floats
     """(p,) time since the vehicle's departure at which a piece begins, s"""
     law: Floats
-    """(p, 4) arc length [m], speed [m/s] and acceleration [m/s²] at the piece's start, and its jerk [m/s³]; speed < 0
-    drives backwards"""
+    """(p, 4) arc length [m], speed [m/s] and acceleration [m/s²] at the piece's start, and its jerk
+    [m/s³]; speed < 0 drives backwards
+    """
     delay: Floats
     """(n,) departure, s"""
     loop_start: Floats
@@ -127,6 +133,8 @@ class WheelGround(NamedTuple):
     """(k, 2) at the origin"""
 
 
-GROUND, MULTIROTOR, FIXED_WING = 0, 1, 2
+GROUND = 0
+MULTIROTOR = 1
+FIXED_WING = 2
 STEEPEST = 0.99
 """sine of the steepest slope of a vehicle on wheels: a plane that stands upright has none"""

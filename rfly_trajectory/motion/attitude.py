@@ -1,37 +1,45 @@
 """Height and attitude of vehicles that move along plane paths over a terrain.
 
-In the heading frame (x along the horizontal direction of travel, y left, z up) a vehicle's floor is the plane
-z = q x + p y. Its axes are then x_body = (1, 0, q) / √(1+q²), z_body = (-q, -p, 1) / √(1+q²+p²), y_body = z × x, which
-as rotations yaw, pitch, roll (intrinsic z-y'-x'') is
+In the heading frame (x along the horizontal direction of travel, y left, z up) a vehicle's floor is
+the plane z = q x + p y. Its axes are then x_body = (1, 0, q) / √(1+q²), z_body = (-q, -p, 1) /
+√(1+q²+p²), y_body = z × x, which as rotations yaw, pitch, roll (intrinsic z-y'-x'') is
 
     pitch = -atan q,     roll = atan(p / √(1+q²)),     yaw = heading of the path.
 
 What q and p are depends on the kind of vehicle:
 
-- GROUND: the slope of the smooth terrain along and to the left of the heading. z_body is the smooth normal, and x_body
-  is the vertical projection of the path's tangent into that plane, so the horizontal heading is kept exactly.
-- FIXED_WING: q is the slope of climb, p = -(1+q²) a_lateral / g: a coordinated turn, tan roll = V ψ' / g with the
+- GROUND: the slope of the smooth terrain along and to the left of the heading. z_body is the smooth
+normal, and x_body
+  is the vertical projection of the path's tangent into that plane, so the horizontal heading is
+  kept exactly.
+- FIXED_WING: q is the slope of climb, p = -(1+q²) a_lateral / g: a coordinated turn, tan roll = V
+ψ' / g with the
   airspeed V (Beard and McLain, Small Unmanned Aircraft, 2012, section 9.2).
-- MULTIROTOR: z_body is the direction of thrust, g up plus the horizontal acceleration: q = -a_along / g,
-  p = -a_left / g (differential flatness; Mellinger and Kumar, ICRA 2011). Vertical acceleration is left out: over a
-  bilinear terrain it is a jolt at each cell's border and next to nothing inside.
+- MULTIROTOR: z_body is the direction of thrust, g up plus the horizontal acceleration: q = -a_along
+/ g,
+  p = -a_left / g (differential flatness; Mellinger and Kumar, ICRA 2011). Vertical acceleration is
+  left out: over a bilinear terrain it is a jolt at each cell's border and next to nothing inside.
 
-Body rates follow from the time derivatives of q, p and the heading; with yaw, pitch and roll rates they are
+Body rates follow from the time derivatives of q, p and the heading; with yaw, pitch and roll rates
+they are
 
-    (roll' - yaw' sin pitch,  pitch' cos roll + yaw' sin roll cos pitch,  -pitch' sin roll + yaw' cos roll cos pitch).
+    (roll' - yaw' sin pitch,  pitch' cos roll + yaw' sin roll cos pitch,  -pitch' sin roll + yaw'
+    cos roll cos pitch).
 
-The height itself and the vertical speed follow the exact (bilinear) ground, which has kinks at the cells' borders;
-the attitude follows its smooth gradient, which has none.
+The height itself and the vertical speed follow the exact (bilinear) ground, which has kinks at the
+cells' borders; the attitude follows its smooth gradient, which has none.
 
-Vehicles on four wheels stand on the ground under each wheel. Their plane is z = q x + p y about the vehicle's
-origin, with a = √(1+q²) and b = √(a²+p²). The body's axes are x_body = (1, 0, q)/a and y_body = (-pq, a², p)/(ab), so
-the wheel (s, t), each ±1, stands at the origin plus s·wheelbase/2·x_body + t·track/2·y_body.
+Vehicles on four wheels stand on the ground under each wheel. Their plane is z = q x + p y about the
+vehicle's origin, with a = √(1+q²) and b = √(a²+p²). The body's axes are x_body = (1, 0, q)/a and
+y_body = (-pq, a², p)/(ab), so the wheel (s, t), each ±1, stands at the origin plus
+s·wheelbase/2·x_body + t·track/2·y_body.
 
-Of heights h at the four wheels the least-squares plane rises by α = Σ s·h / (2 wheelbase) along x_body and by
-β = Σ t·h / (2 track) along y_body, from which q = α/√(1-α²) and p = a·u/√(1-u²) with u = a·β. Where the wheels stand
-depends on q and p: a few fixed-point steps settle it. Then the plane is raised until no wheel, and not the origin, is
-below the ground. On level, evenly sloping and rolling ground all wheels touch; on twisted ground two do, and the
-others are in the air by a gap.
+Of heights h at the four wheels the least-squares plane rises by α = Σ s·h / (2 wheelbase) along
+x_body and by β = Σ t·h / (2 track) along y_body, from which q = α/√(1-α²) and p = a·u/√(1-u²) with
+u = a·β. Where the wheels stand depends on q and p: a few fixed-point steps settle it. Then the
+plane is raised until no wheel, and not the origin, is below the ground. On level, evenly sloping
+and rolling ground all wheels touch; on twisted ground two do, and the others are in the air by a
+gap.
 """
 
 from __future__ import annotations
@@ -50,7 +58,9 @@ if TYPE_CHECKING:
 
 
 _STEPS = 5
-"""each leaves about a quarter of the error: after five it is below 1 mm where slopes jump by 0.5 from cell to cell"""
+"""each leaves about a quarter of the error: after five it is below 1 mm where slopes jump by 0.5
+from cell to cell
+"""
 
 
 class Contact(NamedTuple):
@@ -78,12 +88,14 @@ def wheel_contact(
     middle: Floats,
     gradient: Floats,
 ) -> Contact:
-    """Contact of k vehicles with wheelbase and track (k,) [m] at points (k, 6) as `path_points` gives them.
+    """Contact of k vehicles with wheelbase and track (k,) [m] at points (k, 6) as `path_points`
+    gives them.
 
-    speed (k,) m/s; slope (k, 2) is a first guess of q and p; middle (k,) [m] is what the wheels' plane at the origin is
-    not to be below, and gradient (k, 2) the ground's there.
+    speed (k,) m/s; slope (k, 2) is a first guess of q and p; middle (k,) [m] is what the wheels'
+    plane at the origin is not to be below, and gradient (k, 2) the ground's there.
     """
-    functions, wheels = KERNELS.choose(), WheelBases(wheelbase, track)
+    functions = KERNELS.choose()
+    wheels = WheelBases(wheelbase, track)
     q, p = np.ascontiguousarray(slope.T)
     for _ in range(_STEPS):
         x, y = functions.wheel_places(wheels, points, q, p)
@@ -124,16 +136,20 @@ def poses(
 ) -> Poses:
     """Poses of k vehicles; velocities and body rates in numbers of `rate_type`.
 
-    kind (k,) GROUND, MULTIROTOR or FIXED_WING; height (k,) [m] above the ground, or z where `absolute` (k,) is true (a
-    z below the ground is raised to it); progress (k, 4) as `motion.progress` and points (k, 6) as `paths.path_points`
-    give them.
+    kind (k,) GROUND, MULTIROTOR or FIXED_WING; height (k,) [m] above the ground, or z where
+    `absolute` (k,) is true (a z below the ground is raised to it); progress (k, 4) as
+    `motion.progress` and points (k, 6) as `paths.path_points` give them.
     """
     k = len(kind)
-    made = Poses(np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type))
+    made = Poses(
+        np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type)
+    )
     # as rows, contiguous for one vehicle as for many: numba compiles for each layout that it meets
-    progress, points = np.ascontiguousarray(progress.T), np.ascontiguousarray(points.T)
+    progress = np.ascontiguousarray(progress.T)
+    points = np.ascontiguousarray(points.T)
     altitude, gradient, smooth, smooth_rate = terrain
-    gradient, smooth = np.ascontiguousarray(gradient.T), np.ascontiguousarray(smooth.T)
+    gradient = np.ascontiguousarray(gradient.T)
+    smooth = np.ascontiguousarray(smooth.T)
     ground = GroundRows(altitude, gradient, smooth, np.ascontiguousarray(smooth_rate.T))
     KERNELS.choose().poses(Placements(kind, height, absolute), progress, points, ground, made)
     return made

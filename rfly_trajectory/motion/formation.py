@@ -1,14 +1,15 @@
 """Formations: offsets of a vehicle's copies from the leading point on the path.
 
-An offset is (ahead, left) in metres. In the path frame it turns with the path: a member drives `ahead` metres farther
-along the path, on the parallel curve `left` metres beside it (Frenet coordinates). So a column follows one track
-through a turn, whoever is on its outside drives faster, and every heading is that of the own motion. With curvature κ
-and its rate κ' of the path, g = 1 - left·κ and the path's speed v and acceleration a, a member has
+An offset is (ahead, left) in metres. In the path frame it turns with the path: a member drives
+`ahead` metres farther along the path, on the parallel curve `left` metres beside it (Frenet
+coordinates). So a column follows one track through a turn, whoever is on its outside drives faster,
+and every heading is that of the own motion. With curvature κ and its rate κ' of the path, g = 1 -
+left·κ and the path's speed v and acceleration a, a member has
 
     curvature κ/g,   curvature rate κ'/g³,   speed g·v,   acceleration g·a - left·κ'·v².
 
-An open path goes on straight before its start and behind its end. In the world frame the offset is a constant vector,
-and the whole path is moved by it.
+An open path goes on straight before its start and behind its end. In the world frame the offset is
+a constant vector, and the whole path is moved by it.
 """
 
 from __future__ import annotations
@@ -36,12 +37,16 @@ def formation_offsets(
 ) -> Floats:
     """(count, 2) metres ahead and left of each member, in the order of the copies.
 
-    - line: abreast, the first in the middle, the others left and right of it by turns, `spacing` apart.
+    - line: abreast, the first in the middle, the others left and right of it by turns, `spacing`
+    apart.
     - column: behind one another, `spacing` apart.
-    - wedge: the first at the tip, the others on its left and right arm by turns; neighbours on an arm are `spacing`
+    - wedge: the first at the tip, the others on its left and right arm by turns; neighbours on an
+    arm are `spacing`
       apart, and the arms open backwards by `angle_deg`.
-    - ring: evenly on a circle of `radius` about the path's point, the first ahead, on counter-clockwise.
-    - grid: rows of `columns` abreast (0: as square as possible) from left to right, the first row in front.
+    - ring: evenly on a circle of `radius` about the path's point, the first ahead, on
+    counter-clockwise.
+    - grid: rows of `columns` abreast (0: as square as possible) from left to right, the first row
+    in front.
     - custom: `offsets` as they are, one for each member.
 
     Raises ConfigError, `key: text`, for numbers that make none.
@@ -49,23 +54,32 @@ def formation_offsets(
     ahead: Floats
     left: Floats
     number = np.arange(count, dtype=np.float64)
-    arm, side = (number + 1) // 2, np.where(number % 2 == 1, 1.0, -1.0)  # the first copy on an arm is on the left
+    # the first copy on an arm is on the left
+    arm = (number + 1) // 2
+    side = np.where(number % 2 == 1, 1.0, -1.0)
     if kind == "line":
-        ahead, left = np.zeros(count), arm * side * spacing
+        ahead = np.zeros(count)
+        left = arm * side * spacing
     elif kind == "column":
-        ahead, left = number * -spacing, np.zeros(count)
+        ahead = number * -spacing
+        left = np.zeros(count)
     elif kind == "wedge":
         half = math.radians(angle_deg) / 2
-        ahead, left = -arm * spacing * math.cos(half), arm * side * spacing * math.sin(half)
+        ahead = -arm * spacing * math.cos(half)
+        left = arm * side * spacing * math.sin(half)
     elif kind == "ring":
         angle = 2.0 * math.pi * number / count
-        ahead, left = radius * np.cos(angle), radius * np.sin(angle)
+        ahead = radius * np.cos(angle)
+        left = radius * np.sin(angle)
     elif kind == "grid":
         columns = columns or math.ceil(math.sqrt(count))
-        ahead, left = -(number // columns) * spacing, ((columns - 1) / 2 - number % columns) * spacing
+        ahead = -(number // columns) * spacing
+        left = ((columns - 1) / 2 - number % columns) * spacing
     elif kind == "custom":
         if len(offsets) != count:
-            raise ConfigError(f"offsets: {len(offsets)} of them, expected {count}, one for each copy")
+            raise ConfigError(
+                f"offsets: {len(offsets)} of them, expected {count}, one for each copy"
+            )
         return np.array(offsets, float).reshape(count, 2)
     else:
         raise ConfigError(f"type: {kind!r} is not one of {', '.join(FORMATIONS)}")
@@ -73,23 +87,32 @@ def formation_offsets(
 
 
 def extrapolate_straight(points: Floats, beyond: Floats) -> None:
-    """Move points (k, 6) of open paths `beyond` (k,) metres along their tangents, in place; 0 leaves a point alone."""
+    """Move points (k, 6) of open paths `beyond` (k,) metres along their tangents, in place; 0
+    leaves a point alone.
+    """
     points[:, :2] += beyond[:, None] * points[:, 2:4]
     points[beyond != 0.0, 4:] = 0.0
 
 
-def offset_laterally(points: Floats, progress: Floats, left: Floats, bend: Floats | float = 0.0) -> None:
-    """Points (k, 6) and progress (k, 4) of a path become those of the parallel curve `left` (k,) metres beside it.
+def offset_laterally(
+    points: Floats, progress: Floats, left: Floats, bend: Floats | float = 0.0
+) -> None:
+    """Points (k, 6) and progress (k, 4) of a path become those of the parallel curve `left` (k,)
+    metres beside it.
 
-    In place. `progress` keeps the path's arc length. `bend` (k,) is the second derivative of the curvature, which
-    counts for the jerk alone.
+    In place. `progress` keeps the path's arc length. `bend` (k,) is the second derivative of the
+    curvature, which counts for the jerk alone.
     """
-    curvature, rate, speed = points[:, 4].copy(), points[:, 5].copy(), progress[:, 1].copy()
+    curvature = points[:, 4].copy()
+    rate = points[:, 5].copy()
+    speed = progress[:, 1].copy()
     g = 1.0 - left * curvature
     points[:, 0] -= left * points[:, 3]
     points[:, 1] += left * points[:, 2]
     points[:, 4] = curvature / g
     points[:, 5] = rate / g**3
-    progress[:, 3] = g * progress[:, 3] - left * speed * (3.0 * rate * progress[:, 2] + bend * speed**2)
+    progress[:, 3] = g * progress[:, 3] - left * speed * (
+        3.0 * rate * progress[:, 2] + bend * speed**2
+    )
     progress[:, 1] = g * speed
     progress[:, 2] = g * progress[:, 2] - left * rate * speed**2

@@ -24,8 +24,8 @@ _SPEED_TOLERANCE = 1e-8
 """largest deviation of the fitted curve's |dp/ds| from 1"""
 _MAX_PIECES = 1 << 14
 
-# Quintic Hermite interpolation on [0, 1]: the polynomials (lowest power first) that belong to value, slope and second
-# derivative at 0, then at 1.
+# Quintic Hermite interpolation on [0, 1]: the polynomials (lowest power first) that belong to
+# value, slope and second derivative at 0, then at 1.
 _HERMITE = np.array(
     [
         [1, 0, 0, -10, 15, -6],
@@ -79,7 +79,9 @@ def _measure(curve: Curve, begin: float, end: float, min_pieces: int) -> _ArcLen
     while panels < 4096:
         panels *= 2
         edges = np.linspace(begin, end, panels + 1)
-        sums = np.concatenate([np.zeros(1), np.cumsum(_integrate_speed(curve, edges[:-1], edges[1:]))])
+        sums = np.concatenate(
+            [np.zeros(1), np.cumsum(_integrate_speed(curve, edges[:-1], edges[1:]))]
+        )
         if abs(sums[-1] - before) <= 1e-14 * sums[-1]:
             break
         before = sums[-1]
@@ -89,10 +91,10 @@ def _measure(curve: Curve, begin: float, end: float, min_pieces: int) -> _ArcLen
 def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) -> Path:
     """The curve from u = begin to u = end as a path by arc length.
 
-    The path's length is the curve's to 1e-13. Pieces are of equal length; they are halved until the path is nowhere
-    farther than 1e-10 of its length from the curve's point at the same arc length, and |dp/ds| is 1 to 1e-8. Position,
-    tangent and curvature are continuous. Raises ConfigError for a curve with a corner or a cusp, which no number of
-    pieces can follow.
+    The path's length is the curve's to 1e-13. Pieces are of equal length; they are halved until the
+    path is nowhere farther than 1e-10 of its length from the curve's point at the same arc length,
+    and |dp/ds| is 1 to 1e-8. Position, tangent and curvature are continuous. Raises ConfigError for
+    a curve with a corner or a cusp, which no number of pieces can follow.
     """
     return fit_spans(curve, np.array([begin, end]), np.zeros(2), closed=closed, pieces=32)[0]
 
@@ -100,14 +102,16 @@ def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) ->
 def fit_spans(
     curve: Curve, knots: Floats, origin: Floats, *, closed: bool = False, pieces: int = 2
 ) -> tuple[Path, Floats]:
-    """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc length; and the arc
-    lengths at the knots (n,).
+    """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc
+    length; and the arc lengths at the knots (n,).
 
-    Inside each span the curve is smooth as `fit_path` wants it; at the knots position and its first two derivatives are
-    continuous, the third may jump. The tolerance of position is that of the whole path's length. Each span has at
-    least so many `pieces`.
+    Inside each span the curve is smooth as `fit_path` wants it; at the knots position and its first
+    two derivatives are continuous, the third may jump. The tolerance of position is that of the
+    whole path's length. Each span has at least so many `pieces`.
     """
-    spans = [_measure(curve, begin, end, 2 * pieces) for begin, end in itertools.pairwise(knots.tolist())]
+    spans = [
+        _measure(curve, begin, end, 2 * pieces) for begin, end in itertools.pairwise(knots.tolist())
+    ]
     lengths = np.array([span.sums[-1] for span in spans])
     ends = np.cumsum(lengths)
     total = float(ends[-1])
@@ -126,8 +130,9 @@ def fit_spans(
 
 
 def fit_between(curve: Curve, u: Floats, origin: Floats) -> tuple[Path, Floats]:
-    """The curve through the parameters u (n,), growing, with one piece between each two of them, moved by origin (2,),
-    and the arc lengths there (n,). For curves that are given by dense samples: each piece is as good as it is short.
+    """The curve through the parameters u (n,), growing, with one piece between each two of them,
+    moved by origin (2,), and the arc lengths there (n,). For curves that are given by dense
+    samples: each piece is as good as it is short.
     """
     s = np.concatenate([np.zeros(1), np.cumsum(_integrate_speed(curve, u[:-1], u[1:]))])
     values = _fit(_ArcLength(curve, u, s), s)
@@ -136,7 +141,9 @@ def fit_between(curve: Curve, u: Floats, origin: Floats) -> tuple[Path, Floats]:
 
 
 def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) -> Floats:
-    """(p, 12) polynomial pieces of equal length, at least `pieces` of them. Raises ConfigError as `fit_path` does."""
+    """(p, 12) polynomial pieces of equal length, at least `pieces` of them. Raises ConfigError as
+    `fit_path` does.
+    """
     if not (np.isfinite(length) and length > 0.0):
         raise ConfigError(f"the curve has a length of {length!r} m, must be finite and above 0")
     while pieces <= _MAX_PIECES:
@@ -144,7 +151,9 @@ def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) 
         if _follows(measured, values, length, tolerance):
             return values
         pieces *= 2
-    raise ConfigError("the curve is not smooth: it has a corner, a cusp or a turn too sharp for its length")
+    raise ConfigError(
+        "the curve is not smooth: it has a corner, a cusp or a turn too sharp for its length"
+    )
 
 
 def _fit(measured: _ArcLength, s: Floats) -> Floats:
@@ -154,7 +163,15 @@ def _fit(measured: _ArcLength, s: Floats) -> Floats:
     normal = (bend - tangent * (bend * tangent).sum(axis=1, keepdims=True)) / speed**2
     h = np.diff(s)[:, None]
     ends = np.stack(
-        [point[:-1], h * tangent[:-1], h**2 * normal[:-1], point[1:], h * tangent[1:], h**2 * normal[1:]], axis=1
+        [
+            point[:-1],
+            h * tangent[:-1],
+            h**2 * normal[:-1],
+            point[1:],
+            h * tangent[1:],
+            h**2 * normal[1:],
+        ],
+        axis=1,
     )
     in_unit = np.einsum("pca,cn->pan", ends, _HERMITE)
     return np.asarray((in_unit / h[:, :, None] ** np.arange(6)).reshape(len(h), 12))
@@ -169,7 +186,9 @@ def _follows(measured: _ArcLength, values: Floats, length: float, tolerance: flo
         run = part * h
         point = coefficients @ run**powers
         slope = coefficients[:, :, 1:] @ (powers[1:] * run ** powers[:-1])
-        true = measured.curve(measured.parameter(np.asarray(h * np.arange(len(values)) + run, np.float64)))[0]
+        true = measured.curve(
+            measured.parameter(np.asarray(h * np.arange(len(values)) + run, np.float64))
+        )[0]
         if np.max(np.abs(point - true)) > tolerance:
             return False
         if np.max(np.abs(np.hypot(slope[:, 0], slope[:, 1]) - 1.0)) > _SPEED_TOLERANCE:

@@ -1,9 +1,10 @@
-"""Dubins paths as Path objects: shortest curves between poses for forward motion with a turn radius.
+"""Dubins paths as Path objects: shortest curves between poses for forward motion with a turn
+radius.
 
-Such a way is one of six words of left turns L, right turns R and straights S (Dubins, American Journal of Mathematics
-79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins` finds it. All functions take arrays of poses.
-Coordinates are ENU metres, headings radians counter-clockwise from east. The curvature of a Dubins path has steps where
-its segments meet.
+Such a way is one of six words of left turns L, right turns R and straights S (Dubins, American
+Journal of Mathematics 79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins`
+finds it. All functions take arrays of poses. Coordinates are ENU metres, headings radians
+counter-clockwise from east. The curvature of a Dubins path has steps where its segments meet.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class DubinsPath:
         return WORDS[int(self.word)]
 
     def at(self, s: ArrayLike) -> Floats:
-        """(…, k, 3) x, y, heading at the arc lengths s (…, k) or (k,) [m]; before the start and behind the end those.
+        """(…, k, 3) x, y, heading at the arc lengths s (…, k) or (k,) [m]; before the start and
+        behind the end those.
 
         The heading counts on through whole turns.
         """
@@ -69,26 +71,31 @@ class DubinsPath:
             length = np.minimum(left, self.segments[..., i, None])
             half = 0.5 * turns[..., i, None] * length / self.turning_radius
             chord = length * np.sinc(half / math.pi)
-            x, y = x + chord * np.cos(heading + half), y + chord * np.sin(heading + half)
+            x = x + chord * np.cos(heading + half)
+            y = y + chord * np.sin(heading + half)
             heading = heading + 2.0 * half
             left = left - length
         return np.stack([x, y, heading], axis=-1)
 
     def append_to(self, builder: PathBuilder) -> None:
         """Add the arcs of a single path to a path that has come to its start."""
-        for turn, length in zip(TURNS[int(self.word)].tolist(), self.segments.tolist(), strict=True):
+        for turn, length in zip(
+            TURNS[int(self.word)].tolist(), self.segments.tolist(), strict=True
+        ):
             if length > _SHORTEST_SEGMENT * self.turning_radius:
                 builder.arc(length, turn / self.turning_radius)
 
 
 def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> DubinsPath:
-    """The shortest ways from the poses `start` (…, 3) to the poses `end` (…, 3), x, y [m] and heading [rad].
+    """The shortest ways from the poses `start` (…, 3) to the poses `end` (…, 3), x, y [m] and
+    heading [rad].
 
-    Leading shapes are broadcast: one start and many ends give as many paths. Of words of the same length the one that
-    comes first in WORDS is taken. Raises ConfigError for a radius [m] that is not above 0 and for poses that are not
-    finite.
+    Leading shapes are broadcast: one start and many ends give as many paths. Of words of the same
+    length the one that comes first in WORDS is taken. Raises ConfigError for a radius [m] that is
+    not above 0 and for poses that are not finite.
     """
-    start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    start = np.asarray(start, dtype=float)
+    end = np.asarray(end, dtype=float)
     finite_number("turning_radius", turning_radius, "m", above=0.0)
     for name, poses in (("start", start), ("end", end)):
         if poses.shape[-1:] != (3,) or not np.isfinite(poses).all():
@@ -102,11 +109,14 @@ def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dubi
 
 @dataclass(frozen=True)
 class Dubins(Shape):
-    """The Dubins paths from pose to pose, one after the other; open, or closed with one from the last to the first."""
+    """The Dubins paths from pose to pose, one after the other; open, or closed with one from the
+    last to the first.
+    """
 
     poses: Sequence[Sequence[float]]
-    """[east, north, heading_deg] or, for aircraft, [east, north, up, heading_deg]: m, and degrees counter-clockwise
-    from east"""
+    """[east, north, heading_deg] or, for aircraft, [east, north, up, heading_deg]: m, and degrees
+    counter-clockwise from east
+    """
     turning_radius: float
     """m"""
     closed: bool = False
@@ -120,14 +130,20 @@ class Dubins(Shape):
                 np.array_equal(poses[i, :2], ends[i, :2])
                 and abs(math.remainder(ends[i, 2] - poses[i, 2], 360.0)) < 1e-7
             ):
-                raise ConfigError(f"poses[{(i + 1) % len(poses)}]: the same pose as poses[{i}] before it")
-        poses[:, 2], ends[:, 2] = np.radians(poses[:, 2]), np.radians(ends[:, 2])
+                raise ConfigError(
+                    f"poses[{(i + 1) % len(poses)}]: the same pose as poses[{i}] before it"
+                )
+        poses[:, 2] = np.radians(poses[:, 2])
+        ends[:, 2] = np.radians(ends[:, 2])
         ways = dubins_path(poses[:legs], ends[:legs], self.turning_radius)
-        builder, s = PathBuilder(0.0, 0.0, 0.0), []
+        builder = PathBuilder(0.0, 0.0, 0.0)
+        s = []
         for i in range(legs):
             s.append(builder.length)
             builder.anchor(*poses[i].tolist())
-            DubinsPath(ways.start[i], ways.turning_radius, ways.word[i], ways.segments[i]).append_to(builder)
+            DubinsPath(
+                ways.start[i], ways.turning_radius, ways.word[i], ways.segments[i]
+            ).append_to(builder)
         path = builder.path(self.closed)
         return with_heights(path, s if self.closed else [*s, path.length], heights)
 
@@ -137,5 +153,7 @@ class Dubins(Shape):
             raise ConfigError(f"poses: {len(self.poses)} of them, at most {MAX_POSES} are taken")
         heights = check_heights("poses", self.poses, 3)
         if len(self.poses) < 2:
-            raise ConfigError(f"poses: {len(self.poses)} are too few, a Dubins path needs at least 2")
+            raise ConfigError(
+                f"poses: {len(self.poses)} are too few, a Dubins path needs at least 2"
+            )
         return np.array(self.poses, float)[:, [0, 1, -1]], heights

@@ -16,21 +16,26 @@ from rfly_common.config.marked_yaml import Document, Key, parse_yaml
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
 
-ENU_FRAME, NED_FRAME = "map", "map_ned"
+ENU_FRAME = "map"
+NED_FRAME = "map_ned"
 SAME_POINT = 1e-3
 """m: points nearer to the one before are left out, as recorders write them while they stand"""
 MAX_COORDINATE = 1e7
 """m"""
 ALONG = math.cos(math.radians(30.0))
-"""cosine of the angle between heading and motion up to which a pose of a path points along the way, or against it"""
+"""cosine of the angle between heading and motion up to which a pose of a path points along the way,
+or against it
+"""
 _SEPARATOR = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def waypoints(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
-    """(n, 3) waypoints ENU [m] of the poses' positions (n, 3) in the frame `map`, also called "", or `map_ned`.
+    """(n, 3) waypoints ENU [m] of the poses' positions (n, 3) in the frame `map`, also called "",
+    or `map_ned`.
 
-    Of points in one place, seen from above, one stays, at the highest of their heights: a path by arc length has no
-    way straight up. Raises ConfigError for another frame and for points that are not finite.
+    Of points in one place, seen from above, one stays, at the highest of their heights: a path by
+    arc length has no way straight up. Raises ConfigError for another frame and for points that are
+    not finite.
     """
     points = np.asarray(position, dtype=float).reshape(-1, 3)
     if frame_id == NED_FRAME:
@@ -43,7 +48,9 @@ def waypoints(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
 
 
 def without_repeats(points: Floats) -> Floats:
-    """Points (n, 2) or (n, 3) without those nearer than SAME_POINT to the one before them, seen from above."""
+    """Points (n, 2) or (n, 3) without those nearer than SAME_POINT to the one before them, seen
+    from above.
+    """
     if len(points) < 2:
         return points
     apart = np.hypot(*np.diff(points[:, :2], axis=0).T) > SAME_POINT
@@ -63,24 +70,28 @@ class Section(NamedTuple):
 
 
 def sections(points: Floats, heading: Floats | None) -> list[Section]:
-    """Where a path of points (n, 2) or (n, 3) is driven forwards and where backwards, by its headings (n,) [rad].
+    """Where a path of points (n, 2) or (n, 3) is driven forwards and where backwards, by its
+    headings (n,) [rad].
 
-    A nav_msgs/Path has no other word for it: it leads backwards where its poses look against their motion, which is
-    also how Nav2's hybrid planner says so. That counts where all poses look along the way or against it, within
-    ALONG; headings that say something else, or nothing (None), leave it one section driven forwards.
+    A nav_msgs/Path has no other word for it: it leads backwards where its poses look against their
+    motion, which is also how Nav2's hybrid planner says so. That counts where all poses look along
+    the way or against it, within ALONG; headings that say something else, or nothing (None), leave
+    it one section driven forwards.
     """
     whole = [Section(0, len(points) - 1, False)]
     if heading is None or len(points) < 2:
         return whole
     dx, dy = np.diff(points[:, :2], axis=0).T
     middle = heading[:-1] + 0.5 * (np.mod(np.diff(heading) + math.pi, 2.0 * math.pi) - math.pi)
-    along, length = np.cos(middle) * dx + np.sin(middle) * dy, np.hypot(dx, dy)
+    along = np.cos(middle) * dx + np.sin(middle) * dy
+    length = np.hypot(dx, dy)
     moves = length > SAME_POINT
     if not (moves.any() and (np.abs(along[moves]) >= ALONG * length[moves]).all()):
         return whole
     steps = np.flatnonzero(moves)  # those without a length belong to the one before
     before = np.maximum(np.searchsorted(steps, np.arange(len(length)), side="right") - 1, 0)
-    found, first = [], 0
+    found = []
+    first = 0
     for backward, run in itertools.groupby((along[steps[before]] < 0.0).tolist()):
         last = first + len(list(run))
         found.append(Section(first, last, backward))
@@ -89,7 +100,8 @@ def sections(points: Floats, heading: Floats | None) -> list[Section]:
 
 
 def parse_nav_path(text: str, file: str) -> Floats:
-    """(n, 3) waypoints ENU of the last message in what `ros2 topic echo TOPIC nav_msgs/msg/Path` printed.
+    """(n, 3) waypoints ENU of the last message in what `ros2 topic echo TOPIC nav_msgs/msg/Path`
+    printed.
 
     Raises ConfigError that names `file` and line.
     """
@@ -134,7 +146,9 @@ def _points(document: Document) -> Floats:
             text = f"{own['frame_id']!r} is not the path's frame {frame!r}"
             raise document.error(("poses", i, "header", "frame_id"), text)
         for axis in range(3):
-            points[i, axis] = at(("poses", i, "pose", "position", "xyz"[axis]), (int, float), "a number")
+            points[i, axis] = at(
+                ("poses", i, "pose", "position", "xyz"[axis]), (int, float), "a number"
+            )
     try:
         return waypoints(points, frame)
     except ConfigError as error:

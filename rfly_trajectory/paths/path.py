@@ -3,16 +3,20 @@
 A path is a row of pieces, each with its own arc length s0 where it begins:
 
 - ARC: constant curvature, a straight line where that is 0. Closed form.
-- SPIRAL: a clothoid, curvature proportional to the distance from its straight end. Power series, exact to rounding.
-- POLYNOMIAL: x and y are polynomials of degree 5 in s - s0 (see `curves.py`, which makes them from any smooth curve).
+- SPIRAL: a clothoid, curvature proportional to the distance from its straight end. Power series,
+exact to rounding.
+- POLYNOMIAL: x and y are polynomials of degree 5 in s - s0 (see `curves.py`, which makes them from
+any smooth curve).
 
-Position, tangent, curvature and rate of curvature follow from the same formula of a piece, so they are derivatives of
-each other to rounding. Paths of many vehicles lie in one table (`PathTable`), and one call evaluates all of them.
-Coordinates are ENU metres; curvature is positive where the path turns left (counter-clockwise seen from above).
+Position, tangent, curvature and rate of curvature follow from the same formula of a piece, so they
+are derivatives of each other to rounding. Paths of many vehicles lie in one table (`PathTable`),
+and one call evaluates all of them. Coordinates are ENU metres; curvature is positive where the path
+turns left (counter-clockwise seen from above).
 
-An altitude profile is z by horizontal arc length, through the waypoints' heights. Between them it is a cubic polynomial
-that keeps within their heights (PCHIP; Fritsch and Butland, SIAM Journal on Scientific and Statistical Computing 5(2),
-1984): it climbs where they climb, is level at the highest and lowest, and the slope has no steps.
+An altitude profile is z by horizontal arc length, through the waypoints' heights. Between them it
+is a cubic polynomial that keeps within their heights (PCHIP; Fritsch and Butland, SIAM Journal on
+Scientific and Statistical Computing 5(2), 1984): it climbs where they climb, is level at the
+highest and lowest, and the slope has no steps.
 """
 
 from __future__ import annotations
@@ -28,7 +32,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats, Ints
 from rfly_trajectory.kernels import KERNELS
-from rfly_trajectory.kernels.tables import ARC, PIECE_VALUES, SPIRAL, SPIRAL_TERMS, AltitudeTable, PathTable
+from rfly_trajectory.kernels.tables import (
+    ARC,
+    PIECE_VALUES,
+    SPIRAL,
+    SPIRAL_TERMS,
+    AltitudeTable,
+    PathTable,
+)
 
 
 class PathPoints(NamedTuple):
@@ -90,31 +101,41 @@ class Path:
         Exact for lines, arcs and clothoids; the best of 17 points on each polynomial piece.
         """
         ends = np.append(self.start[1:], self.length)
-        share = np.linspace(1e-9, 1.0 - 1e-9, 17)  # inside: at a joint the next piece has its own curvature
+        share = np.linspace(
+            1e-9, 1.0 - 1e-9, 17
+        )  # inside: at a joint the next piece has its own curvature
         s = (self.start[:, None] + share * (ends - self.start)[:, None]).reshape(-1)
         curvature = self.at(s).curvature
-        lowest, highest = int(np.argmin(curvature)), int(np.argmax(curvature))
-        return Bend(float(s[lowest]), float(curvature[lowest])), Bend(float(s[highest]), float(curvature[highest]))
+        lowest = int(np.argmin(curvature))
+        highest = int(np.argmax(curvature))
+        return Bend(float(s[lowest]), float(curvature[lowest])), Bend(
+            float(s[highest]), float(curvature[highest])
+        )
 
     @functools.cached_property
     def _table(self) -> PathTable:
         return join_paths([self])
 
     def at(self, s: ArrayLike) -> PathPoints:
-        """Points at the arc lengths s [m], any shape. A closed path counts round; an open one ends at 0 and `length`.
+        """Points at the arc lengths s [m], any shape. A closed path counts round; an open one ends
+        at 0 and `length`.
 
         Raises ValueError for an s that is not finite.
         """
         s = np.asarray(s, dtype=float)
         if not np.isfinite(s).all():
             raise ValueError("s: arc lengths must be finite")
-        rows = path_points(self._table, np.zeros(s.size, np.int64), s.reshape(-1)).reshape(*s.shape, 6)
+        rows = path_points(self._table, np.zeros(s.size, np.int64), s.reshape(-1)).reshape(
+            *s.shape, 6
+        )
         return PathPoints(rows[..., 0:2], rows[..., 2:4], rows[..., 4], rows[..., 5])
 
 
 def _first_pieces(starts: Sequence[Floats]) -> Ints:
     """(n + 1,) where each path's pieces begin in a table of several."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum([len(start) for start in starts], dtype=np.int64)])
+    return np.concatenate(
+        [np.zeros(1, np.int64), np.cumsum([len(start) for start in starts], dtype=np.int64)]
+    )
 
 
 def join_paths(paths: Sequence[Path]) -> PathTable:
@@ -130,7 +151,8 @@ def join_paths(paths: Sequence[Path]) -> PathTable:
 
 
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) [m] of the paths `path` (k,).
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) [m] of the
+    paths `path` (k,).
 
     One call for all of them; `path` holds indices of the table.
     """
@@ -138,7 +160,8 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
 
 
 def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k,) second derivative of the curvature by arc length, 1/m³, as `path_points` takes its places.
+    """(k,) second derivative of the curvature by arc length, 1/m³, as `path_points` takes its
+    places.
 
     0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.
     """
@@ -146,22 +169,28 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
 
 
 def altitude_profile(s: ArrayLike, z: ArrayLike, length: float, closed: bool) -> AltitudeProfile:
-    """The profile through the heights z (k,) [m] at the arc lengths s (k,) [m] of a path of the given length.
+    """The profile through the heights z (k,) [m] at the arc lengths s (k,) [m] of a path of the
+    given length.
 
-    s grows; on an open path from 0 to `length`, on a closed one (which goes round) it begins anywhere.
+    s grows; on an open path from 0 to `length`, on a closed one (which goes round) it begins
+    anywhere.
     """
     from scipy.interpolate import PchipInterpolator
 
-    knots, heights = np.asarray(s, float), np.asarray(z, float)
+    knots = np.asarray(s, float)
+    heights = np.asarray(z, float)
     if closed:
         knots = np.mod(knots, length)
         order = np.argsort(knots)
-        knots, heights = knots[order], np.tile(heights[order], 3)
+        knots = knots[order]
+        heights = np.tile(heights[order], 3)
         knots = np.concatenate([knots - length, knots, knots + length])
     curve = PchipInterpolator(knots, heights)
     inside = (curve.x > 0.0) & (curve.x < length)
     start = np.concatenate([np.zeros(1), curve.x[inside]])
-    values = np.stack([curve(start), curve(start, 1), curve(start, 2) / 2.0, curve(start, 3) / 6.0], axis=-1)
+    values = np.stack(
+        [curve(start), curve(start, 1), curve(start, 2) / 2.0, curve(start, 3) / 6.0], axis=-1
+    )
     return AltitudeProfile(start, values)
 
 
@@ -179,21 +208,27 @@ def join_profiles(paths: Sequence[Path]) -> AltitudeTable:
 
 
 def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
-    """(k, 3) z [m], its slope and the slope's rate [1/m] by arc length at s (k,) [m] of the paths `path` (k,).
+    """(k, 3) z [m], its slope and the slope's rate [1/m] by arc length at s (k,) [m] of the paths
+    `path` (k,).
 
-    Only for paths with a profile. Before its start and behind its end an open path goes on as steep as it is there.
+    Only for paths with a profile. Before its start and behind its end an open path goes on as steep
+    as it is there.
     """
     return KERNELS.choose().altitudes(table, path, s)
 
 
 def rotation(heading_deg: float) -> Floats:
-    """(2, 2) that turns row vectors (ahead, left) of a heading, counter-clockwise from east, to (east, north)."""
-    c, s = math.cos(math.radians(heading_deg)), math.sin(math.radians(heading_deg))
+    """(2, 2) that turns row vectors (ahead, left) of a heading, counter-clockwise from east, to
+    (east, north).
+    """
+    c = math.cos(math.radians(heading_deg))
+    s = math.sin(math.radians(heading_deg))
     return np.array([[c, s], [-s, c]])
 
 
 def spiral_end(angle: float, length: float) -> tuple[float, float]:
-    """Where a clothoid of the given length ends that begins straight along x and turns by `angle` [rad], up to π.
+    """Where a clothoid of the given length ends that begins straight along x and turns by `angle`
+    [rad], up to π.
 
     x and y are in the unit of `length`. Power series of the Fresnel integrals.
     """
@@ -209,22 +244,30 @@ def spiral_end(angle: float, length: float) -> tuple[float, float]:
 
 
 class PathBuilder:
-    """Lays pieces end to end from a starting point and heading. Every join keeps position and heading."""
+    """Lays pieces end to end from a starting point and heading. Every join keeps position and
+    heading.
+    """
 
     def __init__(self, x: float, y: float, heading: float) -> None:
-        self.x, self.y, self.heading, self.length = float(x), float(y), float(heading), 0.0
+        self.x = float(x)
+        self.y = float(y)
+        self.heading = float(heading)
+        self.length = 0.0
         self._pieces: list[tuple[float, int, tuple[float, ...]]] = []
 
     def anchor(self, x: float, y: float, heading: float) -> PathBuilder:
         """Say exactly where the path is by now, to the rounding of the pieces so far."""
-        self.x, self.y, self.heading = float(x), float(y), float(heading)
+        self.x = float(x)
+        self.y = float(y)
+        self.heading = float(heading)
         return self
 
     def arc(self, length: float, curvature: float = 0.0) -> PathBuilder:
         """An arc, or a straight line with curvature 0 [1/m]. A length of 0 adds nothing."""
         if length <= 0.0:
             return self
-        c, s = math.cos(self.heading), math.sin(self.heading)
+        c = math.cos(self.heading)
+        s = math.sin(self.heading)
         self._pieces.append((self.length, ARC, (self.x, self.y, curvature, c, s)))
         half = 0.5 * curvature * length
         chord = length * (math.sin(half) / half if half else 1.0)
@@ -236,24 +279,36 @@ class PathBuilder:
 
     def spiral_in(self, length: float, curvature: float) -> PathBuilder:
         """A clothoid whose curvature grows from 0 to `curvature` [1/m]."""
-        c, s = math.cos(self.heading), math.sin(self.heading)
-        self._pieces.append((self.length, SPIRAL, (self.x, self.y, self.length, curvature / length, c, s)))
+        c = math.cos(self.heading)
+        s = math.sin(self.heading)
+        self._pieces.append(
+            (self.length, SPIRAL, (self.x, self.y, self.length, curvature / length, c, s))
+        )
         x, y = spiral_end(0.5 * curvature * length, length)
-        self.x, self.y = self.x + c * x - s * y, self.y + s * x + c * y
+        self.x = self.x + c * x - s * y
+        self.y = self.y + s * x + c * y
         self.heading += 0.5 * curvature * length
         self.length += length
         return self
 
     def spiral_out(self, length: float, curvature: float) -> PathBuilder:
-        """A clothoid whose curvature falls from `curvature` [1/m] to 0: the mirror image of `spiral_in`."""
+        """A clothoid whose curvature falls from `curvature` [1/m] to 0: the mirror image of
+        `spiral_in`.
+        """
         x, y = spiral_end(0.5 * curvature * length, length)
         end_heading = self.heading + 0.5 * curvature * length
-        # Seen from its straight end and backwards, the spiral lies at x < 0 and on the side that it turns to.
-        c, s = math.cos(end_heading), math.sin(end_heading)
-        end_x, end_y = self.x + c * x + s * y, self.y + s * x - c * y
+        # Seen from its straight end and backwards, the spiral lies at x < 0 and on the side that it
+        # turns to.
+        c = math.cos(end_heading)
+        s = math.sin(end_heading)
+        end_x = self.x + c * x + s * y
+        end_y = self.y + s * x - c * y
         end = self.length + length
         self._pieces.append((self.length, SPIRAL, (end_x, end_y, end, -curvature / length, c, s)))
-        self.x, self.y, self.heading, self.length = end_x, end_y, end_heading, end
+        self.x = end_x
+        self.y = end_y
+        self.heading = end_heading
+        self.length = end
         return self
 
     def path(self, closed: bool = False) -> Path:
@@ -262,12 +317,20 @@ class PathBuilder:
         for row, (_, _, numbers) in zip(values, self._pieces, strict=True):
             row[: len(numbers)] = numbers
         return make_path(
-            [piece[0] for piece in self._pieces], [piece[1] for piece in self._pieces], values, self.length, closed
+            [piece[0] for piece in self._pieces],
+            [piece[1] for piece in self._pieces],
+            values,
+            self.length,
+            closed,
         )
 
 
 def make_path(start: ArrayLike, kind: ArrayLike, values: Any, length: float, closed: bool) -> Path:
     """A path from its columns (see PathTable); `start` begins with 0 and grows."""
     return Path(
-        np.array(start, np.float64), np.array(kind, np.uint8), np.array(values, np.float64), float(length), bool(closed)
+        np.array(start, np.float64),
+        np.array(kind, np.uint8),
+        np.array(values, np.float64),
+        float(length),
+        bool(closed),
     )

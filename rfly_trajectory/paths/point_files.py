@@ -1,4 +1,6 @@
-"""Waypoint files: CSV, NumPy, GPX, nav_msgs/Path. Nobody needs to trust them; every size has a limit."""
+"""Waypoint files: CSV, NumPy, GPX, nav_msgs/Path. Nobody needs to trust them; every size has a
+limit.
+"""
 
 from __future__ import annotations
 
@@ -35,38 +37,57 @@ _GPX_POINTS = ("trkpt", "rtept", "wpt")
 """tracks come before routes, routes before waypoints: the first kind that a file has is read"""
 
 
-def read_points(path: str | os.PathLike[str], geo_origin: Sequence[float] = (), *, heights: bool = False) -> Floats:
-    """(n, 2) waypoints [east, north] of a file, m; with `heights` (n, 3), z up, where the file has them. A point on
-    the one before it, seen from above, is left out.
+def read_points(
+    path: str | os.PathLike[str], geo_origin: Sequence[float] = (), *, heights: bool = False
+) -> Floats:
+    """(n, 2) waypoints [east, north] of a file, m; with `heights` (n, 3), z up, where the file has
+    them. A point on the one before it, seen from above, is left out.
 
-    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele); without one the first
+    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele);
+    without one the first
       two are x, y, and there are no heights.
-    - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, the last of three is z.
+    - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, the last of three is
+    z.
     - gpx: the points of the tracks, else of the routes, else the waypoints, in their order.
-    - yaml: what `ros2 topic echo` prints of a nav_msgs/Path in the frame map or map_ned; of several the last.
+    - yaml: what `ros2 topic echo` prints of a nav_msgs/Path in the frame map or map_ned; of several
+    the last.
 
-    `geo_origin` [latitude, longitude], degrees, and for heights [latitude, longitude, altitude], is where the map's
-    origin lies; what holds latitudes needs it. Raises ConfigError, `file: …`, that names the file and the line where
-    there are lines.
+    `geo_origin` [latitude, longitude], degrees, and for heights [latitude, longitude, altitude], is
+    where the map's origin lies; what holds latitudes needs it. Raises ConfigError, `file: …`, that
+    names the file and the line where there are lines.
     """
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise ConfigError(f"file: {str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
-    points, geodetic = reader(read_limited(path, "file:", MAX_FILE_BYTES), str(path), heights and len(geo_origin) != 2)
+    points, geodetic = reader(
+        read_limited(path, "file:", MAX_FILE_BYTES), str(path), heights and len(geo_origin) != 2
+    )
     if len(points) > MAX_POINTS:
-        raise ConfigError(f"file: {str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are taken")
+        raise ConfigError(
+            f"file: {str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are taken"
+        )
     if geodetic:
         if not geo_origin:
             raise ConfigError(
                 f"file: {str(path)!r} holds latitudes and longitudes, which need the key geo_origin beside it"
             )
         has_heights = points.shape[1] == 3
-        origin = (float(geo_origin[0]), float(geo_origin[1]), float(geo_origin[2]) if has_heights else 0.0)
-        above = points if has_heights else np.concatenate([points, np.zeros((len(points), 1))], axis=1)
-        points = np.asarray(ned_to_enu(geodetic_to_ned(above, origin)), float)[:, : points.shape[1]].copy()
+        origin = (
+            float(geo_origin[0]),
+            float(geo_origin[1]),
+            float(geo_origin[2]) if has_heights else 0.0,
+        )
+        above = (
+            points if has_heights else np.concatenate([points, np.zeros((len(points), 1))], axis=1)
+        )
+        points = np.asarray(ned_to_enu(geodetic_to_ned(above, origin)), float)[
+            :, : points.shape[1]
+        ].copy()
     if not (np.isfinite(points).all() and np.abs(points).max(initial=0.0) <= MAX_COORDINATE):
-        raise ConfigError(f"file: {str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the origin")
+        raise ConfigError(
+            f"file: {str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the origin"
+        )
     return without_repeats(points if heights else np.ascontiguousarray(points[:, :2]))
 
 
@@ -82,7 +103,8 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     first = text.partition("\n")[0]
     delimiter = next((mark for mark in ",;\t" if mark in first), ",")
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    columns, geodetic = [0, 1], False
+    columns = [0, 1]
+    geodetic = False
     points: list[list[float]] = []
     seen_any = False
     try:
@@ -98,7 +120,9 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
             values = [cell for cell in cells if cell is not None]
             if len(values) < len(columns):
                 count = "three" if len(columns) == 3 else "two"
-                raise ConfigError(f"file: {name}:{rows.line_num}: {','.join(row)[:60]!r} holds no {count} numbers")
+                raise ConfigError(
+                    f"file: {name}:{rows.line_num}: {','.join(row)[:60]!r} holds no {count} numbers"
+                )
             points.append(values)
     except csv.Error as error:
         raise ConfigError(f"file: {name}:{rows.line_num}: {error}") from None
@@ -107,13 +131,19 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
 
 def _heading(row: list[str], location: str, heights: bool) -> tuple[list[int], bool]:
     names = [cell.strip().lower() for cell in row]
-    found = {key: next((names.index(word) for word in words if word in names), None) for key, words in _COLUMNS.items()}
+    found = {
+        key: next((names.index(word) for word in words if word in names), None)
+        for key, words in _COLUMNS.items()
+    }
     for a, b, geodetic in (("x", "y", False), ("latitude", "longitude", True)):
-        first, second = found[a], found[b]
+        first = found[a]
+        second = found[b]
         if first is not None and second is not None:
             third = found["z"] if heights else None
             return [first, second] if third is None else [first, second, third], geodetic
-    raise ConfigError(f"file: {location}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}")
+    raise ConfigError(
+        f"file: {location}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}"
+    )
 
 
 def _number(text: str) -> float | None:
@@ -130,7 +160,9 @@ def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
         header = read_npy_header(file)
         shape = header.shape
         if not header.numbers or len(shape) != 2 or shape[1] < 2:
-            raise ConfigError(f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north")
+            raise ConfigError(
+                f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north"
+            )
         array = read_npy_values(file, header, np.float64, len(data))  # a number has at least a byte
     return np.array(array[:, : 3 if heights and shape[1] == 3 else 2]), False
 
@@ -171,12 +203,17 @@ def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     with_heights = heights and any(each[2] for each in found)
     points = []
     for number, (latitude_text, longitude_text, height_text) in enumerate(found):
-        latitude, longitude = _number(latitude_text), _number(longitude_text)
+        latitude = _number(latitude_text)
+        longitude = _number(longitude_text)
         if latitude is None or longitude is None or abs(latitude) > 90.0 or abs(longitude) > 360.0:
-            raise ConfigError(f"file: {name!r}: {kind} {number + 1} has no latitude and longitude in degrees")
+            raise ConfigError(
+                f"file: {name!r}: {kind} {number + 1} has no latitude and longitude in degrees"
+            )
         height = _number(height_text) if with_heights else 0.0
         if height is None:
-            raise ConfigError(f"file: {name!r}: {kind} {number + 1} has no height, others have; ele is expected in m")
+            raise ConfigError(
+                f"file: {name!r}: {kind} {number + 1} has no height, others have; ele is expected in m"
+            )
         points.append((latitude, longitude, height))
     return np.array(points, float)[:, : 3 if with_heights else 2], True
 

@@ -23,7 +23,9 @@ Point = Sequence[float]
 MAX_LANES = 10_000
 MAX_SPLINE_POINTS = 2000
 SLENDEREST = 12.0
-"""lengths to a breadth of an ellipse: tips that are sharper are not followed by a path of polynomials"""
+"""lengths to a breadth of an ellipse: tips that are sharper are not followed by a path of
+polynomials
+"""
 
 
 class Shape(Protocol):
@@ -44,12 +46,14 @@ def _positive(name: str, value: float) -> float:
 
 
 def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floats, Floats]:
-    """(n, 2) points that a path can go through, and their heights (n,) or, where they have none, (0,).
+    """(n, 2) points that a path can go through, and their heights (n,) or, where they have none,
+    (0,).
 
     Raises ConfigError where they are too few, or two in a row lie in one place seen from above.
     """
     flat = [_point(f"points[{i}]", point[:2]) for i, point in enumerate(points)]
-    array, heights = np.array(flat).reshape(-1, 2), check_heights("points", points, 2)
+    array = np.array(flat).reshape(-1, 2)
+    heights = check_heights("points", points, 2)
     if len(array) < (3 if closed else 2):
         raise ConfigError(
             f"points: {len(array)} are too few, {'a closed' if closed else 'an open'} {what} "
@@ -57,18 +61,23 @@ def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floa
         )
     legs = (np.roll(array, -1, axis=0) - array)[: None if closed else -1]
     for i in np.flatnonzero(~legs.any(axis=1)):
-        raise ConfigError(f"points[{(i + 1) % len(array)}]: the same point as points[{i}] before it")
+        raise ConfigError(
+            f"points[{(i + 1) % len(array)}]: the same point as points[{i}] before it"
+        )
     return array, heights
 
 
 def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
-    """(n,) the third coordinate of points or poses that have one number more than the `flat` ones; else (0,).
+    """(n,) the third coordinate of points or poses that have one number more than the `flat` ones;
+    else (0,).
 
     Raises ConfigError where only some of them have it.
     """
     for i, point in enumerate(points):
         if len(point) != len(points[0]):
-            raise ConfigError(f"{name}[{i}]: {list(point)!r} has {len(point)} numbers, {name}[0] has {len(points[0])}")
+            raise ConfigError(
+                f"{name}[{i}]: {list(point)!r} has {len(point)} numbers, {name}[0] has {len(points[0])}"
+            )
         if len(point) not in (flat, flat + 1) or not all(math.isfinite(number) for number in point):
             raise ConfigError(
                 f"{name}[{i}]: {list(point)!r}, expected {flat} finite numbers or, with a height, {flat + 1}"
@@ -77,7 +86,9 @@ def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
 
 
 def with_heights(path: Path, s: Sequence[float] | Floats, heights: Floats) -> Path:
-    """The path with the altitudes `heights` (n,) at arc lengths s (n,) [m]; unchanged where heights are none."""
+    """The path with the altitudes `heights` (n,) at arc lengths s (n,) [m]; unchanged where heights
+    are none.
+    """
     if not len(heights):
         return path
     return replace(path, altitude=altitude_profile(s, heights, path.length, path.closed))
@@ -112,7 +123,8 @@ class Circle(Shape):
 
     def path(self) -> Path:
         (x, y), radius = _point("center", self.center), _positive("radius", self.radius)
-        angle, turn = math.radians(self.start_angle_deg), -1.0 if self.clockwise else 1.0
+        angle = math.radians(self.start_angle_deg)
+        turn = -1.0 if self.clockwise else 1.0
         heading = angle + turn * math.pi / 2
         start = PathBuilder(x + radius * math.cos(angle), y + radius * math.sin(angle), heading)
         return start.arc(2.0 * math.pi * radius, turn / radius).path(closed=True)
@@ -122,8 +134,8 @@ class Circle(Shape):
 class Ellipse(Shape):
     """An ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
 
-    The tightest radius of a long one is that at the tips, height²/(2 width). Neither axis may be more than SLENDEREST
-    times the other.
+    The tightest radius of a long one is that at the tips, height²/(2 width). Neither axis may be
+    more than SLENDEREST times the other.
     """
 
     center: Point
@@ -138,7 +150,8 @@ class Ellipse(Shape):
 
     def path(self) -> Path:
         center = np.array(_point("center", self.center))
-        width, height = _positive("width", self.width), _positive("height", self.height)
+        width = _positive("width", self.width)
+        height = _positive("height", self.height)
         if max(width, height) > SLENDEREST * min(width, height):
             raise ConfigError(
                 f"height: {height:.10g} m beside a width of {width:.10g} m; at most {SLENDEREST:g} : 1 can be driven"
@@ -158,10 +171,10 @@ class Ellipse(Shape):
 class LawnMower(Shape):
     """Parallel lanes over a rectangle, to and fro, as a survey flies them; open.
 
-    Seen along `heading_deg` it begins at the near end of the lane on the right. Lanes are `spacing` apart or a little
-    less, so that the first and the last lie on the rectangle's sides. The turns lie outside of the rectangle: two
-    clothoids each, which turn by 180° with a smallest radius of 0.363 times the distance of the lanes and reach 0.89
-    times that distance out.
+    Seen along `heading_deg` it begins at the near end of the lane on the right. Lanes are `spacing`
+    apart or a little less, so that the first and the last lie on the rectangle's sides. The turns
+    lie outside of the rectangle: two clothoids each, which turn by 180° with a smallest radius of
+    0.363 times the distance of the lanes and reach 0.89 times that distance out.
     """
 
     center: Point
@@ -176,15 +189,20 @@ class LawnMower(Shape):
 
     def path(self) -> Path:
         x, y = _point("center", self.center)
-        length, width = _positive("length", self.length), _positive("width", self.width)
+        length = _positive("length", self.length)
+        width = _positive("width", self.width)
         spaces = max(math.ceil(width / _positive("spacing", self.spacing) * (1.0 - 1e-12)), 1)
         if spaces >= MAX_LANES:
-            raise ConfigError(f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} are taken")
+            raise ConfigError(
+                f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} are taken"
+            )
         across = width / spaces
-        # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of the first.
+        # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of
+        # the first.
         _, side = spiral_end(0.5 * math.pi, math.pi)
         radius = 0.5 * across / side
-        heading, to_map = math.radians(self.heading_deg), rotation(self.heading_deg)
+        heading = math.radians(self.heading_deg)
+        to_map = rotation(self.heading_deg)
         path = PathBuilder(0.0, 0.0, 0.0)
         for lane in range(spaces + 1):
             forth = 1.0 if lane % 2 == 0 else -1.0
@@ -192,7 +210,9 @@ class LawnMower(Shape):
             path.anchor(x + east, y + north, heading + (0.0 if forth > 0 else math.pi))
             path.arc(length)
             if lane < spaces:
-                path.spiral_in(math.pi * radius, forth / radius).spiral_out(math.pi * radius, forth / radius)
+                path.spiral_in(math.pi * radius, forth / radius).spiral_out(
+                    math.pi * radius, forth / radius
+                )
         return path.path()
 
 
@@ -202,8 +222,9 @@ class FigureEight(Shape):
 
         x' = width/2 · sin u,   y' = height/2 · sin 2u,
 
-    turned by `heading_deg` and moved to `center`. It begins in the centre, where it crosses itself, towards +x', +y'.
-    The radius at the tips is 2 height²/width; for a height below about half the width that is the tightest one.
+    turned by `heading_deg` and moved to `center`. It begins in the centre, where it crosses itself,
+    towards +x', +y'. The radius at the tips is 2 height²/width; for a height below about half the
+    width that is the tightest one.
     """
 
     center: Point
@@ -231,23 +252,28 @@ class FigureEight(Shape):
 
 @dataclass(frozen=True)
 class Polyline(Shape):
-    """Straight legs between points with rounded corners; open, or closed with a leg from the last point to the first.
+    """Straight legs between points with rounded corners; open, or closed with a leg from the last
+    point to the first.
 
-    A corner is two clothoids: the curvature grows from 0 to 1/corner_radius and falls back to 0, each over half of the
-    turn. So the curvature is continuous (no jump of the yaw rate), and corner_radius is the smallest radius that is
-    driven. A corner begins the farther before its point the sharper it is; corners that need more than their legs
-    have are refused.
+    A corner is two clothoids: the curvature grows from 0 to 1/corner_radius and falls back to 0,
+    each over half of the turn. So the curvature is continuous (no jump of the yaw rate), and
+    corner_radius is the smallest radius that is driven. A corner begins the farther before its
+    point the sharper it is; corners that need more than their legs have are refused.
     """
 
     points: Sequence[Point]
-    """[east, north] or, for aircraft, [east, north, up], m; a height is that in the middle of its corner"""
+    """[east, north] or, for aircraft, [east, north, up], m; a height is that in the middle of its
+    corner
+    """
     corner_radius: float = 0.0
     """m; 0 only where nothing turns"""
     closed: bool = False
 
     def path(self) -> Path:
         points, heights = check_points("polyline", self.points, self.closed)
-        legs = (np.roll(points, -1, axis=0) if self.closed else points[1:]) - points[: None if self.closed else -1]
+        legs = (np.roll(points, -1, axis=0) if self.closed else points[1:]) - points[
+            : None if self.closed else -1
+        ]
         lengths = np.hypot(legs[:, 0], legs[:, 1])
         headings = np.arctan2(legs[:, 1], legs[:, 0])
         # turns[i] lies at the end of leg i; an open polyline has none at the end of its last leg
@@ -264,10 +290,14 @@ class Polyline(Shape):
     def _cuts(self, turns: Floats, lengths: Floats) -> Floats:
         """(legs,) how far before and after the point at the end of each leg its corner reaches, m."""
         if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
-            raise ConfigError(f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path turns")
+            raise ConfigError(
+                f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path turns"
+            )
         count = len(lengths)
         for i in np.flatnonzero(math.pi - np.abs(turns) < 1e-6):
-            raise ConfigError(f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round")
+            raise ConfigError(
+                f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round"
+            )
         of_one = corner_reach(turns)
         before = np.roll(of_one, 1)  # the corner at the beginning of each leg
         needed = of_one + before
@@ -286,21 +316,34 @@ class Polyline(Shape):
 
 def corner_reach(turns: Floats) -> Floats:
     """(n,) how far corners of radius 1 that turn by `turns` (n,) [rad] reach along their two lines."""
-    x, y = np.array([spiral_end(0.5 * turn, turn) for turn in np.abs(turns).tolist()]).reshape(-1, 2).T
+    x, y = (
+        np.array([spiral_end(0.5 * turn, turn) for turn in np.abs(turns).tolist()]).reshape(-1, 2).T
+    )
     return np.asarray(x + y * np.tan(0.5 * np.abs(turns)))
 
 
 def rounded_path(
-    points: Floats, headings: Floats, lengths: Floats, turns: Floats, radii: Floats, cuts: Floats, closed: bool
+    points: Floats,
+    headings: Floats,
+    lengths: Floats,
+    turns: Floats,
+    radii: Floats,
+    cuts: Floats,
+    closed: bool,
 ) -> tuple[Path, list[float]]:
-    """Straight legs (n,) with a corner of two clothoids at the end of each, and the arc length at each point.
+    """Straight legs (n,) with a corner of two clothoids at the end of each, and the arc length at
+    each point.
 
-    A corner turns by turns[i] [rad] with a smallest radius of radii[i], from cuts[i] metres before its point to as far
-    behind it. A closed path begins on its first leg, where the corner at its first point is over.
+    A corner turns by turns[i] [rad] with a smallest radius of radii[i], from cuts[i] metres before
+    its point to as far behind it. A closed path begins on its first leg, where the corner at its
+    first point is over.
     """
     behind = float(cuts[-1]) if closed else 0.0
-    path, middles = PathBuilder(0.0, 0.0, 0.0), []
-    for i, (heading, turn, radius) in enumerate(zip(headings.tolist(), turns.tolist(), radii.tolist(), strict=True)):
+    path = PathBuilder(0.0, 0.0, 0.0)
+    middles = []
+    for i, (heading, turn, radius) in enumerate(
+        zip(headings.tolist(), turns.tolist(), radii.tolist(), strict=True)
+    ):
         x, y = points[i, :2].tolist()
         path.anchor(x + behind * math.cos(heading), y + behind * math.sin(heading), heading)
         path.arc(float(lengths[i] - behind - cuts[i]))
@@ -321,11 +364,13 @@ def _floor4(value: float) -> float:
 
 @dataclass(frozen=True)
 class Spline(Shape):
-    """The cubic spline through points, in their order; open, or closed with a span from the last one to the first.
+    """The cubic spline through points, in their order; open, or closed with a span from the last
+    one to the first.
 
-    Its parameter between two points is the square root of their distance (centripetal parametrisation; Lee, Computer-
-    Aided Design 21(6), 1989), which keeps uneven spacing from making loops. Position, heading and curvature are
-    continuous; an open one begins and ends with curvature 0.
+    Its parameter between two points is the square root of their distance (centripetal
+    parametrisation; Lee, Computer- Aided Design 21(6), 1989), which keeps uneven spacing from
+    making loops. Position, heading and curvature are continuous; an open one begins and ends with
+    curvature 0.
     """
 
     points: Sequence[Point]
@@ -337,12 +382,16 @@ class Spline(Shape):
 
         points, heights = check_points("spline", self.points, self.closed)
         if len(points) > MAX_SPLINE_POINTS:
-            raise ConfigError(f"points: {len(points)} of them, a spline takes at most {MAX_SPLINE_POINTS}")
+            raise ConfigError(
+                f"points: {len(points)} of them, a spline takes at most {MAX_SPLINE_POINTS}"
+            )
         if self.closed:
             points = np.concatenate([points, points[:1]])
         center = points.mean(axis=0)
         knots = np.concatenate([[0.0], np.cumsum(np.sqrt(np.hypot(*np.diff(points, axis=0).T)))])
-        spline = CubicSpline(knots, points - center, bc_type="periodic" if self.closed else "natural")
+        spline = CubicSpline(
+            knots, points - center, bc_type="periodic" if self.closed else "natural"
+        )
 
         def curve(u: Floats) -> tuple[Floats, ...]:
             return spline(u), spline(u, 1), spline(u, 2)

@@ -26,7 +26,9 @@ from rfly_trajectory.paths.path import (
 from rfly_trajectory.paths.shapes import corner_reach, rounded_path, with_heights
 
 DENSE_TURN = math.radians(15.0)
-"""points between which a way never turns by more are samples of a smooth curve, others are corners to be rounded"""
+"""points between which a way never turns by more are samples of a smooth curve, others are corners
+to be rounded
+"""
 MAX_TURN = math.radians(175.0)
 MAX_START_DISTANCE = 1000.0
 """m from a vehicle to the path that it is to follow"""
@@ -50,18 +52,21 @@ class MovingPose(NamedTuple):
 
 
 def path_through(points: Floats, radius: float, ends: tuple[float, float] | None = None) -> Path:
-    """An open path through points (k, 2), or with heights (k, 3), in the first and last of which it begins and ends.
+    """An open path through points (k, 2), or with heights (k, 3), in the first and last of which it
+    begins and ends.
 
-    Points as of a sampled curve are joined by the spline through them, with the headings `ends` [rad] at its ends where
-    they are given. Else it runs along the straight lines between
-    them and rounds each corner by two clothoids, as Polyline does, but with a radius down from `radius` [m] where the
-    lines are too short for that. Raises ConfigError for less than two points in different places, and where the way
-    turns straight back.
+    Points as of a sampled curve are joined by the spline through them, with the headings `ends`
+    [rad] at its ends where they are given. Else it runs along the straight lines between them and
+    rounds each corner by two clothoids, as Polyline does, but with a radius down from `radius` [m]
+    where the lines are too short for that. Raises ConfigError for less than two points in different
+    places, and where the way turns straight back.
     """
     points = without_repeats(points)
     legs = np.diff(points[:, :2], axis=0)
     if not len(legs):
-        raise ConfigError("poses: all of them are in one place; a path needs two, and one without any means: stop")
+        raise ConfigError(
+            "poses: all of them are in one place; a path needs two, and one without any means: stop"
+        )
     headings = np.arctan2(legs[:, 1], legs[:, 0])
     turns = np.mod(np.diff(headings) + math.pi, 2.0 * math.pi) - math.pi
     for i in np.flatnonzero(np.abs(turns) > MAX_TURN).tolist():
@@ -81,21 +86,31 @@ def _smooth(points: Floats, ends: tuple[float, float] | None) -> Path:
     bounds: Any = "natural"
     if ends is not None:  # as fast as the chord beside it
         speeds = np.sqrt(np.hypot(*np.diff(points[:, :2], axis=0)[[0, -1]].T))
-        bounds = tuple((1, v * np.array([math.cos(a), math.sin(a)])) for v, a in zip(speeds, ends, strict=True))
+        bounds = tuple(
+            (1, v * np.array([math.cos(a), math.sin(a)])) for v, a in zip(speeds, ends, strict=True)
+        )
     spline = CubicSpline(knots, points[:, :2] - center, bc_type=bounds)
-    slope, bend = spline.derivative(1), spline.derivative(2)
+    slope = spline.derivative(1)
+    bend = spline.derivative(2)
     u = np.append(np.stack([knots[:-1], 0.5 * (knots[:-1] + knots[1:])], axis=-1), knots[-1])
     path, s = fit_between(lambda v: (spline(v), slope(v), bend(v)), u, center)
     return with_heights(path, s[::2], points[:, 2:].ravel())
 
 
-def _rounded(points: Floats, headings: Floats, lengths: Floats, turns: Floats, radius: float) -> Path:
-    """Straight lines with rounded corners; each corner may use half of its lines, that at an end all of it."""
+def _rounded(
+    points: Floats, headings: Floats, lengths: Floats, turns: Floats, radius: float
+) -> Path:
+    """Straight lines with rounded corners; each corner may use half of its lines, that at an end
+    all of it.
+    """
     turns = np.append(np.where(np.abs(turns) < 1e-9, 0.0, turns), 0.0)
-    reach, room = corner_reach(turns), 0.5 * lengths
+    reach = corner_reach(turns)
+    room = 0.5 * lengths
     room[[0, -1]] = lengths[[0, -1]]
     room = np.minimum(room, np.append(room[1:], math.inf))
-    radii = np.minimum(radius, np.divide(room, reach, out=np.full_like(reach, radius), where=reach > 0.0))
+    radii = np.minimum(
+        radius, np.divide(room, reach, out=np.full_like(reach, radius), where=reach > 0.0)
+    )
     path, s = rounded_path(points, headings, lengths, turns, radii, reach * radii, closed=False)
     return with_heights(path, s, points[:, 2:].ravel())
 
@@ -103,14 +118,15 @@ def _rounded(points: Floats, headings: Floats, lengths: Floats, turns: Floats, r
 def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10.0) -> Path | None:
     """The path from a moving pose onto an open path and along it to its end.
 
-    No turn before the path is tighter than `radius`, and over the first `blend` metres the vehicle's climb becomes that
-    to the path's heights.
+    No turn before the path is tighter than `radius`, and over the first `blend` metres the
+    vehicle's climb becomes that to the path's heights.
 
-    A vehicle beside the path, or a little way along it already, joins it ahead; one that is elsewhere first drives to
-    its start. None for one that is at the path's end. Raises ConfigError where that is farther than
-    MAX_START_DISTANCE.
+    A vehicle beside the path, or a little way along it already, joins it ahead; one that is
+    elsewhere first drives to its start. None for one that is at the path's end. Raises ConfigError
+    where that is farther than MAX_START_DISTANCE.
     """
-    begin, looks = path.at(0.0), np.array([math.cos(pose.heading), math.sin(pose.heading)])
+    begin = path.at(0.0)
+    looks = np.array([math.cos(pose.heading), math.sin(pose.heading)])
     far = math.hypot(begin.position[0] - pose.x, begin.position[1] - pose.y)
     if path.altitude is None and far + math.hypot(*(begin.tangent - looks)) < ON_PATH:
         return path
@@ -119,17 +135,28 @@ def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10
             f"poses[0]: it is {far:.0f} m from the vehicle, which follows paths that begin within "
             f"{MAX_START_DISTANCE:g} m"
         )
-    s, connection = _merge_ahead(path, pose, radius, far) or (0.0, _connection(path, pose, radius, np.zeros(1)))
+    s, connection = _merge_ahead(path, pose, radius, far) or (
+        0.0,
+        _connection(path, pose, radius, np.zeros(1)),
+    )
     if connection.length + path.length - s <= SAME_POINT:
         return None
     builder = PathBuilder(pose.x, pose.y, pose.heading)
     connection.append_to(builder)
     whole = _append_rest(builder, path, s)
-    return whole if path.altitude is None else _with_altitude(whole, builder.length, path, s, pose, blend)
+    return (
+        whole
+        if path.altitude is None
+        else _with_altitude(whole, builder.length, path, s, pose, blend)
+    )
 
 
-def _merge_ahead(path: Path, pose: MovingPose, radius: float, far: float) -> tuple[float, DubinsPath] | None:
-    """Where and how a vehicle on or beside the path, and with its direction, joins it without a loop."""
+def _merge_ahead(
+    path: Path, pose: MovingPose, radius: float, far: float
+) -> tuple[float, DubinsPath] | None:
+    """Where and how a vehicle on or beside the path, and with its direction, joins it without a
+    loop.
+    """
     reach = min(path.length, 2.0 * far + 2.0 * radius)
     s = np.linspace(0.0, reach, min(max(math.ceil(8.0 * reach / radius), 64), _MAX_SAMPLES) + 1)
     points = path.at(s)
@@ -145,7 +172,9 @@ def _merge_ahead(path: Path, pose: MovingPose, radius: float, far: float) -> tup
     if not good.size:
         return None
     i = int(good[0])
-    return float(ahead[i]), DubinsPath(connections.start[i], radius, connections.word[i], connections.segments[i])
+    return float(ahead[i]), DubinsPath(
+        connections.start[i], radius, connections.word[i], connections.segments[i]
+    )
 
 
 def _connection(path: Path, pose: MovingPose, radius: float, s: Floats) -> DubinsPath:
@@ -162,12 +191,16 @@ def _append_rest(builder: PathBuilder, path: Path, s: float) -> Path:
     if s >= path.length:
         return before
     first = int(np.searchsorted(path.start, s, side="right")) - 1
-    start, values = path.start[first:] - s, path.values[first:].copy()
-    values[:, 2] = np.where(path.kind[first:] == SPIRAL, values[:, 2] + before.length - s, values[:, 2])
+    start = path.start[first:] - s
+    values = path.values[first:].copy()
+    values[:, 2] = np.where(
+        path.kind[first:] == SPIRAL, values[:, 2] + before.length - s, values[:, 2]
+    )
     run = -float(start[0])
     if path.kind[first] == ARC:
         at = path.at(s)
-        values[0, :2], values[0, 3:5] = at.position, at.tangent
+        values[0, :2] = at.position
+        values[0, 3:5] = at.tangent
     elif path.kind[first] == POLYNOMIAL:
         values[0] = np.concatenate([_shifted(values[0, :6], run), _shifted(values[0, 6:], run)])
     start[0] = 0.0
@@ -180,10 +213,14 @@ def _append_rest(builder: PathBuilder, path: Path, s: float) -> Path:
     )
 
 
-def _with_altitude(whole: Path, joined_at: float, path: Path, s: float, pose: MovingPose, blend: float) -> Path:
-    """`whole` with the heights of the path that it joins after `joined_at` metres at its arc length s.
+def _with_altitude(
+    whole: Path, joined_at: float, path: Path, s: float, pose: MovingPose, blend: float
+) -> Path:
+    """`whole` with the heights of the path that it joins after `joined_at` metres at its arc length
+    s.
 
-    It begins with the height and the climb of the vehicle; `blend` metres later the climb is that to the next height.
+    It begins with the height and the climb of the vehicle; `blend` metres later the climb is that
+    to the next height.
     """
     assert path.altitude is not None
     table = join_profiles([path])
@@ -193,23 +230,30 @@ def _with_altitude(whole: Path, joined_at: float, path: Path, s: float, pose: Mo
     z = altitudes(table, np.zeros(len(knots), np.int64), knots)[:, 0]
     at = knots - s + joined_at
     if joined_at <= SAME_POINT:
-        at, z = at[1:], z[1:]
+        at = at[1:]
+        z = z[1:]
     profile = altitude_profile(np.append(0.0, at), np.append(pose.z, z), whole.length, False)
     end = float(profile.start[1]) if len(profile.start) > 1 else whole.length
     blend = min(blend, 0.5 * end)
     rest = _shifted(profile.values[0], blend)
     # the cubic with height and climb given at both ends
     rise = (rest[0] - pose.z) / blend
-    bend, twist = (3.0 * rise - 2.0 * pose.climb - rest[1]) / blend, (pose.climb + rest[1] - 2.0 * rise) / blend**2
+    bend = (3.0 * rise - 2.0 * pose.climb - rest[1]) / blend
+    twist = (pose.climb + rest[1] - 2.0 * rise) / blend**2
     first = np.array([pose.z, pose.climb, bend, twist])
     start = np.concatenate([[0.0, blend], profile.start[1:]])
-    return dataclasses.replace(whole, altitude=AltitudeProfile(start, np.vstack([first, rest, profile.values[1:]])))
+    return dataclasses.replace(
+        whole, altitude=AltitudeProfile(start, np.vstack([first, rest, profile.values[1:]]))
+    )
 
 
 def reversed_path(path: Path) -> Path:
-    """An open path without heights from its end to its start: what drives along it backwards looks along this one."""
+    """An open path without heights from its end to its start: what drives along it backwards looks
+    along this one.
+    """
     ends = np.append(path.start[1:], path.length)
-    at, values = path.at(ends), path.values.copy()
+    at = path.at(ends)
+    values = path.values.copy()
     for i, kind in enumerate(path.kind.tolist()):
         if kind == ARC:
             values[i, :5] = *at.position[i], -values[i, 2], *-at.tangent[i]
@@ -218,7 +262,9 @@ def reversed_path(path: Path) -> Path:
         else:
             signs = (-1.0) ** np.arange(6)
             run = float(ends[i] - path.start[i])
-            values[i] = np.concatenate([signs * _shifted(part, run) for part in (values[i, :6], values[i, 6:])])
+            values[i] = np.concatenate(
+                [signs * _shifted(part, run) for part in (values[i, :6], values[i, 6:])]
+            )
     return make_path((path.length - ends)[::-1], path.kind[::-1], values[::-1], path.length, False)
 
 

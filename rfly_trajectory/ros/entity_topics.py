@@ -1,5 +1,5 @@
-"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, put elsewhere; their time. Part of
-trajectory_node.
+"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, put elsewhere; their
+time. Part of trajectory_node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import PlacementError
 from rfly_common.frames import quat_rotate, quat_to_euler
 from rfly_common.ros import entity_services, simulation_services
-from rfly_common.ros.entity_services import HUMAN, ROBOT, Entity, EntityServices, Motion, Pose, Twist
+from rfly_common.ros.entity_services import (
+    HUMAN,
+    ROBOT,
+    Entity,
+    EntityServices,
+    Motion,
+    Pose,
+    Twist,
+)
 from rfly_common.ros.simulation_services import NO_GROUND, SimulationServices, result
 from rfly_trajectory.fleet.entities import (
     MAX_AT_ONCE,
@@ -52,17 +60,31 @@ _FEATURES = (
     SimulatorFeatures.SPAWNABLES,
     *entity_services.FEATURES,
 )
-_ALL = simulation_services.SCOPE_TIME | simulation_services.SCOPE_STATE | simulation_services.SCOPE_SPAWNED
+_ALL = (
+    simulation_services.SCOPE_TIME
+    | simulation_services.SCOPE_STATE
+    | simulation_services.SCOPE_SPAWNED
+)
 
 
 class FleetEntities:
-    """Serves them. `first_id`: that of the first spawned vehicle; `period`: fleet time of a step, s."""
+    """Serves them. `first_id`: that of the first spawned vehicle; `period`: fleet time of a step,
+    s.
+    """
 
     def __init__(
-        self, node: TrajectoryNode, run: RunControl, follow: FollowPaths, first_id: int, period: float
+        self,
+        node: TrajectoryNode,
+        run: RunControl,
+        follow: FollowPaths,
+        first_id: int,
+        period: float,
     ) -> None:
-        self._node, self._run, self._follow = node, run, follow
-        self._first_id, self._period = first_id, period
+        self._node = node
+        self._run = run
+        self._follow = follow
+        self._first_id = first_id
+        self._period = period
         self._spawned: dict[str, Spawnable] = {}
         self._steps_left = 0
         self._listed: tuple[tuple[Vehicle, ...], list[Entity]] = ((), [])
@@ -113,7 +135,9 @@ class FleetEntities:
         self._run.stopped = state == simulation_services.STOPPED
 
     def reset(self, scope: int) -> None:
-        """Spawned vehicles go; vehicles are back on their paths; time is 0 again. All: deleted ones are back too."""
+        """Spawned vehicles go; vehicles are back on their paths; time is 0 again. All: deleted ones
+        are back too.
+        """
         node = self._node
         if scope & _ALL == _ALL:
             node.reload()
@@ -151,7 +175,10 @@ class FleetEntities:
         if fleet is None:
             return None
         if self._listed[0] is not fleet.vehicles:
-            self._listed = (fleet.vehicles, [self._entity(vehicle, fleet.name) for vehicle in fleet.vehicles])
+            self._listed = (
+                fleet.vehicles,
+                [self._entity(vehicle, fleet.name) for vehicle in fleet.vehicles],
+            )
         return self._listed[1]
 
     def _entity(self, vehicle: Vehicle, fleet_name: str) -> Entity:
@@ -160,7 +187,14 @@ class FleetEntities:
         text = f"{vehicle.kind} of fleet {fleet_name!r}" if made is None else made.description
         category = HUMAN if shape.name == "person" else ROBOT
         tags = (vehicle.kind, "fleet" if made is None else "spawned")
-        return Entity(vehicle.name, category, text, tags, shape.low * vehicle.scale, shape.high * vehicle.scale)
+        return Entity(
+            vehicle.name,
+            category,
+            text,
+            tags,
+            shape.low * vehicle.scale,
+            shape.high * vehicle.scale,
+        )
 
     def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
         """As of the last states that were published, in seconds of the fleet."""
@@ -176,9 +210,11 @@ class FleetEntities:
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
         """It leaves its path, goes straight on with its speed along its nose, brakes and stands."""
-        fleet, plan = self._node.fleet, self._node.plan
+        fleet = self._node.fleet
+        plan = self._node.plan
         assert fleet is not None
-        vehicle, (_, (now,)) = fleet.vehicles[index], self.motions([index])
+        vehicle = fleet.vehicles[index]
+        (_, (now,)) = self.motions([index])
         position, orientation = pose or (now.position, now.orientation)
         yaw = float(quat_to_euler(orientation)[2])
         if twist is None:
@@ -188,7 +224,9 @@ class FleetEntities:
             speed = speed_along(vehicle.kind, twist.linear, twist.angular, yaw)
         changed = moved(vehicle, fleet, self._run.fleet_time or 0.0, position, yaw, speed)
         self._follow.release(vehicle.name)
-        self._node.change_vehicles([*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]], plan.vehicles)
+        self._node.change_vehicles(
+            [*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]], plan.vehicles
+        )
 
     # --- vehicles that come and go
 
@@ -199,33 +237,76 @@ class FleetEntities:
         response.result = result(Result.RESULT_OK, unknown)
         for each in SPAWNABLES.values():
             message = Message(description=each.description)
-            getattr(message, "entity_resource", message).uri = each.uri  # since 2.0 within a Resource
+            getattr(
+                message, "entity_resource", message
+            ).uri = each.uri  # since 2.0 within a Resource
             shape = self._shapes[int(self._shapes.index_of([each.vehicle_type])[0])]
-            corners = [Vector3(**dict(zip("xyz", at.tolist(), strict=True))) for at in (shape.high, shape.low)]
+            corners = [
+                Vector3(**dict(zip("xyz", at.tolist(), strict=True)))
+                for at in (shape.high, shape.low)
+            ]
             message.spawn_bounds = Bounds(type=Bounds.TYPE_BOX, points=corners)
             response.spawnables.append(message)
         return response
 
     def _spawn_one(self, request: Any, response: Any) -> Any:
-        fleet, codes = self._node.fleet, SpawnEntity.Response
+        fleet = self._node.fleet
+        codes = SpawnEntity.Response
         resource = getattr(request, "entity_resource", request)  # since 2.0 within a Resource
-        namespace, known = request.entity_namespace.strip("/"), ", ".join(s.uri for s in SPAWNABLES.values())
+        namespace = request.entity_namespace.strip("/")
+        known = ", ".join(s.uri for s in SPAWNABLES.values())
         kind = resource.uri.removeprefix(SCHEME)
         what = SPAWNABLES.get(kind)
         taken = {vehicle.name for vehicle in fleet.vehicles} if fleet is not None else set()
         full = f"{namespace}/{request.name}" if namespace else request.name
         refusals = (
             (fleet is None, Result.RESULT_INCORRECT_STATE, NO_GROUND),
-            (not resource.uri and not resource.resource_string, codes.NO_RESOURCE, f"no uri: expected {known}"),
-            (not resource.uri, Result.RESULT_FEATURE_UNSUPPORTED, f"a resource_string: expected a uri of {known}"),
-            (not resource.uri.startswith(SCHEME), codes.UNSUPPORTED_FORMAT, f"{resource.uri!r}: expected {known}"),
-            (kind in NOT_SPAWNED, Result.RESULT_FEATURE_UNSUPPORTED, f"{resource.uri!r}: {NO_LAND_AIR}"),
+            (
+                not resource.uri and not resource.resource_string,
+                codes.NO_RESOURCE,
+                f"no uri: expected {known}",
+            ),
+            (
+                not resource.uri,
+                Result.RESULT_FEATURE_UNSUPPORTED,
+                f"a resource_string: expected a uri of {known}",
+            ),
+            (
+                not resource.uri.startswith(SCHEME),
+                codes.UNSUPPORTED_FORMAT,
+                f"{resource.uri!r}: expected {known}",
+            ),
+            (
+                kind in NOT_SPAWNED,
+                Result.RESULT_FEATURE_UNSUPPORTED,
+                f"{resource.uri!r}: {NO_LAND_AIR}",
+            ),
             (what is None, Result.RESULT_NOT_FOUND, f"{resource.uri!r}: expected {known}"),
-            (namespace and not is_name(namespace), codes.NAMESPACE_INVALID, f"namespace {namespace!r}"),
-            (not request.name and not request.allow_renaming, codes.NAME_INVALID, "no name, and none may be chosen"),
-            (request.name and ("/" in request.name or not is_name(full)), codes.NAME_INVALID, _name_text(full)),
-            (full in taken and not request.allow_renaming, codes.NAME_NOT_UNIQUE, f"name {full!r} is taken"),
-            (len(self._spawned) >= MAX_SPAWNED, Result.RESULT_OPERATION_FAILED, f"{MAX_SPAWNED} are spawned already"),
+            (
+                namespace and not is_name(namespace),
+                codes.NAMESPACE_INVALID,
+                f"namespace {namespace!r}",
+            ),
+            (
+                not request.name and not request.allow_renaming,
+                codes.NAME_INVALID,
+                "no name, and none may be chosen",
+            ),
+            (
+                request.name and ("/" in request.name or not is_name(full)),
+                codes.NAME_INVALID,
+                _name_text(full),
+            ),
+            (
+                full in taken and not request.allow_renaming,
+                codes.NAME_NOT_UNIQUE,
+                f"name {full!r} is taken",
+            ),
+            (
+                len(self._spawned) >= MAX_SPAWNED,
+                Result.RESULT_OPERATION_FAILED,
+                f"{MAX_SPAWNED} are spawned already",
+            ),
         )
         for is_so, code, text in refusals:
             if is_so:
@@ -240,14 +321,23 @@ class FleetEntities:
         except PlacementError as error:
             response.result = result(codes.INVALID_POSE, str(error))
             return response
-        response.result, response.entity_name = result(Result.RESULT_OK), name
+        response.result = result(Result.RESULT_OK)
+        response.entity_name = name
         return response
 
     def _add(self, what: Spawnable, name: str, pose: Pose) -> None:
-        fleet, plan, ids = self._node.fleet, self._node.plan, self._node.taken_ids()
+        fleet = self._node.fleet
+        plan = self._node.plan
+        ids = self._node.taken_ids()
         assert fleet is not None
-        id = next(number for number in range(self._first_id, self._first_id + len(ids) + 1) if number not in ids)
-        vehicle = spawned(what, name, id, fleet, pose.position, float(quat_to_euler(pose.orientation)[2]))
+        id = next(
+            number
+            for number in range(self._first_id, self._first_id + len(ids) + 1)
+            if number not in ids
+        )
+        vehicle = spawned(
+            what, name, id, fleet, pose.position, float(quat_to_euler(pose.orientation)[2])
+        )
         self._spawned[name] = what
         self._node.change_vehicles((*fleet.vehicles, vehicle), (*plan.vehicles, vehicle))
 
@@ -261,7 +351,9 @@ class FleetEntities:
         response.results = [self._spawn_one(each, SpawnResult()) for each in request.spawn_requests]
         failed = sum(each.result.result != Result.RESULT_OK for each in response.results)
         code = srv.SpawnEntities.Response.ENTITIES_SPAWN_FAILED if failed else Result.RESULT_OK
-        response.result = result(code, f"{failed} of {len(response.results)} failed" if failed else "")
+        response.result = result(
+            code, f"{failed} of {len(response.results)} failed" if failed else ""
+        )
         return response
 
     def _delete(self, request: Any, response: Any) -> Any:
@@ -276,7 +368,8 @@ class FleetEntities:
         return response
 
     def _remove(self, names: set[str]) -> None:
-        fleet, plan = self._node.fleet, self._node.plan
+        fleet = self._node.fleet
+        plan = self._node.plan
         assert fleet is not None
         for name in names:
             self._spawned.pop(name, None)

@@ -1,4 +1,5 @@
-"""`fleet_markers`: vehicles, names and paths as RViz draws them. Part of trajectory_node and mission_node.
+"""`fleet_markers`: vehicles, names and paths as RViz draws them. Part of trajectory_node and
+mission_node.
 
 Latched, and made only for subscribers: the first time, and after a change.
 """
@@ -27,7 +28,10 @@ LOOK_EVERY_S = 0.5
 """between two looks whether somebody listens"""
 
 
-VEHICLES, PINS, NAMES, PATHS = "vehicles", "pins", "names", "paths"
+VEHICLES = "vehicles"
+PINS = "pins"
+NAMES = "names"
+PATHS = "paths"
 """namespaces: who does not want one unticks it"""
 SHARED_PATH = (240, 240, 235)
 """RGB of a path that several vehicles follow"""
@@ -36,18 +40,21 @@ SHARED_PATH = (240, 240, 235)
 _TEXT = 2.0
 _LEVELS = 3
 """names of neighbours stand one above the other"""
-_PATH_WIDTH, _PATH_LIFT = 0.5, 0.4
+_PATH_WIDTH = 0.5
+_PATH_LIFT = 0.4
 _PIN_WIDTH = 0.12
 
 
 def fleet_markers(
     vehicles: Sequence[ShownVehicle], paths: Sequence[ShownPath], enlargement: float, stamp_ns: int
 ) -> MarkerArray:
-    """Each vehicle `enlargement` times its size with a name on a pin in its colour, and the paths, a little above.
+    """Each vehicle `enlargement` times its size with a name on a pin in its colour, and the paths,
+    a little above.
 
     A vehicle is locked to its frame `<name>/base_link`: sent once, it moves with /tf.
     """
-    stamp, markers = ns_to_stamp(stamp_ns), list[Marker]()
+    stamp = ns_to_stamp(stamp_ns)
+    markers = list[Marker]()
     for row, vehicle in enumerate(vehicles):
         markers += _vehicle(vehicle, row % _LEVELS, enlargement, stamp)
     for points, ids in paths:
@@ -63,35 +70,47 @@ def deletions(markers: Sequence[tuple[str, int]]) -> list[Marker]:
 
 def _vehicle(vehicle: ShownVehicle, level: int, enlargement: float, stamp: Time) -> list[Marker]:
     colour = colour_of(vehicle.id)
-    points, colours = model_triangles(vehicle.vehicle_type, colour, np.array(vehicle.scale) * enlargement)
-    frame, text, top = f"{vehicle.name}/base_link", _TEXT * enlargement, float(points[..., 2].max())
+    points, colours = model_triangles(
+        vehicle.vehicle_type, colour, np.array(vehicle.scale) * enlargement
+    )
+    frame = f"{vehicle.name}/base_link"
+    text = _TEXT * enlargement
+    top = float(points[..., 2].max())
     label = top + (1.6 + 1.15 * level) * text
 
     body = _marker(VEHICLES, vehicle.id, Marker.TRIANGLE_LIST, frame, stamp)
-    body.points, body.scale = _points(points.reshape(-1, 3)), Vector3(x=1.0, y=1.0, z=1.0)
+    body.points = _points(points.reshape(-1, 3))
+    body.scale = Vector3(x=1.0, y=1.0, z=1.0)
     body.colors = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in colours.tolist()]
     body.color = ColorRGBA(r=1.0, g=1.0, b=1.0, a=1.0)
     pin = _marker(PINS, vehicle.id, Marker.LINE_LIST, frame, stamp)
     pin.points = _points(np.array([(0.0, 0.0, top), (0.0, 0.0, label - 0.6 * text)]))
-    pin.scale.x, pin.color = _PIN_WIDTH * enlargement, _rgba(colour)
+    pin.scale.x = _PIN_WIDTH * enlargement
+    pin.color = _rgba(colour)
     name = _marker(NAMES, vehicle.id, Marker.TEXT_VIEW_FACING, frame, stamp)
-    name.text, name.scale.z, name.color = vehicle.name, text, _rgba((255, 255, 255))
+    name.text = vehicle.name
+    name.scale.z = text
+    name.color = _rgba((255, 255, 255))
     name.pose.position.z = label
     for marker in (body, pin, name):
         marker.frame_locked = True
     return [body, pin, name]
 
 
-def _path(points: Floats, number: int, colour: ArrayLike, enlargement: float, stamp: Time) -> Marker:
+def _path(
+    points: Floats, number: int, colour: ArrayLike, enlargement: float, stamp: Time
+) -> Marker:
     marker = _marker(PATHS, number, Marker.LINE_STRIP, "map", stamp)
     marker.points = _points(points + np.array([0.0, 0.0, _PATH_LIFT * enlargement]))
-    marker.scale.x, marker.color = _PATH_WIDTH * enlargement, _rgba(colour)
+    marker.scale.x = _PATH_WIDTH * enlargement
+    marker.color = _rgba(colour)
     return marker
 
 
 def _marker(ns: str, number: int, kind: int, frame_id: str, stamp: Time) -> Marker:
     marker = Marker(ns=ns, id=number, type=kind, action=Marker.ADD)
-    marker.header.frame_id, marker.header.stamp = frame_id, stamp
+    marker.header.frame_id = frame_id
+    marker.header.stamp = stamp
     marker.pose.orientation.w = 1.0
     return marker
 
@@ -129,14 +148,19 @@ class FleetMarkers:
     """Publishes what `show` was given last."""
 
     def __init__(self, node: Node, enlargement: float) -> None:
-        self._node, self._enlargement = node, enlargement
+        self._node = node
+        self._enlargement = enlargement
         self._unsent: Callable[[], Shown] | None = None
         self._sent: set[tuple[str, int]] = set()
         self._publisher = publisher(node, MarkerArray, "fleet_markers", LATCHED)
-        node.create_timer(LOOK_EVERY_S, self._publish_unsent, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.create_timer(
+            LOOK_EVERY_S, self._publish_unsent, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def show(self, what: Callable[[], Shown]) -> None:
-        """From now on these vehicles and paths, and no others; `what` is called when they are to be sent."""
+        """From now on these vehicles and paths, and no others; `what` is called when they are to be
+        sent.
+        """
         self._unsent = what
 
     def _publish_unsent(self) -> None:
@@ -145,7 +169,9 @@ class FleetMarkers:
 
         vehicles, paths = self._unsent()
         self._unsent = None
-        message = fleet_markers(vehicles, paths, self._enlargement, self._node.get_clock().now().nanoseconds)
+        message = fleet_markers(
+            vehicles, paths, self._enlargement, self._node.get_clock().now().nanoseconds
+        )
         now = {(marker.ns, marker.id) for marker in message.markers}
         message.markers += deletions(sorted(self._sent - now))
         self._sent = now

@@ -48,12 +48,14 @@ class _Wanted(NamedTuple):
 class FollowPaths:
     """Keeps what the vehicles are told, until a tick of the node lets them do it (`take_over`).
 
-    `on_refused()` is called when something is refused. Long paths are worked out in a thread of their own, for each
-    vehicle one at a time and the newest first; the fleet drives on meanwhile.
+    `on_refused()` is called when something is refused. Long paths are worked out in a thread of
+    their own, for each vehicle one at a time and the newest first; the fleet drives on meanwhile.
     """
 
     def __init__(self, node: Node, frame_id: str, on_refused: Callable[[], None]) -> None:
-        self._node, self._frame_id, self._on_refused = node, frame_id, on_refused
+        self._node = node
+        self._frame_id = frame_id
+        self._on_refused = on_refused
         self.frames = Frames(node, listen=False)
         self._subscriptions: dict[str, Any] = {}
         self._vehicles: dict[str, Vehicle] = {}
@@ -98,7 +100,9 @@ class FollowPaths:
         self.following = []
 
     def take_over(self, fleet: Fleet, fleet_time: float) -> tuple[Fleet, list[int]] | None:
-        """The fleet from now on, and the indices of the vehicles that changed; None where nothing is to be done."""
+        """The fleet from now on, and the indices of the vehicles that changed; None where nothing
+        is to be done.
+        """
         for name in list(self._unplaced):
             message, deadline = self._unplaced[name]
             self._add_path(name, message, deadline)
@@ -120,34 +124,45 @@ class FollowPaths:
             self.following = sorted({*self.following, name})
         return replace_vehicles(fleet, changed), sorted(changed)
 
-    def _change(self, fleet: Fleet, index: int, fleet_time: float, wanted: _Wanted, name: str) -> TakeOver:
+    def _change(
+        self, fleet: Fleet, index: int, fleet_time: float, wanted: _Wanted, name: str
+    ) -> TakeOver:
         if not wanted.paths:
             return brake_to_stop(fleet, index, fleet_time)
         reference, *later = wanted.paths
         taken = follow(fleet, index, fleet_time, reference)
         if taken is None:  # it drives the other way
-            taken, later = brake_to_stop(fleet, index, fleet_time), [*wanted.paths]
+            taken = brake_to_stop(fleet, index, fleet_time)
+            later = [*wanted.paths]
         if later:
             self._wanted[name] = _Wanted(tuple(later), taken.stop_time)
         return taken
 
     def _subscribe(self, name: str) -> Any:
         return subscription(
-            self._node, PathMessage, f"{name}/follow_path", lambda message: self._on_follow_path(name, message), LATCHED
+            self._node,
+            PathMessage,
+            f"{name}/follow_path",
+            lambda message: self._on_follow_path(name, message),
+            LATCHED,
         )
 
     def _on_follow_path(self, name: str, message: Any) -> None:
         self._newest[name] = next(self._numbers)
         self._unplaced.pop(name, None)
         if len(message.poses) > MAX_POSES:
-            self._refuse(name, f"poses: {len(message.poses)} of them, at most {MAX_POSES} are taken")
+            self._refuse(
+                name, f"poses: {len(message.poses)} of them, at most {MAX_POSES} are taken"
+            )
         elif not message.poses:
             self._made.append((name, self._newest[name], (), ""))
         else:
             self._add_path(name, message, time.monotonic() + FRAME_TIMEOUT_S)
 
     def _add_path(self, name: str, message: Any, deadline: float) -> None:
-        """Bring a message's poses to ENU and have its path made; without a transform of its frame it waits."""
+        """Bring a message's poses to ENU and have its path made; without a transform of its frame
+        it waits.
+        """
         frame = message.header.frame_id or self._frame_id
         try:
             to_world = self.frames.resolve(frame, stamp_to_ns(message.header.stamp))
@@ -167,11 +182,15 @@ class FollowPaths:
 
     async def _make(self, name: str) -> None:
         while (points := self._points.pop(name, None)) is not None and name in self._vehicles:
-            number, vehicle = self._newest[name], self._vehicles[name]
+            number = self._newest[name]
+            vehicle = self._vehicles[name]
             try:
-                paths, error = await in_thread(self._node, partial(_paths_or_error, vehicle, *points))
+                paths, error = await in_thread(
+                    self._node, partial(_paths_or_error, vehicle, *points)
+                )
             except WorkError as reason:
-                paths, error = (), str(reason)
+                paths = ()
+                error = str(reason)
             self._made.append((name, number, paths, error))
         self._making.discard(name)
 
@@ -183,16 +202,24 @@ class FollowPaths:
             return
         self.refused.pop(name, None)
         self._wanted[name] = _Wanted(paths)
-        what = f"follows a path of {sum(each.path.length for each in paths):.1f} m" if paths else "stops"
+        what = (
+            f"follows a path of {sum(each.path.length for each in paths):.1f} m"
+            if paths
+            else "stops"
+        )
         self._node.get_logger().info(f"vehicle {name!r} {what}")
 
     def _refuse(self, name: str, reason: str) -> None:
         self.refused[name] = " ".join(reason.split())
-        self._node.get_logger().warning(f"vehicle {name!r} does not follow the path: {self.refused[name]}")
+        self._node.get_logger().warning(
+            f"vehicle {name!r} does not follow the path: {self.refused[name]}"
+        )
         self._on_refused()
 
 
-def _paths_or_error(vehicle: Vehicle, points: Floats, heading: Floats | None) -> tuple[tuple[Reference, ...], str]:
+def _paths_or_error(
+    vehicle: Vehicle, points: Floats, heading: Floats | None
+) -> tuple[tuple[Reference, ...], str]:
     try:
         return reference_paths(vehicle, points, heading), ""
     except ConfigError as error:

@@ -10,7 +10,8 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.fleet.run_clock import MAX_TIME_SCALE
 
 PER_VEHICLE_LIMIT = 20
-"""vehicles of a node up to which `publish_per_vehicle: auto` publishes poses, paths and transforms"""
+"""vehicles of a node up to which `publish_per_vehicle: auto` publishes poses, paths and transforms
+"""
 FIRST_ID = 501
 """id of the first vehicle that has none given; the next count up"""
 
@@ -39,10 +40,14 @@ class TrajectoryParameters:
     )
     marker_scale: float = marker_scale_parameter()
     first_spawned_id: int = parameter(
-        5001, "RflySim copterID of the first vehicle that is spawned; the next free ones up follow", low=1, high=2**30
+        5001,
+        "RflySim copterID of the first vehicle that is spawned; the next free ones up follow",
+        low=1,
+        high=2**30,
     )
     shard: str = parameter(
-        "0/1", "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter"
+        "0/1",
+        "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter",
     )
 
 
@@ -66,5 +71,10 @@ class RunControlParameters:
 
 
 NODES = {
-    "trajectory_node": (TrajectoryParameters, RunControlParameters, FrameParameters, LatestTerrainParameters),
+    "trajectory_node": (
+        TrajectoryParameters,
+        RunControlParameters,
+        FrameParameters,
+        LatestTerrainParameters,
+    ),
 }

@@ -33,8 +33,9 @@ from rfly_trajectory.fleet.run_clock import (
 from rfly_trajectory.ros.node_parameters import RunControlParameters
 
 LISTEN_S = 1.0
-"""how long a node that is ready listens for the start of a fleet that runs already; its terrain_map has come, so it has
-met the other nodes"""
+"""how long a node that is ready listens for the start of a fleet that runs already; its terrain_map
+has come, so it has met the other nodes
+"""
 LISTEN_TO_KNOWN_S = 2.0
 """the same where another node's `fleet_start` is seen, but has not come yet"""
 JUMP_NS = SECOND // 10
@@ -42,14 +43,20 @@ JUMP_NS = SECOND // 10
 
 
 class RunControl:
-    """Fleet time of a node. Declares `start_time` and `time_scale`; serves `~/start`, `~/pause` and `~/reset`.
+    """Fleet time of a node. Declares `start_time` and `time_scale`; serves `~/start`, `~/pause` and
+    `~/reset`.
 
-    Every node publishes the start that all agree on as its own latched sample of `fleet_start`: a node that joins late
-    or again gets it as long as one of them runs. `restarted()` is called whenever fleet time goes back to 0.
+    Every node publishes the start that all agree on as its own latched sample of `fleet_start`: a
+    node that joins late or again gets it as long as one of them runs. `restarted()` is called
+    whenever fleet time goes back to 0.
     """
 
-    def __init__(self, node: Node, restarted: Callable[[], None], changed: Callable[[], None]) -> None:
-        self._node, self._restarted, self._changed = node, restarted, changed
+    def __init__(
+        self, node: Node, restarted: Callable[[], None], changed: Callable[[], None]
+    ) -> None:
+        self._node = node
+        self._restarted = restarted
+        self._changed = changed
         given = declare_parameters(node, RunControlParameters)
         self._given_ns = start_at_time(given.start_time) if given.start_time else None
         self._scale = given.time_scale
@@ -63,7 +70,9 @@ class RunControl:
         self._listening_since: float | None = None
         self.jumps = 0
         """how often the clock jumped back"""
-        self._publisher: Any = None  # made with the first start: who sees a publisher may wait for its sample
+        self._publisher: Any = (
+            None  # made with the first start: who sees a publisher may wait for its sample
+        )
         subscription(node, Time, "fleet_start", self._on_fleet_start, LATCHED)
         node.create_service(Trigger, "~/start", self._start)
         node.create_service(Trigger, "~/pause", self._pause)
@@ -96,8 +105,9 @@ class RunControl:
         return 0.0 if self._clock is None else self._clock.pace(self.last_ns)
 
     def tick(self, now_ns: int) -> float | None:
-        """The fleet time now; None while the node listens whether a fleet runs already. Called from when the node is
-        ready to drive on."""
+        """The fleet time now; None while the node listens whether a fleet runs already. Called from
+        when the node is ready to drive on.
+        """
         if self._clock is None:
             if self._listening_since is None:
                 self._listening_since = time.monotonic()
@@ -109,7 +119,9 @@ class RunControl:
             self._node.get_logger().warning("the clock went back: the fleet starts anew")
             self.jumps += 1
             self.last_ns = now_ns
-            if is_near(self._clock.start_ns, now_ns):  # that of a node which saw the jump before us, or near
+            if is_near(
+                self._clock.start_ns, now_ns
+            ):  # that of a node which saw the jump before us, or near
                 self._clock = self._clock.restarted(self._clock.start_ns)
                 self._restarted()
             else:
@@ -118,8 +130,9 @@ class RunControl:
         return self.fleet_time
 
     def restart(self) -> None:
-        """The fleet starts at the next whole second, or at a `start_time` that is to come, and so do all that share
-        `fleet_start`."""
+        """The fleet starts at the next whole second, or at a `start_time` that is to come, and so
+        do all that share `fleet_start`.
+        """
         if self._clock is None:
             return
         self._set_start(next_start(self._now(), self._clock.start_ns, self._given_ns))
@@ -150,12 +163,18 @@ class RunControl:
         if self._heard_ns is not None or self._listening_since is None:
             return True
         others = self._node.count_publishers("fleet_start")
-        return time.monotonic() - self._listening_since >= (LISTEN_TO_KNOWN_S if others else LISTEN_S)
+        return time.monotonic() - self._listening_since >= (
+            LISTEN_TO_KNOWN_S if others else LISTEN_S
+        )
 
     def _first_start(self, now_ns: int) -> int:
         if self._given_ns is None:
             return next_start(now_ns) if self._heard_ns is None else self._heard_ns
-        start_ns = self._given_ns if self._heard_ns is None else agreed_start(self._given_ns, self._heard_ns)
+        start_ns = (
+            self._given_ns
+            if self._heard_ns is None
+            else agreed_start(self._given_ns, self._heard_ns)
+        )
         if start_ns != self._given_ns:
             self._node.get_logger().warning(
                 f"start_time {self._given_ns * 1e-9:.6f} s is not used: a fleet runs already that started at "
@@ -167,11 +186,15 @@ class RunControl:
         """A start from another node (or our own back again)."""
         start_ns = stamp_to_ns(message)
         if self._clock is None:
-            self._heard_ns = start_ns if self._heard_ns is None else agreed_start(self._heard_ns, start_ns)
+            self._heard_ns = (
+                start_ns if self._heard_ns is None else agreed_start(self._heard_ns, start_ns)
+            )
         elif agreed_start(start_ns, self._clock.start_ns) != self._clock.start_ns:
             self._set_start(start_ns)
         elif start_ns != self._clock.start_ns:
-            self._publisher.publish(ns_to_stamp(self._clock.start_ns))  # who said that may have missed ours
+            self._publisher.publish(
+                ns_to_stamp(self._clock.start_ns)
+            )  # who said that may have missed ours
 
     def _set_start(self, start_ns: int) -> None:
         first = self._clock is None

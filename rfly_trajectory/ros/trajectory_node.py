@@ -1,4 +1,6 @@
-"""trajectory_node: a fleet that drives and flies over the terrain of `terrain_map`. A thin shell around Fleet."""
+"""trajectory_node: a fleet that drives and flies over the terrain of `terrain_map`. A thin shell
+around Fleet.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class _Loaded(NamedTuple):
 
 
 class TrajectoryNode(Node):
-    """Publishes the states of a fleet, or of a shard of it, as soon as a terrain and a start are known."""
+    """Publishes the states of a fleet, or of a shard of it, as soon as a terrain and a start are
+    known.
+    """
 
     def __init__(self) -> None:
         super().__init__("trajectory_node")
@@ -59,7 +63,9 @@ class TrajectoryNode(Node):
         self._diagnostics = Diagnostics(self, "fleet", given.fleet, self._update_diagnostics)
         self._whole: Fleet | None = None
         self._plan: Fleet | None = None
-        """this node's vehicles after a restart: those of the file, less what was deleted, and what was spawned"""
+        """this node's vehicles after a restart: those of the file, less what was deleted, and what
+        was spawned
+        """
         self._fleet: Fleet | None = None
         """the same now; some may have left their paths"""
         self._has_topics = False
@@ -87,7 +93,9 @@ class TrajectoryNode(Node):
         self._update_diagnostics()
         self._period_ns = int(1e9 / given.rate)
         self._timer = self.create_timer(1.0 / given.rate, self.tick)
-        self.get_logger().info(f"fleet {given.fleet!r}: {self._count()} at {given.rate:g} Hz; waiting for terrain_map")
+        self.get_logger().info(
+            f"fleet {given.fleet!r}: {self._count()} at {given.rate:g} Hz; waiting for terrain_map"
+        )
         if self._fleet is not None:
             warm_up()  # last: the node is seen by others meanwhile
 
@@ -97,7 +105,9 @@ class TrajectoryNode(Node):
         self._whole = self._plan = whole
         if len(mine) < len(whole):
             shard = whole.vehicles[mine.start : mine.stop]
-            self._plan = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.locations)
+            self._plan = Fleet(
+                shard, whole.terrain, whole.name, whole.min_separation, whole.locations
+            )
         few = self._given.publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
         self._has_topics = few or self._given.publish_per_vehicle == "always"
         self._entities.forget()
@@ -106,11 +116,16 @@ class TrajectoryNode(Node):
 
     def _drive(self, fleet: Fleet) -> None:
         """These vehicles from now on; tells of those that are gone."""
-        before, self._fleet = self._fleet, fleet
+        before = self._fleet
+        self._fleet = fleet
         one_by_one = fleet.vehicles if self._has_topics else ()
         self._topics.use([vehicle.name for vehicle in one_by_one])
         self._follow.use(one_by_one)
-        gone = set() if before is None else {v.id for v in before.vehicles} - {v.id for v in fleet.vehicles}
+        gone = (
+            set()
+            if before is None
+            else {v.id for v in before.vehicles} - {v.id for v in fleet.vehicles}
+        )
         if before is not None and before.terrain is not None and gone:
             states = self._sampled(before, self._run.fleet_time or 0.0)
             self._removed.publish(states_to_msg(states.select(np.isin(states.id, list(gone)))))
@@ -161,14 +176,20 @@ class TrajectoryNode(Node):
         self._fleet = self._fleet.on_terrain(terrain)
 
     def _count(self) -> str:
-        mine, all_of_them = (0 if fleet is None else len(fleet) for fleet in (self._fleet, self._whole))
-        return f"{mine} vehicles" + (f" (shard {self._given.shard} of {all_of_them})" if mine != all_of_them else "")
+        mine, all_of_them = (
+            0 if fleet is None else len(fleet) for fleet in (self._fleet, self._whole)
+        )
+        return f"{mine} vehicles" + (
+            f" (shard {self._given.shard} of {all_of_them})" if mine != all_of_them else ""
+        )
 
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         if self._whole is None:
             return
         self._place_on(terrain)
-        self.get_logger().info(f"driving over map {terrain.name!r}, {terrain.rows} x {terrain.columns} cells")
+        self.get_logger().info(
+            f"driving over map {terrain.name!r}, {terrain.rows} x {terrain.columns} cells"
+        )
         self._log_findings(check_tracks(self._whole))
         self._publish_paths()
         self._update_diagnostics()
@@ -232,7 +253,11 @@ class TrajectoryNode(Node):
         """As they are published."""
         states = fleet.sample(fleet_time, source=self._source, stamp_ns=self._run.last_ns)
         states = states_at_pace(states, self._run.pace)
-        return states_in_ned(states, self._given.frame_id) if self._given.frame_id == "map_ned" else states
+        return (
+            states_in_ned(states, self._given.frame_id)
+            if self._given.frame_id == "map_ned"
+            else states
+        )
 
     async def _load_fleet(self, request: Any, response: Any) -> Any:
         if not self._loading.acquire(blocking=False):
@@ -240,18 +265,23 @@ class TrajectoryNode(Node):
             return response
         terrain = self._ground.terrain
         try:  # a large file takes a second to read and check; the old fleet drives on meanwhile
-            loaded = await in_thread(self, lambda: _load(request.fleet, self._given.file_folders, terrain))
+            loaded = await in_thread(
+                self, lambda: _load(request.fleet, self._given.file_folders, terrain)
+            )
         except WorkError as error:
             response.message = f"fleet {request.fleet!r}: {error}"
             return response
         finally:
             self._loading.release()
         response.message = self._use_loaded(loaded)
-        response.success, response.vehicles = loaded.whole is not None, 0 if self._fleet is None else len(self._fleet)
+        response.success = loaded.whole is not None
+        response.vehicles = 0 if self._fleet is None else len(self._fleet)
         return response
 
     def _use_loaded(self, loaded: _Loaded) -> str:
-        """Drive a loaded fleet from its start; one that failed leaves the present one driving. What was done."""
+        """Drive a loaded fleet from its start; one that failed leaves the present one driving. What
+        was done.
+        """
         self._load_error = loaded.error
         if loaded.whole is None:
             self.get_logger().error(loaded.error)
@@ -269,7 +299,9 @@ class TrajectoryNode(Node):
             stale = loaded.whole.terrain is not terrain  # another map came while the file was read
             if stale:
                 self._place_on(terrain)
-            self._log_findings(check_tracks(self._whole) if stale and self._whole is not None else loaded.findings)
+            self._log_findings(
+                check_tracks(self._whole) if stale and self._whole is not None else loaded.findings
+            )
             self._publish_paths()
         self._run.restart()
         text = f"fleet {loaded.name!r}: {self._count()}"
@@ -291,7 +323,9 @@ class TrajectoryNode(Node):
             "clock_jumps_back": run.jumps,
             "following_paths": ", ".join(self._follow.following),
         }
-        error, refused, findings = self._load_error, self._follow.refused, self._findings
+        error = self._load_error
+        refused = self._follow.refused
+        findings = self._findings
         self._diagnostics.set_first(
             [
                 (self._fleet_error, ERROR, self._fleet_error),
@@ -318,7 +352,9 @@ def _findings_text(findings: Sequence[Finding]) -> str:
 
 
 def _load(name: str, folders: Sequence[str], terrain: HeightMap | None) -> _Loaded:
-    """The fleet that a peer names, over a terrain; touches nothing of a node, so that another thread may run it."""
+    """The fleet that a peer names, over a terrain; touches nothing of a node, so that another
+    thread may run it.
+    """
     try:
         fleet = _asked_fleet(name, folders)
     except ConfigError as error:

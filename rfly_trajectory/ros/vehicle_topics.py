@@ -1,4 +1,6 @@
-"""Topics of the vehicles of a fleet: `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`. Part of trajectory_node."""
+"""Topics of the vehicles of a fleet: `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`. Part of
+trajectory_node.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,17 @@ def states_to_transforms(states: VehicleStates, names: Sequence[str]) -> TFMessa
         names, states.position.tolist(), states.orientation.tolist(), strict=True
     ):
         transform = TransformStamped(child_frame_id=f"{name}/base_link")
-        transform.header.frame_id, transform.header.stamp = states.frame_id, stamp
-        t, q = transform.transform.translation, transform.transform.rotation
-        t.x, t.y, t.z = x, y, z
-        q.x, q.y, q.z, q.w = qx, qy, qz, qw
+        transform.header.frame_id = states.frame_id
+        transform.header.stamp = stamp
+        t = transform.transform.translation
+        q = transform.transform.rotation
+        t.x = x
+        t.y = y
+        t.z = z
+        q.x = qx
+        q.y = qy
+        q.z = qz
+        q.w = qw
         transforms.append(transform)
     return TFMessage(transforms=transforms)
 
@@ -46,7 +55,8 @@ class PerVehicleTopics:
     """Publishers of vehicles one by one, for as many as `names`; positions in frame map or map_ned."""
 
     def __init__(self, node: Node, frame_id: str, marker_scale: float) -> None:
-        self._node, self._frame_id = node, frame_id
+        self._node = node
+        self._frame_id = frame_id
         self._markers = FleetMarkers(node, marker_scale)
         self.names: tuple[str, ...] = ()
         """of the vehicles that have topics, in the fleet's order"""
@@ -55,7 +65,9 @@ class PerVehicleTopics:
         self._tf: Any = None
 
     def use(self, names: Sequence[str]) -> None:
-        """Keep topics of names that stay, destroy those of vanished names, create those of new ones."""
+        """Keep topics of names that stay, destroy those of vanished names, create those of new
+        ones.
+        """
         self.names = tuple(names)
         gone = self._poses.keys() - set(names)
         for name in gone:
@@ -103,14 +115,20 @@ class PerVehicleTopics:
             same_track.setdefault(_track_key(vehicle), []).append(index)
         return (
             [ShownVehicle(v.name, v.id, v.vehicle_type, v.scale) for v in vehicles],
-            [ShownPath(fleet.track(rows[0]).position, [vehicles[r].id for r in rows]) for rows in same_track.values()],
+            [
+                ShownPath(fleet.track(rows[0]).position, [vehicles[r].id for r in rows])
+                for rows in same_track.values()
+            ],
         )
 
     def _path(self, fleet: Fleet, index: int) -> Path:
         position, orientation = fleet.track(index)
         if self._frame_id == "map_ned":
-            position, orientation = np.asarray(enu_to_ned(position)), orientation_in_ned(orientation)
-        return poses_to_path(position, orientation, self._frame_id, self._node.get_clock().now().nanoseconds)
+            position = np.asarray(enu_to_ned(position))
+            orientation = orientation_in_ned(orientation)
+        return poses_to_path(
+            position, orientation, self._frame_id, self._node.get_clock().now().nanoseconds
+        )
 
 
 def _track_key(vehicle: Vehicle) -> tuple[Any, ...]:

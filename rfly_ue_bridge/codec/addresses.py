@@ -1,4 +1,6 @@
-"""RflySim3D's places on the network. Standard library only: the command line reads them before anything is loaded."""
+"""RflySim3D's places on the network. Standard library only: the command line reads them before
+anything is loaded.
+"""
 
 from __future__ import annotations
 

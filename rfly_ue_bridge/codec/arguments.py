@@ -1,4 +1,6 @@
-"""Checks of arguments that go into datagrams and console commands; without NumPy, which a script may do without."""
+"""Checks of arguments that go into datagrams and console commands; without NumPy, which a script
+may do without.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,15 @@ def whole_number(
 
 
 def number_within(
-    name: str, value: Any, low: float = -FLOAT_MAX, high: float = FLOAT_MAX, error: MakeError = ValueError
+    name: str,
+    value: Any,
+    low: float = -FLOAT_MAX,
+    high: float = FLOAT_MAX,
+    error: MakeError = ValueError,
 ) -> float:
-    """The value as a float. Raises `error` where it is a text, a bool, or no number from low to high."""
+    """The value as a float. Raises `error` where it is a text, a bool, or no number from low to
+    high.
+    """
     try:
         number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
     except (TypeError, ValueError, OverflowError):

@@ -2,10 +2,11 @@
 
     sender.send(encode_command(camera_pose(0, 0, -20, pitch_deg=-45)))
 
-The functions know words, order and units: positions in m, NED from the origin of the Unreal map, angles in degrees.
-Numbers keep their value and have no exponent, which Unreal's console does not read everywhere. What RflySim3D would
-misread (a name of two words, NaN, an id that is no int32 …) raises CommandError, a ValueError that names argument and
-limit. Any other console command, such as `t.MaxFPS 30`, is a text of one's own.
+The functions know words, order and units: positions in m, NED from the origin of the Unreal map,
+angles in degrees. Numbers keep their value and have no exponent, which Unreal's console does not
+read everywhere. What RflySim3D would misread (a name of two words, NaN, an id that is no int32 …)
+raises CommandError, a ValueError that names argument and limit. Any other console command, such as
+`t.MaxFPS 30`, is a text of one's own.
 """
 
 from __future__ import annotations
@@ -32,19 +33,24 @@ MAP_CHANGE_SECONDS = 1.0
 def encode_command(text: str) -> bytes:
     """A console command: Ue4CMD0 (56 bytes) up to 51 bytes of UTF-8, Ue4CMD (256 bytes) up to 249.
 
-    Raises CommandError for a text that is empty, too long or holds a zero byte, where RflySim3D would cut it.
+    Raises CommandError for a text that is empty, too long or holds a zero byte, where RflySim3D
+    would cut it.
     """
     raw = _checked(text, MAX_LONG_BYTES)
     return (UE4_CMD0 if len(raw) <= MAX_SHORT_BYTES else UE4_CMD).pack_flat(raw)
 
 
 def encode_command_lan(text: str) -> bytes:
-    """A console command to all RflySim3D of a network: Ue4CMDNet (96 bytes), up to 91 bytes of UTF-8. Same errors."""
+    """A console command to all RflySim3D of a network: Ue4CMDNet (96 bytes), up to 91 bytes of
+    UTF-8. Same errors.
+    """
     return UE4_CMD_NET.pack_flat(_checked(text, MAX_LAN_BYTES))
 
 
 def changes_map(text: str) -> bool:
-    """True for a command after which RflySim3D loads a map: the SDK's own rule, case and place in the text as there."""
+    """True for a command after which RflySim3D loads a map: the SDK's own rule, case and place in
+    the text as there.
+    """
     return "RflyChangeMap" in text
 
 
@@ -52,7 +58,9 @@ def changes_map(text: str) -> bool:
 
 
 def change_map_by_name(name: str) -> str:
-    """Load the map of that name. RflySim3D takes no poses for about a second then (`MAP_CHANGE_SECONDS`)."""
+    """Load the map of that name. RflySim3D takes no poses for about a second then
+    (`MAP_CHANGE_SECONDS`).
+    """
     return _command("RflyChangeMapbyName", _word("name", name))
 
 
@@ -62,9 +70,18 @@ def change_map_by_id(map_id: int) -> str:
 
 
 def show_text(text: str) -> str:
-    """A text on the screen for 5 s. It may hold single blanks: Unreal's console takes all that is left of the line."""
-    if not isinstance(text, str) or not text or text != " ".join(text.split()) or not text.isprintable():
-        raise CommandError(f"text: {text!r}, expected words with one blank between them, on one line")
+    """A text on the screen for 5 s. It may hold single blanks: Unreal's console takes all that is
+    left of the line.
+    """
+    if (
+        not isinstance(text, str)
+        or not text
+        or text != " ".join(text.split())
+        or not text.isprintable()
+    ):
+        raise CommandError(
+            f"text: {text!r}, expected words with one blank between them, on one line"
+        )
     return _command("RflyShowText", text)
 
 
@@ -119,7 +136,9 @@ def clear_capture() -> str:
 
 
 def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
-    """Show a vehicle as another model, by its number or by the name of a style, such as FSJ150_Orange_FBPanddles."""
+    """Show a vehicle as another model, by its number or by the name of a style, such as
+    FSJ150_Orange_FBPanddles.
+    """
     if isinstance(vehicle_type, str):
         return _command("RflyChange3DModel", _id(copter_id), _word("vehicle_type", vehicle_type))
     return _command("RflyChange3DModel", _id(copter_id), _integer("vehicle_type", vehicle_type, 0))
@@ -132,9 +151,16 @@ def set_id_label(copter_id: int, text: str, colour: str = "#FF0000", size: float
 
 
 def set_message_label(
-    copter_id: int, text: str, colour: str = "#FF0000", size: float = 30.0, seconds: float = 0.0, flag: int = -1
+    copter_id: int,
+    text: str,
+    colour: str = "#FF0000",
+    size: float = 30.0,
+    seconds: float = 0.0,
+    flag: int = -1,
 ) -> str:
-    """A further line over a vehicle: one word, colour, size, seconds (0: for ever), and which line (-1: one more)."""
+    """A further line over a vehicle: one word, colour, size, seconds (0: for ever), and which line
+    (-1: one more).
+    """
     words = [_id(copter_id), _word("text", text), _colour(colour), _number("size", size, 0.0)]
     return _command("RflySetMsgLabel", *words, _number("seconds", seconds), _integer("flag", flag))
 
@@ -155,7 +181,9 @@ def move_vehicle(
     *,
     fit_ground: bool = False,
 ) -> str:
-    """Move and turn a vehicle by so much, from where it is (m); `fit_ground` keeps it on the ground."""
+    """Move and turn a vehicle by so much, from where it is (m); `fit_ground` keeps it on the
+    ground.
+    """
     pose = _pose(x, y, z, roll_deg, pitch_deg, yaw_deg)
     return _command("RflyMoveVehiclePosAng", _id(copter_id), _flag("fit_ground", fit_ground), *pose)
 
@@ -187,7 +215,9 @@ def scan_terrain(
     scan_height: float,
     scan_interval: float,
 ) -> str:
-    """Let RflySim3D write png and txt of the map's terrain: a rectangle, the height to scan from, a step; all in m."""
+    """Let RflySim3D write png and txt of the map's terrain: a rectangle, the height to scan from, a
+    step; all in m.
+    """
     words = [
         _number("x_left_bottom", x_left_bottom),
         _number("y_left_bottom", y_left_bottom),
@@ -199,7 +229,9 @@ def scan_terrain(
     if not scan_interval > 0:
         raise CommandError(f"scan_interval: {scan_interval}, expected above 0")
     if x_left_bottom == x_right_top or y_left_bottom == y_right_top:
-        raise CommandError("x_right_top and y_right_top: equal to the other corner's, the rectangle has no area")
+        raise CommandError(
+            "x_right_top and y_right_top: equal to the other corner's, the rectangle has no area"
+        )
     return _command("RflyScanTerrainH", *words)
 
 
@@ -214,12 +246,15 @@ def cesium_origin(latitude_deg: float, longitude_deg: float, altitude: float) ->
 
 
 def request_vehicle_data(wanted: bool = True) -> str:
-    """Ask for reqVeCrashData (or for no more of it), which comes for vehicles that change: ask before creating them."""
+    """Ask for reqVeCrashData (or for no more of it), which comes for vehicles that change: ask
+    before creating them.
+    """
     return _command("RflyReqVehicleData", _flag("wanted", wanted))
 
 
 def request_object(kind: int, name: int | str) -> str:
-    """Ask for place and size of a camera (kind 0, by SeqID), a vehicle (1, by copterID), a scene object (2, by name).
+    """Ask for place and size of a camera (kind 0, by SeqID), a vehicle (1, by copterID), a scene
+    object (2, by name).
 
     The kinds have names in `from_rflysim3d`: CAMERA, VEHICLE, OBJECT.
     """
@@ -235,15 +270,21 @@ def request_object(kind: int, name: int | str) -> str:
 
 def set_stencil_value_by_copter_id(copter_id: int, value: int) -> str:
     """The stencil value of a vehicle, which segmentation and infrared pictures show; 0 to 255."""
-    return _command("RflySetStencilValueByCopterID", _id(copter_id), _integer("value", value, 0, 255))
+    return _command(
+        "RflySetStencilValueByCopterID", _id(copter_id), _integer("value", value, 0, 255)
+    )
 
 
 def set_stencil_value_by_actor_name(name: str, value: int, *, is_regex: bool = False) -> str:
-    """The stencil value of all actors of that name, or whose name fits the regular expression; 0 to 255."""
+    """The stencil value of all actors of that name, or whose name fits the regular expression; 0 to
+    255.
+    """
     return _stencil("RflySetStencilValueByActorName", name, value, is_regex)
 
 
-def set_stencil_value_by_mesh_component_name(name: str, value: int, *, is_regex: bool = False) -> str:
+def set_stencil_value_by_mesh_component_name(
+    name: str, value: int, *, is_regex: bool = False
+) -> str:
     """The stencil value of all mesh components of that name, or whose name fits; 0 to 255."""
     return _stencil("RflySetStencilValueByMeshComponentName", name, value, is_regex)
 
@@ -252,11 +293,14 @@ def set_stencil_value_by_mesh_component_name(name: str, value: int, *, is_regex:
 
 
 WEATHER = "RflySuiteWeather"
-"""known to `rfly view`; RflySim3D has no command for weather, and its console ignores unknown words"""
+"""known to `rfly view`; RflySim3D has no command for weather, and its console ignores unknown words
+"""
 
 
 def weather(light: float, visibility: float, cloud_cover: float, rain_rate: float) -> str:
-    """Light 0 (night) to 1 (day), visibility in m (0: clear air), clouds 0 to 1 of the sky, rain in mm/h."""
+    """Light 0 (night) to 1 (day), visibility in m (0: clear air), clouds 0 to 1 of the sky, rain in
+    mm/h.
+    """
     from rfly_terrain.world.weather import MOST_RAIN  # NumPy: not for the other commands
 
     return _command(
@@ -277,7 +321,9 @@ def _command(*words: str) -> str:
     return text
 
 
-def _pose(x: float, y: float, z: float, roll_deg: float, pitch_deg: float, yaw_deg: float) -> list[str]:
+def _pose(
+    x: float, y: float, z: float, roll_deg: float, pitch_deg: float, yaw_deg: float
+) -> list[str]:
     names = ("x", "y", "z", "roll_deg", "pitch_deg", "yaw_deg")
     numbers = (x, y, z, roll_deg, pitch_deg, yaw_deg)
     return [_number(name, number) for name, number in zip(names, numbers, strict=True)]
@@ -285,11 +331,18 @@ def _pose(x: float, y: float, z: float, roll_deg: float, pitch_deg: float, yaw_d
 
 def _stencil(command: str, name: str, value: int, is_regex: bool) -> str:
     _flag("is_regex", is_regex)
-    return _command(command, _word("name", name), _integer("value", value, 0, 255), str(bool(is_regex)))
+    return _command(
+        command, _word("name", name), _integer("value", value, 0, 255), str(bool(is_regex))
+    )
 
 
 def _word(argument: str, value: Any) -> str:
-    if not isinstance(value, str) or not value or len(value.split()) != 1 or value.split()[0] != value:
+    if (
+        not isinstance(value, str)
+        or not value
+        or len(value.split()) != 1
+        or value.split()[0] != value
+    ):
         raise CommandError(f"{argument}: {value!r}, expected one word, without a blank")
     if not value.isprintable():
         raise CommandError(f"{argument}: {value!r} holds a character that cannot be printed")
@@ -328,9 +381,15 @@ def _checked(text: str, limit: int) -> bytes:
     except UnicodeEncodeError as error:
         raise CommandError(f"the command is not valid Unicode text: {error}") from error
     if not raw.strip():
-        raise CommandError("the command is empty; expected a text such as 'RflyChangeMapbyName Grasslands'")
+        raise CommandError(
+            "the command is empty; expected a text such as 'RflyChangeMapbyName Grasslands'"
+        )
     if len(raw) > limit:
-        raise CommandError(f"the command has {len(raw)} bytes, at most {limit} are possible: {text[:40]!r}…")
+        raise CommandError(
+            f"the command has {len(raw)} bytes, at most {limit} are possible: {text[:40]!r}…"
+        )
     if b"\0" in raw:
-        raise CommandError(f"the command holds a zero character, where RflySim3D would cut it: {text[:60]!r}")
+        raise CommandError(
+            f"the command holds a zero character, where RflySim3D would cut it: {text[:60]!r}"
+        )
     return raw

@@ -1,6 +1,7 @@
 """Batch datagrams of fleets, straight from arrays: 100 vehicles a packet, or 20 with motor speeds.
 
-What these packets cannot hold (ids, types and scales are uint16) is refused; `encode_states` sends it singly.
+What these packets cannot hold (ids, types and scales are uint16) is refused; `encode_states` sends
+it singly.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools
 from rfly_ue_bridge.codec.ned_states import all_fit_float32
-from rfly_ue_bridge.codec.state_datagrams import MAX_SCALE, MAX_UINT16, DatagramRun, encode_fleet_columns
+from rfly_ue_bridge.codec.state_datagrams import (
+    MAX_SCALE,
+    MAX_UINT16,
+    DatagramRun,
+    encode_fleet_columns,
+)
 from rfly_ue_bridge.codec.to_rflysim3d import MOTORS, MULTI3D_DATA_2_NEW, MULTI3D_DATA_100_NEW
 
 
@@ -26,15 +32,19 @@ def encode_fleet(
     motor_speed_mean_rpm: ArrayLike = 0.0,
     fit_ground: ArrayLike = False,
 ) -> list[DatagramRun]:
-    """n vehicles as Multi3DData100New, 100 in each; those on the ground behind the others, in packets of their own.
+    """n vehicles as Multi3DData100New, 100 in each; those on the ground behind the others, in
+    packets of their own.
 
-    vehicle_id (n,) 1 to 65535, each once; vehicle_type (n,) 0 to 65535; position_ned (n, 3) m; euler (n, 3) rad, roll
-    pitch yaw of FRD in NED; scale (n, 3) 0 to 655.35, sent in hundredths; motor_speed_mean_rpm (n,); fit_ground (n,).
-    Each but the ids may also be anything that broadcasts to its shape. Raises ValueError that names argument and limit.
+    vehicle_id (n,) 1 to 65535, each once; vehicle_type (n,) 0 to 65535; position_ned (n, 3) m;
+    euler (n, 3) rad, roll pitch yaw of FRD in NED; scale (n, 3) 0 to 655.35, sent in hundredths;
+    motor_speed_mean_rpm (n,); fit_ground (n,). Each but the ids may also be anything that
+    broadcasts to its shape. Raises ValueError that names argument and limit.
     """
     ids, columns = _common(vehicle_id, vehicle_type, position_ned, euler, scale)
     columns["MotorRPMSMean"] = _floats("motor_speed_mean_rpm", motor_speed_mean_rpm, (len(ids),))
-    return encode_fleet_columns(MULTI3D_DATA_100_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
+    return encode_fleet_columns(
+        MULTI3D_DATA_100_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),))
+    )
 
 
 def encode_fleet_with_motors(
@@ -47,7 +57,8 @@ def encode_fleet_with_motors(
     scale: ArrayLike = 1.0,
     fit_ground: ArrayLike = False,
 ) -> list[DatagramRun]:
-    """n vehicles as Multi3DData2New, 20 in each: as `encode_fleet`, with motor_speed_rpm (n, m), m up to 8 motors.
+    """n vehicles as Multi3DData2New, 20 in each: as `encode_fleet`, with motor_speed_rpm (n, m), m
+    up to 8 motors.
 
     Motors that a vehicle does not have stand still.
     """
@@ -59,11 +70,17 @@ def encode_fleet_with_motors(
     speeds = np.zeros((len(ids), MOTORS), np.float32)
     speeds[:, :motors] = _floats("motor_speed_rpm", given, (len(ids), motors))
     columns["PWMs"] = speeds
-    return encode_fleet_columns(MULTI3D_DATA_2_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
+    return encode_fleet_columns(
+        MULTI3D_DATA_2_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),))
+    )
 
 
 def _common(
-    vehicle_id: ArrayLike, vehicle_type: ArrayLike, position_ned: ArrayLike, euler: ArrayLike, scale: ArrayLike
+    vehicle_id: ArrayLike,
+    vehicle_type: ArrayLike,
+    position_ned: ArrayLike,
+    euler: ArrayLike,
+    scale: ArrayLike,
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     given = np.asarray(vehicle_id)
     if given.ndim != 1:
@@ -74,14 +91,18 @@ def _common(
     present[ids] = True
     if np.count_nonzero(present) != n:
         raise ValueError("vehicle_id: an id occurs twice, expected each once")
-    scales = _packable("scale", scale).astype(np.float32)  # checked as given, which may be one number for all
+    scales = _packable("scale", scale).astype(
+        np.float32
+    )  # checked as given, which may be one number for all
     _refuse("scale", scales, (scales < 0) | (scales > np.float32(MAX_SCALE)), f"0 to {MAX_SCALE}")
     return ids, {
         "copterID": ids,
         "vehicleType": _integers("vehicle_type", vehicle_type, (n,), 0),
         "PosE": _floats("position_ned", position_ned, (n, 3)),
         "AngEuler": _floats("euler", euler, (n, 3)),
-        "Scale": _broadcast("scale", np.rint(scales.astype(np.float64) * 100.0).astype(np.uint16), (n, 3)),
+        "Scale": _broadcast(
+            "scale", np.rint(scales.astype(np.float64) * 100.0).astype(np.uint16), (n, 3)
+        ),
     }
 
 
@@ -132,4 +153,6 @@ def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Bools:
 def _refuse(name: str, array: NDArray[Any], wrong: Bools, expected: str) -> None:
     if wrong.any():
         index = np.argwhere(wrong)[0]
-        raise ValueError(f"{name}: {array[tuple(index)]!s} at {index.tolist()}, expected {expected}")
+        raise ValueError(
+            f"{name}: {array[tuple(index)]!s} at {index.tolist()}, expected {expected}"
+        )

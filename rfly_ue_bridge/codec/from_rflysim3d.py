@@ -1,11 +1,13 @@
 """Packets from RflySim3D and CopterSim on UDP 20006, and the table that recognises them.
 
-`FROM_RFLYSIM3D.decode` reads them, `PacketType.make(...).encode()` and `PacketType.pack` write them for whoever plays
-RflySim3D's part. The ten lengths are all different; a datagram must bear the checksum of its length all the same.
+`FROM_RFLYSIM3D.decode` reads them, `PacketType.make(...).encode()` and `PacketType.pack` write them
+for whoever plays RflySim3D's part. The ten lengths are all different; a datagram must bear the
+checksum of its length all the same.
 
-In the answers to a request (cameras, vehicles, objects) PosUE is the model's pivot as it was modelled, which need not
-be its middle; boxOrigin is the geometric middle, boxExtent half the length, width and height. Their axes and unit are
-stated nowhere. Every other position on the wire is NED in metres, so these are read alike; not confirmed.
+In the answers to a request (cameras, vehicles, objects) PosUE is the model's pivot as it was
+modelled, which need not be its middle; boxOrigin is the geometric middle, boxExtent half the
+length, width and height. Their axes and unit are stated nowhere. Every other position on the wire
+is NED in metres, so these are read alike; not confirmed.
 """
 
 from __future__ import annotations
@@ -19,22 +21,34 @@ CHECKSUM_REPORT = 1234567897
 CHECKSUM_GIMBAL = 12346
 """The answer's; the host's request has CHECKSUM_CAMERA."""
 
-CRASH_GROUND, CRASH_STATIC, CRASH_NONE = -2, -1, 0
+CRASH_GROUND = -2
+CRASH_STATIC = -1
+CRASH_NONE = 0
 """Values of CrashType; 1 and above is the id of the vehicle that was hit."""
 
-CAMERA, VEHICLE, OBJECT = 0, 1, 2
-"""What RflyReqObjData asks for: the camera of a SeqID, the vehicle of a copterID, the scene object of a name."""
+CAMERA = 0
+VEHICLE = 1
+OBJECT = 2
+"""What RflyReqObjData asks for: the camera of a SeqID, the vehicle of a copterID, the scene object
+of a name.
+"""
 
 _CHECKSUM = Field("checksum", "i")
 _ID = Field("copterID", "i")
 _POSITION = Field("PosUE", "3f", "m, NED (not confirmed)")
 _EULER = Field("angEuler", "3f", "rad: roll, pitch, yaw (not confirmed)")
 _QUATERNION = Field("angQuat", "4f", "order and axes not documented")
-_BOX = (Field("boxOrigin", "3f", "m, NED (not confirmed)"), Field("boxExtent", "3f", "m, half the size"))
+_BOX = (
+    Field("boxOrigin", "3f", "m, NED (not confirmed)"),
+    Field("boxExtent", "3f", "m, half the size"),
+)
 _TIME = Field("timestamp", "d", "s")
 
 COPTER_SIM_CRASH = PacketType(
-    "CopterSimCrash", 12, (CHECKSUM_CRASH,), (_CHECKSUM, _ID, Field("targetID", "i", "what it ran into"))
+    "CopterSimCrash",
+    12,
+    (CHECKSUM_CRASH,),
+    (_CHECKSUM, _ID, Field("targetID", "i", "what it ran into")),
 )
 """Sent while RflySim3D's collision mode is on (key P)."""
 
@@ -76,13 +90,21 @@ CAMERA_DATA_OLD = PacketType("CameraData (old)", 56, (CHECKSUM_ANSWER,), (*_CAME
 CAMERA_DATA = PacketType("CameraData", 72, (CHECKSUM_ANSWER,), (*_CAMERA, _QUATERNION, _TIME))
 
 _VEHICLE = (_CHECKSUM, _ID, _POSITION, _EULER)
-COPT_REQ_DATA_OLD = PacketType("CoptReqData (old)", 64, (CHECKSUM_ANSWER,), (*_VEHICLE, *_BOX, _TIME))
-COPT_REQ_DATA = PacketType("CoptReqData", 80, (CHECKSUM_ANSWER,), (*_VEHICLE, _QUATERNION, *_BOX, _TIME))
+COPT_REQ_DATA_OLD = PacketType(
+    "CoptReqData (old)", 64, (CHECKSUM_ANSWER,), (*_VEHICLE, *_BOX, _TIME)
+)
+COPT_REQ_DATA = PacketType(
+    "CoptReqData", 80, (CHECKSUM_ANSWER,), (*_VEHICLE, _QUATERNION, *_BOX, _TIME)
+)
 
 _OBJECT = (_CHECKSUM, Field("seqID", "i"), _POSITION, _EULER)
 _NAME = Field("name", "32s")
-OBJ_REQ_DATA_OLD = PacketType("ObjReqData (old)", 96, (CHECKSUM_ANSWER,), (*_OBJECT, *_BOX, _TIME, _NAME))
-OBJ_REQ_DATA = PacketType("ObjReqData", 112, (CHECKSUM_ANSWER,), (*_OBJECT, _QUATERNION, *_BOX, _TIME, _NAME))
+OBJ_REQ_DATA_OLD = PacketType(
+    "ObjReqData (old)", 96, (CHECKSUM_ANSWER,), (*_OBJECT, *_BOX, _TIME, _NAME)
+)
+OBJ_REQ_DATA = PacketType(
+    "ObjReqData", 112, (CHECKSUM_ANSWER,), (*_OBJECT, _QUATERNION, *_BOX, _TIME, _NAME)
+)
 
 VISION_SENSOR_REQ_NEW = PacketType(
     "VisionSensorReqNew", 148, (CHECKSUM_GIMBAL,),
@@ -117,12 +139,16 @@ FROM_RFLYSIM3D = PacketTable(
 
 
 def key_of(packet: Packet) -> int:
-    """What tells senders of one kind of packet apart, behind the checksum: copterID, or SeqID or seqID."""
+    """What tells senders of one kind of packet apart, behind the checksum: copterID, or SeqID or
+    seqID.
+    """
     return packet[packet.type.fields[1].name]
 
 
 Question = tuple[int, int | str]
-"""Kind (CAMERA, VEHICLE, OBJECT), and the SeqID, copterID or name: what `commands.request_object` asks."""
+"""Kind (CAMERA, VEHICLE, OBJECT), and the SeqID, copterID or name: what `commands.request_object`
+asks.
+"""
 
 ANSWERS = {
     CAMERA_DATA_OLD.name: (CAMERA, "SeqID"),
@@ -136,12 +162,16 @@ ANSWERS = {
 
 
 def is_answer(packet: Packet, asked: Question) -> bool:
-    """Whether a packet answers the question. A name of more than 31 bytes comes back cut to its field."""
+    """Whether a packet answers the question. A name of more than 31 bytes comes back cut to its
+    field.
+    """
     kind, field = ANSWERS.get(packet.name, (-1, ""))
     if kind != asked[0]:
         return False
-    key, wanted = packet[field], asked[1]
+    key = packet[field]
+    wanted = asked[1]
     if key == wanted or not isinstance(wanted, str):
         return bool(key == wanted)
-    cut, whole = key.encode(), wanted.encode()
+    cut = key.encode()
+    whole = wanted.encode()
     return len(cut) >= _NAME.count - 4 and len(whole) >= _NAME.count and whole.startswith(cut)

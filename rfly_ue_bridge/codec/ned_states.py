@@ -1,6 +1,7 @@
 """Vehicle states in RflySim3D's terms: NED, Euler angles of FRD, motor speeds in rpm.
 
-Whole arrays, and the filter that keeps everything from the wire that no vehicle can be: the codec packs what it gets.
+Whole arrays, and the filter that keeps everything from the wire that no vehicle can be: the codec
+packs what it gets.
 """
 
 from __future__ import annotations
@@ -31,13 +32,17 @@ RPM_PER_RAD_S = 60.0 / (2.0 * math.pi)
 REMOVED_DEPTH = 1000.0
 """m below its place"""
 ALMOST_ONE = np.nextafter(np.float32(1), np.float32(2))
-"""a scale of 1 that is sent although it is 1: packets without a scale may leave a model as large as it was"""
+"""a scale of 1 that is sent although it is 1: packets without a scale may leave a model as large as
+it was
+"""
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
 class NedStates(Rows):
-    """n vehicles as the packets want them; every value finite, also after rounding to the packet's float."""
+    """n vehicles as the packets want them; every value finite, also after rounding to the packet's
+    float.
+    """
 
     id: NDArray[np.int32]
     vehicle_type: NDArray[np.int32]
@@ -59,10 +64,13 @@ class NedStates(Rows):
     def to_removal(self) -> NedStates:
         """What takes them out of sight: no packet deletes a vehicle of RflySim3D.
 
-        Each stands REMOVED_DEPTH below its place, in its natural size, which whoever gets its id next inherits.
+        Each stands REMOVED_DEPTH below its place, in its natural size, which whoever gets its id
+        next inherits.
         """
         scaled = (self.scale != 1).any(axis=1, keepdims=True)
-        still = {name: np.zeros_like(getattr(self, name)) for name in ("velocity_ned", "motor_speed_rpm")}
+        still = {
+            name: np.zeros_like(getattr(self, name)) for name in ("velocity_ned", "motor_speed_rpm")
+        }
         return dataclasses.replace(
             self,
             position_ned=self.position_ned + np.array((0.0, 0.0, REMOVED_DEPTH)),
@@ -74,15 +82,19 @@ class NedStates(Rows):
 
 
 def states_to_ned(
-    states: VehicleStates, axes: str, translation: ArrayLike | None = None, quat_xyzw: ArrayLike | None = None
+    states: VehicleStates,
+    axes: str,
+    translation: ArrayLike | None = None,
+    quat_xyzw: ArrayLike | None = None,
 ) -> tuple[NedStates, dict[str, int]]:
     """The vehicles that can be shown, in their order, and how many were left out by reason.
 
-    `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and `quat_xyzw` (4,)
-    are the transform of that frame into the world frame.
-    Left out are vehicles with a NaN or infinity in position, orientation, velocity, motor speed or scale, or with a
-    number that the packet's float would turn into infinity (`not_finite`), and those whose quaternion's norm differs
-    from 1 by more than 1e-3 (`bad_quaternion`). A smaller difference is normalised.
+    `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and
+    `quat_xyzw` (4,) are the transform of that frame into the world frame. Left out are vehicles
+    with a NaN or infinity in position, orientation, velocity, motor speed or scale, or with a
+    number that the packet's float would turn into infinity (`not_finite`), and those whose
+    quaternion's norm differs from 1 by more than 1e-3 (`bad_quaternion`). A smaller difference is
+    normalised.
     """
     with np.errstate(all="ignore"):  # whatever overflows or is NaN is found below, and left out
         usable, dropped = usable_states(states)
@@ -99,7 +111,8 @@ def states_to_ned(
         if translation is not None:
             position = position + np.asarray(translation, dtype=float)
         if axes == "enu":
-            position, velocity = enu_to_ned(position), enu_to_ned(velocity)
+            position = enu_to_ned(position)
+            velocity = enu_to_ned(velocity)
             orientation = quat_enu_flu_to_ned_frd(orientation)
         elif axes == "ned":
             orientation = quat_ned_flu_to_ned_frd(orientation)
@@ -111,13 +124,19 @@ def states_to_ned(
         if motors:
             exact = np.multiply(states.motor_speed.T, RPM_PER_RAD_S, dtype=np.float64, order="C")
             rpm[:, :motors] = exact.T
-            mean[:] = exact.sum(axis=0) / motors  # row after row: several times as quick as along each vehicle
+            mean[:] = (
+                exact.sum(axis=0) / motors
+            )  # row after row: several times as quick as along each vehicle
         ned = NedStates(
             id=states.id,
             vehicle_type=states.vehicle_type,
             position_ned=_without_negative_zero(position, states.position),
-            euler=_without_negative_zero(quat_to_euler(orientation)),  # needs no unit norm: only quotients enter
-            velocity_ned=_without_negative_zero(velocity.astype(np.float32, copy=False), states.velocity),
+            euler=_without_negative_zero(
+                quat_to_euler(orientation)
+            ),  # needs no unit norm: only quotients enter
+            velocity_ned=_without_negative_zero(
+                velocity.astype(np.float32, copy=False), states.velocity
+            ),
             motor_speed_rpm=rpm,
             motor_speed_mean_rpm=mean,
             scale=states.scale,
@@ -130,11 +149,15 @@ def states_to_ned(
     return ned, dropped
 
 
-def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id: str) -> NDArray[np.floating[Any]]:
-    """A twist's vector (3,) in the axes of `child_frame_id` -> those of the frame that `orientation` (4,) rotates into.
+def body_to_frame(
+    orientation: ArrayLike, vector_body: ArrayLike, child_frame_id: str
+) -> NDArray[np.floating[Any]]:
+    """A twist's vector (3,) in the axes of `child_frame_id` -> those of the frame that
+    `orientation` (4,) rotates into.
 
-    The body's axes are FLU, or FRD where the name of its frame ends in `_frd`; the orientation is always that of FLU.
-    A quaternion of any norm serves, as a direction: what is wrong with it is found by `states_to_ned`.
+    The body's axes are FLU, or FRD where the name of its frame ends in `_frd`; the orientation is
+    always that of FLU. A quaternion of any norm serves, as a direction: what is wrong with it is
+    found by `states_to_ned`.
     """
     q = np.asarray(orientation, dtype=float)
     with np.errstate(all="ignore"):
@@ -144,22 +167,29 @@ def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id
 
 
 def _without_negative_zero(values: Any, given: Any = None) -> Any:
-    """The values with 0, as the SDK sends it, for -0.0, which a turned sign leaves; a copy where they are `given`."""
+    """The values with 0, as the SDK sends it, for -0.0, which a turned sign leaves; a copy where
+    they are `given`.
+    """
     return np.add(values, values.dtype.type(0.0), out=None if values is given else values)
 
 
 def all_fit_float32(values: Array) -> bool:
-    """Whether no number of an array becomes infinite as a float32, at a glance at the least and the greatest; False
-    where one is NaN, and perhaps where one lies just beyond the greatest float."""
+    """Whether no number of an array becomes infinite as a float32, at a glance at the least and the
+    greatest; False where one is NaN, and perhaps where one lies just beyond the greatest float.
+    """
     return not values.size or bool(values.min() >= -_MAX_FLOAT32 and values.max() <= _MAX_FLOAT32)
 
 
 def _fits_the_floats(ned: NedStates) -> Bools:
-    """False where a value became infinite on its way to float; the time packet alone holds positions as double."""
+    """False where a value became infinite on its way to float; the time packet alone holds
+    positions as double.
+    """
     arrays = (ned.velocity_ned, ned.motor_speed_rpm)  # and the mean of finite speeds is finite
     if all(all_fit_float32(array) for array in (ned.position_ned, *arrays)):
         return np.ones(len(ned), np.bool_)
     near = np.isfinite(ned.position_ned.astype(np.float32))
-    in_double = np.isfinite(ned.position_ned).all(axis=1) & ~ned.fit_ground & (ned.scale == 1).all(axis=1)
+    in_double = (
+        np.isfinite(ned.position_ned).all(axis=1) & ~ned.fit_ground & (ned.scale == 1).all(axis=1)
+    )
     rest = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
     return (near.all(axis=1) | in_double) & rest

@@ -1,17 +1,23 @@
-"""Packet declarations: one table of fields each, from which packing, unpacking and recognition follow.
+"""Packet declarations: one table of fields each, from which packing, unpacking and recognition
+follow.
 
 Bytes in, packets out: no socket here. Two rules hold for every packet:
 
-1. Little-endian, and the fields follow each other without a gap. RflySim3D's own structures have C alignment; no
-   packet needs a padding byte, so both readings are the same bytes (the declared size is checked on import).
-2. A datagram is recognised by its length *and* its checksum. Neither is enough: two packets of 112 bytes exist, and
-   1234567890 begins most of them. Both directions reuse lengths, so each direction has its own `PacketTable`.
+1. Little-endian, and the fields follow each other without a gap. RflySim3D's own structures have C
+alignment; no
+   packet needs a padding byte, so both readings are the same bytes (the declared size is checked on
+   import).
+2. A datagram is recognised by its length *and* its checksum. Neither is enough: two packets of 112
+bytes exist, and
+   1234567890 begins most of them. Both directions reuse lengths, so each direction has its own
+   `PacketTable`.
 
-The codec packs what it is given, as RflySim's SDK does: NaN and infinities go out as they are, and a number too large
-for a float becomes infinity. Keeping such values from the wire is the task of `ned_states`.
+The codec packs what it is given, as RflySim's SDK does: NaN and infinities go out as they are, and
+a number too large for a float becomes infinity. Keeping such values from the wire is the task of
+`ned_states`.
 
-The declarations are in `to_rflysim3d` and `from_rflysim3d`. To add a packet write its declaration there and name it in
-the table at the module's end.
+The declarations are in `to_rflysim3d` and `from_rflysim3d`. To add a packet write its declaration
+there and name it in the table at the module's end.
 """
 
 from __future__ import annotations
@@ -32,12 +38,19 @@ from rfly_common.errors import PacketError
 if TYPE_CHECKING:
     import numpy as np
 
-_INTEGER_RANGES = {"B": (0, 2**8 - 1), "H": (0, 2**16 - 1), "I": (0, 2**32 - 1), "i": (-(2**31), 2**31 - 1)}
+_INTEGER_RANGES = {
+    "B": (0, 2**8 - 1),
+    "H": (0, 2**16 - 1),
+    "I": (0, 2**32 - 1),
+    "i": (-(2**31), 2**31 - 1),
+}
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a packet: `format` is a count (or none) and one of B H I i f d s, as in `struct`."""
+    """One field of a packet: `format` is a count (or none) and one of B H I i f d s, as in
+    `struct`.
+    """
 
     name: str
     format: str
@@ -49,7 +62,9 @@ class Field:
     def __post_init__(self) -> None:
         match = re.fullmatch(r"(\d*)([BHIifds])", self.format)
         if match is None:
-            raise ValueError(f"{self.name}: {self.format!r} is no field format, expected such as 'i', '3f' or '52s'")
+            raise ValueError(
+                f"{self.name}: {self.format!r} is no field format, expected such as 'i', '3f' or '52s'"
+            )
         object.__setattr__(self, "code", match[2])
         object.__setattr__(self, "count", int(match[1] or 1))
 
@@ -73,7 +88,9 @@ class PacketType:
 
     def __post_init__(self) -> None:
         if self.struct.size != self.size:
-            raise ValueError(f"{self.name}: the fields make {self.struct.size} bytes, declared are {self.size}")
+            raise ValueError(
+                f"{self.name}: the fields make {self.struct.size} bytes, declared are {self.size}"
+            )
 
     @functools.cached_property
     def kind(self) -> str:
@@ -91,7 +108,9 @@ class PacketType:
 
     @functools.cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The packet as a packed NumPy dtype: an array of n records is n datagrams, one behind the other."""
+        """The packet as a packed NumPy dtype: an array of n records is n datagrams, one behind the
+        other.
+        """
         import numpy as np
 
         def shape(field: Field) -> tuple[Any, ...]:
@@ -100,29 +119,40 @@ class PacketType:
             return (field.name, f"<{field.code}", (field.count,) if field.count > 1 else ())
 
         dtype = np.dtype([shape(field) for field in self.fields])
-        assert dtype.itemsize == self.size  # the same declaration, so only a mistake in `shape` could break this
+        assert (
+            dtype.itemsize == self.size
+        )  # the same declaration, so only a mistake in `shape` could break this
         return dtype
 
     def make(self, checksum: int | None = None, **values: Any) -> Packet:
-        """A packet of this type; without `checksum` it bears the usual one. Every field must be given."""
+        """A packet of this type; without `checksum` it bears the usual one. Every field must be
+        given.
+        """
         values["checksum"] = self.checksums[0] if checksum is None else checksum
         return Packet(self, MappingProxyType(values))
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
-        """The datagram. ValueError names a field that is missing, unknown, of a wrong length or out of its range."""
+        """The datagram. ValueError names a field that is missing, unknown, of a wrong length or out
+        of its range.
+        """
         names = [field.name for field in self.fields]
         if set(values) != set(names):
             wrong = sorted(set(values).symmetric_difference(names))
-            raise ValueError(f"{self.name}: missing or unknown fields {', '.join(wrong)}; it has {', '.join(names)}")
+            raise ValueError(
+                f"{self.name}: missing or unknown fields {', '.join(wrong)}; it has {', '.join(names)}"
+            )
         if values["checksum"] not in self.checksums:
-            raise ValueError(f"{self.name}: checksum {values['checksum']}, allowed are {self.checksums}")
+            raise ValueError(
+                f"{self.name}: checksum {values['checksum']}, allowed are {self.checksums}"
+            )
         flat: list[Any] = []
         for field in self.fields:
             flat.extend(_flatten(self.name, field, values[field.name]))
         return self.struct.pack(*flat)
 
     def pack_flat(self, *values: Any, ground: bool = False) -> bytes:
-        """The datagram of all numbers and texts behind the checksum, as `struct.pack` takes them: the quick way.
+        """The datagram of all numbers and texts behind the checksum, as `struct.pack` takes them:
+        the quick way.
 
         `ground`: the checksum that asks RflySim3D to keep the vehicles on the ground.
         """
@@ -133,7 +163,8 @@ class PacketType:
         return Packet(self, MappingProxyType(self.unpack(datagram)))
 
     def unpack(self, datagram: bytes | bytearray | memoryview) -> dict[str, Any]:
-        """Field name -> number, tuple of numbers or text. PacketError (`text`) where a text is not UTF-8.
+        """Field name -> number, tuple of numbers or text. PacketError (`text`) where a text is not
+        UTF-8.
 
         Expects a datagram of this type's size; `decode` finds out the type.
         """
@@ -145,7 +176,9 @@ class PacketType:
                 values[field.name] = _decode_text(self.name, field, numbers[start])
                 start += 1
             else:
-                values[field.name] = numbers[start] if field.count == 1 else numbers[start : start + field.count]
+                values[field.name] = (
+                    numbers[start] if field.count == 1 else numbers[start : start + field.count]
+                )
                 start += field.count
         return values
 
@@ -186,14 +219,18 @@ class PacketTable:
             for other in same_size:
                 if set(other.checksums) & set(packet_type.checksums):
                     names = f"{other.name} and {packet_type.name}"
-                    raise ValueError(f"{names} have one size and checksum: nothing tells them apart")
+                    raise ValueError(
+                        f"{names} have one size and checksum: nothing tells them apart"
+                    )
             same_size.append(packet_type)
 
     def __iter__(self) -> Iterator[PacketType]:
         return iter(self.types)
 
     def find(self, datagram: bytes | bytearray | memoryview) -> PacketType:
-        """The type of a datagram. PacketError: `length` if no packet has that size, else `checksum`."""
+        """The type of a datagram. PacketError: `length` if no packet has that size, else
+        `checksum`.
+        """
         candidates = self._by_size.get(len(datagram))
         if candidates is None:
             raise PacketError("length", f"no packet has {len(datagram)} bytes")
@@ -202,10 +239,14 @@ class PacketTable:
                 return candidate
         checksum = candidates[0].checksum_struct.unpack_from(datagram)[0]
         names = " or ".join(candidate.name for candidate in candidates)
-        raise PacketError("checksum", f"checksum {checksum} in {len(datagram)} bytes, the size of {names}")
+        raise PacketError(
+            "checksum", f"checksum {checksum} in {len(datagram)} bytes, the size of {names}"
+        )
 
     def decode(self, datagram: bytes | bytearray | memoryview) -> Packet:
-        """The packet in a datagram. PacketError with reason `length`, `checksum` or `text`, and no other error."""
+        """The packet in a datagram. PacketError with reason `length`, `checksum` or `text`, and no
+        other error.
+        """
         return self.find(datagram).read(datagram)
 
 
@@ -242,7 +283,9 @@ def _float32(number: float) -> float:
 
 
 def _decode_text(packet: str, field: Field, raw: bytes) -> str:
-    whole = raw.endswith(b"\0")  # else the sender may have cut it, inside its last character if need be
+    whole = raw.endswith(
+        b"\0"
+    )  # else the sender may have cut it, inside its last character if need be
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(raw, final=whole)
         return text.strip("\0")  # at both ends, as the SDK does

@@ -1,11 +1,9 @@
 """Choice of packet for each vehicle, and packing of whole fleets.
 
-| vehicle | packet |
-| --- | --- |
-| by itself | SOut2SimulatorSimpleTime (current) |
-| … kept on the ground | SOut2SimulatorSimple, checksum 1234567891 |
-| … with a scale other than 1 | SOut2SimulatorSimple1, 1234567891 if it is kept on the ground |
-| in a fleet of more than 20 | Multi3DData100New, 100 in each, one series off and one on the ground flag |
+| vehicle | packet | | --- | --- | | by itself | SOut2SimulatorSimpleTime (current) | | … kept on
+the ground | SOut2SimulatorSimple, checksum 1234567891 | | … with a scale other than 1 |
+SOut2SimulatorSimple1, 1234567891 if it is kept on the ground | | in a fleet of more than 20 |
+Multi3DData100New, 100 in each, one series off and one on the ground flag |
 
 What does not fit the fleet packet, whose ids, types and scales are uint16, goes by itself.
 """
@@ -43,7 +41,9 @@ NO_TIME = -1.0
 MAX_UINT16 = 65535
 MAX_SCALE = 655.35
 """of fleet packets, which hold ids and types as uint16, scales as its hundredths"""
-_MIN_FLEET_SCALE = np.float32(0.005)  # a smaller one would round to 0 hundredths and make the vehicle vanish
+_MIN_FLEET_SCALE = np.float32(
+    0.005
+)  # a smaller one would round to 0 hundredths and make the vehicle vanish
 
 _NO_GPS = (0, 0, 0)
 _NO_MOTORS = (0.0,) * 8
@@ -62,27 +62,36 @@ class DatagramRun:
         return len(self.buffer) // self.size
 
     def __iter__(self) -> Iterator[memoryview]:
-        buffer, size = self.buffer, self.size
+        buffer = self.buffer
+        size = self.size
         return (buffer[start : start + size] for start in range(0, len(buffer), size))
 
 
 def encode_pose(
-    vehicle_id: int, vehicle_type: int, position_ned: tuple[float, float, float], euler: tuple[float, float, float]
+    vehicle_id: int,
+    vehicle_type: int,
+    position_ned: tuple[float, float, float],
+    euler: tuple[float, float, float],
 ) -> bytes:
-    """One vehicle without velocity and motors, as current SOut2SimulatorSimpleTime: the quick way for a pose.
+    """One vehicle without velocity and motors, as current SOut2SimulatorSimpleTime: the quick way
+    for a pose.
 
-    Position in m NED, roll, pitch, yaw in rad of FRD in NED; finite numbers, which the caller has made sure of.
+    Position in m NED, roll, pitch, yaw in rad of FRD in NED; finite numbers, which the caller has
+    made sure of.
     """
     (x, y, z), (roll, pitch, yaw) = position_ned, euler
     return _pack_time(
         CHECKSUM_TIME, vehicle_id, vehicle_type, *_NO_GPS, *_NO_MOTORS, *_NO_VELOCITY,
-        roll + 0.0, pitch + 0.0, yaw + 0.0, x + 0.0, y + 0.0, z + 0.0,  # -0.0 becomes 0, as in `states_to_ned`
+        # -0.0 becomes 0, as in `states_to_ned`
+        roll + 0.0, pitch + 0.0, yaw + 0.0, x + 0.0, y + 0.0, z + 0.0,
         NO_TIME,
     )  # fmt: skip
 
 
 def encode_states(states: NedStates, *, in_fleet: bool) -> list[DatagramRun]:
-    """All datagrams of the vehicles, in their order; if `in_fleet`, fleet packets and then what does not fit them."""
+    """All datagrams of the vehicles, in their order; if `in_fleet`, fleet packets and then what
+    does not fit them.
+    """
     if not in_fleet:
         return _encode_singly(states)
     fits = _fits_fleet_packet(states)
@@ -106,18 +115,25 @@ def encode_fleet_columns(
 ) -> list[DatagramRun]:
     """n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
 
-    Those that are kept on the ground come behind the others, in packets of their own.
-    columns: an array for each field but the checksum, n rows, values that fit the field (the caller has made sure).
+    Those that are kept on the ground come behind the others, in packets of their own. columns: an
+    array for each field but the checksum, n rows, values that fit the field (the caller has made
+    sure).
     """
     runs = []
     for checksum, chosen in ((CHECKSUM, ~fit_ground), (CHECKSUM_GROUND, fit_ground)):
         if chosen.any():
-            rows = columns if chosen.all() else {name: values[chosen] for name, values in columns.items()}
+            rows = (
+                columns
+                if chosen.all()
+                else {name: values[chosen] for name, values in columns.items()}
+            )
             runs.append(_encode_columns(packet_type, checksum, rows))
     return runs
 
 
-def _encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str, NDArray[Any]]) -> DatagramRun:
+def _encode_columns(
+    packet_type: PacketType, checksum: int, columns: Mapping[str, NDArray[Any]]
+) -> DatagramRun:
     n = len(columns["copterID"])
     per_packet = packet_type.dtype["copterID"].shape[0]
     records = np.zeros(-(-n // per_packet), packet_type.dtype)
@@ -126,7 +142,9 @@ def _encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str
     for name, values in columns.items():
         each = packet_type.dtype[name].shape[0] // per_packet
         slots = records[name].reshape(len(records), per_packet, each)
-        rows = values.reshape(n, each)  # as the slots a view, also of what was broadcast: each number is copied once
+        rows = values.reshape(
+            n, each
+        )  # as the slots a view, also of what was broadcast: each number is copied once
         slots[:full] = rows[: full * per_packet].reshape(full, per_packet, each)
         if full < len(records):
             slots[full, : n - full * per_packet] = rows[full * per_packet :]
@@ -134,13 +152,17 @@ def _encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str
 
 
 def _fits_fleet_packet(states: NedStates) -> Bools:
-    ids, types, scale = states.id, states.vehicle_type, states.scale
+    ids = states.id
+    types = states.vehicle_type
+    scale = states.scale
     fits = (ids >= 1) & (ids <= MAX_UINT16) & (types >= 0) & (types <= MAX_UINT16)
     if not all_fit_float32(states.position_ned):
         with np.errstate(over="ignore"):
             fits &= np.isfinite(states.position_ned.astype(np.float32)).all(axis=1)
     if not (scale == 1).all():
-        fits &= ((scale <= np.float32(MAX_SCALE)) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))).all(axis=1)
+        fits &= (
+            (scale <= np.float32(MAX_SCALE)) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))
+        ).all(axis=1)
     return fits
 
 
@@ -166,19 +188,24 @@ def _encode_singly(states: NedStates) -> list[DatagramRun]:
         return [_encode_kind(states, int(kinds[0]))]
     # runs of one kind keep the vehicles' order
     bounds = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), n]
-    encoded = {kind: _encode_kind(states.select(kinds == kind), kind) for kind in np.unique(kinds).tolist()}
+    encoded = {
+        kind: _encode_kind(states.select(kinds == kind), kind) for kind in np.unique(kinds).tolist()
+    }
     taken = dict.fromkeys(encoded, 0)
     runs = []
     for start, stop in itertools.pairwise(bounds):
         kind = int(kinds[start])
-        run, first = encoded[kind], taken[kind]
+        run = encoded[kind]
+        first = taken[kind]
         taken[kind] = first + stop - start
         runs.append(DatagramRun(run.buffer[first * run.size : taken[kind] * run.size], run.size))
     return runs
 
 
 def _encode_kind(states: NedStates, kind: int) -> DatagramRun:
-    packet_type = (SOUT2_SIMULATOR_SIMPLE_TIME, SOUT2_SIMULATOR_SIMPLE, SOUT2_SIMULATOR_SIMPLE1)[kind]
+    packet_type = (SOUT2_SIMULATOR_SIMPLE_TIME, SOUT2_SIMULATOR_SIMPLE, SOUT2_SIMULATOR_SIMPLE1)[
+        kind
+    ]
     records = np.zeros(len(states), packet_type.dtype)
     records["copterID"] = states.id
     records["vehicleType"] = states.vehicle_type

@@ -19,7 +19,9 @@ CHECKSUM = 1234567890
 CHECKSUM_GROUND = 1234567891
 """In packets that allow both, this one asks RflySim3D to keep the vehicle on the ground."""
 CHECKSUM_TIME = 1234567891
-"""Of the current SOut2SimulatorSimpleTime. CHECKSUM_GROUND's number, but here it says nothing about the ground."""
+"""Of the current SOut2SimulatorSimpleTime. CHECKSUM_GROUND's number, but here it says nothing about
+the ground.
+"""
 CHECKSUM_FULL = 123456789
 """Of SOut2Simulator; one digit less than the others."""
 CHECKSUM_ATTACH = 1234567892
@@ -53,7 +55,10 @@ SOUT2_SIMULATOR_SIMPLE = PacketType(
 )  # fmt: skip
 
 SOUT2_SIMULATOR_SIMPLE1 = PacketType(
-    "SOut2SimulatorSimple1", 52, _BOTH, (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER, Field("Scale", "3f"))
+    "SOut2SimulatorSimple1",
+    52,
+    _BOTH,
+    (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER, Field("Scale", "3f")),
 )
 
 SOUT2_SIMULATOR_SIMPLE_TIME_OLD = PacketType(
@@ -97,7 +102,9 @@ def _fleet_packet(name: str, size: int, n: int, motors: Field) -> PacketType:
     return PacketType(name, size, _BOTH, (_CHECKSUM, *fields, motors))
 
 
-MULTI3D_DATA_100_NEW = _fleet_packet("Multi3DData100New", 3804, 100, Field("MotorRPMSMean", "100f", "rpm"))
+MULTI3D_DATA_100_NEW = _fleet_packet(
+    "Multi3DData100New", 3804, 100, Field("MotorRPMSMean", "100f", "rpm")
+)
 MULTI3D_DATA_2_NEW = _fleet_packet(
     "Multi3DData2New", 1324, 20, Field("PWMs", "160f", "rpm: the 8 motors of vehicle 1, then 2, …")
 )
@@ -108,7 +115,10 @@ UE4_EXT_MSG = PacketType(
 )  # fmt: skip
 """Numbers for the blueprint of a vehicle, which alone knows their meaning."""
 
-ATTACH_NONE, ATTACH_POSITION, ATTACH_POSITION_YAW, ATTACH_ATTITUDE = 0, 1, 2, 3
+ATTACH_NONE = 0
+ATTACH_POSITION = 1
+ATTACH_POSITION_YAW = 2
+ATTACH_ATTITUDE = 3
 """AttatchTypes: on its own; the position is relative; and the yaw; and the whole attitude"""
 
 VEHICLE_ATTATCH_25 = PacketType(
@@ -165,7 +175,9 @@ VISION_SENSOR_REQ_GIMBAL = PacketType(
     "VisionSensorReq (gimbal)", 148, (CHECKSUM_CAMERA,),
     (*_SENSOR_HEAD, Field("bitmask", "I", "what changes"), *SENSOR, *_SENSOR_ANGLES),
 )  # fmt: skip
-"""These three are packed as RflySim's VisionCaptureApi.py does; a public copy is in github.com/EchoXuK/rFlySimapi."""
+"""These three are packed as RflySim's VisionCaptureApi.py does; a public copy is in
+github.com/EchoXuK/rFlySimapi.
+"""
 
 TO_RFLYSIM3D = PacketTable(
     (

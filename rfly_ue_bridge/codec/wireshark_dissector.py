@@ -1,7 +1,8 @@
 """Wireshark dissector in Lua, generated from the packet declarations.
 
-Every packet becomes a subtree with its fields by name; arrays have a line for each element, fleet packets a subtree
-for each vehicle. Numbers can be filtered for over all packets (`rflysim.copterID == 7`, `rflysim.PosE < -100`).
+Every packet becomes a subtree with its fields by name; arrays have a line for each element, fleet
+packets a subtree for each vehicle. Numbers can be filtered for over all packets (`rflysim.copterID
+== 7`, `rflysim.PosE < -100`).
 """
 
 from __future__ import annotations
@@ -15,25 +16,39 @@ from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import PacketTable, PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 
-_KINDS = {"B": "int32", "H": "int32", "i": "int32", "I": "uint32", "f": "double", "d": "double", "s": "string"}
+_KINDS = {
+    "B": "int32",
+    "H": "int32",
+    "i": "int32",
+    "I": "uint32",
+    "f": "double",
+    "d": "double",
+    "s": "string",
+}
 
 
 def dissector() -> str:
     """The text of the Lua plugin."""
     template = Template(
-        (resources.files("rfly_ue_bridge") / "data" / "wireshark_template.lua").read_text(encoding="utf-8")
+        (resources.files("rfly_ue_bridge") / "data" / "wireshark_template.lua").read_text(
+            encoding="utf-8"
+        )
     )
     tables = (TO_RFLYSIM3D, FROM_RFLYSIM3D)
-    return template.substitute(fields=_fields(tables), to=_packets(TO_RFLYSIM3D), answers=_packets(FROM_RFLYSIM3D))
+    return template.substitute(
+        fields=_fields(tables), to=_packets(TO_RFLYSIM3D), answers=_packets(FROM_RFLYSIM3D)
+    )
 
 
 def _fields(tables: Iterable[PacketTable]) -> str:
-    """One declaration for each name, so that a filter holds for all packets; a whole number here and a float there
-    (Scale) is a float.
+    """One declaration for each name, so that a filter holds for all packets; a whole number here
+    and a float there (Scale) is a float.
     """
     kinds: dict[str, str] = {}
     units: dict[str, set[str]] = {}
-    for field in (field for table in tables for packet_type in table for field in packet_type.fields):
+    for field in (
+        field for table in tables for packet_type in table for field in packet_type.fields
+    ):
         kind = _KINDS[field.code]
         known = kinds.setdefault(field.name, kind)
         if kind != known:
@@ -47,7 +62,9 @@ def _fields(tables: Iterable[PacketTable]) -> str:
 def _field(name: str, kind: str, units: set[str]) -> str:
     described = ""
     if len(units) == 1 and (unit := min(units)):
-        described = (", base.DEC, nil, nil, " if kind in ("int32", "uint32") else ", ") + _quoted(unit)
+        described = (", base.DEC, nil, nil, " if kind in ("int32", "uint32") else ", ") + _quoted(
+            unit
+        )
     return f'  {name} = ProtoField.{kind}("rflysim.{name}", "{name}"{described}),'
 
 
@@ -56,10 +73,15 @@ def _packets(table: PacketTable) -> str:
 
 
 def _packet(packet_type: PacketType) -> str:
-    """Name, size, checksums, and for each field name, offset, bytes of one element, elements and how to read them."""
-    offset, lines = 0, []
+    """Name, size, checksums, and for each field name, offset, bytes of one element, elements and
+    how to read them.
+    """
+    offset = 0
+    lines = []
     for field in packet_type.fields:
-        each, count = (field.count, 1) if field.is_text else (calcsize(f"<{field.code}"), field.count)
+        each, count = (
+            (field.count, 1) if field.is_text else (calcsize(f"<{field.code}"), field.count)
+        )
         lines.append(f'    {{ "{field.name}", {offset}, {each}, {count}, "{field.code}" }},')
         offset += each * count
     sums = ", ".join(map(str, packet_type.checksums))

@@ -1,8 +1,10 @@
-"""Placement of objects on a terrain, the packets that show and remove them, and a registry of them by id.
+"""Placement of objects on a terrain, the packets that show and remove them, and a registry of them
+by id.
 
-An object is a vehicle of RflySim3D that nobody drives: the first packet with its id creates it, and it stays as it is.
-It stands upright, whatever the slope. RflySim3D puts a model's origin where the packet says, so that the origin's
-height above the ground, the model's offset (`ModelOffset`), is added to the terrain's altitude.
+An object is a vehicle of RflySim3D that nobody drives: the first packet with its id creates it, and
+it stays as it is. It stands upright, whatever the slope. RflySim3D puts a model's origin where the
+packet says, so that the origin's height above the ground, the model's offset (`ModelOffset`), is
+added to the terrain's altitude.
 """
 
 from __future__ import annotations
@@ -32,14 +34,17 @@ if TYPE_CHECKING:
     from rfly_terrain.world.moving import MovingPath
 
 FIRST_CHOSEN_ID = 1001
-"""where free ids are looked for, out of the way of vehicles; RflySim's own examples begin their targets there"""
+"""where free ids are looked for, out of the way of vehicles; RflySim's own examples begin their
+targets there
+"""
 MAX_DISTANCE = 1e7
 """m; beyond this a position is a mistake"""
 
 
 @dataclass(frozen=True)
 class PlacedObject:
-    """One object as it was asked for. ENU: x east, y north, z up, m; yaw in rad counter-clockwise from east.
+    """One object as it was asked for. ENU: x east, y north, z up, m; yaw in rad counter-clockwise
+    from east.
 
     Raises PlacementError that names the field.
     """
@@ -79,9 +84,13 @@ class PlacedObject:
         if not all(0.0 <= part <= MAX_DISTANCE for part in self.size):
             raise PlacementError(f"size: {_words(self.size)}, expected metres of at least 0")
         if not all(0.0 < part <= 1000.0 for part in self.scale):
-            raise PlacementError(f"scale: {_words(self.scale)}, expected factors above 0 and up to 1000")
+            raise PlacementError(
+                f"scale: {_words(self.scale)}, expected factors above 0 and up to 1000"
+            )
         if self.z is not None and self.offset:
-            raise PlacementError(f"offset: {self.offset}, but z is the origin's own height: give one of them")
+            raise PlacementError(
+                f"offset: {self.offset}, but z is the origin's own height: give one of them"
+            )
 
     @property
     def needs_terrain(self) -> bool:
@@ -89,7 +98,9 @@ class PlacedObject:
         return self.z is None and not self.use_ground_packet
 
     def moved(self, x: float, y: float, yaw: float) -> PlacedObject:
-        """The object elsewhere; one that had a height of its own, or moved, stands on the terrain from now on."""
+        """The object elsewhere; one that had a height of its own, or moved, stands on the terrain
+        from now on.
+        """
         return dataclasses.replace(self, x=x, y=y, yaw=yaw, z=None, path=None)
 
 
@@ -114,16 +125,24 @@ class Placement:
         """Some of them, (n,) of which."""
         rows = np.flatnonzero(chosen).tolist()
         paths = tuple(self.paths[row] for row in rows) if self.paths else ()
-        return Placement(tuple(self.objects[row] for row in rows), self.position[rows], self.inside[rows], paths)
+        return Placement(
+            tuple(self.objects[row] for row in rows), self.position[rows], self.inside[rows], paths
+        )
 
     def at(self, time: float) -> Placement:
         """All, and those that move where they are at a time, s of the node's clock."""
-        objects, position, velocity = list(self.objects), self.position.copy(), np.zeros_like(self.position)
+        objects = list(self.objects)
+        position = self.position.copy()
+        velocity = np.zeros_like(self.position)
         for row, path in enumerate(self.paths):
             if path is not None:
                 position[row], yaw, velocity[row] = path.at(time)
-                objects[row] = dataclasses.replace(objects[row], x=position[row, 0], y=position[row, 1], yaw=yaw)
-        return dataclasses.replace(self, objects=tuple(objects), position=position, velocity=velocity)
+                objects[row] = dataclasses.replace(
+                    objects[row], x=position[row, 0], y=position[row, 1], yaw=yaw
+                )
+        return dataclasses.replace(
+            self, objects=tuple(objects), position=position, velocity=velocity
+        )
 
     @property
     def moves(self) -> Bools:
@@ -138,25 +157,32 @@ class Placement:
     @property
     def box_half_extent(self) -> Floats:
         """(n, 3) half the size along each object's own axes; 0 where it is not known"""
-        sizes = [o.size if o.model is None else o.model.bounds[1] - o.model.bounds[0] for o in self.objects]
+        sizes = [
+            o.size if o.model is None else o.model.bounds[1] - o.model.bounds[0]
+            for o in self.objects
+        ]
         return np.array(sizes, float).reshape(-1, 3) / 2
 
     @property
     def box_origin(self) -> Floats:
-        """(n, 3) the middle of each object's box, which stands on the ground: `offset` below the model's origin; of one
-        that has a model, that of the box around it"""
+        """(n, 3) the middle of each object's box, which stands on the ground: `offset` below the
+        model's origin; of one that has a model, that of the box around it
+        """
         offset = np.array([o.offset for o in self.objects], float)
         middle = self.position.copy()
         middle[:, 2] += self.box_half_extent[:, 2] - offset
         for row, placed in enumerate(self.objects):
             if placed.model is not None:
                 x, y, z = 0.5 * (placed.model.bounds[0] + placed.model.bounds[1])
-                c, s = math.cos(placed.yaw), math.sin(placed.yaw)
+                c = math.cos(placed.yaw)
+                s = math.sin(placed.yaw)
                 middle[row] = self.position[row] + (c * x - s * y, s * x + c * y, z)
         return np.where(self.box_half_extent.any(axis=1, keepdims=True), middle, self.position)
 
     def to_ned_states(self) -> NedStates:
-        """What `encode_states` packs: as `sendUE4Pos`, `sendUE4Pos2Ground` or `sendUE4PosScale(2Ground)` would."""
+        """What `encode_states` packs: as `sendUE4Pos`, `sendUE4Pos2Ground` or
+        `sendUE4PosScale(2Ground)` would.
+        """
         n = len(self)
         euler = np.zeros((n, 3))
         euler[:, 2] = yaw_ned_to_enu(self.yaw)
@@ -180,7 +206,9 @@ def place(objects: Sequence[PlacedObject], terrain: HeightMap | None) -> Placeme
 
     Raises PlacementError for an object that needs a terrain where there is none.
     """
-    position = np.array([(o.x, o.y, 0.0 if o.z is None else o.z) for o in objects], float).reshape(-1, 3)
+    position = np.array([(o.x, o.y, 0.0 if o.z is None else o.z) for o in objects], float).reshape(
+        -1, 3
+    )
     inside = np.ones(len(objects), np.bool_)
     if terrain is not None:
         given = np.array([o.z is not None for o in objects], np.bool_)
@@ -190,12 +218,16 @@ def place(objects: Sequence[PlacedObject], terrain: HeightMap | None) -> Placeme
     else:
         lost = next((o for o in objects if o.needs_terrain), None)
         if lost is not None:
-            raise PlacementError(f"object {lost.id}: its height is the terrain's, and no terrain is known")
+            raise PlacementError(
+                f"object {lost.id}: its height is the terrain's, and no terrain is known"
+            )
     paths = tuple(o.path and o.path.on(terrain, (o.z or 0.0) + o.offset) for o in objects)
     return Placement(tuple(objects), position, np.asarray(inside), paths if any(paths) else ())
 
 
-def from_ned(x_north: float, y_east: float, yaw: float, z_down: float | None = None) -> dict[str, Any]:
+def from_ned(
+    x_north: float, y_east: float, yaw: float, z_down: float | None = None
+) -> dict[str, Any]:
     """x, y, yaw (and z) of a PlacedObject from NED: yaw in rad clockwise from north."""
     east, north, up = np.asarray(enu_to_ned((x_north, y_east, z_down or 0.0)), float).tolist()
     place_in_enu = {"x": east, "y": north, "yaw": float(yaw_ned_to_enu(yaw))}
@@ -207,19 +239,30 @@ def _words(values: Sequence[float]) -> str:
 
 
 def place_in_enu(x: float, y: float, yaw: float, frame: FrameToWorld, name: str) -> dict[str, Any]:
-    """x, y (m) and yaw (rad about the frame's z, from its x) as x east, y north, yaw counter-clockwise from east.
+    """x, y (m) and yaw (rad about the frame's z, from its x) as x east, y north, yaw
+    counter-clockwise from east.
 
-    Raises FrameError for a frame whose z axis is not vertical: there x and y alone name no point of the ground.
+    Raises FrameError for a frame whose z axis is not vertical: there x and y alone name no point of
+    the ground.
     """
     if frame.is_world:
         return from_ned(x, y, yaw) if frame.axes == "ned" else {"x": x, "y": y, "yaw": yaw}
     frame.check_vertical(name)
-    point, ahead = frame.points_to_enu((x, y, 0.0)), frame.vectors_to_enu((math.cos(yaw), math.sin(yaw), 0.0))
-    return {"x": float(point[0]), "y": float(point[1]), "yaw": math.atan2(float(ahead[1]), float(ahead[0]))}
+    point = frame.points_to_enu((x, y, 0.0))
+    ahead = frame.vectors_to_enu((math.cos(yaw), math.sin(yaw), 0.0))
+    return {
+        "x": float(point[0]),
+        "y": float(point[1]),
+        "yaw": math.atan2(float(ahead[1]), float(ahead[0])),
+    }
 
 
-def poses_in_frame(position_enu: ArrayLike, yaw: ArrayLike, frame: FrameToWorld) -> tuple[Floats, Floats]:
-    """(n, 3) positions, (n,) yaws in ENU -> positions and orientations (n, 4) xyzw, base_link (FLU) into the frame."""
+def poses_in_frame(
+    position_enu: ArrayLike, yaw: ArrayLike, frame: FrameToWorld
+) -> tuple[Floats, Floats]:
+    """(n, 3) positions, (n,) yaws in ENU -> positions and orientations (n, 4) xyzw, base_link (FLU)
+    into the frame.
+    """
     half = np.asarray(yaw, float) / 2
     zero = np.zeros_like(half)
     orientation = np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
@@ -231,16 +274,19 @@ SCALES = (1e-3, 1e3)
 
 
 def world_to_placed(world: World, level: bool = False) -> list[PlacedObject]:
-    """The objects, their ids to be chosen. `level`: there is no terrain, and the ground lies at z = 0.
+    """The objects, their ids to be chosen. `level`: there is no terrain, and the ground lies at z =
+    0.
 
-    One that shows no model of RflySim3D's is drawn as a box: its origin is the middle of its height, and its scale the
-    box's size.
+    One that shows no model of RflySim3D's is drawn as a box: its origin is the middle of its
+    height, and its scale the box's size.
     """
     begins = [(each, *each.path.corners[0, :2].tolist()) for each in world.moving]
     return [
         *(_placed(each, level) for each in world.objects),
         *(
-            dataclasses.replace(_placed(WorldObject(each.model, x, y, 0.0, None, each.scale), level), path=each.path)
+            dataclasses.replace(
+                _placed(WorldObject(each.model, x, y, 0.0, None, each.scale), level), path=each.path
+            )
             for each, x, y in begins
         ),
     ]
@@ -250,7 +296,9 @@ def _placed(each: WorldObject, level: bool) -> PlacedObject:
     model = each.scaled_model
     z = 0.0 if each.z is None and level else each.z
     if model.vehicle_type:
-        shown, offset, scale = model, 0.0, (each.scale,) * 3
+        shown = model
+        offset = 0.0
+        scale = (each.scale,) * 3
     else:
         shown, offset = _about_middle(model)
         length, width, height = np.clip(2.0 * np.maximum(*np.abs(shown.bounds)), *SCALES).tolist()
@@ -267,7 +315,9 @@ def _about_middle(model: Model) -> tuple[Model, float]:
     low, high = model.bounds
     offset = 0.5 * float(low[2] + high[2])
     parts = tuple(placed_part(part, (0.0, 0.0, -offset), 0.0) for part in model.parts)
-    surface = None if model.surface is None else placed_part(model.surface, (0.0, 0.0, -offset), 0.0)
+    surface = (
+        None if model.surface is None else placed_part(model.surface, (0.0, 0.0, -offset), 0.0)
+    )
     return dataclasses.replace(model, parts=parts, surface=surface), offset
 
 
@@ -275,16 +325,19 @@ def _about_middle(model: Model) -> tuple[Model, float]:
 class ModelOffset:
     """From the click point (on the ground) to the object position (the model's origin).
 
-    RflySim3D tells two points of a double click, in metres NED: *click point*, where the ray hit (the ground, if one
-    clicks beside the model's foot), and *object pos*, the model's origin. z points down, so that a model that stands on
-    the ground with its origin in its middle has an object z that is *less* than the click z:
+    RflySim3D tells two points of a double click, in metres NED: *click point*, where the ray hit
+    (the ground, if one clicks beside the model's foot), and *object pos*, the model's origin. z
+    points down, so that a model that stands on the ground with its origin in its middle has an
+    object z that is *less* than the click z:
 
-        height of the origin above the ground = z_click − z_object        (m, positive: the origin is above the ground)
-        <CenterHeightAboveGroundCm>           = 100 · (z_click − z_object)
-        z to send for the model               = z_ground − height          (what the three targets of experiment 2 got)
+        height of the origin above the ground = z_click − z_object        (m, positive: the origin
+        is above the ground) <CenterHeightAboveGroundCm>           = 100 · (z_click − z_object) z to
+        send for the model               = z_ground − height          (what the three targets of
+        experiment 2 got)
 
-    A target whose object pos is (43.943, 1.620, −11.465) where the ground beneath has z = −10.465 has an offset of
-    +1 m: the XML wants 100, and on ground of z = −176.181 (experiment 3's mountain) it is sent with z = −177.181.
+    A target whose object pos is (43.943, 1.620, −11.465) where the ground beneath has z = −10.465
+    has an offset of +1 m: the XML wants 100, and on ground of z = −176.181 (experiment 3's
+    mountain) it is sent with z = −177.181.
     """
 
     vector_ned: tuple[float, float, float]
@@ -302,11 +355,15 @@ class ModelOffset:
 
     @property
     def distance(self) -> float:
-        """m, horizontally: on a slope a click point far from the model says little of the ground beneath it."""
+        """m, horizontally: on a slope a click point far from the model says little of the ground
+        beneath it.
+        """
         return math.hypot(self.vector_ned[0], self.vector_ned[1])
 
 
-def measure_offset(click_point_ned: Sequence[float], object_position_ned: Sequence[float]) -> ModelOffset:
+def measure_offset(
+    click_point_ned: Sequence[float], object_position_ned: Sequence[float]
+) -> ModelOffset:
     """The offset of a model from the two points of a double click, each x, y, z in m NED.
 
     Raises ValueError for a point that is not three finite numbers.
@@ -330,7 +387,8 @@ class ObjectRegistry:
         self._owner_of = owner_of
         self._objects: dict[int, PlacedObject] = {}
         self._maybe_free = FIRST_CHOSEN_ID
-        """no object below this has been removed since the last id was chosen: a search begins here"""
+        """no object below this has been removed since the last id was chosen: a search begins here
+        """
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -341,18 +399,28 @@ class ObjectRegistry:
         return tuple(self._objects[key] for key in sorted(self._objects))
 
     def checked(self, placed: PlacedObject) -> PlacedObject:
-        """The object with the id it would get; nothing is kept. Raises PlacementError where that id is in use."""
+        """The object with the id it would get; nothing is kept. Raises PlacementError where that id
+        is in use.
+        """
         if len(self._objects) >= MAX_OBJECTS:
             raise PlacementError(f"{MAX_OBJECTS} objects are placed already, no more are taken")
         if placed.id == 0:
-            free = (i for i in itertools.count(self._maybe_free) if i not in self._objects and not self._owner_of(i))
+            free = (
+                i
+                for i in itertools.count(self._maybe_free)
+                if i not in self._objects and not self._owner_of(i)
+            )
             self._maybe_free = next(free)
             return dataclasses.replace(placed, id=self._maybe_free)
         if placed.id in self._objects:
-            raise PlacementError(f"id {placed.id} is a placed object already: move or remove it, or give id 0")
+            raise PlacementError(
+                f"id {placed.id} is a placed object already: move or remove it, or give id 0"
+            )
         owner = self._owner_of(placed.id)
         if owner:
-            raise PlacementError(f"id {placed.id} is a vehicle of {owner}: give another id, or 0 to have one chosen")
+            raise PlacementError(
+                f"id {placed.id} is a vehicle of {owner}: give another id, or 0 to have one chosen"
+            )
         return placed
 
     def keep(self, placed: PlacedObject) -> None:
@@ -362,7 +430,9 @@ class ObjectRegistry:
     def get(self, object_id: int) -> PlacedObject:
         """The object of that id. Raises PlacementError that lists the ids there are."""
         if object_id not in self._objects:
-            raise PlacementError(f"id {object_id}: no such object is placed; there are {self._ids()}")
+            raise PlacementError(
+                f"id {object_id}: no such object is placed; there are {self._ids()}"
+            )
         return self._objects[object_id]
 
     def remove(self, object_id: int) -> PlacedObject:

@@ -1,7 +1,9 @@
-"""Placement files: YAML or CSV lists of objects, checked against `data/schemas/placements.schema.json`.
+"""Placement files: YAML or CSV lists of objects, checked against
+`data/schemas/placements.schema.json`.
 
-CSV has a heading with keys of an object, such as `id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size`; an empty cell
-is a key that was left out, and three numbers of one cell are separated by blanks. YAML has `version: 1`, `objects`, and
+CSV has a heading with keys of an object, such as
+`id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size`; an empty cell is a key that was left out,
+and three numbers of one cell are separated by blanks. YAML has `version: 1`, `objects`, and
 optionally `frame` and `defaults`.
 """
 
@@ -29,7 +31,8 @@ from rfly_common.files import StrPath
 from rfly_ue_bridge.objects.placement import MAX_OBJECTS, PlacedObject, from_ned
 
 MAX_FILE_BYTES = 10_000_000
-_YAML, _CSV = (".yaml", ".yml"), (".csv",)
+_YAML = (".yaml", ".yml")
+_CSV = (".csv",)
 _LISTS = frozenset({"scale", "size"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WORDS: dict[str, Any] = {"true": True, "false": False}
@@ -43,15 +46,19 @@ def shipped_placements() -> list[str]:
 def load_placements(name_or_path: StrPath, frame: str = "") -> list[PlacedObject]:
     """The objects of a file, or of the shipped list of that name.
 
-    `frame` (map or map_ned) is that of a CSV's numbers, default map; a YAML says so itself. Raises ConfigError that
-    names file, line, key and what is allowed.
+    `frame` (map or map_ned) is that of a CSV's numbers, default map; a YAML says so itself. Raises
+    ConfigError that names file, line, key and what is allowed.
     """
-    data, file, _ = read_config("placements", "rfly_ue_bridge", "placements", name_or_path, MAX_FILE_BYTES, noun="list")
+    data, file, _ = read_config(
+        "placements", "rfly_ue_bridge", "placements", name_or_path, MAX_FILE_BYTES, noun="list"
+    )
     return parse_placements(data, file, frame)
 
 
 def parse_placements(data: bytes, file: str, frame: str = "") -> list[PlacedObject]:
-    """The objects of a file's content; `file` is what errors call it, and its ending says what it is."""
+    """The objects of a file's content; `file` is what errors call it, and its ending says what it
+    is.
+    """
     ending = os.path.splitext(file)[1].lower()
     if ending not in _YAML + _CSV:
         raise ConfigError(f"{file}: expected a file that ends in {', '.join(_YAML + _CSV)}")
@@ -77,7 +84,9 @@ def _objects(document: Document, frame: str) -> list[PlacedObject]:
             raise document.error(path, "the key type is missing, here and in defaults")
         object_id = int(values.get("id", 0))
         if object_id in lines:
-            raise document.error((*path, "id"), f"{object_id} is that of line {lines[object_id]} already")
+            raise document.error(
+                (*path, "id"), f"{object_id} is that of line {lines[object_id]} already"
+            )
         if object_id:
             lines[object_id] = document.line(path)
         try:
@@ -88,10 +97,13 @@ def _objects(document: Document, frame: str) -> list[PlacedObject]:
 
 
 def _object(values: Mapping[str, Any], object_id: int, frame: str) -> PlacedObject:
-    x, y, yaw = float(values["x"]), float(values["y"]), math.radians(values.get("yaw_deg", 0.0))
+    x = float(values["x"])
+    y = float(values["y"])
+    yaw = math.radians(values.get("yaw_deg", 0.0))
     z = None if "z" not in values else float(values["z"])
     where = from_ned(x, y, yaw, z) if frame == "map_ned" else {"x": x, "y": y, "yaw": yaw, "z": z}
-    scale, size = values.get("scale", 1.0), values.get("size", (0.0, 0.0, 0.0))
+    scale = values.get("scale", 1.0)
+    size = values.get("size", (0.0, 0.0, 0.0))
     factors = scale if isinstance(scale, list) else (scale,) * 3
     return PlacedObject(
         id=object_id,
@@ -121,17 +133,23 @@ def _parse_csv(text: str, file: str) -> Document:
                 _check_heading(heading, f"{file}:{reader.line_num}")
                 continue
             if len(cells) > len(heading):
-                raise ConfigError(f"{file}:{reader.line_num}: {len(cells)} cells, the heading has {len(heading)}")
+                raise ConfigError(
+                    f"{file}:{reader.line_num}: {len(cells)} cells, the heading has {len(heading)}"
+                )
             if len(objects) >= MAX_OBJECTS:
                 raise ConfigError(f"{file}:{reader.line_num}: more than {MAX_OBJECTS} objects")
-            entry = {key: _cell(key, cell) for key, cell in zip(heading, cells, strict=False) if cell}
+            entry = {
+                key: _cell(key, cell) for key, cell in zip(heading, cells, strict=False) if cell
+            }
             lines[id(entry)] = dict.fromkeys(heading, reader.line_num)
             rows[len(objects)] = reader.line_num
             objects.append(entry)
     except csv.Error as error:
         raise ConfigError(f"{file}:{reader.line_num}: not a CSV: {error}") from None
     if not objects:
-        raise ConfigError(f"{file}:{max(reader.line_num, 1)}: no object, expected a heading such as type,x,y and rows")
+        raise ConfigError(
+            f"{file}:{max(reader.line_num, 1)}: no object, expected a heading such as type,x,y and rows"
+        )
     document = {"version": 1, "objects": objects}
     lines[id(objects)] = rows
     lines[id(document)] = {"version": 1, "objects": 1}
@@ -139,15 +157,21 @@ def _parse_csv(text: str, file: str) -> Document:
 
 
 def _check_heading(heading: list[str], where: str) -> None:
-    known = load_schema("rfly_ue_bridge", "placements")["properties"]["objects"]["items"]["properties"]
+    known = load_schema("rfly_ue_bridge", "placements")["properties"]["objects"]["items"][
+        "properties"
+    ]
     for key in heading:
         if key not in known:
-            raise ConfigError(f"{where}: heading: {key[:40]!r} is no key of an object, allowed: {', '.join(known)}")
+            raise ConfigError(
+                f"{where}: heading: {key[:40]!r} is no key of an object, allowed: {', '.join(known)}"
+            )
         if heading.count(key) > 1:
             raise ConfigError(f"{where}: heading: {key} is in it twice")
     for key in ("x", "y"):
         if key not in heading:
-            raise ConfigError(f"{where}: heading: {key} is missing; expected one such as id,type,x,y,yaw_deg,offset")
+            raise ConfigError(
+                f"{where}: heading: {key} is missing; expected one such as id,type,x,y,yaw_deg,offset"
+            )
 
 
 def _cell(key: str, text: str) -> Any:

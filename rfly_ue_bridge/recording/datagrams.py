@@ -1,10 +1,12 @@
 """UDP datagrams in the frames of a capture: link layers, IPv4 with fragments, UDP.
 
-Link types are those of https://www.tcpdump.org/linktypes.html: Ethernet with VLAN tags, Linux "cooked" (version 1 and
-2), BSD loopback, and bare IP. IPv6 and all that is not UDP is counted and left out.
+Link types are those of https://www.tcpdump.org/linktypes.html: Ethernet with VLAN tags, Linux
+"cooked" (version 1 and 2), BSD loopback, and bare IP. IPv6 and all that is not UDP is counted and
+left out.
 
-Fragments are put together (RFC 791), since the fleet packet of 3804 bytes crosses any Ethernet in three pieces.
-UDP sums are not checked: on the machine that sends, the network card has not filled them in yet.
+Fragments are put together (RFC 791), since the fleet packet of 3804 bytes crosses any Ethernet in
+three pieces. UDP sums are not checked: on the machine that sends, the network card has not filled
+them in yet.
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ MAX_PENDING = 256
 MAX_PIECES = 64
 """of one datagram; a 65,535-byte one has 45 on Ethernet"""
 
-ETHERNET, LINUX_COOKED, LINUX_COOKED_2, BSD_NULL, BSD_LOOP, IPV4, RAW = 1, 113, 276, 0, 108, 228, 101
+ETHERNET = 1
+LINUX_COOKED = 113
+LINUX_COOKED_2 = 276
+BSD_NULL = 0
+BSD_LOOP = 108
+IPV4 = 228
+RAW = 101
 _RAW_TYPES = frozenset({RAW, IPV4, 12, 14})  # 12 and 14: what some systems wrote for bare IP
 _VLAN_TAGS = frozenset({0x8100, 0x88A8, 0x9100})
 _MAX_VLAN_TAGS = 4
@@ -68,7 +76,9 @@ class DatagramExtractor:
         self._pending: dict[tuple[bytes, bytes, int], _Fragments] = {}
 
     def datagrams(self, frames: Iterable[CapturedFrame]) -> Iterator[RecordedDatagram]:
-        """Every UDP datagram of the frames, at the time of its last piece. CaptureError: an unknown link type."""
+        """Every UDP datagram of the frames, at the time of its last piece. CaptureError: an unknown
+        link type.
+        """
         for frame in frames:
             datagram = self.take(frame)
             if datagram is not None:
@@ -92,7 +102,9 @@ class DatagramExtractor:
     def _take_ipv4(self, time_ns: int, data: bytes, start: int) -> RecordedDatagram | None:
         if len(data) < start + _IPV4_HEADER.size:
             return self._skip("cut_short")
-        first, _, total, number, flags, _, protocol, _, source, destination = _IPV4_HEADER.unpack_from(data, start)
+        first, _, total, number, flags, _, protocol, _, source, destination = (
+            _IPV4_HEADER.unpack_from(data, start)
+        )
         header = 4 * (first & 15)
         if first >> 4 != 4:
             return self._skip("not_ipv4")
@@ -100,28 +112,39 @@ class DatagramExtractor:
             return self._skip("malformed")
         if protocol != _UDP:
             return self._skip("not_udp")
-        end = start + total if total else len(data)  # 0: the network card was to cut it into packets
+        end = (
+            start + total if total else len(data)
+        )  # 0: the network card was to cut it into packets
         if end > len(data):
             return self._skip("cut_short")
         body = data[start + header : end]
         if flags & (_MORE_FRAGMENTS | _FRAGMENT_OFFSET):
             key = (source, destination, number)
-            offset, more = 8 * (flags & _FRAGMENT_OFFSET), bool(flags & _MORE_FRAGMENTS)
+            offset = 8 * (flags & _FRAGMENT_OFFSET)
+            more = bool(flags & _MORE_FRAGMENTS)
             reassembled = self._add_fragment(key, offset, body, more)
             if reassembled is None:
                 return None
             body = reassembled
-        return self._take_udp(time_ns, socket.inet_ntoa(source), socket.inet_ntoa(destination), body)
+        return self._take_udp(
+            time_ns, socket.inet_ntoa(source), socket.inet_ntoa(destination), body
+        )
 
-    def _take_udp(self, time_ns: int, source: str, destination: str, body: bytes) -> RecordedDatagram | None:
+    def _take_udp(
+        self, time_ns: int, source: str, destination: str, body: bytes
+    ) -> RecordedDatagram | None:
         if len(body) < _UDP_HEADER.size:
             return self._skip("malformed")
         source_port, port, length, _ = _UDP_HEADER.unpack_from(body)
         if not _UDP_HEADER.size <= length <= len(body):
             return self._skip("malformed")
-        return RecordedDatagram(time_ns, (source, source_port), (destination, port), body[_UDP_HEADER.size : length])
+        return RecordedDatagram(
+            time_ns, (source, source_port), (destination, port), body[_UDP_HEADER.size : length]
+        )
 
-    def _add_fragment(self, key: tuple[bytes, bytes, int], offset: int, body: bytes, more: bool) -> bytes | None:
+    def _add_fragment(
+        self, key: tuple[bytes, bytes, int], offset: int, body: bytes, more: bool
+    ) -> bytes | None:
         fragments = self._pending.get(key)
         if fragments is None:
             if len(self._pending) >= MAX_PENDING:
@@ -150,7 +173,9 @@ class _Fragments:
         self._length: int | None = None
 
     def add(self, offset: int, body: bytes, more: bool) -> bool:
-        """False for what no honest sender makes: pieces that overlap, reach too far, or are too many."""
+        """False for what no honest sender makes: pieces that overlap, reach too far, or are too
+        many.
+        """
         if offset in self._bodies and self._bodies[offset] == body:
             return True  # seen twice, as on a capture of all interfaces
         end = offset + len(body)
@@ -163,7 +188,10 @@ class _Fragments:
                 return False
             self._length = end
         self._bodies[offset] = body
-        return self._length is None or max(at + len(other) for at, other in self._bodies.items()) <= self._length
+        return (
+            self._length is None
+            or max(at + len(other) for at, other in self._bodies.items()) <= self._length
+        )
 
     def reassembled(self) -> bytes | None:
         if self._length is None or sum(map(len, self._bodies.values())) < self._length:
@@ -172,7 +200,9 @@ class _Fragments:
 
 
 def _start_of_ipv4(link_type: int, data: bytes) -> int | None:
-    """Where the IPv4 header begins, or None if something else is in the frame. CaptureError: an unknown link type."""
+    """Where the IPv4 header begins, or None if something else is in the frame. CaptureError: an
+    unknown link type.
+    """
     if link_type == ETHERNET:
         return _after_ethertype(data, 12)
     if link_type in _RAW_TYPES:
@@ -181,8 +211,15 @@ def _start_of_ipv4(link_type: int, data: bytes) -> int | None:
         return _after_ethertype(data, 14)
     if link_type == LINUX_COOKED_2:
         return 20 if data[:2] == b"\x08\x00" else None
-    if link_type in (BSD_NULL, BSD_LOOP):  # the family in the byte order of the machine that captured
-        return 4 if _AF_INET in (int.from_bytes(data[:4], "little"), int.from_bytes(data[:4], "big")) else None
+    if link_type in (
+        BSD_NULL,
+        BSD_LOOP,
+    ):  # the family in the byte order of the machine that captured
+        return (
+            4
+            if _AF_INET in (int.from_bytes(data[:4], "little"), int.from_bytes(data[:4], "big"))
+            else None
+        )
     known = "Ethernet (1), Linux cooked (113, 276), loopback (0, 108) and bare IP (101, 228)"
     raise CaptureError(f"link type {link_type} is not known here; known are {known}")
 
@@ -201,31 +238,45 @@ def _after_ethertype(data: bytes, at: int) -> int | None:
 
 
 def to_ipv4(datagram: RecordedDatagram) -> bytes:
-    """The datagram as a whole IPv4 packet with its sums, as it would be without the limits of a network.
+    """The datagram as a whole IPv4 packet with its sums, as it would be without the limits of a
+    network.
 
     Raises ValueError for a payload above 65,507 bytes, or an address that is not IPv4.
     """
-    (source, source_port), (destination, port), payload = datagram.source, datagram.destination, datagram.payload
+    (source, source_port), (destination, port), payload = (
+        datagram.source,
+        datagram.destination,
+        datagram.payload,
+    )
     if len(payload) > MAX_UDP_PAYLOAD:
-        raise ValueError(f"payload: {len(payload)} bytes, a UDP datagram holds at most {MAX_UDP_PAYLOAD}")
+        raise ValueError(
+            f"payload: {len(payload)} bytes, a UDP datagram holds at most {MAX_UDP_PAYLOAD}"
+        )
     try:
         addresses = socket.inet_aton(source), socket.inet_aton(destination)
     except OSError as error:
-        raise ValueError(f"source {source!r}, destination {destination!r}: expected IPv4 addresses") from error
+        raise ValueError(
+            f"source {source!r}, destination {destination!r}: expected IPv4 addresses"
+        ) from error
     udp_length = _UDP_HEADER.size + len(payload)
     total = _IPV4_HEADER.size + udp_length
     fields = (0x45, 0, total, 0, 0x4000, 64, _UDP)  # no options, not to be fragmented, 64 hops
-    header = _IPV4_HEADER.pack(*fields, _ones_complement_sum(_IPV4_HEADER.pack(*fields, 0, *addresses)), *addresses)
+    header = _IPV4_HEADER.pack(
+        *fields, _ones_complement_sum(_IPV4_HEADER.pack(*fields, 0, *addresses)), *addresses
+    )
     udp = _UDP_HEADER.pack(source_port, port, udp_length, 0)
     pseudo_header = b"".join((*addresses, b"\0\x11", _UINT16.pack(udp_length)))
-    udp_sum = _ones_complement_sum(b"".join((pseudo_header, udp, payload))) or 0xFFFF  # 0 would say "none" (RFC 768)
+    udp_sum = (
+        _ones_complement_sum(b"".join((pseudo_header, udp, payload))) or 0xFFFF
+    )  # 0 would say "none" (RFC 768)
     return b"".join((header, udp[:6], _UINT16.pack(udp_sum), payload))
 
 
 def _ones_complement_sum(data: bytes) -> int:
     """The Internet checksum (RFC 1071) of data in which not all bytes are 0.
 
-    2^16 is 1 modulo 65535, so the sum of all 16-bit words is the whole number that the bytes make, modulo 65535.
+    2^16 is 1 modulo 65535, so the sum of all 16-bit words is the whole number that the bytes make,
+    modulo 65535.
     """
     if len(data) % 2:
         data += b"\0"

@@ -1,15 +1,17 @@
 """Capture files of tcpdump and Wireshark: classic pcap in and out; pcapng is read.
 
-Classic pcap: 24 bytes of header (magic, version, zone, accuracy, snapshot length, link type), then records of 16 bytes
-(seconds, microseconds or nanoseconds, bytes kept, bytes on the wire) with their data. The magic tells byte order and
-unit of time. https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/
+Classic pcap: 24 bytes of header (magic, version, zone, accuracy, snapshot length, link type), then
+records of 16 bytes (seconds, microseconds or nanoseconds, bytes kept, bytes on the wire) with their
+data. The magic tells byte order and unit of time.
+https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/
 
-We write nanoseconds, little-endian, bare IPv4 (link type 101): no interface of ours has an Ethernet address to tell.
+We write nanoseconds, little-endian, bare IPv4 (link type 101): no interface of ours has an Ethernet
+address to tell.
 
-A pcapng file is a row of blocks: type, total length, body, total length again. A section header block says the byte
-order of what follows, an interface block link type and unit of time, an enhanced packet block is one frame. All other
-blocks (names, statistics, comments, keys) are passed over.
-https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/
+A pcapng file is a row of blocks: type, total length, body, total length again. A section header
+block says the byte order of what follows, an interface block link type and unit of time, an
+enhanced packet block is one frame. All other blocks (names, statistics, comments, keys) are passed
+over. https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/
 """
 
 from __future__ import annotations
@@ -37,9 +39,15 @@ MAX_BLOCK = 1 << 20
 MAX_PASSED_OVER = 1 << 28
 MAX_INTERFACES = 1024
 
-_SECTION, _INTERFACE, _SIMPLE_PACKET, _OLD_PACKET, _ENHANCED_PACKET = 0x0A0D0D0A, 1, 3, 2, 6
+_SECTION = 0x0A0D0D0A
+_INTERFACE = 1
+_SIMPLE_PACKET = 3
+_OLD_PACKET = 2
+_ENHANCED_PACKET = 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
-_OPTION_END, _OPTION_RESOLUTION, _OPTION_OFFSET = 0, 9, 14
+_OPTION_END = 0
+_OPTION_RESOLUTION = 9
+_OPTION_OFFSET = 14
 _CHUNK = 1 << 16
 
 
@@ -50,13 +58,18 @@ class _Interface(NamedTuple):
 
 
 def read_pcapng(file: BinaryIO, start: bytes) -> Iterator[CapturedFrame]:
-    """The frames, after `start` (the first 4 bytes) has been read. Errors as `pcap_files.read_frames`."""
-    order, at = "<", 0
+    """The frames, after `start` (the first 4 bytes) has been read. Errors as
+    `pcap_files.read_frames`.
+    """
+    order = "<"
+    at = 0
     interfaces: list[_Interface] = []
     head = start + _read(file, 4, 4, at)
     while head:
         if len(head) < 8:
-            raise TruncatedCaptureError(f"ends at byte {at + len(head)}, within the block that begins at byte {at}")
+            raise TruncatedCaptureError(
+                f"ends at byte {at + len(head)}, within the block that begins at byte {at}"
+            )
         if head[:4] == SECTION_HEADER:
             magic = _read(file, 4, at + 8, at)
             order = _order_of(magic, at)
@@ -65,24 +78,34 @@ def read_pcapng(file: BinaryIO, start: bytes) -> Iterator[CapturedFrame]:
         read = 12 if kind == _SECTION else 8
         limit = MAX_BLOCK if kind in (_INTERFACE, _ENHANCED_PACKET) else MAX_PASSED_OVER
         if total < read + 4 or total % 4 or total > limit:
-            raise CaptureError(f"the block at byte {at} says it has {total} bytes; expected {read + 4} to {limit}")
+            raise CaptureError(
+                f"the block at byte {at} says it has {total} bytes; expected {read + 4} to {limit}"
+            )
         length = total - read - 4
         body = b""
         if kind in (_INTERFACE, _ENHANCED_PACKET):
             body = _read(file, length, at + read, at)
         elif kind in (_SIMPLE_PACKET, _OLD_PACKET):
-            name = "a simple packet block, which has no time" if kind == _SIMPLE_PACKET else "an obsolete packet block"
+            name = (
+                "a simple packet block, which has no time"
+                if kind == _SIMPLE_PACKET
+                else "an obsolete packet block"
+            )
             raise CaptureError(f"at byte {at} is {name}; save the file anew with Wireshark")
         else:
             _skip(file, length, at + read, at)
         (again,) = struct.unpack(f"{order}I", _read(file, 4, at + total - 4, at))
         if again != total:
-            raise CaptureError(f"the block at byte {at} has {total} bytes, and says {again} at its end")
+            raise CaptureError(
+                f"the block at byte {at} has {total} bytes, and says {again} at its end"
+            )
         if kind == _ENHANCED_PACKET:
             yield _frame(body, order, interfaces, at)
         elif kind == _INTERFACE:
             if len(interfaces) >= MAX_INTERFACES:
-                raise CaptureError(f"the block at byte {at} is interface {MAX_INTERFACES + 1}; that many are not taken")
+                raise CaptureError(
+                    f"the block at byte {at} is interface {MAX_INTERFACES + 1}; that many are not taken"
+                )
             interfaces.append(_interface(body, order, at))
         at += total
         head = file.read(8)
@@ -92,7 +115,9 @@ def _read(file: BinaryIO, size: int, position: int, begin: int, what: str = "blo
     data = file.read(size)
     if len(data) < size:
         end = position + len(data)
-        raise TruncatedCaptureError(f"ends at byte {end}, within the {what} that begins at byte {begin}")
+        raise TruncatedCaptureError(
+            f"ends at byte {end}, within the {what} that begins at byte {begin}"
+        )
     return data
 
 
@@ -100,21 +125,27 @@ def _skip(file: BinaryIO, size: int, position: int, block: int) -> None:
     while size:
         step = min(size, _CHUNK)
         _read(file, step, position, block)
-        size, position = size - step, position + step
+        size = size - step
+        position = position + step
 
 
 def _order_of(magic: bytes, at: int) -> str:
     for order in "<>":
         if struct.unpack(f"{order}I", magic)[0] == _BYTE_ORDER_MAGIC:
             return order
-    raise CaptureError(f"the section at byte {at} has the byte order mark {magic.hex(' ')}; expected 1a 2b 3c 4d")
+    raise CaptureError(
+        f"the section at byte {at} has the byte order mark {magic.hex(' ')}; expected 1a 2b 3c 4d"
+    )
 
 
 def _interface(body: bytes, order: str, at: int) -> _Interface:
     if len(body) < 8:
-        raise CaptureError(f"the interface block at byte {at} has {len(body)} bytes of body; expected 8 or more")
+        raise CaptureError(
+            f"the interface block at byte {at} has {len(body)} bytes of body; expected 8 or more"
+        )
     (link_type,) = struct.unpack_from(f"{order}H", body)
-    ticks, offset_s = 1_000_000, 0
+    ticks = 1_000_000
+    offset_s = 0
     position = 8
     while position + 4 <= len(body):
         code, length = struct.unpack_from(f"{order}HH", body, position)
@@ -124,7 +155,9 @@ def _interface(body: bytes, order: str, at: int) -> _Interface:
         if code == _OPTION_RESOLUTION and length == 1:
             exponent = value[0] & 0x7F
             if exponent > (63 if value[0] & 0x80 else 18):
-                raise CaptureError(f"the interface block at byte {at} counts time in too small a unit ({value[0]})")
+                raise CaptureError(
+                    f"the interface block at byte {at} counts time in too small a unit ({value[0]})"
+                )
             ticks = 2**exponent if value[0] & 0x80 else 10**exponent
         elif code == _OPTION_OFFSET and length == 8:
             (offset_s,) = struct.unpack(f"{order}q", value)
@@ -134,15 +167,23 @@ def _interface(body: bytes, order: str, at: int) -> _Interface:
 
 def _frame(body: bytes, order: str, interfaces: list[_Interface], at: int) -> CapturedFrame:
     if len(body) < 20:
-        raise CaptureError(f"the packet block at byte {at} has {len(body)} bytes of body; expected 20 or more")
+        raise CaptureError(
+            f"the packet block at byte {at} has {len(body)} bytes of body; expected 20 or more"
+        )
     number, high, low, kept, _ = struct.unpack_from(f"{order}IIIII", body)
     if number >= len(interfaces):
-        raise CaptureError(f"the packet block at byte {at} is of interface {number}; described are {len(interfaces)}")
+        raise CaptureError(
+            f"the packet block at byte {at} is of interface {number}; described are {len(interfaces)}"
+        )
     if kept > len(body) - 20:
-        raise CaptureError(f"the packet block at byte {at} says it holds {kept} bytes; there are {len(body) - 20}")
+        raise CaptureError(
+            f"the packet block at byte {at} says it holds {kept} bytes; there are {len(body) - 20}"
+        )
     interface = interfaces[number]
     ticks = high << 32 | low
-    time_ns = ticks * 1_000_000_000 // interface.ticks_per_second + interface.offset_s * 1_000_000_000
+    time_ns = (
+        ticks * 1_000_000_000 // interface.ticks_per_second + interface.offset_s * 1_000_000_000
+    )
     return CapturedFrame(time_ns, interface.link_type, body[20 : 20 + kept])
 
 
@@ -150,14 +191,17 @@ MAX_FRAME = 262_144
 """bytes of one record; tcpdump and Wireshark set the same limit"""
 SNAPSHOT_LENGTH = 65_535
 
-_NANOSECOND_MAGIC, _MICROSECOND_MAGIC = 0xA1B23C4D, 0xA1B2C3D4
+_NANOSECOND_MAGIC = 0xA1B23C4D
+_MICROSECOND_MAGIC = 0xA1B2C3D4
 _FILE_HEADER = struct.Struct("<IHHiIII")
 _RECORD_HEADER = struct.Struct("<IIII")
 _LAST_SECOND = 2**32 - 1
 
 
 class PcapWriter:
-    """Writes UDP datagrams to a binary file, which `close` leaves open; each `write` is one whole record."""
+    """Writes UDP datagrams to a binary file, which `close` leaves open; each `write` is one whole
+    record.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -169,9 +213,13 @@ class PcapWriter:
         """Append one datagram. ValueError for a time before 1970 or after 2106, and as `to_ipv4`."""
         seconds, nanoseconds = divmod(datagram.time_ns, 1_000_000_000)
         if not 0 <= seconds <= _LAST_SECOND:
-            raise ValueError(f"time_ns: {datagram.time_ns}, a pcap file holds 0 to {_LAST_SECOND} s")
+            raise ValueError(
+                f"time_ns: {datagram.time_ns}, a pcap file holds 0 to {_LAST_SECOND} s"
+            )
         packet = to_ipv4(datagram)
-        self._file.write(_RECORD_HEADER.pack(seconds, nanoseconds, len(packet), len(packet)) + packet)
+        self._file.write(
+            _RECORD_HEADER.pack(seconds, nanoseconds, len(packet), len(packet)) + packet
+        )
         self.bytes += _RECORD_HEADER.size + len(packet)
 
     def flush(self) -> None:
@@ -180,10 +228,11 @@ class PcapWriter:
 
 
 class RecordingReader(Closing):
-    """The UDP datagrams of a pcap or pcapng file, read while they are asked for, in the order of the file.
+    """The UDP datagrams of a pcap or pcapng file, read while they are asked for, in the order of
+    the file.
 
-    Iterating raises CaptureError for what is no such file, and TruncatedCaptureError, which names the offset, after
-    the last whole record of a file that ends within one.
+    Iterating raises CaptureError for what is no such file, and TruncatedCaptureError, which names
+    the offset, after the last whole record of a file that ends within one.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -218,10 +267,14 @@ class RecordingReader(Closing):
 
 
 def read_frames(file: BinaryIO) -> Iterator[CapturedFrame]:
-    """The records of a pcap or pcapng file. Raises CaptureError and TruncatedCaptureError as `RecordingReader`."""
+    """The records of a pcap or pcapng file. Raises CaptureError and TruncatedCaptureError as
+    `RecordingReader`.
+    """
     start = file.read(4)
     if len(start) < 4:
-        raise TruncatedCaptureError(f"{len(start)} bytes are no recording; expected a pcap or pcapng file")
+        raise TruncatedCaptureError(
+            f"{len(start)} bytes are no recording; expected a pcap or pcapng file"
+        )
     if start == SECTION_HEADER:
         yield from read_pcapng(file, start)
         return
@@ -236,7 +289,9 @@ def read_frames(file: BinaryIO) -> Iterator[CapturedFrame]:
 def _read_pcap(file: BinaryIO, order: str, tick_ns: int) -> Iterator[CapturedFrame]:
     header = file.read(_FILE_HEADER.size - 4)
     if len(header) < _FILE_HEADER.size - 4:
-        raise TruncatedCaptureError(f"ends at byte {4 + len(header)}, within the header of {_FILE_HEADER.size} bytes")
+        raise TruncatedCaptureError(
+            f"ends at byte {4 + len(header)}, within the header of {_FILE_HEADER.size} bytes"
+        )
     major, minor, _, _, _, network = struct.unpack(f"{order}HHiIII", header)
     if (major, minor) != (2, 4):
         raise CaptureError(f"pcap version {major}.{minor}; expected 2.4, the only one in use")
@@ -245,12 +300,18 @@ def _read_pcap(file: BinaryIO, order: str, tick_ns: int) -> Iterator[CapturedFra
     at = _FILE_HEADER.size
     while head := file.read(record.size):
         if len(head) < record.size:
-            raise TruncatedCaptureError(f"ends at byte {at + len(head)}, within the record that begins at byte {at}")
+            raise TruncatedCaptureError(
+                f"ends at byte {at + len(head)}, within the record that begins at byte {at}"
+            )
         seconds, ticks, kept, _ = record.unpack(head)
         if kept > MAX_FRAME:
-            raise CaptureError(f"the record at byte {at} says it has {kept} bytes; at most {MAX_FRAME} are possible")
+            raise CaptureError(
+                f"the record at byte {at} says it has {kept} bytes; at most {MAX_FRAME} are possible"
+            )
         if ticks * tick_ns >= 1_000_000_000:
-            raise CaptureError(f"the record at byte {at} has {ticks * tick_ns} ns within its second")
+            raise CaptureError(
+                f"the record at byte {at} has {ticks * tick_ns} ns within its second"
+            )
         data = _read(file, kept, at + record.size, at, "record")
         at += record.size + kept
         yield CapturedFrame(seconds * 1_000_000_000 + ticks * tick_ns, link_type, data)

@@ -1,7 +1,7 @@
 """Recorder of UDP ports in RflySim3D's place, with forwarding on request.
 
-Under Linux the time of a datagram is the kernel's, taken when it arrived and not when this process got round to it,
-and what the kernel had to drop because it was not fetched in time is counted.
+Under Linux the time of a datagram is the kernel's, taken when it arrived and not when this process
+got round to it, and what the kernel had to drop because it was not fetched in time is counted.
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ _BATCH = 256
 """datagrams taken from one port before the next has its turn"""
 
 # socket(7), ip(7); the socket module has no names for them
-_SO_TIMESTAMPNS, _SO_RXQ_OVFL, _IP_PKTINFO = 35, 40, 8
+_SO_TIMESTAMPNS = 35
+_SO_RXQ_OVFL = 40
+_IP_PKTINFO = 8
 _KERNEL_TIMES = (
     (socket.SOL_SOCKET, _SO_TIMESTAMPNS), (socket.SOL_SOCKET, _SO_RXQ_OVFL), (socket.IPPROTO_IP, _IP_PKTINFO)
 )  # fmt: skip
-_TIMESPEC, _DROPS, _PKTINFO = struct.Struct("@qq"), struct.Struct("@I"), struct.Struct("@I4s4s")
+_TIMESPEC = struct.Struct("@qq")
+_DROPS = struct.Struct("@I")
+_PKTINFO = struct.Struct("@I4s4s")
 _HAS_KERNEL_TIMES = sys.platform == "linux" and struct.calcsize("P") == 8
 _ANCILLARY_BYTES = 3 * 64
 
@@ -40,12 +44,14 @@ _ANCILLARY_BYTES = 3 * 64
 class Recorder(Closing):
     """Binds `ports` of one address; `poll` writes what has arrived there.
 
-    `forward_to` (host, port): everything goes on to that host too, the first of `ports` to that port, the others with
-    their distance kept. Raises ConfigError for an address or port that cannot be had, and for a destination that is
-    one of the own ports.
+    `forward_to` (host, port): everything goes on to that host too, the first of `ports` to that
+    port, the others with their distance kept. Raises ConfigError for an address or port that cannot
+    be had, and for a destination that is one of the own ports.
     """
 
-    def __init__(self, bind: str, ports: Sequence[int], *, forward_to: tuple[str, int] | None = None) -> None:
+    def __init__(
+        self, bind: str, ports: Sequence[int], *, forward_to: tuple[str, int] | None = None
+    ) -> None:
         self._sockets: list[_Port] = []
         self._selector = selectors.DefaultSelector()
         self._flushed_ns = time.monotonic_ns()
@@ -55,7 +61,9 @@ class Recorder(Closing):
         try:
             for port in ports:
                 self._sockets.append(_Port(bind, port))
-                self._selector.register(self._sockets[-1].socket, selectors.EVENT_READ, self._sockets[-1])
+                self._selector.register(
+                    self._sockets[-1].socket, selectors.EVENT_READ, self._sockets[-1]
+                )
             if forward_to is not None:
                 host, first = forward_to
                 forward_ports = [first + port - ports[0] for port in ports]
@@ -72,14 +80,17 @@ class Recorder(Closing):
 
     @property
     def dropped(self) -> int:
-        """Datagrams that the system dropped because they came too quickly; known under Linux only, else 0.
+        """Datagrams that the system dropped because they came too quickly; known under Linux only,
+        else 0.
 
         The system tells with the next datagram of the same port.
         """
         return sum(port.dropped for port in self._sockets)
 
     def poll(self, writer: PcapWriter, timeout_s: float, limit: int | None = None) -> int:
-        """Wait for datagrams, write those that are there (at most `limit`), and say how many they were."""
+        """Wait for datagrams, write those that are there (at most `limit`), and say how many they
+        were.
+        """
         taken = 0
         for key, _ in self._selector.select(timeout_s):
             port: _Port = key.data
@@ -112,10 +123,14 @@ class Recorder(Closing):
         return limit
 
 
-def listening_socket(bind: str, port: int, if_taken: str, options: Sequence[tuple[int, int]] = ()) -> socket.socket:
-    """A UDP socket in the place of a window, which never waits; `options`: levels and names of what is switched on.
+def listening_socket(
+    bind: str, port: int, if_taken: str, options: Sequence[tuple[int, int]] = ()
+) -> socket.socket:
+    """A UDP socket in the place of a window, which never waits; `options`: levels and names of what
+    is switched on.
 
-    Raises ConfigError for an address or port that cannot be had; of one that is taken it goes on with `if_taken`.
+    Raises ConfigError for an address or port that cannot be had; of one that is taken it goes on
+    with `if_taken`.
     """
     if port > 65535:
         raise ConfigError(f"port {port}: the last port is 65535")
@@ -154,7 +169,9 @@ class _Port:
         """The next datagram, or None if there is none."""
         try:
             payload, source = self.socket.recvfrom(_MAX_DATAGRAM)
-        except OSError:  # nothing there; or the report of an ICMP answer, or a datagram with a bad UDP sum
+        except (
+            OSError
+        ):  # nothing there; or the report of an ICMP answer, or a datagram with a bad UDP sum
             return None
         return RecordedDatagram(time.time_ns(), source, self._address, payload)
 
@@ -163,7 +180,8 @@ class _Port:
             payload, ancillary, _, source = self.socket.recvmsg(_MAX_DATAGRAM, _ANCILLARY_BYTES)
         except OSError:
             return None
-        time_ns, destination = 0, self._address
+        time_ns = 0
+        destination = self._address
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
                 seconds, nanoseconds = _TIMESPEC.unpack(data)
@@ -175,7 +193,9 @@ class _Port:
         return RecordedDatagram(time_ns or time.time_ns(), source, destination, payload)
 
 
-def _refuse_own_ports(host: str, forward_ports: Sequence[int], bind: str, ports: Sequence[int]) -> None:
+def _refuse_own_ports(
+    host: str, forward_ports: Sequence[int], bind: str, ports: Sequence[int]
+) -> None:
     """Datagrams passed on to a bound port would be recorded and passed on again, for ever."""
     same = sorted(set(forward_ports) & set(ports))
     if not same:

@@ -1,8 +1,8 @@
 """Replay of a recording with its original timing.
 
-Datagram n leaves at start + (t_n - t_0) / speed of one steady clock, so that lateness never adds up. To meet that
-time within microseconds the last stretch is waited out in a busy loop (`SPIN_NS`), the rest asleep. A recording whose
-clock went back sends what seems to be earlier at once.
+Datagram n leaves at start + (t_n - t_0) / speed of one steady clock, so that lateness never adds
+up. To meet that time within microseconds the last stretch is waited out in a busy loop (`SPIN_NS`),
+the rest asleep. A recording whose clock went back sends what seems to be earlier at once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ MAX_SLEEP_NS = 100_000_000
 WINDOWS = 64
 """ports from 20010 that count as RflySim3D windows unless told otherwise"""
 
-MIN_SPEED, MAX_SPEED = 1e-3, 1e6
-"""a minute lasts 17 hours, a year half a minute: beyond it nobody could tell from standing still or from 0"""
+MIN_SPEED = 1e-3
+MAX_SPEED = 1e6
+"""a minute lasts 17 hours, a year half a minute: beyond it nobody could tell from standing still or
+from 0
+"""
 MAX_PAUSE_S = 86_400.0
 
 _LATENESS_LIMIT_US = 100_000
@@ -59,7 +62,9 @@ class Lateness:
         self._counts[min(max(ns, 0) // 1000, _LATENESS_LIMIT_US)] += 1
 
     def percentile_us(self, percent: float) -> int:
-        """So many percent left at most that many whole microseconds late; 100,000 stands for that or more."""
+        """So many percent left at most that many whole microseconds late; 100,000 stands for that
+        or more.
+        """
         total = int(self._counts.sum())
         if total == 0:
             return 0
@@ -89,7 +94,9 @@ class Report:
 
 @dataclass(frozen=True)
 class Target:
-    """Which ports of the recording are replayed, and where: the first of them goes to `port` of `host`."""
+    """Which ports of the recording are replayed, and where: the first of them goes to `port` of
+    `host`.
+    """
 
     recorded: range = range(WINDOW_PORT, WINDOW_PORT + WINDOWS)
     host: str = DEFAULT_HOST
@@ -99,10 +106,14 @@ class Target:
     def __post_init__(self) -> None:
         if not self.recorded or self.recorded[0] < 1 or self.recorded[-1] > 65535:
             text = f"{self.recorded.start} to {self.recorded.stop - 1}"
-            raise ConfigError(f"ports {text} of the recording: expected 1 port or more, within 1 to 65535")
+            raise ConfigError(
+                f"ports {text} of the recording: expected 1 port or more, within 1 to 65535"
+            )
         last = self.first_port + len(self.recorded) - 1
         if self.first_port < 1 or last > 65535:
-            raise ConfigError(f"ports {self.first_port} to {last} for {len(self.recorded)} ports: expected 1 to 65535")
+            raise ConfigError(
+                f"ports {self.first_port} to {last} for {len(self.recorded)} ports: expected 1 to 65535"
+            )
 
     @property
     def first_port(self) -> int:
@@ -131,8 +142,13 @@ class Destinations:
             for window in sender.windows:
                 if window.errors:
                     where = f"{window.address[0]}:{window.address[1]}"
-                    texts.append(f"{where}: {window.last_error} ({sum(window.errors.values())} times)")
-            texts += [f"{self._target.host}:{port}: nobody listens there" for port in sender.closed_ports()]
+                    texts.append(
+                        f"{where}: {window.last_error} ({sum(window.errors.values())} times)"
+                    )
+            texts += [
+                f"{self._target.host}:{port}: nobody listens there"
+                for port in sender.closed_ports()
+            ]
         return texts
 
     def close(self) -> None:
@@ -154,17 +170,21 @@ def replay(
     progress: Callable[[Report, int], None] | None = None,
     report: Report | None = None,
 ) -> Report:
-    """Call `send(port, payload)` for every datagram to one of `ports` at its time; returns what was done.
+    """Call `send(port, payload)` for every datagram to one of `ports` at its time; returns what was
+    done.
 
-    `recording` is gone through `passes` times (0: until the caller raises), `pause_s` between the last datagram of
-    one pass and the first of the next. `speed` 2 is twice as quick, 0 means at once, without waiting. `tables`: see
-    `single_datagrams`. `progress(report, ns to the next datagram)` is called while there is time, now and then.
-    `report`, where given, is the one filled, so that it can be read when `send` or `progress` raises.
-    Raises ConfigError for a recording without a datagram to these ports, CaptureError as `RecordingReader`; of a
-    recording that ends within a record, the whole ones are sent and the report says so.
+    `recording` is gone through `passes` times (0: until the caller raises), `pause_s` between the
+    last datagram of one pass and the first of the next. `speed` 2 is twice as quick, 0 means at
+    once, without waiting. `tables`: see `single_datagrams`. `progress(report, ns to the next
+    datagram)` is called while there is time, now and then. `report`, where given, is the one
+    filled, so that it can be read when `send` or `progress` raises. Raises ConfigError for a
+    recording without a datagram to these ports, CaptureError as `RecordingReader`; of a recording
+    that ends within a record, the whole ones are sent and the report says so.
     """
     if not (speed == 0 or MIN_SPEED <= speed <= MAX_SPEED):
-        raise ConfigError(f"speed {speed:g}: expected {MIN_SPEED:g} to {MAX_SPEED:g}, or 0 for without waiting")
+        raise ConfigError(
+            f"speed {speed:g}: expected {MIN_SPEED:g} to {MAX_SPEED:g}, or 0 for without waiting"
+        )
     if not 0 < pause_s <= MAX_PAUSE_S:
         raise ConfigError(f"pause {pause_s:g} s: expected more than 0 and at most {MAX_PAUSE_S:g}")
     report = Report() if report is None else report
@@ -204,12 +224,15 @@ def replay(
 def single_datagrams(payload: bytes, tables: Sequence[PacketTable]) -> Iterable[bytes | memoryview]:
     """The datagrams in a payload: one, or several packets of one type that a capture shows as one.
 
-    Linux hands datagrams that were sent in one call (UDP_SEGMENT, as our bridge does on loopback) to tcpdump before it
-    cuts them apart. Such a payload is no packet of the tables, but nothing but packets of one size.
+    Linux hands datagrams that were sent in one call (UDP_SEGMENT, as our bridge does on loopback)
+    to tcpdump before it cuts them apart. Such a payload is no packet of the tables, but nothing but
+    packets of one size.
     """
     if not any(_recognised(payload, table) for table in tables):
         for table in tables:
-            for size in sorted({packet_type.size for packet_type in table if packet_type.size < len(payload)}):
+            for size in sorted(
+                {packet_type.size for packet_type in table if packet_type.size < len(payload)}
+            ):
                 if len(payload) % size == 0:
                     view = memoryview(payload)
                     pieces = [view[start : start + size] for start in range(0, len(payload), size)]
@@ -233,7 +256,9 @@ def _whole(recording: Iterable[RecordedDatagram], report: Report) -> Iterator[Re
         report.truncated = str(error)
 
 
-def _wait_until(due_ns: int, clock: Clock, report: Report, progress: Callable[[Report, int], None] | None) -> int:
+def _wait_until(
+    due_ns: int, clock: Clock, report: Report, progress: Callable[[Report, int], None] | None
+) -> int:
     """Wait, and return by how much the time has passed, ns."""
     left = due_ns - clock.now_ns()
     if progress is not None:

@@ -1,7 +1,8 @@
 """RflySim3D's feedback packets -> messages, in the axes of a ROS frame.
 
-Position, angles and box of the answers to requests are read as NED metres and radians, as everything else on the wire;
-RflySim states neither, so this module is the one place to correct should that turn out wrong.
+Position, angles and box of the answers to requests are read as NED metres and radians, as
+everything else on the wire; RflySim states neither, so this module is the one place to correct
+should that turn out wrong.
 """
 
 from __future__ import annotations
@@ -23,21 +24,40 @@ from rfly_suite.msg import (
 )
 from std_msgs.msg import Header
 
-from rfly_common.frames import Numbers, pose_ned_euler_to_enu, pose_ned_euler_to_ned, vector_ned_to_enu
+from rfly_common.frames import (
+    Numbers,
+    pose_ned_euler_to_enu,
+    pose_ned_euler_to_ned,
+    vector_ned_to_enu,
+)
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet
 
 _RPM = 2.0 * math.pi / 60.0
-_PLACES = ("PosE", "VelE", "CrashPos", "targetPos", "AngEuler", "PosUE", "angEuler", "boxOrigin", "boxExtent")
+_PLACES = (
+    "PosE",
+    "VelE",
+    "CrashPos",
+    "targetPos",
+    "AngEuler",
+    "PosUE",
+    "angEuler",
+    "boxOrigin",
+    "boxExtent",
+)
 
 
 def has_finite_pose(packet: Packet) -> bool:
     """False for a packet whose positions, angles or box hold NaN or infinity."""
     values = packet.values
-    return all(math.isfinite(number) for name in _PLACES if name in values for number in values[name])
+    return all(
+        math.isfinite(number) for name in _PLACES if name in values for number in values[name]
+    )
 
 
-def answer_to_pose(packet: Packet, header: Header, axes: str) -> tuple[PoseStamped, Numbers, Numbers]:
+def answer_to_pose(
+    packet: Packet, header: Header, axes: str
+) -> tuple[PoseStamped, Numbers, Numbers]:
     """The pose of an answer to a request, its box's middle and half size (0 for a camera)."""
     position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
     stamped = PoseStamped(header=header)
@@ -60,7 +80,12 @@ _POSE: dict[str, Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]] = {
 _VECTOR: dict[str, Callable[[Numbers], Numbers]] = {"enu": vector_ned_to_enu, "ned": _same}
 
 
-_POSE_FIELDS = {"position": "PosUE", "orientation": "angEuler", "wire_quaternion": "angQuat", "timestamp": "timestamp"}
+_POSE_FIELDS = {
+    "position": "PosUE",
+    "orientation": "angEuler",
+    "wire_quaternion": "angQuat",
+    "timestamp": "timestamp",
+}
 _ANSWER = {**_POSE_FIELDS, "box_origin": "boxOrigin", "box_extent": "boxExtent"}
 _REPORT = {
     "id": "copterID", "vehicle_type": "vehicleType", "crash_type": "CrashType", "crashed_name": "CrashedName",
@@ -84,24 +109,38 @@ _TOPICS: dict[str, tuple[str, type, dict[str, str]]] = {
     "CameraData": ("ue_camera", UeCameraData, _CAMERA),
     "CoptReqData": ("ue_vehicle", UeVehicleData, {"id": "copterID", **_ANSWER}),
     "ObjReqData": ("ue_object", UeObjectData, {"id": "seqID", "name": "name", **_ANSWER}),
-    "PX4SILIntFloat": ("px4_sil", Px4SilData, {"id": "copterID", "ints": "inSILInts", "floats": "inSILFloats"}),
+    "PX4SILIntFloat": (
+        "px4_sil",
+        Px4SilData,
+        {"id": "copterID", "ints": "inSILInts", "floats": "inSILFloats"},
+    ),
     "VisionSensorReqNew": ("ue_gimbal", UeGimbalRequest, _GIMBAL),
 }
-"""kind of packet -> its topic, its message, and which of the packet's fields each of the message's is"""
+"""kind of packet -> its topic, its message, and which of the packet's fields each of the message's
+is
+"""
 _VECTORS = ("velocity", "crash_position", "target_position", "box_origin")
 
 TOPICS = MappingProxyType({topic: message for topic, message, _ in _TOPICS.values()})
-TOPIC_OF = MappingProxyType({packet_type.name: _TOPICS[packet_type.kind][0] for packet_type in FROM_RFLYSIM3D})
+TOPIC_OF = MappingProxyType(
+    {packet_type.name: _TOPICS[packet_type.kind][0] for packet_type in FROM_RFLYSIM3D}
+)
 """Wire name -> topic."""
 
 
 def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
-    """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's frame: enu, ned."""
+    """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's
+    frame: enu, ned.
+    """
     _, message, fields = _TOPICS[packet.type.kind]
     given = packet.values
-    values = {name: given[field] for name, field in fields.items() if field in given}  # an old layout has no angQuat
+    values = {
+        name: given[field] for name, field in fields.items() if field in given
+    }  # an old layout has no angQuat
     if "orientation" in values:
-        values["position"], values["orientation"] = _POSE[axes](values["position"], values["orientation"])
+        values["position"], values["orientation"] = _POSE[axes](
+            values["position"], values["orientation"]
+        )
     for name in _VECTORS:
         if name in values:
             values[name] = _VECTOR[axes](values[name])

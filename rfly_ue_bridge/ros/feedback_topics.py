@@ -22,9 +22,21 @@ from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FEEDBACK_OUT
 from rfly_ue_bridge.codec.commands import request_object, request_vehicle_data
-from rfly_ue_bridge.codec.from_rflysim3d import ANSWERS, OBJECT, REQ_VE_CRASH_DATA, Question, is_answer
+from rfly_ue_bridge.codec.from_rflysim3d import (
+    ANSWERS,
+    OBJECT,
+    REQ_VE_CRASH_DATA,
+    Question,
+    is_answer,
+)
 from rfly_ue_bridge.codec.packets import Packet
-from rfly_ue_bridge.ros.feedback_msgs import TOPIC_OF, TOPICS, answer_to_pose, has_finite_pose, packet_to_msg
+from rfly_ue_bridge.ros.feedback_msgs import (
+    TOPIC_OF,
+    TOPICS,
+    answer_to_pose,
+    has_finite_pose,
+    packet_to_msg,
+)
 from rfly_ue_bridge.ros.node_parameters import FeedbackParameters
 from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
 from rfly_ue_bridge.sockets.udp_sender import resolve
@@ -41,20 +53,36 @@ MAX_WAITING = 100
 """requests that wait at once; one more is refused"""
 ASK_AGAIN_S = 5.0
 """RflyReqVehicleData is repeated so often until reports come: RflySim3D may start later than we"""
-LOSSES = ("unknown_length", "wrong_checksum", "text", "not_allowed", "overflow", "system_dropped", "socket_errors")
+LOSSES = (
+    "unknown_length",
+    "wrong_checksum",
+    "text",
+    "not_allowed",
+    "overflow",
+    "system_dropped",
+    "socket_errors",
+)
 
 
 class FeedbackTopics:
-    """Owns the receiver; publishes what it hears in the frame `frame_id`, whose axes are `axes` (enu or ned).
+    """Owns the receiver; publishes what it hears in the frame `frame_id`, whose axes are `axes`
+    (enu or ned).
 
-    send_command(text, window) sends a console command to RflySim3D and returns "" or what was wrong.
+    send_command(text, window) sends a console command to RflySim3D and returns "" or what was
+    wrong.
     """
 
     def __init__(
-        self, node: Node, host: str, frame_id: str, axes: str, send_command: Callable[[str, int], str]
+        self,
+        node: Node,
+        host: str,
+        frame_id: str,
+        axes: str,
+        send_command: Callable[[str, int], str],
     ) -> None:
         self._node = node
-        self._frame_id, self._axes = frame_id, axes
+        self._frame_id = frame_id
+        self._axes = axes
         self._send_command = send_command
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._waiting: list[tuple[Question, Future]] = []
@@ -67,7 +95,8 @@ class FeedbackTopics:
 
         given = declare_parameters(node, FeedbackParameters)
         self._request_vehicle_data = given.request_vehicle_data
-        bind, port = given.feedback_bind, given.feedback_port
+        bind = given.feedback_bind
+        port = given.feedback_port
         self._where = f"{bind}:{port}"
         self._receiver: FeedbackReceiver | None = None
         if port:
@@ -82,16 +111,24 @@ class FeedbackTopics:
                 )
             except ConfigError as error:
                 raise ConfigError(f"parameter feedback_{error}") from error
-            if ipaddress.IPv4Address(bind).is_loopback and not ipaddress.IPv4Address(resolve(host)).is_loopback:
+            if (
+                ipaddress.IPv4Address(bind).is_loopback
+                and not ipaddress.IPv4Address(resolve(host)).is_loopback
+            ):
                 node.get_logger().warning(
                     f"host is {host}, but feedback_bind is {bind}: what RflySim3D says there does not arrive here; "
                     "set feedback_bind to this machine's address in that network"
                 )
 
-        self._publishers = {topic: publisher(node, msg_type, topic, FEEDBACK_OUT) for topic, msg_type in TOPICS.items()}
+        self._publishers = {
+            topic: publisher(node, msg_type, topic, FEEDBACK_OUT)
+            for topic, msg_type in TOPICS.items()
+        }
         self._guard = node.create_guard_condition(self._publish_received)
         waiting_service(node, RequestObject, "request_object", self._serve_request)
-        self._diagnostics = Diagnostics(node, "feedback", self._where, self._every_second, check_peers=False)
+        self._diagnostics = Diagnostics(
+            node, "feedback", self._where, self._every_second, check_peers=False
+        )
         self._diagnostics.counters["not_finite"] = 0
         self._listen()
         self._ask_for_reports()
@@ -125,7 +162,9 @@ class FeedbackTopics:
             self._guard.trigger()
 
     def _publish_received(self) -> None:
-        """Publish what waits for at most WORK_S, and pause; the timer goes on until nothing is left."""
+        """Publish what waits for at most WORK_S, and pause; the timer goes on until nothing is
+        left.
+        """
         if self._receiver is None or self._pausing or not len(self._receiver):
             return
         self._pausing = True
@@ -207,7 +246,9 @@ class FeedbackTopics:
         future: Future = Future(executor=self._node.executor)
         entry = (asked, future)
         self._waiting.append(entry)
-        timer = self._node.create_timer(timeout, lambda: future.done() or future.set_result(None), clock=self._steady)
+        timer = self._node.create_timer(
+            timeout, lambda: future.done() or future.set_result(None), clock=self._steady
+        )
         try:
             packet = await future
         finally:
@@ -222,7 +263,10 @@ class FeedbackTopics:
 
     def _ask_for_reports(self) -> None:
         now_s = time.monotonic()
-        if self._request_vehicle_data and now_s - max(self._asked_s, self._reported_s) > ASK_AGAIN_S:
+        if (
+            self._request_vehicle_data
+            and now_s - max(self._asked_s, self._reported_s) > ASK_AGAIN_S
+        ):
             self._asked_s = now_s
             self._send_command(request_vehicle_data(), -1)
 
@@ -241,16 +285,26 @@ class FeedbackTopics:
             return
         counters = self._receiver.counters
         now_s = time.monotonic()
-        lost = {reason: counters[reason] for reason in LOSSES if counters[reason] > self._losses.get(reason, 0)}
+        lost = {
+            reason: counters[reason]
+            for reason in LOSSES
+            if counters[reason] > self._losses.get(reason, 0)
+        }
         if lost:
-            new = ", ".join(f"{reason} {count - self._losses.get(reason, 0)}" for reason, count in lost.items())
+            new = ", ".join(
+                f"{reason} {count - self._losses.get(reason, 0)}" for reason, count in lost.items()
+            )
             self._losses |= lost
             if self._diagnostics.warn(f"datagrams lost: {new}"):
                 self._node.get_logger().warning(f"feedback: {self._diagnostics.recent_warning}")
         told = "nothing heard yet"
         if math.isfinite(self._heard_s):
             told = f"last heard {now_s - self._heard_s:.0f} s ago"
-        warnings = [text for text in (self._receiver.multicast_error, self._diagnostics.recent_warning) if text]
+        warnings = [
+            text
+            for text in (self._receiver.multicast_error, self._diagnostics.recent_warning)
+            if text
+        ]
         self._diagnostics.set_first(
             [
                 (self._error, ERROR, self._error),

@@ -15,11 +15,17 @@ class BridgeParameters:
     """Where states go to, how often, and whose."""
 
     host: str = parameter(DEFAULT_HOST, "name or IPv4 address of the machine that runs RflySim3D")
-    port: int = parameter(WINDOW_PORT, "UDP port of window 0; window k has port + k", low=1, high=65535)
+    port: int = parameter(
+        WINDOW_PORT, "UDP port of window 0; window k has port + k", low=1, high=65535
+    )
     windows: int = parameter(1, "number of RflySim3D windows at the host", low=1, high=64)
     broadcast: bool = parameter(False, "allow a broadcast address as host")
-    multicast_ttl: int = parameter(1, "networks that a datagram to a multicast host may cross", low=0, high=255)
-    multicast_interface: str = parameter("", "IPv4 address of the interface for a multicast host; empty = the system's")
+    multicast_ttl: int = parameter(
+        1, "networks that a datagram to a multicast host may cross", low=0, high=255
+    )
+    multicast_interface: str = parameter(
+        "", "IPv4 address of the interface for a multicast host; empty = the system's"
+    )
     rate_limit: float = parameter(
         0.0,
         "most datagrams of one vehicle a second, Hz; the newest state is sent when its turn comes; 0 = no limit",
@@ -44,7 +50,9 @@ class BridgeParameters:
         "how the vehicles of a VehicleStateArray leave: one by one, as fleet packets, or auto: fleet packets if they "
         "are more than 20",
     )
-    vehicles: list[str] = parameter([], "names of foreign robots to show; each has the parameters <name>.id …")
+    vehicles: list[str] = parameter(
+        [], "names of foreign robots to show; each has the parameters <name>.id …"
+    )
 
 
 @dataclass(frozen=True)
@@ -64,15 +72,21 @@ class RobotParameters:
 
     PREFIX: ClassVar = "NAME."
 
-    message: Literal["pose", "odometry", "vehicle_state"] = parameter("pose", "what its topic carries")
+    message: Literal["pose", "odometry", "vehicle_state"] = parameter(
+        "pose", "what its topic carries"
+    )
     id: int = parameter(0, "its CopterID, which must be set", low=0, high=2**31 - 1)
-    type: int = parameter(3, "its vehicleType (a vehicle_state brings its own)", low=-(2**31), high=2**31 - 1)
+    type: int = parameter(
+        3, "its vehicleType (a vehicle_state brings its own)", low=-(2**31), high=2**31 - 1
+    )
     topic: str = parameter(
         "",
         "where its PoseStamped, Odometry or VehicleState comes from",
         shown="NAME/pose, NAME/odom or NAME/state",
     )
-    fit_ground: bool = parameter(False, "RflySim3D keeps it on the ground (a vehicle_state says so itself)")
+    fit_ground: bool = parameter(
+        False, "RflySim3D keeps it on the ground (a vehicle_state says so itself)"
+    )
 
 
 @dataclass(frozen=True)
@@ -80,23 +94,31 @@ class FeedbackParameters:
     """How RflySim3D's answers are heard."""
 
     feedback_bind: str = parameter(
-        "127.0.0.1", "IPv4 address of this machine on which RflySim3D's answers are awaited; 0.0.0.0 = all"
+        "127.0.0.1",
+        "IPv4 address of this machine on which RflySim3D's answers are awaited; 0.0.0.0 = all",
     )
     feedback_port: int = parameter(
-        FEEDBACK_PORT, "UDP port on which RflySim3D's answers are awaited; 0 = do not listen", low=0, high=65535
+        FEEDBACK_PORT,
+        "UDP port on which RflySim3D's answers are awaited; 0 = do not listen",
+        low=0,
+        high=65535,
     )
     feedback_multicast_interface: str = parameter(
-        "", "IPv4 address of the interface on which the group 224.0.0.10 is joined; empty = not at all"
+        "",
+        "IPv4 address of the interface on which the group 224.0.0.10 is joined; empty = not at all",
     )
     feedback_allow: list[str] = parameter(
-        [], "addresses or networks (192.168.1.0/24) whose datagrams are taken; empty = from everywhere"
+        [],
+        "addresses or networks (192.168.1.0/24) whose datagrams are taken; empty = from everywhere",
     )
     feedback_share_port: bool = parameter(
         False,
         "share the port with other programs that do so too, such as RflySim's SDK; each unicast datagram still "
         "reaches only one of them",
     )
-    request_vehicle_data: bool = parameter(False, "ask RflySim3D to report its vehicles (topic ue_vehicle_report)")
+    request_vehicle_data: bool = parameter(
+        False, "ask RflySim3D to report its vehicles (topic ue_vehicle_report)"
+    )
 
 
 @dataclass(frozen=True)
@@ -110,9 +132,12 @@ class ObjectParameters:
         high=3600.0,
     )
     world: str = parameter(
-        "", "what stands on the map from the start: a world file, or the name of a shipped one; empty: nothing"
+        "",
+        "what stands on the map from the start: a world file, or the name of a shipped one; empty: nothing",
     )
-    level_ground: bool = parameter(False, "no terrain_map will come: what `world` holds stands at z = 0")
+    level_ground: bool = parameter(
+        False, "no terrain_map will come: what `world` holds stands at z = 0"
+    )
 
 
 NODES = {

@@ -39,7 +39,12 @@ from rfly_ue_bridge.objects.placement import (
     world_to_placed,
 )
 from rfly_ue_bridge.ros.node_parameters import ObjectParameters
-from rfly_ue_bridge.ros.placement_msgs import moving_to_states, placement_to_msg, placement_to_pose, request_to_object
+from rfly_ue_bridge.ros.placement_msgs import (
+    moving_to_states,
+    placement_to_msg,
+    placement_to_pose,
+    request_to_object,
+)
 
 OWNER = "place_object"
 """what the bridge calls the source of objects"""
@@ -47,7 +52,9 @@ TURNS_PER_PERIOD = 10
 """the objects are sent again in so many portions, not all at once"""
 LEAST_PERIOD_S = 0.1
 SETTLE_S = 0.02
-"""after a change until `placed_objects` tells it: a list of thousands makes few messages, not thousands"""
+"""after a change until `placed_objects` tells it: a list of thousands makes few messages, not
+thousands
+"""
 SETTLE_SHARE = 10
 """at least so many times as long as telling it takes"""
 MOVING_PERIOD_S = 0.05
@@ -57,14 +64,26 @@ REMOVALS_SENT = 3
 
 
 class PlacedObjects:
-    """Owns the registry; `send` shows states in RflySim3D, `owners` keeps the ids of vehicles and objects apart."""
+    """Owns the registry; `send` shows states in RflySim3D, `owners` keeps the ids of vehicles and
+    objects apart.
+    """
 
     def __init__(
-        self, node: Node, frames: Frames, own_frame: str, owners: IdOwners, send: Callable[[NedStates], None]
+        self,
+        node: Node,
+        frames: Frames,
+        own_frame: str,
+        owners: IdOwners,
+        send: Callable[[NedStates], None],
     ) -> None:
-        self._node, self._frames, self._own_frame = node, frames, own_frame
-        self._owners, self._send = owners, send
-        self._registry = ObjectRegistry(lambda object_id: owners.owner_of(object_id, time.monotonic_ns()))
+        self._node = node
+        self._frames = frames
+        self._own_frame = own_frame
+        self._owners = owners
+        self._send = send
+        self._registry = ObjectRegistry(
+            lambda object_id: owners.owner_of(object_id, time.monotonic_ns())
+        )
         self._ground = LatestTerrain(node, self._on_terrain_map)
         self._placement = place([], None)
         self._shown = self._placement.to_ned_states()
@@ -73,7 +92,9 @@ class PlacedObjects:
         given = declare_parameters(node, ObjectParameters)
         self._period_s = given.objects_resend_period
         self._version = 0
-        self._of_world = world_to_placed(load_world(given.world), given.level_ground) if given.world else []
+        self._of_world = (
+            world_to_placed(load_world(given.world), given.level_ground) if given.world else []
+        )
         if 0.0 < self._period_s < LEAST_PERIOD_S:
             raise ConfigError(
                 f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
@@ -134,7 +155,8 @@ class PlacedObjects:
     def _serve_list(self, _request: Any, response: Any) -> Any:
         if self._changed:
             self._settle()
-        response.success, response.objects = True, self._message()
+        response.success = True
+        response.objects = self._message()
         return response
 
     @contextlib.contextmanager
@@ -163,12 +185,16 @@ class PlacedObjects:
             response.id = wanted.id
         response.pose = placement_to_pose(placed, frame)
         if self._ground.terrain is not None and not placed.inside[0]:
-            response.message = f"off the map {self._ground.terrain.name!r}: the altitude is that of its edge"
+            response.message = (
+                f"off the map {self._ground.terrain.name!r}: the altitude is that of its edge"
+            )
 
     def _placed(self, wanted: PlacedObject) -> Placement:
         if self._ground.terrain is None and wanted.needs_terrain:
             why = self._ground.error or NOT_YET
-            raise PlacementError(f"{why} (with use_ground_packet RflySim3D finds the ground itself)")
+            raise PlacementError(
+                f"{why} (with use_ground_packet RflySim3D finds the ground itself)"
+            )
         return place([wanted], self._ground.terrain)
 
     # --- the ground beneath
@@ -206,7 +232,10 @@ class PlacedObjects:
             self._version += 1
             self._placement = place(self._registry.objects, self._ground.terrain)
             moves = self._placement.moves
-            self._moving, self._shown = self._placement.select(moves), self._placement.to_ned_states().select(~moves)
+            self._moving, self._shown = (
+                self._placement.select(moves),
+                self._placement.to_ned_states().select(~moves),
+            )
             self._array.publish(self._message())
             # with very many objects less often, so that the poses keep most of the time
             took_ns = time.monotonic_ns() - start_ns
@@ -231,14 +260,19 @@ class PlacedObjects:
         now_ns = self._node.get_clock().now().nanoseconds
         if len(self._moving):
             moving = self._moving.at(now_ns * 1e-9)
-            axes, source = self._frames.axes(self._own_frame) or "enu", self._node.get_fully_qualified_name()
+            axes = self._frames.axes(self._own_frame) or "enu"
+            source = self._node.get_fully_qualified_name()
             self._send(moving.to_ned_states())
-            self._states.publish(states_to_msg(moving_to_states(moving, self._own_frame, axes, now_ns, source)))
+            self._states.publish(
+                states_to_msg(moving_to_states(moving, self._own_frame, axes, now_ns, source))
+            )
 
     def _send_removals_again(self) -> None:
         now_ns = time.monotonic_ns()
         for object_id, (states, left) in list(self._leaving.items()):
-            if left == 0 or self._owners.owner_of(object_id, now_ns):  # a vehicle that has taken the id over
+            if left == 0 or self._owners.owner_of(
+                object_id, now_ns
+            ):  # a vehicle that has taken the id over
                 del self._leaving[object_id]
                 continue
             self._leaving[object_id] = (states, left - 1)

@@ -17,7 +17,9 @@ from rfly_ue_bridge.objects.placement import PlacedObject, Placement, poses_in_f
 
 
 def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
-    """The object of a PlaceObject request whose place is given in ENU; a scale of 0 0 0 means 1. PlacementError."""
+    """The object of a PlaceObject request whose place is given in ENU; a scale of 0 0 0 means 1.
+    PlacementError.
+    """
     scale = [float(factor) for factor in request.scale]
     if not any(scale):
         scale = [1.0, 1.0, 1.0]
@@ -37,7 +39,8 @@ def placement_to_pose(placement: Placement, frame: FrameToWorld) -> Pose:
     """The pose of the only object, in a frame."""
     position, orientation = poses_in_frame(placement.position, placement.yaw, frame)
     pose = Pose()
-    p, q = pose.position, pose.orientation
+    p = pose.position
+    q = pose.orientation
     p.x, p.y, p.z = position[0].tolist()
     q.x, q.y, q.z, q.w = orientation[0].tolist()
     return pose
@@ -58,7 +61,9 @@ def placement_to_msg(
     row = {key: index for index, key in enumerate(solids)}
     parts = [part for model in solids.values() for part in model.parts]
     part_colors = [color for model in solids.values() for color in model.colors]
-    surfaces = [np.empty((0, 3, 3)) if model.surface is None else model.surface for model in solids.values()]
+    surfaces = [
+        np.empty((0, 3, 3)) if model.surface is None else model.surface for model in solids.values()
+    ]
     position, orientation = poses_in_frame(placement.position, placement.yaw, FrameToWorld(axes))
     box = placement.box_origin
     message = PlacedObjectArray(
@@ -77,7 +82,9 @@ def placement_to_msg(
         solid_parts=flat("i", [len(model.parts) for model in solids.values()]),
         part_vertices=flat("i", [len(part) for part in parts]),
         vertices=flat("d", np.concatenate(parts) if parts else ()),
-        part_color=flat("B", part_colors if any(model.part_colors for model in solids.values()) else ()),
+        part_color=flat(
+            "B", part_colors if any(model.part_colors for model in solids.values()) else ()
+        ),
         solid_triangles=flat("i", [len(surface) for surface in surfaces]),
         triangles=flat("f", np.concatenate(surfaces) if surfaces else ()),
         version=version % 2**32,
@@ -85,7 +92,9 @@ def placement_to_msg(
     if placement.paths:
         corners = np.concatenate([path.corners for path in paths if path is not None])
         message.path_corners = flat("i", [len(path.corners) if path else 0 for path in paths])
-        message.path = flat("d", np.asarray(enu_to_ned(corners)) + 0.0 if axes == "ned" else corners)
+        message.path = flat(
+            "d", np.asarray(enu_to_ned(corners)) + 0.0 if axes == "ned" else corners
+        )
         message.path_speed = flat("d", [path.speed if path else 0.0 for path in paths])
         message.path_start = flat("d", [path.start if path else 0.0 for path in paths])
         message.path_loops = flat("B", [bool(path and path.loop) for path in paths])
@@ -94,7 +103,9 @@ def placement_to_msg(
     return message
 
 
-def moving_to_states(moving: Placement, frame_id: str, axes: str, stamp_ns: int, source: str) -> VehicleStates:
+def moving_to_states(
+    moving: Placement, frame_id: str, axes: str, stamp_ns: int, source: str
+) -> VehicleStates:
     """What moves, in a world frame whose axes are enu or ned."""
     position, orientation = poses_in_frame(moving.position, moving.yaw, FrameToWorld(axes))
     velocity = np.asarray(moving.velocity, np.float32)

@@ -1,4 +1,6 @@
-"""Foreign robots that the bridge shows: parameters, and poses, odometry or states. Part of ue_bridge_node."""
+"""Foreign robots that the bridge shows: parameters, and poses, odometry or states. Part of
+ue_bridge_node.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,11 @@ from rfly_ue_bridge.codec.state_datagrams import encode_pose
 from rfly_ue_bridge.ros.node_parameters import RobotParameters
 from rfly_ue_bridge.ros.state_topics import StateTopics
 
-LEAST_NORM_2, GREATEST_NORM_2 = 0.9981, 1.0019
-"""Squared norms of quaternions that are beyond doubt; those closer to the limits are measured exactly."""
+LEAST_NORM_2 = 0.9981
+GREATEST_NORM_2 = 1.0019
+"""Squared norms of quaternions that are beyond doubt; those closer to the limits are measured
+exactly.
+"""
 
 
 _MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
@@ -36,15 +41,18 @@ _DEFAULT_TOPICS = {"pose": "pose", "odometry": "odom", "vehicle_state": "state"}
 def pose_to_states(message: Any, robot: RobotParameters) -> VehicleStates:
     """A PoseStamped, without velocity and motors; or an Odometry.
 
-    The twist of the latter, which is in the body's axes (`child_frame_id`), is turned into those of the frame.
+    The twist of the latter, which is in the body's axes (`child_frame_id`), is turned into those of
+    the frame.
     """
     pose: Any = message.pose
     velocity: Any = None
     if robot.message == "odometry":
         pose = pose.pose
-        q, v = pose.orientation, message.twist.twist.linear
+        q = pose.orientation
+        v = message.twist.twist.linear
         velocity = body_to_frame((q.x, q.y, q.z, q.w), (v.x, v.y, v.z), message.child_frame_id)
-    p, q = pose.position, pose.orientation
+    p = pose.position
+    q = pose.orientation
     return VehicleStates(
         id=np.array([robot.id]),
         vehicle_type=np.array([robot.type]),
@@ -58,13 +66,19 @@ def pose_to_states(message: Any, robot: RobotParameters) -> VehicleStates:
 
 
 def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameters]:
-    """The parameters of each robot by name. Raises ConfigError where an id is missing or used twice."""
+    """The parameters of each robot by name. Raises ConfigError where an id is missing or used
+    twice.
+    """
     robots: dict[str, RobotParameters] = {}
     for name in names:
-        topic = {"topic": lambda earlier, name=name: f"{name}/{_DEFAULT_TOPICS[earlier['message']]}"}
+        topic = {
+            "topic": lambda earlier, name=name: f"{name}/{_DEFAULT_TOPICS[earlier['message']]}"
+        }
         robot = declare_parameters(node, RobotParameters, prefix=f"{name}.", defaults=topic)
         if robot.id == 0:
-            raise ConfigError(f"parameter {name}.id: not set; expected the CopterID of the vehicle, 1 or more")
+            raise ConfigError(
+                f"parameter {name}.id: not set; expected the CopterID of the vehicle, 1 or more"
+            )
         same = next((other for other in robots if robots[other].id == robot.id), None)
         if same is not None:
             raise ConfigError(f"parameter {name}.id: {robot.id} is the id of {same} already")
@@ -76,30 +90,51 @@ class RobotTopics:
     """Subscribes to each robot; a usual pose is sent in its callback, all else as a fleet of one."""
 
     def __init__(self, node: Node, robots: Sequence[RobotParameters], states: StateTopics) -> None:
-        self._node, self._states = node, states
+        self._node = node
+        self._states = states
         for robot in robots:
-            callback = self._pose_callback(robot) if robot.message == "pose" else self._state_callback(robot)
+            callback = (
+                self._pose_callback(robot)
+                if robot.message == "pose"
+                else self._state_callback(robot)
+            )
             subscription(node, _MESSAGES[robot.message], robot.topic, callback, STATE_IN)
 
     def _pose_callback(self, robot: RobotParameters) -> Callable[[PoseStamped], None]:
-        """The fast path for a pose in a world frame that may go at once: plain floats, one datagram, books kept later.
+        """The fast path for a pose in a world frame that may go at once: plain floats, one
+        datagram, books kept later.
 
-        Whatever is unusual about a pose is left to the state callback, which gives the reasons. Between two poses the
-        processor's caches forget us, so that each function called before `send` costs microseconds.
+        Whatever is unusual about a pose is left to the state callback, which gives the reasons.
+        Between two poses the processor's caches forget us, so that each function called before
+        `send` costs microseconds.
         """
-        topic, vehicle_id, vehicle_type = robot.topic, robot.id, robot.type
+        topic = robot.topic
+        vehicle_id = robot.id
+        vehicle_type = robot.type
         states = self._states
-        clock, steady_ns = self._node.get_clock(), time.monotonic_ns
-        stamps, outbox, send = states.stamps, states.outbox, states.sender.send
+        clock = self._node.get_clock()
+        steady_ns = time.monotonic_ns
+        stamps = states.stamps
+        outbox = states.outbox
+        send = states.sender.send
         conversions = dict.fromkeys(states.frames.enu_frames, pose_enu_to_ned_euler)
         conversions |= dict.fromkeys(states.frames.ned_frames, pose_ned_to_ned_euler)
         conversions[""] = conversions[states.own_frame]
         as_states = self._state_callback(robot)
 
         def on_pose(message: PoseStamped) -> None:
-            header, pose = message.header, message.pose
-            stamp, p, q = header.stamp, pose.position, pose.orientation
-            x, y, z, qx, qy, qz, qw = p.x, p.y, p.z, q.x, q.y, q.z, q.w
+            header = message.header
+            pose = message.pose
+            stamp = header.stamp
+            p = pose.position
+            q = pose.orientation
+            x = p.x
+            y = p.y
+            z = p.z
+            qx = q.x
+            qy = q.y
+            qz = q.z
+            qw = q.w
             to_ned = conversions.get(header.frame_id)
             if (
                 to_ned is None
@@ -112,7 +147,9 @@ class RobotTopics:
             stamp_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
             certain = stamps.is_newer(topic, stamp_ns)
             if not certain:
-                reason = stamps.rejection_reason(topic, stamp_ns, clock.now().nanoseconds, steady_ns())
+                reason = stamps.rejection_reason(
+                    topic, stamp_ns, clock.now().nanoseconds, steady_ns()
+                )
                 if reason is not None:
                     states.heard_ns = steady_ns()
                     states.drop(reason, 1, topic)
@@ -131,10 +168,14 @@ class RobotTopics:
             self._states.heard_ns = time.monotonic_ns()
             of_itself = robot.message == "vehicle_state"
             if of_itself and message.id != robot.id:
-                self._states.drop("wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}")
+                self._states.drop(
+                    "wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}"
+                )
                 return
             try:
-                states = state_msg_to_states(message) if of_itself else pose_to_states(message, robot)
+                states = (
+                    state_msg_to_states(message) if of_itself else pose_to_states(message, robot)
+                )
             except VehicleStatesError as error:
                 self._states.drop("inconsistent", 1, f"{robot.topic}: {error}")
                 return

@@ -1,4 +1,6 @@
-"""Vehicle states to RflySim3D: checked, converted to NED, sent or held back. Part of ue_bridge_node."""
+"""Vehicle states to RflySim3D: checked, converted to NED, sent or held back. Part of
+ue_bridge_node.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ COUNTERS = (
     "wrong_id",
     "refused_commands",
 )
-"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as one)."""
+"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as
+one).
+"""
 
 
 MOST_TOLD = 20
@@ -81,10 +85,11 @@ class _Leaving(NamedTuple):
 
 
 class StateTopics:
-    """Takes `vehicle_states`, and what other parts of the node `send`; counts on the diagnostics what it drops.
+    """Takes `vehicle_states`, and what other parts of the node `send`; counts on the diagnostics
+    what it drops.
 
-    `configured` names the sources of ids that parameters give away; `changed()` is called when something is dropped
-    after a while without.
+    `configured` names the sources of ids that parameters give away; `changed()` is called when
+    something is dropped after a while without.
     """
 
     def __init__(
@@ -98,9 +103,13 @@ class StateTopics:
         diagnostics: Diagnostics,
         changed: Callable[[], None],
     ) -> None:
-        self._node, self._packets = node, given.packets
-        self.frames, self.own_frame, self.sender = frames, own_frame, sender
-        self._diagnostics, self._changed = diagnostics, changed
+        self._node = node
+        self._packets = given.packets
+        self.frames = frames
+        self.own_frame = own_frame
+        self.sender = sender
+        self._diagnostics = diagnostics
+        self._changed = changed
         diagnostics.counters = dict.fromkeys(COUNTERS, 0)
         self.stamps = StampFilter(given.max_age)
         self.owners = IdOwners(given.stale_after, configured)
@@ -110,11 +119,15 @@ class StateTopics:
         self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
         self._problems = ProblemLog(node.get_logger())
         self._flush_timer: Timer | None = None  # made when something has to wait for the first time
-        back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
+        back = JumpThreshold(
+            min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
+        )
         self._jumps = node.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
         self._leaving: list[_Leaving] = []
         subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
-        subscription(node, VehicleStateArray, "removed_vehicles", self._on_removed_vehicles, FLEET_IN)
+        subscription(
+            node, VehicleStateArray, "removed_vehicles", self._on_removed_vehicles, FLEET_IN
+        )
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
         self.heard_ns = steady_ns = time.monotonic_ns()
@@ -133,7 +146,9 @@ class StateTopics:
         self.send(states, "vehicle_states", in_fleet=in_fleet)
 
     def _on_removed_vehicles(self, message: VehicleStateArray) -> None:
-        """Take them out of sight; what of them is still on its way here shows them again, hence some times."""
+        """Take them out of sight; what of them is still on its way here shows them again, hence
+        some times.
+        """
         topic = f"removed_vehicles of {message.source!r}"
         try:
             states = msg_to_states(message)
@@ -152,10 +167,14 @@ class StateTopics:
         for each in self._leaving:
             gone = ~self.owners.heard(each.states.id, each.since_ns + LATE_NS)
             self.send_now(each.states.select(gone))
-        self._leaving = [each._replace(left=each.left - 1) for each in self._leaving if each.left > 1]
+        self._leaving = [
+            each._replace(left=each.left - 1) for each in self._leaving if each.left > 1
+        ]
 
     def in_time(self, states: VehicleStates, source: str) -> bool:
-        """Whether the states are newer than the last of their source, and young enough; if not, that is counted."""
+        """Whether the states are newer than the last of their source, and young enough; if not,
+        that is counted.
+        """
         now_ns = self._node.get_clock().now().nanoseconds
         reason = self.stamps.rejection_reason(source, states.stamp_ns, now_ns, time.monotonic_ns())
         if reason is not None:
@@ -174,7 +193,11 @@ class StateTopics:
         except FrameError as error:
             self.drop("unknown_frame", len(states), f"{topic}: {error}")
             return None
-        moved = (None, None) if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+        moved = (
+            (None, None)
+            if frame.is_world
+            else (frame.transform.translation, frame.transform.quat_xyzw)
+        )
         ned, dropped = states_to_ned(states, frame.axes, *moved)
         for reason, count in dropped.items():
             self.drop(reason, count, topic)
@@ -203,7 +226,9 @@ class StateTopics:
     def _flush(self) -> None:
         states = self.outbox.due(time.monotonic_ns())
         if states is not None:
-            self.sender.send_runs(encode_states(states, in_fleet=goes_in_fleet(len(states), self._packets)))
+            self.sender.send_runs(
+                encode_states(states, in_fleet=goes_in_fleet(len(states), self._packets))
+            )
         self._arm_flush()
 
     # --- what went wrong
@@ -211,7 +236,10 @@ class StateTopics:
     def drop(self, reason: str, count: int, what: str) -> None:
         """Count states that are not sent, by reason; `what` tells whose."""
         if self._diagnostics.drop(reason, count, what):
-            if reason not in ("configured", "other_source"):  # `_note_conflicts` has said more of these
+            if reason not in (
+                "configured",
+                "other_source",
+            ):  # `_note_conflicts` has said more of these
                 self._node.get_logger().warning(self._diagnostics.recent_warning)
             self._changed()
 
@@ -227,7 +255,9 @@ class StateTopics:
     def warnings(self) -> list[str]:
         """What has gone wrong lately, the most helpful first."""
         since_ns = time.monotonic_ns() - WARNING_SHOWN_NS
-        self._conflicts = {pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns}
+        self._conflicts = {
+            pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns
+        }
         found = [str(conflict) for _, conflict in self._conflicts.values()]
         if self._diagnostics.recent_warning and not self._conflicts:
             found.append(self._diagnostics.recent_warning)
@@ -238,7 +268,9 @@ class StateTopics:
         ]
 
     def tell_problems(self) -> None:
-        """Say once of each window that nothing reaches, and of each source of others' vehicles; once more when over."""
+        """Say once of each window that nothing reaches, and of each source of others' vehicles;
+        once more when over.
+        """
         now_ns = time.monotonic_ns()
         found: dict[object, str] = {
             pair: str(conflict)

@@ -1,4 +1,6 @@
-"""ue_bridge_node: vehicle states, and poses of foreign robots, to RflySim3D by UDP. A thin shell around the library."""
+"""ue_bridge_node: vehicle states, and poses of foreign robots, to RflySim3D by UDP. A thin shell
+around the library.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 
 class UeBridgeNode(Node):
-    """Console commands and diagnostics; states, robots, feedback and objects are parts of their own."""
+    """Console commands and diagnostics; states, robots, feedback and objects are parts of their
+    own.
+    """
 
     def __init__(self) -> None:
         super().__init__("ue_bridge_node")
@@ -44,18 +48,33 @@ class UeBridgeNode(Node):
         frames = Frames(self)
         worlds = frames.enu_frames + frames.ned_frames
         if not worlds:
-            raise ConfigError("parameters enu_frames and ned_frames: both are empty, expected one world frame or more")
+            raise ConfigError(
+                "parameters enu_frames and ned_frames: both are empty, expected one world frame or more"
+            )
         own_frame = declare_parameters(
-            self, BridgeFrameParameters, defaults={"frame_id": worlds[0]}, choices={"frame_id": worlds}
+            self,
+            BridgeFrameParameters,
+            defaults={"frame_id": worlds[0]},
+            choices={"frame_id": worlds},
         ).frame_id
         self._stale_after_ns = round(given.stale_after * 1e9)
         self._clock_watch = ClockWatch(self)
-        first, last = self._sender.windows[0].address, self._sender.windows[-1].address
+        first = self._sender.windows[0].address
+        last = self._sender.windows[-1].address
         where = f"{first[0]}:{first[1]}" + (f"-{last[1]}" if last != first else "")
         self._diagnostics = Diagnostics(self, "bridge", where, self._every_second)
-        configured = {robot.id: f"topic {robot.topic} (parameter vehicles)" for robot in robots.values()}
+        configured = {
+            robot.id: f"topic {robot.topic} (parameter vehicles)" for robot in robots.values()
+        }
         self._states = StateTopics(
-            self, given, frames, own_frame, configured, self._sender, self._diagnostics, self._update_diagnostics
+            self,
+            given,
+            frames,
+            own_frame,
+            configured,
+            self._sender,
+            self._diagnostics,
+            self._update_diagnostics,
         )
         self._robots = RobotTopics(self, list(robots.values()), self._states)
         subscription(self, String, "ue_command", self._on_ue_command, COMMANDS)
@@ -63,7 +82,9 @@ class UeBridgeNode(Node):
         self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
         axes = frames.axes(own_frame) or "enu"
         self._feedback = FeedbackTopics(self, given.host, own_frame, axes, self._send_command)
-        self._objects = PlacedObjects(self, frames, own_frame, self._states.owners, self._states.send_now)
+        self._objects = PlacedObjects(
+            self, frames, own_frame, self._states.owners, self._states.send_now
+        )
         self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")
 
     def destroy_node(self) -> None:
@@ -79,7 +100,9 @@ class UeBridgeNode(Node):
 
     def _on_environment(self, message: Environment) -> None:
         try:
-            text = weather(message.light, message.visibility, message.cloud_cover, message.rain_rate)
+            text = weather(
+                message.light, message.visibility, message.cloud_cover, message.rain_rate
+            )
         except CommandError as error:
             self._diagnostics.count("refused_commands")
             self.get_logger().warning(f"environment: {error}")
@@ -113,7 +136,8 @@ class UeBridgeNode(Node):
         warnings = self._states.warnings() + self._diagnostics.unmatched
         if self._clock_watch.problem:
             warnings.append(self._clock_watch.problem)
-        heard_ns, steady_ns = self._states.heard_ns, time.monotonic_ns()
+        heard_ns = self._states.heard_ns
+        steady_ns = time.monotonic_ns()
         silent = heard_ns is None or steady_ns - heard_ns > self._stale_after_ns
         since = "yet" if heard_ns is None else f"for {(steady_ns - heard_ns) / 1e9:.1f} s"
         values: dict[str, Any] = {

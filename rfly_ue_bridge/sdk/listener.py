@@ -1,4 +1,5 @@
-"""Receiving half of UE4CtrlAPI: RflySim3D's answers as lists of records, as RflySim's scripts read them.
+"""Receiving half of UE4CtrlAPI: RflySim3D's answers as lists of records, as RflySim's scripts read
+them.
 
 Unlike the SDK's, one bad datagram does not end the listening, and ending it waits for nobody.
 """
@@ -27,7 +28,8 @@ ANY = INTERFACE = "0.0.0.0"
 
 
 class SdkListener:
-    """Records by the SDK's class name, renewed by the reading thread; `news` is set with every answer.
+    """Records by the SDK's class name, renewed by the reading thread; `news` is set with every
+    answer.
 
     Of each kind MAX_RECORDS are kept, then the one that came first goes.
     """
@@ -35,7 +37,9 @@ class SdkListener:
     def __init__(self, news: threading.Event) -> None:
         self._news = news
         self._ended = False
-        self._receiver = FeedbackReceiver(ANY, FEEDBACK_PORT, multicast_interface=INTERFACE, wake=self._take)
+        self._receiver = FeedbackReceiver(
+            ANY, FEEDBACK_PORT, multicast_interface=INTERFACE, wake=self._take
+        )
         self._forget()
 
     @property
@@ -43,10 +47,13 @@ class SdkListener:
         return self._receiver.listening
 
     def start(self) -> None:
-        """Listen, with no records at first. FeedbackError (an OSError) if the port cannot be opened, or after `end`."""
+        """Listen, with no records at first. FeedbackError (an OSError) if the port cannot be
+        opened, or after `end`.
+        """
         if self._ended:
             raise FeedbackError(
-                errno.EBADF, f"endUE4MsgRec has closed this object's port {FEEDBACK_PORT}: make a new UE4CtrlAPI"
+                errno.EBADF,
+                f"endUE4MsgRec has closed this object's port {FEEDBACK_PORT}: make a new UE4CtrlAPI",
             )
         if self._receiver.listening:
             return
@@ -79,7 +86,8 @@ class SdkListener:
     def _update(self, packet: Packet) -> None:
         kind = packet.type.kind
         is_vehicle = packet.type is REQ_VE_CRASH_DATA
-        records, numbers = self.records[kind], self._numbers[kind]
+        records = self.records[kind]
+        numbers = self._numbers[kind]
         number = numbers.get(key_of(packet))
         if number is not None:
             place = number - self._gone[kind]
@@ -100,13 +108,16 @@ class SdkListener:
 
     def _print_crash(self, packet: Packet) -> None:
         """One line, as the SDK prints; not again while it says the same."""
-        copter_id, target_id = packet["copterID"], packet["targetID"]
+        copter_id = packet["copterID"]
+        target_id = packet["targetID"]
         if self._crashes.get(copter_id) == target_id:
             return
         if len(self._crashes) >= MAX_RECORDS:
             self._crashes.clear()
         self._crashes[copter_id] = target_id
-        with contextlib.suppress(OSError, ValueError):  # where nobody can read it, the listening goes on
+        with contextlib.suppress(
+            OSError, ValueError
+        ):  # where nobody can read it, the listening goes on
             print("Vehicle #", copter_id, " Crashed with vehicle #", target_id)
 
 
@@ -117,20 +128,26 @@ _NO_QUATERNION = (0.0, 0.0, 0.0, 0.0)
 
 
 class Record(SimpleNamespace):
-    """The fields of a packet as attributes, named as on the wire (`record.PosUE`): numbers, tuples, texts.
+    """The fields of a packet as attributes, named as on the wire (`record.PosUE`): numbers, tuples,
+    texts.
 
-    A later packet of the same key renews the record in place, so that whoever holds it sees the news, as the scripts
-    of RflySim's SDK expect. An old layout, which has no angQuat, leaves it as it was (four zeros at first).
+    A later packet of the same key renews the record in place, so that whoever holds it sees the
+    news, as the scripts of RflySim's SDK expect. An old layout, which has no angQuat, leaves it as
+    it was (four zeros at first).
     """
 
 
 class FeedbackRecords:
-    """Keeps one `Record` for each key: copterID, SeqID of a camera, seqID of an object. Not for several threads."""
+    """Keeps one `Record` for each key: copterID, SeqID of a camera, seqID of an object. Not for
+    several threads.
+    """
 
     def __init__(self, max_records: int = MAX_RECORDS) -> None:
         self._max_records = max_records
         self._records: dict[str, dict[int, Record]] = {
-            packet_type.kind: {} for packet_type in FROM_RFLYSIM3D if packet_type is not VISION_SENSOR_REQ_NEW
+            packet_type.kind: {}
+            for packet_type in FROM_RFLYSIM3D
+            if packet_type is not VISION_SENSOR_REQ_NEW
         }
 
     def update(self, packet: Packet) -> Record | None:
@@ -169,7 +186,9 @@ class FeedbackRecords:
         return self._records["CoptReqData"].get(copter_id)
 
     def object(self, name: str) -> Record | None:
-        """The last ObjReqData of that name. Kept by seqID, so a name whose seqID another object took over is gone."""
+        """The last ObjReqData of that name. Kept by seqID, so a name whose seqID another object
+        took over is gone.
+        """
         for record in reversed(self._records["ObjReqData"].values()):
             if record.name == name:
                 return record

@@ -1,4 +1,5 @@
-"""RflySendUE4CMD and RflyCameraPosAng: RflySim's two MATLAB calls as functions, with their defaults and number texts.
+"""RflySendUE4CMD and RflyCameraPosAng: RflySim's two MATLAB calls as functions, with their defaults
+and number texts.
 
 Both broadcast to UDP 20010, as MATLAB's do; `host` sends elsewhere.
 """
@@ -19,8 +20,8 @@ _TEXT_BYTES = 52
 def RflySendUE4CMD(text: str = "RflyChangeMapbyName Grasslands", host: str = BROADCAST) -> None:
     """Sends one console command: checksum and text in UTF-8, filled with zeros to 56 bytes.
 
-    The length is not checked: a text above 52 bytes makes a longer datagram, which RflySim3D does not know. Does not
-    wait after a map change.
+    The length is not checked: a text above 52 bytes makes a longer datagram, which RflySim3D does
+    not know. Does not wait after a map change.
     """
     datagram = struct.pack("<i", CHECKSUM) + text.encode().ljust(_TEXT_BYTES, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:

@@ -1,6 +1,8 @@
-"""How bright objects are for an infrared camera: RflySim's `Radiation`, with the caller's own table of objects.
+"""How bright objects are for an infrared camera: RflySim's `Radiation`, with the caller's own table
+of objects.
 
-Radiance of a grey body over 8 to 14 µm by Planck's law; the SDK shows it by an object's stencil value.
+Radiance of a grey body over 8 to 14 µm by Planck's law; the SDK shows it by an object's stencil
+value.
 """
 
 from __future__ import annotations
@@ -21,18 +23,25 @@ class Radiation:
 
     def __init__(self) -> None:
         self.tempEmissivity: Sequence[Sequence[Any]] = ()
-        """rows of name (or a part of it), temperature in K, emissivity 0 … 1, and whether it is an actor's name rather
-        than that of a mesh component, as True or "True"; an array of texts as the SDK has it too"""
+        """rows of name (or a part of it), temperature in K, emissivity 0 … 1, and whether it is an
+        actor's name rather than that of a mesh component, as True or "True"; an array of texts as
+        the SDK has it too
+        """
 
     def stencil_values(self) -> list[tuple[str, int, bool]]:
         """(name, stencil value 0 … 255, is an actor) of each row: the brightest object has 255."""
         if not len(self.tempEmissivity):
             return []
         names, temperatures, emissivities, actors = zip(*self.tempEmissivity, strict=True)
-        kelvin, emissivity = np.array(temperatures, float)[:, None], np.array(emissivities, float)
+        kelvin = np.array(temperatures, float)[:, None]
+        emissivity = np.array(emissivities, float)
         if not ((kelvin > 0.0).all() and ((emissivity > 0.0) & (emissivity <= 1.0)).all()):
-            raise ValueError("tempEmissivity: expected temperatures above 0 K and emissivities above 0, up to 1")
+            raise ValueError(
+                "tempEmissivity: expected temperatures above 0 K and emissivities above 0, up to 1"
+            )
         spectrum = 1.0 / (_WAVELENGTHS**5 * np.expm1(_HC_PER_K / (_WAVELENGTHS * kelvin)))
         radiance = emissivity * (spectrum[:, 1:] + spectrum[:, :-1]).sum(axis=1)
         values = (radiance / radiance.max() * 255.0).astype(int).tolist()
-        return [(str(n), v, str(a) == "True") for n, v, a in zip(names, values, actors, strict=True)]
+        return [
+            (str(n), v, str(a) == "True") for n, v, a in zip(names, values, actors, strict=True)
+        ]

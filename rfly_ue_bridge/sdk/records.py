@@ -1,7 +1,8 @@
-"""Records of RflySim's SDK for RflySim3D's answers: its class names, attributes and flat constructor.
+"""Records of RflySim's SDK for RflySim3D's answers: its class names, attributes and flat
+constructor.
 
-The SDK's names differ from those of the wire here and there (`timestmp`, `BoxExtent`, `CopterID`, `ObjName`); both can
-be read. New code is better served by `feedback_records`.
+The SDK's names differ from those of the wire here and there (`timestmp`, `BoxExtent`, `CopterID`,
+`ObjName`); both can be read. New code is better served by `feedback_records`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from rfly_ue_bridge.codec.packets import Packet, PacketType
 
 
 class SdkRecord:
-    """One answer as attributes: numbers, tuples and texts. `hasUpdate` becomes True with every answer.
+    """One answer as attributes: numbers, tuples and texts. `hasUpdate` becomes True with every
+    answer.
 
-    `iv` is the answer as `struct.unpack` gives it, flat; without it all is 0. A text that is not UTF-8 raises
-    PacketError.
+    `iv` is the answer as `struct.unpack` gives it, flat; without it all is 0. A text that is not
+    UTF-8 raises PacketError.
     """
 
     layout: ClassVar[PacketType]
@@ -89,22 +91,33 @@ class reqVeCrashData(SdkRecord):
 class CameraData(SdkRecord):
     """A camera's place and picture size."""
 
-    layout, old_layout = from_rflysim3d.CAMERA_DATA, from_rflysim3d.CAMERA_DATA_OLD
+    layout = from_rflysim3d.CAMERA_DATA
+    old_layout = from_rflysim3d.CAMERA_DATA_OLD
     sdk_names: ClassVar[dict[str, str]] = {"timestamp": "timestmp"}
 
 
 class CoptReqData(SdkRecord):
     """A vehicle's place and size."""
 
-    layout, old_layout = from_rflysim3d.COPT_REQ_DATA, from_rflysim3d.COPT_REQ_DATA_OLD
-    sdk_names: ClassVar[dict[str, str]] = {"copterID": "CopterID", "boxExtent": "BoxExtent", "timestamp": "timestmp"}
+    layout = from_rflysim3d.COPT_REQ_DATA
+    old_layout = from_rflysim3d.COPT_REQ_DATA_OLD
+    sdk_names: ClassVar[dict[str, str]] = {
+        "copterID": "CopterID",
+        "boxExtent": "BoxExtent",
+        "timestamp": "timestmp",
+    }
 
 
 class ObjReqData(SdkRecord):
     """A scene object's place and size."""
 
-    layout, old_layout = from_rflysim3d.OBJ_REQ_DATA, from_rflysim3d.OBJ_REQ_DATA_OLD
-    sdk_names: ClassVar[dict[str, str]] = {"boxExtent": "BoxExtent", "timestamp": "timestmp", "name": "ObjName"}
+    layout = from_rflysim3d.OBJ_REQ_DATA
+    old_layout = from_rflysim3d.OBJ_REQ_DATA_OLD
+    sdk_names: ClassVar[dict[str, str]] = {
+        "boxExtent": "BoxExtent",
+        "timestamp": "timestmp",
+        "name": "ObjName",
+    }
 
 
 class VisionSensorReqNew(SdkRecord):
@@ -115,6 +128,13 @@ class VisionSensorReqNew(SdkRecord):
 
 RECORD_CLASSES: dict[str, type[SdkRecord]] = {
     record.layout.kind: record
-    for record in (PX4SILIntFloat, reqVeCrashData, CameraData, CoptReqData, ObjReqData, VisionSensorReqNew)
+    for record in (
+        PX4SILIntFloat,
+        reqVeCrashData,
+        CameraData,
+        CoptReqData,
+        ObjReqData,
+        VisionSensorReqNew,
+    )
 }
 """by `PacketType.kind`, which is the class's name"""

@@ -1,4 +1,5 @@
-"""UE4CtrlAPI: RflySim's control interface of RflySim3D under its own names, so that its scripts run unchanged.
+"""UE4CtrlAPI: RflySim's control interface of RflySim3D under its own names, so that its scripts run
+unchanged.
 
     from rfly_ue_bridge import UE4CtrlAPI
 
@@ -6,16 +7,20 @@
     ue.sendUE4Cmd("RflyChangeMapbyName Grasslands", 0)
     ue.sendUE4Pos(1001, 200150, 0, [43.943, 1.620, -11.465], [0, 0, 0])
 
-Positions are m NED, angles rad (roll, pitch, yaw of FRD in NED), velocities m/s NED, motor speeds rpm. What holds for
-every sending call:
+Positions are m NED, angles rad (roll, pitch, yaw of FRD in NED), velocities m/s NED, motor speeds
+rpm. What holds for every sending call:
 
-- `windowID` k >= 0 sends one datagram to port 20010 + k, a negative one to each of 20010, 20011 and 20012.
-- A vector is a list or a one-dimensional array. A shorter one than its field is filled with zeros, a longer one is cut,
-  anything else counts as a number and fills the first element (`Scale=2` is 2, 0, 0). No call changes its arguments.
+- `windowID` k >= 0 sends one datagram to port 20010 + k, a negative one to each of 20010, 20011 and
+20012.
+- A vector is a list or a one-dimensional array. A shorter one than its field is filled with zeros,
+a longer one is cut,
+  anything else counts as a number and fills the first element (`Scale=2` is 2, 0, 0). No call
+  changes its arguments.
 - Ids, types and flags are integers. `struct.error` for what does not fit, and nothing is sent.
 - NaN and infinity go out as they are, and what is too large for a float becomes infinity.
 
-New code is better served by `RflySim3D`, which refuses what is no number or does not fit, and never waits.
+New code is better served by `RflySim3D`, which refuses what is no number or does not fit, and never
+waits.
 """
 
 from __future__ import annotations
@@ -59,7 +64,9 @@ __all__ = [  # what a script finds in the SDK's module of that name
 
 WINDOWS = 3
 """what a negative windowID means"""
-CAMERA, VEHICLE, OBJECT = 0, 1, 2
+CAMERA = 0
+VEHICLE = 1
+OBJECT = 2
 """type_id of what can be asked for"""
 
 _MAP_CHANGE_PAUSE_S = 0.5
@@ -70,12 +77,19 @@ _LISTENER_END_S = 0.5
 _ACTIONS = 16
 
 # The SDK's defaults are lists, and a tuple would count as a number; no call changes them.
-_ZEROS, _ONES, _RED, _ID_0, _NO_NAME = [0, 0, 0], [1, 1, 1], [255, 0, 0], [0], [""]
-_NO_MOTORS, _NO_ACTIONS = [0] * to_rflysim3d.MOTORS, [0] * _ACTIONS
+_ZEROS = [0, 0, 0]
+_ONES = [1, 1, 1]
+_RED = [255, 0, 0]
+_ID_0 = [0]
+_NO_NAME = [""]
+_NO_MOTORS = [0] * to_rflysim3d.MOTORS
+_NO_ACTIONS = [0] * _ACTIONS
 
 
 def fill_list(data: Any, length: int) -> list[Any]:
-    """A list of that length, by the SDK's rule for vectors (see above); never `data` itself where it would change."""
+    """A list of that length, by the SDK's rule for vectors (see above); never `data` itself where
+    it would change.
+    """
     if isinstance(data, np.ndarray):
         data = data.tolist()
     if not isinstance(data, list):
@@ -102,7 +116,11 @@ def _packer(packet_type: PacketType) -> Callable[..., bytes]:
             if count == 1:
                 flat.append(value)
             else:  # most are as long as the field
-                flat += value if type(value) is list and len(value) == count else fill_list(value, count)
+                flat += (
+                    value
+                    if type(value) is list and len(value) == count
+                    else fill_list(value, count)
+                )
         return pack(*flat)
 
     return pack_values
@@ -121,7 +139,9 @@ _pack_20 = _packer(to_rflysim3d.MULTI3D_DATA_2_NEW)
 _pack_action = _packer(to_rflysim3d.UE4_EXT_MSG)
 _pack_attachments = _packer(to_rflysim3d.VEHICLE_ATTATCH_25)
 # whose RGB is never filled
-_pack_label = functools.partial(_native(to_rflysim3d.COPTER_MSG).pack, to_rflysim3d.COPTER_MSG.checksums[0])
+_pack_label = functools.partial(
+    _native(to_rflysim3d.COPTER_MSG).pack, to_rflysim3d.COPTER_MSG.checksums[0]
+)
 
 
 def _records_of(kind: str, text: str) -> property:
@@ -132,7 +152,8 @@ def _records_of(kind: str, text: str) -> property:
 class UE4CtrlAPI:
     """Sends to RflySim3D at `ip`, and listens to it on UDP 20006 when asked to.
 
-    A broadcast address is allowed. Every sending call returns None; an address that cannot be reached raises OSError.
+    A broadcast address is allowed. Every sending call returns None; an address that cannot be
+    reached raises OSError.
     """
 
     def __init__(self, ip: str = "127.0.0.1") -> None:
@@ -148,7 +169,9 @@ class UE4CtrlAPI:
     # ---- console commands
 
     def sendUE4Cmd(self, cmd: str | bytes, windowID: int = -1) -> None:
-        """A console command; waits 1 s after one that changes the map. One above 249 bytes is told and not sent."""
+        """A console command; waits 1 s after one that changes the map. One above 249 bytes is told
+        and not sent.
+        """
         raw = cmd.encode() if isinstance(cmd, str) else cmd
         if len(raw) <= MAX_SHORT_BYTES:
             datagram = _pack_command_short(raw)
@@ -161,7 +184,9 @@ class UE4CtrlAPI:
         _wait_for_map(raw)
 
     def sendUE4CmdNet(self, cmd: str | bytes) -> None:
-        """A console command to every RflySim3D of the network: multicast 224.0.0.10:20009, at most 91 bytes."""
+        """A console command to every RflySim3D of the network: multicast 224.0.0.10:20009, at most
+        91 bytes.
+        """
         raw = cmd.encode() if isinstance(cmd, str) else cmd
         if len(raw) > MAX_LAN_BYTES:
             print("Error: Cmd is too long")
@@ -182,7 +207,13 @@ class UE4CtrlAPI:
     ) -> None:
         """Create or move a vehicle; all eight motors turn with MotorRPMSMean."""
         self.sendUE4PosNew(
-            copterID, vehicleType, PosE, AngEuler, [0, 0, 0], [MotorRPMSMean] * to_rflysim3d.MOTORS, windowID=windowID
+            copterID,
+            vehicleType,
+            PosE,
+            AngEuler,
+            [0, 0, 0],
+            [MotorRPMSMean] * to_rflysim3d.MOTORS,
+            windowID=windowID,
         )
 
     def sendUE4PosNew(
@@ -196,7 +227,9 @@ class UE4CtrlAPI:
         runnedTime: float = -1,
         windowID: int = -1,
     ) -> None:
-        """Create or move a vehicle, with velocity, the speeds of its motors and a time stamp (s; -1 = none)."""
+        """Create or move a vehicle, with velocity, the speeds of its motors and a time stamp (s; -1
+        = none).
+        """
         datagram = _pack_time(copterID, vehicleType, 0, PWMs, VelE, AngEuler, PosE, runnedTime)
         self._send(datagram, windowID)
 
@@ -210,7 +243,10 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle that RflySim3D keeps on the ground: its z is ignored."""
-        self._send(_pack_simple(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, ground=True), windowID)
+        self._send(
+            _pack_simple(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, ground=True),
+            windowID,
+        )
 
     def sendUE4PosScale(
         self,
@@ -223,7 +259,9 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle of another size."""
-        self._send(_pack_scaled(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale), windowID)
+        self._send(
+            _pack_scaled(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale), windowID
+        )
 
     def sendUE4PosScale2Ground(
         self,
@@ -236,7 +274,9 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """Create or move a vehicle of another size that RflySim3D keeps on the ground."""
-        datagram = _pack_scaled(copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale, ground=True)
+        datagram = _pack_scaled(
+            copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale, ground=True
+        )
         self._send(datagram, windowID)
 
     def sendUE4PosSimple(
@@ -251,7 +291,9 @@ class UE4CtrlAPI:
         windowID: int = -1,
     ) -> None:
         """As sendUE4PosNew, in the old packet. Mind the order: velocity before position."""
-        self._send(_pack_time_old(copterID, vehicleType, PWMs, PosE, VelE, AngEuler, runnedTime), windowID)
+        self._send(
+            _pack_time_old(copterID, vehicleType, PWMs, PosE, VelE, AngEuler, runnedTime), windowID
+        )
 
     def sendUE4PosFull(
         self,
@@ -264,8 +306,12 @@ class UE4CtrlAPI:
         AngEuler: Any = _ZEROS,
         windowID: int = -1,
     ) -> None:
-        """Create or move a vehicle with angular rates (rad/s, FRD); quaternion, acceleration and GPS are sent as 0."""
-        datagram = _pack_full(copterID, vehicleType, 0, VelE, AngEuler, 0, MotorRPMS, 0, RateB, -1, PosE, 0)
+        """Create or move a vehicle with angular rates (rad/s, FRD); quaternion, acceleration and
+        GPS are sent as 0.
+        """
+        datagram = _pack_full(
+            copterID, vehicleType, 0, VelE, AngEuler, 0, MotorRPMS, 0, RateB, -1, PosE, 0
+        )
         self._send(datagram, windowID)
 
     # ---- many vehicles
@@ -281,8 +327,12 @@ class UE4CtrlAPI:
         isFitGround: Any = False,
         windowID: int = -1,
     ) -> None:
-        """100 vehicles in one packet: flat vectors of 100 or 300; Scale in hundredths; id 0 leaves a slot unused."""
-        datagram = _pack_100(copterID, vehicleType, PosE, AngEuler, Scale, MotorRPMSMean, ground=isFitGround)
+        """100 vehicles in one packet: flat vectors of 100 or 300; Scale in hundredths; id 0 leaves
+        a slot unused.
+        """
+        datagram = _pack_100(
+            copterID, vehicleType, PosE, AngEuler, Scale, MotorRPMSMean, ground=isFitGround
+        )
         self._send(datagram, windowID)
 
     def sendUE4PosScalePwm20(
@@ -296,21 +346,37 @@ class UE4CtrlAPI:
         isFitGround: Any = False,
         windowID: int = -1,
     ) -> None:
-        """20 vehicles with 8 motors each in one packet: flat vectors of 20, 60 or 160; Scale in hundredths."""
-        self._send(_pack_20(copterID, vehicleType, PosE, AngEuler, Scale, PWMs, ground=isFitGround), windowID)
+        """20 vehicles with 8 motors each in one packet: flat vectors of 20, 60 or 160; Scale in
+        hundredths.
+        """
+        self._send(
+            _pack_20(copterID, vehicleType, PosE, AngEuler, Scale, PWMs, ground=isFitGround),
+            windowID,
+        )
 
     # ---- actions, attachments, labels
 
-    def sendUE4ExtAct(self, copterID: int = 1, ActExt: Any = _NO_ACTIONS, windowID: int = -1) -> None:
+    def sendUE4ExtAct(
+        self, copterID: int = 1, ActExt: Any = _NO_ACTIONS, windowID: int = -1
+    ) -> None:
         """16 numbers to a vehicle's blueprint, with the time since this object was made."""
         self._send(_pack_action(copterID, time.time() - self.startTime, ActExt), windowID)
 
-    def sendUE4Attatch(self, CopterIDs: Any, AttatchIDs: Any, AttatchTypes: Any, windowID: int = -1) -> None:
-        """Attach up to 25 vehicles to others; types: 0 not, 1 position, 2 position and yaw, 3 position and attitude."""
+    def sendUE4Attatch(
+        self, CopterIDs: Any, AttatchIDs: Any, AttatchTypes: Any, windowID: int = -1
+    ) -> None:
+        """Attach up to 25 vehicles to others; types: 0 not, 1 position, 2 position and yaw, 3
+        position and attitude.
+        """
         self._send(_pack_attachments(CopterIDs, AttatchIDs, AttatchTypes), windowID)
 
     def sendUE4LabelID(
-        self, CopterID: int = 0, Txt: str = "", fontSize: float = 30, RGB: Any = _RED, windowID: int = -1
+        self,
+        CopterID: int = 0,
+        Txt: str = "",
+        fontSize: float = 30,
+        RGB: Any = _RED,
+        windowID: int = -1,
     ) -> None:
         """The id line above a vehicle; CopterID 0: above all."""
         self.sendUE4LabelMsg(CopterID, Txt, fontSize, RGB, 1, 0, windowID)
@@ -327,34 +393,44 @@ class UE4CtrlAPI:
     ) -> None:
         """A line of text above a vehicle, cut at byte 120; RGB is exactly three integers.
 
-        dispFlag < 0 appends a line, 1 to 5 replaces that one, 0 is the id line. dispTime 0 = for ever, > 0 = that many
-        seconds, < 0 deletes the line, or all lines where dispFlag < 0.
+        dispFlag < 0 appends a line, 1 to 5 replaces that one, 0 is the id line. dispTime 0 = for
+        ever, > 0 = that many seconds, < 0 deletes the line, or all lines where dispFlag < 0.
         """
         datagram = _pack_label(CopterID, dispFlag, *RGB, dispTime, fontSize, Txt.encode())
         self._send(datagram, windowID)
 
     # ---- stencil values (segmentation and infrared pictures)
 
-    def sendUE4SetStencilValueByCopterID(self, CopterID: int, StencilValue: int, windowID: int = -1) -> None:
+    def sendUE4SetStencilValueByCopterID(
+        self, CopterID: int, StencilValue: int, windowID: int = -1
+    ) -> None:
         """Sets a vehicle's stencil value, then waits 0.1 s, as the next two."""
         self._send_stencil(f"RflySetStencilValueByCopterID {CopterID} {StencilValue}", windowID)
 
     def sendUE4SetStencilValueByActorName(
         self, Actorname: str, StencilValue: int, is_name_regex: bool = False, windowID: int = -1
     ) -> None:
-        """Sets the stencil value of the actors of that name, or whose name fits the regular expression."""
-        self._send_stencil(f"RflySetStencilValueByActorName {Actorname} {StencilValue} {is_name_regex}", windowID)
+        """Sets the stencil value of the actors of that name, or whose name fits the regular
+        expression.
+        """
+        self._send_stencil(
+            f"RflySetStencilValueByActorName {Actorname} {StencilValue} {is_name_regex}", windowID
+        )
 
     def sendUE4SetStencilValueByMeshComponentName(
         self, Meshname: str, StencilValue: int, is_name_regex: bool = False, windowID: int = -1
     ) -> None:
-        """Sets the stencil value of the mesh components of that name, or whose name fits the regular expression."""
+        """Sets the stencil value of the mesh components of that name, or whose name fits the
+        regular expression.
+        """
         self._send_stencil(
-            f"RflySetStencilValueByMeshComponentName {Meshname} {StencilValue} {is_name_regex}", windowID
+            f"RflySetStencilValueByMeshComponentName {Meshname} {StencilValue} {is_name_regex}",
+            windowID,
         )
 
     def SetUE4RadianceValue(self, UEObjectName: str, windows: int = -1) -> None:
-        """Show the objects with this name in them as bright to an infrared camera as `radiation.tempEmissivity` says.
+        """Show the objects with this name in them as bright to an infrared camera as
+        `radiation.tempEmissivity` says.
 
         ValueError for a name that is not in it.
         """
@@ -369,24 +445,29 @@ class UE4CtrlAPI:
             self._send_radiance(*row, windows)
 
     def _send_radiance(self, name: str, value: int, is_actor: bool, window: int) -> None:
-        by_actor, by_mesh = self.sendUE4SetStencilValueByActorName, self.sendUE4SetStencilValueByMeshComponentName
+        by_actor = self.sendUE4SetStencilValueByActorName
+        by_mesh = self.sendUE4SetStencilValueByMeshComponentName
         (by_actor if is_actor else by_mesh)(rf"[\w]*{name}[\w]*", value, True, window)
 
     # ---- requests
 
     def reqCamCoptObj(self, type_id: int = 1, objName: Any = 1, windowID: int = 0) -> None:
-        """Ask window 0 for cameras (type 0, by SeqID), vehicles (1, by copterID) or scene objects (2, by name).
+        """Ask window 0 for cameras (type 0, by SeqID), vehicles (1, by copterID) or scene objects
+        (2, by name).
 
-        A list asks for each of its names, 0.1 s apart. A name that is not exactly an int (type 1) or a str (type 2) is
-        told in one line and left out; a type that is no number is a TypeError. RflySim3D sends the answer to port
-        20006; `getCamCoptObj` reads it.
+        A list asks for each of its names, 0.1 s apart. A name that is not exactly an int (type 1)
+        or a str (type 2) is told in one line and left out; a type that is no number is a TypeError.
+        RflySim3D sends the answer to port 20006; `getCamCoptObj` reads it.
         """
         for name in objName if isinstance(objName, list) else [objName]:
-            if (type_id == OBJECT and type(name) is not str) or (type_id == VEHICLE and type(name) is not int):
+            if (type_id == OBJECT and type(name) is not str) or (
+                type_id == VEHICLE and type(name) is not int
+            ):
                 wanted = "a str, the object's name" if type_id == OBJECT else "an int, the copterID"
                 print(f"reqCamCoptObj: {name!r} is not asked for, type_id {type_id} wants {wanted}")
                 continue
-            command = f"RflyReqObjData {math.trunc(type_id)} {name} 0"  # TypeError for a text, as the SDK's "%d"
+            # TypeError for a text, as the SDK's "%d"
+            command = f"RflyReqObjData {math.trunc(type_id)} {name} 0"
             if isinstance(objName, list):
                 self.sendUE4Cmd(command, windowID)
                 time.sleep(_BETWEEN_REQUESTS_S)
@@ -423,8 +504,8 @@ class UE4CtrlAPI:
     def getUE4Pos(self, CopterID: int = 1) -> list[float]:
         """[x, y, z, 1] in m NED of a vehicle, [0, 0, 0, 0] while RflySim3D has said nothing of it.
 
-        Listens if it does not yet, and waits 1 s then. RflySim3D reports only after `RflyReqVehicleData 1`, and only
-        vehicles that changed since.
+        Listens if it does not yet, and waits 1 s then. RflySim3D reports only after
+        `RflyReqVehicleData 1`, and only vehicles that changed since.
         """
         record = self.getUE4Data(CopterID)
         return [0, 0, 0, 0] if record == 0 else [*record.PosE, 1]
@@ -437,8 +518,12 @@ class UE4CtrlAPI:
         return next((record for record in self.inReqVect if record.copterID == CopterID), 0)
 
     def getCamCoptObj(self, type_id: int = 1, objName: Any = 1) -> Any:
-        """The record of that camera (type 0), vehicle (1) or scene object (2), or 0. Does not wait for one."""
-        if (type_id == VEHICLE and type(objName) is str) or (type_id == OBJECT and type(objName) is int):
+        """The record of that camera (type 0), vehicle (1) or scene object (2), or 0. Does not wait
+        for one.
+        """
+        if (type_id == VEHICLE and type(objName) is str) or (
+            type_id == OBJECT and type(objName) is int
+        ):
             print(f"getCamCoptObj: {objName!r} is no name for type_id {type_id}")
             return 0
         records, key = {
@@ -465,7 +550,9 @@ class UE4CtrlAPI:
 
     @property
     def inReqUpdateVect(self) -> list[bool]:
-        """For each record of inReqVect: True after every arrival; a script that has read it sets False."""
+        """For each record of inReqVect: True after every arrival; a script that has read it sets
+        False.
+        """
         return self._listener.vehicle_updates
 
     # ---- beneath

@@ -1,12 +1,14 @@
 """Receiver of RflySim3D's feedback on UDP 20006: unicast, and multicast 224.0.0.10 where asked for.
 
-One thread reads and recognises (length and checksum, a dictionary look-up), a bounded queue waits, and whoever takes
-from the queue decodes. When more arrives than `MAX_RATE` the thread pauses, and the system drops what its own buffer
-cannot hold: that costs us nothing, so that a flood neither grows the memory nor starves the rest of the process.
+One thread reads and recognises (length and checksum, a dictionary look-up), a bounded queue waits,
+and whoever takes from the queue decodes. When more arrives than `MAX_RATE` the thread pauses, and
+the system drops what its own buffer cannot hold: that costs us nothing, so that a flood neither
+grows the memory nor starves the rest of the process.
 
-Unicast and multicast have a socket each. The one for unicast is bound to `bind` and gets nothing else, even where
-another program of this machine has joined the group; the one for the group is bound to the group's address, so that
-multicast does not need `bind` to be 0.0.0.0. (Windows cannot bind to a group: there the one socket does both.)
+Unicast and multicast have a socket each. The one for unicast is bound to `bind` and gets nothing
+else, even where another program of this machine has joined the group; the one for the group is
+bound to the group's address, so that multicast does not need `bind` to be 0.0.0.0. (Windows cannot
+bind to a group: there the one socket does both.)
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _AFTER_ERROR_S = 0.1
 _RECEIVE_BUFFER_BYTES = 1 << 20
 
 # socket(7), ip(7); Python's socket module does not name them
-_SO_MEMINFO, _SK_MEMINFO = 55, struct.Struct("=9I")
+_SO_MEMINFO = 55
+_SK_MEMINFO = struct.Struct("=9I")
 _IP_MULTICAST_ALL = 49
 
 _LINUX = sys.platform == "linux"
@@ -67,24 +70,25 @@ COUNTERS = (
     "system_dropped",
     "socket_errors",
 )
-"""received: all datagrams read, whatever became of them · unknown_length, wrong_checksum: of no packet · text: a name
-that is not UTF-8 · not_allowed: the sender is not on the list · not_wanted: the taker asked for others only · overflow:
-the oldest of a full queue · system_dropped: of a full socket buffer, where the system tells (Linux) · socket_errors:
-failed reads"""
+"""received: all datagrams read, whatever became of them · unknown_length, wrong_checksum: of no
+packet · text: a name that is not UTF-8 · not_allowed: the sender is not on the list · not_wanted:
+the taker asked for others only · overflow: the oldest of a full queue · system_dropped: of a full
+socket buffer, where the system tells (Linux) · socket_errors: failed reads
+"""
 
 
 class FeedbackReceiver(Closing):
     """Receives in a thread of its own from `start` to `close`; `take` gives the packets.
 
-    bind: IPv4 address of this machine for unicast, 0.0.0.0 for all. port 0: the system chooses (`port` tells).
-    multicast_interface: IPv4 address of the interface on which the group is joined; "" = not at all. A failed join
-    leaves unicast working: `multicast_error` says why, `join` tries again.
-    allow: addresses or networks (`192.168.1.0/24`) whose datagrams are taken; empty = all.
-    queue_size: packets that wait at most; of a full queue the *oldest* go, for a newer state is worth more.
-    wake: called in the reading thread after something was queued; it must neither raise nor close the receiver.
-    share_port: set SO_REUSEADDR for unicast, as RflySim's SDK does. Several programs may then hold the same port, but a
-    unicast datagram still reaches only one of them: the newest. False: the port is this receiver's alone. Multicast
-    reaches everybody in either case.
+    bind: IPv4 address of this machine for unicast, 0.0.0.0 for all. port 0: the system chooses
+    (`port` tells). multicast_interface: IPv4 address of the interface on which the group is joined;
+    "" = not at all. A failed join leaves unicast working: `multicast_error` says why, `join` tries
+    again. allow: addresses or networks (`192.168.1.0/24`) whose datagrams are taken; empty = all.
+    queue_size: packets that wait at most; of a full queue the *oldest* go, for a newer state is
+    worth more. wake: called in the reading thread after something was queued; it must neither raise
+    nor close the receiver. share_port: set SO_REUSEADDR for unicast, as RflySim's SDK does. Several
+    programs may then hold the same port, but a unicast datagram still reaches only one of them: the
+    newest. False: the port is this receiver's alone. Multicast reaches everybody in either case.
 
     Raises ConfigError for an address that is none.
     """
@@ -101,7 +105,9 @@ class FeedbackReceiver(Closing):
         share_port: bool = True,
     ) -> None:
         self._bind = ipv4(bind, "bind")
-        self._interface = ipv4(multicast_interface, "multicast_interface") if multicast_interface else ""
+        self._interface = (
+            ipv4(multicast_interface, "multicast_interface") if multicast_interface else ""
+        )
         self._allow = [_network(text) for text in allow]
         if not 0 <= port <= 65535:
             raise ConfigError(f"port: {port}, expected 0 to 65535")
@@ -138,11 +144,15 @@ class FeedbackReceiver(Closing):
     def counters(self) -> dict[str, int]:
         """What became of the datagrams since the receiver was made; a copy. Keys: `COUNTERS`."""
         counts = dict(self._counts)
-        counts["system_dropped"] = self._dropped_before + sum(map(_dropped_by_system, self._sockets()))
+        counts["system_dropped"] = self._dropped_before + sum(
+            map(_dropped_by_system, self._sockets())
+        )
         return counts
 
     def start(self) -> None:
-        """Open the port and start to read; nothing if it does already. FeedbackError if the port cannot be opened."""
+        """Open the port and start to read; nothing if it does already. FeedbackError if the port
+        cannot be opened.
+        """
         if self._thread is not None:
             return
         self._unicast = self._open_unicast()
@@ -154,8 +164,11 @@ class FeedbackReceiver(Closing):
         self._thread.start()
 
     def close(self) -> None:
-        """Stop reading and close the port, at once; what is queued can still be taken. `start` opens it again."""
-        thread, nudge = self._thread, self._nudge
+        """Stop reading and close the port, at once; what is queued can still be taken. `start`
+        opens it again.
+        """
+        thread = self._thread
+        nudge = self._nudge
         if thread is None or nudge is None:
             return
         self._stop.set()
@@ -174,7 +187,9 @@ class FeedbackReceiver(Closing):
         sock = self._unicast if _WINDOWS else socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             if sock is not self._unicast:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # every member of the group gets a copy
+                sock.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+                )  # every member of the group gets a copy
                 _prepare(sock)
                 sock.bind((MULTICAST_GROUP, self.port))
             membership = socket.inet_aton(MULTICAST_GROUP) + socket.inet_aton(self._interface)
@@ -182,17 +197,22 @@ class FeedbackReceiver(Closing):
         except OSError as error:
             if sock is not self._unicast:
                 sock.close()
-            self.multicast_error = f"{MULTICAST_GROUP} on {self._interface}: {error.strerror or error}"
+            self.multicast_error = (
+                f"{MULTICAST_GROUP} on {self._interface}: {error.strerror or error}"
+            )
             return self.multicast_error
-        self._group, self.multicast_error = sock, ""
+        self._group = sock
+        self.multicast_error = ""
         if self._nudge is not None:
             self._nudge[1].send(b"j")  # the reading thread has one more to wait for
         return ""
 
     def take(self, limit: int | None = None, only: Container[str] | None = None) -> list[Packet]:
-        """The packets that wait, oldest first, at most `limit` of them. Never waits; one thread at a time.
+        """The packets that wait, oldest first, at most `limit` of them. Never waits; one thread at
+        a time.
 
-        Those whose wire name is not in `only`, where that is given, are gone undecoded, and counted.
+        Those whose wire name is not in `only`, where that is given, are gone undecoded, and
+        counted.
         """
         with self._lock:
             queue = self._queue
@@ -228,20 +248,28 @@ class FeedbackReceiver(Closing):
         except OSError as error:
             sock.close()
             reason = _EXPLAINED.get(error.errno or 0, error.strerror or error)
-            raise FeedbackError(error.errno, f"feedback port {self._bind}:{self._asked_port}: {reason}") from error
+            raise FeedbackError(
+                error.errno, f"feedback port {self._bind}:{self._asked_port}: {reason}"
+            ) from error
         return sock
 
     def _sockets(self) -> list[socket.socket]:
-        unicast, group = self._unicast, self._group
-        return [sock for sock in (unicast, group if group is not unicast else None) if sock is not None]
+        unicast = self._unicast
+        group = self._group
+        return [
+            sock for sock in (unicast, group if group is not unicast else None) if sock is not None
+        ]
 
     # --- the reading thread
 
     def _read(self) -> None:
         assert self._nudge is not None
         nudged = self._nudge[0]
-        buffer = memoryview(bytearray(_LARGEST + 1))  # a longer datagram is cut and has then a length of no packet
-        budget, last = float(_BURST), time.monotonic()
+        buffer = memoryview(
+            bytearray(_LARGEST + 1)
+        )  # a longer datagram is cut and has then a length of no packet
+        budget = float(_BURST)
+        last = time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(nudged, selectors.EVENT_READ)
             while not self._stop.is_set():
@@ -250,7 +278,8 @@ class FeedbackReceiver(Closing):
                         selector.register(sock, selectors.EVENT_READ)
                 ready = selector.select()
                 now = time.monotonic()
-                budget, last = min(_BURST, budget + (now - last) * MAX_RATE), now
+                budget = min(_BURST, budget + (now - last) * MAX_RATE)
+                last = now
                 failed = False
                 for key, _ in ready:
                     if key.fileobj is nudged:
@@ -264,8 +293,13 @@ class FeedbackReceiver(Closing):
 
     def _read_batch(self, sock: socket.socket, buffer: memoryview) -> tuple[int, bool]:
         """Read what is there, at most `_BATCH`: how many, and whether reading failed."""
-        counts, batch, count, wrong = self._counts, list[tuple[PacketType, bytes]](), 0, False
-        receive, heads, allow = sock.recv_into, _HEADS, self._allow
+        counts = self._counts
+        batch = list[tuple[PacketType, bytes]]()
+        count = 0
+        wrong = False
+        receive = sock.recv_into
+        heads = _HEADS
+        allow = self._allow
         no_head = (b"", None)
         for _ in range(_BATCH):
             try:
@@ -328,7 +362,9 @@ def _dropped_by_system(sock: socket.socket) -> int:
     if not _LINUX:
         return 0
     try:
-        return int(_SK_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _SK_MEMINFO.size))[8])
+        return int(
+            _SK_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _SK_MEMINFO.size))[8]
+        )
     except (OSError, struct.error):  # an old kernel, or closed meanwhile
         return 0
 

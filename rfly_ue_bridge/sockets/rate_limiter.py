@@ -1,7 +1,7 @@
 """Rate limit of each vehicle's datagrams, and the pause while RflySim3D loads a map.
 
-Of what waits the newest state of each vehicle is kept, and goes out when its time has come: no last pose is lost.
-Times are nanoseconds of a steady clock, passed in by the caller.
+Of what waits the newest state of each vehicle is kept, and goes out when its time has come: no last
+pose is lost. Times are nanoseconds of a steady clock, passed in by the caller.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ class RateLimiter:
         self.superseded = 0
         """states that were replaced by newer ones while they waited"""
         self.idle = True
-        """True while nothing is limited, paused or waiting, so that a state may go out without asking"""
+        """True while nothing is limited, paused or waiting, so that a state may go out without
+        asking
+        """
         self._note_idle()
 
     def hold(self, until_ns: int) -> None:
@@ -34,7 +36,9 @@ class RateLimiter:
         self._note_idle()
 
     def offer(self, states: NedStates, steady_ns: int) -> NedStates:
-        """Those of the states that go out now; the others wait, in place of older ones of the same vehicles."""
+        """Those of the states that go out now; the others wait, in place of older ones of the same
+        vehicles.
+        """
         self._end_hold(steady_ns)
         if self.idle or len(states) == 0:
             return states
@@ -72,7 +76,9 @@ class RateLimiter:
         return max(int(self._sent.values[rows, 0].min()) + self._interval_ns, self._hold_until_ns)
 
     def drop_stale(self, steady_ns: int) -> None:
-        """Forget when vehicles were sent whose next state would go out at once anyway. To be called now and then."""
+        """Forget when vehicles were sent whose next state would go out at once anyway. To be called
+        now and then.
+        """
         self._sent.keep(steady_ns - self._sent.values[:, 0] < self._interval_ns)
 
     def _end_hold(self, steady_ns: int) -> None:
@@ -81,9 +87,13 @@ class RateLimiter:
             self._note_idle()
 
     def _note_idle(self) -> None:
-        self.idle = self._waiting is None and self._interval_ns == 0 and self._hold_until_ns == _NEVER_NS
+        self.idle = (
+            self._waiting is None and self._interval_ns == 0 and self._hold_until_ns == _NEVER_NS
+        )
 
-    def _ready(self, states: NedStates, steady_ns: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def _ready(
+        self, states: NedStates, steady_ns: int
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Mask of those that may go out now, which are taken for sent."""
         if self._hold_until_ns != _NEVER_NS:
             return np.zeros(len(states), np.bool_)

@@ -1,7 +1,7 @@
 """UDP sender to RflySim3D's windows: one connected socket each, errors counted and never raised.
 
-A connected socket is quicker, and it alone learns that nobody listens: the answer of the other machine to one datagram
-is reported by the next `send`, which then has sent nothing and is repeated.
+A connected socket is quicker, and it alone learns that nobody listens: the answer of the other
+machine to one datagram is reported by the next `send`, which then has sent nothing and is repeated.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ _SEND_BUFFER_BYTES = 1 << 20
 _SEND_TIMEOUT_S = 0.05
 
 IP_RECVERR = 11
-"""ip(7): a socket is told of unreachable machines and networks too, not of closed ports alone. Linux."""
+"""ip(7): a socket is told of unreachable machines and networks too, not of closed ports alone.
+Linux.
+"""
 
-# Linux cuts one buffer into datagrams by itself (udp(7), UDP_SEGMENT): one system call for up to 64 of them.
+# Linux cuts one buffer into datagrams by itself (udp(7), UDP_SEGMENT): one system call for up to 64
+# of them.
 _UDP_SEGMENT = 103
 _MAX_SEGMENTS = 64
 _MAX_UDP_BYTES = 65507
@@ -60,9 +63,10 @@ class Window:
 class UdpSender:
     """Sends to `windows` consecutive ports of one host.
 
-    Broadcast addresses need `broadcast`. For a multicast group, `multicast_ttl` is the number of networks that it may
-    cross, and `multicast_interface` the IPv4 address of the interface to use (empty: the system's choice).
-    Raises ConfigError for a host that has no IPv4 address, or ports beyond 65535.
+    Broadcast addresses need `broadcast`. For a multicast group, `multicast_ttl` is the number of
+    networks that it may cross, and `multicast_interface` the IPv4 address of the interface to use
+    (empty: the system's choice). Raises ConfigError for a host that has no IPv4 address, or ports
+    beyond 65535.
     """
 
     def __init__(
@@ -84,7 +88,9 @@ class UdpSender:
             ipv4(multicast_interface, "multicast_interface")
         last = port + windows - 1
         if windows < 1 or not (port >= 1 and last <= 65535):
-            raise ConfigError(f"ports {port} to {last} for {windows} windows: expected 1 window or more, 1 to 65535")
+            raise ConfigError(
+                f"ports {port} to {last} for {windows} windows: expected 1 window or more, 1 to 65535"
+            )
         self.windows = [Window(k, (self._ip, port + k)) for k in range(windows)]
         for window in self.windows:
             self._open(window, time.monotonic_ns())
@@ -119,18 +125,25 @@ class UdpSender:
         chosen = self.windows if index == -1 else self.windows[index : index + 1]
         if not chosen:
             chosen = [Window(index, (self._ip, self._port + index))]  # `_send` opens it
-        wrong = [f"{window}: {window.last_error}" for window in chosen if not self._send(window, datagram)]
+        wrong = [
+            f"{window}: {window.last_error}"
+            for window in chosen
+            if not self._send(window, datagram)
+        ]
         if index >= len(self.windows) and chosen[0].socket is not None:
             chosen[0].socket.close()
         return "; ".join(wrong)
 
     def closed_ports(self) -> list[int]:
-        """Ports that refused what was sent, as far as known: at once on this machine, later or never elsewhere."""
+        """Ports that refused what was sent, as far as known: at once on this machine, later or
+        never elsewhere.
+        """
         refused = (errno.ECONNREFUSED, errno.ECONNRESET)
         return [
             window.address[1]
             for window in self.windows
-            if window.socket is not None and window.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in refused
+            if window.socket is not None
+            and window.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in refused
         ]
 
     def close(self) -> None:
@@ -150,8 +163,12 @@ class UdpSender:
         window.sent += 1
         return True
 
-    def _send_again(self, window: Window, datagram: bytes | memoryview, error: OSError | None = None) -> bool:
-        """After an error: repeat what the report of an earlier datagram kept back, renew a socket that is no good."""
+    def _send_again(
+        self, window: Window, datagram: bytes | memoryview, error: OSError | None = None
+    ) -> bool:
+        """After an error: repeat what the report of an earlier datagram kept back, renew a socket
+        that is no good.
+        """
         now_ns = time.monotonic_ns()
         if error is not None:
             self._note(window, error, now_ns)
@@ -177,7 +194,9 @@ class UdpSender:
         return True
 
     def _send_cut(self, window: Window, run: DatagramRun) -> None:
-        """A run in few calls; where the system will not, one call for each datagram, now and ever after."""
+        """A run in few calls; where the system will not, one call for each datagram, now and ever
+        after.
+        """
         step = run.size * min(_MAX_SEGMENTS, _MAX_UDP_BYTES // run.size)
         how = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", run.size))]
         for start in range(0, len(run.buffer), step):
@@ -197,7 +216,9 @@ class UdpSender:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-            if sys.platform != "win32":  # a full buffer may delay a callback by so much, and no more
+            if (
+                sys.platform != "win32"
+            ):  # a full buffer may delay a callback by so much, and no more
                 timeout = struct.pack("@ll", 0, round(_SEND_TIMEOUT_S * 1e6))
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
             if self._broadcast:
@@ -210,7 +231,9 @@ class UdpSender:
                     sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
             if sys.platform == "linux":
                 sock.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)  # of the reports: each is told once, by `send`
+                sock.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_RCVBUF, 1
+                )  # of the reports: each is told once, by `send`
             sock.connect(window.address)
         except OSError as error:
             sock.close()
@@ -224,7 +247,8 @@ class UdpSender:
         name = errno.errorcode.get(error.errno or 0, type(error).__name__)
         window.errors[name] = window.errors.get(name, 0) + 1
         window.last_error = _EXPLAINED.get(error.errno or 0, error.strerror or str(error))
-        window.last_error_ns, window.sent_at_error = now_ns, window.sent
+        window.last_error_ns = now_ns
+        window.sent_at_error = window.sent
 
 
 _REPORTS = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ECONNRESET})

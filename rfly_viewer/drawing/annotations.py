@@ -35,7 +35,9 @@ _FLOWN_M = 1.0
 """What is nearer to the ground draws no line of its own on it."""
 _SHADE = 0.55
 """brightness of a line on the ground against that of the way above it"""
-_CHARACTER_PX, _LINE_PX, _MARGIN_PX = 9.0, 22.0, 6.0
+_CHARACTER_PX = 9.0
+_LINE_PX = 22.0
+_MARGIN_PX = 6.0
 """what a label in the browser's usual size takes, rather more than less"""
 
 
@@ -49,20 +51,26 @@ class LabelLayers:
     def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats) -> None:
         """Draw these labels and no others; `enlarge` (n,) as the vehicles are."""
         clients = self._server.get_clients()
-        self._layers = {number: self._layers.get(number) or LabelLayer(c.scene) for number, c in clients.items()}
+        self._layers = {
+            number: self._layers.get(number) or LabelLayer(c.scene) for number, c in clients.items()
+        }
         for number, client in clients.items():
             with client.atomic():
                 self._layers[number].show(poses, labels, ids, enlarge, Screen.of(client.camera))
 
 
 class LabelLayer:
-    """The texts of CopterMsg, and the ids, over the vehicles. Their RGB is not shown: viser's labels are black."""
+    """The texts of CopterMsg, and the ids, over the vehicles. Their RGB is not shown: viser's
+    labels are black.
+    """
 
     def __init__(self, scene: viser.SceneApi) -> None:
         self._scene = scene
         self._handles: dict[int, Any] = {}
 
-    def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats, screen: Screen) -> None:
+    def show(
+        self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats, screen: Screen
+    ) -> None:
         """Draw these labels and no others, without those that would cover one of a nearer vehicle."""
         wanted: dict[int, tuple[str, float]] = {}
         numbered = ids and len(poses) <= MAX_IDS
@@ -84,17 +92,24 @@ class LabelLayer:
             self._place(vehicle_id, label, at)
         handles = [self._handles[vehicle_id] for vehicle_id in wanted]
         sizes = np.array([_size_px(*label) for label in wanted.values()])
-        room = labels_with_room(screen, above, sizes, np.array([handle.visible for handle in handles]))
+        room = labels_with_room(
+            screen, above, sizes, np.array([handle.visible for handle in handles])
+        )
         for handle, visible in zip(handles, room.tolist(), strict=True):
             if handle.visible != visible:
                 handle.visible = visible
 
     def _place(self, vehicle_id: int, label: tuple[str, float], at: Floats) -> None:
-        text, scale = label[0], label[1] / _BASE_FONT
+        text = label[0]
+        scale = label[1] / _BASE_FONT
         drawn = self._handles.get(vehicle_id)
         if drawn is None or (drawn.text, drawn.font_screen_scale) != (text, scale):
             self._handles[vehicle_id] = self._scene.add_label(
-                f"/labels/{vehicle_id}", text, position=at, font_screen_scale=scale, anchor="bottom-center"
+                f"/labels/{vehicle_id}",
+                text,
+                position=at,
+                font_screen_scale=scale,
+                anchor="bottom-center",
             )
         elif np.abs(at - drawn.position).max() > _MOVED_M:
             drawn.position = at
@@ -110,7 +125,9 @@ def _text_of(labels: Labels, vehicle_id: int, numbered: bool) -> tuple[str, floa
 def _size_px(text: str, font_size: float) -> tuple[float, float]:
     lines = text.split("\n")
     scale = font_size / _BASE_FONT
-    return max(map(len, lines)) * _CHARACTER_PX * scale + _MARGIN_PX, len(lines) * _LINE_PX * scale + _MARGIN_PX
+    return max(map(len, lines)) * _CHARACTER_PX * scale + _MARGIN_PX, len(
+        lines
+    ) * _LINE_PX * scale + _MARGIN_PX
 
 
 class TrailLayer:
@@ -133,7 +150,9 @@ class TrailLayer:
             self._handle = None
 
     def show(self, poses: WorldPoses, wanted: bool, below: HeightMap | None, now_s: float) -> None:
-        """Remember where the vehicles are, and draw the ways if wanted; on the ground `below` them too if given."""
+        """Remember where the vehicles are, and draw the ways if wanted; on the ground `below` them
+        too if given.
+        """
         if now_s < self._next_s:
             return
         self._next_s = now_s + TRAIL_EVERY_S
@@ -150,16 +169,29 @@ class TrailLayer:
             points, colours = with_ground_lines(points, colours, below)
         self._remove()
         self._handle = self._server.scene.add_line_segments(
-            "/trails", points.astype(np.float32), colors=colours, thickness=3.0, thickness_units="screen"
+            "/trails",
+            points.astype(np.float32),
+            colors=colours,
+            thickness=3.0,
+            thickness_units="screen",
         )
 
     def _segments(self) -> tuple[Floats, Ints]:
-        """((n, 2, 3) ENU, ids): from each sample to the next, for vehicles that are in both and moved between them."""
-        points, owners = [], []
+        """((n, 2, 3) ENU, ids): from each sample to the next, for vehicles that are in both and
+        moved between them.
+        """
+        points = []
+        owners = []
         for (ids_0, at_0), (ids_1, at_1) in zip(self._samples[:-1], self._samples[1:], strict=True):
-            both, rows_0, rows_1 = np.intersect1d(ids_0, ids_1, assume_unique=True, return_indices=True)
+            both, rows_0, rows_1 = np.intersect1d(
+                ids_0, ids_1, assume_unique=True, return_indices=True
+            )
             pair = np.stack([at_0[rows_0], at_1[rows_1]], axis=1)
-            moved = np.abs(pair[:, 0] - pair[:, 1]).max(axis=1) > _MOVED_M if len(pair) else np.empty(0, bool)
+            moved = (
+                np.abs(pair[:, 0] - pair[:, 1]).max(axis=1) > _MOVED_M
+                if len(pair)
+                else np.empty(0, bool)
+            )
             points.append(pair[moved])
             owners.append(both[moved])
         if not points:
@@ -170,7 +202,9 @@ class TrailLayer:
 def with_ground_lines(
     points: Floats, colours: NDArray[np.uint8], terrain: HeightMap
 ) -> tuple[Floats, NDArray[np.uint8]]:
-    """The segments (n, 2, 3) ENU and their colours, and after them, darker, those of the flown ones on the ground."""
+    """The segments (n, 2, 3) ENU and their colours, and after them, darker, those of the flown ones
+    on the ground.
+    """
     ground = points.copy()
     ground[..., 2] = terrain.altitude(points[..., 0], points[..., 1]) + _OVER_GROUND_M
     flown = (points[..., 2] - ground[..., 2]).max(axis=1) > _FLOWN_M

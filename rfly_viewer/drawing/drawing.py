@@ -18,11 +18,16 @@ from rfly_viewer.models.vehicle_models import MODELS, Part, colour_of
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 MAX_TURNS_HZ = 2.6
-"""Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
-_SKY_TOP, _SKY_LOW, _SKY_GREY = (112, 160, 212), (222, 233, 241), (190, 194, 198)
+"""Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand
+still or run back.
+"""
+_SKY_TOP = (112, 160, 212)
+_SKY_LOW = (222, 233, 241)
+_SKY_GREY = (190, 194, 198)
 SRGB = 2.2
 """exponent from a colour as it is shown to its light, nearly"""
-SKYLIGHT, SUNLIGHT = 1.1, 2.2
+SKYLIGHT = 1.1
+SUNLIGHT = 2.2
 """intensities in clear air by day"""
 HORIZON_M = 5000.0
 """where fog is thick within this way, no blue is seen above it"""
@@ -46,7 +51,9 @@ class Sky:
         self.show(CLEAR)
 
     def show(self, weather: Weather) -> None:
-        """Lights in the proportion of Eq. 11.9; fog of Eq. 11.8 as a browser has it: even from here to there."""
+        """Lights in the proportion of Eq. 11.9; fog of Eq. 11.8 as a browser has it: even from here
+        to there.
+        """
         self._skylight.intensity = SKYLIGHT * weather.skylight / CLEAR.skylight
         self._sun.intensity = SUNLIGHT * weather.sunlight / CLEAR.sunlight
         grey = max(weather.cloud_cover**2, float(weather.extinction * HORIZON_M > 1.0))
@@ -54,12 +61,16 @@ class Sky:
         clear, cloudy = (np.array(colours) / 255.0 for colours in ([_SKY_TOP, _SKY_LOW], _SKY_GREY))
         top, low = day * ((1 - grey) * clear**SRGB + grey * cloudy**SRGB)
         share = np.linspace(0, 1, 256)[:, None, None] ** 0.42
-        sky = np.broadcast_to((1 - share) * top ** (1 / SRGB) + share * low ** (1 / SRGB), (256, 4, 3))
+        sky = np.broadcast_to(
+            (1 - share) * top ** (1 / SRGB) + share * low ** (1 / SRGB), (256, 4, 3)
+        )
         self._server.scene.set_background_image((255 * sky).astype(np.uint8), format="png")
         foggy = weather.extinction > 0.0
         # the straight line from 1 to 0 at 2/α has the area under exp(-α r)
         far = 2.0 / weather.extinction if foggy else HORIZON_M
-        red, green, blue = (255 * low).astype(int).tolist()  # three.js takes a fog's colour as light
+        red, green, blue = (
+            (255 * low).astype(int).tolist()
+        )  # three.js takes a fog's colour as light
         self._server.scene.configure_fog(0.0, far, color=(red, green, blue), enabled=foggy)
 
 
@@ -67,7 +78,8 @@ class WorldLayer:
     """The objects of a world file, on the ground of the map that is shown."""
 
     def __init__(self, server: viser.ViserServer, world: World) -> None:
-        self._server, self._world = server, world
+        self._server = server
+        self._world = world
         self._handles: list[Any] = []
         self._same = SameObjects(World())
 
@@ -82,7 +94,9 @@ class WorldLayer:
                 f"/world/{number}",
                 mesh.vertices,
                 mesh.faces,
-                np.column_stack([np.cos(mesh.yaw / 2), np.zeros((len(mesh.yaw), 2)), np.sin(mesh.yaw / 2)]),
+                np.column_stack(
+                    [np.cos(mesh.yaw / 2), np.zeros((len(mesh.yaw), 2)), np.sin(mesh.yaw / 2)]
+                ),
                 mesh.positions.astype(np.float32),
                 batched_scales=mesh.scale.astype(np.float32),
                 batched_colors=mesh.color,
@@ -99,7 +113,9 @@ class WorldLayer:
 
 
 class VehicleLayer:
-    """All vehicles: one batch of instances for each part of each shape, so that 1,000 cost little more than one."""
+    """All vehicles: one batch of instances for each part of each shape, so that 1,000 cost little
+    more than one.
+    """
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
@@ -109,7 +125,9 @@ class VehicleLayer:
         self._phases: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, 2)))
 
     def show(self, poses: WorldPoses, enlarge: Floats, elapsed_s: float) -> None:
-        """Draw these vehicles and no others, `enlarge` (n,) times their size; motors have turned for `elapsed_s`."""
+        """Draw these vehicles and no others, `enlarge` (n,) times their size; motors have turned
+        for `elapsed_s`.
+        """
         phase = self._turn(poses, elapsed_s)
         position = ned_to_enu(poses.position_ned)
         quat = quat_ned_frd_to_enu_flu(poses.quat_ned_frd)
@@ -121,7 +139,9 @@ class VehicleLayer:
                 key = (kind, number)
                 if len(rows):
                     turned = phase[rows, int(part.wheels)]
-                    self._show_part(key, part, position[rows], quat[rows], scale[rows], colour[rows], turned)
+                    self._show_part(
+                        key, part, position[rows], quat[rows], scale[rows], colour[rows], turned
+                    )
                 elif key in self._handles:
                     self._handles.pop(key).remove()
                     del self._drawn[key]
@@ -153,14 +173,21 @@ class VehicleLayer:
             k = len(part.positions)
             offset = quat_rotate(quat[:, None], part.positions[None] * scale[:, None])
             position = (position[:, None] + offset).reshape(-1, 3)
-            quat, scale, colour, phase = (np.repeat(a, k, axis=0) for a in (quat, scale, colour, phase))
+            quat, scale, colour, phase = (
+                np.repeat(a, k, axis=0) for a in (quat, scale, colour, phase)
+            )
         if part.turns:
             half = phase / 2
             spin = np.column_stack([np.outer(np.sin(half), _AXES[part.turns]), np.cos(half)])
             quat = quat_multiply(quat, spin)
         wxyz = np.roll(quat, 1, axis=1).astype(np.float32)
-        position, scale = position.astype(np.float32), scale.astype(np.float32)
-        colours = colour if part.colour is None else np.broadcast_to(np.array(part.colour, np.uint8), colour.shape)
+        position = position.astype(np.float32)
+        scale = scale.astype(np.float32)
+        colours = (
+            colour
+            if part.colour is None
+            else np.broadcast_to(np.array(part.colour, np.uint8), colour.shape)
+        )
         now = [position, wxyz, scale, colours]
         handle = self._handles.get(key)
         if handle is None:

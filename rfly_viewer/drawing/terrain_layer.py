@@ -1,4 +1,6 @@
-"""The ground in a viser scene: each browser gets a coarse one at once and the fine one after its first picture."""
+"""The ground in a viser scene: each browser gets a coarse one at once and the fine one after its
+first picture.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,21 @@ from PIL import Image
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.drawing.terrain_mesh import TILE_M, TerrainMesh, detail_tiles, terrain_mesh
 
-COARSE_TRIANGLES, COARSE_PICTURE = 20_000, 512
+COARSE_TRIANGLES = 20_000
+COARSE_PICTURE = 512
 FINE_HIDDEN_S = 3.0
-"""for which the fine ground is there unseen, so that the browser has read it when it takes the coarse one's place"""
+"""for which the fine ground is there unseen, so that the browser has read it when it takes the
+coarse one's place
+"""
 _HAZE = (206, 220, 230)
 _UNLIT = 0.62
 """linear brightness of ground without light, about that of level ground in the sun"""
 
 
 def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
-    """The mesh with its picture as binary glTF. Not `lit`: drawn as the picture is, which a processor does sooner."""
+    """The mesh with its picture as binary glTF. Not `lit`: drawn as the picture is, which a
+    processor does sooner.
+    """
     tiles = detail_tiles() if lit else {}
     material = trimesh.visual.material.PBRMaterial(
         baseColorTexture=_jpeg(mesh.picture),
@@ -44,7 +51,9 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
     # glTF's y is up; viser turns it back, as it does for every trimesh object
     data: bytes = trimesh.Scene(surface).export(file_type="glb", include_normals=True)
     east, north, _ = np.ptp(mesh.vertices, axis=0).tolist()
-    return _with_extensions(data, {name: [east / TILE_M[name], north / TILE_M[name]] for name in tiles})
+    return _with_extensions(
+        data, {name: [east / TILE_M[name], north / TILE_M[name]] for name in tiles}
+    )
 
 
 def _jpeg(picture: Any) -> Image.Image:
@@ -54,7 +63,8 @@ def _jpeg(picture: Any) -> Image.Image:
 
 
 def _with_extensions(glb: bytes, repeats: dict[str, list[float]]) -> bytes:
-    """The same file, each of these textures so often along and across the mesh; without one, KHR_materials_unlit.
+    """The same file, each of these textures so often along and across the mesh; without one,
+    KHR_materials_unlit.
 
     Header, chunk of JSON, other chunks: glTF 2.0, section 4.4. trimesh writes neither extension.
     """
@@ -89,7 +99,9 @@ class TerrainLayer:
     """The ground of all browsers."""
 
     def __init__(self, server: viser.ViserServer, max_triangles: int, lit: bool) -> None:
-        self._server, self._max_triangles, self._lit = server, max_triangles, lit
+        self._server = server
+        self._max_triangles = max_triangles
+        self._lit = lit
         self._terrain: HeightMap | None = None
         self._coarse = b""
         self._fine = b""
@@ -120,17 +132,22 @@ class TerrainLayer:
         """Give each browser what it lacks."""
         self._start_refining()
         clients = self._server.get_clients()
-        self._grounds = {number: ground for number, ground in self._grounds.items() if number in clients}
+        self._grounds = {
+            number: ground for number, ground in self._grounds.items() if number in clients
+        }
         for number, client in clients.items():
             ground = self._grounds.get(number)
             if ground is None:
-                self._grounds[number] = _Ground(_add(client.scene, "/terrain/coarse", self._coarse, visible=True))
+                self._grounds[number] = _Ground(
+                    _add(client.scene, "/terrain/coarse", self._coarse, visible=True)
+                )
             elif ground.fine is None and self._fine:
                 ground.fine = _add(client.scene, "/terrain/fine", self._fine, visible=False)
                 ground.shown_at_s = now_s + FINE_HIDDEN_S
             elif ground.fine is not None and ground.coarse.visible and now_s >= ground.shown_at_s:
                 with client.atomic():
-                    ground.fine.visible, ground.coarse.visible = True, False
+                    ground.fine.visible = True
+                    ground.coarse.visible = False
 
     def _start_refining(self) -> None:
         """One thread at a time, however often the map is changed; seconds for a large one."""

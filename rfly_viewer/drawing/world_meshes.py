@@ -1,4 +1,6 @@
-"""Triangles of a world's objects: what many share is drawn as instances, the rest in one mesh for each colour."""
+"""Triangles of a world's objects: what many share is drawn as instances, the rest in one mesh for
+each colour.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Meshes(NamedTuple):
 
 
 def world_meshes(world: World) -> list[Meshes]:
-    """What is drawn of a world: all objects that show no model of RflySim3D's, which come by datagram alone."""
+    """What is drawn of a world: all objects that show no model of RflySim3D's, which come by
+    datagram alone.
+    """
     by_model: dict[int, list[int]] = defaultdict(list)
     for row, each in enumerate(world.objects):
         if not each.model.vehicle_type:
@@ -46,22 +50,30 @@ def world_meshes(world: World) -> list[Meshes]:
     for rows in by_model.values():
         model = world.objects[rows[0]].model
         at = world.positions[rows]
-        yaw, scale = (np.array([getattr(world.objects[row], name) for row in rows]) for name in ("yaw", "scale"))
+        yaw, scale = (
+            np.array([getattr(world.objects[row], name) for row in rows])
+            for name in ("yaw", "scale")
+        )
         for color in dict.fromkeys(model.colors):
-            of_color = [part for part, own in zip(model.parts, model.colors, strict=True) if own == color]
+            of_color = [
+                part for part, own in zip(model.parts, model.colors, strict=True) if own == color
+            ]
             triangles = np.concatenate([part_triangles(part) for part in of_color])
             if len(rows) >= SHARED:
                 found.append(_meshes(triangles, color, at, yaw, scale))
                 continue
             for place, angle, factor in zip(at, yaw.tolist(), scale.tolist(), strict=True):
-                c, s = np.cos(angle), np.sin(angle)
+                c = np.cos(angle)
+                s = np.sin(angle)
                 turned = factor * triangles @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
                 single[color].append(turned + place)
     here = (np.zeros((1, 3)), np.zeros(1), np.ones(1))
     return found + [_meshes(np.concatenate(parts), color, *here) for color, parts in single.items()]
 
 
-def _meshes(triangles: Floats, color: Color, positions: Floats, yaw: Floats, scale: Floats) -> Meshes:
+def _meshes(
+    triangles: Floats, color: Color, positions: Floats, yaw: Floats, scale: Floats
+) -> Meshes:
     faces = np.arange(3 * len(triangles), dtype=np.uint32).reshape(-1, 3)
     return Meshes(triangles.reshape(-1, 3).astype(np.float32), faces, color, positions, yaw, scale)
 

@@ -1,9 +1,11 @@
 """Simple meshes of RflySim3D's vehicle types, drawn around their collision shapes.
 
-RflySim3D has detailed models; these only show what kind of thing is where, and which way it looks. How large each kind
-is, and which types are of it, says the shipped shape set (`rfly_collision.shapes.shape_file`).
+RflySim3D has detailed models; these only show what kind of thing is where, and which way it looks.
+How large each kind is, and which types are of it, says the shipped shape set
+(`rfly_collision.shapes.shape_file`).
 
-All meshes are in body axes FLU: x forward, y left, z up, with the origin where the packet's position is.
+All meshes are in body axes FLU: x forward, y left, z up, with the origin where the packet's
+position is.
 """
 
 from __future__ import annotations
@@ -43,20 +45,29 @@ class Mesh:
 
     def turned_z(self, angle: float) -> Mesh:
         """The same, turned about z, counter-clockwise seen from above (rad)."""
-        c, s = np.cos(angle), np.sin(angle)
-        return Mesh((self.vertices @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])).astype(np.float32), self.faces)
+        c = np.cos(angle)
+        s = np.sin(angle)
+        return Mesh(
+            (self.vertices @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])).astype(np.float32),
+            self.faces,
+        )
 
 
 def join(*meshes: Mesh) -> Mesh:
     """One mesh of several."""
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes[:-1])])
     faces = [mesh.faces + start for mesh, start in zip(meshes, starts, strict=True)]
-    return Mesh(np.concatenate([mesh.vertices for mesh in meshes]), np.concatenate(faces).astype(np.uint32))
+    return Mesh(
+        np.concatenate([mesh.vertices for mesh in meshes]), np.concatenate(faces).astype(np.uint32)
+    )
 
 
-def tapered_box(length: float, width: float, height: float, top: tuple[float, float, float, float]) -> Mesh:
+def tapered_box(
+    length: float, width: float, height: float, top: tuple[float, float, float, float]
+) -> Mesh:
     """A box on z = 0, length along x; `top` is x_min, x_max, y_min, y_max of its upper face."""
-    a, b = length / 2, width / 2
+    a = length / 2
+    b = width / 2
     corners = [
         (-a, -b, 0), (a, -b, 0), (a, b, 0), (-a, b, 0),
         (top[0], top[2], height), (top[1], top[2], height), (top[1], top[3], height), (top[0], top[3], height),
@@ -71,23 +82,37 @@ def box(length: float, width: float, height: float) -> Mesh:
 
 
 def tube(radii: ArrayLike, heights: ArrayLike, sides: int = 12) -> Mesh:
-    """A body of revolution about z: circles of these radii at these rising heights, closed at both ends."""
-    r, h = np.asarray(radii, float), np.asarray(heights, float)
+    """A body of revolution about z: circles of these radii at these rising heights, closed at both
+    ends.
+    """
+    r = np.asarray(radii, float)
+    h = np.asarray(heights, float)
     angle = np.arange(sides) * 2 * np.pi / sides
     rings = np.stack(
-        [np.outer(r, np.cos(angle)), np.outer(r, np.sin(angle)), np.repeat(h[:, None], sides, axis=1)], axis=-1
+        [
+            np.outer(r, np.cos(angle)),
+            np.outer(r, np.sin(angle)),
+            np.repeat(h[:, None], sides, axis=1),
+        ],
+        axis=-1,
     )
     vertices = np.concatenate([rings.reshape(-1, 3), [(0, 0, h[0]), (0, 0, h[-1])]])
     ring, i = np.meshgrid(np.arange(len(r) - 1) * sides, np.arange(sides), indexing="ij")
     j = (i + 1) % sides
-    quads = np.stack([ring + i, ring + j, ring + sides + j, ring + sides + i], axis=-1).reshape(-1, 4)
-    bottom, top, last = len(vertices) - 2, len(vertices) - 1, (len(r) - 1) * sides
+    quads = np.stack([ring + i, ring + j, ring + sides + j, ring + sides + i], axis=-1).reshape(
+        -1, 4
+    )
+    bottom = len(vertices) - 2
+    top = len(vertices) - 1
+    last = (len(r) - 1) * sides
     k = np.arange(sides)
     caps = [
         np.column_stack([np.full(sides, bottom), (k + 1) % sides, k]),
         np.column_stack([np.full(sides, top), last + k, last + (k + 1) % sides]),
     ]
-    return Mesh(vertices.astype(np.float32), np.concatenate([_triangles(quads), *caps]).astype(np.uint32))
+    return Mesh(
+        vertices.astype(np.float32), np.concatenate([_triangles(quads), *caps]).astype(np.uint32)
+    )
 
 
 def ball(radius: float, rings: int = 8, sides: int = 12) -> Mesh:
@@ -110,7 +135,9 @@ def _triangles(quads: ArrayLike) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A mesh in one colour, drawn once at each of `positions`; one that `turns` does so with the motors."""
+    """A mesh in one colour, drawn once at each of `positions`; one that `turns` does so with the
+    motors.
+    """
 
     mesh: Mesh
     colour: tuple[int, int, int] | None = None
@@ -132,10 +159,14 @@ class Model:
 
 
 def _multirotor() -> Model:
-    arm, radius = 0.32, 0.22
-    positions = np.array([(arm * x, arm * y, 0.075) for x, y in ((1, -1), (-1, 1), (1, 1), (-1, -1))])
+    arm = 0.32
+    radius = 0.22
+    positions = np.array(
+        [(arm * x, arm * y, 0.075) for x, y in ((1, -1), (-1, 1), (1, 1), (-1, -1))]
+    )
     arms = [
-        box(2 * math.sqrt(2) * arm, 0.05, 0.035).moved((0, 0, -0.01)).turned_z(a) for a in (math.pi / 4, -math.pi / 4)
+        box(2 * math.sqrt(2) * arm, 0.05, 0.035).moved((0, 0, -0.01)).turned_z(a)
+        for a in (math.pi / 4, -math.pi / 4)
     ]
     body = join(
         tube([0.10, 0.15, 0.15, 0.08], [-0.05, -0.02, 0.05, 0.09], 10),
@@ -144,7 +175,11 @@ def _multirotor() -> Model:
     )
     posts = [tube([0.045, 0.045], [-0.03, 0.07], 8).moved((x, y, 0)) for x, y, _ in positions]
     legs = [box(0.36, 0.03, 0.03).moved((0, side * 0.17, -0.2)) for side in (-1, 1)]
-    legs += [box(0.03, 0.03, 0.18).moved((x, side * 0.15, -0.19)) for side in (-1, 1) for x in (-0.1, 0.1)]
+    legs += [
+        box(0.03, 0.03, 0.18).moved((x, side * 0.15, -0.19))
+        for side in (-1, 1)
+        for x in (-0.1, 0.1)
+    ]
     blade = join(box(2 * radius, 0.045, 0.012), tube([0.03, 0.02], [0, 0.035], 8))
     return Model(
         "multirotor",
@@ -160,7 +195,10 @@ def _car() -> Model:
     cabin = tapered_box(3.0, 1.66, 0.58, (-1.15, 1.05, -0.76, 0.76)).moved((-0.25, 0, 0.79))
     lamps = [box(0.06, 0.4, 0.14).moved((2.11, side * 0.6, 0.5)) for side in (-1, 1)]
     wheel = lying(tube([0.30, 0.34, 0.34, 0.30], [-0.12, -0.08, 0.08, 0.12], 14), "y")
-    hub = lying(join(tube([0.16, 0.16], [-0.125, 0.125], 6), box(0.28, 0.06, 0.25).moved((0, 0, -0.125))), "y")
+    hub = lying(
+        join(tube([0.16, 0.16], [-0.125, 0.125], 6), box(0.28, 0.06, 0.25).moved((0, 0, -0.125))),
+        "y",
+    )
     positions = np.array([(x, y, 0.34) for x in (1.35, -1.35) for y in (0.86, -0.86)])
     return Model(
         "car",
@@ -183,7 +221,10 @@ def _person() -> Model:
         (
             Part(join(tube([0.17, 0.24, 0.22, 0.1], [0.82, 1.1, 1.4, 1.5], 10), *arms)),
             Part(join(*legs, *shoes), DARK),
-            Part(join(ball(0.13).moved((0, 0, 1.66)), box(0.06, 0.04, 0.05).moved((0.14, 0, 1.63))), (228, 186, 150)),
+            Part(
+                join(ball(0.13).moved((0, 0, 1.66)), box(0.06, 0.04, 0.05).moved((0.14, 0, 1.63))),
+                (228, 186, 150),
+            ),
         ),
     )
 
@@ -195,7 +236,9 @@ def _target() -> Model:
     def disc(radius: float, half: float) -> Mesh:
         return lying(tube([radius, radius], [-half, half], 28), "x")
 
-    stand = join(tube([0.06, 0.06], [-height, 0.0], 8), tube([0.45, 0.3], [-height, 0.08 - height], 16))
+    stand = join(
+        tube([0.06, 0.06], [-height, 0.0], 8), tube([0.45, 0.3], [-height, 0.08 - height], 16)
+    )
     return Model(
         "target",
         (
@@ -216,25 +259,39 @@ def _plane() -> Model:
     propeller = lying(join(box(0.5, 0.05, 0.015), tube([0.04, 0.02], [0, 0.06], 8)), "x")
     return Model(
         "aeroplane",
-        (Part(join(fuselage, wing)), Part(tail, WHITE), Part(propeller, DARK, np.array([(0.76, 0.0, 0.0)]), turns="x")),
+        (
+            Part(join(fuselage, wing)),
+            Part(tail, WHITE),
+            Part(propeller, DARK, np.array([(0.76, 0.0, 0.0)]), turns="x"),
+        ),
     )
 
 
 def _land_air(rotors: int) -> Model:
     """A chassis on four wheels below rotors in a circle: the shipped 30 kg vehicle's size."""
-    reach, radius, wheel_radius = 0.75, 0.33, 0.11
+    reach = 0.75
+    radius = 0.33
+    wheel_radius = 0.11
     angles = (np.arange(rotors) + 0.5) * 2 * math.pi / rotors
     hubs = np.column_stack([reach * np.cos(angles), reach * np.sin(angles), np.full(rotors, 0.2)])
     hull = join(
         tapered_box(0.85, 0.46, 0.14, (-0.40, 0.36, -0.20, 0.20)).moved((0, 0, -0.1)),
         tapered_box(0.5, 0.32, 0.1, (-0.2, 0.12, -0.12, 0.12)).moved((-0.04, 0, 0.04)),
     )
-    arms = [box(reach, 0.035, 0.03).moved((reach / 2, 0, 0.12)).turned_z(angle) for angle in angles.tolist()]
+    arms = [
+        box(reach, 0.035, 0.03).moved((reach / 2, 0, 0.12)).turned_z(angle)
+        for angle in angles.tolist()
+    ]
     posts = [tube([0.035, 0.03], [0.1, 0.19], 8).moved((x, y, 0)) for x, y, _ in hubs.tolist()]
     lamps = [box(0.02, 0.09, 0.04).moved((0.415, side * 0.13, -0.04)) for side in (-1, 1)]
     blade = join(box(2 * radius, 0.045, 0.012), tube([0.03, 0.02], [0, 0.03], 8))
-    tyre = lying(tube([0.09, wheel_radius, wheel_radius, 0.09], [-0.04, -0.025, 0.025, 0.04], 14), "y")
-    hub = lying(join(tube([0.05, 0.05], [-0.045, 0.045], 6), box(0.13, 0.025, 0.09).moved((0, 0, -0.045))), "y")
+    tyre = lying(
+        tube([0.09, wheel_radius, wheel_radius, 0.09], [-0.04, -0.025, 0.025, 0.04], 14), "y"
+    )
+    hub = lying(
+        join(tube([0.05, 0.05], [-0.045, 0.045], 6), box(0.13, 0.025, 0.09).moved((0, 0, -0.045))),
+        "y",
+    )
     wheels = np.array([(x, y, -0.116) for x in (0.32, -0.34) for y in (0.28, -0.28)])
     return Model(
         f"land_air_{rotors}",
@@ -250,7 +307,9 @@ def _land_air(rotors: int) -> Model:
 
 
 def _box() -> Model:
-    ahead = join(box(0.02, 0.5, 0.5).moved((0.5, 0, -0.25)), box(0.4, 0.1, 0.02).moved((0.3, 0, 0.49)))
+    ahead = join(
+        box(0.02, 0.5, 0.5).moved((0.5, 0, -0.25)), box(0.4, 0.1, 0.02).moved((0.3, 0, 0.49))
+    )
     return Model("box", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
 
 
@@ -261,8 +320,11 @@ MODELS = tuple(_DRAWN[name] for name in KINDS)
 MULTIROTOR, CAR, PERSON, TARGET, PLANE, BOX = (KINDS.index(model.name) for model in _PLAIN)
 
 CENTRE_HEIGHT: Floats = SHAPES.column("centre_height")
-"""m from the ground that it stands on to its origin, as CenterHeightAboveGroundCm of RflySim3D's models"""
-BOX_LOW, BOX_HIGH = SHAPES.column("low"), SHAPES.column("high")
+"""m from the ground that it stands on to its origin, as CenterHeightAboveGroundCm of RflySim3D's
+models
+"""
+BOX_LOW = SHAPES.column("low")
+BOX_HIGH = SHAPES.column("high")
 """(kinds, 3) the box around each, in body axes"""
 
 
@@ -272,14 +334,18 @@ def kind_of(vehicle_type: ArrayLike) -> Ints:
 
 
 def colour_of(vehicle_id: ArrayLike) -> NDArray[np.uint8]:
-    """(n, 3) RGB, a colour of its own for each id: hues a golden section apart, so that neighbours differ most."""
+    """(n, 3) RGB, a colour of its own for each id: hues a golden section apart, so that neighbours
+    differ most.
+    """
     hue = np.mod(np.asarray(vehicle_id, np.int64) * _GOLDEN, 1.0)
     bright = np.abs(np.mod(hue[..., None] * 6 + np.array([0.0, 4.0, 2.0]), 6) - 3) - 1
     return (255 * (0.08 + 0.87 * np.clip(bright, 0, 1))).astype(np.uint8)
 
 
 _LIGHT = np.array((0.25, 0.45, 0.86)) / np.linalg.norm((0.25, 0.45, 0.86))
-"""towards the lamp, body axes: from above, a little from ahead and the left, so that the three sides differ"""
+"""towards the lamp, body axes: from above, a little from ahead and the left, so that the three
+sides differ
+"""
 _SHADE = 0.45
 """brightness of a face that looks away from it"""
 
@@ -294,13 +360,15 @@ class ModelTriangles(NamedTuple):
 
 
 def model_triangles(vehicle_type: int, colour: ArrayLike, scale: ArrayLike = 1.0) -> ModelTriangles:
-    """The model of a vehicleType in a vehicle's own colour (RGB 0 … 255), `scale` (1 or 3 factors) times its size.
+    """The model of a vehicleType in a vehicle's own colour (RGB 0 … 255), `scale` (1 or 3 factors)
+    times its size.
 
     It grows from the ground that it stands on: wheels that touch the ground do so at any size.
     """
     kind = int(kind_of(vehicle_type))
     factors = np.broadcast_to(np.asarray(scale, float), 3)
-    points, colours = [], []
+    points = []
+    colours = []
     for part in MODELS[kind].parts:
         corners = part.mesh.vertices[part.mesh.faces].astype(np.float64)
         places = np.zeros((1, 3)) if part.positions is None else part.positions

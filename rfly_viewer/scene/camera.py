@@ -1,4 +1,6 @@
-"""Camera poses: RflySim3D's (NED, looking along body x) and a browser's (ENU, position and look-at point). No viser."""
+"""Camera poses: RflySim3D's (NED, looking along body x) and a browser's (ENU, position and look-at
+point). No viser.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class CameraPose:
         return axes[0], axes[1]
 
     def up_enu(self) -> Floats:
-        """What a mouse turns the view about: the vertical, unless the camera is rolled or looks straight down or up."""
+        """What a mouse turns the view about: the vertical, unless the camera is rolled or looks
+        straight down or up.
+        """
         roll, pitch, _ = self.euler
         if abs(roll) < _LEVEL_RAD and abs(pitch) < _STRAIGHT_DOWN_RAD:
             return np.array((0.0, 0.0, 1.0))
@@ -54,7 +58,9 @@ class CameraPose:
 
 
 def on_board(position_ned: Floats, quat_ned_frd: Floats, mount: CameraPose) -> CameraPose:
-    """The pose of a camera on a vehicle; the mount's position is forward, right, down (m), its angles the body's."""
+    """The pose of a camera on a vehicle; the mount's position is forward, right, down (m), its
+    angles the body's.
+    """
     turned = quat_multiply(quat_ned_frd, euler_to_quat(mount.euler))
     position = np.asarray(position_ned + quat_rotate(quat_ned_frd, mount.position_ned), np.float64)
     return CameraPose(position, np.asarray(quat_to_euler(turned), np.float64))
@@ -82,12 +88,21 @@ def vertical_fov(horizontal: float, aspect: float) -> float:
 
 
 def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[Floats, Floats]:
-    """(position, point looked at) in ENU: all of a box from the south-south-east, 32 degrees from above."""
-    low, high = np.asarray(low_enu, np.float64), np.asarray(high_enu, np.float64)
-    middle, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
-    elevation, azimuth = math.radians(32.0), math.radians(160.0)
+    """(position, point looked at) in ENU: all of a box from the south-south-east, 32 degrees from
+    above.
+    """
+    low = np.asarray(low_enu, np.float64)
+    high = np.asarray(high_enu, np.float64)
+    middle = (low + high) / 2
+    radius = float(np.linalg.norm(high - low)) / 2
+    elevation = math.radians(32.0)
+    azimuth = math.radians(160.0)
     back = np.array(
-        (math.sin(azimuth) * math.cos(elevation), math.cos(azimuth) * math.cos(elevation), math.sin(elevation))
+        (
+            math.sin(azimuth) * math.cos(elevation),
+            math.cos(azimuth) * math.cos(elevation),
+            math.sin(elevation),
+        )
     )
     distance = max(radius, 8.0) / math.sin(min(vertical, 1.2) / 2) * 0.9
     return middle + back * distance, middle
@@ -100,8 +115,9 @@ _REMEMBERED = 200
 
 
 class FollowingCamera:
-    """One browser's. What it reports is late, and its two points may be of two moments: one read while the other was
-    replaced. Only a report that belongs to a place of the vehicle, and to one alone, is the mouse's doing.
+    """One browser's. What it reports is late, and its two points may be of two moments: one read
+    while the other was replaced. Only a report that belongs to a place of the vehicle, and to one
+    alone, is the mouse's doing.
     """
 
     def __init__(self) -> None:
@@ -110,7 +126,9 @@ class FollowingCamera:
         self._targets: deque[Floats] = deque(maxlen=_REMEMBERED)
 
     def place(self, target: Floats, position: Floats, look_at: Floats) -> Floats:
-        """Where the camera goes, (3,) m; the vehicle is at `target` now, the browser reports the other two."""
+        """Where the camera goes, (3,) m; the vehicle is at `target` now, the browser reports the
+        other two.
+        """
         if self._targets:
             sent = np.array(self._targets)
             of_report = np.flatnonzero(np.linalg.norm(sent - look_at, axis=1) < _SAME_M)

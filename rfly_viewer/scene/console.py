@@ -12,7 +12,8 @@ from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
 
-DEFAULT_TEXT_S, LONGEST_TEXT_S = 5.0, 3600.0
+DEFAULT_TEXT_S = 5.0
+LONGEST_TEXT_S = 3600.0
 KEYS = {
     "B": "follows that vehicle, without a number the next one",
     "V": "only camera 1 (ahead) and 0 (from outside) are known here",
@@ -22,8 +23,10 @@ KEYS = {
     "P": "collision mode on or off",
     "L": "the viewer has no small map",
 }
-"""RflySim3D's keys that are known here, and what they do, or why they don't. B, V, N, S, T, P and L are those of public
-scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S -1, T 1, L 1, P); what any other key does none of them says"""
+"""RflySim3D's keys that are known here, and what they do, or why they don't. B, V, N, S, T, P and L
+are those of public scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S -1, T 1, L 1, P); what
+any other key does none of them says
+"""
 MAX_TEXT = 200
 """characters of a text that is shown"""
 
@@ -87,7 +90,9 @@ class MoveVehicle(Command):
 
 @dataclass(frozen=True)
 class RequestObject(Command):
-    """RflyReqObjData: kind 0 the camera of a SeqID, 1 the vehicle of a copterID, 2 the scene object of a name"""
+    """RflyReqObjData: kind 0 the camera of a SeqID, 1 the vehicle of a copterID, 2 the scene object
+    of a name
+    """
 
     kind: int
     name: str
@@ -138,7 +143,9 @@ class SetLabel(Command):
 
 @dataclass(frozen=True)
 class Key(Command):
-    """RflyChangeViewKeyCmd: one of KEYS that does something here, as a capital, and the number behind it."""
+    """RflyChangeViewKeyCmd: one of KEYS that does something here, as a capital, and the number
+    behind it.
+    """
 
     key: str
     number: int | None
@@ -153,7 +160,9 @@ class UnsupportedCommand(Command):
 
 
 def parse(text: str) -> Command:
-    """The command in a text; an unknown one is UnsupportedCommand. CommandError says what is missing or wrong."""
+    """The command in a text; an unknown one is UnsupportedCommand. CommandError says what is
+    missing or wrong.
+    """
     words = text.split()
     if not words:
         raise CommandError("the command is empty")
@@ -203,7 +212,9 @@ def _text(words: Sequence[str]) -> str:
 
 
 def _text_with_time(words: Sequence[str]) -> ShowText:
-    return ShowText(_text(words[:-1]), min(max(0.0, _number(words, len(words) - 1)), LONGEST_TEXT_S))
+    return ShowText(
+        _text(words[:-1]), min(max(0.0, _number(words, len(words) - 1)), LONGEST_TEXT_S)
+    )
 
 
 def _camera_fov(words: Sequence[str]) -> CameraFov:
@@ -222,7 +233,11 @@ def _size(words: Sequence[str]) -> ChangeSize:
 
 def _move(words: Sequence[str], relative: bool) -> MoveVehicle:
     return MoveVehicle(
-        _integer(words, 0), _integer(words, 1) != 0, _triple(words, 2), _angles(words, 5), relative=relative
+        _integer(words, 0),
+        _integer(words, 1) != 0,
+        _triple(words, 2),
+        _angles(words, 5),
+        relative=relative,
     )
 
 
@@ -239,7 +254,9 @@ def _scan(words: Sequence[str]) -> ScanTerrain:
     x_0, y_0, x_1, y_1 = (_number(words, i) for i in range(4))
     interval = _number(words, 5)
     if not (x_0 < x_1 and y_0 < y_1 and interval > 0):
-        raise ValueError("the second corner must lie north and east of the first, and the interval be above 0")
+        raise ValueError(
+            "the second corner must lie north and east of the first, and the interval be above 0"
+        )
     _number(words, 4)
     return ScanTerrain((x_0, y_0), (x_1, y_1), interval)
 
@@ -254,7 +271,9 @@ def _weather(words: Sequence[str]) -> SetWeather:
 def _model(words: Sequence[str]) -> Command:
     if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
         text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
-        return UnsupportedCommand(text, "styles by name are RflySim3D's own, give the number of a vehicle type")
+        return UnsupportedCommand(
+            text, "styles by name are RflySim3D's own, give the number of a vehicle type"
+        )
     return ChangeModel(_integer(words, 0), _integer(words, 1, 0))
 
 
@@ -278,28 +297,51 @@ def _label(words: Sequence[str], is_message: bool) -> SetLabel:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (0, 2, 4))
     size = min(max(_number(words, 3, 30.0), 1.0), 500.0)
     seconds, flag = (_number(words, 4, 0.0), _integer(words, 5, -1)) if is_message else (0.0, 0)
-    return SetLabel(_integer(words, 0), words[1][:MAX_TEXT], (red, green, blue), size, seconds, flag)
+    return SetLabel(
+        _integer(words, 0), words[1][:MAX_TEXT], (red, green, blue), size, seconds, flag
+    )
 
 
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
 _READERS: dict[str, tuple[str, Callable[[Sequence[str]], Command]]] = {
     "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
-    "RflyCameraPosAng": (_POSE, lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=False)),
-    "RflyCameraPosAngAdd": (_POSE, lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=True)),
+    "RflyCameraPosAng": (
+        _POSE,
+        lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=False),
+    ),
+    "RflyCameraPosAngAdd": (
+        _POSE,
+        lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=True),
+    ),
     "RflyCameraFovDegrees": ("degrees", _camera_fov),
     "RflyChange3DModel": ("copterID type", _model),
     "RflySetIDLabel": ("copterID text #RRGGBB size", lambda words: _label(words, is_message=False)),
-    "RflySetMsgLabel": ("copterID text #RRGGBB size seconds flag", lambda words: _label(words, is_message=True)),
+    "RflySetMsgLabel": (
+        "copterID text #RRGGBB size seconds flag",
+        lambda words: _label(words, is_message=True),
+    ),
     "RflyChangeVehicleSize": ("copterID size", _size),
-    "RflyMoveVehiclePosAng": (f"copterID fitGround {_POSE}", lambda words: _move(words, relative=True)),
-    "RflySetVehiclePosAng": (f"copterID fitGround {_POSE}", lambda words: _move(words, relative=False)),
+    "RflyMoveVehiclePosAng": (
+        f"copterID fitGround {_POSE}",
+        lambda words: _move(words, relative=True),
+    ),
+    "RflySetVehiclePosAng": (
+        f"copterID fitGround {_POSE}",
+        lambda words: _move(words, relative=False),
+    ),
     "RflyReqObjData": ("type name", _request),
     "RflyReqVehicleData": ("0 or 1", lambda words: RequestVehicles(_integer(words, 0) != 0)),
-    "RflyScanTerrainH": ("xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval", _scan),
+    "RflyScanTerrainH": (
+        "xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval",
+        _scan,
+    ),
     "RflyShowText": ("text", lambda words: ShowText(_text(words), DEFAULT_TEXT_S)),
     "RflyShowTextTime": ("text seconds", _text_with_time),
     "RflyChangeViewKeyCmd": ("key number", _key),
-    WEATHER: ("light visibility cloudCover rainRate (0 to 1, m or 0 in clear air, 0 to 1, mm/h)", _weather),
+    WEATHER: (
+        "light visibility cloudCover rainRate (0 to 1, m or 0 in clear air, 0 to 1, mm/h)",
+        _weather,
+    ),
 }
 """its arguments, and what makes of them a command"""
 _NO_STENCIL = "the viewer has no segmentation camera"

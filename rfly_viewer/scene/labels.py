@@ -1,4 +1,6 @@
-"""Label texts of vehicles: CopterMsg's flags and times, without a clock (the caller passes the time in)."""
+"""Label texts of vehicles: CopterMsg's flags and times, without a clock (the caller passes the time
+in).
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,11 @@ class Labels:
     def apply(self, command: SetLabel, now_s: float) -> None:
         """One CopterMsg.
 
-        flag < 0 appends (seconds < 0: clears all), 0 sets the id line, n replaces line n or, above the present lines,
-        appends. seconds 0: for ever; below 0: gone at once.
+        flag < 0 appends (seconds < 0: clears all), 0 sets the id line, n replaces line n or, above
+        the present lines, appends. seconds 0: for ever; below 0: gone at once.
         """
-        key, flag = max(command.vehicle_id, ALL), command.flag
+        key = max(command.vehicle_id, ALL)
+        flag = command.flag
         if key not in self.by_id and len(self.by_id) >= MAX_LABELLED:
             return
         label = self.by_id.setdefault(key, Label())

@@ -25,9 +25,12 @@ class Click:
     """the origin of the vehicle that was hit"""
 
 
-def pick(terrain: HeightMap, poses: WorldPoses, origin_enu: ArrayLike, direction_enu: ArrayLike) -> Click | None:
+def pick(
+    terrain: HeightMap, poses: WorldPoses, origin_enu: ArrayLike, direction_enu: ArrayLike
+) -> Click | None:
     """What a ray meets first; None for the sky."""
-    origin, direction = np.asarray(origin_enu, np.float64), np.asarray(direction_enu, np.float64)
+    origin = np.asarray(origin_enu, np.float64)
+    direction = np.asarray(direction_enu, np.float64)
     direction = direction / np.linalg.norm(direction)
     ground = ground_distance(terrain, origin, direction)
     distance = vehicle_distances(poses, origin, direction)
@@ -44,13 +47,17 @@ def _ned(point_enu: Floats) -> tuple[float, float, float]:
 
 
 def vehicle_distances(poses: WorldPoses, origin: Floats, direction: Floats) -> Floats:
-    """(n,) m along the ray to each vehicle's box; inf where it misses. The slab method, in each vehicle's axes."""
+    """(n,) m along the ray to each vehicle's box; inf where it misses. The slab method, in each
+    vehicle's axes.
+    """
     away = quat_conjugate(poses.quat_ned_frd)
     start = flu_to_frd(quat_rotate(away, enu_to_ned(origin) - poses.position_ned))
     along = flu_to_frd(quat_rotate(away, np.broadcast_to(enu_to_ned(direction), start.shape)))
-    low, high = models.BOX_LOW[poses.kind] * poses.scale, models.BOX_HIGH[poses.kind] * poses.scale
+    low = models.BOX_LOW[poses.kind] * poses.scale
+    high = models.BOX_HIGH[poses.kind] * poses.scale
     with np.errstate(divide="ignore", invalid="ignore"):
-        to_low, to_high = (low - start) / along, (high - start) / along
+        to_low = (low - start) / along
+        to_high = (high - start) / along
     enters = np.nanmax(np.minimum(to_low, to_high), axis=1, initial=0.0)
     leaves = np.nanmin(np.maximum(to_low, to_high), axis=1, initial=np.inf)
     parallel_outside = ((along == 0) & ((start < low) | (start > high))).any(axis=1)
@@ -58,7 +65,9 @@ def vehicle_distances(poses: WorldPoses, origin: Floats, direction: Floats) -> F
 
 
 def ground_distance(terrain: HeightMap, origin: Floats, direction: Floats) -> float | None:
-    """m along the ray to the ground of the map; None where it meets none, begins in it, or is no ray."""
+    """m along the ray to the ground of the map; None where it meets none, begins in it, or is no
+    ray.
+    """
     if not (np.isfinite(origin).all() and np.isfinite(direction).all() and np.any(direction)):
         return None
     distance: float = terrain.cast(origin, direction)

@@ -34,13 +34,22 @@ ALL_VEHICLES = -1
 def flat_ground(name: str = "") -> HeightMap:
     """Level ground at z = 0, shown where there is no map."""
     half = FLAT_SIZE_M / 2
-    return HeightMap(np.zeros((2, 2)), origin_x=-half, origin_y=-half, step_x=2 * half, step_y=2 * half, name=name)
+    return HeightMap(
+        np.zeros((2, 2)),
+        origin_x=-half,
+        origin_y=-half,
+        step_x=2 * half,
+        step_y=2 * half,
+        name=name,
+    )
 
 
 class SceneState:
-    """The scene. `apply` takes what `read_batches` yields; `take_events` are commands that the window has to follow.
+    """The scene. `apply` takes what `read_batches` yields; `take_events` are commands that the
+    window has to follow.
 
-    After ChangeMap `terrain` is another one, and the vehicles are gone, as after RflySim3D's change of map.
+    After ChangeMap `terrain` is another one, and the vehicles are gone, as after RflySim3D's change
+    of map.
 
     `load` finds the terrain of a map's name, by default on the usual search path.
     """
@@ -66,7 +75,9 @@ class SceneState:
         self._events: deque[console.Command] = deque(maxlen=MAX_EVENTS)
 
     def apply(self, update: StateBatch | Packet, now_s: float) -> None:
-        """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say raises."""
+        """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say
+        raises.
+        """
         if isinstance(update, StateBatch):
             self.vehicles.update(update, now_s)
             return
@@ -88,14 +99,18 @@ class SceneState:
         return taken
 
     def run_command(self, text: str, now_s: float = 0.0) -> None:
-        """A console command, given at a time of the clock of labels; what cannot be done is said in the log."""
+        """A console command, given at a time of the clock of labels; what cannot be done is said in
+        the log.
+        """
         try:
             command = console.parse(text)
         except CommandError as error:
             self.add_log_line(str(error))
             return
         match command:
-            case console.ChangeMap(name) if name == PurePath(name).name and "\\" not in name and ":" not in name:
+            case console.ChangeMap(name) if (
+                name == PurePath(name).name and "\\" not in name and ":" not in name
+            ):
                 self.change_map(name)
             case console.ChangeMap(name):
                 self.add_log_line(
@@ -109,7 +124,9 @@ class SceneState:
                 self._move(command)
             case console.RequestVehicles(on):
                 self.reports_vehicles = on
-                self.add_log_line(f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}")
+                self.add_log_line(
+                    f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}"
+                )
             case console.Key("P"):
                 self.collision_mode = not self.collision_mode
                 self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
@@ -139,14 +156,19 @@ class SceneState:
         if row is None:
             self.add_log_line(f"no vehicle {command.vehicle_id} was seen yet: it cannot be moved")
             return
-        position, euler = np.array(command.position_ned), np.array(command.euler)
+        position = np.array(command.position_ned)
+        euler = np.array(command.euler)
         if command.relative:
             position = position + self.vehicles["position_ned"][row]
             euler = euler + self.vehicles["euler"][row]
         if np.abs(position).max() > MAX_COORDINATE_M:
-            self.add_log_line(f"vehicle {command.vehicle_id} would be beyond {MAX_COORDINATE_M:g} m: it stays")
+            self.add_log_line(
+                f"vehicle {command.vehicle_id} would be beyond {MAX_COORDINATE_M:g} m: it stays"
+            )
             return
-        self._set_column(command.vehicle_id, position_ned=position, euler=euler, on_ground=command.on_ground)
+        self._set_column(
+            command.vehicle_id, position_ned=position, euler=euler, on_ground=command.on_ground
+        )
 
     def _set_column(self, vehicle_id: int, **values: Any) -> None:
         row: Any = slice(None) if vehicle_id == ALL_VEHICLES else self.vehicles.row(vehicle_id)
@@ -160,7 +182,9 @@ class SceneState:
         self.run_command(values["text"], now_s)
 
     def _take_attachments(self, values: Any, now_s: float) -> None:
-        ids, parents, kinds = (np.asarray(values[name]) for name in ("CopterIDs", "AttatchIDs", "AttatchTypes"))
+        ids, parents, kinds = (
+            np.asarray(values[name]) for name in ("CopterIDs", "AttatchIDs", "AttatchTypes")
+        )
         used = ids > 0
         allowed = (kinds >= 0) & (kinds <= ATTACH_ATTITUDE)
         for kind in kinds[used & ~allowed].tolist():
@@ -168,16 +192,26 @@ class SceneState:
         used &= allowed
         unknown = self.vehicles.attach(ids[used], parents[used], kinds[used])
         if unknown:
-            self.add_log_line(f"VehicleAttatch25: no vehicle {', '.join(map(str, unknown))} was seen yet")
+            self.add_log_line(
+                f"VehicleAttatch25: no vehicle {', '.join(map(str, unknown))} was seen yet"
+            )
 
     def _take_label(self, values: Any, now_s: float) -> None:
-        seconds, size = values["dispTime"], values["fontSize"]
+        seconds = values["dispTime"]
+        size = values["fontSize"]
         if not (math.isfinite(seconds) and math.isfinite(size)):
             self.add_log_line("CopterMsg: dispTime or fontSize is not finite")
             return
         red, green, blue = (min(max(part, 0), 255) for part in values["RGB"])
         shown = min(max(size, 1.0), 500.0)
-        label = (values["copterID"], values["text"], (red, green, blue), shown, seconds, values["dispFlag"])
+        label = (
+            values["copterID"],
+            values["text"],
+            (red, green, blue),
+            shown,
+            seconds,
+            values["dispFlag"],
+        )
         self.labels.apply(console.SetLabel(*label), now_s)
 
 

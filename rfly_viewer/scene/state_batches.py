@@ -45,7 +45,8 @@ class StateBatch(Rows):
 
 
 def land_air_rotors(vehicle_type: ArrayLike) -> Ints:
-    """(n,) how many of a vehicle's motor channels are rotors, before those of wheels; 0: it is no land-air vehicle.
+    """(n,) how many of a vehicle's motor channels are rotors, before those of wheels; 0: it is no
+    land-air vehicle.
 
     Their looks of RflySim's class 3 say it: 400003, 600003, 800003.
     """
@@ -53,12 +54,20 @@ def land_air_rotors(vehicle_type: ArrayLike) -> Ints:
     return np.where(np.isin(types, (400_003, 600_003, 800_003)), types // 100_000, 0)
 
 
-def read_batches(datagrams: Sequence[bytes], counters: Counter[str]) -> Iterator[StateBatch | Packet]:
-    """What a run of datagrams says, in its order: states are gathered up to the next packet of another kind.
+def read_batches(
+    datagrams: Sequence[bytes], counters: Counter[str]
+) -> Iterator[StateBatch | Packet]:
+    """What a run of datagrams says, in its order: states are gathered up to the next packet of
+    another kind.
 
-    `counters` counts by packet name and, for what is dropped, by reason: `length`, `checksum`, `text`, `not_finite`.
+    `counters` counts by packet name and, for what is dropped, by reason: `length`, `checksum`,
+    `text`, `not_finite`.
     """
-    states = {kind.name for kind in TO_RFLYSIM3D if {"vehicleType", "PosE"} <= {field.name for field in kind.fields}}
+    states = {
+        kind.name
+        for kind in TO_RFLYSIM3D
+        if {"vehicleType", "PosE"} <= {field.name for field in kind.fields}
+    }
     pending: _Pending = {}
     kinds: dict[tuple[int, bytes], PacketType | str] = {}
     for number, datagram in enumerate(datagrams):
@@ -107,7 +116,9 @@ def _gather(pending: _Pending, counters: Counter[str]) -> StateBatch:
         records = np.frombuffer(b"".join(raw), kind.dtype)
         parts.append(_columns(kind, records, np.asarray(numbers)))
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    whole = np.isfinite(columns["position_ned"]).all(axis=1) & np.isfinite(columns["euler"]).all(axis=1)
+    whole = np.isfinite(columns["position_ned"]).all(axis=1) & np.isfinite(columns["euler"]).all(
+        axis=1
+    )
     whole &= (np.abs(columns["position_ned"]) <= MAX_COORDINATE_M).all(axis=1)
     whole &= ~(np.abs(columns["scale"]) > MAX_COORDINATE_M).any(axis=1)
     whole &= np.isfinite(columns["motor_speed_rpm"]) & np.isfinite(columns["wheel_speed_rpm"])
@@ -120,10 +131,13 @@ def _gather(pending: _Pending, counters: Counter[str]) -> StateBatch:
     return StateBatch(**{name: column[order] for name, column in columns.items()})
 
 
-def _columns(kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _columns(
+    kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
     """The columns of a StateBatch and `order`, of one packet type. Unused slots are left out.
 
-    A field of a fleet packet holds the values of all its vehicles, so its count over three is their number.
+    A field of a fleet packet holds the values of all its vehicles, so its count over three is their
+    number.
     """
     n = len(records)
     slots = max(records.dtype["copterID"].shape, (1,))[0]
@@ -144,7 +158,9 @@ def _columns(kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]) -> 
         signed = flat(motor_name, 8)
         rotors = land_air_rotors(types)
         of_wheels = (np.arange(8) >= rotors[:, None]) & (rotors > 0)[:, None] & (signed != 0)
-        wheel_rpm = np.where(of_wheels, signed, 0.0).sum(axis=1) / np.maximum(of_wheels.sum(axis=1), 1)
+        wheel_rpm = np.where(of_wheels, signed, 0.0).sum(axis=1) / np.maximum(
+            of_wheels.sum(axis=1), 1
+        )
         motors = np.where(of_wheels, 0.0, np.abs(signed))
         turning = np.count_nonzero(motors, axis=1)
         rpm = motors.sum(axis=1) / np.maximum(turning, 1)

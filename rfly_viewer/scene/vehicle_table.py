@@ -19,7 +19,9 @@ from rfly_viewer.scene.state_batches import StateBatch
 MAX_VEHICLES = 10_000
 """ids beyond so many are dropped and counted"""
 MAX_CHAIN = 8
-"""A vehicle on a vehicle on a …: so deep attachments are followed. Deeper ones, and rings, are taken as normal."""
+"""A vehicle on a vehicle on a …: so deep attachments are followed. Deeper ones, and rings, are
+taken as normal.
+"""
 
 _NO_VEHICLE = -(2**63)
 _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
@@ -111,12 +113,16 @@ class VehicleTable:
         """Attach vehicles; returns the ids that were never seen, which stay away."""
         known = np.isin(ids, self.id)
         rows = np.searchsorted(self.id, ids[known])
-        self._columns["parent"][rows] = np.where(kinds[known] == ATTACH_NONE, _NO_VEHICLE, parents[known])
+        self._columns["parent"][rows] = np.where(
+            kinds[known] == ATTACH_NONE, _NO_VEHICLE, parents[known]
+        )
         self._columns["attachment"][rows] = kinds[known]
         return ids[~known].tolist()
 
     def world(self, terrain: HeightMap) -> WorldPoses:
-        """Where each vehicle is: attachments followed, then those that are to be kept on the ground put there."""
+        """Where each vehicle is: attachments followed, then those that are to be kept on the ground
+        put there.
+        """
         position = self["position_ned"].copy()
         quat = np.asarray(euler_to_quat(self["euler"]), np.float64)
         if (self["attachment"] != ATTACH_NONE).any():
@@ -127,13 +133,17 @@ class VehicleTable:
         if len(grounded):
             ground = terrain.altitude_ned(position[grounded, 0], position[grounded, 1])
             position[grounded, 2] = ground - centre_height[grounded] * self["scale"][grounded, 2]
-        scale, motors = self["scale"] * own_scale, self["motor_speed_rpm"].copy()
+        scale = self["scale"] * own_scale
+        motors = self["motor_speed_rpm"].copy()
         wheels = self["wheel_speed_rpm"].copy()
-        return WorldPoses(self.id, kind, position, quat, scale, motors, wheels, self["on_ground"].copy())
+        return WorldPoses(
+            self.id, kind, position, quat, scale, motors, wheels, self["on_ground"].copy()
+        )
 
     def _described(self, kind: Ints) -> tuple[Floats, Floats]:
         """((n,) m of the centres above the ground, (n, 3) factors) by vehicle type."""
-        standing, scale = models.CENTRE_HEIGHT[kind], np.ones((len(kind), 3))
+        standing = models.CENTRE_HEIGHT[kind]
+        scale = np.ones((len(kind), 3))
         height = standing
         if len(self.descriptions) and len(kind):
             row, known = self.descriptions.find(self["vehicle_type"])
@@ -161,7 +171,8 @@ class VehicleTable:
 
     def _follow_attachments(self, position: Floats, quat: Floats) -> None:
         """Parents before children, so that each child finds its parent's place in the world."""
-        kinds, parents = self["attachment"], self["parent"]
+        kinds = self["attachment"]
+        parents = self["parent"]
         there = np.isin(parents, self.id) & (kinds != ATTACH_NONE)
         parent_row = np.where(there, np.searchsorted(self.id, parents), -1)
         placed = parent_row < 0

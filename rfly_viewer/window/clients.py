@@ -27,9 +27,12 @@ from rfly_viewer.scene.vehicle_table import WorldPoses
 DEFAULT_VERTICAL_FOV = math.radians(50.0)
 _ORBIT_M = (3.0, 2000.0)
 FRONT_CAMERA = CameraPose(np.array((0.3, 0.0, 0.05)), np.zeros(3))
-"""forward, right, down of a vehicle's origin, m: where public scripts put camera 1 by RflyCameraPosAng"""
+"""forward, right, down of a vehicle's origin, m: where public scripts put camera 1 by
+RflyCameraPosAng
+"""
 _AHEAD_M = 20.0
-_NEAR_M, _FAR_M = 0.1, 200_000.0
+_NEAR_M = 0.1
+_FAR_M = 200_000.0
 
 
 class Cameras:
@@ -47,7 +50,8 @@ class Cameras:
         self._untouched = True
         """no command has moved the camera, and no vehicle was seen"""
         self._place: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
-        server.initial_camera.near, server.initial_camera.far = _NEAR_M, _FAR_M
+        server.initial_camera.near = _NEAR_M
+        server.initial_camera.far = _FAR_M
         server.initial_camera.fov = DEFAULT_VERTICAL_FOV
         server.on_client_connect(self._prepare)
 
@@ -55,7 +59,8 @@ class Cameras:
         """Look at all of the ground."""
         x_min, x_max, y_min, y_max = terrain.bounds
         self._untouched = True
-        low, high = (x_min, y_min, terrain.z_min), (x_max, y_max, terrain.z_max)
+        low = (x_min, y_min, terrain.z_min)
+        high = (x_max, y_max, terrain.z_max)
         position, look_at = overview(low, high, DEFAULT_VERTICAL_FOV)
         middle = look_at.copy()
         middle[2] = terrain.altitude(float(middle[0]), float(middle[1]))
@@ -67,7 +72,9 @@ class Cameras:
             self.show_map(terrain)
             return
         at = ned_to_enu(poses.position_ned)
-        position, look_at = overview(at.min(axis=0) - 4.0, at.max(axis=0) + 4.0, DEFAULT_VERTICAL_FOV)
+        position, look_at = overview(
+            at.min(axis=0) - 4.0, at.max(axis=0) + 4.0, DEFAULT_VERTICAL_FOV
+        )
         ground = terrain.altitude(float(position[0]), float(position[1]))
         position[2] = max(position[2], ground + 3.0)
         self._go(position, look_at, np.array((0.0, 0.0, 1.0)))
@@ -78,7 +85,9 @@ class Cameras:
         self._follows = None
 
     def move(self, command: MoveCamera, terrain: HeightMap) -> None:
-        """RflyCameraPosAng, or RflyCameraPosAngAdd from where each camera is; on board both are the body's."""
+        """RflyCameraPosAng, or RflyCameraPosAngAdd from where each camera is; on board both are the
+        body's.
+        """
         self._untouched = False
         pose = CameraPose(np.array(command.position_ned), np.array(command.euler))
         if self._mount is not None:
@@ -96,7 +105,9 @@ class Cameras:
         self._aspects.clear()
 
     def current(self) -> tuple[CameraPose, float, int, int] | None:
-        """Pose, horizontal angle in degrees, width and height in pixels of the browser that came first."""
+        """Pose, horizontal angle in degrees, width and height in pixels of the browser that came
+        first.
+        """
         clients = self._server.get_clients()
         if not clients:
             return None
@@ -123,14 +134,16 @@ class Cameras:
             return
         if self._mount is not None:
             pose = on_board(poses.position_ned[row], poses.quat_ned_frd[row], self._mount)
-            at, (forward, up) = position_enu(pose), pose.axes_enu()
+            at = position_enu(pose)
+            (forward, up) = pose.axes_enu()
             for client in clients.values():
                 _set(client, at, at + _AHEAD_M * forward, up)
             self._follows = None
             return
         target = np.asarray(ned_to_enu(poses.position_ned[row]), np.float64)
         if self._follows != followed:
-            self._follows, self._following = followed, {}
+            self._follows = followed
+            self._following = {}
         for number, client in clients.items():
             following = self._following.setdefault(number, FollowingCamera())
             place = following.place(target, client.camera.position, client.camera.look_at)
@@ -140,7 +153,9 @@ class Cameras:
         """All browsers, and those that come later."""
         self._place = (position, look_at, up)
         initial = self._server.initial_camera
-        initial.up, initial.position, initial.look_at = up, position, look_at
+        initial.up = up
+        initial.position = position
+        initial.look_at = look_at
         for client in self._server.get_clients().values():
             _set(client, position, look_at, up)
 
@@ -150,7 +165,9 @@ class Cameras:
             _set(client, *self._place)
 
 
-def _set(client: viser.ClientHandle, position: NDArray[Any], look_at: NDArray[Any], up: NDArray[Any]) -> None:
+def _set(
+    client: viser.ClientHandle, position: NDArray[Any], look_at: NDArray[Any], up: NDArray[Any]
+) -> None:
     with client.atomic():
         client.camera.up_direction = up
         client.camera.position = position
@@ -158,8 +175,11 @@ def _set(client: viser.ClientHandle, position: NDArray[Any], look_at: NDArray[An
 
 
 def _orbit(pose: CameraPose, terrain: HeightMap) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """(position, point that the mouse turns about, up): the point is where the view meets the ground, if it does."""
-    position, (forward, _) = position_enu(pose), pose.axes_enu()
+    """(position, point that the mouse turns about, up): the point is where the view meets the
+    ground, if it does.
+    """
+    position = position_enu(pose)
+    (forward, _) = pose.axes_enu()
     distance = ground_distance(terrain, position, forward)
     low, high = _ORBIT_M
     return (

@@ -1,7 +1,8 @@
 """What browsers may do: how many connect, how far they may fall behind, and what they may say.
 
-viser answers its own page and trusts what comes: a message of another form ends in a trace, and a browser that reads
-nothing keeps all that it was to be sent. Here a message reaches viser only where it has the form that the page sends.
+viser answers its own page and trusts what comes: a message of another form ends in a trace, and a
+browser that reads nothing keeps all that it was to be sent. Here a message reaches viser only where
+it has the form that the page sends.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class ScenePointerMessage(_Message):
     event_type: Literal["click"]
     ray_origin: _Triple
     ray_direction: _Triple
-    screen_pos: Annotated[tuple[tuple[_Share, _Share], ...], msgspec.Meta(min_length=1, max_length=1)]
+    screen_pos: Annotated[
+        tuple[tuple[_Share, _Share], ...], msgspec.Meta(min_length=1, max_length=1)
+    ]
     modifier: _Modifier = None
 
     def fits(self) -> bool:
@@ -107,7 +110,8 @@ _DECODER = msgspec.msgpack.Decoder(
 
 
 def is_understood(data: bytes | str, present_value: Callable[[str], Any]) -> bool:
-    """Whether viser can take a message. `present_value` is that of the control with a uuid; None where there is none.
+    """Whether viser can take a message. `present_value` is that of the control with a uuid; None
+    where there is none.
 
     A control takes a value of its own kind: a number no text, and a text no number.
     """
@@ -153,13 +157,16 @@ class BrowserConnections:
 
 
 class BrowserConnection(ServerConnection):
-    """One connection, which is cut where there are too many or nothing of what waits is taken any more."""
+    """One connection, which is cut where there are too many or nothing of what waits is taken any
+    more.
+    """
 
     def __init__(self, others: BrowserConnections, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._others = others
         self._watch: asyncio.TimerHandle | None = None
-        self._second, self._received = 0.0, 0
+        self._second = 0.0
+        self._received = 0
         self.browsing = False
         """its WebSocket has begun"""
 
@@ -201,7 +208,8 @@ class BrowserConnection(ServerConnection):
     async def _keep_rate(self) -> None:
         now = time.monotonic()
         if now - self._second >= 1.0:
-            self._second, self._received = now, 0
+            self._second = now
+            self._received = 0
         self._received += 1
         if self._received > MAX_MESSAGES_PER_S:
             await asyncio.sleep(self._second + 1.0 - now)
@@ -229,7 +237,9 @@ class BrowserConnection(ServerConnection):
 
 
 class NoHandshakeErrors(logging.Filter):
-    """No trace of websockets': left out where a peer speaks something else or goes away, else the error in one line."""
+    """No trace of websockets': left out where a peer speaks something else or goes away, else the
+    error in one line.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is logged."""
@@ -237,9 +247,12 @@ class NoHandshakeErrors(logging.Filter):
         if isinstance(error, (OSError, EOFError, websockets.exceptions.WebSocketException)):
             return False
         if error is not None:
-            record.msg, record.args = f"{record.getMessage()}: {type(error).__name__}: {error}", ()
+            record.msg = f"{record.getMessage()}: {type(error).__name__}: {error}"
+            record.args = ()
             record.exc_info = record.exc_text = None
-        return not record.getMessage().startswith(("opening handshake failed", "connection rejected"))
+        return not record.getMessage().startswith(
+            ("opening handshake failed", "connection rejected")
+        )
 
 
 class _LocalServer(viser.ViserServer):
@@ -251,16 +264,21 @@ class _LocalServer(viser.ViserServer):
 
 
 def open_server(host: str, port: int) -> tuple[viser.ViserServer, BrowserConnections]:
-    """A server on this address, or on the next free port above, and its connections; it says nothing on the terminal.
+    """A server on this address, or on the next free port above, and its connections; it says
+    nothing on the terminal.
 
-    Its WebSocket takes requests of its own page only: other pages in the same browser, which may ask any address of
-    this machine, are refused. How many may connect and what they may say is in `connections`.
+    Its WebSocket takes requests of its own page only: other pages in the same browser, which may
+    ask any address of this machine, are refused. How many may connect and what they may say is in
+    `connections`.
     """
     rich.get_console().quiet = True
     logging.getLogger("websockets.server").addFilter(NoHandshakeErrors())
     connections = BrowserConnections()
-    serve = functools.partial(_serve, websockets.asyncio.server.serve, _is_loopback(host), connections)
-    # viser offers no way to see a request's headers, or to leave out the rebuilding of the page that its wheel brings
+    serve = functools.partial(
+        _serve, websockets.asyncio.server.serve, _is_loopback(host), connections
+    )
+    # viser offers no way to see a request's headers, or to leave out the rebuilding of the page
+    # that its wheel brings
     with (
         mock.patch.object(websockets.asyncio.server, "serve", serve),
         mock.patch.object(viser._client_autobuild, "ensure_client_is_built", return_value=None),
@@ -273,18 +291,33 @@ def open_server(host: str, port: int) -> tuple[viser.ViserServer, BrowserConnect
 
 
 def _serve(
-    serve: Callable[..., Any], loopback: bool, connections: BrowserConnections, *arguments: Any, **options: Any
+    serve: Callable[..., Any],
+    loopback: bool,
+    connections: BrowserConnections,
+    *arguments: Any,
+    **options: Any,
 ) -> Any:
-    """`websockets.asyncio.server.serve` with the checks before viser's own handling of a request and of messages."""
+    """`websockets.asyncio.server.serve` with the checks before viser's own handling of a request
+    and of messages.
+    """
     inner = options["process_request"]
 
     def process_request(connection: Any, request: Request) -> Response | None:
-        if not is_own_page(request.headers.get("Host", ""), request.headers.get("Origin"), loopback):
-            return Response(http.HTTPStatus.FORBIDDEN, "FORBIDDEN", Headers(), b"only for the viewer's own page\n")
+        if not is_own_page(
+            request.headers.get("Host", ""), request.headers.get("Origin"), loopback
+        ):
+            return Response(
+                http.HTTPStatus.FORBIDDEN,
+                "FORBIDDEN",
+                Headers(),
+                b"only for the viewer's own page\n",
+            )
         if request.headers.get("Upgrade", "").lower() == "websocket":
             if not connections.room_for_browser():
                 connections.counters["refused"] += 1
-                return Response(http.HTTPStatus.SERVICE_UNAVAILABLE, "BUSY", Headers(), b"too many browsers\n")
+                return Response(
+                    http.HTTPStatus.SERVICE_UNAVAILABLE, "BUSY", Headers(), b"too many browsers\n"
+                )
             connection.browsing = True
         return inner(connection, request)
 
@@ -295,7 +328,8 @@ def _serve(
 def is_own_page(host: str, origin: str | None, loopback: bool) -> bool:
     """Whether a request comes from the page of this server, or from no page at all (`origin` None).
 
-    A server on loopback is also asked by its own name only: a foreign name that was made to lead here is refused.
+    A server on loopback is also asked by its own name only: a foreign name that was made to lead
+    here is refused.
     """
     if origin is not None and urlsplit(origin).netloc != host:
         return False

@@ -36,20 +36,25 @@ class Panel:
     ) -> None:
         """What the controls do is called by `run_actions`, in the viewer's own thread.
 
-        `follow`: the id of a vehicle that is followed once it appears, until somebody chooses another.
+        `follow`: the id of a vehicle that is followed once it appears, until somebody chooses
+        another.
         """
         gui = server.gui
         self._follow_first = None if follow is None else str(follow)
         self._actions: deque[Callable[[], None]] = deque(maxlen=MAX_ACTIONS)
         self._status = gui.add_html("")
         self._follow = gui.add_dropdown("Follow", [_NOBODY])
-        self._enlarge = gui.add_slider("Enlarge", 1, MAX_ENLARGED, 1, 1, hint="draws vehicles so many times their size")
+        self._enlarge = gui.add_slider(
+            "Enlarge", 1, MAX_ENLARGED, 1, 1, hint="draws vehicles so many times their size"
+        )
         self._boxes = {
             "trails": gui.add_checkbox("Trails", True, hint="the last minute of each way"),
             "ground_trails": gui.add_checkbox(
                 "Trails on the ground", False, hint="the line below each flown way as well"
             ),
-            "ids": gui.add_checkbox("Ids", True, hint="the number over each vehicle, for up to 40 of them"),
+            "ids": gui.add_checkbox(
+                "Ids", True, hint="the number over each vehicle, for up to 40 of them"
+            ),
         }
         self._place = gui.add_checkbox(
             "Click puts a target", False, hint="key T: the next click puts a target on the ground"
@@ -63,7 +68,9 @@ class Panel:
         with gui.add_folder("Console", expand_by_default=False):
             self._log = gui.add_html("")
             with gui.add_form(None) as form:
-                line = gui.add_text("Command", "", hint="as by UDP: RflyChangeMapbyName JacksboroFault")
+                line = gui.add_text(
+                    "Command", "", hint="as by UDP: RflyChangeMapbyName JacksboroFault"
+                )
         gui.main_panel.minimize()
         key = gui.add_command("Put a target with the next click", hotkey="T")
 
@@ -94,7 +101,9 @@ class Panel:
             self._follow_if_there()
             return
         options = tuple(self._follow.options)
-        present = options.index(str(self._follow.value)) if str(self._follow.value) in options else 0
+        present = (
+            options.index(str(self._follow.value)) if str(self._follow.value) in options else 0
+        )
         if len(options) > 1:
             self._follow.value = options[present % (len(options) - 1) + 1]  # type: ignore[misc]
 
@@ -119,7 +128,9 @@ class Panel:
         return float(min(max(self._enlarge.value, 1), MAX_ENLARGED))
 
     def shows(self, what: str) -> bool:
-        """Whether `ids` are drawn over the vehicles, `trails` behind them, and `ground_trails` below those."""
+        """Whether `ids` are drawn over the vehicles, `trails` behind them, and `ground_trails`
+        below those.
+        """
         return bool(self._boxes[what].value)
 
     def take_place_click(self) -> bool:
@@ -142,7 +153,9 @@ class Panel:
     def show_vehicles(self, table: VehicleTable, poses: WorldPoses) -> None:
         """The list, and the choices of whom to follow."""
         rows = []
-        for i, colour in zip(range(min(len(poses), MAX_LISTED)), colour_of(poses.id).tolist(), strict=False):
+        for i, colour in zip(
+            range(min(len(poses), MAX_LISTED)), colour_of(poses.id).tolist(), strict=False
+        ):
             x, y, z = poses.position_ned[i].tolist()
             vehicle_type = int(table["vehicle_type"][i])
             name = html.escape(table.descriptions.name(vehicle_type) or MODELS[poses.kind[i]].name)
@@ -152,10 +165,12 @@ class Panel:
                 f"<td style='text-align:right'>{x:.1f}&nbsp; {y:.1f}&nbsp; {z:.1f}</td></tr>"
             )
         more = f"and {len(poses) - MAX_LISTED} more" if len(poses) > MAX_LISTED else ""
-        head = "<tr><th>id</th><th>shape, type</th><th>north, east, down m</th></tr>" if rows else "none yet"
-        text = (
-            f'<div style="{_STYLE}"><table style="width:100%;text-align:left">{head}{"".join(rows)}</table>{more}</div>'
+        head = (
+            "<tr><th>id</th><th>shape, type</th><th>north, east, down m</th></tr>"
+            if rows
+            else "none yet"
         )
+        text = f'<div style="{_STYLE}"><table style="width:100%;text-align:left">{head}{"".join(rows)}</table>{more}</div>'
         show_html(self._list, text)
         choices = (_NOBODY, *map(str, poses.id[:MAX_CHOICES].tolist()))
         if tuple(self._follow.options) != choices:
@@ -178,4 +193,6 @@ def show_html(handle: viser.GuiHtmlHandle, text: str) -> None:
 
 
 def _block(lines: Iterable[str], escape: bool = True) -> str:
-    return f'<div style="{_STYLE}">{"<br>".join(map(html.escape, lines) if escape else lines)}</div>'
+    return (
+        f'<div style="{_STYLE}">{"<br>".join(map(html.escape, lines) if escape else lines)}</div>'
+    )

@@ -35,20 +35,26 @@ class Readouts:
         self._speed = SpeedMeter()
         self._next_s = 0.0
 
-    def update(self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float) -> None:
+    def update(
+        self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float
+    ) -> None:
         """Show what holds now, at most every EVERY_S."""
         if now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S
         lines = self._vehicle_lines(poses, followed, terrain, now_s)
         clients = self._server.get_clients()
-        self._shown = {number: self._shown.get(number) or _open_panel(each) for number, each in clients.items()}
+        self._shown = {
+            number: self._shown.get(number) or _open_panel(each) for number, each in clients.items()
+        }
         for number, client in clients.items():
             text = view_html(client.camera, terrain) + "<br>".join(map(html.escape, lines))
             text = f'<div style="font-size:12px;line-height:1.4;margin:0 0.8em">{text}</div>'
             show_html(self._shown[number], text)
 
-    def _vehicle_lines(self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float) -> list[str]:
+    def _vehicle_lines(
+        self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float
+    ) -> list[str]:
         row = None if followed is None else poses.row(followed)
         if row is None or followed is None:
             return []
@@ -79,11 +85,17 @@ class SpeedMeter:
         while len(self._samples) > 2 and self._samples[1][0] <= now_s - SPEED_OVER_S:
             self._samples.popleft()
         since_s, before = self._samples[0]
-        return float(np.linalg.norm(position_ned - before)) / (now_s - since_s) if now_s > since_s else None
+        return (
+            float(np.linalg.norm(position_ned - before)) / (now_s - since_s)
+            if now_s > since_s
+            else None
+        )
 
 
 def view_html(camera: Any, terrain: HeightMap) -> str:
-    """Compass and scale bar of a browser's camera; the bar holds where the picture's middle meets the ground."""
+    """Compass and scale bar of a browser's camera; the bar holds where the picture's middle meets
+    the ground.
+    """
     forward, up = from_browser(camera.position, camera.wxyz).axes_enu()
     heading = heading_deg(forward, up)
     distance = ground_distance(terrain, camera.position, forward)
@@ -91,25 +103,31 @@ def view_html(camera: Any, terrain: HeightMap) -> str:
         distance = float(np.linalg.norm(camera.look_at - camera.position))
     length, width = scale_bar(2 * distance * math.tan(camera.fov / 2) / camera.image_height)
     bar = f'<div style="width:{width:.0f}px;border:1px solid;border-top:0;height:5px"></div>'
-    needle = (
-        f'<svg width="42" height="42" viewBox="-21 -21 42 42"><g transform="rotate({-heading})">{_NEEDLE}</g></svg>'
+    needle = f'<svg width="42" height="42" viewBox="-21 -21 42 42"><g transform="rotate({-heading})">{_NEEDLE}</g></svg>'
+    looks = (
+        f"looks {_POINTS[round(heading / 45) % 8]}, {heading}°<br>{distance_text(distance)} away"
     )
-    looks = f"looks {_POINTS[round(heading / 45) % 8]}, {heading}°<br>{distance_text(distance)} away"
     return f'<div style="display:flex;gap:8px">{needle}<div>{looks}</div></div>{bar}{distance_text(length)}<br>'
 
 
 def heading_deg(forward: Floats, up: Floats) -> int:
-    """Degrees from north, clockwise, of what is at the top of the picture, also of one that looks straight down."""
+    """Degrees from north, clockwise, of what is at the top of the picture, also of one that looks
+    straight down.
+    """
     towards = forward - math.copysign(1.0, forward[2]) * up
     return round(math.degrees(math.atan2(towards[0], towards[1]))) % 360
 
 
 def scale_bar(metres_per_pixel: float) -> tuple[float, float]:
-    """(m, pixels) of the longest bar of 1, 2 or 5 times a power of ten metres within LONGEST_BAR_PX."""
+    """(m, pixels) of the longest bar of 1, 2 or 5 times a power of ten metres within
+    LONGEST_BAR_PX.
+    """
     longest = max(metres_per_pixel * LONGEST_BAR_PX, 1e-3)
     power = 10.0 ** math.floor(math.log10(longest))
     length = max(factor * power for factor in (1, 2, 5) if factor * power <= longest)
-    return length, min(length / metres_per_pixel, LONGEST_BAR_PX) if metres_per_pixel > 0 else LONGEST_BAR_PX
+    return length, min(
+        length / metres_per_pixel, LONGEST_BAR_PX
+    ) if metres_per_pixel > 0 else LONGEST_BAR_PX
 
 
 def distance_text(metres: float) -> str:

@@ -94,7 +94,9 @@ class Viewer:
         self._vehicles = VehicleLayer(self.server)
         self._labels = LabelLayers(self.server)
         self._trails = TrailLayer(self.server)
-        self.panel = Panel(self.server, self._run_command, self._show_all, self._remove_all, settings.follow)
+        self.panel = Panel(
+            self.server, self._run_command, self._show_all, self._remove_all, settings.follow
+        )
         self.cameras = Cameras(self.server)
         self._readouts = Readouts(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
@@ -120,11 +122,16 @@ class Viewer:
         self.listener.arrived.set()
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Draw until `stop`, or `stopped`. The first datagram after a pause is drawn at once, then RATE_HZ is kept."""
+        """Draw until `stop`, or `stopped`. The first datagram after a pause is drawn at once, then
+        RATE_HZ is kept.
+        """
         try:
             due = 0.0
             while not self._stopped.is_set() and not stopped():
-                turning = bool((self._poses.motor_speed_rpm != 0).any() or (self._poses.wheel_speed_rpm != 0).any())
+                turning = bool(
+                    (self._poses.motor_speed_rpm != 0).any()
+                    or (self._poses.wheel_speed_rpm != 0).any()
+                )
                 self.listener.arrived.wait(1 / RATE_HZ if turning else 0.1)
                 early = due - time.monotonic()
                 if early > 0 and self._stopped.wait(early):
@@ -150,7 +157,8 @@ class Viewer:
         self._poses = poses = state.vehicles.world(state.terrain)
         self._take_clicks()
         drawn = self._world.without_its_boxes(poses, state.vehicles["vehicle_type"])
-        elapsed, self._last_frame_s = now_s - self._last_frame_s, now_s
+        elapsed = now_s - self._last_frame_s
+        self._last_frame_s = now_s
         screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
         enlarge = drawn_enlarged(drawn, screens, self.panel.enlarge)
         self._terrain.update(now_s)
@@ -163,7 +171,12 @@ class Viewer:
         self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
         self.server.flush()
         self.feedback.report(
-            state.vehicles, poses, state.terrain, data=state.reports_vehicles, crashes=state.collision_mode, now_s=now_s
+            state.vehicles,
+            poses,
+            state.terrain,
+            data=state.reports_vehicles,
+            crashes=state.collision_mode,
+            now_s=now_s,
         )
         self._frames += bool(arrived)
         if now_s >= self._panel_due_s:
@@ -196,7 +209,9 @@ class Viewer:
                 case console.RequestObject():
                     self.feedback.answer(event, self._poses, self.cameras.current(), now_s)
                 case console.ScanTerrain():
-                    path = scan_terrain(event, self.state.terrain, self.state.map_name, self._settings.scan_folder)
+                    path = scan_terrain(
+                        event, self.state.terrain, self.state.map_name, self._settings.scan_folder
+                    )
                     self.state.add_log_line(f"wrote {path}.png and .txt")
         except (CommandError, RflyError, OSError, ValueError, ArithmeticError) as error:
             self.state.add_log_line(str(error))
@@ -207,7 +222,9 @@ class Viewer:
         self._trails.clear()
         self.cameras.show_map(self.state.terrain)
         if self.state.map_name and not self.state.terrain_known:
-            self._notify(f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0)
+            self._notify(
+                f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0
+            )
 
     def _notify(self, title: str, body: str, seconds: float) -> None:
         self._notices_left -= 1
@@ -233,7 +250,8 @@ class Viewer:
     def _take_clicks(self) -> None:
         for _ in range(len(self._clicks)):
             client, at_s, event = self._clicks.popleft()
-            before, self._last_click = self._last_click, (client, at_s, event.screen_pos)
+            before = self._last_click
+            self._last_click = (client, at_s, event.screen_pos)
             if self.panel.take_place_click():
                 self._place_target(event)
             elif before is not None and before[0] == client and at_s - before[1] < DOUBLE_CLICK_S:
@@ -279,10 +297,17 @@ class Viewer:
         understood, dropped = counted(self.counters)
         since, packets, frames = self._rates_from
         if now_s - since >= 1.0:
-            self._rates = ((understood - packets) / (now_s - since), (self._frames - frames) / (now_s - since))
+            self._rates = (
+                (understood - packets) / (now_s - since),
+                (self._frames - frames) / (now_s - since),
+            )
             self._rates_from = (now_s, understood, self._frames)
         address = f"{self._settings.host}:{self.listener.port}"
-        dropped += self.listener.overflow + self.state.vehicles.refused + self.connections.counters["not_understood"]
+        dropped += (
+            self.listener.overflow
+            + self.state.vehicles.refused
+            + self.connections.counters["not_understood"]
+        )
         packets_per_s, frames_per_s = self._rates
         x_min, x_max, y_min, y_max = self.state.terrain.bounds
         name = self.state.map_name or "flat ground"
@@ -301,8 +326,12 @@ class Viewer:
         self.panel.show_log(self.state.log)
 
 
-def click_lines(click: Click, ground_click: Click | None, altitude_ned: Callable[[float, float], float]) -> list[str]:
-    """What a double click shows: click point, object position, and on an object the offset for `rfly objects fit`."""
+def click_lines(
+    click: Click, ground_click: Click | None, altitude_ned: Callable[[float, float], float]
+) -> list[str]:
+    """What a double click shows: click point, object position, and on an object the offset for
+    `rfly objects fit`.
+    """
     x, y, z = click.point
     lines = [f"click point: {x:.3f} {y:.3f} {z:.3f}"]
     if click.object_position is None:
@@ -314,15 +343,21 @@ def click_lines(click: Click, ground_click: Click | None, altitude_ned: Callable
         ground = ground_click.point
     gx, gy, gz = ground
     lines.append(f"offset above the ground: {gz - oz:.3f} m")
-    lines.append(f"rfly objects fit --click {gx:.3f} {gy:.3f} {gz:.3f} --object {ox:.3f} {oy:.3f} {oz:.3f}")
+    lines.append(
+        f"rfly objects fit --click {gx:.3f} {gy:.3f} {gz:.3f} --object {ox:.3f} {oy:.3f} {oz:.3f}"
+    )
     return lines
 
 
 def view(settings: Settings, print_line: Callable[[str], None], open_browser: bool) -> None:
     """Run the viewer until Ctrl-C, SIGTERM or SIGHUP."""
     viewer = Viewer(settings)
-    with stop_by_signal() as stopped:  # `viewer.stop` takes locks, which the interrupted loop may hold
-        print_line(f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it")
+    with (
+        stop_by_signal() as stopped
+    ):  # `viewer.stop` takes locks, which the interrupted loop may hold
+        print_line(
+            f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it"
+        )
         for line in viewer.state.log:
             print_line(f"rfly view: {line}")
         if open_browser:

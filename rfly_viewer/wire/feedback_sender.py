@@ -1,16 +1,16 @@
 """Feedback on UDP 20006 as RflySim3D sends it: cameras, vehicles, changes, contacts.
 
-| sent | when |
-| --- | --- |
-| CameraData, CoptReqData | after RflyReqObjData, once |
-| reqVeCrashData | while RflyReqVehicleData 1 counts, for vehicles that moved or whose contact changed |
-| CopterSimCrash | in collision mode (key P), once for each contact that begins; targetID as CrashType |
+| sent | when | | --- | --- | | CameraData, CoptReqData | after RflyReqObjData, once | |
+reqVeCrashData | while RflyReqVehicleData 1 counts, for vehicles that moved or whose contact changed
+| | CopterSimCrash | in collision mode (key P), once for each contact that begins; targetID as
+CrashType |
 
-Positions are NED in metres. angQuat is w x y z of FRD in NED, a reading that RflySim's documentation does not settle.
+Positions are NED in metres. angQuat is w x y z of FRD in NED, a reading that RflySim's
+documentation does not settle.
 
-Contacts are those of a Scene of `rfly_collision`. The ground counts where a shape lies more than GROUND_TOLERANCE_M
-within it: vehicles that stand or have landed do not crash. Vehicles that are kept on the ground stand along its slope
-here. There are no static objects.
+Contacts are those of a Scene of `rfly_collision`. The ground counts where a shape lies more than
+GROUND_TOLERANCE_M within it: vehicles that stand or have landed do not crash. Vehicles that are
+kept on the ground stand along its slope here. There are no static objects.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 
 GROUND_TOLERANCE_M = 0.1
 MAX_PAIRS = 20_000
-"""of overlapping boxes; where there are more (200 vehicles in one place), only the ground is tested"""
+"""of overlapping boxes; where there are more (200 vehicles in one place), only the ground is tested
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,9 @@ class Contacts:
     """For each vehicle of some poses, in their order."""
 
     crash_type: Ints
-    """-2 ground, 0 none, else the id of the vehicle that is touched deepest; a vehicle counts before the ground"""
+    """-2 ground, 0 none, else the id of the vehicle that is touched deepest; a vehicle counts
+    before the ground
+    """
     point_ned: Floats
     """(n, 3) m: the middle of the contact; the vehicle's position without one"""
 
@@ -83,17 +86,24 @@ def find_contacts(poses: WorldPoses, terrain: HeightMap) -> Contacts:
     position = np.asarray(enu_to_ned(found.position))
     on_ground = (found.b == TERRAIN) & (found.depth > GROUND_TOLERANCE_M)
     deep = rows[found.a[on_ground]]
-    crash_type[deep], point[deep] = CRASH_GROUND, position[on_ground]
+    crash_type[deep] = CRASH_GROUND
+    point[deep] = position[on_ground]
     pairs = np.flatnonzero(found.b != TERRAIN)
-    pairs = pairs[np.argsort(found.depth[pairs], kind="stable")]  # of several the last one written counts
+    pairs = pairs[
+        np.argsort(found.depth[pairs], kind="stable")
+    ]  # of several the last one written counts
     ends = np.column_stack((found.a[pairs], found.b[pairs]))
-    one, other, which = rows[ends.reshape(-1)], rows[ends[:, ::-1].reshape(-1)], np.repeat(pairs, 2)
-    crash_type[one], point[one] = poses.id[other], position[which]
+    one = rows[ends.reshape(-1)]
+    other = rows[ends[:, ::-1].reshape(-1)]
+    which = np.repeat(pairs, 2)
+    crash_type[one] = poses.id[other]
+    point[one] = position[which]
     return Contacts(crash_type, point)
 
 
 def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
-    kind, scale = poses.kind[rows], poses.scale[rows]
+    kind = poses.kind[rows]
+    scale = poses.scale[rows]
     position: Any = np.asarray(ned_to_enu(poses.position_ned[rows]))
     orientation: Any = np.asarray(quat_ned_frd_to_enu_flu(poses.quat_ned_frd[rows]))
     fit = np.flatnonzero(poses.on_ground[rows])
@@ -135,16 +145,23 @@ class FeedbackSender:
         self._socket.close()
 
     def answer(
-        self, request: RequestObject, poses: WorldPoses, camera: tuple[CameraPose, float, int, int] | None, now_s: float
+        self,
+        request: RequestObject,
+        poses: WorldPoses,
+        camera: tuple[CameraPose, float, int, int] | None,
+        now_s: float,
     ) -> None:
-        """Send what was asked for. `camera` is pose, horizontal angle (deg), width and height in pixels.
+        """Send what was asked for. `camera` is pose, horizontal angle (deg), width and height in
+        pixels.
 
-        CommandError says what there is no answer to: a vehicle that was never seen, a camera without a browser, scene
-        objects, which the viewer does not have.
+        CommandError says what there is no answer to: a vehicle that was never seen, a camera
+        without a browser, scene objects, which the viewer does not have.
         """
         if request.kind == CAMERA:
             if camera is None:
-                raise CommandError("RflyReqObjData 0: no browser shows the scene, so there is no camera")
+                raise CommandError(
+                    "RflyReqObjData 0: no browser shows the scene, so there is no camera"
+                )
             self._send(camera_packet(int(request.name), *camera, now_s))
         elif request.kind == VEHICLE:
             row = poses.row(int(request.name))
@@ -152,10 +169,19 @@ class FeedbackSender:
                 raise CommandError(f"RflyReqObjData 1: no vehicle {request.name} was seen yet")
             self._send(vehicle_packet(poses, row, now_s))
         else:
-            raise CommandError(f"RflyReqObjData 2 {request.name}: the viewer has no objects but vehicles")
+            raise CommandError(
+                f"RflyReqObjData 2 {request.name}: the viewer has no objects but vehicles"
+            )
 
     def report(
-        self, table: VehicleTable, poses: WorldPoses, terrain: HeightMap, *, data: bool, crashes: bool, now_s: float
+        self,
+        table: VehicleTable,
+        poses: WorldPoses,
+        terrain: HeightMap,
+        *,
+        data: bool,
+        crashes: bool,
+        now_s: float,
     ) -> None:
         """Send reqVeCrashData (`data`) and CopterSimCrash (`crashes`) where they are due."""
         if not (data or crashes):
@@ -174,10 +200,14 @@ class FeedbackSender:
                 self._send(datagram)
         if crashes:
             for row in np.flatnonzero(new & (contacts.crash_type != CRASH_NONE)).tolist():
-                crash = COPTER_SIM_CRASH.make(copterID=int(poses.id[row]), targetID=int(contacts.crash_type[row]))
+                crash = COPTER_SIM_CRASH.make(
+                    copterID=int(poses.id[row]), targetID=int(contacts.crash_type[row])
+                )
                 self._send(crash.encode())
         touching = np.flatnonzero(contacts.crash_type != CRASH_NONE)
-        self._touching = dict(zip(poses.id[touching].tolist(), contacts.crash_type[touching].tolist(), strict=True))
+        self._touching = dict(
+            zip(poses.id[touching].tolist(), contacts.crash_type[touching].tolist(), strict=True)
+        )
         self._reported_s = now_s
 
     def _send(self, datagram: bytes) -> None:
@@ -188,7 +218,9 @@ class FeedbackSender:
         self.sent += 1
 
 
-def camera_packet(seq_id: int, pose: CameraPose, horizontal_deg: float, width: int, height: int, now_s: float) -> bytes:
+def camera_packet(
+    seq_id: int, pose: CameraPose, horizontal_deg: float, width: int, height: int, now_s: float
+) -> bytes:
     """CameraData of the view in a browser; TypeID 1, a colour camera."""
     return CAMERA_DATA.make(
         SeqID=seq_id,
@@ -205,8 +237,11 @@ def camera_packet(seq_id: int, pose: CameraPose, horizontal_deg: float, width: i
 
 def vehicle_packet(poses: WorldPoses, row: int, now_s: float) -> bytes:
     """CoptReqData of one vehicle: its origin, and the middle and half size of its box."""
-    kind, scale, quat = poses.kind[row], poses.scale[row], poses.quat_ned_frd[row]
-    low, high = models.BOX_LOW[kind] * scale, models.BOX_HIGH[kind] * scale
+    kind = poses.kind[row]
+    scale = poses.scale[row]
+    quat = poses.quat_ned_frd[row]
+    low = models.BOX_LOW[kind] * scale
+    high = models.BOX_HIGH[kind] * scale
     middle = poses.position_ned[row] + quat_rotate(quat, flu_to_frd((low + high) / 2))
     return COPT_REQ_DATA.make(
         copterID=int(poses.id[row]),
@@ -219,7 +254,9 @@ def vehicle_packet(poses: WorldPoses, row: int, now_s: float) -> bytes:
     ).encode()
 
 
-def crash_data(table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows: Ints, now_s: float) -> list[bytes]:
+def crash_data(
+    table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows: Ints, now_s: float
+) -> list[bytes]:
     """One reqVeCrashData for each of these rows; `ray` is 0, as the viewer measures no distances."""
     records = np.zeros(len(rows), REQ_VE_CRASH_DATA.dtype)
     kinds = contacts.crash_type[rows]
@@ -233,10 +270,15 @@ def crash_data(table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows:
     records["CrashPos"] = np.where((kinds != CRASH_NONE)[:, None], contacts.point_ned[rows], 0.0)
     other = np.minimum(np.searchsorted(poses.id, kinds), max(len(poses) - 1, 0))
     hits = (kinds != CRASH_NONE) & (kinds != CRASH_GROUND)
-    records["targetPos"] = np.where(hits[:, None], poses.position_ned[other], 0.0) if len(poses) else 0.0
+    records["targetPos"] = (
+        np.where(hits[:, None], poses.position_ned[other], 0.0) if len(poses) else 0.0
+    )
     records["AngEuler"] = quat_to_euler(poses.quat_ned_frd[rows])
     records["MotorRPMS"] = poses.motor_speed_rpm[rows, None]
-    names = {kind: b"ground" if kind == CRASH_GROUND else str(kind).encode() for kind in np.unique(kinds).tolist()}
+    names = {
+        kind: b"ground" if kind == CRASH_GROUND else str(kind).encode()
+        for kind in np.unique(kinds).tolist()
+    }
     records["CrashedName"] = [b"" if kind == CRASH_NONE else names[kind] for kind in kinds.tolist()]
     return [record.tobytes() for record in records]
 

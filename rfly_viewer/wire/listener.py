@@ -24,12 +24,14 @@ _LARGEST = 4096
 class Listener(Closing):
     """`take` returns what has arrived since; `arrived` is set when there is something.
 
-    Binds to `host` only, 127.0.0.1 unless another is asked for. With `lan_interface`, an IPv4 address of this machine,
-    it also joins 224.0.0.10:20009 there, for commands to every RflySim3D of the network. Raises ConfigError where an
-    address cannot be bound, which names it.
+    Binds to `host` only, 127.0.0.1 unless another is asked for. With `lan_interface`, an IPv4
+    address of this machine, it also joins 224.0.0.10:20009 there, for commands to every RflySim3D
+    of the network. Raises ConfigError where an address cannot be bound, which names it.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = WINDOW_PORT, lan_interface: str = "") -> None:
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = WINDOW_PORT, lan_interface: str = ""
+    ) -> None:
         self.arrived = threading.Event()
         self.overflow = 0
         """datagrams dropped because MAX_QUEUED_BYTES were waiting"""
@@ -42,7 +44,9 @@ class Listener(Closing):
         if lan_interface:
             self._sockets.append(_joined(lan_interface))
         self._threads = [
-            threading.Thread(target=self._receive, args=(opened,), name="rfly view: UDP", daemon=True)
+            threading.Thread(
+                target=self._receive, args=(opened,), name="rfly view: UDP", daemon=True
+            )
             for opened in self._sockets
         ]
         for thread in self._threads:
@@ -52,7 +56,9 @@ class Listener(Closing):
         """The datagrams that arrived since the last call, in their order."""
         with self._lock:
             self.arrived.clear()
-            taken, self._queue, self._queued_bytes = self._queue, [], 0
+            taken = self._queue
+            self._queue = []
+            self._queued_bytes = 0
         return taken
 
     def close(self) -> None:
@@ -67,7 +73,9 @@ class Listener(Closing):
         while not self._closed:
             try:
                 datagram = opened.recv(_LARGEST)
-            except OSError:  # nothing for a while; an ICMP answer; or, on Windows, a longer datagram
+            except (
+                OSError
+            ):  # nothing for a while; an ICMP answer; or, on Windows, a longer datagram
                 continue
             with self._lock:
                 if self._queued_bytes >= MAX_QUEUED_BYTES:
@@ -97,9 +105,13 @@ def _bound(host: str, port: int) -> socket.socket:
 def _joined(interface: str) -> socket.socket:
     group, port = LAN_GROUP
     try:
-        member = struct.pack("4s4s", socket.inet_aton(group), ipaddress.IPv4Address(interface).packed)
+        member = struct.pack(
+            "4s4s", socket.inet_aton(group), ipaddress.IPv4Address(interface).packed
+        )
     except ValueError as error:
-        raise ConfigError(f"--lan-interface {interface}: expected an IPv4 address of this machine") from error
+        raise ConfigError(
+            f"--lan-interface {interface}: expected an IPv4 address of this machine"
+        ) from error
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -107,6 +119,8 @@ def _joined(interface: str) -> socket.socket:
         opened.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
     except OSError as error:
         opened.close()
-        raise ConfigError(f"--lan-interface {interface}: cannot join {group}:{port} ({error.strerror})") from error
+        raise ConfigError(
+            f"--lan-interface {interface}: cannot join {group}:{port} ({error.strerror})"
+        ) from error
     opened.settimeout(0.2)
     return opened

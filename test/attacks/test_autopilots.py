@@ -32,14 +32,20 @@ def test_the_firmware_answers_as_the_session_reads_it_and_in_odd_ways():
     from rfly_amphibious.autopilots.betaflight_cli import _frames, attitude_of, status_of
 
     (status,) = _frames(bytearray(odd_firmware.answer(odd_firmware.MSP_STATUS_EX)))
-    assert (status[0], status_of(status[1]).armed, status_of(status[1]).loop_time) == (150, False, 0.001)
+    assert (status[0], status_of(status[1]).armed, status_of(status[1]).loop_time) == (
+        150,
+        False,
+        0.001,
+    )
     (attitude,) = _frames(bytearray(odd_firmware.answer(odd_firmware.MSP_ATTITUDE)))
     assert attitude_of(attitude[1])[:2] == (0.0, 0.0)
     rng = random.Random(3)
     answers = [b"".join(odd_firmware.odd_answers(rng, 108)) for _ in range(200)]
     assert answers.count(b"") > 5
     assert max(map(len, answers)) > 10_000
-    assert any(answer.startswith(b"$M>") and not list(_frames(bytearray(answer))) for answer in answers)
+    assert any(
+        answer.startswith(b"$M>") and not list(_frames(bytearray(answer))) for answer in answers
+    )
 
 
 @pytest.mark.ros

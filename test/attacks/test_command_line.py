@@ -1,4 +1,6 @@
-"""Odd words on the command line: bad ends are told, all commands are tried, and they stand some lines."""
+"""Odd words on the command line: bad ends are told, all commands are tried, and they stand some
+lines.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_every_command_is_tried_and_the_odd_ones_repeat_with_their_seed():
     assert known.keys() >= command_line.SENSIBLE.keys()  # of the others it is odd words alone
     assert "--map" in [option.name for option in known["terrain query"]]
     for name, options in known.items():
-        first, again = ([odd_line(random.Random(n), name, options) for n in range(20)] for _ in range(2))
+        first, again = (
+            [odd_line(random.Random(n), name, options) for n in range(20)] for _ in range(2)
+        )
         assert first == again
         assert all(line[: len(name.split())] == name.split() for line in first)
         assert any(line != [*name.split(), *command_line.SENSIBLE.get(name, ())] for line in first)

@@ -1,4 +1,6 @@
-"""`kill -9`: what a death does to the others is seen, and three nodes under `rfly up` die one by one."""
+"""`kill -9`: what a death does to the others is seen, and three nodes under `rfly up` die one by
+one.
+"""
 
 from __future__ import annotations
 

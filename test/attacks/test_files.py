@@ -1,4 +1,6 @@
-"""Mutated files and bombs: every reader stands some, and what goes wrong is told with the file that did it."""
+"""Mutated files and bombs: every reader stands some, and what goes wrong is told with the file that
+did it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_a_reader_that_stalls_dies_or_swells_is_told(monkeypatch, tmp_path):
     assert result.failed == 2
     assert "MB, at most 1 are meant to be needed" in result.failures[0]
     stalls = tmp_path / "stalls.py"
-    stalls.write_text('import time\nprint(\'["ready", "", 0.0, 0.0]\', flush=True)\ntime.sleep(600)\n')
+    stalls.write_text(
+        'import time\nprint(\'["ready", "", 0.0, 0.0]\', flush=True)\ntime.sleep(600)\n'
+    )
     monkeypatch.setattr(files, "_READER", stalls)
     monkeypatch.setattr(files, "GIVEN_UP_S", 0.2)
     result = files.read_files("npy", "array", random.Random(1), 1)

@@ -1,4 +1,6 @@
-"""Odd messages: they are odd, the same for the same seed, and two nodes stand them; what ends a node is seen."""
+"""Odd messages: they are odd, the same for the same seed, and two nodes stand them; what ends a
+node is seen.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def test_messages_are_odd_in_every_way_and_the_same_again():
         made = OddMessages(random.Random(3))
         messages = [made.odd(kind) for _ in range(2000)]
         again = OddMessages(random.Random(3))
-        assert [str(again.odd(kind))[:500] for _ in range(50)] == [str(message)[:500] for message in messages[:50]]
+        assert [str(again.odd(kind))[:500] for _ in range(50)] == [
+            str(message)[:500] for message in messages[:50]
+        ]
         stamps = {message.header.stamp.sec for message in messages}
         assert min(stamps) < 0 < max(stamps)
     made = OddMessages(random.Random(3))
@@ -30,7 +34,9 @@ def test_messages_are_odd_in_every_way_and_the_same_again():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["chassis_control_node", pytest.param("terrain_node", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "name", ["chassis_control_node", pytest.param("terrain_node", marks=pytest.mark.exhaustive)]
+)
 def test_nodes_stand_odd_messages(name):
     from attacks import messages
 

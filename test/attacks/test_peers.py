@@ -1,4 +1,6 @@
-"""Peers that misbehave: what they do to a careless server is seen, and a node and the viewer stand it."""
+"""Peers that misbehave: what they do to a careless server is seen, and a node and the viewer stand
+it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_all_peers_come_and_each_behaves_in_one_of_the_ways():
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        streams(random.Random(1), 2 * len(BEHAVIOURS), server.getsockname()[1], (b"hello", b"good-bye"))
+        streams(
+            random.Random(1), 2 * len(BEHAVIOURS), server.getsockname()[1], (b"hello", b"good-bye")
+        )
         server.shutdown(socket.SHUT_RDWR)
         thread.join()
     for connection in came:
@@ -53,7 +57,11 @@ def test_a_flood_counts_what_it_sent():
     ("text", "told"),
     [
         ("raise SystemExit(3)", "it ended with exit code 3"),
-        ("import traceback, time\ntry: 1 / 0\nexcept ZeroDivisionError: traceback.print_exc()\n" + GOES_ON, "a trace"),
+        (
+            "import traceback, time\ntry: 1 / 0\nexcept ZeroDivisionError: traceback.print_exc()\n"
+            + GOES_ON,
+            "a trace",
+        ),
         ("kept = bytearray(500_000_000)\n" + GOES_ON, "it swelled to 5"),
     ],
 )
@@ -85,7 +93,9 @@ def test_who_is_not_answered_is_not_served(monkeypatch):
         "link tcp",
         "answers of RflySim3D",
         pytest.param("browsers", marks=pytest.mark.exhaustive),
-        pytest.param("ground stations", marks=[pytest.mark.exhaustive, pytest.mark.needs("pymavlink")]),
+        pytest.param(
+            "ground stations", marks=[pytest.mark.exhaustive, pytest.mark.needs("pymavlink")]
+        ),
     ],
 )
 def test_a_node_and_the_viewer_stand_it(name):

@@ -11,12 +11,15 @@ import pytest
 from attacks import signals
 from attacks.signals import COMMAND_CODES, NODE_CODES, Storm, Target, attack_once, judge
 
-NODE, COMMAND = Target("node", list, NODE_CODES), Target("command", list, COMMAND_CODES)
+NODE = Target("node", list, NODE_CODES)
+COMMAND = Target("command", list, COMMAND_CODES)
 
 
 def program(text):
     """A target that runs a piece of Python."""
-    return Target("program", lambda folder, ports: [sys.executable, "-S", "-u", "-c", text], COMMAND_CODES)
+    return Target(
+        "program", lambda folder, ports: [sys.executable, "-S", "-u", "-c", text], COMMAND_CODES
+    )
 
 
 def test_a_good_end_is_nothing_to_tell():
@@ -31,12 +34,28 @@ def test_a_good_end_is_nothing_to_tell():
         (COMMAND, -15, 0.1, "", True, "exit code -15"),
         (COMMAND, 0, 2.4, "", True, "took 2.40 s"),
         (COMMAND, None, 10.0, "", True, "had not ended after 10 s"),
-        (COMMAND, 130, 0.1, "a\nTraceback (most recent call last):\nKeyboardInterrupt\n", True, "Traceback"),
-        (COMMAND, 1, 0.1, 'Traceback …:\n  File "/a/rfly_bringup/cli/main.py", line 3\n', False, "Traceback"),
+        (
+            COMMAND,
+            130,
+            0.1,
+            "a\nTraceback (most recent call last):\nKeyboardInterrupt\n",
+            True,
+            "Traceback",
+        ),
+        (
+            COMMAND,
+            1,
+            0.1,
+            'Traceback …:\n  File "/a/rfly_bringup/cli/main.py", line 3\n',
+            False,
+            "Traceback",
+        ),
     ],
 )
 def test_a_bad_end_is_told(target, code, seconds, output, owned, told):
-    assert [wrong for wrong in judge(target, code, seconds, output, owned) if wrong.startswith(told)]
+    assert [
+        wrong for wrong in judge(target, code, seconds, output, owned) if wrong.startswith(told)
+    ]
 
 
 @pytest.mark.parametrize("code", [-2, -15, 1])
@@ -46,14 +65,19 @@ def test_before_its_first_instruction_a_process_is_pythons(code):
 
 
 def test_a_storm_repeats_with_its_seed():
-    first, again = ([signals.storm(random.Random(5), number, NODE.kinds) for number in range(10)] for _ in range(2))
+    first, again = (
+        [signals.storm(random.Random(5), number, NODE.kinds) for number in range(10)]
+        for _ in range(2)
+    )
     assert first == again
     assert {one.first for one in first} == {signal.SIGINT, signal.SIGTERM}
     assert first[9].after_s == 0.0
     assert any(one.more for one in first)
 
 
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); n = 0\nwhile True: n += 1"
+DEAF = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); n = 0\nwhile True: n += 1"
+)
 PARENT = (
     "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"
     "subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"

@@ -15,7 +15,12 @@ from attacks.soak import Soak, ends, found, loop_scenario, misses
 
 def test_ends_are_the_medians_of_the_first_and_the_last_tenth_after_the_warm_up():
     at = [float(second) for second in range(101)]
-    memory = [900.0] * 40 + [100.0] * 7 + [500.0] * 47 + [101.0, 102.0, 103.0, 104.0, 900.0, 104.0, 104.0]
+    memory = (
+        [900.0] * 40
+        + [100.0] * 7
+        + [500.0] * 47
+        + [101.0, 102.0, 103.0, 104.0, 900.0, 104.0, 104.0]
+    )
     assert ends(at, memory, 40.0) == (100.0, 104.0)
 
 
@@ -27,9 +32,18 @@ def test_the_mission_is_longer_than_the_soak():
 
 
 def test_what_misses_the_goal_is_named():
-    process = {"before_mb": 80.0, "growth_mb": 0.4, "threads": (7.0, 7.0), "descriptors": (9.0, 9.0)}
+    process = {
+        "before_mb": 80.0,
+        "growth_mb": 0.4,
+        "threads": (7.0, 7.0),
+        "descriptors": (9.0, 9.0),
+    }
     result = {
-        "processes": {"view": process, "map": {**process, "growth_mb": 5.1}, "up": {**process, "threads": (7.0, 8.0)}},
+        "processes": {
+            "view": process,
+            "map": {**process, "growth_mb": 5.1},
+            "up": {**process, "threads": (7.0, 8.0)},
+        },
         "lost_series": 2,
         "wrong_datagrams": 0,
         "drift_s": -0.002,
@@ -49,10 +63,16 @@ def test_the_receiver_reads_the_clock_and_refuses_the_rest():
     """Fleet time is the first vehicle's way east, at 1 m/s; 16 s are the float32 of 0x41800000."""
 
     def packet(spelled_east: str, checksum: int = 1234567890) -> bytes:
-        return (struct.pack("<i", checksum) + bytes(404) + bytes.fromhex(spelled_east)).ljust(3804, b"\0")
+        return (struct.pack("<i", checksum) + bytes(404) + bytes.fromhex(spelled_east)).ljust(
+            3804, b"\0"
+        )
 
     with SeriesReceiver() as receiver:
-        for arrival, spelled in ((116.25, "00008041"), (116.52, "00008241"), (117.125, "00008841")):  # 16, 16.25, 17
+        for arrival, spelled in (
+            (116.25, "00008041"),
+            (116.52, "00008241"),
+            (117.125, "00008841"),
+        ):  # 16, 16.25, 17
             receiver._take(packet(spelled), arrival)
         for wrong in (packet("00009041", checksum=7), packet("00009041")[:-1]):
             receiver._take(wrong, 118.0)
@@ -69,9 +89,19 @@ def test_a_short_soak_watches_all_processes_and_counts_all_series(tmp_path, monk
     soak.run()
     result = found(soak)
     fleet = ["rfly up", "terrain_node", "ue_bridge_node", "trajectory_node", "collision_node"]
-    vehicle = ["rfly up", "terrain_node", "ue_bridge_node", "amphibious_sim_node", "state_estimator_node"]
+    vehicle = [
+        "rfly up",
+        "terrain_node",
+        "ue_bridge_node",
+        "amphibious_sim_node",
+        "state_estimator_node",
+    ]
     vehicle += ["flight_control_node", "chassis_control_node", "guidance_node", "mapping_node"]
-    expected = {"view: rfly view", *(f"fleet: {name}" for name in fleet), *(f"vehicle: {name}" for name in vehicle)}
+    expected = {
+        "view: rfly view",
+        *(f"fleet: {name}" for name in fleet),
+        *(f"vehicle: {name}" for name in vehicle),
+    }
     assert set(result["processes"]) == expected
     assert all(process["before_mb"] > 20.0 for process in result["processes"].values())
     assert result["series"] > 50

@@ -25,8 +25,15 @@ def test_a_row_has_all_that_was_measured_and_nothing_that_was_not():
         Result("kill -9 of [nodes]", 12, 0, 140.4, 0.127, ()),
         Result("mutated png", 10_000, 3, None, None, ("seed 7: TypeError", "seed 9: MemoryError")),
     )
-    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if "│" in line]
-    assert rows == [["kill -9 of [nodes]", "12", "0", "140 MB", "0.13 s"], ["mutated png", "10,000", "3", "", ""]]
+    rows = [
+        [cell.strip() for cell in line.strip("│").split("│")]
+        for line in text.splitlines()
+        if "│" in line
+    ]
+    assert rows == [
+        ["kill -9 of [nodes]", "12", "0", "140 MB", "0.13 s"],
+        ["mutated png", "10,000", "3", "", ""],
+    ]
     assert "mutated png: seed 7: TypeError\n" in text
     assert "mutated png: seed 9: MemoryError\n" in text
 
@@ -49,7 +56,9 @@ def test_the_machine_is_told_with_its_load():
 
 @pytest.fixture
 def area(monkeypatch):
-    """An area with two attacks, the second of which fails on odd tries; `drawn` keeps what their generators gave."""
+    """An area with two attacks, the second of which fails on odd tries; `drawn` keeps what their
+    generators gave.
+    """
     module = types.ModuleType("attacks.invented")
     module.drawn = []
 
@@ -62,7 +71,8 @@ def area(monkeypatch):
         return run
 
     module.ATTACKS = {"sound": attack("sound", False), "broken": attack("broken", True)}
-    module.TRIES, module.SHORT_TRIES = 8, 1
+    module.TRIES = 8
+    module.SHORT_TRIES = 1
     monkeypatch.setitem(sys.modules, "attacks.invented", module)
     monkeypatch.setattr(command, "areas", lambda: ["invented"])
     return module
@@ -91,7 +101,9 @@ def test_a_share_of_a_full_run_can_be_given(area, capsys):
 def test_a_seed_repeats_what_is_drawn_and_each_attack_has_its_own(area):
     for seed in ("1", "1", "2"):
         command.main(["--seed", seed])
-    first, again, other = area.drawn[:2], area.drawn[2:4], area.drawn[4:]
+    first = area.drawn[:2]
+    again = area.drawn[2:4]
+    other = area.drawn[4:]
     assert first == again
     assert len({*first, *other}) == 4
 

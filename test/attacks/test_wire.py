@@ -24,4 +24,6 @@ def test_a_wrong_outcome_is_told_with_its_seed(monkeypatch):
     monkeypatch.setattr(fuzz_link, "run", run)
     result = wire.ATTACKS["frames of controllers, decoded"](random.Random(4), 7)
     assert result.failed == 1
-    assert result.failures == (f"seed {random.Random(4).getrandbits(32)}: AssertionError: 7 frames",)
+    assert result.failures == (
+        f"seed {random.Random(4).getrandbits(32)}: AssertionError: 7 frames",
+    )

@@ -12,13 +12,16 @@ from benchmarks.lidar_odometry import segment_error
 
 def _poses(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     poses = np.tile(np.eye(4), (len(x), 1, 1))
-    poses[:, 0, 3], poses[:, 1, 3] = x, y
+    poses[:, 0, 3] = x
+    poses[:, 1, 3] = y
     return poses
 
 
 def test_a_scale_that_is_off_by_one_percent() -> None:
     x = np.arange(0.0, 251.0)
-    assert segment_error(_poses(x, 0 * x), _poses(1.01 * x, 0 * x)) == pytest.approx(0.01, rel=1e-12)
+    assert segment_error(_poses(x, 0 * x), _poses(1.01 * x, 0 * x)) == pytest.approx(
+        0.01, rel=1e-12
+    )
 
 
 def test_a_turn_of_the_whole_estimate_counts_for_nothing() -> None:
@@ -29,10 +32,14 @@ def test_a_turn_of_the_whole_estimate_counts_for_nothing() -> None:
 
 
 def test_a_jump_counts_in_each_segment_that_holds_it() -> None:
-    """A jump of 5 m at 50 m: of the segments of 100 m from 0, 10, …, 100 on, those from 0 to 40 hold it."""
+    """A jump of 5 m at 50 m: of the segments of 100 m from 0, 10, …, 100 on, those from 0 to 40
+    hold it.
+    """
     x = np.arange(0.0, 201.0)
     jumped = np.where(x > 49.5, 5.0, 0.0)
-    assert segment_error(_poses(x, 0 * x), _poses(x, jumped)) == pytest.approx(5 / 11 * 0.05, rel=1e-12)
+    assert segment_error(_poses(x, 0 * x), _poses(x, jumped)) == pytest.approx(
+        5 / 11 * 0.05, rel=1e-12
+    )
 
 
 def test_a_way_that_is_too_short_has_none() -> None:

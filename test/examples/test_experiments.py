@@ -27,7 +27,9 @@ TIME = struct.Struct("<6i14f4d")
 
 def start(script, *options, cwd):
     command = [sys.executable, str(EXAMPLES / script), *map(str, options)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -37,7 +39,9 @@ class Windows:
 
     def __init__(self, stack):
         for _ in range(100):
-            self.host = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+            self.host = (
+                f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+            )
             try:
                 self.sockets = [stack.enter_context(_bound(self.host, 20010 + k)) for k in range(3)]
                 return
@@ -87,7 +91,9 @@ def command(text):
 
 
 def still(vehicle_id, vehicle_type, position, yaw=0.0):
-    return TIME.pack(1234567891, vehicle_id, vehicle_type, 0, 0, 0, *[0.0] * 13, yaw, *position, -1.0)
+    return TIME.pack(
+        1234567891, vehicle_id, vehicle_type, 0, 0, 0, *[0.0] * 13, yaw, *position, -1.0
+    )
 
 
 def test_there_is_a_script_for_each_experiment():
@@ -97,17 +103,24 @@ def test_there_is_a_script_for_each_experiment():
 
 
 def test_1_offset(windows, terrain, tmp_path):
-    xml = "<vehicle><body><CenterHeightAboveGroundCm>12</CenterHeightAboveGroundCm></body></vehicle>"
+    xml = (
+        "<vehicle><body><CenterHeightAboveGroundCm>12</CenterHeightAboveGroundCm></body></vehicle>"
+    )
     (tmp_path / "Target.xml").write_text(xml)
-    out = start("experiment_1_offset.py", "--host", windows.host, "--xml", "Target.xml", cwd=tmp_path)
+    out = start(
+        "experiment_1_offset.py", "--host", windows.host, "--xml", "Target.xml", cwd=tmp_path
+    )
     assert "offset 1 m, CenterHeightAboveGroundCm 100" in out
     assert (tmp_path / "Target.xml").read_text() == xml.replace(">12<", ">100<")
     unlifted = still(1001, 200150, (43.943, 1.620, terrain.altitude_ned(43.943, 1.620)))
     got = windows.received()
     assert [one[0] for one in got] == [unlifted] * 3
-    head, tail = got[0][1][:80], struct.unpack("<4d", got[0][1][80:])
+    head = got[0][1][:80]
+    tail = struct.unpack("<4d", got[0][1][80:])
     assert head == still(1002, 200150, (0, 0, 0))[:80]
-    assert tail == pytest.approx((43.943, 6.620, terrain.altitude_ned(43.943, 6.620) - 1.0, -1.0), abs=1e-9)
+    assert tail == pytest.approx(
+        (43.943, 6.620, terrain.altitude_ned(43.943, 6.620) - 1.0, -1.0), abs=1e-9
+    )
     assert [len(one) for one in got] == [2, 2, 2]
 
 
@@ -119,7 +132,11 @@ def test_2_targets(windows, tmp_path):
         still(1002, 100150, (72.946, -4.388, -11.465)),
         still(1003, 151, (115.915, 5.510, -10.448)),
     ]
-    assert windows.received() == [[command("RflyChangeMapbyName Grasslands"), *targets], targets, targets]
+    assert windows.received() == [
+        [command("RflyChangeMapbyName Grasslands"), *targets],
+        targets,
+        targets,
+    ]
 
 
 def test_3_person(windows, tmp_path):
@@ -133,7 +150,9 @@ def test_3_person(windows, tmp_path):
 
 
 def test_4_commands(windows, terrain, tmp_path):
-    """Camera 20 m above the ground, its numbers as MATLAB writes them; MATLAB's calls reach port 20010 only."""
+    """Camera 20 m above the ground, its numbers as MATLAB writes them; MATLAB's calls reach port
+    20010 only.
+    """
     options = ("--host", windows.host, "--steps", 3, "--pause", 0)
     out = start("experiment_4_commands.py", *options, cwd=tmp_path)
     assert os.listdir(tmp_path) == ["MapHeightData.mat"]
@@ -145,7 +164,12 @@ def test_4_commands(windows, terrain, tmp_path):
         assert datagram == command(text)
         name, *numbers = text.split()
         z = terrain.altitude_ned(north, 0.0) - 20
-        assert (name, numbers[0], numbers[1], numbers[3:]) == ("RflyCameraPosAng", f"{north:g}", "0", ["0", "-30", "0"])
+        assert (name, numbers[0], numbers[1], numbers[3:]) == (
+            "RflyCameraPosAng",
+            f"{north:g}",
+            "0",
+            ["0", "-30", "0"],
+        )
         assert numbers[2] == f"{float(numbers[2]):.6g}"
         assert float(numbers[2]) == pytest.approx(z, abs=1e-2)
     assert f"z = {terrain.altitude_ned(10.0, -3.5):.3f} m" in out
@@ -160,11 +184,24 @@ def driven(script, tmp_path):
     """(ids in order, vehicle types, {id: (ticks, 24) fields}) of a fleet's first nine seconds."""
     with _bound("127.0.0.1", 0) as window:
         port = window.getsockname()[1]
-        start(script, "--port", port, "--duration", 0.6, "--rate", 20, "--time-scale", 15, cwd=tmp_path)
+        start(
+            script,
+            "--port",
+            port,
+            "--duration",
+            0.6,
+            "--rate",
+            20,
+            "--time-scale",
+            15,
+            cwd=tmp_path,
+        )
         datagrams = _drain(window)
     assert {len(d) for d in datagrams} == {112}
     fields = [TIME.unpack(d) for d in datagrams]
-    assert {(f[0], *f[3:14], f[23]) for f in fields} == {(1234567891, *[0] * 11, -1.0)}  # no GPS, no motors, no time
+    assert {(f[0], *f[3:14], f[23]) for f in fields} == {
+        (1234567891, *[0] * 11, -1.0)
+    }  # no GPS, no motors, no time
     ids = list(dict.fromkeys(f[1] for f in fields))
     assert [f[1] for f in fields] == ids * TICKS
     rows = defaultdict(list)
@@ -183,7 +220,9 @@ def velocity(rows):
 
 def assert_on_ground(rows, terrain):
     """The model's middle and its four wheels touch the terrain, and it heads where it goes."""
-    for (roll, pitch, yaw), (x, y, z), (vx, vy, _) in zip(rows[:, 17:20], position(rows), velocity(rows), strict=True):
+    for (roll, pitch, yaw), (x, y, z), (vx, vy, _) in zip(
+        rows[:, 17:20], position(rows), velocity(rows), strict=True
+    ):
         assert z == pytest.approx(terrain.altitude_ned(x, y), abs=1e-6)
         cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
         forward = np.array([cp * cy, cp * sy, -sp])
@@ -192,7 +231,9 @@ def assert_on_ground(rows, terrain):
             wheel = np.array([x, y, z]) + ahead * forward + aside * right
             assert wheel[2] == pytest.approx(terrain.altitude_ned(wheel[0], wheel[1]), abs=0.08)
         if math.hypot(vx, vy) > 0.1:
-            assert math.remainder(yaw - math.atan2(vy, vx), 2 * math.pi) == pytest.approx(0.0, abs=1e-4)
+            assert math.remainder(yaw - math.atan2(vy, vx), 2 * math.pi) == pytest.approx(
+                0.0, abs=1e-4
+            )
 
 
 def test_5_one_vehicle(terrain, tmp_path):
@@ -212,8 +253,12 @@ def test_6_several_of_one_type(terrain, tmp_path):
         assert_on_ground(rows[car], terrain)
         wait = 4 * k
         assert not velocity(rows[car])[: wait + 1].any()
-        np.testing.assert_allclose(position(rows[car])[wait:], position(rows[601])[: TICKS - wait], atol=1e-6)
-        np.testing.assert_allclose(position(rows[car])[:wait], position(rows[601])[[0] * wait], atol=1e-9)
+        np.testing.assert_allclose(
+            position(rows[car])[wait:], position(rows[601])[: TICKS - wait], atol=1e-6
+        )
+        np.testing.assert_allclose(
+            position(rows[car])[:wait], position(rows[601])[[0] * wait], atol=1e-9
+        )
     assert np.linalg.norm(position(rows[601])[-1] - position(rows[604])[-1]) > 30
 
 
@@ -224,7 +269,9 @@ def test_7_several_of_different_types(terrain, tmp_path):
         assert_on_ground(rows[car], terrain)
     lead = position(rows[701])[:, :2]
     np.testing.assert_allclose(position(rows[702])[4:, :2], lead[:-4], atol=1e-6)
-    np.testing.assert_allclose(position(rows[703])[8:, :2], lead[:-8] + np.array([0.0, 10.0]), atol=1e-6)  # 10 m east
+    np.testing.assert_allclose(
+        position(rows[703])[8:, :2], lead[:-8] + np.array([0.0, 10.0]), atol=1e-6
+    )  # 10 m east
 
 
 @pytest.mark.parametrize("number", [5, 6, 7, 8])
@@ -232,20 +279,28 @@ def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, terrain, mon
     """The script's fleet, taken where it would be sent."""
     (script,) = EXAMPLES.glob(f"experiment_{number}_*.py")
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    module, scripted = runpy.run_path(str(script)), []
+    module = runpy.run_path(str(script))
+    scripted = []
     module["main"].__globals__["drive"] = lambda fleet, _: scripted.append(fleet)
     module["main"]()
-    one, shipped = scripted[0].on_terrain(terrain), load_fleet(f"experiment_{number}").on_terrain(terrain)
-    assert [vehicle.name for vehicle in shipped.vehicles] == [vehicle.name for vehicle in one.vehicles]
+    one = scripted[0].on_terrain(terrain)
+    shipped = load_fleet(f"experiment_{number}").on_terrain(terrain)
+    assert [vehicle.name for vehicle in shipped.vehicles] == [
+        vehicle.name for vehicle in one.vehicles
+    ]
     times = np.linspace(0.0, 150.0, 40)
-    np.testing.assert_allclose(shipped.sample_times(times).position, one.sample_times(times).position, atol=1e-9)
+    np.testing.assert_allclose(
+        shipped.sample_times(times).position, one.sample_times(times).position, atol=1e-9
+    )
     states = one.sample(0.0), shipped.sample(0.0)
     assert states[0].id.tolist() == states[1].id.tolist()
     assert states[0].vehicle_type.tolist() == states[1].vehicle_type.tolist()
 
 
 def test_8_ring(terrain, tmp_path):
-    """Radius 60 m, each 45 degrees behind the one before, counter-clockwise seen from above with 8 m/s."""
+    """Radius 60 m, each 45 degrees behind the one before, counter-clockwise seen from above with 8
+    m/s.
+    """
     ids, types, rows = driven("experiment_8_ring.py", tmp_path)
     assert (ids, types) == (list(range(801, 809)), [100150] * 8)
     time = STEP * np.arange(TICKS)

@@ -1,4 +1,6 @@
-"""The example controllers fly and drive the vehicle in processes of their own, through the real nodes, in lock-step."""
+"""The example controllers fly and drive the vehicle in processes of their own, through the real
+nodes, in lock-step.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def free_port():
 def cpu_s(process):
     """Time that a process has worked."""
     with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        fields = (
+            Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        )
         return (int(fields[11]) + int(fields[12])) / 100
     return 0.0
 
@@ -59,9 +63,13 @@ def phases(output):
 
 
 class Flight:
-    """Simulation, link and one example together, until the example ends or simulated time reaches `until`."""
+    """Simulation, link and one example together, until the example ends or simulated time reaches
+    `until`.
+    """
 
-    def __init__(self, domain_id, sensors, node, parameters, script, *options, stop_at=None, until=None):
+    def __init__(
+        self, domain_id, sensors, node, parameters, script, *options, stop_at=None, until=None
+    ):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess, Peer
         from rclpy.event_handler import SubscriptionEventCallbacks
@@ -71,9 +79,16 @@ class Flight:
         self._of_message = lambda data: deserialize_message(data, Odometry)
         port = free_port()
         common = {"lock_step": "true"}
-        simulation = {**common, "real_time_factor": "0.0", "ground": "level", "seed": "5", "sensors": sensors}
+        simulation = {
+            **common,
+            "real_time_factor": "0.0",
+            "ground": "level",
+            "seed": "5",
+            "sensors": sensors,
+        }
         link = {**common, "odometry": "truth", "port": str(port), **parameters}
-        self.truth, self.stood = [], None
+        self.truth = []
+        self.stood = None
         with (
             NodeProcess("amphibious_sim_node", domain_id, simulation) as simulator,
             NodeProcess(node, domain_id, link) as linked,
@@ -83,19 +98,29 @@ class Flight:
             matched = []
             events = SubscriptionEventCallbacks(matched=matched.append)
             peer.node.create_subscription(
-                Odometry, "ground_truth/odom", self.truth.append, qos, raw=True, event_callbacks=events
+                Odometry,
+                "ground_truth/odom",
+                self.truth.append,
+                qos,
+                raw=True,
+                event_callbacks=events,
             )
             example = None
             try:
                 peer.spin_until(lambda: "stands on" in simulator.output)
                 peer.spin_until(lambda: "listening for" in linked.output)
                 peer.spin_until(lambda: matched)
-                worked, began = sum(map(cpu_s, (simulator.process, linked.process))), time.monotonic()
+                worked = sum(map(cpu_s, (simulator.process, linked.process)))
+                began = time.monotonic()
                 example = start(script, *options, "--port", port)
                 while example.poll() is None and (until is None or self.time < until):
                     peer.spin_until(lambda: len(self.truth) or example.poll() is not None)
                     peer.spin_for(0.1)
-                    assert time.monotonic() - began < 250.0, (self.time, linked.output, simulator.output)
+                    assert time.monotonic() - began < 250.0, (
+                        self.time,
+                        linked.output,
+                        simulator.output,
+                    )
                     if stop_at is not None and self.time > stop_at:
                         self._stop(peer, example)
                         stop_at = None
@@ -121,27 +146,32 @@ class Flight:
         """{simulated time: bytes of the message}: CDR's header of 4 bytes, then the stamp."""
         stamps = [struct.unpack_from("<iI", data, 4) for data in self.truth]
         return {
-            seconds + 1e-9 * nanoseconds: data for (seconds, nanoseconds), data in zip(stamps, self.truth, strict=True)
+            seconds + 1e-9 * nanoseconds: data
+            for (seconds, nanoseconds), data in zip(stamps, self.truth, strict=True)
         }
 
     def assert_same(self, other, until=math.inf):
         """Bit for bit, wherever both were heard."""
         mine, theirs = (
-            {time: data for time, data in flight.by_time().items() if time <= until} for flight in (self, other)
+            {time: data for time, data in flight.by_time().items() if time <= until}
+            for flight in (self, other)
         )
         common = mine.keys() & theirs.keys()
         assert len(common) >= MANY * max(len(mine), len(theirs))
         assert [time for time in sorted(common) if mine[time] != theirs[time]] == []
 
     def _wait_for_silence(self, peer):
-        count, deadline = -1, time.monotonic() + 20.0
+        count = -1
+        deadline = time.monotonic() + 20.0
         while count != len(self.truth):
             assert time.monotonic() < deadline, "simulated time goes on without a controller"
             count = len(self.truth)
             peer.spin_for(0.4)
 
     def _stop(self, peer, example):
-        """Stops the example for a while; `stood` gets how many messages came after all of before had come."""
+        """Stops the example for a while; `stood` gets how many messages came after all of before
+        had come.
+        """
         example.send_signal(signal.SIGSTOP)
         try:
             self._wait_for_silence(peer)
@@ -152,7 +182,9 @@ class Flight:
             example.send_signal(signal.SIGCONT)
 
     def check(self):
-        """It drove about three metres, hovered 1 m up, and came down where it rose; and so did the truth."""
+        """It drove about three metres, hovered 1 m up, and came down where it rose; and so did the
+        truth.
+        """
         reached = phases(self.output)
         assert list(reached) == PHASES, self.output
         assert 2.8 < reached["takeoff"][1] - reached["drive"][1] < 3.5
@@ -167,7 +199,8 @@ class Flight:
         assert abs(last.twist.twist.linear.x) < 0.02
 
 
-UDP_TCP, MAVLINK = "external_controller_udp_tcp.py", "external_controller_mavlink.py"
+UDP_TCP = "external_controller_udp_tcp.py"
+MAVLINK = "external_controller_mavlink.py"
 
 
 @pytest.fixture(scope="module")
@@ -184,13 +217,19 @@ def by_udp(shared_domain_id, sensors):
 
 def test_flies_and_lands_by_udp(by_udp):
     by_udp.check()
-    print(f"{by_udp.time:.2f} s simulated in {by_udp.wall_s:.2f} s, both nodes worked {by_udp.worked_s:.2f} s")
+    print(
+        f"{by_udp.time:.2f} s simulated in {by_udp.wall_s:.2f} s, both nodes worked {by_udp.worked_s:.2f} s"
+    )
 
 
-def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared_domain_id, sensors):
+def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(
+    by_udp, shared_domain_id, sensors
+):
     link = {"transport": "tcp"}
     options = ("--tcp", "--pause", 0.0005)
-    slow = Flight(shared_domain_id, sensors, "link_node", link, UDP_TCP, *options, stop_at=3.0, until=6.0)
+    slow = Flight(
+        shared_domain_id, sensors, "link_node", link, UDP_TCP, *options, stop_at=3.0, until=6.0
+    )
     assert slow.stood == 0
     slow.assert_same(by_udp, until=6.0)
 
@@ -200,7 +239,17 @@ def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared
 def test_by_mavlink_too(shared_domain_id, sensors):
     flight = Flight(shared_domain_id, sensors, "mavlink_hil_node", {}, MAVLINK)
     flight.check()
-    waits, pause = {"unanswered": "wait"}, ("--pause", 0.001)
-    again = Flight(shared_domain_id, sensors, "mavlink_hil_node", waits, MAVLINK, *pause, stop_at=1.0, until=3.0)
+    waits = {"unanswered": "wait"}
+    pause = ("--pause", 0.001)
+    again = Flight(
+        shared_domain_id,
+        sensors,
+        "mavlink_hil_node",
+        waits,
+        MAVLINK,
+        *pause,
+        stop_at=1.0,
+        until=3.0,
+    )
     assert again.stood == 0
     again.assert_same(flight, until=3.0)

@@ -2,9 +2,9 @@
 
     python test/fuzz/fuzz_feedback.py 1000000 [seed]
 
-Each of them must be read, and either come out as the packet that it holds or be counted under the reason for which the
-decoder refuses it; whatever escapes the receiver ends its thread, and nothing more is read. Ends with exit code 1 then,
-or where the memory has grown.
+Each of them must be read, and either come out as the packet that it holds or be counted under the
+reason for which the decoder refuses it; whatever escapes the receiver ends its thread, and nothing
+more is read. Ends with exit code 1 then, or where the memory has grown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _MAX_GROWTH_BYTES = 5 << 20
 
 
 def datagrams(count: int, seed: int) -> Iterator[bytes]:
-    """Random bytes of any length and of right lengths, right heads with random bodies, mutated whole datagrams."""
+    """Random bytes of any length and of right lengths, right heads with random bodies, mutated
+    whole datagrams.
+    """
     rng = random.Random(seed)
     for number in range(count):
         whole = rng.choice(WHOLE)
@@ -62,16 +64,25 @@ def expected(datagram: bytes) -> tuple[str, str]:
 def resident_bytes() -> int:
     """Memory of this process; 0 where the system does not tell."""
     try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     except OSError:
         return 0
 
 
 def run(count: int, seed: int = 1) -> Counter[str]:
-    """Send so many datagrams; returns what became of them. AssertionError where one is lost, changed or miscounted."""
+    """Send so many datagrams; returns what became of them. AssertionError where one is lost,
+    changed or miscounted.
+    """
     outcome: Counter[str] = Counter()
-    source, sent, memory = datagrams(count, seed), 0, 0
-    with FeedbackReceiver(port=0) as receiver, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    source = datagrams(count, seed)
+    sent = 0
+    memory = 0
+    with (
+        FeedbackReceiver(port=0) as receiver,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock,
+    ):
         sock.connect(("127.0.0.1", receiver.port))
         while batch := [datagram for _, datagram in zip(range(_BATCH), source, strict=False)]:
             for datagram in batch:
@@ -79,18 +90,26 @@ def run(count: int, seed: int = 1) -> Counter[str]:
             sent += len(batch)
             deadline = time.monotonic() + 5.0
             while receiver.counters["received"] < sent:
-                assert time.monotonic() < deadline, f"of {sent} datagrams {receiver.counters} after 5 s, seed {seed}"
+                assert time.monotonic() < deadline, (
+                    f"of {sent} datagrams {receiver.counters} after 5 s, seed {seed}"
+                )
                 time.sleep(0.0005)
             packets = [(packet.name, repr(dict(packet.values))) for packet in receiver.take()]
             wanted = [expected(datagram) for datagram in batch]
             outcome.update(name for name, _ in wanted)
-            assert packets == [pair for pair in wanted if pair[0] in DATAGRAMS], [d.hex() for d in batch]
+            assert packets == [pair for pair in wanted if pair[0] in DATAGRAMS], [
+                d.hex() for d in batch
+            ]
             if not memory and sent >= count // 10:
                 memory = resident_bytes()
         counters = receiver.counters
     for reason in _REASONS.values():
-        assert counters[reason] == outcome[reason], f"{reason}: counted {counters}, expected {outcome}"
-    assert counters["overflow"] == counters["system_dropped"] == counters["socket_errors"] == 0, counters
+        assert counters[reason] == outcome[reason], (
+            f"{reason}: counted {counters}, expected {outcome}"
+        )
+    assert counters["overflow"] == counters["system_dropped"] == counters["socket_errors"] == 0, (
+        counters
+    )
     grown = resident_bytes() - memory
     assert grown < _MAX_GROWTH_BYTES, f"{grown} bytes of memory more at the end than after a tenth"
     return outcome
@@ -105,7 +124,9 @@ def main() -> int:
     except AssertionError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: none lost, none miscounted")
+    print(
+        f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: none lost, none miscounted"
+    )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")
     return 0

@@ -2,9 +2,10 @@
 
     python test/fuzz/fuzz_link.py 1000000 [seed]
 
-A datagram either decodes, and then encodes to the very same bytes but for the six of nothing in a rotor command, or is
-refused for one of the reasons that are counted. Of a stream that is cut anywhere exactly the frames come out that a
-slow search finds at every byte. Ends with exit code 1 otherwise.
+A datagram either decodes, and then encodes to the very same bytes but for the six of nothing in a
+rotor command, or is refused for one of the reasons that are counted. Of a stream that is cut
+anywhere exactly the frames come out that a slow search finds at every byte. Ends with exit code 1
+otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from fuzz.fuzz_packets import mutated
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.links.frames import REASONS, FrameReader, GpsReport, Heartbeat, StateReport, decode, encode
+from rfly_amphibious.links.frames import (
+    REASONS,
+    FrameReader,
+    GpsReport,
+    Heartbeat,
+    StateReport,
+    decode,
+    encode,
+)
 from rfly_common.errors import LinkFrameError
 
 WHOLE = [
@@ -43,10 +52,13 @@ def checked(body: bytes) -> bytes:
 
 
 def datagrams(count: int, seed: int) -> Iterator[bytes]:
-    """Random bytes, right heads with random bodies, right checks on anything, mutated whole frames, whole frames."""
+    """Random bytes, right heads with random bodies, right checks on anything, mutated whole frames,
+    whole frames.
+    """
     rng = random.Random(seed)
     for number in range(count):
-        whole, kind = rng.choice(WHOLE), number % 6
+        whole = rng.choice(WHOLE)
+        kind = number % 6
         if kind == 0:
             yield rng.randbytes(rng.randrange(400))
         elif kind == 1:
@@ -55,8 +67,15 @@ def datagrams(count: int, seed: int) -> Iterator[bytes]:
             yield checked(mutated(rng, whole[:-4], rng.choice(WHOLE)))
         elif kind == 3:
             payload = rng.randbytes(rng.choice((0, 4, 8, 64, 72, 288)))
-            time_s = rng.choice((struct.pack("<d", 1.0), rng.randbytes(8), struct.pack("<d", float("nan"))))
-            head = b"LAV1" + bytes((rng.randrange(8), 1)) + struct.pack("<HQ", len(payload), number) + time_s
+            time_s = rng.choice(
+                (struct.pack("<d", 1.0), rng.randbytes(8), struct.pack("<d", float("nan")))
+            )
+            head = (
+                b"LAV1"
+                + bytes((rng.randrange(8), 1))
+                + struct.pack("<HQ", len(payload), number)
+                + time_s
+            )
             yield checked(head + payload)
         elif kind == 4:
             yield mutated(rng, whole, rng.choice(WHOLE))
@@ -65,7 +84,9 @@ def datagrams(count: int, seed: int) -> Iterator[bytes]:
 
 
 def outcome_of(datagram: bytes) -> str:
-    """The type's name or the reason; AssertionError where the frame does not encode to what it was made of."""
+    """The type's name or the reason; AssertionError where the frame does not encode to what it was
+    made of.
+    """
     try:
         frame = decode(datagram)
     except LinkFrameError as error:
@@ -79,7 +100,8 @@ def outcome_of(datagram: bytes) -> str:
 
 def frames_in(stream: bytes) -> list[bytes]:
     """By trying at every byte."""
-    found, at = [], 0
+    found = []
+    at = 0
     while at < len(stream):
         size = 28 + int.from_bytes(stream[at + 6 : at + 8], "little")
         piece = stream[at : at + size]
@@ -94,15 +116,20 @@ def frames_in(stream: bytes) -> list[bytes]:
 def run(count: int, seed: int = 1) -> Counter[str]:
     """Decode so many; returns what became of them."""
     outcome: Counter[str] = Counter()
-    rng, pieces = random.Random(seed + 1), list[bytes]()
+    rng = random.Random(seed + 1)
+    pieces = list[bytes]()
     for datagram in datagrams(count, seed):
         outcome[outcome_of(datagram)] += 1
         pieces.append(datagram)
         if len(pieces) < 20:
             continue
-        # a whole frame after room for the longest payload, so that none of the garbage's own lengths is still open
-        stream, pieces = b"".join(pieces) + bytes(1100) + WHOLE[4], []
-        reader, found, at = FrameReader(), [], 0
+        # a whole frame after room for the longest payload, so that none of the garbage's own
+        # lengths is still open
+        stream = b"".join(pieces) + bytes(1100) + WHOLE[4]
+        pieces = []
+        reader = FrameReader()
+        found = []
+        at = 0
         while at < len(stream):
             step = rng.randrange(1, 700)
             found += [(f.type, f.sequence) for f in reader.feed(stream[at : at + step])]
@@ -121,7 +148,9 @@ def main() -> int:
     except AssertionError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{count} frames in {time.perf_counter() - start:.0f} s, seed {seed}: all as they should be")
+    print(
+        f"{count} frames in {time.perf_counter() - start:.0f} s, seed {seed}: all as they should be"
+    )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")
     return 0

@@ -2,8 +2,8 @@
 
     python test/fuzz/fuzz_packets.py 1000000 [seed]
 
-Ends with exit code 1 at the first datagram that raises anything else, or that is decoded to something else than what
-it holds; it is printed as hex, with the seed.
+Ends with exit code 1 at the first datagram that raises anything else, or that is decoded to
+something else than what it holds; it is printed as hex, with the seed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ def seeds() -> list[bytes]:
     out = []
     for packet_type in TO_RFLYSIM3D:
         for checksum in packet_type.checksums:
-            body = ("RflyShowText größer".encode() if packet_type.fields[-1].is_text else b"").ljust(
-                packet_type.size - 4, b"\0"
-            )
+            body = (
+                "RflyShowText größer".encode() if packet_type.fields[-1].is_text else b""
+            ).ljust(packet_type.size - 4, b"\0")
             out.append(checksum.to_bytes(4, "little") + body)
     return out
 
 
 def datagrams(count: int, seed: int) -> Iterator[bytes]:
-    """Random bytes of any length and of right lengths, right heads with random bodies, and mutated whole datagrams."""
+    """Random bytes of any length and of right lengths, right heads with random bodies, and mutated
+    whole datagrams.
+    """
     rng = random.Random(seed)
     whole = seeds()
     for number in range(count):
@@ -65,7 +67,9 @@ def mutated(rng: random.Random, datagram: bytes, other: bytes) -> bytes:
         elif change == 3:
             data[place:place] = rng.randbytes(rng.randint(1, 8))
         elif change == 4:
-            data[place : place + 4] = rng.choice((b"\xff" * 4, b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", bytes(4)))
+            data[place : place + 4] = rng.choice(
+                (b"\xff" * 4, b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", bytes(4))
+            )
         elif change == 5:
             data[:4] = other[:4]
         else:
@@ -74,7 +78,9 @@ def mutated(rng: random.Random, datagram: bytes, other: bytes) -> bytes:
 
 
 def check(datagram: bytes) -> str:
-    """The packet's name or the reason of the refusal. AssertionError for what does not encode to its datagram."""
+    """The packet's name or the reason of the refusal. AssertionError for what does not encode to
+    its datagram.
+    """
     try:
         packet = decode(datagram)
     except PacketError as error:
@@ -86,7 +92,9 @@ def check(datagram: bytes) -> str:
 
 
 def assert_encodes_back(packet: Packet, datagram: bytes) -> None:
-    """Byte by byte, but for signalling NaNs, which become quiet, and texts with zeros before their end."""
+    """Byte by byte, but for signalling NaNs, which become quiet, and texts with zeros before their
+    end.
+    """
     again = packet.encode()
     if again == datagram:
         return
@@ -98,9 +106,12 @@ def assert_encodes_back(packet: Packet, datagram: bytes) -> None:
 
 
 def run(count: int, seed: int = 1) -> Counter[str]:
-    """Check so many datagrams; returns what became of them. Before any error comes out its datagram is printed."""
+    """Check so many datagrams; returns what became of them. Before any error comes out its datagram
+    is printed.
+    """
     outcome: Counter[str] = Counter()
-    datagram, good = b"", True
+    datagram = b""
+    good = True
     try:
         for datagram in datagrams(count, seed):
             good = False
@@ -117,11 +128,18 @@ def main() -> int:
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     start = time.perf_counter()
     outcome = run(count, seed)
-    strange = set(outcome) - {"length", "checksum", "text", *(packet_type.name for packet_type in TO_RFLYSIM3D)}
+    strange = set(outcome) - {
+        "length",
+        "checksum",
+        "text",
+        *(packet_type.name for packet_type in TO_RFLYSIM3D),
+    }
     if strange:
         print(f"reasons that no packet has: {', '.join(strange)}", file=sys.stderr)
         return 1
-    print(f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: only PacketError came out")
+    print(
+        f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: only PacketError came out"
+    )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")
     return 0

@@ -1,8 +1,10 @@
-"""Throws mutated txt and png files at the map reader: a finite map or a typed error must come out, and nothing else.
+"""Throws mutated txt and png files at the map reader: a finite map or a typed error must come out,
+and nothing else.
 
     python test/fuzz/fuzz_terrain.py [count] [--seed N]
 
-The same count and seed make the same files. A case that fails is printed with its number and left in the folder named.
+The same count and seed make the same files. A case that fails is printed with its number and left
+in the folder named.
 """
 
 from __future__ import annotations
@@ -73,16 +75,23 @@ def good_png(rng: random.Random) -> list[tuple[bytes, bytes]]:
     colour, bits, channels = rng.choice(
         [(0, 16, 1), (0, 16, 1), (0, 8, 1), (2, 8, 3), (4, 16, 2), (6, 8, 4), (3, 8, 1), (0, 4, 1)]
     )
-    columns, rows = rng.randint(2, 12), rng.randint(2, 12)
+    columns = rng.randint(2, 12)
+    rows = rng.randint(2, 12)
     row_bytes = (columns * channels * bits + 7) // 8
     value = bytes([rng.randrange(3)])
-    raw = b"".join(b"\0" + (rng.randbytes(row_bytes) if colour in (0, 4) else value * row_bytes) for _ in range(rows))
+    raw = b"".join(
+        b"\0" + (rng.randbytes(row_bytes) if colour in (0, 4) else value * row_bytes)
+        for _ in range(rows)
+    )
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", columns, rows, bits, colour, 0, 0, 0))]
     if colour == 3:
         chunks.append((b"PLTE", bytes(v for n in range(3) for v in (n, n, n))))
     if rng.random() < 0.3:
         chunks.append(
-            (rng.choice([b"tEXt", b"gAMA", b"eXIf", b"tRNS", b"acTL", b"iCCP"]), rng.randbytes(rng.randint(0, 20)))
+            (
+                rng.choice([b"tEXt", b"gAMA", b"eXIf", b"tRNS", b"acTL", b"iCCP"]),
+                rng.randbytes(rng.randint(0, 20)),
+            )
         )
     data = zlib.compress(raw)
     cut = rng.randint(0, len(data))
@@ -121,7 +130,11 @@ def mutated_txt(rng: random.Random) -> bytes:
                 case 1:
                     fields[where] = str(
                         rng.choice(
-                            [rng.randint(-1000, 1000), rng.gauss(0, 1e5), math.ldexp(1, rng.randint(-1070, 1020))]
+                            [
+                                rng.randint(-1000, 1000),
+                                rng.gauss(0, 1e5),
+                                math.ldexp(1, rng.randint(-1070, 1020)),
+                            ]
                         )
                     ).encode()
                 case 2:
@@ -141,7 +154,10 @@ def mutated_png(rng: random.Random) -> bytes:
         match rng.randrange(6):
             case 0 if kind == b"IHDR":  # sizes and types that are wrong but well formed
                 sizes = [0, 1, 2, 7, 255, 10_000, 60_000, 2**31 - 1, 2**32 - 1]
-                chunks[where] = (kind, struct.pack(">II", rng.choice(sizes), rng.choice(sizes)) + data[8:])
+                chunks[where] = (
+                    kind,
+                    struct.pack(">II", rng.choice(sizes), rng.choice(sizes)) + data[8:],
+                )
             case 1 if data:  # damaged content with a right checksum
                 chunks[where] = (kind, mutate_bytes(rng, data))
             case 2:
@@ -149,7 +165,10 @@ def mutated_png(rng: random.Random) -> bytes:
             case 3 if len(chunks) > 1:
                 del chunks[where]
             case 4:
-                chunks[where] = (rng.choice([b"IDAT", b"PLTE", b"IEND", b"zzZz", b"ABCD", rng.randbytes(4)]), data)
+                chunks[where] = (
+                    rng.choice([b"IDAT", b"PLTE", b"IEND", b"zzZz", b"ABCD", rng.randbytes(4)]),
+                    data,
+                )
             case 5:
                 rng.shuffle(chunks)
     file = b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
@@ -159,12 +178,16 @@ def mutated_png(rng: random.Random) -> bytes:
 def check(files: MapFiles, rng: random.Random) -> str:
     """Reads one map. Returns what came out; raises what must not."""
     try:
-        rfly_map = read_map(files, rng.choice(["truncate", "round"]), txt_rule=rng.choice(["python", "matlab"]))
+        rfly_map = read_map(
+            files, rng.choice(["truncate", "round"]), txt_rule=rng.choice(["python", "matlab"])
+        )
         terrain = to_height_map(rfly_map)
     except (TerrainFormatError, TerrainFileNotFound) as error:
         text = str(error)
         if "\n" in text or len(text) > 1000:
-            raise AssertionError(f"a message of {len(text)} characters or several lines: {text[:200]!r}") from error
+            raise AssertionError(
+                f"a message of {len(text)} characters or several lines: {text[:200]!r}"
+            ) from error
         return type(error).__name__
     if not (np.isfinite(terrain.heights).all() and math.isfinite(terrain.altitude(0.0, 0.0))):
         raise AssertionError("a map whose heights are not finite")
@@ -184,13 +207,17 @@ def run(count: int, seed: int, folder: Path) -> Counter[str]:
         rng = random.Random(f"{seed}/{number}")
         png, txt = make[number % len(make)](rng)
         for file, data in ((files.png, png), (files.txt, txt)):
-            file.unlink(missing_ok=True)  # writing over a file makes some file systems wait for the disk
+            file.unlink(
+                missing_ok=True
+            )  # writing over a file makes some file systems wait for the disk
             file.write_bytes(data)
         start = time.perf_counter()
         try:
             outcomes[check(files, rng)] += 1
         except Exception as error:  # whatever it is, it must not come out
-            raise AssertionError(f"case {number} of seed {seed}: {type(error).__name__}: {error}") from error
+            raise AssertionError(
+                f"case {number} of seed {seed}: {type(error).__name__}: {error}"
+            ) from error
         if time.perf_counter() - start > SLOW_S:
             raise AssertionError(f"case {number} of seed {seed} took more than {SLOW_S} s")
     return outcomes
@@ -201,7 +228,9 @@ def plain_png(rng: random.Random) -> bytes:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("count", type=int, nargs="?", default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

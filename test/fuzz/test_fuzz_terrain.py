@@ -1,4 +1,6 @@
-"""The fuzz program of the map reader: some thousand files in every run; `make attack AREAS=files` has others."""
+"""The fuzz program of the map reader: some thousand files in every run; `make attack AREAS=files`
+has others.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def fuzz(count: int) -> dict[str, int]:
     command = [sys.executable, str(PROGRAM), str(count)]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert result.returncode == 0, result.stdout
-    return {what: int(number) for number, what in re.findall(r"(\d+) (map|Terrain\w+)", result.stdout)}
+    return {
+        what: int(number) for number, what in re.findall(r"(\d+) (map|Terrain\w+)", result.stdout)
+    }
 
 
 def test_only_maps_and_typed_errors_come_out():

@@ -44,7 +44,9 @@ def compiled(monkeypatch, tmp_path):
 def test_a_part_is_compiled_once_and_the_ground_first(compiled, capsys, tmp_path):
     warm_up.compile_for_nodes(["trajectory_node", "terrain_node", "ue_bridge_node"])
     assert compiled == ["terrain", "trajectory"]
-    assert "compiling kernels, once for this version (terrain, trajectory)" in capsys.readouterr().err
+    assert (
+        "compiling kernels, once for this version (terrain, trajectory)" in capsys.readouterr().err
+    )
     warm_up.compile_for_nodes(["terrain_node", "collision_node", "trajectory_node"])
     assert compiled == ["terrain", "trajectory", "collision"]
     warm_up.compile_for_nodes(["terrain_node", "collision_node", "trajectory_node"])
@@ -54,8 +56,12 @@ def test_a_part_is_compiled_once_and_the_ground_first(compiled, capsys, tmp_path
     assert compiled[3:] == ["terrain"]
 
 
-@pytest.mark.parametrize(("terminal", "told"), [(True, "rfly: numba is not installed\n"), (False, "")])
-def test_without_numba_a_terminal_is_told_and_nothing_compiled(terminal, told, compiled, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("terminal", "told"), [(True, "rfly: numba is not installed\n"), (False, "")]
+)
+def test_without_numba_a_terminal_is_told_and_nothing_compiled(
+    terminal, told, compiled, monkeypatch, capsys
+):
     monkeypatch.setattr(warm_up, "plain_because", lambda: "numba is not installed")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     warm_up.compile_first(["amphibious"])
@@ -78,11 +84,15 @@ def test_a_part_that_fails_is_not_noted(monkeypatch, tmp_path):
 def test_the_nodes_that_are_named_are_nodes():
     assert {*warm_up._NODES} <= {node.executable for node in (*NODES, *OF_A_VEHICLE, MAPPING)}
     only_libraries = {"batches"}
-    assert {part for parts in warm_up._NODES.values() for part in parts} | only_libraries == set(warm_up.PARTS)
+    assert {part for parts in warm_up._NODES.values() for part in parts} | only_libraries == set(
+        warm_up.PARTS
+    )
 
 
 def test_the_functions_of_all_parts_are_there():
-    assert all(callable(pkgutil.resolve_name(name)) for names in warm_up.PARTS.values() for name in names)
+    assert all(
+        callable(pkgutil.resolve_name(name)) for names in warm_up.PARTS.values() for name in names
+    )
 
 
 def test_a_part_that_does_not_exist_is_refused():

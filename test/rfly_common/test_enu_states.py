@@ -10,13 +10,16 @@ import pytest
 from rfly_common.vehicle_states import VehicleStates, states_to_enu
 
 H = math.sqrt(0.5)
-NORTH_IN_MAP, NORTH_IN_NED = (0, 0, H, H), (1, 0, 0, 0)
+NORTH_IN_MAP = (0, 0, H, H)
+NORTH_IN_NED = (1, 0, 0, 0)
 
 
 def states(position, orientation=NORTH_IN_MAP, **fields):
     n = len(position)
     quat = np.broadcast_to(orientation, (n, 4)).astype(float)
-    return VehicleStates(np.arange(1, n + 1), np.full(n, 3), np.array(position, float), quat, **fields)
+    return VehicleStates(
+        np.arange(1, n + 1), np.full(n, 3), np.array(position, float), quat, **fields
+    )
 
 
 def test_map_stays_as_it_is():
@@ -29,7 +32,9 @@ def test_map_stays_as_it_is():
 
 def test_ned_is_turned():
     """x north 10, y east 20, 30 m up; heading north, at 2 m/s north and 1 m/s up."""
-    found, _ = states_to_enu(states([(10, 20, -30)], NORTH_IN_NED, velocity=[(2, 0, -1)], frame_id="map_ned"), "ned")
+    found, _ = states_to_enu(
+        states([(10, 20, -30)], NORTH_IN_NED, velocity=[(2, 0, -1)], frame_id="map_ned"), "ned"
+    )
     assert found.frame_id == "map"
     assert found.position[0] == pytest.approx([20, 10, 30])
     assert found.velocity[0] == pytest.approx([0, 2, 1])
@@ -38,7 +43,9 @@ def test_ned_is_turned():
 
 def test_another_frame_is_transformed():
     """A frame at (100, 0, 5) that is turned by 90 degrees to the left: its x is north."""
-    found, _ = states_to_enu(states([(1, 0, 0)], (0, 0, 0, 1), velocity=[(3, 0, 0)]), "enu", (100, 0, 5), (0, 0, H, H))
+    found, _ = states_to_enu(
+        states([(1, 0, 0)], (0, 0, 0, 1), velocity=[(3, 0, 0)]), "enu", (100, 0, 5), (0, 0, H, H)
+    )
     assert found.position[0] == pytest.approx([100, 1, 5])
     assert found.velocity[0] == pytest.approx([0, 3, 0])
     assert found.orientation[0] == pytest.approx(NORTH_IN_MAP)

@@ -1,4 +1,6 @@
-"""Frames by signed examples worked out by hand, and by matrices that are built from the definition of the axes."""
+"""Frames by signed examples worked out by hand, and by matrices that are built from the definition
+of the axes.
+"""
 
 import math
 
@@ -17,7 +19,9 @@ numbers = st.floats(-1e6, 1e6)
 
 
 def matrix(quat):
-    """Rotation matrix of one quaternion, column by column: where each axis of the inner frame points."""
+    """Rotation matrix of one quaternion, column by column: where each axis of the inner frame
+    points.
+    """
     return np.stack([f.quat_rotate(quat, axis) for axis in np.eye(3)], axis=-1)
 
 
@@ -49,7 +53,11 @@ def test_position_by_hand():
 
 def test_a_turned_zero_is_no_negative_zero():
     """Its bytes on the wire are those of 0.0."""
-    for turned in (f.ned_to_enu([0.0, 0.0, 0.0]), f.enu_to_ned([0.0, 0.0, 0.0]), f.flu_to_frd([0.0, 0.0, 0.0])):
+    for turned in (
+        f.ned_to_enu([0.0, 0.0, 0.0]),
+        f.enu_to_ned([0.0, 0.0, 0.0]),
+        f.flu_to_frd([0.0, 0.0, 0.0]),
+    ):
         assert turned.tobytes() == bytes(24)
     position, euler = f.pose_enu_to_ned_euler(0.0, 0.0, 0.0, 0.0, 0.0, H, H)
     assert np.array([*position, *euler]).tobytes() == bytes(48)
@@ -70,11 +78,15 @@ def test_a_nan_stays_in_its_own_axis():
         pytest.param((0, 0, -H, H), (0, 0, math.pi), id="level, south"),
         # nose up by 30 degrees, heading east: about -y of ENU by 30 degrees
         pytest.param(
-            (0, -math.sin(math.pi / 12), 0, math.cos(math.pi / 12)), (0, math.pi / 6, math.pi / 2), id="nose up"
+            (0, -math.sin(math.pi / 12), 0, math.cos(math.pi / 12)),
+            (0, math.pi / 6, math.pi / 2),
+            id="nose up",
         ),
         # right side down by 30 degrees, heading east: about +x of ENU by 30 degrees
         pytest.param(
-            (math.sin(math.pi / 12), 0, 0, math.cos(math.pi / 12)), (math.pi / 6, 0, math.pi / 2), id="right down"
+            (math.sin(math.pi / 12), 0, 0, math.cos(math.pi / 12)),
+            (math.pi / 6, 0, math.pi / 2),
+            id="right down",
         ),
     ],
 )
@@ -87,7 +99,9 @@ def test_attitude_in_map_by_hand(quat_enu, euler):
 
 def test_level_and_north_in_map_ned_is_half_a_turn_about_x():
     """design: xyzw (1, 0, 0, 0) in `map_ned` is level and heading north."""
-    np.testing.assert_allclose(f.quat_to_euler(f.quat_ned_flu_to_ned_frd([1.0, 0, 0, 0])), 0, atol=1e-15)
+    np.testing.assert_allclose(
+        f.quat_to_euler(f.quat_ned_flu_to_ned_frd([1.0, 0, 0, 0])), 0, atol=1e-15
+    )
 
 
 @given(angles, st.floats(-math.pi / 2, math.pi / 2), angles)
@@ -96,8 +110,12 @@ def test_attitudes_agree_with_matrices_of_the_axes(roll, pitch, yaw):
     quat = f.euler_to_quat([roll, pitch, yaw])
     r_ned_frd = euler_matrix(roll, pitch, yaw)
     np.testing.assert_allclose(matrix(quat), r_ned_frd, atol=1e-12)
-    np.testing.assert_allclose(matrix(f.quat_ned_frd_to_enu_flu(quat)), ENU_OF_NED @ r_ned_frd @ FLU_OF_FRD, atol=1e-12)
-    np.testing.assert_allclose(matrix(f.quat_ned_frd_to_ned_flu(quat)), r_ned_frd @ FLU_OF_FRD, atol=1e-12)
+    np.testing.assert_allclose(
+        matrix(f.quat_ned_frd_to_enu_flu(quat)), ENU_OF_NED @ r_ned_frd @ FLU_OF_FRD, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        matrix(f.quat_ned_frd_to_ned_flu(quat)), r_ned_frd @ FLU_OF_FRD, atol=1e-12
+    )
     np.testing.assert_allclose(
         matrix(f.quat_enu_flu_to_ned_frd(f.quat_ned_frd_to_enu_flu(quat))), r_ned_frd, atol=1e-12
     )
@@ -120,7 +138,9 @@ def test_euler_angles_give_the_same_rotation_back(roll, pitch, yaw):
 def test_straight_up_and_down(sign, roll, yaw):
     """At pitch ±90° the rotation survives, though its angles are not unique."""
     again = f.quat_to_euler(f.euler_to_quat([roll, sign * math.pi / 2, yaw]))
-    np.testing.assert_allclose(euler_matrix(*again), euler_matrix(roll, sign * math.pi / 2, yaw), atol=1e-7)
+    np.testing.assert_allclose(
+        euler_matrix(*again), euler_matrix(roll, sign * math.pi / 2, yaw), atol=1e-7
+    )
 
 
 @given(st.tuples(numbers, numbers, numbers), angles, st.floats(-1.57, 1.57), angles)
@@ -139,7 +159,8 @@ def test_plain_float_poses_equal_the_arrays(position, roll, pitch, yaw):
 @given(angles, st.floats(-1.57, 1.57), angles)
 def test_rotation_matrices(roll, pitch, yaw):
     """Of one quaternion and of many, of any length; the kernels' is the same."""
-    r, quat = euler_matrix(roll, pitch, yaw), f.euler_to_quat([roll, pitch, yaw])
+    r = euler_matrix(roll, pitch, yaw)
+    quat = f.euler_to_quat([roll, pitch, yaw])
     np.testing.assert_allclose(f.rotation_matrix(quat), r, atol=1e-12)
     many = f.rotation_matrix([[-3.0 * quat, [H, 0.0, 0.0, H]]])
     assert many.shape == (1, 2, 3, 3)
@@ -196,14 +217,24 @@ def test_poses_from_the_wire_agree_with_the_array_functions(position, euler):
 
 
 def test_pose_from_the_wire_by_hand():
-    """Level and heading north: a quarter turn in ENU; half a turn about x in NED, where FLU looks down."""
-    assert f.pose_ned_euler_to_enu((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == ((2.0, 1.0, 3.0), (0.0, 0.0, H, H))
-    assert f.pose_ned_euler_to_ned((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == ((1.0, 2.0, -3.0), (1.0, 0.0, 0.0, 0.0))
+    """Level and heading north: a quarter turn in ENU; half a turn about x in NED, where FLU looks
+    down.
+    """
+    assert f.pose_ned_euler_to_enu((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == (
+        (2.0, 1.0, 3.0),
+        (0.0, 0.0, H, H),
+    )
+    assert f.pose_ned_euler_to_ned((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == (
+        (1.0, 2.0, -3.0),
+        (1.0, 0.0, 0.0, 0.0),
+    )
 
 
 @given(st.lists(numbers, min_size=11, max_size=11))
 def test_one_alone_and_in_a_batch_are_the_same_bit_by_bit(given_numbers):
-    a, b, v = np.array(given_numbers[:4]), np.array(given_numbers[4:8]), np.array(given_numbers[8:])
+    a = np.array(given_numbers[:4])
+    b = np.array(given_numbers[4:8])
+    v = np.array(given_numbers[8:])
     assert f.quat_multiply(a, b).tolist() == f.quat_multiply(a[None], b)[0].tolist()
     assert f.quat_rotate(a, v).tolist() == f.quat_rotate(a[None], v)[0].tolist()
 
@@ -216,7 +247,8 @@ def test_slerp_turns_at_a_constant_rate_the_short_way(apart):
     last = Rotation.from_rotvec(apart * axis / np.linalg.norm(axis)) * first
     share = np.linspace(0.0, 1.0, 11)
     for sign in (1.0, -1.0):
-        a, b = np.tile(first.as_quat(), (11, 1)), np.tile(sign * last.as_quat(), (11, 1))
+        a = np.tile(first.as_quat(), (11, 1))
+        b = np.tile(sign * last.as_quat(), (11, 1))
         got = f.quat_slerp(a, b, share[:, None])
         assert np.linalg.norm(got, axis=1) == pytest.approx(1.0, abs=1.2e-9)
         between = Slerp([0.0, 1.0], Rotation.concatenate([first, last]))(share)

@@ -21,7 +21,9 @@ def test_worked_numbers():
 
 
 @pytest.mark.needs("pyproj")
-@pytest.mark.parametrize("home", [HOME, (-35.363, 149.165, 584.0), (0.0, 0.0, 0.0), (69.5, -120.0, 10.0)])
+@pytest.mark.parametrize(
+    "home", [HOME, (-35.363, 149.165, 584.0), (0.0, 0.0, 0.0), (69.5, -120.0, 10.0)]
+)
 def test_ten_kilometres_around_within_a_metre_of_proj(home):
     """The distance and azimuth of PROJ's geodesic to 10 km, in all directions."""
     import pyproj
@@ -29,7 +31,10 @@ def test_ten_kilometres_around_within_a_metre_of_proj(home):
     geod = pyproj.Geod(ellps="WGS84")
     for azimuth in range(0, 360, 15):
         lon, lat, _ = geod.fwd(home[1], home[0], azimuth, 10_000.0)
-        expected = (10_000.0 * math.cos(math.radians(azimuth)), 10_000.0 * math.sin(math.radians(azimuth)))
+        expected = (
+            10_000.0 * math.cos(math.radians(azimuth)),
+            10_000.0 * math.sin(math.radians(azimuth)),
+        )
         north, east, _ = geodetic_to_ned((lat, lon, home[2]), home)
         # east-west lines bend away from the parallel: at 69° this is what the plane cannot follow
         bend = 10_000.0**2 / 2 / 6_378_137.0 * math.tan(math.radians(abs(home[0])))
@@ -42,14 +47,19 @@ def test_the_length_to_ten_kilometres_within_a_metre_of_proj():
     import pyproj
 
     geod = pyproj.Geod(ellps="WGS84")
-    north, east = geodetic_to_ned((47.09, 8.0, 0), HOME)[0], geodetic_to_ned((47.0, 8.13, 0), HOME)[1]
+    north = geodetic_to_ned((47.09, 8.0, 0), HOME)[0]
+    east = geodetic_to_ned((47.0, 8.13, 0), HOME)[1]
     assert abs(geod.inv(8.0, 47.0, 8.0, 47.09)[2] - north) < 1.0
     assert abs(geod.inv(8.0, 47.0, 8.13, 47.0)[2] - east) < 1.0
 
 
 def test_across_the_date_line():
-    assert geodetic_to_ned((0.0, -179.999, 0.0), (0.0, 179.999, 0.0))[1] == pytest.approx(222.64, abs=0.01)
-    assert ned_to_geodetic((0.0, 222.64, 0.0), (0.0, 179.999, 0.0))[1] == pytest.approx(-179.999, abs=1e-6)
+    assert geodetic_to_ned((0.0, -179.999, 0.0), (0.0, 179.999, 0.0))[1] == pytest.approx(
+        222.64, abs=0.01
+    )
+    assert ned_to_geodetic((0.0, 222.64, 0.0), (0.0, 179.999, 0.0))[1] == pytest.approx(
+        -179.999, abs=1e-6
+    )
 
 
 @given(

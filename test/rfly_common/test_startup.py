@@ -1,4 +1,6 @@
-"""Signals of a process: at once at its start, in order in a loop, and by force where neither happens."""
+"""Signals of a process: at once at its start, in order in a loop, and by force where neither
+happens.
+"""
 
 import os
 import signal
@@ -103,7 +105,9 @@ def test_who_hangs_without_the_lock_ends_with_0():
 
 @pytest.mark.parametrize("loop", ["", "startup.spinning()"], ids=["at its start", "in its loop"])
 def test_who_hangs_before_the_handler_can_run_ends_with_0(loop):
-    """As a node did in the middleware: Python runs no handler while the main thread sits in a library."""
+    """As a node did in the middleware: Python runs no handler while the main thread sits in a
+    library.
+    """
     code, seconds, output = run(HANGS_BEFORE_THE_HANDLER.format(loop=loop), signal.SIGTERM)
     assert (code, output) == (0, "")
     assert seconds < 5.0
@@ -122,9 +126,9 @@ def test_a_forked_child_that_is_ended_does_not_end_its_parent():
     assert os.waitpid(child, 0)[1] != 0  # 143, or by the alarm where the machine is busy
     time.sleep(startup.STOP_WITHIN_S + 0.3)
 """
-    program = LOOP.replace('    print("up", flush=True)\n', '    print("up", flush=True)' + forks).replace(
-        "while not stopped():", "if not stopped():"
-    )
+    program = LOOP.replace(
+        '    print("up", flush=True)\n', '    print("up", flush=True)' + forks
+    ).replace("while not stopped():", "if not stopped():")
     code, _, output = run(program, signal.SIGCHLD)
     assert (code, output) == (3, "cleaned\n")
 
@@ -143,8 +147,12 @@ def test_a_loop_ends_in_order_with_a_code_of_its_own(number):
 
 
 def test_an_interrupt_that_python_swallowed_ends_the_process_all_the_same():
-    """In a `__del__`, as while something heavy was imported; without the note that Python writes of it."""
-    code, seconds, output = run(LOSES_THE_INTERRUPT.format(then="import time; time.sleep(60)"), signal.SIGINT)
+    """In a `__del__`, as while something heavy was imported; without the note that Python writes of
+    it.
+    """
+    code, seconds, output = run(
+        LOSES_THE_INTERRUPT.format(then="import time; time.sleep(60)"), signal.SIGINT
+    )
     assert (code, output) == (130, "")
     assert seconds < 5.0
 
@@ -177,7 +185,8 @@ def test_nohup_is_respected():
     """The closed terminal that it sets aside ends nothing; kill does."""
     hang_up = "    import os, signal\n    os.kill(os.getpid(), signal.SIGHUP)\n"
     program = LOOP.replace(
-        '    print("up", flush=True)\n', hang_up + '    print("gone" if stopped() else "up", flush=True)\n'
+        '    print("up", flush=True)\n',
+        hang_up + '    print("gone" if stopped() else "up", flush=True)\n',
     )
     code, _, output = run(program, signal.SIGTERM, prefix=["nohup"])
     assert (code, output) == (3, "cleaned\n")
@@ -192,7 +201,12 @@ def test_signals_that_were_blocked_before_are_heard():
         "print([int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [])])"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=20, check=True
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
     )
     assert run.stdout.strip() == "[]"
 
@@ -211,11 +225,15 @@ def main():
 
 
 def test_a_command_that_was_stopped_does_not_wait_for_pythons_own_end(tmp_path):
-    """There the system's defaults are back, and a second Ctrl-C would be told as a death by a signal."""
+    """There the system's defaults are back, and a second Ctrl-C would be told as a death by a
+    signal.
+    """
     (tmp_path / "ends_late.py").write_text(ENDS_LATE, encoding="utf-8")
     program = "from rfly_common import startup; startup.run_command_module('ends_late')"
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout.readline() == b"up\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(20.0) == 0

@@ -20,15 +20,21 @@ def test_older_than_the_last_of_its_source_is_stale():
     stamps = StampFilter()
     assert stamps.rejection_reason("/a", 10 * S, 11 * S, 0) is None
     assert stamps.rejection_reason("/a", 10 * S - 1, 11 * S, 1) == "stale"
-    assert stamps.rejection_reason("/b", 9 * S, 11 * S, 2) is None  # another source has its own last stamp
-    assert stamps.rejection_reason("/a", 10 * S, 11 * S, 3) is None  # equal: the next part of one instant
+    assert (
+        stamps.rejection_reason("/b", 9 * S, 11 * S, 2) is None
+    )  # another source has its own last stamp
+    assert (
+        stamps.rejection_reason("/a", 10 * S, 11 * S, 3) is None
+    )  # equal: the next part of one instant
     assert stamps.rejection_reason("/a", 10 * S + 1, 11 * S, 4) is None
 
 
 def test_stamp_zero_counts_as_now():
     stamps = StampFilter(max_age_s=0.5)
     assert stamps.rejection_reason("/a", 0, 100 * S, 0) is None
-    assert stamps.rejection_reason("/a", 99 * S + S // 2, 100 * S, 0) == "stale"  # the stamp 0 was taken for 100 s
+    assert (
+        stamps.rejection_reason("/a", 99 * S + S // 2, 100 * S, 0) == "stale"
+    )  # the stamp 0 was taken for 100 s
     assert stamps.rejection_reason("/a", 0, 101 * S, 0) is None
     assert stamps.rejection_reason("/a", 150 * S, 102 * S, 0) is None  # from the future
     assert stamps.rejection_reason("/a", 0, 103 * S, 0) is None
@@ -55,7 +61,9 @@ def test_max_age_compares_with_the_node_clock():
     stamps = StampFilter(max_age_s=2.0)
     assert stamps.rejection_reason("/a", 8 * S, 10 * S, 0) is None
     assert stamps.rejection_reason("/b", 8 * S - 1, 10 * S, 0) == "too_old"
-    assert stamps.rejection_reason("/c", 20 * S, 10 * S, 0) is None  # from the future, which max_age says nothing about
+    assert (
+        stamps.rejection_reason("/c", 20 * S, 10 * S, 0) is None
+    )  # from the future, which max_age says nothing about
 
 
 def test_what_is_too_old_does_not_become_the_last():
@@ -72,7 +80,9 @@ def test_clock_that_jumps_back_starts_anew():
 
 
 def test_simulator_restarted_after_silence_starts_anew():
-    """Stamps from 0 again, while the node's clock did not jump: refused as long as anything of it was heard lately."""
+    """Stamps from 0 again, while the node's clock did not jump: refused as long as anything of it
+    was heard lately.
+    """
     stamps = StampFilter()
     assert stamps.rejection_reason("/a", 100 * S, 200 * S, 0) is None
     stamps.drop_stale(9 * S)
@@ -101,7 +111,9 @@ def test_first_source_keeps_an_id():
 
 
 def test_id_of_a_silent_source_can_be_taken_over():
-    """Silence is counted from the owner's last message; what others wanted meanwhile does not count."""
+    """Silence is counted from the owner's last message; what others wanted meanwhile does not
+    count.
+    """
     owners = IdOwners(stale_after_s=1.0)
     owners.claim(ids(3), "/a", 0)
     assert not owners.claim(ids(3), "/b", S).accepted.any()
@@ -139,7 +151,9 @@ def test_sources_are_forgotten_with_their_ids():
     owners = IdOwners(stale_after_s=1.0)
     for number in range(1000):
         owners.claim(ids(number), f"/{number}", number)
-    owners.claim(ids(7, 500), "/late", S + 5)  # 0 to 4 are silent for more than a second now, 7 is not
+    owners.claim(
+        ids(7, 500), "/late", S + 5
+    )  # 0 to 4 are silent for more than a second now, 7 is not
     owners.drop_stale(S + 900)
     assert len(owners) == 100
     assert len(owners._sources) == 100
@@ -171,7 +185,9 @@ _messages = st.lists(
 @given(_messages)
 def test_owners_agree_with_one_dictionary_entry_after_the_other(messages):
     """The slow obvious rule, id by id."""
-    owners, slow, steady = IdOwners(stale_after_s=1.0), {}, 0
+    owners = IdOwners(stale_after_s=1.0)
+    slow = {}
+    steady = 0
     for numbers, source, pause in messages:
         steady += pause
         expected = []
@@ -187,7 +203,8 @@ def test_owners_agree_with_one_dictionary_entry_after_the_other(messages):
 
 @given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), unique=True, max_size=10), max_size=8))
 def test_table_gives_each_id_one_row(batches):
-    table, slow = IdTable(), {}
+    table = IdTable()
+    slow = {}
     for number, batch in enumerate(batches):
         rows = table.rows(ids(*batch), (number, 0))
         for vehicle_id in batch:

@@ -25,8 +25,12 @@ def test_a_chain_by_hand():
     buffer = TransformBuffer()
     buffer.add("map", "odom", 5, (10, 0, 0), LEFT)
     buffer.add("odom", "base", 5, (1, 0, 0), NONE)
-    np.testing.assert_allclose(apply(buffer.lookup("map", "base", 5), (2, 0, 0)), (10, 3, 0), atol=1e-12)
-    np.testing.assert_allclose(apply(buffer.lookup("base", "map", 5), (10, 3, 0)), (2, 0, 0), atol=1e-12)
+    np.testing.assert_allclose(
+        apply(buffer.lookup("map", "base", 5), (2, 0, 0)), (10, 3, 0), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        apply(buffer.lookup("base", "map", 5), (10, 3, 0)), (2, 0, 0), atol=1e-12
+    )
 
 
 def test_siblings_meet_at_their_parent():
@@ -44,14 +48,20 @@ def test_between_two_times_it_interpolates_the_short_way():
     buffer.add("map", "odom", 200, (2, 4, 6), (0, 0, -H, -H))
     half = buffer.lookup("map", "odom", 150)
     np.testing.assert_allclose(half.translation, (1, 2, 3))
-    np.testing.assert_allclose(half.quat_xyzw, (0, 0, math.sin(math.pi / 8), math.cos(math.pi / 8)), atol=1e-12)
+    np.testing.assert_allclose(
+        half.quat_xyzw, (0, 0, math.sin(math.pi / 8), math.cos(math.pi / 8)), atol=1e-12
+    )
 
 
 def test_later_holds_and_earlier_fails():
-    """A pose that overtakes its transform uses the newest; one older than all fails and says by how much."""
+    """A pose that overtakes its transform uses the newest; one older than all fails and says by how
+    much.
+    """
     buffer = TransformBuffer()
     buffer.add("map", "odom", 2_000_000_000, (1, 0, 0), NONE)
-    np.testing.assert_array_equal(buffer.lookup("map", "odom", 9_000_000_000).translation, (1, 0, 0))
+    np.testing.assert_array_equal(
+        buffer.lookup("map", "odom", 9_000_000_000).translation, (1, 0, 0)
+    )
     with pytest.raises(FrameError, match=r"'odom'.*1\.500 s"):
         buffer.lookup("map", "odom", 500_000_000)
 
@@ -62,7 +72,9 @@ def test_static_transforms_hold_for_all_times_and_survive_clear():
     buffer.add("map", "map_ned", 0, (0, 0, 0), (H, H, 0, 0), static=True)
     buffer.add("map", "odom", 7, (0, 0, 0), NONE)
     buffer.clear()
-    np.testing.assert_allclose(apply(buffer.lookup("map", "map_ned", 12345), (1, 2, 3)), (2, 1, -3), atol=1e-12)
+    np.testing.assert_allclose(
+        apply(buffer.lookup("map", "map_ned", 12345), (1, 2, 3)), (2, 1, -3), atol=1e-12
+    )
     with pytest.raises(FrameError, match=r"'odom'.*no transform names it"):
         buffer.lookup("map", "odom")
 
@@ -79,7 +91,9 @@ def test_history_is_bounded():
 
 
 def test_frames_that_fall_silent_are_forgotten():
-    """As those of 20,000 vehicles that come and go, each with a name of its own: ten minutes after its last word."""
+    """As those of 20,000 vehicles that come and go, each with a name of its own: ten minutes after
+    its last word.
+    """
     wall = 0.0
     buffer = TransformBuffer(clock=lambda: wall)
     buffer.add("map", "base", 1, (1, 0, 0), NONE, static=True)
@@ -102,7 +116,12 @@ def test_frames_that_fall_silent_are_forgotten():
 
 @pytest.mark.parametrize(
     ("translation", "rotation"),
-    [((math.nan, 0, 0), NONE), ((0, 0, 0), (0, 0, 0, 0)), ((0, 0, 0), (0, 0, 0, 1.1)), ((0, 0), NONE)],
+    [
+        ((math.nan, 0, 0), NONE),
+        ((0, 0, 0), (0, 0, 0, 0)),
+        ((0, 0, 0), (0, 0, 0, 1.1)),
+        ((0, 0), NONE),
+    ],
 )
 def test_what_is_no_rigid_motion_is_refused(translation, rotation):
     """NaN, a zero quaternion, a quaternion off unit norm, a wrong length."""

@@ -1,4 +1,6 @@
-"""The strict interface: what it sends, read back by the decoder, and that nothing is sent where something is wrong."""
+"""The strict interface: what it sends, read back by the decoder, and that nothing is sent where
+something is wrong.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,11 @@ def test_a_vehicle_leaves_as_current_simple_time(window, sinks):
     for k in range(3):
         packet = sinks.take(k)
         assert packet.name == "SOut2SimulatorSimpleTime"
-        assert (packet["copterID"], packet["vehicleType"], packet["PosGpsInt"]) == (7, 200150, (0, 0, 0))
+        assert (packet["copterID"], packet["vehicleType"], packet["PosGpsInt"]) == (
+            7,
+            200150,
+            (0, 0, 0),
+        )
         assert packet["PosE"] == (1.5, -2.5, 1e9 + 0.25)
         assert packet["AngEuler"] == (0.5, 0.25, -0.125)
         assert packet["VelE"] == (1, 2, 3)
@@ -87,7 +93,9 @@ def test_a_vehicle_leaves_as_current_simple_time(window, sinks):
     ],
 )
 def test_ground_and_scale_choose_the_packet(window, sinks, arguments, name, ground):
-    window.vehicle(7, 3, (1, 2, 3), (0.5, 0, 0), motor_speed_rpm=[10, 20, 60], window=1, **arguments)
+    window.vehicle(
+        7, 3, (1, 2, 3), (0.5, 0, 0), motor_speed_rpm=[10, 20, 60], window=1, **arguments
+    )
     packet = sinks.take(1)
     assert (packet.name, packet.keep_on_ground) == (name, ground)
     assert packet["MotorRPMSMean"] == 30
@@ -198,9 +206,15 @@ def test_what_is_wrong_is_a_value_error_and_sends_nothing(window, sinks, call):
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (WRONG["position-nan"], r"position_ned: nan, expected a number from -3.40282e\+38 to 3.40282e\+38"),
+        (
+            WRONG["position-nan"],
+            r"position_ned: nan, expected a number from -3.40282e\+38 to 3.40282e\+38",
+        ),
         (WRONG["position-short"], "position_ned: 2 numbers, expected 3"),
-        (WRONG["id-large"], "copter_id: 2147483648, expected a whole number from -2147483648 to 2147483647"),
+        (
+            WRONG["id-large"],
+            "copter_id: 2147483648, expected a whole number from -2147483648 to 2147483647",
+        ),
         (WRONG["motors"], "motor_speed_rpm: 9 motors, expected at most 8"),
         (WRONG["label-long"], "text: 122 bytes, expected at most 120"),
         (WRONG["attach-many"], "attachments: 26, expected 1 to 25"),

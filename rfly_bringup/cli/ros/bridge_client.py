@@ -48,7 +48,9 @@ class BridgeClient(CommandClient):
                 request.size.x, request.size.y, request.size.z = thing.size
                 answer = self.call(PlaceObject, "place_object", request)
                 if index < SHOWN:
-                    print(f"{answer.id}: type {thing.vehicle_type} at {_point(answer.pose)}{_note(answer)}")
+                    print(
+                        f"{answer.id}: type {thing.vehicle_type} at {_point(answer.pose)}{_note(answer)}"
+                    )
                 show((index + 1) / len(objects))
         print(f"placed {len(objects)} object{'s' if len(objects) > 1 else ''}")
 
@@ -86,13 +88,17 @@ class BridgeClient(CommandClient):
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(title=f"{len(rows)} objects, frame {array.header.frame_id}", title_justify="left")
+        table = Table(
+            title=f"{len(rows)} objects, frame {array.header.frame_id}", title_justify="left"
+        )
         for heading in ("id", "type", "x m", "y m", "z m", "offset m", "ground"):
             table.add_column(heading, justify="right")
         for row in rows:
             position = [f"{value:.3f}" for value in row["position"]]
             ground = "RflySim3D's" if row["ground_packet"] else "terrain"
-            table.add_row(str(row["id"]), str(row["type"]), *position, f"{row['offset']:.3f}", ground)
+            table.add_row(
+                str(row["id"]), str(row["type"]), *position, f"{row['offset']:.3f}", ground
+            )
         Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 

@@ -1,4 +1,6 @@
-"""Node for the time of one command: calls services, waits for conditions, and says what does not come."""
+"""Node for the time of one command: calls services, waits for conditions, and says what does not
+come.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +67,12 @@ class CommandClient:
 
     def __init__(self, name: str, namespace: str, server: str, error: type[RflyError]) -> None:
         check_namespace("--namespace", namespace)
-        self._session = command_session(lambda: Node(name, namespace=namespace or None), SingleThreadedExecutor)
+        self._session = command_session(
+            lambda: Node(name, namespace=namespace or None), SingleThreadedExecutor
+        )
         self.node, self._executor = self._session.__enter__()
-        self._server, self._error = server, error
+        self._server = server
+        self._error = error
 
     def __enter__(self: Self) -> Self:
         return self
@@ -92,7 +97,9 @@ class CommandClient:
 
     def nobody(self, full_name: str) -> str:
         """That nobody offers a service or an action."""
-        return f"no {self._server} offers {full_name}: is `rfly up` running, with this ROS_DOMAIN_ID?"
+        return (
+            f"no {self._server} offers {full_name}: is `rfly up` running, with this ROS_DOMAIN_ID?"
+        )
 
     def wait_for(self, ready: Callable[[], Any], problem: str) -> None:
         """Spin until `ready()`; raises `problem` where that takes too long."""

@@ -40,8 +40,10 @@ class KeyboardTeleop(Node):
 
     def __init__(self, namespace: str, limits: TeleopLimits, stamped: bool) -> None:
         super().__init__("rfly_drive", namespace=namespace or None)
-        self.pilot, self._reader = KeyPilot(limits), KeyReader()
-        self._speed, self._height = math.nan, math.nan
+        self.pilot = KeyPilot(limits)
+        self._reader = KeyReader()
+        self._speed = math.nan
+        self._height = math.nan
         self._heard_at = {"speed": -math.inf, "height": -math.inf}
         self._requested_mode = ""
         self._frame_id = self.get_namespace().strip("/")
@@ -59,10 +61,12 @@ class KeyboardTeleop(Node):
 
     def _on_odometry(self, message: Odometry) -> None:
         v = message.twist.twist.linear
-        self._speed, self._heard_at["speed"] = math.sqrt(v.x**2 + v.y**2 + v.z**2), time.monotonic()
+        self._speed = math.sqrt(v.x**2 + v.y**2 + v.z**2)
+        self._heard_at["speed"] = time.monotonic()
 
     def _on_height_above_ground(self, message: Range) -> None:
-        self._height, self._heard_at["height"] = message.range, time.monotonic()
+        self._height = message.range
+        self._heard_at["height"] = time.monotonic()
 
     def press(self, data: bytes) -> None:
         """What a terminal has read."""
@@ -82,12 +86,15 @@ class KeyboardTeleop(Node):
         if at_rest:
             self.pilot.press(" ")
         now = self.get_clock().now().to_msg()
-        self._velocity.publish(velocity_to_twist(self.pilot.velocity, self._stamped, now, self._frame_id))
+        self._velocity.publish(
+            velocity_to_twist(self.pilot.velocity, self._stamped, now, self._frame_id)
+        )
 
     @property
     def status(self) -> str:
         """One line: mode, what is asked for, speed and height."""
-        wanted, now = self.pilot.velocity, time.monotonic()
+        wanted = self.pilot.velocity
+        now = time.monotonic()
         speed = f"{self._speed:.2f} m/s" if now - self._heard_at["speed"] < STALE_S else "–"
         height = f"{self._height:.2f} m" if now - self._heard_at["height"] < STALE_S else "–"
         mode = self.pilot.mode or "no mode heard yet"
@@ -104,9 +111,13 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
     Raises ConfigError where stdin is no terminal, and for a namespace that can't be.
     """
     if not sys.stdin.isatty():
-        raise ConfigError("stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node")
+        raise ConfigError(
+            "stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node"
+        )
     check_namespace("VEHICLE", namespace)
-    with command_session(lambda: KeyboardTeleop(namespace, limits, stamped), SingleThreadedExecutor) as (
+    with command_session(
+        lambda: KeyboardTeleop(namespace, limits, stamped), SingleThreadedExecutor
+    ) as (
         node,
         executor,
     ):
@@ -119,7 +130,8 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
 
 
 def _loop(node: KeyboardTeleop, executor: Executor, stopped: Callable[[], bool]) -> None:
-    due, shown = 0.0, ""
+    due = 0.0
+    shown = ""
     while not stopped():
         ready, _, _ = select.select([sys.stdin], [], [], 0.01)
         if ready:
@@ -133,7 +145,9 @@ def _loop(node: KeyboardTeleop, executor: Executor, stopped: Callable[[], bool])
             node.command()
             if node.status != shown:
                 shown = node.status
-                print(f"\r\x1b[K{shown[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
+                print(
+                    f"\r\x1b[K{shown[: shutil.get_terminal_size().columns - 1]}", end="", flush=True
+                )
     print()
 
 

@@ -1,4 +1,6 @@
-"""Client of mission_node's action and services, for `rfly mission start`, `hold`, `resume`, `return` and `status`."""
+"""Client of mission_node's action and services, for `rfly mission start`, `hold`, `resume`,
+`return` and `status`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from rfly_common.ros.goal_result import GoalResult
 from rfly_common.ros.qos import LATCHED
 from rfly_missions.mission.items import MissionCommand, MissionMode
 
-KNOWN_WITHIN_S, FEEDBACK_WITHIN_S = 2.0, 1.0
+KNOWN_WITHIN_S = 2.0
+FEEDBACK_WITHIN_S = 1.0
 """what is latched comes at once; feedback ten times a second by the node's clock"""
 _ACTIVE = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_CANCELING)
 _KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -38,18 +41,31 @@ class MissionClient(CommandClient):
         self._vehicle = vehicle
 
     def start(
-        self, file: Path, show: Show, stopped: Callable[[], bool], *, repeat: bool, start_index: int, wait: bool
+        self,
+        file: Path,
+        show: Show,
+        stopped: Callable[[], bool],
+        *,
+        repeat: bool,
+        start_index: int,
+        wait: bool,
     ) -> tuple[bool, str]:
-        """Let it fly a file: whether the mission was carried out to its end, and what is to be told.
+        """Let it fly a file: whether the mission was carried out to its end, and what is to be
+        told.
 
-        When `stopped` says so the goal is cancelled and the vehicle holds. Without `wait` the mission goes on alone.
+        When `stopped` says so the goal is cancelled and the vehicle holds. Without `wait` the
+        mission goes on alone.
         """
-        goal = ExecuteMission.Goal(file=str(file.absolute()), repeat=repeat, start_index=start_index)
+        goal = ExecuteMission.Goal(
+            file=str(file.absolute()), repeat=repeat, start_index=start_index
+        )
         client = ActionClient(self.node, ExecuteMission, f"{self._vehicle}/execute_mission")
         try:
             where = self.node.resolve_service_name(f"{self._vehicle}/execute_mission")
             self.wait_for(lambda: client.server_is_ready() or stopped(), self.nobody(where))
-            sent = client.send_goal_async(goal, feedback_callback=lambda m: show(*_progress(m.feedback)))
+            sent = client.send_goal_async(
+                goal, feedback_callback=lambda m: show(*_progress(m.feedback))
+            )
             self.wait_for(sent.done, f"{where} does not answer")
             ended = GoalResult(sent.result())
             if not wait and not self.spin(ended.done, 1.0):  # a refused goal ends at once
@@ -84,15 +100,21 @@ class MissionClient(CommandClient):
             show(*_progress(message.feedback))
 
         self.node.create_subscription(GoalStatusArray, f"{action}/status", goals.append, _KEPT)
-        self.node.create_subscription(MissionParams, f"{self._vehicle}/mission_params", params.append, LATCHED)
-        self.node.create_subscription(ExecuteMission.Impl.FeedbackMessage, f"{action}/feedback", on_feedback, 10)
+        self.node.create_subscription(
+            MissionParams, f"{self._vehicle}/mission_params", params.append, LATCHED
+        )
+        self.node.create_subscription(
+            ExecuteMission.Impl.FeedbackMessage, f"{action}/feedback", on_feedback, 10
+        )
         where = self.node.resolve_service_name(f"{self._vehicle}/execute_mission")
         self.wait_for(lambda: self.node.count_publishers(f"{action}/status"), self.nobody(where))
 
         def flies() -> bool:
             return bool(goals) and any(each.status in _ACTIVE for each in goals[-1].status_list)
 
-        self.spin(lambda: (params and goals) or stopped(), KNOWN_WITHIN_S)  # no goals are told where there was none
+        self.spin(
+            lambda: (params and goals) or stopped(), KNOWN_WITHIN_S
+        )  # no goals are told where there was none
         self.spin(lambda: seen or stopped(), FEEDBACK_WITHIN_S)
         if follow:
             self.spin(lambda: not flies() or stopped())

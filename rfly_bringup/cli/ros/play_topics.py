@@ -23,9 +23,11 @@ from rfly_ue_bridge.recording.replay import Report, replay
 
 NOT_PLAYED = ("/rosout", "/parameter_events")
 """they are about nodes that are not running now"""
-_FIRST_S, _OTHERS_S = 4.0, 0.5
-"""so long the first subscriber may take to be found (Fast DDS repeats a lost announcement after 3 s), and so much later
-the others, and the publishers by all of them; none needs to come"""
+_FIRST_S = 4.0
+_OTHERS_S = 0.5
+"""so long the first subscriber may take to be found (Fast DDS repeats a lost announcement after 3
+s), and so much later the others, and the publishers by all of them; none needs to come
+"""
 _LAST_S = 1.0
 """so long subscribers may take to acknowledge the last messages"""
 _DEPTH = 100
@@ -43,7 +45,8 @@ def play_topics(
 ) -> list[str]:
     """Publish until the end or Ctrl-C; the lines that say what was done and what was left out.
 
-    Raises ConfigError for a recording without messages on these topics, CaptureError for one that cannot be read.
+    Raises ConfigError for a recording without messages on these topics, CaptureError for one that
+    cannot be read.
     """
     report = Report()
     with command_session(lambda: Node("rfly_replay", use_global_arguments=False)) as (node, _):
@@ -62,7 +65,9 @@ def play_topics(
                 report=report,
             )
             until = time.monotonic() + _LAST_S
-            for each in publishers.values():  # who has not got the last messages would lose them with the publisher
+            for each in (
+                publishers.values()
+            ):  # who has not got the last messages would lose them with the publisher
                 each.wait_for_all_acked(Duration(seconds=max(0.0, until - time.monotonic())))
     late = f"; late by {report.lateness.text(50)} (median)" if speed and report.sent else ""
     done = f"published {report.sent} messages on {len(publishers)} topics in {report.duration_ns / 1e9:.3f} s{late}"
@@ -71,31 +76,43 @@ def play_topics(
 
 
 class _Messages:
-    """The messages as `replay` takes them: the number of the channel stands where a datagram has its port."""
+    """The messages as `replay` takes them: the number of the channel stands where a datagram has
+    its port.
+    """
 
     def __init__(self, reader: McapReader, publishers: dict[int, Publisher]) -> None:
-        self._reader, self._publishers = reader, publishers
+        self._reader = reader
+        self._publishers = publishers
 
     def __iter__(self) -> Iterator[RecordedDatagram]:
         for message in self._reader:
             if message.channel in self._publishers:
-                yield RecordedDatagram(message.time_ns, _NOWHERE, ("", message.channel), message.data)
+                yield RecordedDatagram(
+                    message.time_ns, _NOWHERE, ("", message.channel), message.data
+                )
 
 
-def _publishers(node: Node, reader: McapReader, choice: TopicChoice) -> tuple[dict[int, Publisher], list[str]]:
+def _publishers(
+    node: Node, reader: McapReader, choice: TopicChoice
+) -> tuple[dict[int, Publisher], list[str]]:
     """By channel; and what is left out, with the reason."""
-    publishers, notes = dict[int, Publisher](), []
+    publishers = dict[int, Publisher]()
+    notes = []
     for channel, topic in reader.topics.items():
         if topic.name not in choice or topic.name in NOT_PLAYED or not reader.counts.get(channel):
             continue
         try:
             if not same_fields(topic.definition, message_definition(topic.type)):
                 raise ConfigError(f"{topic.type} was recorded with other fields than it has here")
-            publishers[channel] = node.create_publisher(message_class(topic.type), topic.name, topic_qos(topic, _DEPTH))
+            publishers[channel] = node.create_publisher(
+                message_class(topic.type), topic.name, topic_qos(topic, _DEPTH)
+            )
         except (ConfigError, InvalidTopicNameException) as error:
             notes.append(f"left out: {topic.name[:100]!r}: {' '.join(str(error).split())}")
     if not publishers:
-        held = sorted(topic.name for channel, topic in reader.topics.items() if reader.counts.get(channel))
+        held = sorted(
+            topic.name for channel, topic in reader.topics.items() if reader.counts.get(channel)
+        )
         found = "; ".join(notes) or f"there are {', '.join(held) or 'none at all'}"
         raise ConfigError(f"{reader.path}: no messages on topics that are to be published; {found}")
     return publishers, notes
@@ -103,6 +120,8 @@ def _publishers(node: Node, reader: McapReader, choice: TopicChoice) -> tuple[di
 
 def _wait_for_subscribers(publishers: list[Publisher]) -> None:
     until = time.monotonic() + _FIRST_S
-    while time.monotonic() < until and not any(each.get_subscription_count() for each in publishers):
+    while time.monotonic() < until and not any(
+        each.get_subscription_count() for each in publishers
+    ):
         time.sleep(0.02)
     time.sleep(_OTHERS_S)

@@ -1,4 +1,6 @@
-"""`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove, until a signal comes."""
+"""`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove, until a signal
+comes.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,36 @@ _REFRESH_S = 0.3
 
 
 def record_topics(
-    out: str, topics: Sequence[str], exclude: Sequence[str], limits: RecordLimits, *, overwrite: bool
+    out: str,
+    topics: Sequence[str],
+    exclude: Sequence[str],
+    limits: RecordLimits,
+    *,
+    overwrite: bool,
 ) -> None:
     """Record until a limit, Ctrl-C, SIGTERM or SIGHUP, and print what was recorded.
 
     Raises ConfigError for a file or an expression that cannot be, and where the disk is full.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    given: dict[str, Any] = {"file": out, "overwrite": overwrite, "topics": list(topics), "exclude": list(exclude)}
+    given: dict[str, Any] = {
+        "file": out,
+        "overwrite": overwrite,
+        "topics": list(topics),
+        "exclude": list(exclude),
+    }
     overrides = [rclpy.Parameter(name, value=value) for name, value in given.items() if value != []]
     start = time.monotonic()
     with stop_by_signal() as stopped:
         make = lambda: RecorderNode(parameter_overrides=overrides, use_global_arguments=False)  # noqa: E731
-        with command_session(make) as (node, executor), console.status("waiting for the first message") as status:
+        with (
+            command_session(make) as (node, executor),
+            console.status("waiting for the first message") as status,
+        ):
             writer = node.writer
             console.print(f"recording to {writer.path}; Ctrl-C ends", style="dim")
-            shown, last = start, 0.0
+            shown = start
+            last = 0.0
             while not node.ended and not (last and time.monotonic() > last):
                 executor.spin_once(timeout_sec=0.05)
                 now = time.monotonic()
@@ -53,9 +69,12 @@ def record_topics(
                     shown = now
                     size = f"{writer.size / 1e6:.1f} MB, {now - start:.0f} s"
                     status.update(f"{writer.messages:,} messages on {writer.topics} topics, {size}")
-            node.close()  # and said before the node is taken down, which may take longer than a stop is given
+            # and said before the node is taken down, which may take longer than a stop is given
+            node.close()
             taken = time.monotonic() - start
-            console.print(f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in {taken:.1f} s")
+            console.print(
+                f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in {taken:.1f} s"
+            )
     for reason in node.left_out:
         console.print(f"left out: {reason}", style="yellow", markup=False)
     if node.ended:
@@ -63,11 +82,16 @@ def record_topics(
 
 
 def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C, SIGTERM or SIGHUP; `say` is given the address. Raises ConfigError for one that is taken."""
+    """Serve until Ctrl-C, SIGTERM or SIGHUP; `say` is given the address. Raises ConfigError for one
+    that is taken.
+    """
     with stop_by_signal() as stopped:
         server = FoxgloveServer(host, port)
         try:
-            with command_session(lambda: Node("rfly_foxglove", use_global_arguments=False)) as (node, executor):
+            with command_session(lambda: Node("rfly_foxglove", use_global_arguments=False)) as (
+                node,
+                executor,
+            ):
                 taps = TopicTaps(node, server, choice)
                 node.create_timer(_REFRESH_S, taps.refresh)
                 say(server.address)

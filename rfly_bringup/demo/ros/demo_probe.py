@@ -41,12 +41,18 @@ class TerrainObserver(CommandClient):
         subscription(self.node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
         self._client = self.node.create_client(GetTerrainAltitudes, "get_terrain_altitudes")
 
-    def ground_z_ned(self, north_east: np.ndarray[Any, Any], timeout_s: float = 3.0) -> np.ndarray[Any, Any] | None:
-        """z (down) of the ground at (n, 2) points by a service call; None where no answer comes in time."""
+    def ground_z_ned(
+        self, north_east: np.ndarray[Any, Any], timeout_s: float = 3.0
+    ) -> np.ndarray[Any, Any] | None:
+        """z (down) of the ground at (n, 2) points by a service call; None where no answer comes in
+        time.
+        """
         if not self.spin(self._client.service_is_ready, timeout_s):
             return None
         points = np.asarray(north_east, dtype=float).reshape(-1, 2)
-        request = GetTerrainAltitudes.Request(frame_id="map_ned", x=flat("d", points[:, 0]), y=flat("d", points[:, 1]))
+        request = GetTerrainAltitudes.Request(
+            frame_id="map_ned", x=flat("d", points[:, 0]), y=flat("d", points[:, 1])
+        )
         future = self._client.call_async(request)
         if not self.spin(future.done, timeout_s):
             self._client.remove_pending_request(future)
@@ -57,7 +63,11 @@ class TerrainObserver(CommandClient):
     def _on_terrain_cloud(self, message: PointCloud2) -> None:
         z = msg_to_cloud(message)[..., 2]
         self.cloud = CloudFacts(
-            message.header.frame_id, message.height, message.width, lowest=float(z.min()), highest=float(z.max())
+            message.header.frame_id,
+            message.height,
+            message.width,
+            lowest=float(z.min()),
+            highest=float(z.max()),
         )
 
     def _on_terrain_map(self, message: TerrainMap) -> None:

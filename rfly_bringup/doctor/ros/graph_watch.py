@@ -20,14 +20,29 @@ from rclpy.exceptions import InvalidTopicNameException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter_client import AsyncParameterClient
-from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSCompatibility,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
 from rfly_suite.msg import VehicleState, VehicleStateArray
 from tf2_msgs.msg import TFMessage
 
 from rfly_bringup.cli.ros.command_client import command_session
 from rfly_bringup.doctor.findings import BRIDGE, STATES_TYPE
 from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
-from rfly_bringup.doctor.snapshot import Destination, Endpoint, Machine, Mismatch, Robot, Snapshot, Source, Status
+from rfly_bringup.doctor.snapshot import (
+    Destination,
+    Endpoint,
+    Machine,
+    Mismatch,
+    Robot,
+    Snapshot,
+    Source,
+    Status,
+)
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.files import Closing
 from rfly_common.ros.callback_errors import guarded
@@ -36,11 +51,14 @@ from rfly_common.transform_buffer import TransformBuffer
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 LOOK_EVERY_S = 0.5
-MOST_STATUSES, MOST_WINDOWS = 1000, 64
+MOST_STATUSES = 1000
+MOST_WINDOWS = 64
 """of all that a graph tells; of those that a bridge says it sends to"""
 _ANYONE = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 """matches every publisher"""
-_KEPT = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_KEPT = QoSProfile(
+    depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
 _BRIDGE_PARAMETERS = ("host", "port", "windows", "enu_frames", "ned_frames")
 _ROBOT_PARAMETERS = ("id", "topic", "message")
 _ROBOT_MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
@@ -73,9 +91,12 @@ class HeardSources:
         if not np.array_equal(ids, heard.last_ids):  # the ids of a fleet are always the same
             heard.last_ids = ids.copy()
             heard.ids.update(ids.tolist())
-        position, orientation = np.asarray(message.position), np.asarray(message.orientation)
+        position = np.asarray(message.position)
+        orientation = np.asarray(message.orientation)
         if len(position) == 3 * len(ids) and len(orientation) == 4 * len(ids):
-            finite = np.isfinite(position.reshape(-1, 3)).all(1) & np.isfinite(orientation.reshape(-1, 4)).all(1)
+            finite = np.isfinite(position.reshape(-1, 3)).all(1) & np.isfinite(
+                orientation.reshape(-1, 4)
+            ).all(1)
             heard.not_finite.update(ids[~finite].tolist())
 
     def hear_robot(self, topic: str, name: str, vehicle_id: int, message: Any) -> None:
@@ -84,7 +105,8 @@ class HeardSources:
         heard.ids.add(vehicle_id)
         if hasattr(message, "pose"):
             pose = getattr(message.pose, "pose", message.pose)
-            p, q = pose.position, pose.orientation
+            p = pose.position
+            q = pose.orientation
             numbers = [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
         else:
             numbers = [*message.position, *message.orientation]
@@ -96,9 +118,16 @@ class HeardSources:
         found = []
         for (topic, name), heard in sorted(self._heard.items()):
             recent = [at for at in heard.times if at > now - RATE_OVER_S]
-            rate = (len(recent) - 1) / (recent[-1] - recent[0]) if len(recent) > 1 else len(recent) / RATE_OVER_S
-            ids, not_finite = frozenset(heard.ids), frozenset(heard.not_finite)
-            found.append(Source(topic, name, ids, rate, now - heard.times[-1], heard.frame_id, not_finite))
+            rate = (
+                (len(recent) - 1) / (recent[-1] - recent[0])
+                if len(recent) > 1
+                else len(recent) / RATE_OVER_S
+            )
+            ids = frozenset(heard.ids)
+            not_finite = frozenset(heard.not_finite)
+            found.append(
+                Source(topic, name, ids, rate, now - heard.times[-1], heard.frame_id, not_finite)
+            )
         return tuple(found)
 
     def frames(self) -> list[tuple[str, str]]:
@@ -118,7 +147,8 @@ class GraphWatch(Closing):
 
     def __init__(self) -> None:
         self._session = command_session(
-            lambda: Node("_rfly_doctor", start_parameter_services=False, enable_rosout=False), SingleThreadedExecutor
+            lambda: Node("_rfly_doctor", start_parameter_services=False, enable_rosout=False),
+            SingleThreadedExecutor,
         )
         self._node, self._executor = self._session.__enter__()
         self._statuses: dict[tuple[str, str], tuple[float, Status]] = {}
@@ -132,7 +162,9 @@ class GraphWatch(Closing):
         self._looked = 0.0
         self._subscribe(DiagnosticArray, "/diagnostics", self._on_diagnostics)
         self._subscribe(TFMessage, "/tf", self._on_tf)
-        self._subscribe(TFMessage, "/tf_static", lambda message: self._on_tf(message, static=True), _KEPT)
+        self._subscribe(
+            TFMessage, "/tf_static", lambda message: self._on_tf(message, static=True), _KEPT
+        )
 
     def close(self) -> None:
         """Leave the graph."""
@@ -165,7 +197,9 @@ class GraphWatch(Closing):
             machine=machine or look_at_machine(self._node.context.get_domain_id()),
         )
 
-    def _subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile = _ANYONE) -> None:
+    def _subscribe(
+        self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile = _ANYONE
+    ) -> None:
         if topic not in self._subscribed:
             self._subscribed.add(topic)
             with suppress(InvalidTopicNameException):
@@ -176,27 +210,36 @@ class GraphWatch(Closing):
     def _node_names(self) -> list[str]:
         """Without the hidden ones, whose names begin with _: commands such as this."""
         found = self._node.get_node_names_and_namespaces()
-        return [_full_name(namespace, name) for name, namespace in found if not name.startswith("_")]
+        return [
+            _full_name(namespace, name) for name, namespace in found if not name.startswith("_")
+        ]
 
     def _look(self) -> None:
         for topic, types in self._node.get_topic_names_and_types():
             if STATES_TYPE in types:
                 self._subscribe(VehicleStateArray, topic, partial(self.heard.hear_states, topic))
         for name in self._node_names():
-            is_bridge = name.endswith(BRIDGE) or (name, "bridge") in self._statuses  # whatever it is called
+            is_bridge = (
+                name.endswith(BRIDGE) or (name, "bridge") in self._statuses
+            )  # whatever it is called
             if is_bridge and name not in self._parameters:
                 self._ask_parameters(name)
         for robot in self._robots():
             kind = next(each for each in _ROBOT_MESSAGES.values() if _type_name(each) == robot.type)
-            self._subscribe(kind, robot.topic, partial(self.heard.hear_robot, robot.topic, robot.name, robot.id))
+            self._subscribe(
+                kind, robot.topic, partial(self.heard.hear_robot, robot.topic, robot.name, robot.id)
+            )
 
     def _ends(self) -> tuple[tuple[Endpoint, ...], tuple[Mismatch, ...]]:
-        endpoints, mismatches = [], []
+        endpoints = []
+        mismatches = []
         for topic, _ in self._node.get_topic_names_and_types():
             publishers = self._of_others(self._node.get_publishers_info_by_topic(topic))
             subscriptions = self._of_others(self._node.get_subscriptions_info_by_topic(topic))
             endpoints += [Endpoint(topic, info.topic_type, name, True) for name, info in publishers]
-            endpoints += [Endpoint(topic, info.topic_type, name, False) for name, info in subscriptions]
+            endpoints += [
+                Endpoint(topic, info.topic_type, name, False) for name, info in subscriptions
+            ]
             for publisher, out in publishers:
                 for subscription, taken in subscriptions:
                     reason = _why_nothing_flows(out, taken)
@@ -214,7 +257,9 @@ class GraphWatch(Closing):
     # --- what the bridges say of themselves
 
     def _ask_parameters(self, bridge: str) -> None:
-        """Those of the bridge, then those of its robots; asked again at the next look until it answers."""
+        """Those of the bridge, then those of its robots; asked again at the next look until it
+        answers.
+        """
         client = self._clients.get(bridge)
         if client is None:
             client = self._clients[bridge] = AsyncParameterClient(self._node, bridge)
@@ -239,7 +284,8 @@ class GraphWatch(Closing):
         def robots() -> list[str]:
             return [f"{name}.{each}" for name in _robot_names(given) for each in _ROBOT_PARAMETERS]
 
-        # rclpy answers with nothing at all where one of the names has no value, as an empty list has none
+        # rclpy answers with nothing at all where one of the names has no value, as an empty list
+        # has none
         ask_next([lambda: list(_BRIDGE_PARAMETERS), lambda: ["vehicles"], robots])
 
     def _take(self, bridge: str, given: dict[str, Any]) -> None:
@@ -259,9 +305,16 @@ class GraphWatch(Closing):
             namespace = bridge.rpartition("/")[0]
             for name in _robot_names(given):
                 number, topic, message = (given.get(f"{name}.{each}") for each in _ROBOT_PARAMETERS)
-                if isinstance(number, int) and isinstance(topic, str) and topic and message in _ROBOT_MESSAGES:
+                if (
+                    isinstance(number, int)
+                    and isinstance(topic, str)
+                    and topic
+                    and message in _ROBOT_MESSAGES
+                ):
                     topic = topic if topic.startswith("/") else f"{namespace}/{topic}"
-                    robots.append(Robot(bridge, name, number, topic, _type_name(_ROBOT_MESSAGES[message])))
+                    robots.append(
+                        Robot(bridge, name, number, topic, _type_name(_ROBOT_MESSAGES[message]))
+                    )
         return robots
 
     def _destinations(self) -> list[Destination]:
@@ -275,7 +328,9 @@ class GraphWatch(Closing):
                 except ConfigError:
                     address = ""
                 answer = self._answers.get((host, port), "silent")
-                found.append(Destination(bridge, host, port, address, answer, router_to(host), heard))
+                found.append(
+                    Destination(bridge, host, port, address, answer, router_to(host), heard)
+                )
         return found
 
     # --- what is heard
@@ -299,11 +354,18 @@ class GraphWatch(Closing):
 
     def _on_tf(self, message: TFMessage, static: bool = False) -> None:
         for edge in message.transforms:
-            t, q = edge.transform.translation, edge.transform.rotation
-            parent, child = edge.header.frame_id.lstrip("/"), edge.child_frame_id.lstrip("/")
+            t = edge.transform.translation
+            q = edge.transform.rotation
+            parent = edge.header.frame_id.lstrip("/")
+            child = edge.child_frame_id.lstrip("/")
             try:
                 self._transforms.add(
-                    parent, child, stamp_to_ns(edge.header.stamp), (t.x, t.y, t.z), (q.x, q.y, q.z, q.w), static=static
+                    parent,
+                    child,
+                    stamp_to_ns(edge.header.stamp),
+                    (t.x, t.y, t.z),
+                    (q.x, q.y, q.z, q.w),
+                    static=static,
                 )
             except FrameError:  # the nodes that take it say so themselves
                 continue
@@ -312,7 +374,9 @@ class GraphWatch(Closing):
         """Frames that vehicles are told in, and nothing connects to a world frame of the bridges."""
         worlds = {"": None, "map": None, "map_ned": None}
         for given in self._parameters.values():
-            worlds |= dict.fromkeys([*(given.get("enu_frames") or ()), *(given.get("ned_frames") or ())])
+            worlds |= dict.fromkeys(
+                [*(given.get("enu_frames") or ()), *(given.get("ned_frames") or ())]
+            )
         lost = {}
         for topic, frame in self.heard.frames():
             if frame in worlds:
@@ -330,8 +394,11 @@ class GraphWatch(Closing):
 
 
 def _rate(before: tuple[float, Status] | None, values: dict[str, str], now: float) -> float | None:
-    """Datagrams a second since the status before; its own where the two came too close to each other."""
-    old, new = "" if before is None else before[1].values.get("sent_datagrams", ""), values["sent_datagrams"]
+    """Datagrams a second since the status before; its own where the two came too close to each
+    other.
+    """
+    old = "" if before is None else before[1].values.get("sent_datagrams", "")
+    new = values["sent_datagrams"]
     if before is None or not (old.isdecimal() and new.isdecimal() and max(len(old), len(new)) < 20):
         return None
     if now - before[0] < 0.5:
@@ -340,7 +407,9 @@ def _rate(before: tuple[float, Status] | None, values: dict[str, str], now: floa
 
 
 def _addresses(given: dict[str, Any]) -> list[tuple[str, int]]:
-    host, port, windows = given.get("host"), given.get("port"), given.get("windows")
+    host = given.get("host")
+    port = given.get("port")
+    windows = given.get("windows")
     if not (isinstance(host, str) and host and isinstance(port, int) and isinstance(windows, int)):
         return []
     last = min(port + min(windows, MOST_WINDOWS), 65536)
@@ -349,7 +418,9 @@ def _addresses(given: dict[str, Any]) -> list[tuple[str, int]]:
 
 def _robot_names(given: dict[str, Any]) -> list[str]:
     names = given.get("vehicles")
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
+    return (
+        [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
+    )
 
 
 def _why_nothing_flows(out: Any, taken: Any) -> str:
@@ -358,7 +429,9 @@ def _why_nothing_flows(out: Any, taken: Any) -> str:
     compatibility, reason = qos_check_compatible(out.qos_profile, taken.qos_profile)
     if compatibility != QoSCompatibility.ERROR:
         return ""
-    return "; ".join(part.removeprefix("ERROR: ") for part in reason.split(";") if part.strip()).lower()
+    return "; ".join(
+        part.removeprefix("ERROR: ") for part in reason.split(";") if part.strip()
+    ).lower()
 
 
 def _type_name(kind: Any) -> str:
@@ -377,6 +450,12 @@ def _discovery_range() -> str:
 
 def _value(value: Any) -> Any:
     """Of a rcl_interfaces/ParameterValue of the types that a bridge has."""
-    by_type = {1: "bool_value", 2: "integer_value", 3: "double_value", 4: "string_value", 9: "string_array_value"}
+    by_type = {
+        1: "bool_value",
+        2: "integer_value",
+        3: "double_value",
+        4: "string_value",
+        9: "string_array_value",
+    }
     name = by_type.get(value.type)
     return None if name is None else getattr(value, name)

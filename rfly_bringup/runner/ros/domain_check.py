@@ -1,7 +1,8 @@
-"""Tells of nodes that bear the same name in this ROS domain: `python -m rfly_bringup.runner.ros.domain_check /NAME …`.
+"""Tells of nodes that bear the same name in this ROS domain: `python -m
+rfly_bringup.runner.ros.domain_check /NAME …`.
 
-A process of its own beside `rfly up`, for the seconds in which nodes find each other: it keeps rclpy out of the
-supervisor, and delays no node.
+A process of its own beside `rfly up`, for the seconds in which nodes find each other: it keeps
+rclpy out of the supervisor, and delays no node.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections import Counter
 from rfly_common import startup
 
 WATCHED_S = 20.0
-"""on a busy machine nodes take long to start, and until then those of the other `rfly up` are the only ones"""
+"""on a busy machine nodes take long to start, and until then those of the other `rfly up` are the
+only ones
+"""
 
 
 def main() -> None:
@@ -27,7 +30,8 @@ def main() -> None:
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Node("_rfly_up", start_parameter_services=False, enable_rosout=False)
     startup.spinning()
-    wanted, end = set(sys.argv[1:]), time.monotonic() + WATCHED_S
+    wanted = set(sys.argv[1:])
+    end = time.monotonic() + WATCHED_S
     while time.monotonic() < end and not startup.stop_requested():
         names = node.get_node_names_and_namespaces()
         seen = Counter(f"{namespace.rstrip('/')}/{name}" for name, namespace in names)

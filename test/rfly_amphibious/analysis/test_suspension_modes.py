@@ -1,4 +1,6 @@
-"""Modes of the suspension against closed forms, docs/model, section 16, and the full model's ring-down."""
+"""Modes of the suspension against closed forms, docs/model, section 16, and the full model's
+ring-down.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +27,30 @@ def found(params: VehicleParameters):
 )
 def test_frequencies_are_those_of_v03(name, body, hop, heave_damping):
     modes = found(VehicleParameters.load(name))
-    assert [modes[key].frequency for key in ("heave", "pitch", "roll")] == pytest.approx(body, rel=1e-4)
+    assert [modes[key].frequency for key in ("heave", "pitch", "roll")] == pytest.approx(
+        body, rel=1e-4
+    )
     assert sorted(m.frequency for m in modes.values())[3:] == pytest.approx(hop, rel=1e-4)
     assert modes["heave"].damping_ratio == pytest.approx(heave_damping, rel=2e-3)
 
 
 def test_a_symmetric_vehicle_heaves_as_a_quarter_car():
-    """Equal axles: heave and hop of all wheels are the two roots of a quarter of the body on one wheel, damped."""
+    """Equal axles: heave and hop of all wheels are the two roots of a quarter of the body on one
+    wheel, damped.
+    """
     p = VehicleParameters.load("scale").replace(rear_axle=0.32, rebound_damping=60.0)
-    body, wheel, k, c = p.mass_sprung / 4.0, p.mass_unsprung, p.front_spring, 60.0
+    body = p.mass_sprung / 4.0
+    wheel = p.mass_unsprung
+    k = p.front_spring
+    c = 60.0
     stiffness = np.array(((k, -k), (-k, k + p.tyre_stiffness)))
     damping = np.array(((c, -c), (-c, c + p.tyre_damping)))
     mass = np.diag((body, wheel))
     # det(λ² M + λ C + K) as a polynomial
     entry = [[(mass[i, j], damping[i, j], stiffness[i, j]) for j in (0, 1)] for i in (0, 1)]
-    roots = np.roots(np.polysub(np.polymul(entry[0][0], entry[1][1]), np.polymul(entry[0][1], entry[1][0])))
+    roots = np.roots(
+        np.polysub(np.polymul(entry[0][0], entry[1][1]), np.polymul(entry[0][1], entry[1][0]))
+    )
     slow, quick = sorted({round(abs(root), 9): root for root in roots}.values(), key=abs)
     modes = found(p)
     for mode, root in ((modes["heave"], slow), (modes["hop"], quick)):
@@ -50,16 +61,23 @@ def test_a_symmetric_vehicle_heaves_as_a_quarter_car():
 
 
 def test_a_symmetric_vehicle_on_six_wheels_heaves_on_a_sixth_of_its_body():
-    """Without damping: the two roots of a sixth of the body, a wheel, a spring and a tyre; nine modes in all."""
+    """Without damping: the two roots of a sixth of the body, a wheel, a spring and a tyre; nine
+    modes in all.
+    """
     p = VehicleParameters.load("scale_six").replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0)
-    body, wheel, k, tyre = 28.8 / 6.0, 1.2, 1150.0, 12000.0
+    body = 28.8 / 6.0
+    wheel = 1.2
+    k = 1150.0
+    tyre = 12000.0
     # m_b m_w λ⁴ + (m_b (k + k_t) + m_w k) λ² + k k_t = 0
     squares = np.roots((body * wheel, -(body * (k + tyre) + wheel * k), k * tyre))
     modes = suspension_modes(p)
     assert len(modes) == 9
     heave = next(mode for mode in modes if mode.name == "heave")
     hop = next(mode for mode in modes if mode.name == "hop")
-    assert sorted((heave.frequency, hop.frequency)) == pytest.approx(sorted(np.sqrt(squares) / (2 * np.pi)), rel=1e-9)
+    assert sorted((heave.frequency, hop.frequency)) == pytest.approx(
+        sorted(np.sqrt(squares) / (2 * np.pi)), rel=1e-9
+    )
     assert heave.shape[3:] == pytest.approx(np.full(6, heave.shape[3]))
     assert all(mode.damping_ratio > 0.1 for mode in modes)
 
@@ -76,7 +94,11 @@ def test_overdamped_struts_creep():
 def test_the_full_model_rings_down_so(kind):
     """Let go a few millimetres off, on a ground without friction, with dampers alike both ways."""
     p = VehicleParameters.load("scale").replace(
-        bump_damping=25.0, rebound_damping=25.0, friction_x=1e-6, friction_y=1e-6, low_speed_damping=0.0
+        bump_damping=25.0,
+        rebound_damping=25.0,
+        friction_x=1e-6,
+        friction_y=1e-6,
+        low_speed_damping=0.0,
     )
     mode = found(p)[kind]
     model = AmphibiousModel(p)
@@ -84,11 +106,16 @@ def test_the_full_model_rings_down_so(kind):
     heave, roll, pitch = 0.004 * mode.shape[:3]
     state[2] += heave
     state[at.QUATERNION + 1 : at.QUATERNION + 3] = 0.5 * roll, 0.5 * pitch
-    x, y = p.hub_position[:, 0], p.hub_position[:, 1]
+    x = p.hub_position[:, 0]
+    y = p.hub_position[:, 1]
     state[at.STRUT : at.STRUT + 4] = 0.004 * mode.shape[3:] - (heave + y * roll - x * pitch)
     run = model.run(ModelState(state, np.zeros(at.MEMORY)), Controls(), 2.0, sample_period=0.004)
     w, i, j, k = run.x[:, at.QUATERNION : at.QUATERNION + 4].T
-    seen = {"heave": run.x[:, 2] - p.origin_height, "roll": 2 * (w * i + j * k), "pitch": 2 * (w * j - k * i)}[kind]
+    seen = {
+        "heave": run.x[:, 2] - p.origin_height,
+        "roll": 2 * (w * i + j * k),
+        "pitch": 2 * (w * j - k * i),
+    }[kind]
     late = run.time > 0.1
 
     def ring(t, size, phase, decay, turn, rest):

@@ -6,23 +6,31 @@ import math
 
 import pytest
 
-from rfly_amphibious.autopilots.ardupilot_parameters import ardupilot_parameters, frame_of, parameter_text
+from rfly_amphibious.autopilots.ardupilot_parameters import (
+    ardupilot_parameters,
+    frame_of,
+    parameter_text,
+)
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 
-QUAD, SENSORS = VehicleParameters.load("scale_quad"), SensorParameters.load("scale")
+QUAD = VehicleParameters.load("scale_quad")
+SENSORS = SensorParameters.load("scale")
 
 
 def turned(azimuths_deg, spins):
     arms = (0.75,) * len(spins)
-    return QUAD.replace(rotor_azimuth=tuple(map(math.radians, azimuths_deg)), rotor_spin=spins, rotor_arm=arms)
+    return QUAD.replace(
+        rotor_azimuth=tuple(map(math.radians, azimuths_deg)), rotor_spin=spins, rotor_arm=arms
+    )
 
 
 @pytest.mark.parametrize(
     ("params", "expected"),
     [
-        # our angles grow to the left, ArduPilot's to the right: 45 is front left here and front right there
+        # our angles grow to the left, ArduPilot's to the right: 45 is front left here and front
+        # right there
         (QUAD, ("QUAD X", 1, 1, [1, 3, 2, 4])),
         (turned((-45, 45, 135, 225), (-1, 1, -1, 1)), ("QUAD H", 1, 3, [1, 3, 2, 4])),
         (turned((0, 90, 180, 270), (-1, 1, -1, 1)), ("QUAD PLUS", 1, 0, [3, 2, 4, 1])),
@@ -48,7 +56,8 @@ def test_outputs_and_gains_of_the_quad():
     assert (found["INS_POS1_X"], found["INS_POS2_Z"]) == (0.05, -0.02)
     # hover: 30 kg against four rotors of 0.0012 * 350² = 147 N
     assert found["MOT_THST_HOVER"] == pytest.approx(30.0 * 9.80665 / (4 * 147.0), rel=1e-6)
-    # a full roll command: four rotors, half of 147 N each, on levers of 0.75 sin 45° = 0.53033 m; crossover 7.5 rad/s
+    # a full roll command: four rotors, half of 147 N each, on levers of 0.75 sin 45° = 0.53033 m;
+    # crossover 7.5 rad/s
     assert found["ATC_RAT_RLL_P"] == pytest.approx(7.5 * 1.7307 / (4 * 73.5 * 0.53033), rel=2e-3)
     assert found["ATC_ANG_RLL_P"] == pytest.approx(3.75)
     assert found["SIM_BARO_RND"] == pytest.approx(5.0 / (1.225 * 9.80665))
@@ -59,9 +68,15 @@ def test_outputs_and_gains_of_the_quad():
 
 
 def test_outputs_of_the_rover():
-    """Any number of rotors: steering and throttle are on outputs 9 and 10, as ControlMapping has them."""
+    """Any number of rotors: steering and throttle are on outputs 9 and 10, as ControlMapping has
+    them.
+    """
     found = ardupilot_parameters(VehicleParameters.load("scale"), SENSORS, "rover")
-    assert (found["SERVO9_FUNCTION"], found["SERVO10_FUNCTION"], found["SERVO9_REVERSED"]) == (26, 70, 1)
+    assert (found["SERVO9_FUNCTION"], found["SERVO10_FUNCTION"], found["SERVO9_REVERSED"]) == (
+        26,
+        70,
+        1,
+    )
     assert found["MOT_SAFE_DISARM"] == 1
     assert found["ATC_STR_RAT_FF"] == pytest.approx(0.66 / 0.5)
     assert found["TURN_RADIUS"] == pytest.approx(0.66 / math.tan(0.5))

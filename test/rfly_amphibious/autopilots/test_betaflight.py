@@ -1,6 +1,7 @@
 """Betaflight's own firmware flies the quad vehicle, on the wall clock, through its own ports.
 
-These are fixed in the firmware: each flight has a session of its own, one after the other on this machine.
+These are fixed in the firmware: each flight has a session of its own, one after the other on this
+machine.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from node_harness import PATIENCE, NodeProcess, Peer, diagnostic
 from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
 from rfly_amphibious.autopilots.betaflight_loop import BetaflightLoop, fast_imu
 from rfly_amphibious.autopilots.betaflight_packets import MOTOR_PORT
-from rfly_amphibious.autopilots.betaflight_session import BetaflightSession, find_firmware, shipped_settings
+from rfly_amphibious.autopilots.betaflight_session import (
+    BetaflightSession,
+    find_firmware,
+    shipped_settings,
+)
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_common.errors import AutopilotError
@@ -33,7 +38,8 @@ from rfly_terrain.height_map.height_map import HeightMap
 pytestmark = pytest.mark.slow
 
 GUST = 5.0
-HOVER_TIME, GUST_TIME = 2.5, 2.0
+HOVER_TIME = 2.5
+GUST_TIME = 2.0
 PARAMS = VehicleParameters.load("scale_quad")
 
 
@@ -47,7 +53,8 @@ def hills():
 def euler(orientation):
     """(3,) roll, pitch, yaw in degrees of x y z w."""
     matrix = rotation_matrix(orientation)
-    roll, pitch = math.atan2(matrix[2, 1], matrix[2, 2]), -math.asin(matrix[2, 0])
+    roll = math.atan2(matrix[2, 1], matrix[2, 2])
+    pitch = -math.asin(matrix[2, 0])
     return np.degrees((roll, pitch, math.atan2(matrix[1, 0], matrix[0, 0])))
 
 
@@ -68,16 +75,20 @@ class Recorder:
         self.simulation = Simulation(AmphibiousModel(PARAMS, hills()), sensors, start, noise=noise)
         self.session, self.loop = session, BetaflightLoop(self.simulation, session)
         self.flight = self.loop.flight
-        self.rows, self.told = [], None
+        self.rows = []
+        self.told = None
         self.target = None
 
     def each(self):
         if self.target is not None:
             self.flight.set_target(self.target)
-        state, told = self.simulation.state, self.session.attitude
+        state = self.simulation.state
+        told = self.session.attitude
         if told is not self.told:
             self.told = told
-            self.rows.append((state.time, *state.position, *euler(state.orientation), *np.degrees(told)))
+            self.rows.append(
+                (state.time, *state.position, *euler(state.orientation), *np.degrees(told))
+            )
 
     def until(self, seconds, condition):
         """Whether the condition came true within these seconds of simulation time."""
@@ -90,7 +101,10 @@ class Recorder:
 
     def take_off(self):
         """To 0.5 m above the ground, armed through the radio."""
-        ready = self.until(PATIENCE, lambda: not self.flight.missing and not self.session.status.arming_disable_flags)
+        ready = self.until(
+            PATIENCE,
+            lambda: not self.flight.missing and not self.session.status.arming_disable_flags,
+        )
         assert ready, (self.flight.missing, self.session.status)
         assert self.flight.request("arm") == ""
         assert not self.session.status.armed
@@ -136,7 +150,8 @@ def session(tmp_path):
 
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
-    """Take-off from the hill's side, hover, a gust and what comes after, landing; garbage at the motors' port.
+    """Take-off from the hill's side, hover, a gust and what comes after, landing; garbage at the
+    motors' port.
 
     A record of what was: the firmware has ended.
     """
@@ -171,7 +186,9 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
     history = flown.history()
     ground = simulation.model.terrain.altitude(*simulation.start.position[:2])
     assert history[:, 3].max() > ground + PARAMS.origin_height + 1.0
-    standing = simulation.model.terrain.altitude(*simulation.state.position[:2]) + PARAMS.origin_height
+    standing = (
+        simulation.model.terrain.altitude(*simulation.state.position[:2]) + PARAMS.origin_height
+    )
     assert simulation.state.position[2] == pytest.approx(standing, abs=0.05)
     assert np.linalg.norm(simulation.state.velocity) < 0.05
     hover = flown.history(flown.gust_time - 1.0)
@@ -181,8 +198,14 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
 
 
 def test_a_gust_is_held(flown):
-    """The drag of a wind of 5 m/s is 4.5 % of the weight: rotors 4 · 0.0015 · 247 · 5, body 0.6 · 5 + 3.1, N."""
-    drag = 4 * PARAMS.rotor_drag_coefficient * PARAMS.hover_speed * GUST + 3.0 + 0.5 * 1.225 * 0.2 * GUST**2
+    """The drag of a wind of 5 m/s is 4.5 % of the weight: rotors 4 · 0.0015 · 247 · 5, body 0.6 · 5
+    + 3.1, N.
+    """
+    drag = (
+        4 * PARAMS.rotor_drag_coefficient * PARAMS.hover_speed * GUST
+        + 3.0
+        + 0.5 * 1.225 * 0.2 * GUST**2
+    )
     steady = math.degrees(math.atan(drag / (PARAMS.mass * 9.80665)))
     assert steady == pytest.approx(2.6, abs=0.1)
     history = flown.history(flown.gust_time)
@@ -192,7 +215,8 @@ def test_a_gust_is_held(flown):
     assert np.abs(history[:, 6] - before[6]).max() < 6.0
     assert np.abs(history[:, 3] - before[3]).max() < 0.5
     assert np.linalg.norm(history[:, 1:3] - before[1:3], axis=1).max() < 2.0
-    # it leans against the wind: to the right of its heading is where the wind, to the north, comes from
+    # it leans against the wind: to the right of its heading is where the wind, to the north, comes
+    # from
     windy = history[(history[:, 0] > flown.gust_time + 1.0) & (history[:, 0] < flown.calm_time)]
     assert windy[:, 4].mean() > 0.5 * steady * math.cos(0.5)
 
@@ -228,7 +252,9 @@ def test_without_its_motors_the_vehicle_falls(session):
     # 0.04 s of the rotors' lag, then free fall
     fallen = 0.5 * 9.80665 * 0.4**2
     assert height - recorder.simulation.state.position[2] > 0.5 * fallen
-    assert recorder.loop.attitude_loop.motor_speeds.mean() > 0.3 * PARAMS.max_rotor_speed  # it did its best
+    assert (
+        recorder.loop.attitude_loop.motor_speeds.mean() > 0.3 * PARAMS.max_rotor_speed
+    )  # it did its best
 
 
 def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session):
@@ -250,13 +276,18 @@ def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session):
 
 
 def test_a_program_that_ends_at_once_is_said(tmp_path):
-    with claims.turn(claims.BETAFLIGHT_PORTS), pytest.raises(AutopilotError, match="has ended with code 1"):
+    with (
+        claims.turn(claims.BETAFLIGHT_PORTS),
+        pytest.raises(AutopilotError, match="has ended with code 1"),
+    ):
         BetaflightSession(shipped_settings("scale_quad"), tmp_path, Path("/bin/false"))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.ros
-def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(firmware_ports, domain_id, tmp_path):
+def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(
+    firmware_ports, domain_id, tmp_path
+):
     from diagnostic_msgs.msg import DiagnosticArray
     from nav_msgs.msg import Odometry
     from std_msgs.msg import String
@@ -273,7 +304,10 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fi
         "chassis_control_node": vehicle,
     }
     with contextlib.ExitStack() as stack:
-        started = {name: stack.enter_context(NodeProcess(name, domain_id, given)) for name, given in nodes.items()}
+        started = {
+            name: stack.enter_context(NodeProcess(name, domain_id, given))
+            for name, given in nodes.items()
+        }
         peer = Peer(domain_id)
         stack.callback(peer.close)
         truth = peer.receive(Odometry, "ground_truth/odom", sensor_qos(True))
@@ -285,8 +319,11 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fi
         def flight():
             return diagnostic([m for m in said if "betaflight_node" in m.status[0].name], "flight")
 
-        asked, begin = 0.0, time.monotonic()
-        while not modes or modes[-1].data != "FLIGHT":  # asked again: the estimator has to be aligned first
+        asked = 0.0
+        begin = time.monotonic()
+        while (
+            not modes or modes[-1].data != "FLIGHT"
+        ):  # asked again: the estimator has to be aligned first
             assert time.monotonic() - begin < PATIENCE, (modes[-1:], flight(), firmware.output)
             request = {"DISARMED": "arm", "DRIVE": "takeoff"}.get(modes[-1].data) if modes else None
             if request and time.monotonic() - asked > 0.5:
@@ -294,10 +331,18 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fi
                 asked = time.monotonic()
             peer.spin_for(0.02)
         peer.spin_until(lambda: (told := flight()) and told[2].get("armed") == "True")
-        assert flight()[2].keys() >= {"mode", "answers", "armed", "real_time_factor"}  # whichever text stands above
-        height, seen = truth[-1].pose.pose.position.z, stamp_to_ns(truth[-1].header.stamp)
+        assert flight()[2].keys() >= {
+            "mode",
+            "answers",
+            "armed",
+            "real_time_factor",
+        }  # whichever text stands above
+        height = truth[-1].pose.pose.position.z
+        seen = stamp_to_ns(truth[-1].header.stamp)
         assert height > PARAMS.origin_height + 0.3
-        peer.spin_until(lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000)  # it holds its place
+        peer.spin_until(
+            lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000
+        )  # it holds its place
         assert abs(truth[-1].pose.pose.position.z - height) < 0.5
         pid = int(re.search(r"runs as process (\d+)", firmware.output)[1])
         os.kill(pid, signal.SIGKILL)

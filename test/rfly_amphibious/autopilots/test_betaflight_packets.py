@@ -1,4 +1,6 @@
-"""The datagrams of Betaflight's simulator target, byte by byte, its MSP answers, and the sticks; no firmware needed."""
+"""The datagrams of Betaflight's simulator target, byte by byte, its MSP answers, and the sticks; no
+firmware needed.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfly_amphibious import SensorParameters, VehicleParameters
-from rfly_amphibious.autopilots.betaflight_attitude import BetaflightAttitudeLoop, BetaflightSticks, tilt_to
-from rfly_amphibious.autopilots.betaflight_cli import BetaflightSerial, _frames, attitude_of, status_of
-from rfly_amphibious.autopilots.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
+from rfly_amphibious.autopilots.betaflight_attitude import (
+    BetaflightAttitudeLoop,
+    BetaflightSticks,
+    tilt_to,
+)
+from rfly_amphibious.autopilots.betaflight_cli import (
+    BetaflightSerial,
+    _frames,
+    attitude_of,
+    status_of,
+)
+from rfly_amphibious.autopilots.betaflight_packets import (
+    motor_outputs,
+    radio_packet,
+    state_packet,
+    stick,
+)
 from rfly_amphibious.autopilots.betaflight_session import find_firmware, shipped_settings
 from rfly_amphibious.control.attitude_controller import Mixer
 from rfly_amphibious.sensors.samples import BarometerSamples, ImuSamples, SensorSamples
@@ -24,7 +40,9 @@ from rfly_common.errors import AutopilotError, ConfigError, PacketError
 def test_state_of_a_vehicle_that_rolls_left_and_heads_north():
     # FLU -> ENU, heading north: 90° about z; then FRD -> NED is level and heads north: the identity
     north = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
-    data = state_packet(1.5, (0.1, 0.2, 0.3), (1.0, 2.0, 9.0), north, (4.0, 5.0, 6.0), (47.0, 8.0, 500.0), 95000.0)
+    data = state_packet(
+        1.5, (0.1, 0.2, 0.3), (1.0, 2.0, 9.0), north, (4.0, 5.0, 6.0), (47.0, 8.0, 500.0), 95000.0
+    )
     assert len(data) == 144
     numbers = np.array(struct.unpack("<18d", data))
     assert numbers[0] == 1.5
@@ -43,7 +61,12 @@ def test_state_that_is_not_finite_is_no_packet():
 
 def test_radio_is_rounded_held_and_filled_up():
     data = radio_packet(2.0, [1500.4, 1500.6, 400, 3000])
-    assert data == struct.pack("<d", 2.0) + bytes.fromhex("dc05 dd05 e803 d007") + bytes.fromhex("e803") * 12
+    assert (
+        data
+        == struct.pack("<d", 2.0)
+        + bytes.fromhex("dc05 dd05 e803 d007")
+        + bytes.fromhex("e803") * 12
+    )
     assert stick(0.25) == 1625.0
     assert stick(-7.0) == 1000.0
     with pytest.raises(PacketError, match="17 channels"):
@@ -57,7 +80,9 @@ def test_motors_come_in_the_order_of_the_rotors():
     assert motor_outputs(struct.pack("<4f", -1.0, 2.0, 0.5, 0.5)).tolist() == [0.0, 0.5, 1.0, 0.5]
 
 
-@pytest.mark.parametrize("data", [b"", b"x" * 15, b"x" * 17, struct.pack("<4f", 0.1, math.nan, 0.1, 0.1)])
+@pytest.mark.parametrize(
+    "data", [b"", b"x" * 15, b"x" * 17, struct.pack("<4f", 0.1, math.nan, 0.1, 0.1)]
+)
 def test_garbage_is_no_motors(data):
     with pytest.raises(PacketError):
         motor_outputs(data)
@@ -76,7 +101,11 @@ def test_answers_are_found_between_garbage_and_in_pieces():
     assert np.degrees(attitude_of(payload)) == pytest.approx([1.2, -3.4, -0.5], abs=1e-9)
 
 
-@given(st.lists(st.one_of(st.binary(max_size=40), st.just(b"$M>"), st.just(b"$M>\x00\x01\x01")), max_size=8))
+@given(
+    st.lists(
+        st.one_of(st.binary(max_size=40), st.just(b"$M>"), st.just(b"$M>\x00\x01\x01")), max_size=8
+    )
+)
 def test_no_bytes_break_the_reader_of_answers(pieces):
     buffer = bytearray()
     for piece in pieces:
@@ -97,7 +126,9 @@ def test_status_tells_what_hinders_arming():
     flags = 1 << 2 | 1 << 12 | 1 << 30
     head = struct.pack("<HHHIBHBB", 125, 0, 35, 0b11, 0, 0, 4, 4)
     for more in (0, 3):  # bytes for more modes
-        status = status_of(head + bytes((more,)) + bytes(more) + bytes((29,)) + struct.pack("<I", flags))
+        status = status_of(
+            head + bytes((more,)) + bytes(more) + bytes((29,)) + struct.pack("<I", flags)
+        )
         assert status == (True, ("no radio", "calibrating", "bit 30"), pytest.approx(125e-6))
     with pytest.raises(AutopilotError, match="bytes"):
         status_of(head)
@@ -105,8 +136,11 @@ def test_status_tells_what_hinders_arming():
 
 def test_tilt_to_an_axis():
     # Rz(0.7) Ry(0.2) Rx(-0.1) z, written out
-    c, s = math.cos(0.7), math.sin(0.7)
-    forward, left, up = math.sin(0.2) * math.cos(0.1), math.sin(0.1), math.cos(0.2) * math.cos(0.1)
+    c = math.cos(0.7)
+    s = math.sin(0.7)
+    forward = math.sin(0.2) * math.cos(0.1)
+    left = math.sin(0.1)
+    up = math.cos(0.2) * math.cos(0.1)
     axis = np.array((c * forward - s * left, s * forward + c * left, up))
     assert tilt_to(axis, 0.7) == pytest.approx((-0.1, 0.2))
 
@@ -119,7 +153,13 @@ def test_throttle_that_carries_the_weight():
     assert sticks.throttle(30.0 * 9.80665) == pytest.approx((share - 0.02) / 0.98)
     assert sticks.throttle(-1.0) == 0.0
     assert sticks.throttle(1e6) == 1.0
-    assert sticks.channels(None, None, None)[:5] == [1500, 1500, 1000, 1500, 1000]  # disarmed, throttle low
+    assert sticks.channels(None, None, None)[:5] == [
+        1500,
+        1500,
+        1000,
+        1500,
+        1000,
+    ]  # disarmed, throttle low
 
 
 @pytest.mark.parametrize("name", ["scale", "full"])
@@ -131,7 +171,9 @@ def test_only_the_quad_can_be_flown(name):
 def test_settings_fit_the_sticks():
     """The same numbers stand in the shipped settings and in the module that moves the sticks."""
     lines = [line.split("#")[0].split() for line in shipped_settings("scale_quad")]
-    values = {words[1]: int(words[3]) for words in lines if words[:1] == ["set"] and words[3].isdigit()}
+    values = {
+        words[1]: int(words[3]) for words in lines if words[:1] == ["set"] and words[3].isdigit()
+    }
     assert values["angle_limit"] == 30
     assert values["yaw_rc_rate"] * 10 == values["yaw_srate"] * 10 == 60
     assert values["motor_idle"] == 200  # hundredths of a percent
@@ -161,17 +203,23 @@ def test_a_connection_that_floods_does_not_hold_the_loop():
             return good * (size // len(good))
 
     serial = BetaflightSerial.__new__(BetaflightSerial)
-    serial._socket, serial._buffer = Flood(), bytearray()
+    serial._socket = Flood()
+    serial._buffer = bytearray()
     found = serial.answers()
     assert set(found) == {(108, b"")}
     assert len(found) > 100
 
 
 def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_newer_one():
-    """While others estimate, the firmware answers already; where it was stopped, each repeated step asks it again."""
+    """While others estimate, the firmware answers already; where it was stopped, each repeated step
+    asks it again.
+    """
 
     class Firmware:
-        why_ended, status, motors_time, sent = "", None, 0.0, ()
+        why_ended = ""
+        status = None
+        motors_time = 0.0
+        sent = ()
 
         def send_state(self, rates, *_, pressure):
             self.sent = *self.sent, (rates[0], pressure)
@@ -184,7 +232,10 @@ def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_n
     params = VehicleParameters.load("scale_quad")
     loop = BetaflightAttitudeLoop(Firmware(), params, SensorParameters.load("scale_quad"))
     imu = ImuSamples(
-        np.zeros(2), np.zeros((2, 3)), np.array(((1.0, 0, 0), (2.0, 0, 0))), np.tile((0, 0, 0, 1.0), (2, 1))
+        np.zeros(2),
+        np.zeros((2, 3)),
+        np.array(((1.0, 0, 0), (2.0, 0, 0))),
+        np.tile((0, 0, 0, 1.0), (2, 1)),
     )
     loop.sense(SensorSamples(imu=imu, barometer=BarometerSamples(np.zeros(1), np.array((9e4,)))))
     assert loop.session.sent == ((2.0, 9e4),)

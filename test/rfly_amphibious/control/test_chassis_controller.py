@@ -8,7 +8,11 @@ import pytest
 from rfly_amphibious.control.chassis_controller import ChassisController, TractionControl
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.path_following import PoseFollower
-from rfly_amphibious.control.speed_controller import SpeedController, curvature_to_steering, understeer_gradient
+from rfly_amphibious.control.speed_controller import (
+    SpeedController,
+    curvature_to_steering,
+    understeer_gradient,
+)
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, WheelLoadSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -23,7 +27,9 @@ def params():
 
 
 def still(time, speed=0.0):
-    return Estimate(time, np.zeros(3), np.array((0, 0, 0, 1.0)), np.array((speed, 0.0, 0.0)), np.zeros(3))
+    return Estimate(
+        time, np.zeros(3), np.array((0, 0, 0, 1.0)), np.array((speed, 0.0, 0.0)), np.zeros(3)
+    )
 
 
 def loads(value, time=0.0):
@@ -34,7 +40,9 @@ def joints(time, wheel_rate):
     zero = np.zeros((1, 4))
     rotors = np.zeros((1, 6))
     return SensorSamples(
-        joints=JointSamples(np.array([time]), zero, np.full((1, 4), wheel_rate), zero, zero, zero, rotors, rotors)
+        joints=JointSamples(
+            np.array([time]), zero, np.full((1, 4), wheel_rate), zero, zero, zero, rotors, rotors
+        )
     )
 
 
@@ -49,7 +57,8 @@ def test_understeer_gradient_of_the_validation_table(params):
 def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
     traction = TractionControl(params)
     assert traction.peak == pytest.approx(0.148, abs=5e-4)  # docs/model, section 15.1
-    radius, ones = params.rolling_radius, np.ones(4)
+    radius = params.rolling_radius
+    ones = np.ones(4)
 
     def see(slip, drive=1.0):
         spin = 4.0 * (1.0 + slip) / radius
@@ -59,9 +68,12 @@ def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
     assert see(0.21) == pytest.approx(ones)
     assert see(0.23) == pytest.approx(0.8 * ones)
     assert see(np.array((0.3, 0.1, 0.3, 0.1))) == pytest.approx((0.64, 0.85, 0.64, 0.85))
-    assert see(0.3, drive=-1.0) == pytest.approx((0.69, 0.9, 0.69, 0.9))  # braking motors do not spin wheels up
+    assert see(0.3, drive=-1.0) == pytest.approx(
+        (0.69, 0.9, 0.69, 0.9)
+    )  # braking motors do not spin wheels up
     assert see(-0.3, drive=-1.0) == pytest.approx((0.552, 0.72, 0.552, 0.72))
-    # in a turn each wheel has its own way: the inner front one, 0.28 m left of the middle, at 1 rad/s
+    # in a turn each wheel has its own way: the inner front one, 0.28 m left of the middle, at 1
+    # rad/s
     spin = np.full(4, 4.0) / radius
     traction.update(spin, np.zeros(4), np.array((4.0, 0, 0)), np.array((0, 0, 1.0)), ones, 0.01)
     assert traction.slip[0] == pytest.approx(4.0 / 3.72 - 1.0, rel=1e-9)
@@ -75,7 +87,9 @@ def test_motors_take_back_what_they_can_and_brakes_the_rest(params):
     assert not brake.any()
     drive, brake = law.torques(0.0, 12.0, 0.01)  # 3000 W / 4 / 111 rad/s = 6.75 N m a motor
     limit = 3000.0 / 4.0 / (12.0 / params.rolling_radius.mean())
-    assert drive == pytest.approx(-limit * params.rolling_radius / params.rolling_radius.mean(), rel=1e-9)
+    assert drive == pytest.approx(
+        -limit * params.rolling_radius / params.rolling_radius.mean(), rel=1e-9
+    )
     assert brake[0] > brake[2] > 0.0  # the load goes to the front
 
 
@@ -115,11 +129,15 @@ def test_an_estimate_that_is_lost_brakes(params):
 
 
 def test_a_twist_becomes_a_bend(params):
-    """0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; back: to the right."""
+    """0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; back: to the
+    right.
+    """
     chassis = ChassisController(params)
     chassis.set_twist(2.0, 0.5, 0.0)
     command = chassis.step(still(0.0, 2.0), Mode.DRIVE, 0.01)
-    assert command.steering_angle == pytest.approx(math.atan(0.66 * 0.25) + 0.001669 * 1.0, rel=1e-3)
+    assert command.steering_angle == pytest.approx(
+        math.atan(0.66 * 0.25) + 0.001669 * 1.0, rel=1e-3
+    )
     chassis.set_twist(-1.0, 0.3, 0.1)
     assert chassis.step(still(0.1, -1.0), Mode.DRIVE, 0.01).steering_angle < -0.1
     chassis.set_twist(0.0, 1.0, 0.2)
@@ -139,9 +157,14 @@ def test_a_leading_pose_far_and_near(params):
     speed, bend = lead.command(np.zeros(2), math.pi / 2, 0.0, 0.0)  # it lies to the right
     assert bend < 0.0
     assert lead.command(np.array((19.95, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)
-    assert lead.command(np.array((20.3, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)  # it need not come back for so little
+    assert lead.command(np.array((20.3, 0.0)), 0.0, 0.2, 0.0) == (
+        0.0,
+        0.0,
+    )  # it need not come back for so little
     moving = PoseFollower(params)
     for k in range(50):
         moving.set_pose(np.array((0.02 * k * 1.5, 0.0)), None, 0.02 * k)
-    speed, _ = moving.command(np.array((0.98 * 1.5 - 1.2, 0.0)), 0.0, 1.5, 0.98)  # a preview behind: as fast as it
+    speed, _ = moving.command(
+        np.array((0.98 * 1.5 - 1.2, 0.0)), 0.0, 1.5, 0.98
+    )  # a preview behind: as fast as it
     assert speed == pytest.approx(1.5, abs=0.05)

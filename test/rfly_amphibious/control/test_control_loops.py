@@ -1,4 +1,6 @@
-"""The control computers in closed loop with the vehicle: responses against linear models made of the laws' gains."""
+"""The control computers in closed loop with the vehicle: responses against linear models made of
+the laws' gains.
+"""
 
 import math
 
@@ -18,11 +20,14 @@ G = 9.80665
 
 
 def linear_flight(p, times, begin, target):
-    """x of a vehicle near hover: position and velocity loops, third-order attitude (rotor lag in its loop), drag.
+    """x of a vehicle near hover: position and velocity loops, third-order attitude (rotor lag in
+    its loop), drag.
 
     `begin`: x, velocity, pitch, pitch rate, pitch acceleration asked, integral.
     """
-    w, z, lag = p.attitude_frequency, p.attitude_damping, p.rotor_lag
+    w = p.attitude_frequency
+    z = p.attitude_damping
+    lag = p.rotor_lag
     drag = (p.linear_drag[0] + p.rotors * p.rotor_drag_coefficient * p.hover_speed) / p.mass
 
     def change(_, s):
@@ -46,7 +51,8 @@ def hover():
 
 def test_a_step_of_the_position():
     rig = hover()
-    p, x = rig.params, rig.sim.state.position[0]
+    p = rig.params
+    x = rig.sim.state.position[0]
     t, place, _, z, *_ = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
     expected = x + linear_flight(p, t - t[0], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0)[0]
     assert np.abs(place - expected).max() < 0.04
@@ -56,7 +62,9 @@ def test_a_step_of_the_position():
 
 
 def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
-    """A tilt of 0.1 rad with the weight carried: g tan 0.1 forward less the drag, at the same height."""
+    """A tilt of 0.1 rad with the weight carried: g tan 0.1 forward less the drag, at the same
+    height.
+    """
     rig = hover()
     p = rig.params
     rotation = rotation_matrix(euler_to_quat((0.0, 0.1, 0.0)))
@@ -71,7 +79,9 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
     assert pitch == pytest.approx(0.1, abs=0.01)
     assert yaw == pytest.approx(0.0, abs=0.01)
     drag = (p.linear_drag[0] + p.rotors * p.rotor_drag_coefficient * p.hover_speed) / p.mass
-    assert (vx[-1] - vx[0]) / (t[-1] - t[0]) == pytest.approx(G * math.tan(0.1) - drag * vx.mean(), rel=0.1)
+    assert (vx[-1] - vx[0]) / (t[-1] - t[0]) == pytest.approx(
+        G * math.tan(0.1) - drag * vx.mean(), rel=0.1
+    )
     assert np.ptp(z) < 0.1
     _, x, *_ = rig.run(6.0, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     assert abs(x[-1]) < 0.2
@@ -82,9 +92,13 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
 
 
 def test_gains_that_are_changed_in_flight():
-    """The step of the position again, as the linear model with half the position's and more of the velocity's gain."""
+    """The step of the position again, as the linear model with half the position's and more of the
+    velocity's gain.
+    """
     rig = hover()
-    p = rig.params.replace(position_gain=0.5 * rig.params.position_gain, velocity_gain=1.2 * rig.params.velocity_gain)
+    p = rig.params.replace(
+        position_gain=0.5 * rig.params.position_gain, velocity_gain=1.2 * rig.params.velocity_gain
+    )
     x = rig.sim.state.position[0]
     rig.flight.set_gains(p)
     t, place, *_ = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
@@ -93,12 +107,24 @@ def test_gains_that_are_changed_in_flight():
 
 
 def test_a_disturbed_attitude():
-    """Tilted by 0.15 rad all at once: levelled as the linear model does, less than 0.2 rad to the other side."""
+    """Tilted by 0.15 rad all at once: levelled as the linear model does, less than 0.2 rad to the
+    other side.
+    """
     rig = hover()
     state = rig.sim.state
-    position, velocity = np.array(state.position), np.array(state.velocity)
-    rig.sim.set_pose(position, (0.0, math.sin(0.075), 0.0, math.cos(0.075)), velocity, (0.0, 0.0, 0.0))
-    begin = (position[0], velocity[0], 0.15, 0.0, 0.0, rig.flight.flight_modes.position_controller.integral[0])
+    position = np.array(state.position)
+    velocity = np.array(state.velocity)
+    rig.sim.set_pose(
+        position, (0.0, math.sin(0.075), 0.0, math.cos(0.075)), velocity, (0.0, 0.0, 0.0)
+    )
+    begin = (
+        position[0],
+        velocity[0],
+        0.15,
+        0.0,
+        0.0,
+        rig.flight.flight_modes.position_controller.integral[0],
+    )
     t, x, *_, yaw, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     expected = linear_flight(rig.params, t - t[0], begin, 0.0)
     assert np.abs(pitch - expected[2]).max() < 0.02
@@ -108,7 +134,9 @@ def test_a_disturbed_attitude():
 
 
 def test_a_step_of_the_yaw():
-    """The heading goes there at 0.5 rad/s, and the vehicle follows it as a second-order system with 0.4 ω does."""
+    """The heading goes there at 0.5 rad/s, and the vehicle follows it as a second-order system with
+    0.4 ω does.
+    """
     rig = hover()
     p = rig.params
     t, *_, yaw, _, _, _, _ = rig.run(4.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0), yaw=1.0))
@@ -116,9 +144,13 @@ def test_a_step_of_the_yaw():
     asked = np.minimum(0.5 * (t - t[0] + 0.004), 1.0)
 
     def change(time, s):
-        return s[1], w * w * math.sin(np.interp(time, t - t[0], asked) - s[0]) - 2 * p.attitude_damping * w * s[1]
+        return s[1], w * w * math.sin(
+            np.interp(time, t - t[0], asked) - s[0]
+        ) - 2 * p.attitude_damping * w * s[1]
 
-    expected = solve_ivp(change, (0.0, t[-1] - t[0]), (0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[0]
+    expected = solve_ivp(change, (0.0, t[-1] - t[0]), (0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[
+        0
+    ]
     assert np.abs(yaw - expected).max() < 0.06
     assert yaw.max() < 1.03
     assert abs(yaw[-1] - 1.0) < 0.01
@@ -128,7 +160,9 @@ def test_flying_by_velocity():
     """Forward and turning: a circle of radius v / yaw rate; at zero it holds its place."""
     rig = hover()
     rig.run(3.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
-    _, _, _, z, vx, vy, *_, rate = rig.run(2.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
+    _, _, _, z, vx, vy, *_, rate = rig.run(
+        2.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5)
+    )
     assert np.hypot(vx, vy) == pytest.approx(1.5, rel=0.08)
     assert rate == pytest.approx(0.5, abs=0.02)
     assert np.abs(z - 10.0).max() < 0.1
@@ -143,8 +177,13 @@ def test_flying_by_velocity():
 def test_flown_into_the_ground_by_velocity():
     """It comes down as a landing does, stays upright, and flies away again."""
     rig = Rig("scale", airborne=2.2)
-    down, up = (0.0, 0.0, -1.5), (0.0, 0.0, 1.0)
-    rig.run(5.0, lambda r: r.flight.set_velocity(down), until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0)
+    down = (0.0, 0.0, -1.5)
+    up = (0.0, 0.0, 1.0)
+    rig.run(
+        5.0,
+        lambda r: r.flight.set_velocity(down),
+        until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0,
+    )
     assert -rig.rows[-2][6] < 0.7
     rig.run(0.5, lambda r: r.flight.set_velocity(down))
     _, _, _, z, *_, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_velocity(up))
@@ -154,7 +193,9 @@ def test_flown_into_the_ground_by_velocity():
 
 
 def test_a_step_of_the_speed():
-    """Motors with lag under P and, near the end, I: rise, overshoot and steady error of the law itself."""
+    """Motors with lag under P and, near the end, I: rise, overshoot and steady error of the law
+    itself.
+    """
     rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
@@ -164,13 +205,19 @@ def test_a_step_of_the_speed():
     def change(_, s):
         v, acceleration, integral = s
         error = 2.0 - v
-        return acceleration, (1.5 * error + integral - acceleration) / p.drive_lag, 0.3 * error * (abs(error) < 0.3)
+        return (
+            acceleration,
+            (1.5 * error + integral - acceleration) / p.drive_lag,
+            0.3 * error * (abs(error) < 0.3),
+        )
 
     expected = solve_ivp(change, (0.0, 4.0), (0.0, 0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[0]
     assert np.abs(vx - expected).max() < 0.12
     assert vx.max() < 1.1 * 2.0
     assert vx[-1] == pytest.approx(2.0, rel=0.03)
-    t, *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(-1.0, acceleration=1.5))
+    t, *_, vx, _, _, _, _, _, _, _ = rig.run(
+        4.0, lambda r: r.chassis.set_speed(-1.0, acceleration=1.5)
+    )
     assert np.abs(np.diff(vx) / 0.01).max() < 3.5  # the ramp, with the brake's share of it
     assert vx[-1] == pytest.approx(-1.0, abs=0.05)
     t, x, *_ = rig.run(2.2, lambda r: r.chassis.set_speed(0.0))
@@ -178,7 +225,9 @@ def test_a_step_of_the_speed():
 
 
 def test_full_throttle_with_and_without_traction_control():
-    """12 N m is more than μ F_z R: left alone the wheels spin away, with it the slip stays and the pull is greater."""
+    """12 N m is more than μ F_z R: left alone the wheels spin away, with it the slip stays and the
+    pull is greater.
+    """
 
     def start(limited):
         rig = Rig("scale", noise=True, rate=100.0)
@@ -281,7 +330,15 @@ def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
     rig.run(4.0, until=lambda r: r.flight.mode is Mode.DRIVE)
     _, x, *_ = rig.run(0.5)
     assert np.ptp(x) < 2e-3
-    order = [Mode.DISARMED, Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    order = [
+        Mode.DISARMED,
+        Mode.DRIVE,
+        Mode.TAKEOFF,
+        Mode.FLIGHT,
+        Mode.LAND,
+        Mode.SPOOL_DOWN,
+        Mode.DRIVE,
+    ]
     assert rig.modes == order
     assert rig.flight.request("disarm") == ""
     assert not rig.sim.crashed
@@ -305,13 +362,16 @@ def test_no_take_off_from_a_slope_above_the_limit_nor_while_it_drives():
 def test_v21_through_the_computers(name):
     """The landing of the validation table, with what sensors say in place of the truth."""
     rig = Rig(name, airborne=0.0)
-    p, begin = rig.params, rig.sim.state
+    p = rig.params
+    begin = rig.sim.state
     height = 1.5 - float(rig.sim.model.outputs(begin).clearance)
     rig.sim.set_pose((0.0, 0.0, height), (0.0, 0.0, 0.0, 1.0))
     _, _, _, z, *_ = rig.run(2.0, lambda r: r.flight.set_target((0.0, 0.0, height)))
     assert abs(z[-1] - height) <= 0.10
     assert rig.flight.request("land") == ""
-    forces, tilts, sink = [], [], None
+    forces = []
+    tilts = []
+    sink = None
 
     def watch(r):
         nonlocal sink
@@ -366,7 +426,9 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
     rig.run(0.1)
     assert rig.flight.mode is Mode.ABORT
     assert rig.flight.request("arm") == "it does not stand on its wheels yet"
-    _, *_, vz, _, _, _, _, _ = rig.run(6.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.99 * r.params.mass * G)
+    _, *_, vz, _, _, _, _, _ = rig.run(
+        6.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.99 * r.params.mass * G
+    )
     assert vz[:-100].min() > -0.75
     rig.run(1.5)
     assert rig.wheels.brake_torque == pytest.approx(rig.params.max_brake_torque)
@@ -379,14 +441,22 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
 
 
 def test_without_estimates_the_imu_leads_down():
-    """Noise and all: the flight is aborted, and ends at the fail-safe's rate, give or take the drift."""
+    """Noise and all: the flight is aborted, and ends at the fail-safe's rate, give or take the
+    drift.
+    """
     rig = Rig("scale", airborne=2.5, noise=True)
     rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 2.5)))
     rig.estimated = False
-    t, *_ = rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 2.5)), until=lambda r: r.flight.mode is Mode.ABORT)
+    t, *_ = rig.run(
+        1.0,
+        lambda r: r.flight.set_target((0.0, 0.0, 2.5)),
+        until=lambda r: r.flight.mode is Mode.ABORT,
+    )
     assert t[-1] - t[0] == pytest.approx(0.5, abs=0.02)
     assert rig.flight.request("takeoff") == "its position is not known: no estimate"
-    t, x, y, *_, vz, _, _, _, _, _ = rig.run(12.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0)
+    t, x, y, *_, vz, _, _, _, _, _ = rig.run(
+        12.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0
+    )
     assert 0.25 < -vz[-1] < 0.9
     assert math.hypot(x[-1], y[-1]) < 2.0
     rig.run(0.5)

@@ -31,7 +31,9 @@ FLYING = Situation(0, 0.0, 2.0, 0.1, 0.0)
 @pytest.mark.parametrize("begin", Mode)
 @pytest.mark.parametrize("wanted", Mode)
 def test_every_pair_of_modes(begin, wanted):
-    """docs/model, section 9, by hand: what may be requested where, on the ground and in the air; S comes by itself."""
+    """docs/model, section 9, by hand: what may be requested where, on the ground and in the air; S
+    comes by itself.
+    """
     ground = {(D, R), (R, D), (R, T), (T, L), (F, L), (A, R)}
     air = {(D, R), (R, D), (T, L), (F, L), (L, F)}  # a take-off's own conditions are another matter
     for now, allowed in ((STANDING, ground), (FLYING, air | {(R, T)})):
@@ -57,7 +59,8 @@ def test_every_pair_of_modes(begin, wanted):
     ],
 )
 def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_before):
-    logic, time = ModeLogic(mode), 0.0
+    logic = ModeLogic(mode)
+    time = 0.0
     logic.contact.update(now.wheels_down, now.load_share, 1.0)
     while time < seconds and logic.mode is mode:
         logic.update(now, 0.004)
@@ -81,12 +84,19 @@ def make(name="scale"):
 def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
     flight.sense(
         SensorSamples(
-            imu=ImuSamples(np.array([time]), np.array([[0, 0, G]]), np.zeros((1, 3)), np.array([[0, 0, 0, 1.0]])),
+            imu=ImuSamples(
+                np.array([time]),
+                np.array([[0, 0, G]]),
+                np.zeros((1, 3)),
+                np.array([[0, 0, 0, 1.0]]),
+            ),
             height=HeightSamples(np.array([time]), np.array([height])),
             wheel_loads=WheelLoadSamples(np.array([time]), np.full((1, 4), loads)),
         )
     )
-    estimate = Estimate(time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3))
+    estimate = Estimate(
+        time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)
+    )
     return flight.step(estimate, 0.004)
 
 
@@ -135,15 +145,21 @@ def test_delay_slows_the_attitude_loop():
     ):
         flight = FlightController(VehicleParameters.load(name), delay=delay)
         flight.reset()
-        assert flight.attitude_loop.frequency == pytest.approx(expected * np.array((1, 1, 0.4)), rel=1e-4)
+        assert flight.attitude_loop.frequency == pytest.approx(
+            expected * np.array((1, 1, 0.4)), rel=1e-4
+        )
 
 
 def test_clearance_of_a_tilted_vehicle_with_noise():
-    """Rolled by 0.2 rad the lower wheels hang; readings are smoothed to less than half their noise, without lag."""
-    p, sensor = VehicleParameters.load("scale"), SensorParameters.load("scale").height
+    """Rolled by 0.2 rad the lower wheels hang; readings are smoothed to less than half their noise,
+    without lag.
+    """
+    p = VehicleParameters.load("scale")
+    sensor = SensorParameters.load("scale").height
     clearance = Clearance(p, sensor)
     random = np.random.default_rng(1)
-    found, truth = [], []
+    found = []
+    truth = []
     for k in range(2000):
         height = 2.0 + 0.5 * k * 0.004
         noisy = height + random.normal(0.0, 0.02)
@@ -156,10 +172,16 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
     assert error.std() < 0.01
     assert abs(error.mean()) < 0.004
     clearance.height = 1.0
-    c, s = math.cos(0.2), math.sin(0.2)
+    c = math.cos(0.2)
+    s = math.sin(0.2)
     rolled = np.array(((1, 0, 0), (0, c, -s), (0, s, c)))
-    low = [c * (hub[2] + p.hanging_strut[i] + 0.08) + s * hub[1] for i, hub in enumerate(p.hub_position)]
-    assert clearance.lowest_wheel(rolled) == pytest.approx(1.0 + min(low) - p.wheel_radius, abs=1e-12)
+    low = [
+        c * (hub[2] + p.hanging_strut[i] + 0.08) + s * hub[1]
+        for i, hub in enumerate(p.hub_position)
+    ]
+    assert clearance.lowest_wheel(rolled) == pytest.approx(
+        1.0 + min(low) - p.wheel_radius, abs=1e-12
+    )
     clearance.sense(HeightSamples(np.array([0.0]), np.array([math.inf])), None)
     assert clearance.lowest_wheel(rolled) == math.inf
     clearance.sense(HeightSamples(np.array([0.0]), np.array([-math.inf])), None)
@@ -167,29 +189,42 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
 
 
 def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
-    """The front struts 5 mm in, the rear ones 5 mm out: the body leans atan(0.01 / L) more than the ground."""
+    """The front struts 5 mm in, the rear ones 5 mm out: the body leans atan(0.01 / L) more than the
+    ground.
+    """
     p = VehicleParameters.load("scale")
     clearance = Clearance(p, SensorParameters.load("scale").height)
     clearance._strut = np.array((-0.005, -0.005, 0.005, 0.005))
     lean = math.radians(8.0) + math.atan(0.01 / p.wheelbase)
-    c, s = math.cos(lean), math.sin(lean)
+    c = math.cos(lean)
+    s = math.sin(lean)
     nose_up = np.array(((c, 0, -s), (0, 1, 0), (s, 0, c)))
-    assert clearance.ground_slope(nose_up, p.static_load) == pytest.approx(math.radians(8.0), abs=1e-9)
+    assert clearance.ground_slope(nose_up, p.static_load) == pytest.approx(
+        math.radians(8.0), abs=1e-9
+    )
     clearance._strut = np.array((1e200, 0.0, 0.0, 0.0))  # as odd joint states have it
     assert 0.0 <= clearance.ground_slope(nose_up, p.static_load) <= math.pi
 
 
 def test_dead_reckoning_of_a_turning_climb():
-    """Constant turn about z and constant acceleration in the body: against the integral by hand; IMU askew, biased."""
+    """Constant turn about z and constant acceleration in the body: against the integral by hand;
+    IMU askew, biased.
+    """
     mounting = (0.3, -0.2, 1.0)
     way = DeadReckoning(Imu(rate=250.0, noise=None, rotation=mounting))
     askew = rotation_matrix(euler_to_quat(mounting)).T
-    rate, push, bias = 0.8, 1.5, np.array((0.01, -0.02, 0.03))
+    rate = 0.8
+    push = 1.5
+    bias = np.array((0.01, -0.02, 0.03))
     time = np.arange(0.0, 1.0001, 0.004)
     force = np.tile(askew @ (push, 0.0, G + 0.5), (len(time), 1))
     gyro = np.tile(askew @ np.add(bias, (0.0, 0.0, rate)), (len(time), 1))
     way.sense(ImuSamples(time[:50], force[:50], gyro[:50], np.zeros((50, 4))))
-    way.correct(Estimate(0.0, np.zeros(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.array((0.0, 0.0, rate))))
+    way.correct(
+        Estimate(
+            0.0, np.zeros(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.array((0.0, 0.0, rate))
+        )
+    )
     way.sense(ImuSamples(time[50:], force[50:], gyro[50:], np.zeros((len(time) - 50, 4))))
     now = way.motion
     assert way.time == 1.0
@@ -205,12 +240,15 @@ def test_dead_reckoning_of_a_turning_climb():
 def turning(time, rates):
     zero = np.zeros((1, 4))
     rates = np.array([rates])
-    return SensorSamples(joints=JointSamples(np.array([time]), zero, zero, zero, zero, zero, np.zeros((1, 6)), rates))
+    return SensorSamples(
+        joints=JointSamples(np.array([time]), zero, zero, zero, zero, zero, np.zeros((1, 6)), rates)
+    )
 
 
 @pytest.mark.parametrize("failsafe", [False, True])
 def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
-    flight, time = make(), 0.0
+    flight = make()
+    time = 0.0
     flight.logic.mode = F
     noticed = None
     while time < 1.2 and noticed is None:

@@ -25,17 +25,23 @@ MOTORS = MotorParameters(
 
 
 def test_a_rotor_by_torque_and_one_by_speed():
-    """2 N m at 200 rad/s: 20 A + 1 A, 0.05 Ω · 21 A = 1.05 V, 0.1 V s/rad · 200 rad/s = 20 V: 21.05 V of 40 V."""
+    """2 N m at 200 rad/s: 20 A + 1 A, 0.05 Ω · 21 A = 1.05 V, 0.1 V s/rad · 200 rad/s = 20 V: 21.05
+    V of 40 V.
+    """
     model = MotorModel(SCALE, MOTORS)
-    by_torque = model.output(RotorCommand(0.0, np.full(6, 2.0), torques=True), None, rotor_speed=np.full(6, -200.0))
+    by_torque = model.output(
+        RotorCommand(0.0, np.full(6, 2.0), torques=True), None, rotor_speed=np.full(6, -200.0)
+    )
     assert by_torque.voltage[:6] == pytest.approx(np.full(6, 21.05))
     assert by_torque.duty[:6] == pytest.approx(np.full(6, 0.52625))
     assert by_torque.pulse[:6] == pytest.approx(np.full(6, 1526.25))
-    # no torque is off, however fast it is said to turn: without a propeller nothing else would stop it
+    # no torque is off, however fast it is said to turn: without a propeller nothing else would stop
+    # it
     assert not model.output(
         RotorCommand(0.0, np.zeros(6), torques=True), None, rotor_speed=np.full(6, 200.0)
     ).duty.any()
-    # at 250 rad/s the rotor takes c_Q · 62,500; c_Q = c_T^1.5 / (FM √(2 ρ π r²)) = 2.054e-5 / (0.65 · 0.98498)
+    # at 250 rad/s the rotor takes c_Q · 62,500; c_Q = c_T^1.5 / (FM √(2 ρ π r²)) = 2.054e-5 / (0.65
+    # · 0.98498)
     by_speed = model.output(RotorCommand(0.0, np.full(6, 250.0)), None)
     torque = 0.00075**1.5 / (0.65 * (2 * 1.225 * np.pi * 0.355**2) ** 0.5) * 250.0**2
     assert torque == pytest.approx(2.005, abs=0.002)
@@ -43,11 +49,13 @@ def test_a_rotor_by_torque_and_one_by_speed():
 
 
 def test_wheels_forward_backward_and_braking():
-    """5 N m at 40 rad/s: 10.5 A · 0.2 Ω + 20 V = 22.1 V; -5 N m there: (-10 + 0.5) · 0.2 + 20 = 18.1 V; at rest back:
-    -10.5 · 0.2 = -2.1 V.
+    """5 N m at 40 rad/s: 10.5 A · 0.2 Ω + 20 V = 22.1 V; -5 N m there: (-10 + 0.5) · 0.2 + 20 =
+    18.1 V; at rest back: -10.5 · 0.2 = -2.1 V.
     """
     model = MotorModel(SCALE, MOTORS)
-    wheels = WheelCommand(0.0, 0.25, np.array((5.0, -5.0, -5.0, 0.0)), np.array((0.0, 3.0, 0.0, 0.0)))
+    wheels = WheelCommand(
+        0.0, 0.25, np.array((5.0, -5.0, -5.0, 0.0)), np.array((0.0, 3.0, 0.0, 0.0))
+    )
     output = model.output(None, wheels, wheel_speed=np.array((40.0, 40.0, 0.0, 40.0)))
     assert output.voltage[6:] == pytest.approx((22.1, 18.1, -2.1, 0.0))
     # steering 0.25 of 0.5 rad: half way to the left; brake 3 of 15 N m: a fifth
@@ -69,7 +77,10 @@ def test_at_rest_everything_is_off_and_the_brake_is_on():
 )
 def test_nothing_exceeds_the_limit_whatever_is_commanded(speeds, drive, turning, limit):
     output = MotorModel(SCALE, MOTORS, limit).output(
-        RotorCommand(0.0, np.array(speeds)), WheelCommand(0.0, 9.0, np.array(drive)), None, np.array(turning)
+        RotorCommand(0.0, np.array(speeds)),
+        WheelCommand(0.0, 9.0, np.array(drive)),
+        None,
+        np.array(turning),
     )
     assert np.abs(output.duty).max() <= limit
     assert (output.duty[:6] >= 0.0).all()
@@ -82,7 +93,9 @@ def test_shipped_motors_reach_the_largest_speeds_of_their_vehicles():
     for vehicle, motors in (("scale", "scale"), ("scale_quad", "scale"), ("full", "full")):
         params = VehicleParameters.load(vehicle)
         model = MotorModel(params, MotorParameters.load(motors))
-        output = model.output(RotorCommand(0.0, np.full(params.rotors, params.max_rotor_speed)), None)
+        output = model.output(
+            RotorCommand(0.0, np.full(params.rotors, params.max_rotor_speed)), None
+        )
         assert output.limited == 0
         assert 0.8 < output.duty[0] < 0.95
 

@@ -1,4 +1,6 @@
-"""Control of six wheels: how far to steer, how to brake, how fast to turn the wheels of each side on the spot."""
+"""Control of six wheels: how far to steer, how to brake, how fast to turn the wheels of each side
+on the spot.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,9 @@ LEVEL = LEVEL.replace(cornering_factor_rear=1.0)
 
 
 def test_two_axles_that_do_not_steer_take_more_steering():
-    """Winkler's equivalent wheelbase l + t²/l (1 + C_r/C_f): l to the middle between both, 0.6 m, t half their
-    distance, 0.2 m, and twice the stiffness of the front. The centre of the turn is where moments about the front axle
-    balance: C 0.4 (x_t) = C 0.8 (-0.4 - x_t), x_t = -0.8/3.
+    """Winkler's equivalent wheelbase l + t²/l (1 + C_r/C_f): l to the middle between both, 0.6 m, t
+    half their distance, 0.2 m, and twice the stiffness of the front. The centre of the turn is
+    where moments about the front axle balance: C 0.4 (x_t) = C 0.8 (-0.4 - x_t), x_t = -0.8/3.
     """
     front = LEVEL.replace(steered="front")
     assert steering_lever(front) == pytest.approx(0.6 + 0.04 / 0.6 * 3.0)
@@ -49,16 +51,25 @@ def test_two_axles_that_do_not_steer_take_more_steering():
 
 @pytest.mark.parametrize("steered", ["front", "rear", "all"])
 def test_steering_for_a_curvature_is_that_of_linear_tyres_in_a_steady_turn(steered):
-    """The other way round: a steering angle's slip angle and yaw rate, of a plane model with three axles."""
+    """The other way round: a steering angle's slip angle and yaw rate, of a plane model with three
+    axles.
+    """
     p = SIX.replace(steered=steered, cornering_factor_rear=1.0)
-    stiffness, x = p.axle_stiffness, np.array((0.42, -0.44, -0.01)) - p.center_x
-    assert stiffness[2] == pytest.approx(2.0 * 15.0 * 60.0 * math.sin(2.0 * math.atan(58.8399 / 120.0)), rel=1e-5)
+    stiffness = p.axle_stiffness
+    x = np.array((0.42, -0.44, -0.01)) - p.center_x
+    assert stiffness[2] == pytest.approx(
+        2.0 * 15.0 * 60.0 * math.sin(2.0 * math.atan(58.8399 / 120.0)), rel=1e-5
+    )
     turns = np.array({"front": (1, 0, 0), "rear": (0, -1, 0), "all": (1, -1, 0)}[steered])
-    speed, angle = 3.0, 0.01
+    speed = 3.0
+    angle = 0.01
     # M V r = Σ C_a (ε_a δ - β - x_a r/V),  0 = Σ x_a C_a (…)
-    of_slip, of_rate = np.array((stiffness.sum(), stiffness @ x)), np.array((stiffness @ x, stiffness @ x**2)) / speed
+    of_slip = np.array((stiffness.sum(), stiffness @ x))
+    of_rate = np.array((stiffness @ x, stiffness @ x**2)) / speed
     of_rate[0] += p.mass * speed
-    _, rate = np.linalg.solve(np.column_stack([of_slip, of_rate]), angle * np.array((stiffness, stiffness * x)) @ turns)
+    _, rate = np.linalg.solve(
+        np.column_stack([of_slip, of_rate]), angle * np.array((stiffness, stiffness * x)) @ turns
+    )
     wanted = curvature_to_steering(p, rate / speed, speed, understeer_gradient(p))
     assert wanted == pytest.approx(angle, rel=1e-3)  # atan
 
@@ -89,8 +100,11 @@ def test_driven_wheels_share_the_force():
 
 
 def test_on_the_spot_all_slide():
-    """Equal loads at x = ±a and 0: treads that slide along by s for each rad, 4 (s b/2 - a²)/√(s² + a²) + b = 0."""
-    b, a = 0.56, 0.4
+    """Equal loads at x = ±a and 0: treads that slide along by s for each rad, 4 (s b/2 - a²)/√(s² +
+    a²) + b = 0.
+    """
+    b = 0.56
+    a = 0.4
     width, along, whole = turning_on_the_spot(LEVEL)
     slide = 0.5 * (width - b)
     assert 4.0 * (slide * b / 2.0 - a**2) / math.hypot(slide, a) + b == pytest.approx(0.0, abs=1e-9)
@@ -122,7 +136,10 @@ def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, sha
 @pytest.mark.needs("numba")
 def test_commands_of_another_number_of_wheels_are_refused_by_name():
     simulation = Simulation(AmphibiousModel(SIX), SensorParameters.load("scale_six"))
-    with pytest.raises(CommandError, match="drive_torque: 4 values, expected one for each of fl, fr, rl, rr, ml, mr"):
+    with pytest.raises(
+        CommandError,
+        match="drive_torque: 4 values, expected one for each of fl, fr, rl, rr, ml, mr",
+    ):
         simulation.command_wheels(WheelCommand(0.0))
     with pytest.raises(CommandError, match="brake_torque: 5 values, expected"):
         simulation.command_wheels(WheelCommand(0.0, 0.0, np.zeros(6), np.zeros(5)))

@@ -32,7 +32,9 @@ def pilot(mode, keys):
 
 
 def test_keys_drive():
-    """Three times faster: 0.3 of 4 m/s; twice to the left: 0.2 of 0.5 1/m, which at 1.2 m/s turns with 0.12 rad/s."""
+    """Three times faster: 0.3 of 4 m/s; twice to the left: 0.2 of 0.5 1/m, which at 1.2 m/s turns
+    with 0.12 rad/s.
+    """
     made, words = pilot("DRIVE", ["w", "w", "up", "a", "left", "q", "r"])
     assert made.velocity == pytest.approx((1.2, 0.0, 0.0, 0.12))
     assert not words
@@ -63,7 +65,15 @@ def test_keys_ask_for_modes_and_a_new_mode_begins_at_rest():
 
 def test_bytes_of_a_terminal():
     reader = KeyReader()
-    assert reader.keys(b"W\x1b[Aa\x1bOD \x1b[1;5C\x1b[3~t\n\xc3\xa4") == ["w", "up", "a", "left", " ", "right", "t"]
+    assert reader.keys(b"W\x1b[Aa\x1bOD \x1b[1;5C\x1b[3~t\n\xc3\xa4") == [
+        "w",
+        "up",
+        "a",
+        "left",
+        " ",
+        "right",
+        "t",
+    ]
     assert reader.keys(b"\x1b") == []
     assert reader.keys(b"[") == []
     assert reader.keys(b"Bl") == ["down", "l"]
@@ -71,7 +81,8 @@ def test_bytes_of_a_terminal():
 
 @given(st.binary(max_size=40), st.lists(st.integers(0, 40), max_size=4))
 def test_any_bytes_in_any_pieces_give_the_same_keys(data, cuts):
-    whole, parts = KeyReader(), KeyReader()
+    whole = KeyReader()
+    parts = KeyReader()
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     pieces = [parts.keys(data[a:b]) for a, b in itertools.pairwise(edges)]
     assert whole.keys(data) == list(itertools.chain.from_iterable(pieces))
@@ -80,7 +91,9 @@ def test_any_bytes_in_any_pieces_give_the_same_keys(data, cuts):
 def test_a_joystick_flies_while_its_button_is_held():
     made = JoyPilot(LIMITS, LAYOUT)
     made.mode = "FLIGHT"
-    axes, held, free = [0.6, -1.0, 0.0, 0.1, 0.2], [0] * 5 + [1, 0, 0], [0] * 8
+    axes = [0.6, -1.0, 0.0, 0.1, 0.2]
+    held = [0] * 5 + [1, 0, 0]
+    free = [0] * 8
     axes[4] = 1.0
     assert made.update(axes, free) == (None, [])
     # 0.6 of a stick with a dead zone of 0.2: half way; 0.1 lies in it
@@ -104,7 +117,11 @@ def test_a_button_asks_once_for_each_press():
     assert made.update([], [1, 1, 0, 0])[1] == ["abort"], "no button lands"
 
 
-@given(st.lists(st.floats(), max_size=6), st.lists(st.integers(0, 1), max_size=8), st.sampled_from(["DRIVE", "FLIGHT"]))
+@given(
+    st.lists(st.floats(), max_size=6),
+    st.lists(st.integers(0, 1), max_size=8),
+    st.sampled_from(["DRIVE", "FLIGHT"]),
+)
 def test_no_joystick_asks_for_more_than_the_limits(axes, buttons, mode):
     made = JoyPilot(LIMITS, JoystickLayout(button_enable=-1))
     made.mode = mode

@@ -13,7 +13,13 @@ from rfly_terrain import HeightMap
 
 
 def test_below_a_tilted_vehicle_over_a_slope():
-    slope = HeightMap(np.fromfunction(lambda i, j: 0.5 * i, (5, 5)), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    slope = HeightMap(
+        np.fromfunction(lambda i, j: 0.5 * i, (5, 5)),
+        origin_x=0.0,
+        origin_y=0.0,
+        step_x=1.0,
+        step_y=1.0,
+    )
     turned = euler_to_quat((0.3, -0.2, math.pi / 2))
     place, quat_xyzw = footprint((1.5, 2.0, 9.0), turned, slope)
     assert place == pytest.approx((1.5, 2.0, 0.75))

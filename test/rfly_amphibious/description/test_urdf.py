@@ -1,4 +1,6 @@
-"""The URDF: one tree, joints where the model has wheels and rotors, masses and inertia that add up to the model's."""
+"""The URDF: one tree, joints where the model has wheels and rotors, masses and inertia that add up
+to the model's.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,13 @@ class Tree:
             if value:
                 axis = numbers(joint.find("axis").get("xyz"))
                 moves = joint.get("type") == "prismatic"
-                step = step @ (matrix(axis * value, np.eye(3)) if moves else matrix(np.zeros(3), turn(axis, value)))
-            pose, link = step @ pose, joint.find("parent").get("link")
+                step = step @ (
+                    matrix(axis * value, np.eye(3))
+                    if moves
+                    else matrix(np.zeros(3), turn(axis, value))
+                )
+            pose = step @ pose
+            link = joint.find("parent").get("link")
         return pose
 
     def bodies(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
@@ -57,16 +64,26 @@ class Tree:
         for name, link in self.links.items():
             inertial = link.find("inertial")
             if inertial is not None:
-                pose, i = self.pose(name), inertial.find("inertia").attrib
-                local = np.array([[float(i["i" + "".join(sorted(a + b))]) for b in "xyz"] for a in "xyz"])
+                pose = self.pose(name)
+                i = inertial.find("inertia").attrib
+                local = np.array(
+                    [[float(i["i" + "".join(sorted(a + b))]) for b in "xyz"] for a in "xyz"]
+                )
                 center = pose[:3, :3] @ numbers(inertial.find("origin").get("xyz")) + pose[:3, 3]
-                found.append((float(inertial.find("mass").get("value")), center, pose[:3, :3] @ local @ pose[:3, :3].T))
+                found.append(
+                    (
+                        float(inertial.find("mass").get("value")),
+                        center,
+                        pose[:3, :3] @ local @ pose[:3, :3].T,
+                    )
+                )
         return found
 
 
 def matrix(place: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = rotation, place
+    pose[:3, :3] = rotation
+    pose[:3, 3] = place
     return pose
 
 
@@ -88,7 +105,11 @@ def sum_about(bodies: list[Any], place: np.ndarray) -> np.ndarray:
     for mass, center, inertia in bodies:
         x, y, z = center - place
         total += inertia + mass * np.array(
-            [[y * y + z * z, -x * y, -x * z], [-x * y, x * x + z * z, -y * z], [-x * z, -y * z, x * x + y * y]]
+            [
+                [y * y + z * z, -x * y, -x * z],
+                [-x * y, x * x + z * z, -y * z],
+                [-x * z, -y * z, x * x + y * y],
+            ]
         )
     return total
 
@@ -120,7 +141,12 @@ def test_moving_joints_are_those_of_joint_states():
         "camera_joint": "revolute",  # the gimbal, whose place is told by /tf
     }
     quad = Tree(vehicle_urdf(VehicleParameters.load("scale_quad"))).moving()
-    assert [joint for joint in quad if joint.startswith("rotor")] == ["rotor_1", "rotor_2", "rotor_3", "rotor_4"]
+    assert [joint for joint in quad if joint.startswith("rotor")] == [
+        "rotor_1",
+        "rotor_2",
+        "rotor_3",
+        "rotor_4",
+    ]
     params = VehicleParameters.load("scale")
     for steered, expected in (
         ("rear", ["steer_rl", "steer_rr"]),
@@ -131,19 +157,25 @@ def test_moving_joints_are_those_of_joint_states():
         changed = Tree(vehicle_urdf(params.replace(steered=steered, max_steering=lock))).moving()
         assert [joint for joint in changed if joint.startswith("steer")] == expected
     six = Tree(vehicle_urdf(VehicleParameters.load("scale_six"))).moving()
-    assert [j for j in six if j.startswith("wheel")] == [f"wheel_{w}" for w in (*wheels, "ml", "mr")]
+    assert [j for j in six if j.startswith("wheel")] == [
+        f"wheel_{w}" for w in (*wheels, "ml", "mr")
+    ]
     assert [j for j in six if j.startswith("steer")] == [f"steer_{w}" for w in wheels]
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_masses_and_inertia_add_up_to_the_vehicles(name):
-    """About the centre of all: the model's (wheels as points) and the wheels' own, half about x and z."""
+    """About the centre of all: the model's (wheels as points) and the wheels' own, half about x and
+    z.
+    """
     params = VehicleParameters.load(name)
     bodies = Tree(vehicle_urdf(params)).bodies()
     mass = sum(body[0] for body in bodies)
     assert mass == pytest.approx(params.mass, rel=1e-7)
     center = sum(body[0] * body[1] for body in bodies) / mass
-    assert center == pytest.approx([params.center_x, 0.0, params.center_height - params.origin_height], abs=1e-7)
+    assert center == pytest.approx(
+        [params.center_x, 0.0, params.center_height - params.origin_height], abs=1e-7
+    )
     wheels = len(params.wheels) * params.wheel_inertia * np.diag((0.5, 1.0, 0.5))
     balls = sum_about(bodies, center) - params.total_inertia - wheels
     assert np.abs(balls).max() < 0.005 * params.inertia[0]  # what carries the wheels has a size too
@@ -156,7 +188,9 @@ def test_masses_and_inertia_add_up_to_the_vehicles(name):
 
 
 def test_the_sprung_part_is_that_of_the_parameters():
-    """Body, arms and rotors of the scale vehicle: 25.2 kg, centre at base_link, 1.30, 2.20, 3.20 kg m²."""
+    """Body, arms and rotors of the scale vehicle: 25.2 kg, centre at base_link, 1.30, 2.20, 3.20 kg
+    m².
+    """
     bodies = Tree(vehicle_urdf(VehicleParameters.load("scale"))).bodies()
     sprung = [body for body in bodies if abs(body[1][2]) < 0.01 or body[1][2] > 0.19]
     assert len(sprung) == 7
@@ -166,38 +200,53 @@ def test_the_sprung_part_is_that_of_the_parameters():
 
 
 def test_places_of_the_scale_vehicle():
-    """Eq. 4.1, 6.1: hubs 0.32 m before and 0.34 m behind, 0.28 m to the sides, at r_z; rotors around x_c."""
+    """Eq. 4.1, 6.1: hubs 0.32 m before and 0.34 m behind, 0.28 m to the sides, at r_z; rotors
+    around x_c.
+    """
     tree = Tree(vehicle_urdf(VehicleParameters.load("scale")))
     place = {link: tree.pose(link)[:3, 3] for link in tree.links}
     assert place["wheel_fl"] == pytest.approx([0.32, 0.28, -0.116285], abs=1e-6)
     assert place["wheel_rr"] == pytest.approx([-0.34, -0.28, -0.115973], abs=1e-6)
-    assert place["rotor_1"] == pytest.approx([-0.0016 + 0.75 * math.sqrt(3) / 2, -0.375, 0.2], abs=1e-6)
+    assert place["rotor_1"] == pytest.approx(
+        [-0.0016 + 0.75 * math.sqrt(3) / 2, -0.375, 0.2], abs=1e-6
+    )
     assert place["rotor_3"] == pytest.approx([-0.0016, 0.75, 0.2], abs=1e-6)
     assert place["imu_link"] == pytest.approx([0.05, 0.0, 0.02])
     assert place["gps_link"] == pytest.approx([-0.15, 0.0, 0.22])
     assert place["lidar_link"] == pytest.approx([0.0, 0.0, 0.25])
     assert place["camera_link"] == pytest.approx([0.43, 0.0, 0.08])
     optical = tree.pose("camera_optical")[:3, :3]
-    assert optical == pytest.approx(np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]]), abs=1e-8)  # x right, y down, z ahead
+    assert optical == pytest.approx(
+        np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]]), abs=1e-8
+    )  # x right, y down, z ahead
 
 
 def test_joints_turn_the_way_the_states_count():
     tree = Tree(vehicle_urdf(VehicleParameters.load("scale")))
     values = {"strut_fl": 0.02, "steer_fl": math.pi / 6, "wheel_fl": 0.5, "rotor_2": 0.25}
-    before, after = tree.pose("wheel_fl"), tree.pose("wheel_fl", values)
-    assert after[:3, 3] - before[:3, 3] == pytest.approx([0, 0, 0.02])  # compressed: the hub goes up
+    before = tree.pose("wheel_fl")
+    after = tree.pose("wheel_fl", values)
+    assert after[:3, 3] - before[:3, 3] == pytest.approx(
+        [0, 0, 0.02]
+    )  # compressed: the hub goes up
     heading = after[:3, :3] @ turn(np.array((0.0, 1.0, 0.0)), -0.5) @ (1, 0, 0)
     assert heading == pytest.approx([math.cos(math.pi / 6), 0.5, 0])  # to the left
     top = tree.pose("wheel_fl", {"wheel_fl": 0.5})[:3, :3] @ (0, 0, 1)
     assert top[0] == pytest.approx(math.sin(0.5))  # the top goes forward
     blade = tree.pose("rotor_2", values)[:3, :3] @ (1, 0, 0)
-    assert blade == pytest.approx([math.cos(0.25), math.sin(0.25), 0])  # counter-clockwise from above
+    assert blade == pytest.approx(
+        [math.cos(0.25), math.sin(0.25), 0]
+    )  # counter-clockwise from above
     axis = tree.pose("camera_optical", {"camera_joint": 0.25})[:3, :3] @ (0, 0, 1)
-    assert axis == pytest.approx([math.cos(0.25), 0, -math.sin(0.25)], abs=1e-8)  # positive looks down
+    assert axis == pytest.approx(
+        [math.cos(0.25), 0, -math.sin(0.25)], abs=1e-8
+    )  # positive looks down
 
 
 def test_limits_by_hand():
-    """Inner wheel at full lock: cot δ_i = cot 0.5 - 0.56 / (2 · 0.66). Struts from hanging to the bump stop."""
+    """Inner wheel at full lock: cot δ_i = cot 0.5 - 0.56 / (2 · 0.66). Struts from hanging to the
+    bump stop.
+    """
     joints = Tree(vehicle_urdf(VehicleParameters.load("scale"))).joints
     steer = joints["steer_fr"].find("limit").attrib
     angle = math.atan(1 / (1 / math.tan(0.5) - 0.56 / 1.32))
@@ -206,7 +255,9 @@ def test_limits_by_hand():
     faster = math.atan(1 / (1 / math.tan(0.5 + step) - 0.56 / 1.32))
     assert float(steer["velocity"]) == pytest.approx(3.0 * (faster - angle) / step, rel=1e-4)
     strut = joints["strut_fl"].find("limit").attrib
-    assert float(strut["lower"]) == pytest.approx(-0.03670, abs=1e-5)  # in hover; docs/model, section 15.2
+    assert float(strut["lower"]) == pytest.approx(
+        -0.03670, abs=1e-5
+    )  # in hover; docs/model, section 15.2
     assert float(strut["upper"]) == 0.03
     assert float(strut["effort"]) == pytest.approx(63.654 + 1500 * 0.03, abs=1e-3)
     assert joints["wheel_fl"].find("limit") is None  # continuous
@@ -214,7 +265,9 @@ def test_limits_by_hand():
 
 def test_prefix_meshes_and_mounts():
     meshes = {"body": "package://mine/body.dae", "wheel": "package://mine/wheel.STL"}
-    text = vehicle_urdf(VehicleParameters.load("scale"), "car/", meshes, {"lidar_link": (0.1, 0.0, 0.4)})
+    text = vehicle_urdf(
+        VehicleParameters.load("scale"), "car/", meshes, {"lidar_link": (0.1, 0.0, 0.4)}
+    )
     tree = Tree(text)
     assert all(link.startswith("car/") for link in tree.links)
     assert "wheel_fl" in tree.joints
@@ -226,7 +279,9 @@ def test_prefix_meshes_and_mounts():
     }
     assert drawn == {
         "car/body": ["package://mine/body.dae"],
-        **{f"car/wheel_{wheel}": ["package://mine/wheel.STL"] for wheel in ("fl", "fr", "rl", "rr")},
+        **{
+            f"car/wheel_{wheel}": ["package://mine/wheel.STL"] for wheel in ("fl", "fr", "rl", "rr")
+        },
         **{f"car/rotor_{j}": [] for j in range(1, 7)},
     }
     assert all(link.find("collision//mesh") is None for link in tree.links.values())
@@ -238,7 +293,10 @@ def test_prefix_meshes_and_mounts():
         ({"meshes": {"wing": "a.dae"}}, "mesh of 'wing': known are body, wheel, rotor"),
         ({"meshes": {"body": "a.txt"}}, "mesh of body: a.txt: expected one of .dae"),
         ({"mounts": {"radar": (0, 0, 0)}}, "mount of 'radar': known are imu_link"),
-        ({"mounts": {"imu_link": (0, 0, math.nan)}}, r"mount of imu_link\[2\]: nan, expected a finite number"),
+        (
+            {"mounts": {"imu_link": (0, 0, math.nan)}},
+            r"mount of imu_link\[2\]: nan, expected a finite number",
+        ),
         ({"prefix": "a b"}, "prefix 'a b': expected letters"),
     ],
 )

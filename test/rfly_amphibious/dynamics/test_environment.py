@@ -22,13 +22,17 @@ pytestmark = pytest.mark.needs("numba")
 
 
 def looks_up():
-    """The kernels' look-up: (height of a point at z = 100 above the ground, normal of the ground there)."""
+    """The kernels' look-up: (height of a point at z = 100 above the ground, normal of the ground
+    there).
+    """
     import numba
 
     @numba.njit
     def look_up(ground, x, y, records):
         scratch = records[0]
-        scratch.point_x[3], scratch.point_y[3], scratch.point_height[3] = x, y, 100.0
+        scratch.point_x[3] = x
+        scratch.point_y[3] = y
+        scratch.point_height[3] = 100.0
         heights_above_ground(ground, 3, 4, scratch)
         return scratch.point_height[3], ground_normal(ground, 3, scratch)
 
@@ -37,9 +41,12 @@ def looks_up():
 
 def test_the_ground_is_the_height_maps():
     rng = np.random.default_rng(2)
-    terrain = HeightMap(rng.normal(0, 5, (30, 40)), origin_x=-50.0, origin_y=80.0, step_x=3.7, step_y=-4.1)
+    terrain = HeightMap(
+        rng.normal(0, 5, (30, 40)), origin_x=-50.0, origin_y=80.0, step_x=3.7, step_y=-4.1
+    )
     ground = ground_of(terrain)
-    x, y = rng.uniform(-70, 80, 500), rng.uniform(-100, 100, 500)
+    x = rng.uniform(-70, 80, 500)
+    y = rng.uniform(-100, 100, 500)
     look_up = looks_up()
     for k in range(500):
         height, normal = look_up(ground, x[k], y[k], np.zeros(1, SCRATCH))
@@ -50,8 +57,10 @@ def test_the_ground_is_the_height_maps():
 
 
 def some_states():
-    p, m = parameters("scale"), AmphibiousModel(parameters("scale"), plane(0.05, 100.0, -0.02))
-    driving, flying = m.standing(2.0, 1.0, 0.4, speed=2.0), m.flying((0.0, 1.0, 3.0), 0.3, (2.0, 0.0, 0.1))
+    p = parameters("scale")
+    m = AmphibiousModel(parameters("scale"), plane(0.05, 100.0, -0.02))
+    driving = m.standing(2.0, 1.0, 0.4, speed=2.0)
+    flying = m.flying((0.0, 1.0, 3.0), 0.3, (2.0, 0.0, 0.1))
     wind = Wind((1.0, -2.0, 0.2), (0.5, 0.5, 0.2), seed=7)
     drive = Controls(steering=0.2, drive_torque=2.0, brake_torque=0.5)
     fly = Controls(rotor_torque=p.torque_coefficient * p.hover_speed**2)
@@ -86,14 +95,23 @@ def test_without_numba_the_same_results():
 
 
 def test_one_of_a_batch_is_the_vehicle_alone():
-    p, m = parameters("full"), model("full")
-    singles = [m.standing(5.0 * k, 0.0, 0.3 * k, speed=float(k)) for k in range(4)] + [m.flying((0.0, 0.0, 5.0))]
+    p = parameters("full")
+    m = model("full")
+    singles = [m.standing(5.0 * k, 0.0, 0.3 * k, speed=float(k)) for k in range(4)] + [
+        m.flying((0.0, 0.0, 5.0))
+    ]
     batch = ModelState(np.stack([s.x for s in singles]), np.stack([s.memory for s in singles]))
-    controls = Controls(rotor_speed=p.hover_speed * 0.5, steering=np.linspace(-0.2, 0.2, 5), drive_torque=100.0)
+    controls = Controls(
+        rotor_speed=p.hover_speed * 0.5, steering=np.linspace(-0.2, 0.2, 5), drive_torque=100.0
+    )
     end = m.step(batch, controls, steps=500)
     dx = m.derivative(batch.x, rotor_speed=50.0)
     for k, single in enumerate(singles):
-        one = Controls(rotor_speed=p.hover_speed * 0.5, steering=np.linspace(-0.2, 0.2, 5)[k], drive_torque=100.0)
+        one = Controls(
+            rotor_speed=p.hover_speed * 0.5,
+            steering=np.linspace(-0.2, 0.2, 5)[k],
+            drive_torque=100.0,
+        )
         alone = m.step(single, one, steps=500)
         assert np.array_equal(alone.x, end.x[k])
         assert np.array_equal(alone.memory, end.memory[k])

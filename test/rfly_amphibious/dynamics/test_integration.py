@@ -1,4 +1,6 @@
-"""Integration: the shipped scenario at a tenth of the step, another integrator, convergence, energy."""
+"""Integration: the shipped scenario at a tenth of the step, another integrator, convergence,
+energy.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,14 @@ def fly_demo(name, dt):
 @pytest.mark.parametrize("name", ["full", pytest.param("scale", marks=pytest.mark.exhaustive)])
 def test_scenario_at_a_tenth_of_the_step(name):
     (coarse, pilot), (fine, _) = fly_demo(name, 1e-3), fly_demo(name, 1e-4)
-    assert pilot.modes == [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    assert pilot.modes == [
+        Mode.DRIVE,
+        Mode.TAKEOFF,
+        Mode.FLIGHT,
+        Mode.LAND,
+        Mode.SPOOL_DOWN,
+        Mode.DRIVE,
+    ]
     assert not coarse.final.crashed
     assert coarse.x[:, 13:17].max() > 0.003 * pick(name, 3.0, 1.0)  # the bump was felt
     assert coarse.outputs.clearance.max() > 1.5
@@ -52,7 +61,8 @@ def test_scenario_at_a_tenth_of_the_step(name):
 @pytest.mark.parametrize("flying", [False, True], ids=["driving", "flying"])
 def test_another_integrator_on_smooth_stretches(name, flying):
     """SciPy's DOP853 on `derivative`; nothing lifts, brakes or stops meanwhile."""
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     if flying:
         begin = m.flying((0.0, 0.0, 4.0), 0.3, (1.0, 0.5, 0.2))
         spread = np.linspace(-0.01, 0.01, p.rotors)
@@ -62,15 +72,24 @@ def test_another_integrator_on_smooth_stretches(name, flying):
         commands = {"steering": 0.03, "drive_torque": 0.1 * p.max_drive_torque}
     ours = m.step(begin, Controls(**commands), 5e-4, steps=2000).x
     peer = solve_ivp(
-        lambda _, x: m.derivative(x, **commands), (0.0, 1.0), begin.x, "DOP853", rtol=1e-11, atol=1e-12, max_step=0.01
+        lambda _, x: m.derivative(x, **commands),
+        (0.0, 1.0),
+        begin.x,
+        "DOP853",
+        rtol=1e-11,
+        atol=1e-12,
+        max_step=0.01,
     ).y[:, -1]
     peer[6:10] /= np.linalg.norm(peer[6:10])
     assert ours == pytest.approx(peer, rel=1e-6, abs=1e-6)
 
 
 def violent_second(name, dt, method="rk4"):
-    """docs/model, section 13: a drop while rolling and steering 0.1 rad, braking in the second half."""
-    p, m = parameters(name), model(name)
+    """docs/model, section 13: a drop while rolling and steering 0.1 rad, braking in the second
+    half.
+    """
+    p = parameters(name)
+    m = model(name)
     begin = m.standing(speed=pick(name, 10.0, 4.0))
     begin.x[2] += 0.5 * pick(name, 0.30, 0.15)
     middle = m.step(begin, Controls(steering=0.1), dt, steps=round(0.5 / dt), method=method)
@@ -91,7 +110,8 @@ def violent_second(name, dt, method="rk4"):
 )
 def test_error_of_a_violent_second(name, method, dt, full, scale):
     """Of the order of the table in docs/model, section 13."""
-    exact, found = violent_second(name, 2.5e-4), violent_second(name, dt, method)
+    exact = violent_second(name, 2.5e-4)
+    found = violent_second(name, dt, method)
     error = np.linalg.norm(exact.position - found.position)
     assert error <= 4.0 * pick(name, full, scale)
     yaw = roll_pitch_yaw(exact.x)[2] - roll_pitch_yaw(found.x)[2]

@@ -1,4 +1,6 @@
-"""Vehicles side by side in lanes: bit by bit what each of them does alone, whatever happens to its neighbours."""
+"""Vehicles side by side in lanes: bit by bit what each of them does alone, whatever happens to its
+neighbours.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ FLEET = 11
 
 
 def fleet(model: AmphibiousModel) -> ModelState:
-    """Who drives, flies, lies on its back, falls from 4 m, hovers near the ground, or is off the map."""
+    """Who drives, flies, lies on its back, falls from 4 m, hovers near the ground, or is off the
+    map.
+    """
     states = [
         model.standing(2.0, 1.0, 0.4, speed=4.0),
         model.flying((0.0, 1.0, 30.0), 0.3, (2.0, 0.0, 0.1)),
@@ -47,7 +51,9 @@ def fleet(model: AmphibiousModel) -> ModelState:
 
 def hills() -> HeightMap:
     rng = np.random.default_rng(5)
-    return HeightMap(rng.normal(0.0, 0.4, (60, 60)), origin_x=-30.0, origin_y=-30.0, step_x=1.0, step_y=1.0)
+    return HeightMap(
+        rng.normal(0.0, 0.4, (60, 60)), origin_x=-30.0, origin_y=-30.0, step_x=1.0, step_y=1.0
+    )
 
 
 def controls(params, torques: bool) -> Controls:
@@ -86,12 +92,14 @@ def one_by_one(monkeypatch):
 )
 def test_a_fleet_to_which_all_sorts_of_things_happen(one_by_one, method, name, torques, air, wind):
     model = AmphibiousModel(parameters(name), hills(), air_density=air, map_altitude=500.0)
-    begin, commands = fleet(model), controls(model.params, torques)
+    begin = fleet(model)
+    commands = controls(model.params, torques)
 
     def run():
         return model.run(begin, commands, 1.2, wind=wind, method=method, sample_period=0.05)
 
-    abreast, alone = run(), one_by_one(run)
+    abreast = run()
+    alone = one_by_one(run)
     assert abreast.final.x.tobytes() == alone.final.x.tobytes()
     assert abreast.final.memory.tobytes() == alone.final.memory.tobytes()
     assert abreast.x.tobytes() == alone.x.tobytes()
@@ -106,7 +114,8 @@ def test_a_fleet_to_which_all_sorts_of_things_happen(one_by_one, method, name, t
 
 def test_one_that_is_alone_and_the_first_of_many_are_the_same():
     model = AmphibiousModel(parameters("full"), plane(0.05, 100.0, -0.02))
-    begin, commands = model.standing(2.0, 1.0, speed=5.0), Controls(steering=0.05, drive_torque=60.0)
+    begin = model.standing(2.0, 1.0, speed=5.0)
+    commands = Controls(steering=0.05, drive_torque=60.0)
     many = ModelState(np.tile(begin.x, (16, 1)), np.tile(begin.memory, (16, 1)))
     alone = model.step(begin, commands, steps=300)
     assert (model.step(many, commands, steps=300).x == alone.x).all()
@@ -128,7 +137,9 @@ def test_one_that_diverges_is_named_and_its_neighbours_are_not(one_by_one):
 
 
 def test_no_corner_touches_where_none_is_looked_up():
-    """Where corners are left out, all of them are above the ground by their true heights; and they often are."""
+    """Where corners are left out, all of them are above the ground by their true heights; and they
+    often are.
+    """
     import numba
 
     @numba.njit
@@ -140,18 +151,29 @@ def test_no_corner_touches_where_none_is_looked_up():
     rng = np.random.default_rng(4)
     params = parameters("scale")
     model = AmphibiousModel(params, hills())
-    record, first = model._records[0], len(params.wheels)
+    record = model._records[0]
+    first = len(params.wheels)
     body = np.column_stack([record["point_x"], record["point_y"], record["point_z"]])
     left_out = 0
     for _ in range(2000):
-        quaternion, strut = rng.normal(size=4), rng.uniform(-0.1, 0.1)
+        quaternion = rng.normal(size=4)
+        strut = rng.uniform(-0.1, 0.1)
         state = np.zeros(params.state_size)
         state[at.STRUT] = strut
         rotation = rotation_matrix(quaternion / np.linalg.norm(quaternion))
         points = np.append(rng.uniform(-28.0, 28.0, 2), rng.uniform(-1.0, 6.0)) + body @ rotation.T
         points[0] += strut * rotation[:, 2]
-        heights = points[:, 2] - np.where(np.arange(len(points)) == 0, model.terrain.altitude(*points[0, :2]), 0.0)
-        if not may_touch(state, heights, points[0, 2], model._records, ground_of(model.terrain), np.zeros(1, SCRATCH)):
+        heights = points[:, 2] - np.where(
+            np.arange(len(points)) == 0, model.terrain.altitude(*points[0, :2]), 0.0
+        )
+        if not may_touch(
+            state,
+            heights,
+            points[0, 2],
+            model._records,
+            ground_of(model.terrain),
+            np.zeros(1, SCRATCH),
+        ):
             left_out += 1
             corners = points[first : first + at.CORNERS]
             assert (corners[:, 2] > model.terrain.altitude(corners[:, 0], corners[:, 1])).all()

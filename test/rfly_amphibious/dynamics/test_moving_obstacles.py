@@ -1,4 +1,6 @@
-"""Contact with what moves: a wall in its own frame, a car that pushes, a platform. docs/model, section 6.2."""
+"""Contact with what moves: a wall in its own frame, a car that pushes, a platform. docs/model,
+section 6.2.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ def driven(
 
 
 def track(
-    model: AmphibiousModel, begin: ModelState, seconds: float, wind: Wind = STILL, controls: Controls | None = None
+    model: AmphibiousModel,
+    begin: ModelState,
+    seconds: float,
+    wind: Wind = STILL,
+    controls: Controls | None = None,
 ) -> tuple[Floats, bool]:
     """(steps, states) in portions of 4 steps, as a simulation makes them; whether it has crashed."""
     steps = round(seconds / STEP)
@@ -46,11 +52,13 @@ def track(
 
 
 def test_a_moving_wall_is_a_standing_one_in_its_own_frame() -> None:
-    """In the air: struck by a wall at 3 m/s it moves as one that flies into a wall, but for those 3 m/s.
+    """In the air: struck by a wall at 3 m/s it moves as one that flies into a wall, but for those 3
+    m/s.
 
     No energy comes up in the wall's frame.
     """
-    part, speed = slab((1.0, 6.0, 20.0)), 3.0
+    part = slab((1.0, 6.0, 20.0))
+    speed = 3.0
     model = AmphibiousModel(SCALE, moving=driven(part, (-2.0, 0.4, 0.0), (40.0, 0.4, 0.0), speed))
     begin = model.standing(0.0, 0.0, 0.6)
     begin.x[2] += 9.0
@@ -65,13 +73,18 @@ def test_a_moving_wall_is_a_standing_one_in_its_own_frame() -> None:
     assert struck[-1, 3] > speed
     beside = struck[:, 3:6] - (speed, 0.0, 0.0)
     energy = 0.5 * (beside**2).sum(axis=1) + GRAVITY * struck[:, 2]
-    assert energy.max() <= 0.5 * speed**2 + GRAVITY * begin.x[2] + 0.1  # of the struts, which stretch
+    assert (
+        energy.max() <= 0.5 * speed**2 + GRAVITY * begin.x[2] + 0.1
+    )  # of the struts, which stretch
     assert 0.0 < struck[-1, 3] - speed < speed
 
 
 def test_a_car_pushes_a_standing_vehicle_ahead() -> None:
-    """At 2 m/s, after a way of 2 m: not through it, and never faster than an elastic push would make it."""
-    car, speed = slab((4.0, 1.8, 1.4), 0.1), 2.0
+    """At 2 m/s, after a way of 2 m: not through it, and never faster than an elastic push would
+    make it.
+    """
+    car = slab((4.0, 1.8, 1.4), 0.1)
+    speed = 2.0
     model = AmphibiousModel(SCALE, moving=driven(car, (-5.0, 0.0, 0.0), (50.0, 0.0, 0.0), speed))
     x, crashed = track(model, model.standing(), 3.5)
     front = -3.0 + speed * STEP * np.arange(1, len(x) + 1)
@@ -85,7 +98,9 @@ def test_a_car_pushes_a_standing_vehicle_ahead() -> None:
 
 def test_it_rides_on_a_moving_platform() -> None:
     """With its brakes on it stands there at 1 m/s, as on the ground."""
-    model = AmphibiousModel(SCALE, moving=driven(slab((6.0, 6.0, 1.0)), (0.0, 0.0, 0.0), (9.0, 0.0, 0.0), 1.0))
+    model = AmphibiousModel(
+        SCALE, moving=driven(slab((6.0, 6.0, 1.0)), (0.0, 0.0, 0.0), (9.0, 0.0, 0.0), 1.0)
+    )
     begin = model.standing()
     begin.x[2] += 1.0
     begin.x[3] = 1.0
@@ -94,19 +109,29 @@ def test_it_rides_on_a_moving_platform() -> None:
     assert x[-1, 3:6] == pytest.approx((1.0, 0.0, 0.0), abs=0.01)
     assert not crashed
     model.clock_ahead = 9.5  # by then it has turned back
-    assert model.obstacles_at(0.0, model.standing(8.5).x, 0.004).velocity == pytest.approx(np.array([[-1.0, 0.0, 0.0]]))
+    assert model.obstacles_at(0.0, model.standing(8.5).x, 0.004).velocity == pytest.approx(
+        np.array([[-1.0, 0.0, 0.0]])
+    )
 
 
 def test_sensors_feel_what_carries_the_vehicle() -> None:
-    """On the platform that moves evenly the IMU reads gravity upwards and the wheels bear the weight: no free fall."""
-    model = AmphibiousModel(SCALE, moving=driven(slab((6.0, 6.0, 1.0)), (0.0, 0.0, 0.0), (9.0, 0.0, 0.0), 1.0))
+    """On the platform that moves evenly the IMU reads gravity upwards and the wheels bear the
+    weight: no free fall.
+    """
+    model = AmphibiousModel(
+        SCALE, moving=driven(slab((6.0, 6.0, 1.0)), (0.0, 0.0, 0.0), (9.0, 0.0, 0.0), 1.0)
+    )
     begin = model.standing()
     begin.x[2] += 1.0
     begin.x[3] = 1.0
-    simulation = Simulation(model, SensorParameters.load("scale"), begin, noise=False, command_timeout=9.0)
+    simulation = Simulation(
+        model, SensorParameters.load("scale"), begin, noise=False, command_timeout=9.0
+    )
     sensed = [simulation.tick() for _ in range(250)]
     force = np.concatenate([each.imu.specific_force for each in sensed if each.imu is not None])
-    loads = np.concatenate([each.wheel_loads.load for each in sensed if each.wheel_loads is not None])
+    loads = np.concatenate(
+        [each.wheel_loads.load for each in sensed if each.wheel_loads is not None]
+    )
     assert simulation.state.x[0] == pytest.approx(simulation.time, abs=0.01)
     assert force[-1] == pytest.approx((0.0, 0.0, GRAVITY), abs=0.05)
     assert loads[-1].sum() == pytest.approx(SCALE.mass * GRAVITY, rel=0.01)

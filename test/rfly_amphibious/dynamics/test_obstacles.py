@@ -1,4 +1,6 @@
-"""Contact with what stands on the ground: walls, kerbs, roofs, poles, falls. docs/model, section 6.2."""
+"""Contact with what stands on the ground: walls, kerbs, roofs, poles, falls. docs/model, section
+6.2.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def moved(state: ModelState, **columns: Floats | tuple[float, ...]) -> ModelStat
     return dataclasses.replace(state, x=x)
 
 
-def rolls(model: AmphibiousModel, seconds: float, state: ModelState, controls: Controls | None = None) -> Run:
+def rolls(
+    model: AmphibiousModel, seconds: float, state: ModelState, controls: Controls | None = None
+) -> Run:
     return model.run(state, controls or Controls(), seconds, sample_period=0.001)
 
 
@@ -74,15 +78,26 @@ def test_stops_at_a_wall_at_two_metres_a_second(height: float, nose: float) -> N
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
-@pytest.mark.parametrize(("speed", "y", "height"), [(2.0, 0.3, 2.0), (30.0, 0.8, 8.0), (4.0, 0.0, 0.05)])
-def test_what_is_not_near_is_left_out_of_the_steps_alone(method: Any, speed: float, y: float, height: float) -> None:
-    """Into a wall, past a corner, over a kerb: equal to steps that look for contacts always, as something moves a
-    kilometre above."""
+@pytest.mark.parametrize(
+    ("speed", "y", "height"), [(2.0, 0.3, 2.0), (30.0, 0.8, 8.0), (4.0, 0.0, 0.05)]
+)
+def test_what_is_not_near_is_left_out_of_the_steps_alone(
+    method: Any, speed: float, y: float, height: float
+) -> None:
+    """Into a wall, past a corner, over a kerb: equal to steps that look for contacts always, as
+    something moves a kilometre above.
+    """
     model = AmphibiousModel(SCALE, solids=box(8.0, y, height / 2, (1.0, 1.0, height)))
     always = AmphibiousModel(SCALE, solids=box(8.0, y, height / 2, (1.0, 1.0, height)))
-    far = (np.array(list(product((-1.0, 1.0), repeat=3))), np.array((0.0, 0.0, 1000.0)), np.eye(3), np.zeros(3))
+    far = (
+        np.array(list(product((-1.0, 1.0), repeat=3))),
+        np.array((0.0, 0.0, 1000.0)),
+        np.eye(3),
+        np.zeros(3),
+    )
     always.others = lambda place, reach, more, time: [far]
-    begin, states = model.standing(speed=speed), []
+    begin = model.standing(speed=speed)
+    states = []
     for each in (model, always):
         stepper = Stepper(each, begin, 4000, 0.001, STILL, method, keep_steps=True)
         stepper.advance(Controls(), 4000)
@@ -175,7 +190,9 @@ def test_a_blade_that_touches_is_lost() -> None:
     assert not slow.final.crashed  # it leans a still blade against the pole
 
 
-@pytest.mark.parametrize("roof", [None, box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0))], ids=["ground", "roof"])
+@pytest.mark.parametrize(
+    "roof", [None, box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0))], ids=["ground", "roof"]
+)
 def test_a_fall_breaks_what_a_landing_does_not(roof: Solids | None) -> None:
     """Of 50 m: at 28 m/s the tyres are pressed in by more than 0.066 m within 3 ms."""
     model = AmphibiousModel(SCALE, solids=roof)
@@ -191,7 +208,9 @@ def test_a_fall_breaks_what_a_landing_does_not(roof: Solids | None) -> None:
 
 
 def test_falls_on_its_back_and_breaks_its_hull() -> None:
-    model = AmphibiousModel(SCALE.replace(rotor_height=-0.1), solids=box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0)))
+    model = AmphibiousModel(
+        SCALE.replace(rotor_height=-0.1), solids=box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0))
+    )
     begin = moved(model.flying((0.0, 0.0, 8.0)), orientation=(1.0, 0.0, 0.0, 0.0))
     begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + 6] = 0.0
     run = rolls(model, 1.5, begin)
@@ -200,9 +219,11 @@ def test_falls_on_its_back_and_breaks_its_hull() -> None:
 
 
 def test_each_rotor_feels_the_roof_that_is_below_it() -> None:
-    """Eq. 4.6 by hand, at the eastern edge of a roof 2 m high: to x = 0.2 m it is 0.4 m below the hubs, beyond it the
-    ground is 2.4 m below. A bridge over them changes nothing."""
-    roof, bridge = box(-4.8, 0.0, 1.0, (10.0, 10.0, 2.0)), box(0.0, 0.0, 8.0, (9.0, 9.0, 2.0))
+    """Eq. 4.6 by hand, at the eastern edge of a roof 2 m high: to x = 0.2 m it is 0.4 m below the
+    hubs, beyond it the ground is 2.4 m below. A bridge over them changes nothing.
+    """
+    roof = box(-4.8, 0.0, 1.0, (10.0, 10.0, 2.0))
+    bridge = box(0.0, 0.0, 8.0, (9.0, 9.0, 2.0))
     model = AmphibiousModel(SCALE, solids=joined([roof, bridge]))
     state = model.flying((0.0, 0.0, 2.4 - SCALE.rotor_height))
     plain = AmphibiousModel(SCALE, ground_effect=False, solids=roof).outputs(state).thrust
@@ -226,15 +247,20 @@ def test_what_is_out_of_reach_changes_no_bit() -> None:
 def energy(p: VehicleParameters, x: Floats) -> Floats:
     """J of states (k, states): of motion and height of body, wheels and rotors, and in the struts."""
     rotation = Rotation.from_quat(x[:, at.QUATERNION_XYZW])
-    rates, velocity = x[:, 10:13], rotation.inv().apply(x[:, 3:6])
+    rates = x[:, 10:13]
+    velocity = rotation.inv().apply(x[:, 3:6])
     total = 0.5 * p.mass_sprung * (velocity**2).sum(axis=1) + p.mass_sprung * GRAVITY * x[:, 2]
     total += 0.5 * np.einsum("ki,ij,kj->k", rates, p.inertia_matrix, rates)
     springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
     for i in range(4):
-        strut, up = x[:, at.STRUT + i], np.array((0.0, 0.0, 1.0))
+        strut = x[:, at.STRUT + i]
+        up = np.array((0.0, 0.0, 1.0))
         hub = p.hub_position[i] + strut[:, None] * up
         speed = velocity + np.cross(rates, hub) + x[:, at.STRUT_RATE + i, None] * up
-        total += 0.5 * p.mass_unsprung * (speed**2).sum(axis=1) + 0.5 * p.wheel_inertia * x[:, at.WHEEL_SPEED + i] ** 2
+        total += (
+            0.5 * p.mass_unsprung * (speed**2).sum(axis=1)
+            + 0.5 * p.wheel_inertia * x[:, at.WHEEL_SPEED + i] ** 2
+        )
         total += p.mass_unsprung * GRAVITY * (x[:, 2] + rotation.apply(hub)[:, 2])
         pressed = np.maximum(strut, -p.spring_load[i] / springs[i])  # a spring does not pull
         total += p.spring_load[i] * pressed + 0.5 * springs[i] * pressed**2
@@ -254,7 +280,9 @@ _TABLE = joined([box(0.0, 0.0, 99.0, (1.2, 1.2, 2.0)), box(1.2, 0.3, 98.8, (0.7,
     rates=st.tuples(*[st.floats(-4.0, 4.0)] * 3),
 )
 def test_no_contact_adds_energy(angles, place, speed, rates) -> None:  # type: ignore[no-untyped-def]
-    """Thrown onto the edges of two blocks high above the ground: whenever nothing touches it has less than before."""
+    """Thrown onto the edges of two blocks high above the ground: whenever nothing touches it has
+    less than before.
+    """
     model = AmphibiousModel(SCALE, solids=_TABLE)
     begin = moved(
         model.flying((*place, 101.2)),
@@ -290,7 +318,10 @@ def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # ty
             metric = np.eye(3) + (1.0 / flatness - 1.0) * np.outer(axis, axis)
 
             def square(
-                weights: Floats, corners: Floats = corners, centre: Floats = centre, metric: Floats = metric
+                weights: Floats,
+                corners: Floats = corners,
+                centre: Floats = centre,
+                metric: Floats = metric,
             ) -> float:
                 apart = weights @ corners - centre
                 return float(apart @ metric @ apart)
@@ -306,7 +337,9 @@ def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # ty
                 continue
             apart = centre - best.x @ corners
             assert distance == pytest.approx(np.sqrt(best.fun), rel=1e-4)
-            assert gradient == pytest.approx(metric @ apart / np.sqrt(best.fun), abs=0.02 * np.linalg.norm(gradient))
+            assert gradient == pytest.approx(
+                metric @ apart / np.sqrt(best.fun), abs=0.02 * np.linalg.norm(gradient)
+            )
 
 
 @pytest.fixture
@@ -319,12 +352,18 @@ def as_python_nearest():  # type: ignore[no-untyped-def]
 
 
 def test_height_above_ground_is_that_above_roofs() -> None:
-    """A gable roof from eaves at 2 m to a ridge at 4 m, a box that floats from 6 m to 7 m, and the ground beside."""
+    """A gable roof from eaves at 2 m to a ridge at 4 m, a box that floats from 6 m to 7 m, and the
+    ground beside.
+    """
     corners = [
-        (x, y, z) for x in (-5.0, 5.0) for y, z in ((-3.0, 0.0), (3.0, 0.0), (-3.0, 2.0), (3.0, 2.0), (0.0, 4.0))
+        (x, y, z)
+        for x in (-5.0, 5.0)
+        for y, z in ((-3.0, 0.0), (3.0, 0.0), (-3.0, 2.0), (3.0, 2.0), (0.0, 4.0))
     ]
     gable = Solids(np.array(corners), np.array((0, 10)))
     model = AmphibiousModel(SCALE, solids=joined([gable, box(0.0, 0.0, 6.5, (2.0, 2.0, 1.0))]))
-    points = np.array([(0, 0, 9), (0, 0, 5), (3, 1.5, 5), (3, -2.97, 5), (0, 0, 1), (7, 0, 5), (99, 99, 5)], float)
+    points = np.array(
+        [(0, 0, 9), (0, 0, 5), (3, 1.5, 5), (3, -2.97, 5), (0, 0, 1), (7, 0, 5), (99, 99, 5)], float
+    )
     expected = (9 - 7, 5 - 4, 5 - 3, 5 - 2.02, 0, 5, 5)
     assert model.height_above_ground(points) == pytest.approx(np.array(expected, float), abs=1e-9)

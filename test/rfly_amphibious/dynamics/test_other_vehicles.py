@@ -1,4 +1,6 @@
-"""Other vehicles as solid things: a truck that stands or comes, an equal vehicle head-on. docs/model, section 6.2."""
+"""Other vehicles as solid things: a truck that stands or comes, an equal vehicle head-on.
+docs/model, section 6.2.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ from rfly_common.vehicle_states import VehicleStates
 
 pytestmark = pytest.mark.needs("numba")
 SCALE = VehicleParameters.load("scale")
-STEP, TICK = 0.001, 0.004
-OWN, OTHER = 601, 7
+STEP = 0.001
+TICK = 0.004
+OWN = 601
+OTHER = 7
 ROTOR_NOSE = 0.75 * np.cos(np.pi / 6) + 0.1 * 0.355
 """m to the front of the hubs of its foremost rotors, by docs/model, section 6.2"""
 SHAPES = VehicleShapes(
@@ -35,7 +39,12 @@ SHAPES = VehicleShapes(
 
 
 def told(
-    x: float, speed: float = 0.0, kind: int = 1, number: int = OTHER, z: float = 1.5, yaw_rate: float = 0.0
+    x: float,
+    speed: float = 0.0,
+    kind: int = 1,
+    number: int = OTHER,
+    z: float = 1.5,
+    yaw_rate: float = 0.0,
 ) -> VehicleStates:
     return VehicleStates(
         id=np.array([number]),
@@ -56,7 +65,12 @@ class Vehicle:
         self.model.others = partial(self.others.near, None)
         self.number, self.states = number, list[Floats]()
         self._stepper = Stepper(
-            self.model, self.model.standing(x, 0.0, yaw, speed), 10_000, STEP, STILL, keep_steps=True
+            self.model,
+            self.model.standing(x, 0.0, yaw, speed),
+            10_000,
+            STEP,
+            STILL,
+            keep_steps=True,
         )
 
     @property
@@ -85,7 +99,9 @@ def told_of(vehicle: Vehicle) -> VehicleStates:
 
 
 def met(speed: float, truck_speed: float, seconds: float, every: int = 5) -> Floats:
-    """The track of a vehicle from the origin towards a truck that begins at x = 1.5, told every few ticks."""
+    """The track of a vehicle from the origin towards a truck that begins at x = 1.5, told every few
+    ticks.
+    """
     vehicle = Vehicle(0.0, speed)
     for tick in range(round(seconds / TICK)):
         if tick % every == 0:
@@ -108,7 +124,9 @@ def test_into_a_standing_truck_at_2_m_s() -> None:
 
 
 def test_a_truck_that_comes_at_5_m_s_pushes() -> None:
-    """It is not run through and becomes as fast as the truck at least, and no faster than an elastic push makes it."""
+    """It is not run through and becomes as fast as the truck at least, and no faster than an
+    elastic push makes it.
+    """
     track = met(0.0, -5.0, 1.5)
     times = STEP * np.arange(1, len(track) + 1)
     side = 1.5 - 5.0 * times
@@ -119,8 +137,11 @@ def test_a_truck_that_comes_at_5_m_s_pushes() -> None:
 
 @pytest.mark.parametrize("late", [0, 2])
 def test_two_equal_vehicles_head_on(late: int) -> None:
-    """Each by its own reckoning: they part as mirror images, no faster than they came, also with states 8 ms late."""
-    one, two = Vehicle(-1.5, 2.0, 1), Vehicle(1.5, 2.0, 2, np.pi)
+    """Each by its own reckoning: they part as mirror images, no faster than they came, also with
+    states 8 ms late.
+    """
+    one = Vehicle(-1.5, 2.0, 1)
+    two = Vehicle(1.5, 2.0, 2, np.pi)
     posts: list[tuple[VehicleStates, VehicleStates]] = []
     for tick in range(250):
         posts.append((told_of(one), told_of(two)))
@@ -149,7 +170,9 @@ def crowd(x: Floats, **others: Ints | Floats) -> VehicleStates:
 
 
 def test_a_state_is_carried_on_by_velocity_and_yaw_rate() -> None:
-    """0.1 s old when it comes and asked for 0.2 s later; after half a second it stands, after a second it is let go."""
+    """0.1 s old when it comes and asked for 0.2 s later; after half a second it stands, after a
+    second it is let go.
+    """
     others = Neighbours(SHAPES, OWN)
     assert others.take(told(6.0, -5.0, yaw_rate=0.5), 1.0, 0, 0.1) == {}
     ((_, place, rotation, velocity),) = others.near(None, np.zeros(3), 1.0, 0.5, 1.2)
@@ -184,7 +207,9 @@ def test_two_at_one_place_pass_through_each_other_until_they_are_apart() -> None
     found = []
     for x in (0.0, 0.6, 1.0, 0.6):  # from its nose: 0, 0.175, 0.575 and again 0.175 m
         others.take(crowd(np.array([x])), 0.0, 0)
-        found.append((len(others.near(None, np.array((0.0, 0.0, 0.2)), 1.0, 0.5, 0.0)), others.passed))
+        found.append(
+            (len(others.near(None, np.array((0.0, 0.0, 0.2)), 1.0, 0.5, 0.0)), others.passed)
+        )
     assert found == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 

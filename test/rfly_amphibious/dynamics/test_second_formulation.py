@@ -1,6 +1,8 @@
-"""The equations once more, slowly: a mass matrix Σ JᵀmJ, 10 x 10 or 12 x 12, of rigid body and point masses.
+"""The equations once more, slowly: a mass matrix Σ JᵀmJ, 10 x 10 or 12 x 12, of rigid body and
+point masses.
 
-Nothing of the closed forms of the kernels is used: no eliminated struts, no 3 x 3 solve, no trigonometric shortcut.
+Nothing of the closed forms of the kernels is used: no eliminated struts, no 3 x 3 solve, no
+trigonometric shortcut.
 """
 
 from __future__ import annotations
@@ -22,18 +24,26 @@ def cross(a):
 
 def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torques):
     R = rotation(x)
-    v, w = x[3:6], x[10:13]
+    v = x[3:6]
+    w = x[10:13]
     wheels = len(p.hub_position)
-    at = {q: of_wheels(p, q) for q in ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque")}
+    at = {
+        q: of_wheels(p, q)
+        for q in ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque")
+    }
     s, s_rate, spin, u, y, drive = (x[columns] for columns in at.values())
-    speed, delta = x[33 : 33 + p.rotors], x[33 + p.rotors]
+    speed = x[33 : 33 + p.rotors]
+    delta = x[33 + p.rotors]
     dx = np.zeros_like(x)
     dx[0:3] = v
     W, X, Y, Zq = x[6:10]
     dx[6:10] = 0.5 * np.array([[-X, -Y, -Zq], [W, -Zq, Y], [Zq, W, -X], [-Y, X, W]]) @ w
-    air, gravity = R.T @ (v - wind), -G * R.T @ Z
+    air = R.T @ (v - wind)
+    gravity = -G * R.T @ Z
     force = p.mass_sprung * gravity
-    force -= (np.array(p.linear_drag) + 0.5 * 1.225 * np.array(p.drag_area) * np.linalg.norm(air)) * air
+    force -= (
+        np.array(p.linear_drag) + 0.5 * 1.225 * np.array(p.drag_area) * np.linalg.norm(air)
+    ) * air
     moment = -np.array(p.rotational_drag) * w
     momentum = p.inertia_matrix @ w
 
@@ -49,8 +59,12 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         above = max(world[2] - terrain.altitude(world[0], world[1]), p.rotor_radius / 2)
         gain = 1 / (1 - (p.rotor_radius / 4 / above) ** 2)
         static = p.thrust_coefficient * speed[j] ** 2
-        thrust = gain * np.clip(static - p.inflow_coefficient * speed[j] * at_hub[2], 0, 1.5 * static)
-        pull = thrust * Z - p.rotor_drag_coefficient * speed[j] * np.array((at_hub[0], at_hub[1], 0))
+        thrust = gain * np.clip(
+            static - p.inflow_coefficient * speed[j] * at_hub[2], 0, 1.5 * static
+        )
+        pull = thrust * Z - p.rotor_drag_coefficient * speed[j] * np.array(
+            (at_hub[0], at_hub[1], 0)
+        )
         force = force + pull
         moment = moment + np.cross(place, pull)
         shaft = p.torque_coefficient * speed[j] ** 2 + p.rotor_inertia * speed_rate[j]
@@ -70,7 +84,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         slide = velocity - (velocity @ n) * n
         rate = np.linalg.norm(slide)
         pull = push * n - p.body_friction * push * np.tanh(rate / 0.1) * slide / max(rate, 1e-12)
-        force, moment = force + pull, moment + np.cross(place, pull)
+        force = force + pull
+        moment = moment + np.cross(place, pull)
 
     # body velocity (body axes, inertial), angular velocity, strut rates
     freedoms = 6 + wheels
@@ -80,7 +95,9 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     right = np.zeros(freedoms)
     spring = np.repeat((p.front_spring, p.rear_spring, p.middle_spring), 2)
     bar = np.repeat((p.front_anti_roll, p.rear_anti_roll, p.middle_anti_roll), 2)
-    soft = np.repeat((p.cornering_factor_front, p.cornering_factor_rear, p.cornering_factor_middle), 2)
+    soft = np.repeat(
+        (p.cornering_factor_front, p.cornering_factor_rear, p.cornering_factor_middle), 2
+    )
     lever, against = {"front": (p.wheelbase, 0.0), "all": (p.wheelbase / 2, -1.0)}[p.steered]
     t = np.tan(delta) * p.track / 2 / lever
     angles = np.arctan(np.tan(delta) / np.array((1 - t, 1 + t)))
@@ -95,9 +112,17 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         n = R.T @ n_world
         d = (world[2] - terrain.altitude(world[0], world[1])) * n_world[2]
         pressed = p.wheel_radius - d
-        load = max(0, p.tyre_stiffness * pressed - p.tyre_damping * hub_v @ n) if pressed > 0 and n[2] > 0.2 else 0.0
+        load = (
+            max(0, p.tyre_stiffness * pressed - p.tyre_damping * hub_v @ n)
+            if pressed > 0 and n[2] > 0.2
+            else 0.0
+        )
         loads[i] = load
-        tyre, couple, fx, radius, rolling = np.zeros(3), np.zeros(3), 0.0, p.wheel_radius, 0.0
+        tyre = np.zeros(3)
+        couple = np.zeros(3)
+        fx = 0.0
+        radius = p.wheel_radius
+        rolling = 0.0
         if load > 0:
             ex = np.cross(axle, n)
             ex /= np.linalg.norm(ex)
@@ -114,8 +139,19 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             ky *= np.sin(2 * np.arctan(load / (p.cornering_load_ratio * p.nominal_load)))
             kv = 0.0
             if abs(vx) < p.low_speed:
-                kv = p.low_speed_damping * load / p.nominal_load * (1 + np.cos(np.pi * abs(vx) / p.low_speed)) / 2
-            slips = np.array((kx * u[i] / p.relaxation_x - kv * sx, ky * y[i] / p.relaxation_y - kv * sy)) / dmax
+                kv = (
+                    p.low_speed_damping
+                    * load
+                    / p.nominal_load
+                    * (1 + np.cos(np.pi * abs(vx) / p.low_speed))
+                    / 2
+                )
+            slips = (
+                np.array(
+                    (kx * u[i] / p.relaxation_x - kv * sx, ky * y[i] / p.relaxation_y - kv * sy)
+                )
+                / dmax
+            )
             rho = np.hypot(*slips)
             shapes = []
             for c, e in ((p.shape_x, p.curvature_x), (p.shape_y, p.curvature_y)):
@@ -127,7 +163,9 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             couple = couple - (couple @ axle) * axle
             dx[at["tyre_x"][i]] = -sx - abs(vx) * u[i] / p.relaxation_x
             dx[at["tyre_y"][i]] = -sy - abs(vx) * y[i] / p.relaxation_y
-            rolling = p.rolling_resistance * load * radius * np.tanh(radius * spin[i] / p.rolling_speed)
+            rolling = (
+                p.rolling_resistance * load * radius * np.tanh(radius * spin[i] / p.rolling_speed)
+            )
         motor = drive[i] + brake[i]
         couple = couple - motor * axle
         dx[at["wheel_speed"][i]] = (motor - radius * fx - rolling) / p.wheel_inertia
@@ -137,10 +175,14 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         if s[i] > p.bump_stop:
             fs += max(0, p.bump_stop_stiffness * (s[i] - p.bump_stop) + p.stop_damping * s_rate[i])
         if s[i] < p.rebound_stop:
-            fs += min(0, p.rebound_stop_stiffness * (s[i] - p.rebound_stop) + p.stop_damping * s_rate[i])
+            fs += min(
+                0, p.rebound_stop_stiffness * (s[i] - p.rebound_stop) + p.stop_damping * s_rate[i]
+            )
         fs += bar[i] * (s[i] - s[i ^ 1])
         J = np.zeros((3, freedoms))
-        J[:, :3], J[:, 3:6], J[:, 6 + i] = np.eye(3), -cross(r), Z
+        J[:, :3] = np.eye(3)
+        J[:, 3:6] = -cross(r)
+        J[:, 6 + i] = Z
         bias = np.cross(w, np.cross(w, r)) + 2 * s_rate[i] * np.cross(w, Z)
         mass += p.mass_unsprung * J.T @ J
         right += J.T @ (tyre + p.mass_unsprung * (gravity - bias))
@@ -149,12 +191,16 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     right[:3] += force
     right[3:6] += moment - np.cross(w, momentum)
     found = np.linalg.solve(mass, right)
-    dx[3:6], dx[10:13] = R @ found[:3], found[3:6]
-    dx[at["strut"]], dx[at["strut_rate"]] = s_rate, found[6:]
+    dx[3:6] = R @ found[:3]
+    dx[10:13] = found[3:6]
+    dx[at["strut"]] = s_rate
+    dx[at["strut_rate"]] = found[6:]
     dx[33 : 33 + p.rotors] = speed_rate
     rate = (np.clip(steering, -p.max_steering, p.max_steering) - delta) / p.steering_lag
     dx[33 + p.rotors] = np.clip(rate, -p.max_steering_rate, p.max_steering_rate)
-    limit = np.minimum(p.max_drive_torque, p.max_drive_power / wheels / np.maximum(np.abs(spin), 1e-3))
+    limit = np.minimum(
+        p.max_drive_torque, p.max_drive_power / wheels / np.maximum(np.abs(spin), 1e-3)
+    )
     dx[at["drive_torque"]] = (np.clip(torque, -limit, limit) - drive) / p.drive_lag
     return dx, loads
 
@@ -165,14 +211,22 @@ def test_all_derivatives_of_random_states(name):
     rng = np.random.default_rng(20)
     heights = rng.normal(0, 0.03 * p.wheelbase, (60, 50)).astype(np.float32)
     terrain = HeightMap(
-        heights, origin_x=-20 * p.wheelbase, origin_y=-15 * p.wheelbase, step_x=p.wheelbase, step_y=0.9 * p.wheelbase
+        heights,
+        origin_x=-20 * p.wheelbase,
+        origin_y=-15 * p.wheelbase,
+        step_x=p.wheelbase,
+        step_y=0.9 * p.wheelbase,
     )
     model = AmphibiousModel(p, terrain)
     loaded = 0
     for k in range(120):
         x = random_state(p, rng, terrain, k % 3 == 0)
-        wind, steering = rng.normal(0, 3, 3), rng.uniform(-1, 1)
-        torque, brake = (rng.normal(0, 1, len(p.wheels)) * most for most in (p.max_drive_torque, p.max_brake_torque))
+        wind = rng.normal(0, 3, 3)
+        steering = rng.uniform(-1, 1)
+        torque, brake = (
+            rng.normal(0, 1, len(p.wheels)) * most
+            for most in (p.max_drive_torque, p.max_brake_torque)
+        )
         torques = k % 2 == 0
         command = (
             rng.uniform(-1, 1, p.rotors) * p.max_rotor_torque
@@ -181,7 +235,9 @@ def test_all_derivatives_of_random_states(name):
         )
         expected, loads = reference(p, terrain, x, command, steering, torque, brake, wind, torques)
         rotor = {"rotor_torque" if torques else "rotor_speed": command}
-        got = model.derivative(x, steering=steering, drive_torque=torque, brake_torque_acting=brake, wind=wind, **rotor)
+        got = model.derivative(
+            x, steering=steering, drive_torque=torque, brake_torque_acting=brake, wind=wind, **rotor
+        )
         for part in (
             slice(0, 3),
             slice(3, 6),

@@ -1,4 +1,6 @@
-"""Six wheels: what three axles carry, how they roll, turn and stop, against statics and textbook formulas."""
+"""Six wheels: what three axles carry, how they roll, turn and stop, against statics and textbook
+formulas.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ def box(x, y, size):
 
 
 def test_loads_of_three_axles_by_hand():
-    """Axles at 1, -1 and 0 m with springs of 1, 2 and 3 parts. A body that goes down by a and leans by b presses them
-    in by a + b, a - b, a: 6 a - b = W/2 of each side, -a + 3 b = 0; so b = W/34, a = 3 W/34, and the springs carry 4, 4
-    and 9 W/34.
+    """Axles at 1, -1 and 0 m with springs of 1, 2 and 3 parts. A body that goes down by a and leans
+    by b presses them in by a + b, a - b, a: 6 a - b = W/2 of each side, -a + 3 b = 0; so b = W/34,
+    a = 3 W/34, and the springs carry 4, 4 and 9 W/34.
     """
     unit = 2000.0
     p = SIX.replace(
@@ -69,8 +71,11 @@ def test_dropped_it_settles_at_the_same_loads():
 
 
 def test_a_plate_under_the_middle_wheels_takes_load_from_the_others():
-    """Spring and tyre in a row; the body rises by a third of the plate: middle +2/3 k h, the others -1/3 k h each."""
-    height, k = 0.012, 1.0 / (1.0 / 1150.0 + 1.0 / 12000.0)
+    """Spring and tyre in a row; the body rises by a third of the plate: middle +2/3 k h, the others
+    -1/3 k h each.
+    """
+    height = 0.012
+    k = 1.0 / (1.0 / 1150.0 + 1.0 / 12000.0)
     m = AmphibiousModel(LEVEL, solids=box(0.0, 0.0, (0.3, 2.0, height)))
     end = m.run(m.standing(), Controls(brake_torque=5.0), 8.0).final
     change = m.outputs(end).wheel_load - LEVEL.static_load
@@ -82,7 +87,9 @@ def test_a_middle_axle_that_bears_nothing_leaves_the_body_as_on_four_wheels():
     """Bouncing: a strut passes the wheel's mass to the body only across, not up and down."""
     free = {"bump_damping": 0.0, "rebound_damping": 0.0, **STILL_AIR}
     six = LEVEL.replace(middle_spring=1e-6, **free)
-    none = dict.fromkeys(("middle_axle", "middle_spring", "middle_anti_roll", "cornering_factor_middle"))
+    none = dict.fromkeys(
+        ("middle_axle", "middle_spring", "middle_anti_roll", "cornering_factor_middle")
+    )
     four = LEVEL.replace(driven=("fl", "fr", "rl", "rr"), **none, **free)
     heights = []
     for p in (six, four):
@@ -112,7 +119,9 @@ def test_coasting_only_loses_energy(steering):
 @pytest.mark.parametrize(("torque", "brake"), [(2.0, 0.0), (0.0, 1.5)])
 @pytest.mark.parametrize("driven", [SIX.wheels, ("ml", "mr"), ("fl", "fr", "ml", "mr")])
 def test_it_accelerates_as_force_over_apparent_mass(torque, brake, driven):
-    """(M + Σ I_w/R²) v̇ = Σ T/R: 36 kg and six times 0.006 kg m²; brakes act on all wheels, motors on the driven."""
+    """(M + Σ I_w/R²) v̇ = Σ T/R: 36 kg and six times 0.006 kg m²; brakes act on all wheels, motors
+    on the driven.
+    """
     p = LEVEL.replace(driven=driven, rolling_resistance=0.0, **STILL_AIR)
     m = AmphibiousModel(p)
     radius = 0.11 - (28.8 / 6.0 + 1.2) * G / 12000.0 / 3.0
@@ -138,11 +147,14 @@ def slow_turn(p, steering, speed):
 
 
 def test_a_slow_turn_of_two_axles_that_do_not_steer():
-    """Two such axles hold against the turn: it is as wide as that of an equivalent wheelbase (C. B. Winkler,
-    Simplified analysis of the steady-state turning of complex vehicles, 1998): l + t²/l (1 + C_r/C_f), with l from the
-    front axle to the middle between the two, t half their distance, C_r of both together.
+    """Two such axles hold against the turn: it is as wide as that of an equivalent wheelbase (C. B.
+    Winkler, Simplified analysis of the steady-state turning of complex vehicles, 1998): l + t²/l (1
+    + C_r/C_f), with l from the front axle to the middle between the two, t half their distance, C_r
+    of both together.
     """
-    p = LEVEL.replace(steered="front", cornering_factor_front=1.0, cornering_factor_rear=1.0, **STILL_AIR)
+    p = LEVEL.replace(
+        steered="front", cornering_factor_front=1.0, cornering_factor_rear=1.0, **STILL_AIR
+    )
     p = p.replace(rolling_resistance=0.0)
     wide = 0.6 + 0.2**2 / 0.6 * (1.0 + 2.0)
     assert slow_turn(p, 0.05, 0.6) == pytest.approx(np.tan(0.05) / wide, rel=0.02)
@@ -154,15 +166,26 @@ def test_a_slow_turn_with_both_ends_steered_is_about_the_middle_axle():
 
 
 def test_wheels_of_one_side_slower_turn_a_chassis_without_steering():
-    """Tyres that are alike along and across, all sliding, on the spot: at the yaw rate r treads of the speed v slide
-    by v - r b/2 along and by r x across, and the moments of their friction balance.
+    """Tyres that are alike along and across, all sliding, on the spot: at the yaw rate r treads of
+    the speed v slide by v - r b/2 along and by r x across, and the moments of their friction
+    balance.
     """
-    curves = {"shape_x": 1.01, "shape_y": 1.01, "curvature_x": 0.0, "curvature_y": 0.0}  # flat beyond the peak
+    curves = {
+        "shape_x": 1.01,
+        "shape_y": 1.01,
+        "curvature_x": 0.0,
+        "curvature_y": 0.0,
+    }  # flat beyond the peak
     alike = {"friction_y": 0.95, "friction_load_loss": 0.0, **curves}
-    p = LEVEL.replace(steered="none", max_steering=0.0, max_drive_torque=60.0, max_drive_power=1e5, **alike)
-    p = p.replace(cornering_stiffness_per_rad=17.5, cornering_factor_front=1.0, cornering_factor_rear=1.0)
+    p = LEVEL.replace(
+        steered="none", max_steering=0.0, max_drive_torque=60.0, max_drive_power=1e5, **alike
+    )
+    p = p.replace(
+        cornering_stiffness_per_rad=17.5, cornering_factor_front=1.0, cornering_factor_rear=1.0
+    )
     m = AmphibiousModel(p)
-    sides, spin = np.array((-1.0, 1.0, -1.0, 1.0, -1.0, 1.0)), 12.0
+    sides = np.array((-1.0, 1.0, -1.0, 1.0, -1.0, 1.0))
+    spin = 12.0
     turning = of_wheels(p, "wheel_speed")
 
     def hold(state):
@@ -170,8 +193,10 @@ def test_wheels_of_one_side_slower_turn_a_chassis_without_steering():
 
     run = m.run(m.standing(), hold, 4.0, control_period=0.001)
     treads = p.rolling_radius * np.abs(run.x[-200:, turning]).mean(axis=0)
-    half, x = 0.56 / 2.0, np.repeat((0.4, -0.4, 0.0), 2)
-    low, high = 0.0, 5.0
+    half = 0.56 / 2.0
+    x = np.repeat((0.4, -0.4, 0.0), 2)
+    low = 0.0
+    high = 5.0
     for _ in range(60):
         rate = 0.5 * (low + high)
         along = treads - rate * half

@@ -1,4 +1,6 @@
-"""Dryden's gusts beside the spectra of MIL-F-8785C, worked out here in feet as the specification has them."""
+"""Dryden's gusts beside the spectra of MIL-F-8785C, worked out here in feet as the specification
+has them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ def simulated_gusts():
 
     def gusts(height, velocity, mean, wind_at_6_m, seconds):
         x = np.zeros(at.FIXED_STATES)
-        x[at.POSITION + 2], x[at.VELOCITY : at.VELOCITY + 3] = height, velocity
+        x[at.POSITION + 2] = height
+        x[at.VELOCITY : at.VELOCITY + 3] = velocity
         noise = np.random.default_rng(5).standard_normal((round(seconds / PERIOD), 3))
         out = np.empty_like(noise)
         simulate(x, np.array(mean, float), noise, wind_at_6_m, ground_of(None), out)
@@ -46,9 +49,12 @@ def simulated_gusts():
 
 
 def spectra(height, airspeed, wind_at_6_m, frequency):
-    """(3, n) (m/s)²/Hz, one-sided, along, across, up: 3.7.1.2 with the lengths and intensities of 3.7.3.4."""
+    """(3, n) (m/s)²/Hz, one-sided, along, across, up: 3.7.1.2 with the lengths and intensities of
+    3.7.3.4.
+    """
     h = min(max(height / FOOT, 10.0), 1000.0)
-    length_u, length_w = h / (0.177 + 0.000823 * h) ** 1.2, h
+    length_u = h / (0.177 + 0.000823 * h) ** 1.2
+    length_w = h
     sigma_w = 0.1 * wind_at_6_m / FOOT
     sigma_u = sigma_w / (0.177 + 0.000823 * h) ** 0.4
     omega = 2 * math.pi * frequency / (airspeed / FOOT)  # rad/ft
@@ -77,7 +83,9 @@ def spectra(height, airspeed, wind_at_6_m, frequency):
             marks=pytest.mark.exhaustive,
             id="parked in a wind from the south",
         ),
-        pytest.param(400.0, (3.0, -20.0, 0.0), (3.0, 4.0, 0.0), id="above 1,000 ft against the wind"),
+        pytest.param(
+            400.0, (3.0, -20.0, 0.0), (3.0, 4.0, 0.0), id="above 1,000 ft against the wind"
+        ),
     ],
 )
 def test_spectra_are_those_of_the_specification(simulated_gusts, height, velocity, mean):
@@ -85,8 +93,18 @@ def test_spectra_are_those_of_the_specification(simulated_gusts, height, velocit
     from scipy.signal import welch
 
     gusts = simulated_gusts(height, velocity, mean, 12.0, 20_000.0)
-    east, north = (mean[0] / math.hypot(*mean[:2]), mean[1] / math.hypot(*mean[:2])) if any(mean) else (1.0, 0.0)
-    turned = np.stack([gusts[:, 0] * east + gusts[:, 1] * north, gusts[:, 1] * east - gusts[:, 0] * north, gusts[:, 2]])
+    east, north = (
+        (mean[0] / math.hypot(*mean[:2]), mean[1] / math.hypot(*mean[:2]))
+        if any(mean)
+        else (1.0, 0.0)
+    )
+    turned = np.stack(
+        [
+            gusts[:, 0] * east + gusts[:, 1] * north,
+            gusts[:, 1] * east - gusts[:, 0] * north,
+            gusts[:, 2],
+        ]
+    )
     frequency, power = welch(turned, 1 / PERIOD, nperseg=16384)
     expected = spectra(height, math.dist(velocity, mean), 12.0, frequency)
     edges = 0.02 * 2 ** np.arange(0.0, 8.7, 1 / 3)  # to 7.4 Hz
@@ -108,7 +126,9 @@ def test_a_vehicle_feels_them_however_a_run_is_cut():
     assert np.array_equal(whole.memory, cut.memory)
     assert np.array_equal(whole.x, cut.x)
     assert np.abs(whole.memory[at.GUST : at.GUST + 3]).min() > 0.0
-    other = m.step(m.standing(), Controls(), steps=700, wind=Wind((0.0, 6.0, 0.0), seed=4, turbulence=9.0))
+    other = m.step(
+        m.standing(), Controls(), steps=700, wind=Wind((0.0, 6.0, 0.0), seed=4, turbulence=9.0)
+    )
     assert not np.array_equal(other.memory, whole.memory)
     with pytest.raises(ConfigError, match="expected one of them"):
         Wind(gust_sigma=(1.0, 1.0, 1.0), turbulence=2.0)

@@ -1,10 +1,20 @@
-"""The validation table of the model: driving. Expected values are analytic or from far simpler models."""
+"""The validation table of the model: driving. Expected values are analytic or from far simpler
+models.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from amphibious_cases import SETS, forward_speed, holding, model, parameters, roll_pitch_yaw, rotation
+from amphibious_cases import (
+    SETS,
+    forward_speed,
+    holding,
+    model,
+    parameters,
+    roll_pitch_yaw,
+    rotation,
+)
 from scipy.optimize import brentq
 
 from rfly_amphibious import AmphibiousModel, Controls
@@ -36,11 +46,18 @@ def understeer(p):
 
     def axle(load, factor):
         ratio = load / (p.cornering_load_ratio * p.nominal_load)
-        return 2 * factor * p.cornering_stiffness_per_rad * p.nominal_load * np.sin(2 * np.arctan(ratio))
+        return (
+            2
+            * factor
+            * p.cornering_stiffness_per_rad
+            * p.nominal_load
+            * np.sin(2 * np.arctan(ratio))
+        )
 
     front = axle(p.static_load[0], p.cornering_factor_front)
     rear = axle(p.static_load[2], p.cornering_factor_rear)
-    to_front, to_rear = p.front_axle - p.center_x, p.rear_axle + p.center_x
+    to_front = p.front_axle - p.center_x
+    to_rear = p.rear_axle + p.center_x
     return p.mass / p.wheelbase * (to_rear / front - to_front / rear), front, rear
 
 
@@ -53,18 +70,29 @@ def test_axle_stiffness_and_understeer(name):
 
 
 def test_v08_steady_turn(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     speed, steering = pick(name, (15.0, 0.03), (5.0, 0.04))
-    end = m.run(m.standing(speed=speed), holding(p, speed, steering), pick(name, 8.0, 5.0), control_period=0.01).final
-    x, out = end.x, m.outputs(end)
+    end = m.run(
+        m.standing(speed=speed),
+        holding(p, speed, steering),
+        pick(name, 8.0, 5.0),
+        control_period=0.01,
+    ).final
+    x = end.x
+    out = m.outputs(end)
     assert forward_speed(x) == pytest.approx(speed, rel=1e-2)
     assert yaw_rate(x) == pytest.approx(pick(name, 0.14463, 0.28447), rel=0.03)  # V08a
     k = understeer(p)[0]
-    assert yaw_rate(x) == pytest.approx(speed * steering / (p.wheelbase + k * speed**2), rel=0.03)  # V08b
+    assert yaw_rate(x) == pytest.approx(
+        speed * steering / (p.wheelbase + k * speed**2), rel=0.03
+    )  # V08b
     lateral = float(rotation(x)[:, 1] @ x[3:6]) + yaw_rate(x) * p.center_x
     assert lateral == pytest.approx(pick(name, -0.0016, 0.0370), abs=0.01)  # V08c
     load = out.wheel_load
-    assert (load[1] + load[3] - load[0] - load[2]) / 2 == pytest.approx(pick(name, 1285.8, 16.21), rel=0.04)  # V08d
+    assert (load[1] + load[3] - load[0] - load[2]) / 2 == pytest.approx(
+        pick(name, 1285.8, 16.21), rel=0.04
+    )  # V08d
     roll = roll_pitch_yaw(x)[0]
     assert roll == pytest.approx(pick(name, 0.02400, 0.02170), rel=0.05)  # V08e
     gradient = np.degrees(roll) / (speed * yaw_rate(x) / G)
@@ -72,15 +100,20 @@ def test_v08_steady_turn(name):
 
 
 def test_v09_step_steer(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     speed, steering = pick(name, (15.0, 0.03), (5.0, 0.04))
     straight = m.run(m.standing(speed=speed), holding(p, speed), 1.0, control_period=0.01).final
-    run = m.run(straight, holding(p, speed, steering), 2.0, control_period=0.01, sample_period=0.002)
+    run = m.run(
+        straight, holding(p, speed, steering), 2.0, control_period=0.01, sample_period=0.002
+    )
     rate = np.array([yaw_rate(x) for x in run.x])
     assert rate[-1] == pytest.approx(pick(name, 0.14467, 0.28462), rel=0.03)  # V09a
     assert rate.max() == pytest.approx(pick(name, 0.14506, 0.28590), rel=0.05)  # V09b
     first = np.argmax(rate >= 0.9 * rate[-1])
-    assert run.time[first] - straight.time == pytest.approx(pick(name, 0.294, 0.1475), rel=0.12)  # V09c
+    assert run.time[first] - straight.time == pytest.approx(
+        pick(name, 0.294, 0.1475), rel=0.12
+    )  # V09c
 
 
 def until(run, condition):
@@ -89,7 +122,8 @@ def until(run, condition):
 
 
 def test_v10_brake(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     speed, torque = pick(name, (20.0, 400.0), (8.0, 3.0))
     begin = m.standing(speed=speed)
     run = m.run(begin, Controls(brake_torque=torque), pick(name, 7.0, 3.0), sample_period=0.002)
@@ -102,7 +136,8 @@ def test_v10_brake(name):
 
 
 def test_v10_locked_wheels(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     speed = pick(name, 10.0, 4.0)
     held = Controls(brake_torque=p.max_brake_torque)
     run = m.run(m.standing(speed=speed), held, pick(name, 5.0, 4.0), sample_period=0.002)
@@ -124,12 +159,16 @@ def test_v11_coast_down(name):
     half = until(run, lambda x: forward_speed(x) <= fast / 2)
     assert run.time[end] == pytest.approx(pick(name, 8.009, 3.602), rel=0.02)  # V11a
     assert run.x[end, 0] == pytest.approx(pick(name, 143.52, 26.03), rel=0.02)  # V11b
-    assert (run.time[half], run.x[half, 0]) == pytest.approx(pick(name, (24.73, 357.3), (11.24, 65.65)), rel=0.02)
+    assert (run.time[half], run.x[half, 0]) == pytest.approx(
+        pick(name, (24.73, 357.3), (11.24, 65.65)), rel=0.02
+    )
 
 
 def rolling_with_tyres(name, load=None):
     """A model with λ_K = 1 and a state above the speed of low-speed damping."""
-    p = parameters(name).replace(cornering_factor_front=1.0, cornering_factor_rear=1.0, tyre_damping=0.0)
+    p = parameters(name).replace(
+        cornering_factor_front=1.0, cornering_factor_rear=1.0, tyre_damping=0.0
+    )
     m = AmphibiousModel(p)
     x = m.standing(speed=4.0 * p.low_speed).x
     if load is not None:
@@ -144,11 +183,17 @@ def test_v20a_friction_ellipse(name):
     reach = 3.0 * np.array((p.relaxation_x, p.relaxation_y))
     states[:, at.TYRE_X : at.TYRE_X + 4] = rng.uniform(-reach[0], reach[0], (50, 4))
     states[:, at.TYRE_Y : at.TYRE_Y + 4] = rng.uniform(-reach[1], reach[1], (50, 4))
-    states[:, at.STRUT : at.STRUT + 4] -= rng.uniform(0.0, 0.5, (50, 4)) * p.static_load / p.tyre_stiffness
+    states[:, at.STRUT : at.STRUT + 4] -= (
+        rng.uniform(0.0, 0.5, (50, 4)) * p.static_load / p.tyre_stiffness
+    )
     _, numbers = m._evaluate(states, Controls(), 0.0, (0.0, 0.0, 0.0))
-    load, fx, fy = (numbers[:, first : first + 4] for first in (at.WHEEL_LOAD, at.TYRE_FORCE_X, at.TYRE_FORCE_Y))
+    load, fx, fy = (
+        numbers[:, first : first + 4] for first in (at.WHEEL_LOAD, at.TYRE_FORCE_X, at.TYRE_FORCE_Y)
+    )
     friction = 1.0 - p.friction_load_loss * (load - p.nominal_load) / p.nominal_load
-    used = (fx / (p.friction_x * friction * load)) ** 2 + (fy / (p.friction_y * friction * load)) ** 2
+    used = (fx / (p.friction_x * friction * load)) ** 2 + (
+        fy / (p.friction_y * friction * load)
+    ) ** 2
     assert used.max() <= 1.0
     assert used.max() > 0.98
     assert np.sqrt(used).min() < 0.95
@@ -158,13 +203,19 @@ def test_v20b_stiffness_at_nominal_load(name):
     p = parameters(name)
     p, m, x = rolling_with_tyres(name, p.nominal_load)
     small = 1e-9
-    x[at.TYRE_X : at.TYRE_X + 4], x[at.TYRE_Y : at.TYRE_Y + 4] = small * p.relaxation_x, 0.0
+    x[at.TYRE_X : at.TYRE_X + 4] = small * p.relaxation_x
+    x[at.TYRE_Y : at.TYRE_Y + 4] = 0.0
     _, along = m._evaluate(x, Controls(), 0.0, (0.0, 0.0, 0.0))
-    x[at.TYRE_X : at.TYRE_X + 4], x[at.TYRE_Y : at.TYRE_Y + 4] = 0.0, small * p.relaxation_y
+    x[at.TYRE_X : at.TYRE_X + 4] = 0.0
+    x[at.TYRE_Y : at.TYRE_Y + 4] = small * p.relaxation_y
     _, across = m._evaluate(x, Controls(), 0.0, (0.0, 0.0, 0.0))
     assert along[at.WHEEL_LOAD : at.WHEEL_LOAD + 4] == pytest.approx(p.nominal_load, rel=1e-9)
-    assert across[at.TYRE_FORCE_Y : at.TYRE_FORCE_Y + 4] / small == pytest.approx(pick(name, 59200, 900), rel=1e-9)
-    assert along[at.TYRE_FORCE_X : at.TYRE_FORCE_X + 4] / small == pytest.approx(pick(name, 66600, 1050), rel=1e-9)
+    assert across[at.TYRE_FORCE_Y : at.TYRE_FORCE_Y + 4] / small == pytest.approx(
+        pick(name, 59200, 900), rel=1e-9
+    )
+    assert along[at.TYRE_FORCE_X : at.TYRE_FORCE_X + 4] / small == pytest.approx(
+        pick(name, 66600, 1050), rel=1e-9
+    )
 
 
 def test_v20d_shape_of_the_magic_formula(name):
@@ -189,7 +240,9 @@ def test_slip_of_the_largest_force_is_the_root_that_a_bracket_finds(shape, curva
     def beyond(z):
         return z - curvature * (z - np.arctan(z)) - np.tan(np.pi / (2.0 * shape))
 
-    assert peak_slip(shape, curvature) == pytest.approx(shape * brentq(beyond, 0.0, 1e4, xtol=1e-14), rel=1e-11)
+    assert peak_slip(shape, curvature) == pytest.approx(
+        shape * brentq(beyond, 0.0, 1e4, xtol=1e-14), rel=1e-11
+    )
 
 
 def test_v24_acceleration(name):
@@ -205,32 +258,49 @@ def bump(height, length, start):
     step = length / 100.0
     x = -5.0 + step * np.arange(int((start + length + 20.0) / step))
     inside = (x > start) & (x < start + length)
-    profile = np.where(inside, 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length)), 0.0)
-    return HeightMap(np.stack([profile, profile], axis=1), origin_x=-5.0, origin_y=-10.0, step_x=step, step_y=20.0)
+    profile = np.where(
+        inside, 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length)), 0.0
+    )
+    return HeightMap(
+        np.stack([profile, profile], axis=1),
+        origin_x=-5.0,
+        origin_y=-10.0,
+        step_x=step,
+        step_y=20.0,
+    )
 
 
 def test_v25_bump(name):
     p = parameters(name)
     height, length, speed = pick(name, (0.030, 1.5, 5.0), (0.008, 0.5, 2.0))
     m = AmphibiousModel(p, bump(height, length, 3.0))
-    run = m.run(m.standing(speed=speed), holding(p, speed), pick(name, 2.5, 3.0), sample_period=0.002)
+    run = m.run(
+        m.standing(speed=speed), holding(p, speed), pick(name, 2.5, 3.0), sample_period=0.002
+    )
     peak = 1e3 * run.x[:, at.STRUT : at.STRUT + 4].max()
     assert peak == pytest.approx(pick(name, 18.71, 4.255), rel=0.06)  # V25a
-    assert run.outputs.wheel_load.sum(-1).max() == pytest.approx(pick(name, 16908, 325.0), rel=0.05)  # V25b
+    assert run.outputs.wheel_load.sum(-1).max() == pytest.approx(
+        pick(name, 16908, 325.0), rel=0.05
+    )  # V25b
     pitch = max(abs(roll_pitch_yaw(x)[1]) for x in run.x)
     assert pitch == pytest.approx(pick(name, 0.01063, 0.01408), rel=0.16)  # V25c
 
 
 def test_v27_slow_circle(name):
-    p, m = parameters(name), model(name)
-    speed, steering = pick(name, 1.0, 0.8), 0.2
-    end = m.run(m.standing(speed=speed), holding(p, speed, steering), 6.0, control_period=0.01).final
+    p = parameters(name)
+    m = model(name)
+    speed = pick(name, 1.0, 0.8)
+    steering = 0.2
+    end = m.run(
+        m.standing(speed=speed), holding(p, speed, steering), 6.0, control_period=0.01
+    ).final
     turned = yaw_rate(end.x) * p.wheelbase / (forward_speed(end.x) * np.tan(steering))
     assert turned == pytest.approx(1.0, rel=0.02)
 
 
 def test_v28_half_the_step(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     begin = m.standing(speed=pick(name, 15.0, 5.0))
     turning = Controls(steering=0.03, brake_torque=0.1 * p.max_brake_torque)
     places = [m.run(begin, turning, 0.6, dt).final.position for dt in (0.001, 0.0005)]

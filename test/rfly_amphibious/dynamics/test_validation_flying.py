@@ -1,4 +1,6 @@
-"""The validation table of the model: rotors, flight, mixer, air, and a landing. Expected values are analytic."""
+"""The validation table of the model: rotors, flight, mixer, air, and a landing. Expected values are
+analytic.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def pick(name, full, scale):
 
 
 def test_v01_hover(name):
-    p, m = parameters(name), model(name, ground_effect=False)
+    p = parameters(name)
+    m = model(name, ground_effect=False)
     state = m.flying((0.0, 0.0, 50.0))
     hover = Controls(rotor_speed=p.hover_speed)
     out = m.outputs(state, hover)
@@ -43,15 +46,21 @@ def test_v01_hover(name):
     dx = m.derivative(end.x, rotor_speed=p.hover_speed)
     assert np.linalg.norm(along(lambda x: center_velocity(p, x), end.x, dx)) <= 0.005  # V01d
     assert np.linalg.norm(end.position - state.position) < 1e-6
-    assert (p.max_rotor_speed / p.hover_speed) ** 2 == pytest.approx(pick(name, 1.6657, 1.8737), abs=5e-5)  # V01e
+    assert (p.max_rotor_speed / p.hover_speed) ** 2 == pytest.approx(
+        pick(name, 1.6657, 1.8737), abs=5e-5
+    )  # V01e
 
 
 def test_thrust_in_the_vortex_ring_state(name):
-    """By hand with Leishman's curve: v_i/v_h is 1.816 at V = -v_h and 2.083 at -1.5 v_h; climbing is as before."""
+    """By hand with Leishman's curve: v_i/v_h is 1.816 at V = -v_h and 2.083 at -1.5 v_h; climbing
+    is as before.
+    """
     p = parameters(name)
     in_hover = p.hover_speed
     static = p.mass * G / p.rotors
-    v_h = pick(name, np.sqrt(2451.66 / (2 * 1.225 * 4.908739)), np.sqrt(49.033 / (2 * 1.225 * 0.3959192)))
+    v_h = pick(
+        name, np.sqrt(2451.66 / (2 * 1.225 * 4.908739)), np.sqrt(49.033 / (2 * 1.225 * 0.3959192))
+    )
     with_ring = AmphibiousModel(p.replace(vortex_ring=1.0), ground_effect=False)
     without = model(name, ground_effect=False)
 
@@ -67,7 +76,9 @@ def test_thrust_in_the_vortex_ring_state(name):
         half = thrust(with_ring, climb, 0.5 * v_h)  # blown away by half
         assert half == pytest.approx(0.5 * (expected + thrust(without, climb)), rel=5e-3)
     for climb, across in ((1.0, 0.0), (0.0, 0.0), (-1.0, 1.01 * v_h), (-2.5, 0.0)):
-        assert thrust(with_ring, climb, across) == pytest.approx(thrust(without, climb, across), rel=1e-12)
+        assert thrust(with_ring, climb, across) == pytest.approx(
+            thrust(without, climb, across), rel=1e-12
+        )
     # nothing damps the descent: at hover's rotor speed it sinks on, faster and faster
     rates = [thrust(m, -0.8) - thrust(m, -0.6) for m in (without, with_ring)]
     assert rates[0] > 0.05 * static
@@ -76,7 +87,8 @@ def test_thrust_in_the_vortex_ring_state(name):
 
 def test_v15_climb(name):
     """The speed at which forces balance at full rotor speed."""
-    p, m = parameters(name), model(name, ground_effect=False)
+    p = parameters(name)
+    m = model(name, ground_effect=False)
 
     def climbing(speed):
         x = m.flying((0.0, 0.0, 100.0), velocity=(0.0, 0.0, speed)).x
@@ -101,7 +113,8 @@ def test_v15_climb(name):
 )
 def test_v16_level_flight(name, speed, pitch, rotor):
     """Forces balance at the pitch and rotor speed of the table."""
-    p, m = parameters(name), model(name, ground_effect=False)
+    p = parameters(name)
+    m = model(name, ground_effect=False)
     x = m.flying((0.0, 0.0, 50.0), velocity=(speed, 0.0, 0.0)).x
     x[6:10] = np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0
     x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = rotor
@@ -125,7 +138,8 @@ def test_v17_mixer_steps(name):
         (2, turn, pick(name, 0.024238, 0.048787), 0.01),
     ):
         wrench = np.zeros(4)
-        wrench[0], wrench[1 + axis] = p.mass * G, moment
+        wrench[0] = p.mass * G
+        wrench[1 + axis] = moment
         speeds = Mixer(p).rotor_speeds(wrench)
         begin = m.flying((0.0, 0.0, 50.0))
         begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = speeds
@@ -136,7 +150,8 @@ def test_v17_mixer_steps(name):
 
 
 def test_v18_ground_effect(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     state = m.standing()
     state.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.hover_speed
     gain = m.outputs(state).thrust / (p.thrust_coefficient * p.hover_speed**2)
@@ -146,7 +161,8 @@ def test_v18_ground_effect(name):
 
 
 def test_v19_motor_lag(name):
-    p, m = parameters(name), model(name, ground_effect=False)
+    p = parameters(name)
+    m = model(name, ground_effect=False)
     begin = m.flying((0.0, 0.0, 50.0))
     end = m.run(begin, Controls(rotor_speed=p.hover_speed + 1.0), p.rotor_lag).final
     risen = end.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] - p.hover_speed
@@ -154,14 +170,17 @@ def test_v19_motor_lag(name):
 
 
 def test_v19b_torque_command(name):
-    p, m = parameters(name), model(name, ground_effect=False)
+    p = parameters(name)
+    m = model(name, ground_effect=False)
     begin = m.flying((0.0, 0.0, 50.0))
     torque = 1.01 * p.torque_coefficient * p.hover_speed**2
     run = m.run(begin, Controls(rotor_torque=torque), 0.6, sample_period=0.001)
     risen = (run.x[:, at.ROTOR_SPEED] - p.hover_speed) / (p.hover_speed * (np.sqrt(1.01) - 1.0))
     constant = run.time[np.argmax(risen >= 1.0 - 1.0 / np.e)]
     assert constant == pytest.approx(pick(name, 0.3268, 0.1828), rel=0.02)
-    assert constant == pytest.approx(p.rotor_inertia / (2 * p.torque_coefficient * p.hover_speed), rel=0.02)
+    assert constant == pytest.approx(
+        p.rotor_inertia / (2 * p.torque_coefficient * p.hover_speed), rel=0.02
+    )
 
 
 def test_v22_mixer(name):
@@ -187,19 +206,24 @@ def test_v29a_standard_atmosphere():
     assert standard_pressure(1000.0) == pytest.approx(89874.6, rel=1e-5)
     assert standard_density(1000.0) == pytest.approx(1.11164, rel=1e-4)
     record = AmphibiousModel(parameters("full"), map_altitude=400.0)._records[0]
-    assert density_ratio(record, 600.0) * 1.225 == pytest.approx(standard_density(1000.0), rel=1e-12)
+    assert density_ratio(record, 600.0) * 1.225 == pytest.approx(
+        standard_density(1000.0), rel=1e-12
+    )
 
 
 def test_thin_air_lifts_less(name):
     p = parameters(name)
-    high = AmphibiousModel(p, ground_effect=False, air_density="standard_atmosphere", map_altitude=1000.0)
+    high = AmphibiousModel(
+        p, ground_effect=False, air_density="standard_atmosphere", map_altitude=1000.0
+    )
     state = high.flying((0.0, 0.0, 0.0 + 100.0))
     thrust = high.outputs(state).thrust
     assert thrust == pytest.approx(p.mass * G / 6 * standard_density(1100.0) / 1.225, rel=1e-9)
 
 
 def test_v21_landing(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     begin = m.flying((0.0, 0.0, 0.0))
     begin.x[2] = 1.5 - float(m.outputs(begin).clearance)
     place = tuple(begin.position)
@@ -238,12 +262,18 @@ def test_v29c_places_on_the_earth():
     north = np.array((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)))
     up = np.cross(east, north)
     offset = ecef(*point) - ecef(*origin)
-    assert np.linalg.norm(np.array((offset @ east, offset @ north, offset @ up)) - (1000.0, 2000.0, 50.0)) <= 1.0
+    assert (
+        np.linalg.norm(
+            np.array((offset @ east, offset @ north, offset @ up)) - (1000.0, 2000.0, 50.0)
+        )
+        <= 1.0
+    )
 
 
 def test_v29d_a_forward_beam_meets_a_slope(name):
     """The steepest lidar beam, from the rotor plane, against z = 0.1 x."""
-    height, steep = pick(name, 1.60, 0.42), np.radians(30.67)
+    height = pick(name, 1.60, 0.42)
+    steep = np.radians(30.67)
     beam = np.array((np.cos(steep), 0.0, -np.sin(steep)))
     distance = float(np.squeeze(plane(0.1).cast(np.array((0.0, 0.0, height)), beam, 70.0)))
     assert distance == pytest.approx(height / (0.1 * np.cos(steep) + np.sin(steep)), rel=1e-9)

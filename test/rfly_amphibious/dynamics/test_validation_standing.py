@@ -43,7 +43,8 @@ FRICTIONLESS = {
 
 
 def test_v02_rest_on_level_ground(name):
-    p, m = parameters(name), model(name)
+    p = parameters(name)
+    m = model(name)
     begin = m.standing()
     begin.x[2] += 0.010
     end = m.run(begin, Controls(), 3.0).final
@@ -68,7 +69,9 @@ def test_at_rest_every_derivative_is_zero(name):
 
 
 def modes(p):
-    """[(eigenvalue, eigenvector)] with positive frequency of body and struts, from the linearised model."""
+    """[(eigenvalue, eigenvector)] with positive frequency of body and struts, from the linearised
+    model.
+    """
     m = AmphibiousModel(p)
     chosen = [*range(13), *range(at.STRUT, at.STRUT + 8)]
     values, vectors = np.linalg.eig(jacobian(m, m.standing().x)[np.ix_(chosen, chosen)])
@@ -78,7 +81,11 @@ def modes(p):
 
 def kind(p, vector):
     """Which of heave, pitch, roll a body mode is, by its kinetic energy."""
-    energy = (p.mass * abs(vector[5]) ** 2, p.inertia[1] * abs(vector[11]) ** 2, p.inertia[0] * abs(vector[10]) ** 2)
+    energy = (
+        p.mass * abs(vector[5]) ** 2,
+        p.inertia[1] * abs(vector[11]) ** 2,
+        p.inertia[0] * abs(vector[10]) ** 2,
+    )
     return ("heave", "pitch", "roll")[int(np.argmax(energy))]
 
 
@@ -128,7 +135,9 @@ def test_v13_free_fall(name):
     p = airless(parameters(name))
     m = AmphibiousModel(p)
     x = m.standing().x
-    x[2], x[at.RATES : at.RATES + 3], x[3:6] = 100.0, (1.2, -0.8, 0.5), (2.0, -1.0, 0.0)
+    x[2] = 100.0
+    x[at.RATES : at.RATES + 3] = (1.2, -0.8, 0.5)
+    x[3:6] = (2.0, -1.0, 0.0)
     x[at.STRUT : at.STRUT + 4] = pick(name, 1.0, 0.3) * np.array((0.02, -0.03, 0.05, -0.01))
     x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = (3.0, 4.0, -5.0, 6.0)
     begin = ModelState(x, np.zeros(at.MEMORY))
@@ -136,7 +145,8 @@ def test_v13_free_fall(name):
     change = center_velocity(p, end.x) - center_velocity(p, x)
     assert -change[2] == pytest.approx(4.903325, rel=1e-9)  # V13a
     assert np.linalg.norm(change[:2]) <= 1e-9  # V13b
-    before, after = angular_momentum(p, x), angular_momentum(p, end.x)
+    before = angular_momentum(p, x)
+    after = angular_momentum(p, end.x)
     assert np.linalg.norm(after - before) <= 1e-6 * np.linalg.norm(before)  # V13c
 
 
@@ -158,19 +168,29 @@ def test_v14_drop(name):
     assert np.sqrt(2 * G * height) == pytest.approx(pick(name, 2.426, 1.715), abs=5e-4)
     assert p.mass * G * height == pytest.approx(pick(name, 4413, 44.13), rel=1e-4)
     run = m.run(begin, Controls(), 3.0, sample_period=0.001)
-    assert 1e3 * run.x[:, at.STRUT : at.STRUT + 4].max() == pytest.approx(pick(name, 106.34, 42.89), rel=0.02)  # V14a
-    assert run.outputs.wheel_load.sum(-1).max() == pytest.approx(pick(name, 55465, 1287.7), rel=0.03)  # V14b
-    assert run.outputs.specific_force[:, 2].max() == pytest.approx(pick(name, 38.20, 45.06), rel=0.03)  # V14c
-    assert run.final.position[2] == pytest.approx(p.origin_height, abs=pick(name, 1.5e-3, 0.6e-3))  # V14d
+    assert 1e3 * run.x[:, at.STRUT : at.STRUT + 4].max() == pytest.approx(
+        pick(name, 106.34, 42.89), rel=0.02
+    )  # V14a
+    assert run.outputs.wheel_load.sum(-1).max() == pytest.approx(
+        pick(name, 55465, 1287.7), rel=0.03
+    )  # V14b
+    assert run.outputs.specific_force[:, 2].max() == pytest.approx(
+        pick(name, 38.20, 45.06), rel=0.03
+    )  # V14c
+    assert run.final.position[2] == pytest.approx(
+        p.origin_height, abs=pick(name, 1.5e-3, 0.6e-3)
+    )  # V14d
 
 
 def test_v26_fastest_eigenvalues(name):
     """Standing, driving, flying: well inside what RK4 takes at 1 ms."""
-    p, m = parameters(name), model(name, ground_effect=False)
+    p = parameters(name)
+    m = model(name, ground_effect=False)
     states = (m.standing().x, m.standing(speed=pick(name, 20.0, 8.0)).x, m.flying((0, 0, 20)).x)
     commands = ({}, {}, {"rotor_speed": p.hover_speed})
     fastest = [
-        np.abs(np.linalg.eigvals(jacobian(m, x, **command))).max() for x, command in zip(states, commands, strict=True)
+        np.abs(np.linalg.eigvals(jacobian(m, x, **command))).max()
+        for x, command in zip(states, commands, strict=True)
     ]
     assert max(fastest) < 2780
     assert fastest == pytest.approx(pick(name, (333, 156, 89), (189, 190, 120)), rel=0.03)

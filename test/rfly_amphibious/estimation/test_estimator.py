@@ -18,7 +18,11 @@ from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.estimator import StateEstimator
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, chi_square, shipped_estimator_sets
+from rfly_amphibious.estimation.estimator_parameters import (
+    EstimatorParameters,
+    chi_square,
+    shipped_estimator_sets,
+)
 from rfly_amphibious.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -59,7 +63,9 @@ mission:
     - {mode: land}
 end: {when: mission_done, time_s: 40}
 """
-FLAT = HeightMap(np.zeros((3, 3), np.float32), origin_x=-100.0, origin_y=-100.0, step_x=100.0, step_y=100.0)
+FLAT = HeightMap(
+    np.zeros((3, 3), np.float32), origin_x=-100.0, origin_y=-100.0, step_x=100.0, step_y=100.0
+)
 
 
 @dataclasses.dataclass
@@ -77,10 +83,16 @@ class Drive:
         pilot = MissionPilot(model, scenario.legs)
         begin = model.standing(*scenario.start, scenario.heading)
         most = round(scenario.end_time / 0.001)
-        stepper = Stepper(model, begin, most, 0.001, scenario.wind, "semi_implicit_euler", keep_steps=True)
-        held, outputs, ticks = Controls(brake_torque=scenario.params.max_brake_torque), model.outputs(begin), []
+        stepper = Stepper(
+            model, begin, most, 0.001, scenario.wind, "semi_implicit_euler", keep_steps=True
+        )
+        held = Controls(brake_torque=scenario.params.max_brake_torque)
+        outputs = model.outputs(begin)
+        ticks = []
         while stepper.done < most and not pilot.guide.done:
-            before = ModelState(stepper.state.x.copy(), stepper.state.memory.copy(), stepper.state.time)
+            before = ModelState(
+                stepper.state.x.copy(), stepper.state.memory.copy(), stepper.state.time
+            )
             controls = held if before.time < ALIGNED else pilot(stepper.state, outputs)
             stepper.advance(controls, TICK)
             outputs = stepper.outputs
@@ -98,12 +110,17 @@ PARAMETERS = EstimatorParameters.load("scale")
 
 
 def estimator(drive, terrain=FLAT, sensors=SENSORS, **changes):
-    return StateEstimator(PARAMETERS.replace(**changes), sensors, drive.model.params, terrain=terrain)
+    return StateEstimator(
+        PARAMETERS.replace(**changes), sensors, drive.model.params, terrain=terrain
+    )
 
 
 def errors(ticks, made):
-    """(ticks, 10): time, and true less estimated position, velocity, attitude (rotation vector, world axes)."""
-    rows, covariances = [], []
+    """(ticks, 10): time, and true less estimated position, velocity, attitude (rotation vector,
+    world axes).
+    """
+    rows = []
+    covariances = []
     for tick, truth in ticks:
         time = float(tick.imu.time[-1])
         estimate = made.update(dataclasses.replace(tick, ground_truth=None))
@@ -111,7 +128,9 @@ def errors(ticks, made):
             continue
         difference = rotation_matrix(truth[[7, 8, 9, 6]]) @ rotation_matrix(estimate.orientation).T
         turned = 0.5 * (difference - difference.T)[[2, 0, 1], [1, 2, 0]]
-        rows.append([time, *(truth[:3] - estimate.position), *(truth[3:6] - estimate.velocity), *turned])
+        rows.append(
+            [time, *(truth[:3] - estimate.position), *(truth[3:6] - estimate.velocity), *turned]
+        )
         covariances.append(estimate.covariance)
     return np.array(rows), np.array(covariances)
 
@@ -160,7 +179,9 @@ def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
     """All of a drive, a flight in wind and a landing with the noise of the shipped set."""
     found, _ = errors(flown, estimator(hop))
     assert len(found) > 3000
-    assert np.abs(found[:, 3]).max() < 0.1  # level ground, which is known: this is height above ground
+    assert (
+        np.abs(found[:, 3]).max() < 0.1
+    )  # level ground, which is known: this is height above ground
     assert np.abs(found[:, 6]).max() < 0.1
     assert np.abs(found[:, 4:6]).max() < 0.2
     assert np.degrees(np.abs(found[:, 7:9]).max()) < 0.5
@@ -169,7 +190,8 @@ def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
 
 
 def test_saved_it_goes_on_bit_by_bit(hop, flown):
-    first, second = estimator(hop), estimator(hop)
+    first = estimator(hop)
+    second = estimator(hop)
     aligning = estimator(hop)
     for k, (tick, _) in enumerate(flown):
         first.update(tick)
@@ -185,21 +207,27 @@ def test_saved_it_goes_on_bit_by_bit(hop, flown):
             break
     for other in (second, aligning):
         assert np.array_equal(first.covariance, other.covariance)
-        assert all(np.array_equal(a, b) for a, b in zip(first.estimate, other.estimate, strict=True))
+        assert all(
+            np.array_equal(a, b) for a, b in zip(first.estimate, other.estimate, strict=True)
+        )
 
 
 def test_jacobians_are_the_derivatives(hop):
     """Central differences of each expected reading over each of the 27 errors."""
     made = estimator(hop)
-    c, ground = made._constants, made._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
+    c = made._constants
+    ground = made._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
     generator = np.random.default_rng(5)
     x = np.zeros(at.SIZE)
     x[: at.SLIP + 1] = generator.normal(0.0, 0.3, at.SLIP + 1)
     x[at.POSITION : at.POSITION + 3] = 20.0, -30.0, 40.0
     x[at.VELOCITY : at.VELOCITY + 3] = 3.0, -2.0, 0.7
     x[at.QUATERNION : at.QUATERNION + 4] /= np.linalg.norm(x[at.QUATERNION : at.QUATERNION + 4])
-    x[at.RATES : at.RATES + 3], x[at.FORCE : at.FORCE + 3] = (0.4, -0.3, 0.8), (1.0, 2.0, 9.0)
-    lever, steering, rolls = np.array((0.4, -0.2, 0.6)), np.array((0.3, 0.25, 0.0, 0.0)), np.array((1.0, 0.0, 1.0, 1.0))
+    x[at.RATES : at.RATES + 3] = (0.4, -0.3, 0.8)
+    x[at.FORCE : at.FORCE + 3] = (1.0, 2.0, 9.0)
+    lever = np.array((0.4, -0.2, 0.6))
+    steering = np.array((0.3, 0.25, 0.0, 0.0))
+    rolls = np.array((1.0, 0.0, 1.0, 1.0))
     still = c._replace(
         wheel_delay=0.0, slip_gain=0.0, side_gain=0.0
     )  # with them the force is used, whose errors are left out
@@ -212,14 +240,16 @@ def test_jacobians_are_the_derivatives(hop):
         "wheels": (2, lambda x, h, out: expect_wheels(x, steering, rolls, still, h, out)),
     }
     for name, (m, expect) in cases.items():
-        h, out = np.zeros((m, at.ERRORS)), np.empty(m)
+        h = np.zeros((m, at.ERRORS))
+        out = np.empty(m)
         expect(x, h, out)
         for n in range(at.ERRORS):
             sides = []
             for step in (1e-4, -1e-4):
                 error = np.zeros(at.ERRORS)
                 error[n] = step
-                moved, there = x.copy(), np.empty(m)
+                moved = x.copy()
+                there = np.empty(m)
                 inject_error(moved, error)
                 expect(moved, np.zeros((m, at.ERRORS)), there)
                 sides.append(there)
@@ -228,21 +258,37 @@ def test_jacobians_are_the_derivatives(hop):
 
 
 def test_errors_are_as_large_as_it_says(turn):
-    """Squared errors in units of the covariance, and innovations: both within 99.9 % of their chi-square."""
-    seeds, total = 6, 0.0
-    moving, innovations = 0.0, {}
+    """Squared errors in units of the covariance, and innovations: both within 99.9 % of their
+    chi-square.
+    """
+    seeds = 6
+    total = 0.0
+    moving = 0.0
+    innovations = {}
     for seed in range(100, 100 + seeds):
         made = estimator(turn)
         found, covariances = errors(turn.samples(SensorSuite(turn.model, SENSORS, seed=seed)), made)
-        error, covariance = found[-1, 1:], covariances[-1]
+        error = found[-1, 1:]
+        covariance = covariances[-1]
         total += error @ np.linalg.solve(covariance, error)
         moving += error[3:] @ np.linalg.solve(covariance[3:, 3:], error[3:])
         for name, mean in made.mean_innovation.items():
             innovations.setdefault(name, []).append((mean, made.accepted[name]))
-        assert sum(made.rejected[name] for name in ("gps_position", "gps_velocity", "magnetometer", "barometer")) <= 1
+        assert (
+            sum(
+                made.rejected[name]
+                for name in ("gps_position", "gps_velocity", "magnetometer", "barometer")
+            )
+            <= 1
+        )
     assert chi2.ppf(0.0005, 9 * seeds) < total < chi2.ppf(0.9995, 9 * seeds)
     assert chi2.ppf(0.0005, 6 * seeds) < moving < chi2.ppf(0.9995, 6 * seeds)
-    for name, m in (("gps_position", 3), ("gps_velocity", 3), ("magnetometer", 3), ("barometer", 1)):
+    for name, m in (
+        ("gps_position", 3),
+        ("gps_velocity", 3),
+        ("magnetometer", 3),
+        ("barometer", 1),
+    ):
         numbers = m * sum(count for _, count in innovations[name])
         squares = m * sum(mean * count for mean, count in innovations[name])
         assert chi2.ppf(0.0005, numbers) < squares < chi2.ppf(0.9995, numbers), name
@@ -261,14 +307,20 @@ def sharp_gps():
     """Without drift, so that nothing else can be made responsible for a lag."""
     place = NoiseModel(3, white_sigma=0.05)
     noise = NoiseModel.joined([place, NoiseModel(3, white_sigma=0.1)])
-    return SENSORS.replace(gps=dataclasses.replace(SENSORS.gps, noise=noise), encoders=None, wheel_loads=None)
+    return SENSORS.replace(
+        gps=dataclasses.replace(SENSORS.gps, noise=noise), encoders=None, wheel_loads=None
+    )
 
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
-    """At 3 m/s a latency of 0.1 s that nobody accounts for shows as 0.3 m along the track, less what the IMU knows."""
+    """At 3 m/s a latency of 0.1 s that nobody accounts for shows as 0.3 m along the track, less
+    what the IMU knows.
+    """
     sensors = sharp_gps()
-    made, suite, behind = estimator(turn, sensors=sensors), SensorSuite(turn.model, sensors, noise=False), []
+    made = estimator(turn, sensors=sensors)
+    suite = SensorSuite(turn.model, sensors, noise=False)
+    behind = []
     for tick, truth in turn.samples(suite):
         if ignored and tick.gps is not None:
             tick = dataclasses.replace(tick, gps=tick.gps._replace(time=tick.gps.time + 0.1))  # noqa: PLW2901
@@ -284,10 +336,13 @@ def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
 
 
 def test_the_order_of_arrival_changes_nothing(turn):
-    """Readings of all sensors but the IMU are shuffled within 0.3 s; once all are there it is bit by bit the same."""
+    """Readings of all sensors but the IMU are shuffled within 0.3 s; once all are there it is bit
+    by bit the same.
+    """
     generator = np.random.default_rng(3)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=7))][:900]
-    first, second = estimator(turn), estimator(turn)
+    first = estimator(turn)
+    second = estimator(turn)
     waiting = []
     for k, tick in enumerate(ticks):
         first.update(tick)
@@ -310,31 +365,43 @@ def test_the_order_of_arrival_changes_nothing(turn):
 
 
 def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None:
-    """Over a bowl, mean and variance of the height, against 200,000 places of a normal distribution."""
+    """Over a bowl, mean and variance of the height, against 200,000 places of a normal
+    distribution.
+    """
     u = np.arange(401) * 0.1 - 20.0
     bowl = HeightMap(
         (0.02 * u[:, None] ** 2 + 0.01 * u[None, :] ** 2 + 0.1 * u[:, None]).astype(np.float32),
         origin_x=-20.0, origin_y=-20.0, step_x=0.1, step_y=0.1,
     )  # fmt: skip
-    x, h, out = np.zeros(at.SIZE), np.zeros((1, at.ERRORS)), np.empty(1)
-    x[at.QUATERNION], x[at.POSITION : at.POSITION + 3] = 1.0, (1.5, -2.0, 6.0)
+    x = np.zeros(at.SIZE)
+    h = np.zeros((1, at.ERRORS))
+    out = np.empty(1)
+    x[at.QUATERNION] = 1.0
+    x[at.POSITION : at.POSITION + 3] = (1.5, -2.0, 6.0)
     bent = expect_height(x, bowl.ground, np.zeros(3), 2.0, 1.5, h, out)
     places = np.random.default_rng(5).normal((1.5, -2.0), (2.0, 1.5), (200_000, 2))
     height = 6.0 - np.asarray(bowl.altitude(places[:, 0], places[:, 1]))
     assert out[0] == pytest.approx(height.mean(), abs=5e-3)
-    about_plane = height - height.mean() - (places - (1.5, -2.0)) @ h[0, at.E_POSITION : at.E_POSITION + 2]
+    about_plane = (
+        height - height.mean() - (places - (1.5, -2.0)) @ h[0, at.E_POSITION : at.E_POSITION + 2]
+    )
     assert bent == pytest.approx(about_plane.var(), rel=0.05)
 
 
 def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
-    """A vehicle that hovers over a bump, 2 m uncertain where: its altitude stays uncertain by what the bump may be."""
+    """A vehicle that hovers over a bump, 2 m uncertain where: its altitude stays uncertain by what
+    the bump may be.
+    """
     u = np.arange(201) * 0.2 - 20.0
     bump = HeightMap(
         np.exp(-(u[:, None] ** 2 + u[None, :] ** 2) / 8.0).astype(np.float32),
         origin_x=-20.0, origin_y=-20.0, step_x=0.2, step_y=0.2,
     )  # fmt: skip
-    x, p, h = np.zeros(at.SIZE), np.diag(np.full(at.ERRORS, 1e-8)), np.zeros((1, at.ERRORS))
-    x[at.QUATERNION], x[at.POSITION + 2] = 1.0, 5.0
+    x = np.zeros(at.SIZE)
+    p = np.diag(np.full(at.ERRORS, 1e-8))
+    h = np.zeros((1, at.ERRORS))
+    x[at.QUATERNION] = 1.0
+    x[at.POSITION + 2] = 5.0
     p[at.E_POSITION, at.E_POSITION] = p[at.E_POSITION + 1, at.E_POSITION + 1] = 4.0
     p[at.E_POSITION + 2, at.E_POSITION + 2] = 25.0
     residual = np.empty(1)
@@ -344,18 +411,29 @@ def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
         residual[0] = 4.4 - residual[0]
         update(x, p, h, residual, np.full(1, 0.02**2), np.inf, True)
     assert bent > 0.1
-    assert np.sqrt(p[at.E_POSITION + 2, at.E_POSITION + 2]) == pytest.approx(np.sqrt(bent), rel=0.05)
+    assert np.sqrt(p[at.E_POSITION + 2, at.E_POSITION + 2]) == pytest.approx(
+        np.sqrt(bent), rel=0.05
+    )
 
 
 @pytest.mark.parametrize(
-    "sensor", ["imu", "gps", "magnetometer", "barometer", "joints", "wheel_loads", "height"], ids=lambda name: name
+    "sensor",
+    ["imu", "gps", "magnetometer", "barometer", "joints", "wheel_loads", "height"],
+    ids=lambda name: name,
 )
 def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
-    """For four seconds of the flight: the error stays within what the covariance says, which grows with it."""
-    begin, end, over = 12.0, 16.0, 17.0
+    """For four seconds of the flight: the error stays within what the covariance says, which grows
+    with it.
+    """
+    begin = 12.0
+    end = 16.0
+    over = 17.0
     made = estimator(hop)
     made.restore(shortly_before)
-    at_worst, before, during, truths = 0.0, 0.0, 0.0, {}
+    at_worst = 0.0
+    before = 0.0
+    during = 0.0
+    truths = {}
     for tick, truth in flown[round(ALL_HEARD / 0.004) : round(over / 0.004)]:
         time = float(tick.imu.time[-1])
         truths[round(time * 1e3)] = truth
@@ -382,8 +460,11 @@ def test_biases_are_found(turn):
     channels = {"turn_on_bias": np.array([0.1] * 3 + [0.01] * 3 + [0.0] * 3)}
     noise = SENSORS.imu.noise
     given = {field.name: getattr(noise, field.name) for field in dataclasses.fields(noise)}
-    cheap = SENSORS.replace(imu=dataclasses.replace(SENSORS.imu, noise=NoiseModel(**{**given, **channels})))
-    suite, made = SensorSuite(turn.model, cheap, seed=21), estimator(turn, sensors=cheap)
+    cheap = SENSORS.replace(
+        imu=dataclasses.replace(SENSORS.imu, noise=NoiseModel(**{**given, **channels}))
+    )
+    suite = SensorSuite(turn.model, cheap, seed=21)
+    made = estimator(turn, sensors=cheap)
     errors(turn.samples(suite), made)
     true = suite._sources["imu"].bias
     assert np.linalg.norm(true[3:6]) > 0.005
@@ -396,10 +477,18 @@ def test_biases_are_found(turn):
 
 def test_the_truth_is_not_looked_at(turn):
     """What comes out is the same without it, and with a wrong one."""
-    suite, with_none, with_wrong = SensorSuite(turn.model, SENSORS, seed=2), estimator(turn), estimator(turn)
+    suite = SensorSuite(turn.model, SENSORS, seed=2)
+    with_none = estimator(turn)
+    with_wrong = estimator(turn)
     for tick, _ in turn.samples(suite):
-        wrong = None if tick.ground_truth is None else tick.ground_truth._replace(position=np.full((1, 3), 1e3))
-        a = with_none.update(dataclasses.replace(tick, ground_truth=None, wind=None, wheel_odometry=None))
+        wrong = (
+            None
+            if tick.ground_truth is None
+            else tick.ground_truth._replace(position=np.full((1, 3), 1e3))
+        )
+        a = with_none.update(
+            dataclasses.replace(tick, ground_truth=None, wind=None, wheel_odometry=None)
+        )
         b = with_wrong.update(dataclasses.replace(tick, ground_truth=wrong))
         assert (a is None) == (b is None)
     assert all(np.array_equal(one, other) for one, other in zip(a, b, strict=True))
@@ -410,7 +499,12 @@ def spoofed(ticks, begin, end=math.inf, north=30.0):
     moved = np.array((north / 111_319.0, 0.0, 0.0))
     for tick, truth in ticks:
         if tick.gps is not None and begin < float(tick.imu.time[-1]) <= end:
-            yield dataclasses.replace(tick, gps=tick.gps._replace(geodetic=tick.gps.geodetic + moved)), truth
+            yield (
+                dataclasses.replace(
+                    tick, gps=tick.gps._replace(geodetic=tick.gps.geodetic + moved)
+                ),
+                truth,
+            )
         else:
             yield tick, truth
 
@@ -420,8 +514,12 @@ def sigma_north(made):
 
 
 def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
-    """30 m off from 1.8 s on, back at 4 s: never believed, the error grows as without it, then it is used again."""
-    made, refused, certain = estimator(turn), [], math.inf
+    """30 m off from 1.8 s on, back at 4 s: never believed, the error grows as without it, then it
+    is used again.
+    """
+    made = estimator(turn)
+    refused = []
+    certain = math.inf
     for tick, truth in spoofed(turn.samples(SensorSuite(turn.model, SENSORS, seed=3)), 1.8, 3.8):
         made.update(tick)
         time = float(tick.imu.time[-1])
@@ -439,9 +537,14 @@ def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
 
 
 def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
-    """As when the vehicle was put elsewhere: counted, and no more certain than the receiver's drift."""
-    made, most = estimator(turn, gps_reset=1.5), 0.0
-    for tick, truth in spoofed(turn.samples(SensorSuite(turn.model, SENSORS, seed=2)), 2.0, north=50.0):
+    """As when the vehicle was put elsewhere: counted, and no more certain than the receiver's
+    drift.
+    """
+    made = estimator(turn, gps_reset=1.5)
+    most = 0.0
+    for tick, truth in spoofed(
+        turn.samples(SensorSuite(turn.model, SENSORS, seed=2)), 2.0, north=50.0
+    ):
         made.update(tick)
         if made.initialised and made.gps_resets == 0:
             most = max(most, np.linalg.norm(made.estimate.position[:2] - truth[:2]))
@@ -452,12 +555,16 @@ def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
 
 
 def test_wheels_that_skid_tell_no_speed():
-    """Blind for a second it does not know its speed any more; then locked wheels slide at 3 m/s, and do not turn."""
+    """Blind for a second it does not know its speed any more; then locked wheels slide at 3 m/s,
+    and do not turn.
+    """
     model = AmphibiousModel(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml").params, FLAT)
-    suite, state = SensorSuite(model, SENSORS, seed=4), model.standing()
+    suite = SensorSuite(model, SENSORS, seed=4)
+    state = model.standing()
     made = StateEstimator(PARAMETERS, SENSORS, model.params, suite.geo_origin, FLAT)
     locked = Controls(brake_torque=model.params.max_brake_torque)
-    worst, slid = 0.0, 0
+    worst = 0.0
+    slid = 0
     for tick in range(1100):
         time = tick * 0.004
         controls = Controls(drive_torque=(2.0,) * 4) if ALIGNED <= time < 3.5 else locked
@@ -471,24 +578,38 @@ def test_wheels_that_skid_tell_no_speed():
             worst = max(worst, error @ np.linalg.solve(made.estimate.covariance[3:6, 3:6], error))
     assert slid > 20
     assert worst < chi2.ppf(0.9999, 3)
-    assert np.linalg.norm(made.estimate.velocity - state.velocity) < 0.4, "and it is known again once it has stopped"
+    assert np.linalg.norm(made.estimate.velocity - state.velocity) < 0.4, (
+        "and it is known again once it has stopped"
+    )
 
 
 @pytest.mark.parametrize("gps", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_positions_are_as_uncertain_as_it_says(hop, gps):
-    """Drive, flight in wind, touch-down: of normalised errors squared nine of ten are within their 95 % bound."""
+    """Drive, flight in wind, touch-down: of normalised errors squared nine of ten are within their
+    95 % bound.
+    """
     inside = []
     for seed in (11, 12, 13):
         made = estimator(hop)
         for k, (tick, truth) in enumerate(hop.samples(SensorSuite(hop.model, SENSORS, seed=seed))):
             kept = {"gps": tick.gps if gps or k < 500 else None, "ground_truth": None}
-            for kind in ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "height", "imu"):
+            for kind in (
+                "wheel_loads",
+                "joints",
+                "gps",
+                "magnetometer",
+                "barometer",
+                "height",
+                "imu",
+            ):
                 read = kept.get(kind, getattr(tick, kind))
                 if read is not None:
                     getattr(made, kind)(read)
             if k % 25 == 0 and (now := made.estimate) is not None:
                 error = truth[:3] - now.position
-                inside.append(error @ np.linalg.solve(now.covariance[:3, :3], error) < chi2.ppf(0.95, 3))
+                inside.append(
+                    error @ np.linalg.solve(now.covariance[:3, :3], error) < chi2.ppf(0.95, 3)
+                )
     assert len(inside) > 300
     assert np.mean(inside) >= 0.9
 
@@ -514,11 +635,17 @@ def over_a_house():
 
 @pytest.mark.parametrize("carried", [FLAT, None], ids=["map", "no map"])
 def test_a_roof_is_no_loss_of_height(over_a_house, carried):
-    """Without GPS; the map tells of no house. The step at its edges is the ground's, not the vehicle's."""
-    suite, made = SensorSuite(over_a_house.model, SENSORS, seed=21), estimator(over_a_house, carried)
-    above, nees = [], []
+    """Without GPS; the map tells of no house. The step at its edges is the ground's, not the
+    vehicle's.
+    """
+    suite = SensorSuite(over_a_house.model, SENSORS, seed=21)
+    made = estimator(over_a_house, carried)
+    above = []
+    nees = []
     for k, (tick, truth) in enumerate(over_a_house.samples(suite)):
-        now = made.update(dataclasses.replace(tick, ground_truth=None, gps=tick.gps if k < 500 else None))
+        now = made.update(
+            dataclasses.replace(tick, ground_truth=None, gps=tick.gps if k < 500 else None)
+        )
         if tick.height is not None and abs(truth[0] - 8.0) < 4.8 and truth[2] > 3.0:
             above.append(truth[2] - 0.08 - tick.height.distance[-1])
         if now is not None:
@@ -550,7 +677,9 @@ def test_it_needs_none_of_scipy():
         "vehicle_record(given[2], True, False, 0.0)\n"
         "sys.exit(', '.join(name for name in sys.modules if name.split('.')[0] == 'scipy') or 0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -564,7 +693,11 @@ def test_bad_and_late_readings_are_counted(turn):
     made.gps(fix)
     made.gps(fix._replace(time=fix.time + 1.0, geodetic=fix.geodetic * math.nan))
     made.imu(ticks[100].imu)
-    assert (made.late["gps"], made.invalid["gps"], made.late["imu"]) == (2, 1, 1)  # one of them before the alignment
+    assert (made.late["gps"], made.invalid["gps"], made.late["imu"]) == (
+        2,
+        1,
+        1,
+    )  # one of them before the alignment
     assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
 
 
@@ -582,7 +715,9 @@ def test_times_of_another_clock_do_not_stop_it(turn):
     assert not made.initialised
     for tick in ticks[501:1001]:
         read = {field.name: getattr(tick, field.name) for field in dataclasses.fields(tick)}
-        later = {name: of._replace(time=of.time + 1e6) for name, of in read.items() if of is not None}
+        later = {
+            name: of._replace(time=of.time + 1e6) for name, of in read.items() if of is not None
+        }
         made.update(dataclasses.replace(tick, **later))
     assert made.initialised
 
@@ -597,13 +732,18 @@ def test_without_a_map_the_ground_is_estimated_along(hop, flown):
 def test_a_turned_imu_is_turned_back(turn):
     """Its forces, rates, field and orientation are in axes of its own."""
     sensors = SENSORS.replace(imu=dataclasses.replace(SENSORS.imu, rotation=(0.3, -0.2, 2.0)))
-    found, _ = errors(turn.samples(SensorSuite(turn.model, sensors, noise=False)), estimator(turn, sensors=sensors))
+    found, _ = errors(
+        turn.samples(SensorSuite(turn.model, sensors, noise=False)),
+        estimator(turn, sensors=sensors),
+    )
     assert np.degrees(np.abs(found[:, 7:]).max()) < 0.5
     assert np.abs(found[:, 4:7]).max() < 0.1
 
 
 def test_numpy_gives_what_the_kernels_give(turn, tmp_path):
-    """Another process without numba restores a saved state, for which it goes over the last half second again."""
+    """Another process without numba restores a saved state, for which it goes over the last half
+    second again.
+    """
     made = estimator(turn, terrain=None)
     for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2)):
         made.update(tick)
@@ -622,7 +762,9 @@ now = made.estimate
 print(json.dumps([now.position.tolist(), now.velocity.tolist(), now.orientation.tolist(), made.covariance.tolist()]))
 """
     environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
-    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     position, velocity, orientation, covariance = json.loads(out.stdout.splitlines()[-1])
     now = made.estimate
     assert np.allclose(position, now.position, atol=1e-9)
@@ -644,7 +786,9 @@ def test_what_cannot_be_is_refused(turn):
 
 
 def test_after_readings_that_cannot_be_it_begins_anew(turn):
-    """One sample of 1e200 m/s² and rad/s makes the state infinite; it is aligned again by those that follow."""
+    """One sample of 1e200 m/s² and rad/s makes the state infinite; it is aligned again by those
+    that follow.
+    """
     made = estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
     for tick in ticks[:500]:
@@ -652,7 +796,10 @@ def test_after_readings_that_cannot_be_it_begins_anew(turn):
     assert made.estimate is not None
     wild = ticks[500].imu
     made.imu(
-        wild._replace(specific_force=np.full_like(wild.specific_force, 1e200), rates=np.full_like(wild.rates, 1e200))
+        wild._replace(
+            specific_force=np.full_like(wild.specific_force, 1e200),
+            rates=np.full_like(wild.rates, 1e200),
+        )
     )
     assert made.estimate is None
     assert (made.initialised, made.diverged) == (False, 1)

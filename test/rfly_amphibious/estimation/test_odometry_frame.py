@@ -1,4 +1,6 @@
-"""REP-105's `odom`: continuous where the estimate jumps; `map` → `odom` → `base_link` is the estimate all the same."""
+"""REP-105's `odom`: continuous where the estimate jumps; `map` → `odom` → `base_link` is the
+estimate all the same.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,15 @@ from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.odometry_frame import OdometryFrame
 from rfly_common.frames import euler_to_quat, quat_rotate, quat_to_euler
 
-RATE, SPEED, TURN = 100.0, 5.0, 0.5
+RATE = 100.0
+SPEED = 5.0
+TURN = 0.5
 
 
 def circle(time, shift=(0.0, 0.0, 0.0), yaw=0.0):
-    """5 m/s on a circle of 10 m to the left, nose 0.1 rad up, seen by an estimator that is off by a shift and a yaw."""
+    """5 m/s on a circle of 10 m to the left, nose 0.1 rad up, seen by an estimator that is off by a
+    shift and a yaw.
+    """
     heading = TURN * time
     place = np.array((10.0 * math.sin(heading), 10.0 * (1.0 - math.cos(heading)), 2.0)) + shift
     orientation = euler_to_quat((0.0, -0.1, heading + yaw))
@@ -36,14 +42,18 @@ def run(estimates):
 
 def test_without_corrections_odom_stays_where_map_is():
     for estimate, place, odom in run(circle(k / RATE) for k in range(400)):
-        assert place.translation == pytest.approx(estimate.position, abs=1e-3), "the trapezoidal rule over 4 s"
+        assert place.translation == pytest.approx(estimate.position, abs=1e-3), (
+            "the trapezoidal rule over 4 s"
+        )
         assert abs(place.quat_xyzw @ estimate.orientation) == pytest.approx(1.0, abs=1e-9)
         assert odom.translation == pytest.approx(np.zeros(3), abs=2e-3)
 
 
 def test_corrections_go_into_map_to_odom_and_leave_no_jump():
     """GPS moves the estimate by metres and turns it by 6° after 2 s; the wheels have not moved."""
-    jump = [circle(k / RATE) if k < 200 else circle(k / RATE, (3.0, -2.0, 0.5), 0.1) for k in range(400)]
+    jump = [
+        circle(k / RATE) if k < 200 else circle(k / RATE, (3.0, -2.0, 0.5), 0.1) for k in range(400)
+    ]
     rows = run(jump)
     places = np.array([place.translation for _, place, _ in rows])
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
@@ -54,8 +64,11 @@ def test_corrections_go_into_map_to_odom_and_leave_no_jump():
         together = odom @ place
         assert together.translation == pytest.approx(estimate.position, abs=1e-9)
         assert abs(together.quat_xyzw @ estimate.orientation) == pytest.approx(1.0, abs=1e-9)
-        assert quat_rotate(odom.quat_xyzw, (0.0, 0.0, 1.0)) == pytest.approx((0.0, 0.0, 1.0), abs=1e-9), "z is up"
-    before, after = rows[199][2], rows[-1][2]
+        assert quat_rotate(odom.quat_xyzw, (0.0, 0.0, 1.0)) == pytest.approx(
+            (0.0, 0.0, 1.0), abs=1e-9
+        ), "z is up"
+    before = rows[199][2]
+    after = rows[-1][2]
     assert before.translation == pytest.approx(np.zeros(3), abs=2e-3)
     assert quat_to_euler(after.quat_xyzw)[2] == pytest.approx(0.1, abs=1e-3)
 
@@ -72,7 +85,9 @@ def test_its_covariance_grows_by_the_corrections_that_it_leaves_out():
     assert local.position == pytest.approx(place.translation)
     assert local.orientation == pytest.approx(place.quat_xyzw)
     assert local.velocity == pytest.approx(now.velocity, abs=1e-6)
-    assert local.covariance[:3, :3] == pytest.approx(np.eye(3) + np.outer((-3, 2, 0), (-3, 2, 0)), abs=1e-2)
+    assert local.covariance[:3, :3] == pytest.approx(
+        np.eye(3) + np.outer((-3, 2, 0), (-3, 2, 0)), abs=1e-2
+    )
     assert local.covariance[3:, 3:] == pytest.approx(np.eye(6), abs=1e-6)
 
 

@@ -19,9 +19,12 @@ pytestmark = pytest.mark.needs("numba")
 
 
 class Bay:
-    """A road of 8 m along x through the origin, with a dead-end bay of 3 m by 6 m north of it, ahead."""
+    """A road of 8 m along x through the origin, with a dead-end bay of 3 m by 6 m north of it,
+    ahead.
+    """
 
-    resolution, origin = 0.5, (-10.0, -10.0)
+    resolution = 0.5
+    origin = (-10.0, -10.0)
 
     def __init__(self, margin):
         """`margin`: cells by which free ground is narrower."""
@@ -32,7 +35,10 @@ class Bay:
 
 @pytest.mark.parametrize(
     ("changes", "most_turned_deg"),
-    [({}, 8.0), ({"steered": "none", "max_steering": 0.0}, 20.0)],  # motors turn it against its tyres, with a lag
+    [
+        ({}, 8.0),
+        ({"steered": "none", "max_steering": 0.0}, 20.0),
+    ],  # motors turn it against its tyres, with a lag
     ids=["steering", "skid"],
 )
 def test_into_a_bay_backwards(changes, most_turned_deg):
@@ -50,18 +56,23 @@ def test_into_a_bay_backwards(changes, most_turned_deg):
 
     def command(rig):
         now = rig.sim.state
-        order = guide.step(Estimate(now.time, now.position, now.orientation, now.velocity, now.rates), Mode.DRIVE)
+        order = guide.step(
+            Estimate(now.time, now.position, now.orientation, now.velocity, now.rates), Mode.DRIVE
+        )
         rig.chassis.set_speed(order.speed, order.steering)
 
     rows = rig.run(60.0, command, until=lambda _: guide.done)
-    x, y, yaw = rows[1], rows[2], rows[7]
+    x = rows[1]
+    y = rows[2]
+    yaw = rows[7]
     speed = np.cos(yaw) * rows[4] + np.sin(yaw) * rows[5]
     assert speed.max() > 1.0
     assert speed.min() < -0.8, "it really drives backwards"
     assert math.hypot(x[-1] - goal.x, y[-1] - goal.y) < 0.3
     assert abs(math.remainder(yaw[-1] - goal.heading, 2 * math.pi)) < math.radians(most_turned_deg)
     assert abs(speed[-1]) < 0.15
-    column, row = np.floor((x + 10.0) / 0.5).astype(int), np.floor((y + 10.0) / 0.5).astype(int)
+    column = np.floor((x + 10.0) / 0.5).astype(int)
+    row = np.floor((y + 10.0) / 0.5).astype(int)
     assert (Bay(0).cost[row, column] == 0).all(), "its middle never leaves what is free"
     away = np.hypot(x[:, None] - poses[:, 0], y[:, None] - poses[:, 1]).min(axis=1)
     assert away.max() < 0.5

@@ -1,4 +1,6 @@
-"""What is asked of a vehicle by hand: modes, legs and estimates as nodes would tell them; legs of planned paths."""
+"""What is asked of a vehicle by hand: modes, legs and estimates as nodes would tell them; legs of
+planned paths.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,30 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 PARAMS = VehicleParameters.load("scale")
 UP = PARAMS.origin_height
-HOP = (FlyLeg(((0.0, 0.0, 3.0), (6.0, 0.0, 3.0)), (4.0, 4.0), lands=True), DriveLeg(((6.0, 5.0),), (2.0,)))
+HOP = (
+    FlyLeg(((0.0, 0.0, 3.0), (6.0, 0.0, 3.0)), (4.0, 4.0), lands=True),
+    DriveLeg(((6.0, 5.0),), (2.0,)),
+)
 
 
 def estimate(time, position=(0.0, 0.0, UP), velocity=(0.0, 0.0, 0.0), yaw=0.0, roll=0.0):
     orientation = euler_to_quat((roll, 0.0, yaw))
-    return Estimate(time, np.array(position, float), orientation, np.array(velocity, float), np.zeros(3))
+    return Estimate(
+        time, np.array(position, float), orientation, np.array(velocity, float), np.zeros(3)
+    )
 
 
 def fly_after(guide, start, begin=0.0):
     """A vehicle that is always at its target: the places, and the order that ended it."""
-    place, velocity, places = np.array(start, float), (0.0, 0.0, 0.0), []
+    place = np.array(start, float)
+    velocity = (0.0, 0.0, 0.0)
+    places = []
     for k in range(5000):
         order = guide.step(estimate(begin + 0.02 * k, place, velocity), Mode.FLIGHT)
         if order.mode is not None or guide.done:
             return np.array(places), order
-        place, velocity = np.array(order.target), order.velocity
+        place = np.array(order.target)
+        velocity = order.velocity
         places.append(place)
     raise AssertionError("the flight did not end")
 
@@ -43,7 +53,15 @@ def test_from_take_off_to_the_drive_behind_the_landing():
     assert guide.step(estimate(0.0), Mode.DISARMED).mode is Mode.DRIVE
     assert guide.step(estimate(0.1, velocity=(0.6, 0, 0)), Mode.DRIVE).mode is None
     assert guide.step(estimate(0.2), Mode.DRIVE).mode is Mode.TAKEOFF
-    assert guide.step(estimate(0.3), Mode.TAKEOFF) == (0.3, None, 0.0, 0.0, None, (0.0, 0.0, 0.0), None)
+    assert guide.step(estimate(0.3), Mode.TAKEOFF) == (
+        0.3,
+        None,
+        0.0,
+        0.0,
+        None,
+        (0.0, 0.0, 0.0),
+        None,
+    )
     places, order = fly_after(guide, (0, 0, UP + 0.6), 1.0)
     assert order.mode is Mode.LAND
     assert places[:, 2].max() == pytest.approx(3.0 + UP, abs=1e-6)
@@ -135,7 +153,15 @@ def test_legs_that_are_replaced_in_the_air():
 def test_a_mixed_path_becomes_legs():
     """Level ground of 10 m: driven to x 20, up to 25, over to x 60, down, driven to x 70."""
     terrain = HeightMap(np.full((3, 3), 10.0), origin_x=-100, origin_y=-100, step_x=100, step_y=100)
-    path = [(0, 0, 10), (10, 0, 10), (20, 0, 10), (20, 0, 25), (60, 5, 25), (60, 5, 10), (70, 5, 10)]
+    path = [
+        (0, 0, 10),
+        (10, 0, 10),
+        (20, 0, 10),
+        (20, 0, 25),
+        (60, 5, 25),
+        (60, 5, 10),
+        (70, 5, 10),
+    ]
     assert legs_of_path(path, terrain, 3.0, 6.0) == (
         DriveLeg(((10.0, 0.0), (20.0, 0.0)), (3.0, 3.0)),
         FlyLeg(((20.0, 0.0, 25.0), (60.0, 5.0, 25.0)), (6.0, 6.0), lands=True),
@@ -144,21 +170,46 @@ def test_a_mixed_path_becomes_legs():
     # slanting up and down: straight up first, and on to above the place of the landing
     slanting = [(0, 0, 10), (20, 0, 25), (60, 5, 25), (70, 5, 10)]
     assert legs_of_path(slanting, terrain, 3.0, 6.0) == (
-        FlyLeg(((0.0, 0.0, 25.0), (20.0, 0.0, 25.0), (60.0, 5.0, 25.0), (70.0, 5.0, 25.0)), (6.0,) * 4, lands=True),
+        FlyLeg(
+            ((0.0, 0.0, 25.0), (20.0, 0.0, 25.0), (60.0, 5.0, 25.0), (70.0, 5.0, 25.0)),
+            (6.0,) * 4,
+            lands=True,
+        ),
     )
     hovering = legs_of_path([(0, 0, 10), (0, 0, 25), (60, 5, 30)], terrain, 3.0, 6.0)
     assert hovering == (FlyLeg(((0.0, 0.0, 25.0), (60.0, 5.0, 30.0)), (6.0, 6.0), lands=False),)
 
 
 def test_the_way_of_legs_follows_the_ground_and_rises_from_it():
-    """Ground z = 10 + x / 10: driven to x 6 in steps of 2 m, up to 25, over to x 10, and down to z 11."""
+    """Ground z = 10 + x / 10: driven to x 6 in steps of 2 m, up to 25, over to x 10, and down to z
+    11.
+    """
     east = np.arange(0.0, 101.0, 50.0)
-    terrain = HeightMap(np.repeat(10.0 + east[:, None] / 10, 3, axis=1), origin_x=0, origin_y=-50, step_x=50, step_y=50)
-    legs = (DriveLeg(((6.0, 0.0),), (3.0,)), FlyLeg(((6.0, 0.0, 25.0), (10.0, 3.0, 25.0)), (6.0, 6.0), lands=True))
-    way = [(0, 0, 10), (2, 0, 10.2), (4, 0, 10.4), (6, 0, 10.6), (6, 0, 25), (10, 3, 25), (10, 3, 11)]
+    terrain = HeightMap(
+        np.repeat(10.0 + east[:, None] / 10, 3, axis=1),
+        origin_x=0,
+        origin_y=-50,
+        step_x=50,
+        step_y=50,
+    )
+    legs = (
+        DriveLeg(((6.0, 0.0),), (3.0,)),
+        FlyLeg(((6.0, 0.0, 25.0), (10.0, 3.0, 25.0)), (6.0, 6.0), lands=True),
+    )
+    way = [
+        (0, 0, 10),
+        (2, 0, 10.2),
+        (4, 0, 10.4),
+        (6, 0, 10.6),
+        (6, 0, 25),
+        (10, 3, 25),
+        (10, 3, 11),
+    ]
     np.testing.assert_allclose(way_of_legs(legs, (0.0, 0.0), terrain), way, atol=1e-6)
     hovering = (FlyLeg(((0.0, 0.0, 5.0), (9.0, 0.0, 5.0)), (6.0, 6.0), lands=False),)
-    np.testing.assert_allclose(way_of_legs(hovering, (0.0, 0.0), None), [(0, 0, 0), (0, 0, 5), (9, 0, 5)])
+    np.testing.assert_allclose(
+        way_of_legs(hovering, (0.0, 0.0), None), [(0, 0, 0), (0, 0, 5), (9, 0, 5)]
+    )
 
 
 def test_what_lies_behind_the_vehicle_is_left_out():

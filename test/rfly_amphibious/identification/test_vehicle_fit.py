@@ -38,26 +38,49 @@ def manoeuvre() -> Manoeuvre:
 
 def hidden(seed: int) -> VehicleParameters:
     rng = np.random.default_rng(seed)
-    names = ("mass_body", "thrust_coefficient", "figure_of_merit", "rotor_lag", "front_spring", "rear_spring")
-    names += ("bump_damping", "rebound_damping", "cornering_stiffness_per_rad", "friction_x", "friction_y")
+    names = (
+        "mass_body",
+        "thrust_coefficient",
+        "figure_of_merit",
+        "rotor_lag",
+        "front_spring",
+        "rear_spring",
+    )
+    names += (
+        "bump_damping",
+        "rebound_damping",
+        "cornering_stiffness_per_rad",
+        "friction_x",
+        "friction_y",
+    )
     values = {name: getattr(GIVEN, name) * rng.uniform(0.85, 1.15) for name in names}
     inertia = np.array(GIVEN.inertia) * rng.uniform(0.85, 1.15, 6)
     inertia[2] = min(inertia[2], 0.98 * (inertia[0] + inertia[1]))
-    shapes = {"shape_x": rng.uniform(1.5, 1.8), "shape_y": rng.uniform(1.25, 1.5), "curvature_y": rng.uniform(-0.8, 0)}
+    shapes = {
+        "shape_x": rng.uniform(1.5, 1.8),
+        "shape_y": rng.uniform(1.25, 1.5),
+        "curvature_y": rng.uniform(-0.8, 0),
+    }
     return GIVEN.replace(**values, **shapes, inertia=tuple(inertia))
 
 
 def drive(params: VehicleParameters, seed: int) -> VehicleLog:
     """What is recorded of the part of the excitation on the ground, without controllers."""
-    signals, mixer = manoeuvre(), Mixer(GIVEN)
+    signals = manoeuvre()
+    mixer = Mixer(GIVEN)
     commands: list[tuple[float, np.ndarray]] = []
 
     def pilot(state):
         time = state.time
-        wrench = [signals.value(channel, time) or 0.0 for channel in ("lift_n", "roll_nm", "pitch_nm", "yaw_nm")]
+        wrench = [
+            signals.value(channel, time) or 0.0
+            for channel in ("lift_n", "roll_nm", "pitch_nm", "yaw_nm")
+        ]
         speeds = mixer.rotor_speeds(wrench)
         commands.append((time, speeds))
-        steering, torque = (signals.value(channel, time) or 0.0 for channel in ("steering_rad", "drive_nm"))
+        steering, torque = (
+            signals.value(channel, time) or 0.0 for channel in ("steering_rad", "drive_nm")
+        )
         return Controls(rotor_speed=speeds, steering=steering, drive_torque=torque)
 
     model = AmphibiousModel(params)
@@ -67,14 +90,17 @@ def drive(params: VehicleParameters, seed: int) -> VehicleLog:
 
 def fly(params: VehicleParameters, seed: int) -> VehicleLog:
     """What is recorded of a flight that shakes about hover, held by an attitude loop of its own."""
-    signals, mixer = manoeuvre(), Mixer(params)
+    signals = manoeuvre()
+    mixer = Mixer(params)
     gain = np.array((40.0, 40.0, 4.0)) * np.diag(params.total_inertia)
     commands: list[tuple[float, np.ndarray]] = []
 
     def pilot(state):
         tilt = rotation_matrix(state.orientation)[2]
         error = np.array((tilt[1], -tilt[0], 0.0))
-        shaken = [signals.value(c, state.time + 42.0) or 0.0 for c in ("roll_nm", "pitch_nm", "yaw_nm")]
+        shaken = [
+            signals.value(c, state.time + 42.0) or 0.0 for c in ("roll_nm", "pitch_nm", "yaw_nm")
+        ]
         moment = -gain * (error + 0.2 * state.rates) + shaken
         climb = 0.6 * np.sin(1.5 * state.time) - state.velocity[2]
         speeds = mixer.rotor_speeds((params.mass * (9.80665 + 1.5 * climb), *moment))
@@ -82,13 +108,16 @@ def fly(params: VehicleParameters, seed: int) -> VehicleLog:
         return Controls(rotor_speed=speeds)
 
     model = AmphibiousModel(params)
-    run = model.run(model.flying((0.0, 0.0, 10.0)), pilot, 15.0, sample_period=SAMPLE, control_period=0.004)
+    run = model.run(
+        model.flying((0.0, 0.0, 10.0)), pilot, 15.0, sample_period=SAMPLE, control_period=0.004
+    )
     return recorded(params, run, commands, seed)
 
 
 def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
     rng = np.random.default_rng((seed, 7))
-    x, t = run.x, run.time
+    x = run.x
+    t = run.time
     orientation = x[:, at.QUATERNION_XYZW]
     velocity = quat_rotate(quat_conjugate(orientation), x[:, at.VELOCITY : at.VELOCITY + 3])
     rates = x[:, at.RATES : at.RATES + 3]
@@ -98,7 +127,8 @@ def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
     steering = np.tan(x[:, at.ROTOR_SPEED + p.rotors])
     share = p.track / (2.0 * p.wheelbase) * steering
     steered = np.arctan(steering[:, None] / np.stack([1.0 - share, 1.0 + share], axis=1))
-    strut, strut_rate = x[:, at.STRUT : at.STRUT + 4], x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
+    strut = x[:, at.STRUT : at.STRUT + 4]
+    strut_rate = x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
     rotor = x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] * p.rotor_spin
     none = np.zeros_like(rotor)
     joints = np.hstack([angle, steered, strut, none, spin, 0 * steered, strut_rate, rotor])
@@ -111,7 +141,9 @@ def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
         "joint_states": Series(t[::2], joints[::2]),
         "wheel_loads": Series(t[::2] - 0.001, run.outputs.wheel_load[::2]),
         "ground_truth/odom": Series(t[every], odometry[every]),
-        "cmd/rotors": Series(np.array([c[0] for c in commands]), np.array([c[1] for c in commands])),
+        "cmd/rotors": Series(
+            np.array([c[0] for c in commands]), np.array([c[1] for c in commands])
+        ),
     }
     return VehicleLog("test", series, np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0)))
 
@@ -144,7 +176,9 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
         error = curve(fit.tyres.params, axis) - true
         assert np.sqrt((error**2).mean()) < 0.01 * np.abs(true).max()
     assert any("of flight, expected 3 s" in note for note in fit.notes)
-    written = VehicleParameters.parse(fitted_document("scale", fit, "test.mcap").encode(), "found.yaml")
+    written = VehicleParameters.parse(
+        fitted_document("scale", fit, "test.mcap").encode(), "found.yaml"
+    )
     assert written.mass == pytest.approx(truth.mass, rel=0.01)
     assert written.thrust_coefficient == GIVEN.thrust_coefficient  # of which nothing was found
     draw_fit(fit, tmp_path / "fit.png")
@@ -155,7 +189,9 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hidden_parameters_are_found_in_the_air(seed):
     truth = hidden(seed)
-    known = unchecked(GIVEN, mass_body=truth.mass_body, inertia=(*GIVEN.inertia[:2], *truth.inertia[2:]))
+    known = unchecked(
+        GIVEN, mass_body=truth.mass_body, inertia=(*GIVEN.inertia[:2], *truth.inertia[2:])
+    )
     log = fly(truth, seed)
     start = log.series["ground_truth/odom"].value[0, 2]
     now = motion(log, known)
@@ -183,11 +219,15 @@ def test_mass_and_thrust_are_not_told_apart_without_loads_or_a_scale():
     with pytest.raises(ConfigError, match="weigh the vehicle and say --mass"):
         fit_vehicle(at_rest(), GIVEN)
     fit = fit_vehicle(at_rest(), GIVEN, mass=31.5)
-    assert [(path, value) for path, value in fit.changes] == [(("mass", "body_kg"), pytest.approx(31.5 - 6.0 - 4.8))]
+    assert [(path, value) for path, value in fit.changes] == [
+        (("mass", "body_kg"), pytest.approx(31.5 - 6.0 - 4.8))
+    ]
     assert len(fit.notes) == 4  # struts, lag, tyres, rotors: not in this log
     with pytest.raises(ConfigError, match="no more than the wheels and rotors"):
         fit_vehicle(at_rest(), GIVEN, mass=5.0)
-    with pytest.raises(ConfigError, match=r"'scale_six': chassis.middle_axle_m is -0.01 m, .* found for two axles"):
+    with pytest.raises(
+        ConfigError, match=r"'scale_six': chassis.middle_axle_m is -0.01 m, .* found for two axles"
+    ):
         fit_vehicle(at_rest(), VehicleParameters.load("scale_six"))
 
 
@@ -201,37 +241,50 @@ def test_the_loads_of_a_vehicle_at_rest_are_its_mass():
 def test_a_short_log_is_refused():
     log = at_rest()
     series = {name: Series(s.time[:300], s.value[:300]) for name, s in log.series.items()}
-    with pytest.raises(ConfigError, match=r"still.mcap: 3.0 s in which all was recorded, expected 10 … 7200 s"):
+    with pytest.raises(
+        ConfigError, match=r"still.mcap: 3.0 s in which all was recorded, expected 10 … 7200 s"
+    ):
         fit_vehicle(dataclasses.replace(log, series=series), GIVEN, mass=30.0)
 
 
 def test_a_log_with_a_stamp_that_is_far_off_is_refused_before_it_takes_all_memory():
     log = at_rest()
     series = {
-        name: Series(np.append(s.time, 1e9), np.vstack((s.value, s.value[-1:]))) for name, s in log.series.items()
+        name: Series(np.append(s.time, 1e9), np.vstack((s.value, s.value[-1:])))
+        for name, s in log.series.items()
     }
     with pytest.raises(
-        ConfigError, match=r"still.mcap: 1000000000.0 s in which all was recorded, expected 10 … 7200 s"
+        ConfigError,
+        match=r"still.mcap: 1000000000.0 s in which all was recorded, expected 10 … 7200 s",
     ):
         fit_vehicle(dataclasses.replace(log, series=series), GIVEN, mass=30.0)
 
 
 @pytest.mark.parametrize("second", [[1.0, np.nan], [1.0, np.inf], [1e300, 1.0], [1.0], []])
 def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
-    rows = {topic: [(0.0, 0.0, [1.0, 2.0]), (0.1, 0.1, second)] for topic in ("imu/data", "joint_states")}
+    rows = {
+        topic: [(0.0, 0.0, [1.0, 2.0]), (0.1, 0.1, second)]
+        for topic in ("imu/data", "joint_states")
+    }
     rows["ground_truth/odom"] = rows["imu/data"]
     with pytest.raises(
-        CaptureError, match=r"a\.mcap: imu/data: messages of different lengths, or with numbers beyond 1e"
+        CaptureError,
+        match=r"a\.mcap: imu/data: messages of different lengths, or with numbers beyond 1e",
     ):
         vehicle_log._log("a.mcap", rows, {}, "base_link")
 
 
 @pytest.mark.needs("mcap_ros2")
 def test_what_is_no_whole_log_is_refused(tmp_path):
-    """A pipe is not waited for; files that were cut or are none are told apart from others by their text."""
+    """A pipe is not waited for; files that were cut or are none are told apart from others by their
+    text.
+    """
     (tmp_path / "none.mcap").write_bytes(b"x" * 5000)
     os.mkfifo(tmp_path / "pipe.mcap")
-    for name, told in (("none.mcap", "expected a whole MCAP file"), ("pipe.mcap", "a pipe, a socket or a device")):
+    for name, told in (
+        ("none.mcap", "expected a whole MCAP file"),
+        ("pipe.mcap", "a pipe, a socket or a device"),
+    ):
         with pytest.raises((CaptureError, OSError), match=told):
             vehicle_log.read_log(tmp_path / name, GIVEN)
 
@@ -241,7 +294,8 @@ def test_the_spread_of_a_linear_fit_is_the_one_of_many():
     rng = np.random.default_rng(3)
     columns = rng.standard_normal((400, 1, 2))
     fits = [
-        linear_fit(columns, columns @ (2.0, -3.0) + 0.5 * rng.standard_normal((400, 1)), np.ones(2)) for _ in range(200)
+        linear_fit(columns, columns @ (2.0, -3.0) + 0.5 * rng.standard_normal((400, 1)), np.ones(2))
+        for _ in range(200)
     ]
     values = np.array([value for value, _ in fits])
     assert values.mean(axis=0) == pytest.approx((2.0, -3.0), abs=0.01)
@@ -251,7 +305,8 @@ def test_the_spread_of_a_linear_fit_is_the_one_of_many():
 
 def test_slip_follows_over_the_relaxation_length():
     """At 5 m/s with 0.1 m, a step of slip is 1 − 1/e there after 20 ms, and in the end wholly."""
-    step, time = 0.001, np.arange(0.0, 0.2, 0.001)
+    step = 0.001
+    time = np.arange(0.0, 0.2, 0.001)
     slip = lagged(np.full((200, 1), -0.5), np.full((200, 1), 5.0), step, 0.1)[:, 0]
     assert slip[np.searchsorted(time, 0.02)] == pytest.approx(0.1 * (1.0 - np.exp(-1.0)), rel=0.03)
     assert slip[-1] == pytest.approx(0.1, rel=1e-4)
@@ -262,7 +317,9 @@ def test_a_signal_sweeps_its_frequency():
     signal = Signal("roll_nm", 10.0, 14.0, 1.0, 2.0, (1.0, 3.0))
     assert signal.at(10.0) == pytest.approx(1.0)
     assert signal.at(12.0) == pytest.approx(1.0, abs=1e-9)
-    assert signal.at(10.25) == pytest.approx(1.0 + 2.0 * np.sin(2 * np.pi * (0.25 + 0.25 * 0.25**2)))
+    assert signal.at(10.25) == pytest.approx(
+        1.0 + 2.0 * np.sin(2 * np.pi * (0.25 + 0.25 * 0.25**2))
+    )
     both = Manoeuvre((signal, Signal("roll_nm", 11.0, 13.0, 5.0)))
     assert both.value("roll_nm", 12.0) == pytest.approx(6.0)
     assert both.value("pitch_nm", 12.0) is None
@@ -272,7 +329,9 @@ def test_a_signal_sweeps_its_frequency():
 def test_a_manoeuvre_is_on_top_of_the_rotors_and_in_place_of_the_wheels_commands():
     from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 
-    guide = ManoeuvreGuide(Manoeuvre((Signal("lift_n", 0.0, 5.0, 60.0), Signal("drive_nm", 2.0, 5.0, -3.0))), GIVEN)
+    guide = ManoeuvreGuide(
+        Manoeuvre((Signal("lift_n", 0.0, 5.0, 60.0), Signal("drive_nm", 2.0, 5.0, -3.0))), GIVEN
+    )
     hold = WheelCommand(1.0, brake_torque=np.full(4, 4.5))
     still = RotorCommand(1.0, np.zeros(6))
     rotors, wheels = guide.superimpose(1.0, Mode.DRIVE, still, hold)

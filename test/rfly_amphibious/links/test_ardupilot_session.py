@@ -1,4 +1,6 @@
-"""ArduPilot's frames as bytes written by hand, and its session through a real socket: starts, losses, strangers."""
+"""ArduPilot's frames as bytes written by hand, and its session through a real socket: starts,
+losses, strangers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PacketError
 
 QUAD = VehicleParameters.load("scale_quad")
-SIXTEEN = bytes.fromhex("1a48 9001 02000000".replace(" ", "")) + struct.pack("<16H", *range(1000, 1016))
+SIXTEEN = bytes.fromhex("1a48 9001 02000000".replace(" ", "")) + struct.pack(
+    "<16H", *range(1000, 1016)
+)
 
 
 def wait(ready):
@@ -67,10 +71,16 @@ def test_pulses_become_commands():
     assert wheels.brake_torque.tolist() == [15.0] * 4  # nobody drives: braked
     _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, ControlMapping.default(4), QUAD)
     assert wheels.brake_torque.tolist() == [15.0] * 4  # a disarmed Rover goes on to steer
-    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 1500] + [0] * 6, ControlMapping.default(4), QUAD)
-    assert wheels.brake_torque.tolist() == [3.75] * 4  # armed and neutral: a quarter, as by a car's speed controller
+    _, wheels = servo_commands(
+        2.0, [0] * 8 + [1750, 1500] + [0] * 6, ControlMapping.default(4), QUAD
+    )
+    assert (
+        wheels.brake_torque.tolist() == [3.75] * 4
+    )  # armed and neutral: a quarter, as by a car's speed controller
     for drive, brake in ((1501, 0), (1500, 1000)):
-        _, wheels = servo_commands(2.0, [0] * 8 + [1750, drive, brake] + [0] * 5, ControlMapping.default(4), QUAD)
+        _, wheels = servo_commands(
+            2.0, [0] * 8 + [1750, drive, brake] + [0] * 5, ControlMapping.default(4), QUAD
+        )
         assert wheels.brake_torque.tolist() == [0.0] * 4  # driven; or somebody else tells the brake
 
 
@@ -79,7 +89,9 @@ def test_a_drive_that_was_never_neutral_is_kept_off():
     interlock = DriveInterlock(ControlMapping.default(4))
 
     def torques(number, drive):
-        pulses = interlock.pulses(ServoFrame(400, number, (0,) * 8 + (1500, drive, 1000) + (0,) * 5))
+        pulses = interlock.pulses(
+            ServoFrame(400, number, (0,) * 8 + (1500, drive, 1000) + (0,) * 5)
+        )
         wheels = servo_commands(2.0, pulses, ControlMapping.default(4), QUAD)[1]
         return wheels.drive_torque[0], wheels.brake_torque[0]
 
@@ -100,7 +112,9 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
 
         def taken(double, number):
             double.send(double.datagram(number, [1000] * 16))
-            wait(lambda: (found.extend(session.commands()), found and found[-1].number == number)[1])
+            wait(
+                lambda: (found.extend(session.commands()), found and found[-1].number == number)[1]
+            )
 
         try:
             taken(one, 500)
@@ -113,7 +127,9 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
             other.send(other.datagram(1, [1000] * 16))
             wait(lambda: session.counters["stranger"] == 1)
             wait(lambda: session.gap > 0.4)
-            taken(other, 7)  # the first one is silent: the new start from another port is ArduPilot now
+            taken(
+                other, 7
+            )  # the first one is silent: the new start from another port is ArduPilot now
             session.reply(found[-1], b"\n{}\n")
             assert other.receive(5.0) == {}
             assert session.counters["starts"] == 4

@@ -1,4 +1,6 @@
-"""The frames against bytes written down by hand, and a reader of streams that finds them again after anything."""
+"""The frames against bytes written down by hand, and a reader of streams that finds them again
+after anything.
+"""
 
 from __future__ import annotations
 
@@ -172,7 +174,8 @@ def test_what_does_not_fit_is_not_sent():
         encode(WheelCommand(0.0, 0.0, np.zeros(3)), 0)
 
 
-ONE, OTHER = encode(Heartbeat(1.0, 1), 1), encode(RotorCommand(2.0, np.arange(6.0)), 2)
+ONE = encode(Heartbeat(1.0, 1), 1)
+OTHER = encode(RotorCommand(2.0, np.arange(6.0)), 2)
 
 
 def sequences(frames):
@@ -182,7 +185,8 @@ def sequences(frames):
 @given(st.lists(any_message, min_size=1, max_size=5), st.lists(st.integers(0, 500), max_size=8))
 def test_a_stream_may_be_cut_anywhere(messages, cuts):
     stream = b"".join(encode(message, k) for k, message in enumerate(messages))
-    reader, found = FrameReader(), []
+    reader = FrameReader()
+    found = []
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     for start, end in itertools.pairwise(edges):
         found += reader.feed(stream[start:end])
@@ -192,7 +196,9 @@ def test_a_stream_may_be_cut_anywhere(messages, cuts):
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_after_anything_it_goes_on_at_the_next_magic(before, between):
-    """Garbage that happens to hold a magic may swallow what a length of its own covers, never what follows that."""
+    """Garbage that happens to hold a magic may swallow what a length of its own covers, never what
+    follows that.
+    """
     if b"LAV1" in before + b"|" + between:
         return
     reader = FrameReader()

@@ -1,4 +1,6 @@
-"""What an autopilot is told by MAVLink, decoded by pymavlink and compared with numbers worked out by hand."""
+"""What an autopilot is told by MAVLink, decoded by pymavlink and compared with numbers worked out
+by hand.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ def decoded(message):
 
 def perception(orientation=(0, 0, 0, 1.0), position=(0.0, 0, 0), velocity=(0.0, 0, 0)):
     seen = Perception(SCALE)
-    force, rates = np.array([[1.0, 2, 9.80665]]), np.array([[0.1, 0.2, 0.3]])
+    force = np.array([[1.0, 2, 9.80665]])
+    rates = np.array([[0.1, 0.2, 0.3]])
     seen.sense(SensorSamples(imu=ImuSamples(np.zeros(1), force, rates, np.array([[0, 0, 0, 1.0]]))))
     rates = np.array((0.4, 0.5, 0.6))
     seen.pose = Estimate(0.0, np.array(position), np.array(orientation), np.array(velocity), rates)
@@ -62,7 +65,11 @@ def perception(orientation=(0, 0, 0, 1.0), position=(0.0, 0, 0), velocity=(0.0, 
 
 def test_sensors_are_forward_right_down_in_mavlinks_units(messages):
     seen = perception()
-    seen.sense(SensorSamples(magnetometer=MagnetometerSamples(np.zeros(1), np.array([[21.5e-6, 1e-6, -42.5e-6]]))))
+    seen.sense(
+        SensorSamples(
+            magnetometer=MagnetometerSamples(np.zeros(1), np.array([[21.5e-6, 1e-6, -42.5e-6]]))
+        )
+    )
     pressure = 89_874.57  # standard atmosphere at 1000 m
     seen.sense(SensorSamples(barometer=BarometerSamples(np.zeros(1), np.array([pressure]))))
     got = decoded(messages.sensors(4000, seen))
@@ -89,7 +96,9 @@ def test_fields_updated_tells_of_what_is_new(messages):
 
 
 def test_differential_pressure_of_the_wind_along_the_body(messages):
-    """To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa; from behind it is negative."""
+    """To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa; from behind it
+    is negative.
+    """
     north = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
     seen = perception(north, velocity=(0.0, 12.0, 0.0))
     seen.sense(SensorSamples(wind=WindSamples(np.zeros(1), np.array([[5.0, 3.0, 1.0]]))))
@@ -104,7 +113,9 @@ def test_differential_pressure_of_the_wind_along_the_body(messages):
 
 
 def test_gps_in_whole_units(messages):
-    given = GpsSamples(np.zeros(1), np.array([[47.397742, -8.545594, 488.1234]]), np.array([[-3.0, 4.0, 0.5]]))
+    given = GpsSamples(
+        np.zeros(1), np.array([[47.397742, -8.545594, 488.1234]]), np.array([[-3.0, 4.0, 0.5]])
+    )
     got = decoded(messages.gps(100_000, given, 1.53, 3.06))
     assert (got.lat, got.lon, got.alt) == (473977420, -85455940, 488123)
     assert (got.eph, got.epv, got.vel) == (153, 306, 500)
@@ -117,7 +128,9 @@ def test_what_does_not_fit_is_at_its_limit(messages):
     given = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
     got = decoded(messages.gps(0, given, 1e6, 1e6))
     assert (got.vn, got.ve, got.eph, got.vel) == (-32768, 32767, 65534, 65534)
-    far = decoded(messages.gps(0, given._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf))
+    far = decoded(
+        messages.gps(0, given._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf)
+    )
     assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
     assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
     seen = perception()
@@ -129,7 +142,10 @@ def test_what_does_not_fit_is_at_its_limit(messages):
     ("yaw_enu_deg", "expected"),
     [
         (90.0, (1.0, 0.0, 0.0, 0.0)),  # to the north: no turn at all
-        (0.0, (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))),  # to the east: a quarter turn to the right
+        (
+            0.0,
+            (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)),
+        ),  # to the east: a quarter turn to the right
     ],
 )
 def test_attitude_north_east_down(messages, yaw_enu_deg, expected):
@@ -140,14 +156,18 @@ def test_attitude_north_east_down(messages, yaw_enu_deg, expected):
 
 
 def test_state_in_whole_units(messages):
-    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's radii there)."""
+    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's
+    radii there).
+    """
     seen = perception(position=(200.0, 100.0, 3.5), velocity=(1.0, 2.0, 3.0))
     got = decoded(messages.state(8000, seen))
     assert got.lat == pytest.approx(470000000 + 1e7 * 100.0 / 111_170.9, abs=1)
     assert got.lon == pytest.approx(80000000 + 1e7 * 200.0 / 76_056.1, abs=1)
     assert got.alt == 491_500
     assert (got.vx, got.vy, got.vz) == (200, 100, -300)
-    assert (got.rollspeed, got.pitchspeed, got.yawspeed) == pytest.approx((0.4, -0.5, -0.6), rel=1e-6)
+    assert (got.rollspeed, got.pitchspeed, got.yawspeed) == pytest.approx(
+        (0.4, -0.5, -0.6), rel=1e-6
+    )
     assert (got.xacc, got.yacc, got.zacc) == (102, -204, -1000)
 
 
@@ -155,7 +175,8 @@ def test_controls_become_commands():
     mapping = ControlMapping.default(6)
     mapping.check(SCALE)
     controls = [0.0, 0.5, 1.0, 1.5, -1.0, math.nan, 9.0, 9.0, -0.5, 0.25, 1.0, *[9.0] * 5]
-    rotors, wheels = mapping.rotor_command(0.5, controls, SCALE), mapping.wheel_command(0.5, controls, SCALE)
+    rotors = mapping.rotor_command(0.5, controls, SCALE)
+    wheels = mapping.wheel_command(0.5, controls, SCALE)
     assert rotors.value.tolist() == [0.0, 175.0, 350.0, 350.0, 0.0, 0.0]
     assert wheels.steering_angle == -0.25
     assert wheels.drive_torque.tolist() == [3.0] * 4
@@ -163,7 +184,14 @@ def test_controls_become_commands():
     assert rotors.time == wheels.time == 0.5
     other = ControlMapping((5, 4, 3, 2, 1, 0), steering=-1, drive=11, brake=-1)
     other.check(SCALE)
-    assert other.rotor_command(0.0, controls, SCALE).value.tolist() == [0.0, 0.0, 350.0, 350.0, 175.0, 0.0]
+    assert other.rotor_command(0.0, controls, SCALE).value.tolist() == [
+        0.0,
+        0.0,
+        350.0,
+        350.0,
+        175.0,
+        0.0,
+    ]
     assert other.wheel_command(0.0, controls, SCALE).steering_angle == 0.0
     assert other.wheel_command(0.0, [-1.0] * 16, SCALE).drive_torque.tolist() == [-12.0] * 4
     six = VehicleParameters.load("scale_six")
@@ -191,7 +219,9 @@ def test_accuracies_of_a_covariance():
 
 def test_without_pymavlink_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymavlink.dialects.v20.common", None)
-    with pytest.raises(ConfigError, match=rf"MAVLink needs pymavlink; {re.escape(how_to_install('mavlink'))}$"):
+    with pytest.raises(
+        ConfigError, match=rf"MAVLink needs pymavlink; {re.escape(how_to_install('mavlink'))}$"
+    ):
         load_dialect()
 
 
@@ -222,8 +252,11 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
             wait(lambda: session.booting)
             assert not session.up
             for number in range(100):
-                # the markers begin a message of their own, which may swallow what comes next: not here
-                garbage = bytes(b for b in rng.randbytes(rng.randrange(300)) if b not in (0xFD, 0xFE))
+                # the markers begin a message of their own, which may swallow what comes next: not
+                # here
+                garbage = bytes(
+                    b for b in rng.randbytes(rng.randrange(300)) if b not in (0xFD, 0xFE)
+                )
                 autopilot.sendall(garbage + controls_message(number).pack(packer))
             found = []
             wait(lambda: (found.extend(session.commands()), len(found) == 100)[1])
@@ -236,7 +269,8 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
             wait(lambda: any(controls.time_usec == 7 for controls in session.commands()))
             session.send(messages.heartbeat())
             autopilot.settimeout(5.0)
-            reader, heard = common.MAVLink(None), []
+            reader = common.MAVLink(None)
+            heard = []
             while len(heard) < 2:
                 heard += reader.parse_buffer(autopilot.recv(4096)) or []
             assert {message.get_type() for message in heard} == {"HEARTBEAT"}
@@ -249,13 +283,16 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
 def test_an_autopilots_board_at_a_serial_line(messages):
     """All bytes pass both ways; the test holds the other end of a pseudo-terminal."""
     board, line = pty.openpty()
-    with HilSession(messages, lambda handler: SerialTransport(os.ttyname(line), 921_600, handler)) as session:
+    with HilSession(
+        messages, lambda handler: SerialTransport(os.ttyname(line), 921_600, handler)
+    ) as session:
         packer = common.MAVLink(None, 1, 1)
         os.write(board, controls_message(0x0D0A1113).pack(packer))
         (controls,) = wait(session.commands)
         assert controls.time_usec == 0x0D0A1113
         assert session.peer == os.ttyname(line)
-        reader, heard = common.MAVLink(None), []
+        reader = common.MAVLink(None)
+        heard = []
         while not heard:
             heard += reader.parse_buffer(os.read(board, 4096)) or []
         assert heard[0].get_type() == "HEARTBEAT"
@@ -265,14 +302,19 @@ def test_an_autopilots_board_at_a_serial_line(messages):
 
 def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(messages, monkeypatch):
     monkeypatch.setattr("rfly_amphibious.links.mavlink_hil.FIRST_WORD_S", 0.2)
-    with HilSession(messages, by_tcp) as session, socket.create_connection(("127.0.0.1", session.port), 5.0):
+    with (
+        HilSession(messages, by_tcp) as session,
+        socket.create_connection(("127.0.0.1", session.port), 5.0),
+    ):
         start = time.monotonic()
         wait(lambda: session.booting)
         assert time.monotonic() - start > 0.15
 
 
 def test_whatever_has_a_right_check_the_reader_lives_on(messages):
-    """Messages of every kind with random content and length, signed or not, whole or not; then one that counts."""
+    """Messages of every kind with random content and length, signed or not, whole or not; then one
+    that counts.
+    """
     from pymavlink.generator import mavcrc as crc
 
     rng = random.Random(11)
@@ -281,10 +323,14 @@ def test_whatever_has_a_right_check_the_reader_lives_on(messages):
         number, kind = rng.choice(list(common.mavlink_map.items()))
         payload = rng.randbytes(rng.choice((rng.randrange(256), min(kind.unpacker.size, 255), 0)))
         flags = rng.choice((0, 0, 1, 2))
-        head = struct.pack("<BBBBBBBHB", 0xFD, len(payload), flags, 0, 0, 1, 1, number & 0xFFFF, number >> 16)
+        head = struct.pack(
+            "<BBBBBBBHB", 0xFD, len(payload), flags, 0, 0, 1, 1, number & 0xFFFF, number >> 16
+        )
         check = crc.x25crc(head[1:] + payload + bytes((kind.crc_extra,))).crc
         data = head + payload + struct.pack("<H", check) + bytes(13 * (flags == 1))
-        session.take(session.parse(data[: rng.randrange(len(data))] if rng.random() < 0.05 else data))
+        session.take(
+            session.parse(data[: rng.randrange(len(data))] if rng.random() < 0.05 else data)
+        )
     session.take(session.parse(bytes(600)))
     session.commands()
     session.take(session.parse(bytes(controls_message(99).pack(common.MAVLink(None)))))

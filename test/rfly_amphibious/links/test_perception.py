@@ -22,7 +22,12 @@ SCALE = VehicleParameters.load("scale")
 
 
 def imu(time):
-    return ImuSamples(np.array([time]), np.array([[1.0, 2, 3]]), np.array([[4.0, 5, 6]]), np.array([[0, 0, 0, 1.0]]))
+    return ImuSamples(
+        np.array([time]),
+        np.array([[1.0, 2, 3]]),
+        np.array([[4.0, 5, 6]]),
+        np.array([[0, 0, 0, 1.0]]),
+    )
 
 
 def with_imu_and_pose(time):
@@ -40,15 +45,22 @@ def take_the_rest(perception):
     joints = JointSamples(quarter, 0 * four, four, four / 10, 0 * four, 0 * four, 0 * spins, spins)
     perception.sense(SensorSamples(joints=joints))
     perception.sense(SensorSamples(wheel_loads=WheelLoadSamples(quarter, 10 * four)))
-    perception.sense(SensorSamples(barometer=BarometerSamples(np.array([0.2, 0.25]), np.array([1e5, 99e3]))))
-    perception.sense(SensorSamples(magnetometer=MagnetometerSamples(quarter, np.array([[1e-6, 2e-6, 3e-6]]))))
+    perception.sense(
+        SensorSamples(barometer=BarometerSamples(np.array([0.2, 0.25]), np.array([1e5, 99e3])))
+    )
+    perception.sense(
+        SensorSamples(magnetometer=MagnetometerSamples(quarter, np.array([[1e-6, 2e-6, 3e-6]])))
+    )
 
 
 def test_everything_lands_in_its_field():
     perception = with_imu_and_pose(0.25)
     take_the_rest(perception)
     assert perception.ready(0.25)
-    told = {name: np.asarray(value).tolist() for name, value in perception.report(0.26)._asdict().items()}
+    told = {
+        name: np.asarray(value).tolist()
+        for name, value in perception.report(0.26)._asdict().items()
+    }
     assert told == {
         "time": 0.26,
         "specific_force": [1, 2, 3],

@@ -48,14 +48,18 @@ def heartbeat(sequence, status=3):
 
 
 def rotors(sequence, time_s, *values, count=None):
-    return frame(3, sequence, time_s, struct.pack(f"<BB6x{len(values)}d", 0, count or len(values), *values))
+    return frame(
+        3, sequence, time_s, struct.pack(f"<BB6x{len(values)}d", 0, count or len(values), *values)
+    )
 
 
 SIX = (100.0, 101.0, 102.0, 103.0, 104.0, 105.0)
 
 
 def wheels(sequence, time_s, *values):
-    return frame(4, sequence, time_s, struct.pack("<9d", *(values or (0.1, 1, 2, 3, 4, 0, 0, 0, 0))))
+    return frame(
+        4, sequence, time_s, struct.pack("<9d", *(values or (0.1, 1, 2, 3, 4, 0, 0, 0, 0)))
+    )
 
 
 def state(time_s):
@@ -69,7 +73,8 @@ class UdpPeer:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.socket.settimeout(5.0)
-        self.port, self.to = self.socket.getsockname()[1], ("127.0.0.1", to_port)
+        self.port = self.socket.getsockname()[1]
+        self.to = ("127.0.0.1", to_port)
 
     def send(self, data):
         self.socket.sendto(data, self.to)
@@ -98,7 +103,8 @@ class TcpPeer:
                 return b""
             self.rest += data
         size = 28 + struct.unpack_from("<H", self.rest, 6)[0]
-        whole, self.rest = self.rest[:size], self.rest[size:]
+        whole = self.rest[:size]
+        self.rest = self.rest[size:]
         return whole
 
     def close(self):
@@ -109,7 +115,9 @@ class TcpPeer:
 def linked(request):
     """A session and a peer that talks to it."""
     if request.param == "udp":
-        session = LinkSession(SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler))
+        session = LinkSession(
+            SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
+        )
     else:
         session = LinkSession(SCALE, lambda handler: TcpTransport("127.0.0.1", 0, handler))
     with session:
@@ -152,12 +160,20 @@ def test_commands_reach_the_platform_and_its_state_the_controller(linked):
 
 def test_the_newest_of_each_type_wins():
     """Frames overtake each other on their way by UDP."""
-    session = LinkSession(SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler))
+    session = LinkSession(
+        SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
+    )
 
     def takes(data):
         return session.take(session.parse(data))
 
-    assert [takes(rotors(k, 0.0, *SIX)) for k in (0, 2, 1, 2, 3)] == [True, True, False, False, True]
+    assert [takes(rotors(k, 0.0, *SIX)) for k in (0, 2, 1, 2, 3)] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
     assert takes(wheels(1, 0.0))
 
 
@@ -288,7 +304,10 @@ def test_a_controller_that_was_silent_may_count_from_0_again(linked, monkeypatch
 def test_a_vehicle_on_six_wheels_is_refused():
     """A frame holds the numbers of four."""
     six = VehicleParameters.load("scale_six")
-    with pytest.raises(ConfigError, match=r"'scale_six': 6 wheels, .* room for 4; expected .* chassis.middle_axle_m"):
+    with pytest.raises(
+        ConfigError,
+        match=r"'scale_six': 6 wheels, .* room for 4; expected .* chassis.middle_axle_m",
+    ):
         LinkSession(six, lambda handler: TcpTransport("127.0.0.1", 0, handler))
 
 
@@ -311,7 +330,8 @@ def test_a_reader_that_does_not_read_blocks_nobody():
         peer = TcpPeer(session.port)
         peer.send(heartbeat(0))
         wait(lambda: session.supplies == 3)
-        slowest, count = 0.0, 0
+        slowest = 0.0
+        count = 0
         while session.counters["send_dropped"] < 500:
             count += 1
             start = time.perf_counter()
@@ -334,7 +354,9 @@ def test_a_reader_that_does_not_read_blocks_nobody():
 def test_a_flood_is_read_no_faster_than_the_limit(monkeypatch):
     monkeypatch.setattr(transport, "MAX_RATE_BYTES", 20_000)
     monkeypatch.setattr(transport, "_BURST_BYTES", 20_000)
-    session = LinkSession(SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler))
+    session = LinkSession(
+        SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
+    )
     session._transport._budget = 20_000.0
     with session:
         peer = UdpPeer(session.port)
@@ -348,7 +370,9 @@ def test_a_flood_is_read_no_faster_than_the_limit(monkeypatch):
 
 
 def test_datagrams_of_other_hosts_are_not_taken():
-    session = LinkSession(SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler))
+    session = LinkSession(
+        SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
+    )
     with session, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as foreign:
         foreign.bind(("127.0.0.2", 0))
         foreign.sendto(heartbeat(0), ("127.0.0.1", session.port))
@@ -362,7 +386,9 @@ def test_to_a_configured_port_frames_go_before_anything_has_come():
         listening.bind(("127.0.0.1", 0))
         listening.settimeout(5.0)
         to = listening.getsockname()[1]
-        with LinkSession(SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", to, handler)) as session:
+        with LinkSession(
+            SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", to, handler)
+        ) as session:
             session.send(state(0.25))
             kinds = {kind_of(listening.recv(2048)) for _ in range(2)}
             assert kinds == {1, 5}
@@ -376,7 +402,9 @@ def test_a_port_that_is_taken_is_named():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        session = LinkSession(SCALE, lambda handler: UdpTransport("127.0.0.1", port, "127.0.0.1", 0, handler))
+        session = LinkSession(
+            SCALE, lambda handler: UdpTransport("127.0.0.1", port, "127.0.0.1", 0, handler)
+        )
         with pytest.raises(LinkError, match=f"UDP port 127.0.0.1:{port}: another program holds it"):
             session.start()
     with pytest.raises(ConfigError, match="controller_host: 'localhost' is no IPv4"):
@@ -388,7 +416,9 @@ def test_a_port_that_is_taken_is_named():
 def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    step, rotor, wheel = LockStep(), RotorCommand(0.004, np.zeros(6)), WheelCommand(0.004)
+    step = LockStep()
+    rotor = RotorCommand(0.004, np.zeros(6))
+    wheel = WheelCommand(0.004)
     assert not step.takes(rotor)
     assert step.overdue_s(3) == 0.0
     step.ask(0.004)
@@ -422,7 +452,9 @@ class SerialPeer(TcpPeer):
         self.fd, line = pty.openpty()
         path.unlink(missing_ok=True)
         path.symlink_to(os.ttyname(line))
-        self.socket, self.rest, self.line = self, b"", line
+        self.socket = self
+        self.rest = b""
+        self.line = line
 
     def sendall(self, data):
         assert os.write(self.fd, data) == len(data)

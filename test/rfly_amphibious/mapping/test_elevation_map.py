@@ -1,4 +1,6 @@
-"""The elevation map: fusion worked out by hand, a map that moves, and the ground of `hills` seen by the lidar."""
+"""The elevation map: fusion worked out by hand, a map that moves, and the ground of `hills` seen by
+the lidar.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap
 
 PLAIN = {"range_sigma": 0.03, "angle_sigma": 0.0, "cell_sigma": 0.04, "drift": 0.0}
-"""straight down a point has a standard deviation of 5 cm: 3² + 4² = 5²; the 4 cm remain however many there are"""
+"""straight down a point has a standard deviation of 5 cm: 3² + 4² = 5²; the 4 cm remain however
+many there are
+"""
 ABOVE = (0.05, 0.05, 10.0)
 
 
@@ -33,7 +37,9 @@ def from_above(*heights):
 
 
 def test_clouds_are_fused_by_their_variances():
-    """One point: 9 + 16 cm². Two of the same cloud: 9 / 2 + 16 cm². Then the Kalman update of both clouds."""
+    """One point: 9 + 16 cm². Two of the same cloud: 9 / 2 + 16 cm². Then the Kalman update of both
+    clouds.
+    """
     grid = ElevationMap(ElevationParameters(**PLAIN))
     assert grid.insert(ABOVE, from_above(1.00), 0.0) == 1
     height, variance = grid.elevation(0.05, 0.05)
@@ -50,7 +56,9 @@ def test_a_point_is_as_sure_upright_as_its_ray_is_steep():
     """From 3 m up and 4 m away: 0.6 of the range's error, and the attitude's over 4 m."""
     grid = ElevationMap(ElevationParameters(**{**PLAIN, "angle_sigma": 0.01}))
     grid.insert((4.05, 0.05, 3.0), [(0.05, 0.05, 0.0)], 0.0)
-    assert float(grid.elevation(0.05, 0.05)[1]) == pytest.approx((0.6 * 0.03) ** 2 + 0.04**2 + 0.04**2)
+    assert float(grid.elevation(0.05, 0.05)[1]) == pytest.approx(
+        (0.6 * 0.03) ** 2 + 0.04**2 + 0.04**2
+    )
 
 
 def test_what_is_known_gets_less_certain_with_time():
@@ -85,7 +93,9 @@ def test_the_highest_surface_of_a_cell_is_its_height():
 
 
 def test_the_map_moves_and_forgets_what_it_leaves():
-    """A point in each cell of 1 m of a plane of all different heights, on a way there and back that wraps around."""
+    """A point in each cell of 1 m of a plane of all different heights, on a way there and back that
+    wraps around.
+    """
     grid = ElevationMap(ElevationParameters(resolution=1.0, length=7.0, **PLAIN))
 
     def plane(x, y):
@@ -94,7 +104,9 @@ def test_the_map_moves_and_forgets_what_it_leaves():
     cells = np.arange(-60.0, 60.0) + 0.5
     x, y = (axis.ravel() for axis in np.meshgrid(cells, cells))
     everywhere = np.column_stack([x, y, plane(x, y)])
-    for step, (east, north) in enumerate([(0.5, 0.5), (2.5, -1.5), (9.5, -4.5), (-20.5, 3.5), (-20.5, 4.5)]):
+    for step, (east, north) in enumerate(
+        [(0.5, 0.5), (2.5, -1.5), (9.5, -4.5), (-20.5, 3.5), (-20.5, 4.5)]
+    ):
         before = grid.elevation(x, y)[0]
         grid.insert((east, north, 200.0), [(east, north, plane(east, north))], step)
         near = (np.abs(x - east) < 3.6) & (np.abs(y - north) < 3.6)
@@ -127,14 +139,21 @@ def test_points_that_are_not_finite_or_off_the_map_are_left_out():
         ({"resolution": 0.0}, "resolution is 0.0, allowed: 0.01 … 10"),
         ({"gate": math.nan}, "gate is nan"),
         ({"length": 0.05}, "length is 0.05, allowed: 0.1"),
-        ({"length": 500.0}, "length 500 m and resolution 0.1 m make 25,000,000 cells, allowed: up to 4,000,000"),
+        (
+            {"length": 500.0},
+            "length 500 m and resolution 0.1 m make 25,000,000 cells, allowed: up to 4,000,000",
+        ),
     ],
 )
 def test_parameters_that_can_not_be_are_refused(fields, expected):
     with pytest.raises(ConfigError, match=expected):
         ElevationParameters(**fields)
     grid = ElevationMap()
-    for points, origins in (([1.0, 2.0, 3.0], ABOVE), ([[1.0, 2.0]], ABOVE), ([[0.0] * 3] * 2, [[0.0] * 3] * 3)):
+    for points, origins in (
+        ([1.0, 2.0, 3.0], ABOVE),
+        ([[1.0, 2.0]], ABOVE),
+        ([[0.0] * 3] * 2, [[0.0] * 3] * 3),
+    ):
         with pytest.raises(ConfigError, match="expected"):
             grid.insert(origins, points, 0.0)
 
@@ -144,7 +163,9 @@ def test_parameters_that_can_not_be_are_refused(fields, expected):
 
 def errors(grid, terrain, shift=(0.0, 0.0, 0.0)):
     """m: known heights less the ground's, with the map moved by a shift first."""
-    n, side, buffers = grid.parameters.cells, grid.parameters.resolution, grid.buffers()
+    n = grid.parameters.cells
+    side = grid.parameters.resolution
+    buffers = grid.buffers()
     rows, columns = np.indices((n, n))
     x = buffers.corner[0] - ((columns - buffers.start[0]) % n + 0.5) * side - shift[0]
     y = buffers.corner[1] - ((rows - buffers.start[1]) % n + 0.5) * side - shift[1]
@@ -158,7 +179,9 @@ def insert_sweep(grid, sweep, track, mount):
     points = sweep.points()
     position, body = track.at(sweep.start + points[:, 5].astype(float))
     begin = position + np.einsum("nij,j->ni", body, mount)
-    grid.insert(begin, position + np.einsum("nij,nj->ni", body, points[:, :3] + mount), sweep.start + 0.1)
+    grid.insert(
+        begin, position + np.einsum("nij,nj->ni", body, points[:, :3] + mount), sweep.start + 0.1
+    )
 
 
 def rms(values):
@@ -167,17 +190,24 @@ def rms(values):
 
 def test_heights_are_the_grounds_within_5_cm_from_true_poses():
     """Two seconds of the scale vehicle's lidar, with its noise, up a slope of the map of `hills`."""
-    terrain, sensor = HeightMap.load("RollingHills"), SensorParameters.load("scale").lidar
+    terrain = HeightMap.load("RollingHills")
+    sensor = SensorParameters.load("scale").lidar
     time = np.arange(0.0, 2.2, 0.02)
-    x, y = 16.0 + 3.0 * time, -16.0 + 1.0 * time
-    gradient, yaw = terrain.gradient(x, y), math.atan2(1, 3)
+    x = 16.0 + 3.0 * time
+    y = -16.0 + 1.0 * time
+    gradient = terrain.gradient(x, y)
+    yaw = math.atan2(1, 3)
     pitch = -np.arctan(gradient @ (math.cos(yaw), math.sin(yaw)))
     roll = np.arctan(gradient @ (-math.sin(yaw), math.cos(yaw)))
     turns = np.array([euler_to_quat((a, b, yaw)) for a, b in zip(roll, pitch, strict=True)])
     track = VehicleTrack(time, np.column_stack([x, y, terrain.altitude(x, y) + 0.3]), turns)
-    lidar, scene, grid = Lidar(sensor, seed=1), SceneRays(terrain), ElevationMap()
+    lidar = Lidar(sensor, seed=1)
+    scene = SceneRays(terrain)
+    grid = ElevationMap()
     for number in range(0, 20, 2):
-        insert_sweep(grid, lidar.sweep(number, track, scene, Weather()), track, np.array(sensor.position))
+        insert_sweep(
+            grid, lidar.sweep(number, track, scene, Weather()), track, np.array(sensor.position)
+        )
     off, sigma = errors(grid, terrain)
     assert len(off) > 0.3 * grid.parameters.cells**2
     assert rms(off) < 0.02, "four centimetres of the five are the estimator's"
@@ -186,30 +216,41 @@ def test_heights_are_the_grounds_within_5_cm_from_true_poses():
 
 @pytest.mark.slow
 def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
-    """The scenario `hills` in the loop of estimator and controllers, by noisy sensors only, on its way to the take-off.
+    """The scenario `hills` in the loop of estimator and controllers, by noisy sensors only, on its
+    way to the take-off.
 
     The map is where the estimator believes to be; what counts is its ground beside the vehicle.
     """
-    scenario, sensors = Scenario.load("hills"), SensorParameters.load("scale")
+    scenario = Scenario.load("hills")
+    sensors = SensorParameters.load("scale")
     simulation = scenario.simulation(sensors.replace(ground_truth=None))
-    aboard = OnBoard(scenario, sensors.replace(ground_truth=None), EstimatorParameters.load("scale"))
+    aboard = OnBoard(
+        scenario, sensors.replace(ground_truth=None), EstimatorParameters.load("scale")
+    )
     rows = []
     while simulation.time < 6.0:
         rotors, wheels = aboard.tick(simulation.time, simulation.tick(), simulation.period)
         simulation.command_rotors(rotors)
         simulation.command_wheels(wheels)
-        now, state = aboard.estimate, simulation.state
+        now = aboard.estimate
+        state = simulation.state
         if now is not None:
-            rows.append((now.time, *state.position, *state.orientation, *now.position, *now.orientation))
+            rows.append(
+                (now.time, *state.position, *state.orientation, *now.position, *now.orientation)
+            )
     table = np.array(rows)[::5]
     truth = VehicleTrack(table[:, 0], table[:, 1:4], table[:, 4:8])
     estimate = VehicleTrack(table[:, 0], table[:, 8:11], table[:, 11:15])
-    lidar, scene, grid = Lidar(sensors.lidar, seed=1), SceneRays(scenario.terrain), ElevationMap()
+    lidar = Lidar(sensors.lidar, seed=1)
+    scene = SceneRays(scenario.terrain)
+    grid = ElevationMap()
     beside = []
     for number in range(math.ceil(10 * table[0, 0]), math.floor(10 * table[-1, 0]) - 1, 2):
         sweep = lidar.sweep(number, truth, scene, Weather())
         insert_sweep(grid, sweep, estimate, np.array(sensors.lidar.position))
         when = np.array([sweep.start + 0.09])
-        beside.append(rms(errors(grid, scenario.terrain, (estimate.at(when)[0] - truth.at(when)[0])[0])[0]))
+        beside.append(
+            rms(errors(grid, scenario.terrain, (estimate.at(when)[0] - truth.at(when)[0])[0])[0])
+        )
     assert len(beside) > 15
     assert rms(beside) < 0.05

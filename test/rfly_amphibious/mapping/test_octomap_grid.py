@@ -1,4 +1,6 @@
-"""Voxels against a slow obvious walk, log-odds by hand and by OctoMap, .bt files read by OctoMap and its tools."""
+"""Voxels against a slow obvious walk, log-odds by hand and by OctoMap, .bt files read by OctoMap
+and its tools.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ def cell(point):
 
 
 def slow_walk(origin, end, max_range=40.0):
-    """(cells that the ray passes without its last, the cell that it hits or None): cut at every border that it crosses,
-    a cell is where the middle of a piece lies."""
-    origin, end = np.array(origin, float), np.array(end, float)
+    """(cells that the ray passes without its last, the cell that it hits or None): cut at every
+    border that it crosses, a cell is where the middle of a piece lies.
+    """
+    origin = np.array(origin, float)
+    end = np.array(end, float)
     length = np.linalg.norm(end - origin)
     hit = cell(end) if length <= max_range else None
     if hit is None:
@@ -35,7 +39,11 @@ def slow_walk(origin, end, max_range=40.0):
             if b != a and 0.0 <= (border * SIDE - a) / (b - a) <= 1.0:
                 cuts.add((border * SIDE - a) / (b - a))
     shares = sorted(cuts)
-    pieces = [cell(origin + 0.5 * (s + t) * (end - origin)) for s, t in itertools.pairwise(shares) if t > s]
+    pieces = [
+        cell(origin + 0.5 * (s + t) * (end - origin))
+        for s, t in itertools.pairwise(shares)
+        if t > s
+    ]
     return set(pieces) - {cell(end)}, hit
 
 
@@ -52,7 +60,8 @@ def test_voxels_are_those_of_a_slow_walk():
     origins, ends = random_rays(np.random.default_rng(4), 150, 4.0)
     grid = OctomapGrid(OctomapParameters(max_range=6.0))
     done = grid.insert(origins, ends)
-    passed, hit = set(), set()
+    passed = set()
+    hit = set()
     for origin, end in zip(origins, ends, strict=True):
         free, end_cell = slow_walk(origin, end, 6.0)
         passed |= free
@@ -66,15 +75,20 @@ def test_voxels_are_those_of_a_slow_walk():
 
 def test_one_place_for_all_rays_is_the_same_as_one_each():
     _, ends = random_rays(np.random.default_rng(1), 40, 5.0)
-    together, singly = OctomapGrid(), OctomapGrid()
+    together = OctomapGrid()
+    singly = OctomapGrid()
     together.insert((0.1, 0.2, 0.3), ends)
     singly.insert(np.tile((0.1, 0.2, 0.3), (40, 1)), ends)
     assert together.binary_file() == singly.binary_file()
 
 
 def test_log_odds_by_hand():
-    """A wall at x = 1.1 seen twice, then gone: 0.85, 1.70, then less 0.41 a look; bounds -2 and 3.5."""
-    grid, wall, before = OctomapGrid(), (1.1, 0.1, 0.1), (0.5, 0.1, 0.1)
+    """A wall at x = 1.1 seen twice, then gone: 0.85, 1.70, then less 0.41 a look; bounds -2 and
+    3.5.
+    """
+    grid = OctomapGrid()
+    wall = (1.1, 0.1, 0.1)
+    before = (0.5, 0.1, 0.1)
     beyond = (2.5, 0.1, 0.1)
 
     def known():
@@ -89,7 +103,9 @@ def test_log_odds_by_hand():
         assert cell(wall) in cells(grid.voxels())
         grid.insert((0.1, 0.1, 0.1), [(5.0, 0.1, 0.1), beyond])
         assert known()[0] == pytest.approx(seen, abs=1e-6)
-    assert cells(grid.voxels()) == {cell((5.0, 0.1, 0.1)), cell(beyond)}, "hit wins over passed within a cloud"
+    assert cells(grid.voxels()) == {cell((5.0, 0.1, 0.1)), cell(beyond)}, (
+        "hit wins over passed within a cloud"
+    )
     for _ in range(20):
         grid.insert((0.1, 0.1, 0.1), [wall])
     assert known()[:2] == pytest.approx([3.5, -2.0])
@@ -99,16 +115,27 @@ def test_log_odds_by_hand():
 
 def test_what_can_be_no_ray_is_left_out_and_counted():
     grid = OctomapGrid()
-    ends = [(np.nan, 0, 0), (np.inf, 0, 0), (1e7, 0, 0), (0.5, 0.1, 0.1), (0.1, 0.1, 0.1), (0, 0, 7000.0)]
+    ends = [
+        (np.nan, 0, 0),
+        (np.inf, 0, 0),
+        (1e7, 0, 0),
+        (0.5, 0.1, 0.1),
+        (0.1, 0.1, 0.1),
+        (0, 0, 7000.0),
+    ]
     done = grid.insert((0.1, 0.1, 0.1), ends)
     assert done.left_out == 2
     assert cells(grid.voxels()) == {cell((0.5, 0.1, 0.1)), cell((0.1, 0.1, 0.1))}
-    done = OctomapGrid().insert([(0, 0, np.nan), (6553.5, 0, 0), (7000, 0, 0)], [(1, 0, 0), (6555, 0, 0), (7001, 0, 0)])
+    done = OctomapGrid().insert(
+        [(0, 0, np.nan), (6553.5, 0, 0), (7000, 0, 0)], [(1, 0, 0), (6555, 0, 0), (7001, 0, 0)]
+    )
     assert done == (0, 0, 3, 0)
 
 
 def test_where_a_map_is_full_the_farthest_voxels_make_room():
-    """Ten along x and ten far above are known, nine are new: of nine tenths of twenty the nine nearest stay."""
+    """Ten along x and ten far above are known, nine are new: of nine tenths of twenty the nine
+    nearest stay.
+    """
     grid = OctomapGrid(OctomapParameters(max_voxels=20, max_range=100.0))
     assert grid.insert((0.1, 0.1, 0.1), [(1.9, 0.1, 0.1)]) == (1, 9, 0, 0)
     assert grid.insert((0.1, 0.1, 10.1), [(1.9, 0.1, 10.1)]) == (1, 9, 0, 0)
@@ -126,12 +153,18 @@ def test_where_a_map_is_full_the_farthest_voxels_make_room():
 
 @pytest.mark.needs("numba")
 def test_memory_stays_along_a_way_without_an_end():
-    """Half of the 2¹⁸ places of 12 bytes are taken at most, whatever comes: what lies behind is forgotten."""
-    grid, rng, dropped = OctomapGrid(OctomapParameters(max_voxels=100_000)), np.random.default_rng(5), 0
+    """Half of the 2¹⁸ places of 12 bytes are taken at most, whatever comes: what lies behind is
+    forgotten.
+    """
+    grid = OctomapGrid(OctomapParameters(max_voxels=100_000))
+    rng = np.random.default_rng(5)
+    dropped = 0
     for x in range(0, 100, 5):
         place = np.array((float(x), 0.0, 1.0))
         rays = rng.normal(size=(600, 3))
-        dropped += grid.insert(place, place + 10.0 * rays / np.linalg.norm(rays, axis=1)[:, None]).dropped
+        dropped += grid.insert(
+            place, place + 10.0 * rays / np.linalg.norm(rays, axis=1)[:, None]
+        ).dropped
         assert grid.size_bytes <= 12 << 18
     assert dropped > 100_000
     assert len(grid) <= 100_000
@@ -140,7 +173,9 @@ def test_memory_stays_along_a_way_without_an_end():
 
 
 def test_one_cloud_does_not_go_far_beyond_what_is_allowed():
-    """Hits come first. With room for one voxel more the first ray's 9 free ones go in, no other ray."""
+    """Hits come first. With room for one voxel more the first ray's 9 free ones go in, no other
+    ray.
+    """
     ends = [(1.9, 0.1 + 0.2 * k, 0.1) for k in range(100)]
     done = OctomapGrid(OctomapParameters(max_voxels=4)).insert((0.1, 0.1, 0.1), ends)
     assert done[:3] == (4, 0, 100)
@@ -152,7 +187,11 @@ def test_one_cloud_does_not_go_far_beyond_what_is_allowed():
     ("origins", "ends", "expected"),
     [
         ((0, 0, 0), [1, 2, 3], r"rays end at an array \(3,\), expected \(n, 3\)"),
-        (np.zeros((2, 3)), np.zeros((3, 3)), r"rays start at an array \(2, 3\), expected \(3,\) or \(3, 3\)"),
+        (
+            np.zeros((2, 3)),
+            np.zeros((3, 3)),
+            r"rays start at an array \(2, 3\), expected \(3,\) or \(3, 3\)",
+        ),
         ((0, 0, 0), np.zeros((MAX_RAYS + 1, 3), np.float32), r"with up to 2000000 rays"),
     ],
 )
@@ -184,11 +223,18 @@ def block(low, high):
 
 
 def test_equal_voxels_are_one_node_of_the_file(tmp_path):
-    """4 x 4 x 4 occupied voxels at a corner of the tree's cells: one node of the 14th level below 14 others."""
+    """4 x 4 x 4 occupied voxels at a corner of the tree's cells: one node of the 14th level below
+    14 others.
+    """
     grid = OctomapGrid()
     grid.insert(block((0, 0, 0), (4, 4, 4)), block((0, 0, 0), (4, 4, 4)))
     head, _, data = grid.binary_file().partition(b"\ndata\n")
-    assert head.decode().splitlines() == ["# Octomap OcTree binary file", "id OcTree", "size 15", "res 0.2"]
+    assert head.decode().splitlines() == [
+        "# Octomap OcTree binary file",
+        "id OcTree",
+        "size 15",
+        "res 0.2",
+    ]
     assert len(data) == 2 * 14
     # the root's eighth child is where x, y, z are positive; below it all is at the lowest corner
     assert data[:2] == bytes((0, 0b11000000))
@@ -236,7 +282,8 @@ def test_octomap_reads_the_file(mapped, tmp_path):
 def test_log_odds_are_those_of_octomap():
     import pyoctomap
 
-    ours, tree = OctomapGrid(), pyoctomap.OcTree(SIDE)
+    ours = OctomapGrid()
+    tree = pyoctomap.OcTree(SIDE)
     for put, value in (
         (tree.setProbHit, 0.85),
         (tree.setProbMiss, -0.41),
@@ -256,7 +303,9 @@ def test_log_odds_are_those_of_octomap():
 
 
 def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
-    """bt2vrml writes one place a leaf that is occupied; convert_octree the whole tree, with as many nodes."""
+    """bt2vrml writes one place a leaf that is occupied; convert_octree the whole tree, with as many
+    nodes.
+    """
     if shutil.which("bt2vrml") is None or shutil.which("convert_octree") is None:
         pytest.skip("the program bt2vrml is not installed")
     mapped.save(tmp_path / "map.bt")
@@ -266,7 +315,11 @@ def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
     merged = len(mapped.voxels()) - 512 + 1
     assert boxes == merged, "8³ voxels at a corner of the tree's cells are one"
     told = subprocess.run(
-        ["convert_octree", "map.bt", "map.ot"], cwd=tmp_path, check=True, timeout=60, capture_output=True
+        ["convert_octree", "map.bt", "map.ot"],
+        cwd=tmp_path,
+        check=True,
+        timeout=60,
+        capture_output=True,
     )
     assert b"ERROR" not in told.stderr
     size = (tmp_path / "map.bt").read_bytes().split(b"\nsize ")[1].split()[0]
@@ -286,18 +339,23 @@ def test_a_file_is_there_at_once_or_not_at_all(mapped, tmp_path):
 
 @pytest.mark.needs("numba")
 def test_a_full_map_is_still_found_voxel_by_voxel():
-    """What stays after room was made is what a dictionary says, and everything that is left has its log-odds."""
+    """What stays after room was made is what a dictionary says, and everything that is left has its
+    log-odds.
+    """
     rng = np.random.default_rng(8)
     grid = OctomapGrid(OctomapParameters(max_voxels=60_000))
     for x in range(0, 60, 6):
         place = np.array((float(x), 0.0, 1.0))
         rays = rng.normal(size=(500, 3))
-        dropped = grid.insert(place, place + 9.0 * rays / np.linalg.norm(rays, axis=1)[:, None]).dropped
+        dropped = grid.insert(
+            place, place + 9.0 * rays / np.linalg.norm(rays, axis=1)[:, None]
+        ).dropped
     centres = np.concatenate([grid.voxels(), grid.voxels(occupied=False)])
     assert dropped > 0
     assert len(centres) == len(grid) <= 60_000
     assert np.isfinite(grid.log_odds(centres)).all()
-    # of what is left nothing lies farther than what a whole cloud around the last place may reach, in whole shells
+    # of what is left nothing lies farther than what a whole cloud around the last place may reach,
+    # in whole shells
     distance = np.linalg.norm(centres - place, axis=1)
     assert distance.max() < 40.0
     before = len(grid)
@@ -306,36 +364,56 @@ def test_a_full_map_is_still_found_voxel_by_voxel():
 
 
 def person_crossing(grid, sees_background):
-    """Ten clouds a second for 5 s: a person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6 m before a lidar,
-    and is out of sight after 3 s. Without a background rays that meet nobody return nothing, and the ground does so
-    far away. Returns occupied voxels at x < 7 m after each cloud."""
-    azimuth, elevation = np.meshgrid(np.radians(np.arange(-25, 25, 0.5)), np.radians(np.arange(-16, 16, 1.0)))
-    rays = np.stack([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)], -1)
+    """Ten clouds a second for 5 s: a person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6
+    m before a lidar, and is out of sight after 3 s. Without a background rays that meet nobody
+    return nothing, and the ground does so far away. Returns occupied voxels at x < 7 m after each
+    cloud.
+    """
+    azimuth, elevation = np.meshgrid(
+        np.radians(np.arange(-25, 25, 0.5)), np.radians(np.arange(-16, 16, 1.0))
+    )
+    rays = np.stack(
+        [
+            np.cos(elevation) * np.cos(azimuth),
+            np.cos(elevation) * np.sin(azimuth),
+            np.sin(elevation),
+        ],
+        -1,
+    )
     rays = rays.reshape(-1, 3) / (rays[..., :1].reshape(-1, 1))  # to the plane x = 1
-    eye, seen = np.array([0.05, 0.05, 1.05]), []
+    eye = np.array([0.05, 0.05, 1.05])
+    seen = []
     for number in range(50):
         y = -2.1 + 0.14 * number if number < 30 else math.inf
         at_person = eye + 6.0 * rays
-        hits = (np.abs(at_person[:, 1] - y) < 0.25) & (at_person[:, 2] > 0.0) & (at_person[:, 2] < 1.8)
+        hits = (
+            (np.abs(at_person[:, 1] - y) < 0.25) & (at_person[:, 2] > 0.0) & (at_person[:, 2] < 1.8)
+        )
         ends = np.where(hits[:, None], at_person, eye + 12.0 * rays)
         # the vehicle drives on, so that other voxels lie between the rays
         step = np.array([0.013 * number, 0.007 * number, 0.0])
         grid.age(0.1)
-        grid.insert(eye + step, (ends if sees_background else np.concatenate([ends[hits], ends[:1]])) + step)
+        grid.insert(
+            eye + step, (ends if sees_background else np.concatenate([ends[hits], ends[:1]])) + step
+        )
         seen.append(int((grid.voxels()[:, 0] < 7.0).sum()))
     return seen
 
 
 @pytest.mark.needs("numba")
 def test_a_person_who_crossed_leaves_no_voxels():
-    """With a wall behind, rays clear most of them, but not those that lie between the rays of later clouds."""
+    """With a wall behind, rays clear most of them, but not those that lie between the rays of later
+    clouds.
+    """
     seen = person_crossing(OctomapGrid(OctomapParameters(forget_after=2.0)), sees_background=True)
     assert min(seen[5:29]) > 5
     assert seen[49] == 0, "2 s later"
     seen = person_crossing(OctomapGrid(OctomapParameters(forget_after=2.0)), sees_background=False)
     assert min(seen[5:29]) > 5
     assert seen[49] == 0, "in front of the sky, too"
-    assert person_crossing(OctomapGrid(), sees_background=False)[49] > 100, "by default a map keeps what it has seen"
+    assert person_crossing(OctomapGrid(), sees_background=False)[49] > 100, (
+        "by default a map keeps what it has seen"
+    )
 
 
 def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():

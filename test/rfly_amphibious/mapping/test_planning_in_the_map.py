@@ -1,4 +1,6 @@
-"""Sensors to motion without knowing the objects: lidar, OctomapGrid, Replanner and path followers in a closed loop."""
+"""Sensors to motion without knowing the objects: lidar, OctomapGrid, Replanner and path followers
+in a closed loop.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,24 @@ from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 
 pytestmark = pytest.mark.needs("numba")
 
-RADIUS, MARGIN, HIGH = 0.6, 0.8, 30.0
+RADIUS = 0.6
+MARGIN = 0.8
+HIGH = 30.0
 TURN = 1.5
 MULE = VehicleClass(
     "mule",
     "land_air",
     20.0,
     RADIUS,
-    Driving(3.0, TURN, TraversabilityLimits(25.0, vehicle_radius=RADIUS, half_wheelbase=0.5), 0.05, 0.8),
+    Driving(
+        3.0, TURN, TraversabilityLimits(25.0, vehicle_radius=RADIUS, half_wheelbase=0.5), 0.05, 0.8
+    ),
     Flying(5.0, 4.0, 2.0, 2.0, power=2000.0, hover_power=2400.0, efficiency=0.5),
 )
-START, GOAL = np.array([-40.0, 0.0]), np.array([40.0, 0.0])
-PERIOD, STEP = 0.8, 0.02
+START = np.array([-40.0, 0.0])
+GOAL = np.array([40.0, 0.0])
+PERIOD = 0.8
+STEP = 0.02
 """s: of the lidar, of the vehicle's motion"""
 
 
@@ -51,7 +59,8 @@ def pillars(seed, count=30):
     """Anywhere between start and goal, but not at them."""
     rng = np.random.default_rng(seed)
     return Pillars(
-        np.column_stack([rng.uniform(-32, 32, count), rng.uniform(-16, 16, count)]), rng.uniform(0.2, 0.8, count)
+        np.column_stack([rng.uniform(-32, 32, count), rng.uniform(-16, 16, count)]),
+        rng.uniform(0.2, 0.8, count),
     )
 
 
@@ -71,7 +80,11 @@ def scene(them):
     shapes = []
     for radius in them.radius:
         ring = radius * np.column_stack([np.cos(angle), np.sin(angle)])
-        shapes.append(ConvexHull(np.concatenate([np.column_stack([ring, np.full(16, z)]) for z in (-3.0, HIGH)])))
+        shapes.append(
+            ConvexHull(
+                np.concatenate([np.column_stack([ring, np.full(16, z)]) for z in (-3.0, HIGH)])
+            )
+        )
     count = len(them.radius)
     return SceneRays(
         ground(),
@@ -90,13 +103,16 @@ def scene(them):
 class Driven:
     """A vehicle on the ground that goes where it steers, and follows its speed with a lag."""
 
-    mode, eye = DRIVE, 1.0
+    mode = DRIVE
+    eye = 1.0
 
     def __init__(self):
         from rfly_amphibious.vehicle.parameters import VehicleParameters
 
         self.params = VehicleParameters.load("scale")
-        self.place, self.heading, self.speed = START.copy(), 0.0, 0.0
+        self.place = START.copy()
+        self.heading = 0.0
+        self.speed = 0.0
         self.follower = None
 
     @property
@@ -114,21 +130,28 @@ class Driven:
         from rfly_amphibious.control.speed_controller import steering_lever
 
         speed, steering = (
-            (0.0, 0.0) if self.follower is None else self.follower.command(self.place, self.heading, self.speed)
+            (0.0, 0.0)
+            if self.follower is None
+            else self.follower.command(self.place, self.heading, self.speed)
         )
         self.speed += (speed - self.speed) * min(1.0, dt / SPEED_LAG)
         self.heading += self.speed * math.tan(steering) / steering_lever(self.params) * dt
-        self.place = self.place + self.speed * dt * np.array([math.cos(self.heading), math.sin(self.heading)])
+        self.place = self.place + self.speed * dt * np.array(
+            [math.cos(self.heading), math.sin(self.heading)]
+        )
 
 
 class Flown:
     """A multirotor that comes after a target that moves."""
 
-    mode, eye = FLY, 0.0
+    mode = FLY
+    eye = 0.0
 
     def __init__(self):
-        self.position, self.heading = np.array([*START, 6.0]), 0.0
-        self.velocity, self.follower = np.zeros(3), None
+        self.position = np.array([*START, 6.0])
+        self.heading = 0.0
+        self.velocity = np.zeros(3)
+        self.follower = None
 
     def follow(self, plan):
         from rfly_amphibious.control.path_following import FlightPathFollower
@@ -140,7 +163,9 @@ class Flown:
 
     def step(self, dt):
         target, velocity = (
-            (self.position, np.zeros(3)) if self.follower is None else self.follower.advance(self.position, dt)
+            (self.position, np.zeros(3))
+            if self.follower is None
+            else self.follower.advance(self.position, dt)
         )
         wanted = velocity + 1.5 * (target - self.position)
         self.velocity = self.velocity + (wanted - self.velocity) * min(1.0, dt / 0.2)
@@ -181,23 +206,33 @@ def trip(vehicle, seed, most_seconds=120.0):
     grid = OctomapGrid(OctomapParameters(resolution=0.25, max_range=20.0, forget_after=5.0))
     planner = Planner(ground(), margin=MARGIN, resolution=0.25)
     replanner = Replanner(planner, MULE, PlanPose(*GOAL), vehicle.mode)
-    time, nearest, plans = 0.0, math.inf, 0
+    time = 0.0
+    nearest = math.inf
+    plans = 0
     while time < most_seconds:
         eye = vehicle.position + np.array([0.0, 0.0, vehicle.eye])
         turn = np.array([0.0, 0.0, math.sin(vehicle.heading / 2), math.cos(vehicle.heading / 2)])
         sweep = lidar.sweep(
             round(time / PERIOD),
-            VehicleTrack(np.array([time, time + PERIOD]), np.tile(eye, (2, 1)), np.tile(turn, (2, 1))),
+            VehicleTrack(
+                np.array([time, time + PERIOD]), np.tile(eye, (2, 1)), np.tile(turn, (2, 1))
+            ),
             rays,
             start=time,
         )
         ahead = sweep.points()[:, :3].astype(float)
-        cosine, sine = math.cos(vehicle.heading), math.sin(vehicle.heading)
+        cosine = math.cos(vehicle.heading)
+        sine = math.sin(vehicle.heading)
         grid.age(PERIOD)
-        grid.insert(eye, eye + ahead @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]]))
+        grid.insert(
+            eye,
+            eye + ahead @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]]),
+        )
         seen = seen_space(read_octree(grid.binary_data(), 0.25), ground(), unknown_height=20.0)
         try:
-            plan = replanner.update(seen, PlanPose(*vehicle.position[:2], vehicle.heading, vehicle.position[2]))
+            plan = replanner.update(
+                seen, PlanPose(*vehicle.position[:2], vehicle.heading, vehicle.position[2])
+            )
         except PlanError:
             vehicle.follower = None
         else:

@@ -1,4 +1,6 @@
-"""Poses between poses: positions on lines, attitudes against SciPy's slerp, times that nothing is known of."""
+"""Poses between poses: positions on lines, attitudes against SciPy's slerp, times that nothing is
+known of.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ SECOND = 1_000_000_000
 def test_poses_between_are_on_lines_and_turn_at_constant_rate():
     rng = np.random.default_rng(2)
     times = np.array([0.0, 0.1, 0.25, 0.4])
-    turns, places = Rotation.random(4, random_state=5), rng.normal(size=(4, 3))
+    turns = Rotation.random(4, random_state=5)
+    places = rng.normal(size=(4, 3))
     signs = np.array([1, -1, -1, 1])  # q and -q are the same attitude
     track = PoseTrack()
     for k in (2, 0, 3, 1):  # in any order
@@ -23,7 +26,9 @@ def test_poses_between_are_on_lines_and_turn_at_constant_rate():
     asked = np.array([0.0, 0.03, 0.1, 0.17, 0.2499, 0.4, 0.33])
     position, turn = track.at(np.round(asked * SECOND).astype(np.int64))
     for axis in range(3):
-        assert position[:, axis] == pytest.approx(np.interp(asked, times, places[:, axis]), abs=1e-12)
+        assert position[:, axis] == pytest.approx(
+            np.interp(asked, times, places[:, axis]), abs=1e-12
+        )
     apart = (Slerp(times, turns)(asked).inv() * Rotation.from_quat(turn)).magnitude()
     assert apart.max() < 1e-7
     assert track.newest_ns == round(0.4 * SECOND)
@@ -52,7 +57,9 @@ def test_times_of_which_nothing_is_known():
     ):
         with pytest.raises(FrameError, match=expected):
             track.at(np.array(asked))
-    assert track.at(np.array([10 * SECOND, 11 * SECOND]))[0][:, 0].tolist() == [0, 1], "at the poses themselves"
+    assert track.at(np.array([10 * SECOND, 11 * SECOND]))[0][:, 0].tolist() == [0, 1], (
+        "at the poses themselves"
+    )
     track.add(11 * SECOND, (2, 0, 0), (0, 0, 0, 1))
     assert track.at(np.array([11 * SECOND]))[0][0, 0] == 2
     track.add(25 * SECOND, (3, 0, 0), (0, 0, 0, 1))

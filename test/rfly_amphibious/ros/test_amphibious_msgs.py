@@ -32,7 +32,9 @@ PARAMS = VehicleParameters.load("scale")
 
 
 def through_the_wire(message):
-    return serialization.deserialize_message(serialization.serialize_message(message), type(message))
+    return serialization.deserialize_message(
+        serialization.serialize_message(message), type(message)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +42,19 @@ def sensed():
     """A suite, and all samples of 0.22 s of a turning drive."""
     model = AmphibiousModel(PARAMS)
     suite = SensorSuite(model, SensorParameters.load("scale"), seed=4)
-    _, samples = suite.advance(model.standing(3.0, 4.0, 0.7, 5.0), Controls(30.0, None, 0.2, 5.0), 0.22)
+    _, samples = suite.advance(
+        model.standing(3.0, 4.0, 0.7, 5.0), Controls(30.0, None, 0.2, 5.0), 0.22
+    )
     return suite, samples
 
 
 def odometry_samples(message):
-    pose, twist = message.pose.pose, message.twist.twist
-    parts = [[getattr(part, axis) for axis in "xyz"] for part in (pose.position, twist.linear, twist.angular)]
+    pose = message.pose.pose
+    twist = message.twist.twist
+    parts = [
+        [getattr(part, axis) for axis in "xyz"]
+        for part in (pose.position, twist.linear, twist.angular)
+    ]
     position, velocity, rates = (np.array([part]) for part in parts)
     turn = np.array([[getattr(pose.orientation, axis) for axis in "xyzw"]])
     return OdometrySamples(np.array([msgs.time_of(message)]), position, turn, velocity, rates)
@@ -74,18 +82,22 @@ def test_samples_come_back_from_their_messages_in_their_order(sensed, kind: str)
     exact = {"distance": 1e-6}  # Range has single precision
     for name in given._fields:
         read = np.concatenate([getattr(one, name) for one in back])
-        assert read == pytest.approx(getattr(given, name), abs=exact.get(name, 1e-12), rel=1e-6), name
+        assert read == pytest.approx(getattr(given, name), abs=exact.get(name, 1e-12), rel=1e-6), (
+            name
+        )
 
 
 def test_gps_comes_in_two_messages_that_find_each_other_by_their_time(sensed) -> None:
     suite, samples = sensed
     (fix, velocity), *_ = msgs.SampleMessages(suite, "car").gps(samples.gps)
-    fix, velocity = through_the_wire(fix), through_the_wire(velocity)
+    fix = through_the_wire(fix)
+    velocity = through_the_wire(velocity)
     assert (fix.header.frame_id, velocity.header.frame_id) == ("car/gps_link", "map")
     # 0.3 m white and 1.5 m drift across, 0.6 m and 3 m up: variances add
     assert np.diag(fix.position_covariance.reshape(3, 3)) == pytest.approx((2.34, 2.34, 9.36))
     for first, second in (("fix", "velocity"), ("velocity", "fix")):
-        pairs, halves = msgs.GpsPairs(), {"fix": fix, "velocity": velocity}
+        pairs = msgs.GpsPairs()
+        halves = {"fix": fix, "velocity": velocity}
         assert pairs(halves[first]) is None
         old = geometry_msgs.TwistStamped() if second == "velocity" else sensor_msgs.NavSatFix()
         assert pairs(old) is None  # of another time
@@ -102,16 +114,29 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     suite, samples = sensed
     make = msgs.SampleMessages(suite, "car")
     imu = make.imu(samples.imu)[3]
-    assert (imu.header.frame_id, imu.header.stamp.sec, imu.header.stamp.nanosec) == ("car/imu_link", 0, 16_000_000)
+    assert (imu.header.frame_id, imu.header.stamp.sec, imu.header.stamp.nanosec) == (
+        "car/imu_link",
+        0,
+        16_000_000,
+    )
     # densities of the file, at 250 Hz
     assert imu.angular_velocity_covariance[0] == pytest.approx(3.4e-4**2 * 250)
     assert imu.linear_acceleration_covariance[8] == pytest.approx(4e-3**2 * 250)
     assert imu.orientation_covariance[8] == pytest.approx(0.002**2 + 0.017**2)
     joints = make.joints(samples.joints)[0]
-    assert joints.name[:7] == ["wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr", "steer_fl", "steer_fr", "strut_fl"]
+    assert joints.name[:7] == [
+        "wheel_fl",
+        "wheel_fr",
+        "wheel_rl",
+        "wheel_rr",
+        "steer_fl",
+        "steer_fr",
+        "strut_fl",
+    ]
     assert joints.name[-1] == "rotor_6"
     assert all(math.isnan(rate) for rate in joints.velocity[4:6])
-    truth, wheels = make.ground_truth(samples.ground_truth)[0], make.wheel_odometry(samples.wheel_odometry)[0]
+    truth = make.ground_truth(samples.ground_truth)[0]
+    wheels = make.wheel_odometry(samples.wheel_odometry)[0]
     assert (truth.header.frame_id, truth.child_frame_id) == ("map", "car/base_link")
     assert (wheels.header.frame_id, wheels.child_frame_id) == ("car/wheel_odom", "car/base_link")
     assert not truth.pose.covariance.any()
@@ -125,12 +150,18 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
 
 
 def test_magnetic_field_is_in_tesla_and_of_the_imus_frame(sensed) -> None:
-    """21.5 µT towards north and 42.5 µT down, whichever way the vehicle looks; the field's noise is 0.2 µT or so."""
+    """21.5 µT towards north and 42.5 µT down, whichever way the vehicle looks; the field's noise is
+    0.2 µT or so.
+    """
     suite, samples = sensed
-    message = through_the_wire(msgs.SampleMessages(suite, "car").magnetometer(samples.magnetometer)[0])
+    message = through_the_wire(
+        msgs.SampleMessages(suite, "car").magnetometer(samples.magnetometer)[0]
+    )
     assert message.header.frame_id == "car/imu_link"
     field = message.magnetic_field
-    assert math.hypot(field.x, field.y, field.z) == pytest.approx(math.hypot(21.5e-6, 42.5e-6), abs=3e-6)
+    assert math.hypot(field.x, field.y, field.z) == pytest.approx(
+        math.hypot(21.5e-6, 42.5e-6), abs=3e-6
+    )
     assert 0.0 < message.magnetic_field_covariance[0] < 1e-11
 
 
@@ -162,7 +193,8 @@ def test_joints_are_read_by_name(sensed) -> None:
     mixed.name = ["arm", *(message.name[k] for k in order)]
     mixed.position = [9.0, *(message.position[k] for k in order)]
     mixed.velocity = [9.0, *(message.velocity[k] for k in order)]
-    straight, turned = msgs.JointReader(PARAMS)(message), msgs.JointReader(PARAMS)(mixed)
+    straight = msgs.JointReader(PARAMS)(message)
+    turned = msgs.JointReader(PARAMS)(mixed)
     for a, b in zip(straight, turned, strict=True):
         assert np.array_equal(a, b)
     assert straight.steering[0, 0] > straight.steering[0, 1] > 0.0 == straight.steering[0, 2]
@@ -172,7 +204,9 @@ def test_commands_there_and_back() -> None:
     rotors = RotorCommand(1.004, np.arange(6.0), torques=True)
     back = msgs.msg_to_rotor_command(through_the_wire(msgs.rotor_command_to_msg(rotors)), 9.0)
     assert (back.time, back.value.tolist(), back.torques) == (1.004, [0, 1, 2, 3, 4, 5], True)
-    wheels = WheelCommand(2.5, -0.1, np.array((1.0, -2.0, 3.0, 4.0)), np.array((0.0, 5.0, 6.0, 7.0)))
+    wheels = WheelCommand(
+        2.5, -0.1, np.array((1.0, -2.0, 3.0, 4.0)), np.array((0.0, 5.0, 6.0, 7.0))
+    )
     read = msgs.msg_to_wheel_command(through_the_wire(msgs.wheel_command_to_msg(wheels)), 9.0)
     for name in (field.name for field in dataclasses.fields(wheels)):
         assert np.array_equal(getattr(read, name), getattr(wheels, name))
@@ -207,7 +241,9 @@ def test_estimates_there_and_back_and_as_others_read_them() -> None:
     back = msgs.odometry_to_estimate(message)
     for name in Estimate._fields:
         assert getattr(back, name) == pytest.approx(getattr(estimate, name), abs=1e-12), name
-    bare = msgs.odometry_to_estimate(msgs.estimate_to_odometry(estimate._replace(covariance=None), "car"))
+    bare = msgs.odometry_to_estimate(
+        msgs.estimate_to_odometry(estimate._replace(covariance=None), "car")
+    )
     assert bare.covariance is None
     bad = nav_msgs.Odometry()
     bad.pose.pose.orientation.w = 0.0
@@ -226,12 +262,17 @@ def test_sensor_topics_are_reliable_with_lock_step_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rotors", "wheels"), [(4, [8.0, 9.0, 10.0, 11.0]), (6, [9.0, 10.0]), (5, [9.0, 10.0]), (7, []), (8, [])]
+    ("rotors", "wheels"),
+    [(4, [8.0, 9.0, 10.0, 11.0]), (6, [9.0, 10.0]), (5, [9.0, 10.0]), (7, []), (8, [])],
 )
-def test_eight_channels_show_rotors_and_as_many_wheels_as_fit(rotors: int, wheels: list[float]) -> None:
+def test_eight_channels_show_rotors_and_as_many_wheels_as_fit(
+    rotors: int, wheels: list[float]
+) -> None:
     x = np.zeros(38 + rotors)
     x[33 : 33 + rotors] = 100.0 + np.arange(rotors)
-    x[21:25], x[11] = (10.0, 11.0, 12.0, 13.0), 2.0  # spins; the body pitches by 2 rad/s
+    # spins; the body pitches by 2 rad/s
+    x[21:25] = (10.0, 11.0, 12.0, 13.0)
+    x[11] = 2.0
     assert motor_channels(x, rotors).tolist() == [*(100.0 + np.arange(rotors)), *wheels]
 
 
@@ -240,7 +281,8 @@ def test_joint_states_without_names_are_refused_before_and_after_a_good_one():
     from sensor_msgs.msg import JointState
 
     params = VehicleParameters.load("scale")
-    reader, names = msgs.JointReader(params), joint_names(params)
+    reader = msgs.JointReader(params)
+    names = joint_names(params)
     good = JointState(name=names, position=[0.0] * len(names), velocity=[0.0] * len(names))
     for _ in range(2):
         with pytest.raises(SensorMessageError, match="joint_states: there is no "):

@@ -27,12 +27,17 @@ class Seat:
 
         from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
 
-        self.node, self.peer = node, Peer(domain_id, f"seat_{lock_step}".lower())
+        self.node = node
+        self.peer = Peer(domain_id, f"seat_{lock_step}".lower())
         self.until = self.peer.spin_until
         self.imu = self.peer.receive(Imu, "/car/imu/data", sensor_qos(lock_step))
         self.failsafe = self.peer.receive(Bool, "/car/failsafe", LATCHED)
         self.diagnostics = self.peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-        self.ticks = self.peer.receive(SimulationTick, "/car/simulation_tick", STATE_OUT) if lock_step else []
+        self.ticks = (
+            self.peer.receive(SimulationTick, "/car/simulation_tick", STATE_OUT)
+            if lock_step
+            else []
+        )
         self.rotors = self.peer.publisher(RotorCommand, "/car/cmd/rotors", COMMANDS)
         self.wheels = self.peer.publisher(WheelCommand, "/car/cmd/wheels", COMMANDS)
         self.mode = self.peer.publisher(String, "/car/cmd/mode", COMMANDS)
@@ -104,7 +109,9 @@ def running(shared_domain_id):
         "wind": "[1.0, 0.0, 0.0]",
         "command_patience": "0.5",
     }
-    with NodeProcess("amphibious_sim_node", shared_domain_id, parameters, "-r", "__ns:=/car") as node:
+    with NodeProcess(
+        "amphibious_sim_node", shared_domain_id, parameters, "-r", "__ns:=/car"
+    ) as node:
         made = Seat(shared_domain_id, node)
         yield made
         made.peer.close()
@@ -123,13 +130,17 @@ def seat(running):
 
 
 def test_runs_in_real_time_and_stamps_each_imu_period(seat) -> None:
-    """As fast as real time, never faster; where the machine is too slow, the diagnostics say by how much."""
+    """As fast as real time, never faster; where the machine is too slow, the diagnostics say by how
+    much.
+    """
 
     def told() -> float:
         return float(seat.said()[2].get("real_time_factor", "nan"))
 
     def is_told() -> bool:
-        before, begin, first = told(), time.monotonic(), stamp(seat.imu[-1])
+        before = told()
+        begin = time.monotonic()
+        first = stamp(seat.imu[-1])
         seat.until(lambda: stamp(seat.imu[-1]) > first + 1.5)
         pace = 1.5 / (time.monotonic() - begin)
         return pace < 1.15 and (abs(pace - 1.0) < 0.15 or before - 0.15 < pace < told() + 0.15)
@@ -165,14 +176,21 @@ def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     moving = seat.peer.receive(TFMessage, "/tf", TF)
     fixed = seat.peer.receive(TFMessage, "/tf_static", TF_STATIC_IN)
     seat.until(lambda: all(heard.values()) and states and moving and fixed)
-    state, odometry = states[-1], heard["ground_truth/odom"][-1]
+    state = states[-1]
+    odometry = heard["ground_truth/odom"][-1]
     place = odometry.pose.pose.position
     assert (list(state.id), list(state.vehicle_type), state.motors) == ([610], [3], 8)
     assert state.position == pytest.approx((place.x, place.y, place.z), abs=1e-3)
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "car/base_link")
     names = {(t.header.frame_id, t.child_frame_id) for message in fixed for t in message.transforms}
-    assert {("map", "car/odom"), ("car/base_link", "car/imu_link"), ("car/base_link", "car/gps_link")} <= names
-    [moved] = seat.until(lambda: [t for t in moving[-1].transforms if t.child_frame_id == "car/base_link"])
+    assert {
+        ("map", "car/odom"),
+        ("car/base_link", "car/imu_link"),
+        ("car/base_link", "car/gps_link"),
+    } <= names
+    [moved] = seat.until(
+        lambda: [t for t in moving[-1].transforms if t.child_frame_id == "car/base_link"]
+    )
     assert moved.header.frame_id == "car/odom"
     assert moved.transform.translation.z == pytest.approx(place.z, abs=1e-3)
     [below] = [t for t in moving[-1].transforms if t.child_frame_id == "car/base_footprint"]
@@ -202,13 +220,19 @@ def test_runs_into_what_is_placed_before_it_and_says_what_broke(seat) -> None:
     )
     wall.header.frame_id = "nowhere"
     objects.publish(wall)
-    seat.until(lambda: seat.said()[1] == "placed_objects is ignored: frame 'nowhere', expected map or map_ned")
+    seat.until(
+        lambda: (
+            seat.said()[1] == "placed_objects is ignored: frame 'nowhere', expected map or map_ned"
+        )
+    )
     wall.header.frame_id = "map"
     objects.publish(wall)
     seat.until(lambda: "ignored" not in seat.said()[1])
     seat.answer_until(lambda: "crashed at " in seat.node.output, torque=12.0)
     told = "crashed: the hull hit something; reset_simulation"
-    seat.answer_until(lambda: seat.said()[1].startswith(told), torque=0.0)  # in silence the fail-safe is told first
+    seat.answer_until(
+        lambda: seat.said()[1].startswith(told), torque=0.0
+    )  # in silence the fail-safe is told first
     assert max(message.position[0] for message in states) < 4.0 - 0.6
     objects.publish(PlacedObjectArray(header=wall.header))
     assert seat.call("reset_simulation").result.result == 1
@@ -258,7 +282,9 @@ def test_commands_that_cannot_be_are_refused_and_the_node_stays(seat) -> None:
     assert not seat.failsafe[-1].data  # what is refused is no command
 
 
-def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_them(domain_id) -> None:
+def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_them(
+    domain_id,
+) -> None:
     """Five are refused by their name; none are 0 for all."""
     from node_harness import NodeProcess
     from rfly_suite.msg import WheelCommand
@@ -268,14 +294,18 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
     from rfly_common.ros.qos import COMMANDS, sensor_qos
 
     given = {"vehicle": "scale_six", "ground": "level", "wind": "[0.0, 0.0, 0.0]"}
-    given["command_timeout"] = "10.0"  # a slow test process is no link loss, whose fail-safe would stay
+    given["command_timeout"] = (
+        "10.0"  # a slow test process is no link loss, whose fail-safe would stay
+    )
     with NodeProcess("amphibious_sim_node", domain_id, given, "-r", "__ns:=/car") as node:
         seat = Seat(domain_id, node)
         joints = seat.peer.receive(JointState, "/car/joint_states", sensor_qos(False))
         loads = seat.peer.receive(Float64MultiArray, "/car/wheel_loads", sensor_qos(False))
         wheels = ["fl", "fr", "rl", "rr", "ml", "mr"]
         seat.until(lambda: joints and loads)
-        assert [n.removeprefix("wheel_") for n in joints[-1].name if n.startswith("wheel_")] == wheels
+        assert [
+            n.removeprefix("wheel_") for n in joints[-1].name if n.startswith("wheel_")
+        ] == wheels
         assert sum(loads[-1].data) == pytest.approx(36.0 * 9.80665, rel=1e-3)
         assert len(loads[-1].data) == 6
 
@@ -293,9 +323,13 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
         assert seat.said()[2]["refused_wheel_commands"] == "1"
 
         told = seat.peer.receive(WheelCommand, "/car/cmd/wheels", COMMANDS)
-        with NodeProcess("chassis_control_node", domain_id, {"vehicle": "scale_six"}, "-r", "__ns:=/car"):
+        with NodeProcess(
+            "chassis_control_node", domain_id, {"vehicle": "scale_six"}, "-r", "__ns:=/car"
+        ):
             seat.until(lambda: told and len(told[-1].brake_torque) == 6)
-            assert list(told[-1].brake_torque) == pytest.approx([0.3 * 12.0] * 6)  # nobody tells the mode
+            assert list(told[-1].brake_torque) == pytest.approx(
+                [0.3 * 12.0] * 6
+            )  # nobody tells the mode
             seat.until(lambda: abs(joints[-1].velocity[4]) < 0.1)
         seat.peer.close()
 
@@ -328,7 +362,8 @@ def test_steps_as_an_action_end_when_they_are_done(seat) -> None:
     from simulation_interfaces.action import SimulateSteps
 
     assert seat.go(2).result == 1
-    paused, told = seat.time(), []
+    paused = seat.time()
+    told = []
     action = ActionClient(seat.peer.node, SimulateSteps, f"{SIM}/simulate_steps")
     seat.until(action.server_is_ready)
     asked = action.send_goal_async(
@@ -338,7 +373,9 @@ def test_steps_as_an_action_end_when_they_are_done(seat) -> None:
     ended = GoalResult(asked.result())
     seat.until(ended.done)
     assert ended.result().result.result.result == 1
-    assert told == sorted(told, reverse=True)  # as far as it came: the node may not know of who listens yet
+    assert told == sorted(
+        told, reverse=True
+    )  # as far as it came: the node may not know of who listens yet
     assert seat.time() == pytest.approx(paused + 0.1)
     action.destroy()
 
@@ -349,9 +386,12 @@ def test_the_vehicle_can_be_put_elsewhere(seat) -> None:
     assert seat.call("get_entity_state", entity="truck").result.result == 2
     assert seat.go(2).result == 1
     wanted = EntityState()
-    wanted.pose.position.x, wanted.pose.position.y, wanted.pose.position.z = 30.0, -20.0, 5.0
+    wanted.pose.position.x = 30.0
+    wanted.pose.position.y = -20.0
+    wanted.pose.position.z = 5.0
     wanted.pose.orientation.w = wanted.pose.orientation.z = math.sqrt(0.5)
-    wanted.twist.linear.x, wanted.twist.angular.x = 2.0, 0.5
+    wanted.twist.linear.x = 2.0
+    wanted.twist.angular.x = 0.5
     assert seat.call("set_entity_state", entity="car", state=wanted).result.result == 1
     assert seat.call("step_simulation", steps=25).result.result == 1
     found = seat.call("get_entity_state", entity="car").state
@@ -359,12 +399,16 @@ def test_the_vehicle_can_be_put_elsewhere(seat) -> None:
     assert (found.pose.position.x, found.pose.position.y) == pytest.approx((30.2, -20.0), abs=0.01)
     assert found.pose.position.z == pytest.approx(5.0 - 0.5 * 9.81 * 0.1**2, abs=0.02)
     assert found.twist.linear.z == pytest.approx(-0.98, abs=0.05)
-    assert found.twist.angular.x == pytest.approx(0.5, abs=0.06)  # the wheels that drop take some of it
+    assert found.twist.angular.x == pytest.approx(
+        0.5, abs=0.06
+    )  # the wheels that drop take some of it
     assert found.acceleration.linear.z == pytest.approx(-9.8, abs=2.5)  # struts still swing
     wanted.pose.position.z = -3.0
     bad = seat.call("set_entity_state", entity="car", state=wanted).result
     assert (bad.result, "below the ground" in bad.error_message) == (101, True)
-    wanted.pose.position.z, wanted.twist.linear.x = 5.0, 1e9  # from where no step is small enough
+    # from where no step is small enough
+    wanted.pose.position.z = 5.0
+    wanted.twist.linear.x = 1e9
     told = seat.call("set_entity_state", entity="car", state=wanted).result.error_message
     assert told == "twist.linear: 1e+09, expected at most 200"
     wanted.pose.position.z = 1e9
@@ -382,7 +426,13 @@ def locked(domain_id):
     """A vehicle in lock-step, as fast as its peer answers."""
     from node_harness import NodeProcess
 
-    parameters = {"ground": "level", "lock_step": "true", "real_time_factor": "0", "seed": "5", "publish_clock": "true"}
+    parameters = {
+        "ground": "level",
+        "lock_step": "true",
+        "real_time_factor": "0",
+        "seed": "5",
+        "publish_clock": "true",
+    }
     with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/car") as node:
         made = Seat(domain_id, node, lock_step=True)
         yield made
@@ -403,21 +453,39 @@ def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(lock
     twice = locked.until(lambda: len(locked.ticks) >= 2 and locked.ticks)
     assert [stamp(tick) for tick in twice[:2]] == [0.0, 0.0]  # the start, and told again
     assert locked.imu == []
-    locked.until(lambda: "lock-step: waits for cmd/rotors and cmd/wheels of 0.000 s" in locked.said()[1])
+    locked.until(
+        lambda: "lock-step: waits for cmd/rotors and cmd/wheels of 0.000 s" in locked.said()[1]
+    )
     for tick in range(250):
         locked.until(lambda due=0.004 * tick: abs(stamp(locked.ticks[-1]) - due) < 1e-9)
         locked.command(locked.ticks[-1].header, 0.5 * tick, 4.0)
     locked.until(lambda: abs(stamp(locked.ticks[-1]) - 1.0) < 1e-9)
-    simulation = Simulation(AmphibiousModel(VehicleParameters.load("scale")), SensorParameters.load("scale"), seed=5)
+    simulation = Simulation(
+        AmphibiousModel(VehicleParameters.load("scale")), SensorParameters.load("scale"), seed=5
+    )
     expected = []
     for tick in range(250):
         simulation.command_rotors(RotorCommand(simulation.time, np.full(6, 0.5 * tick)))
         simulation.command_wheels(WheelCommand(simulation.time, drive_torque=np.full(4, 4.0)))
         samples = simulation.tick()
         expected.append(samples.imu.specific_force[0].tolist())
-    heard = [(m.linear_acceleration.x, m.linear_acceleration.y, m.linear_acceleration.z) for m in locked.imu]
+    heard = [
+        (m.linear_acceleration.x, m.linear_acceleration.y, m.linear_acceleration.z)
+        for m in locked.imu
+    ]
     assert np.array_equal(heard, expected)
-    assert list(locked.ticks[-1].count) == [1, 0, 0, 1, 0, 0, 0, 0, 0, 0]  # at 1 s all are due: what somebody hears
+    assert list(locked.ticks[-1].count) == [
+        1,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]  # at 1 s all are due: what somebody hears
     locked.until(lambda: len(baro) == 25)
     locked.peer.spin_for(0.2)
     assert stamp(locked.ticks[-1]) == pytest.approx(1.0)  # and waits again
@@ -439,7 +507,9 @@ def test_lock_step_waits_for_both_commands_of_its_tick(locked) -> None:
     locked.until(lambda: stamp(locked.ticks[-1]) == pytest.approx(before + 0.004))
 
 
-def test_lock_step_steps_are_answered_when_their_commands_are_and_a_reset_begins_at_0(locked) -> None:
+def test_lock_step_steps_are_answered_when_their_commands_are_and_a_reset_begins_at_0(
+    locked,
+) -> None:
     from simulation_interfaces.srv import StepSimulation
 
     locked.until(lambda: locked.ticks)
@@ -477,7 +547,10 @@ def test_lock_step_steps_that_nobody_answers_are_told_as_failed(locked) -> None:
     assert locked.go(2).result == 1
     end = locked.call("step_simulation", steps=3).result
     assert end.result == 4
-    assert end.error_message == "no cmd/rotors and cmd/wheels of 0.000 s came within 5 s: 3 steps are left undone"
+    assert (
+        end.error_message
+        == "no cmd/rotors and cmd/wheels of 0.000 s came within 5 s: 3 steps are left undone"
+    )
     client = ActionClient(locked.peer.node, SimulateSteps, f"{SIM}/simulate_steps")
     locked.until(client.server_is_ready)
     sent = client.send_goal_async(SimulateSteps.Goal(steps=2))
@@ -485,7 +558,10 @@ def test_lock_step_steps_that_nobody_answers_are_told_as_failed(locked) -> None:
     locked.peer.spin_for(0.3)
     cancelled = goal.cancel_goal_async()
     ended = GoalResult(goal)
-    assert locked.until(lambda: ended.done() and ended.result()).result.result.error_message == "cancelled"
+    assert (
+        locked.until(lambda: ended.done() and ended.result()).result.result.error_message
+        == "cancelled"
+    )
     assert cancelled.done()
     client.destroy()
 
@@ -505,15 +581,28 @@ def test_waits_for_terrain_map_and_stands_on_it(domain_id) -> None:
     from rfly_terrain import HeightMap
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
-    with NodeProcess("amphibious_sim_node", domain_id, {"start": "[20.0, 30.0, 0.5]"}, "-r", "__ns:=/car") as node:
+    with NodeProcess(
+        "amphibious_sim_node", domain_id, {"start": "[20.0, 30.0, 0.5]"}, "-r", "__ns:=/car"
+    ) as node:
         seat = Seat(domain_id, node)
         assert seat.said()[:2] == (3, "no terrain_map has come yet: is terrain_node running?")
         assert seat.state() == 5  # loading
         maps = seat.peer.publisher(TerrainMap, "/car/terrain_map", LATCHED)
-        small = HeightMap(np.full((3, 3), 7.0), origin_x=-5.0, origin_y=-5.0, step_x=5.0, step_y=5.0, name="small")
+        small = HeightMap(
+            np.full((3, 3), 7.0), origin_x=-5.0, origin_y=-5.0, step_x=5.0, step_y=5.0, name="small"
+        )
         maps.publish(height_map_to_msg(small, (0.0, 0.0, 0.0), 0, 10**6))
-        assert "lies off the map 'small'" in seat.until(lambda: seat.said()[0] == 2 and seat.said())[1]
-        large = HeightMap(np.full((3, 3), 7.0), origin_x=-50.0, origin_y=-50.0, step_x=50.0, step_y=50.0, name="large")
+        assert (
+            "lies off the map 'small'" in seat.until(lambda: seat.said()[0] == 2 and seat.said())[1]
+        )
+        large = HeightMap(
+            np.full((3, 3), 7.0),
+            origin_x=-50.0,
+            origin_y=-50.0,
+            step_x=50.0,
+            step_y=50.0,
+            name="large",
+        )
         maps.publish(height_map_to_msg(large, (0.0, 0.0, 0.0), 0, 10**6))
         seat.until(lambda: seat.imu)
         place = seat.call("get_entity_state", entity="car").state.pose.position

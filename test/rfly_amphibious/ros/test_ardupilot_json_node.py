@@ -18,7 +18,9 @@ def port_of(node, peer):
 
 
 def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
-    """With sensor topics made by hand: rest before they speak, then frame for state; lost, doubled, late, restarted."""
+    """With sensor topics made by hand: rest before they speak, then frame for state; lost, doubled,
+    late, restarted.
+    """
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import Vector3Stamped
     from nav_msgs.msg import Odometry
@@ -30,7 +32,8 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
     from rfly_common.ros.stamps import ns_to_stamp
 
     with NodeProcess("ardupilot_json_node", domain_id, {"port": "0", "lock_step": "true"}) as node:
-        peer, ardupilot = Peer(domain_id), None
+        peer = Peer(domain_id)
+        ardupilot = None
         try:
             ardupilot = ArdupilotDouble(port_of(node, peer), lambda _: [])
             told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
@@ -39,11 +42,18 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             qos = sensor_qos(True)
             topics = {"imu/data": Imu, "ground_truth/odom": Odometry}
             topics |= {"height_above_ground": Range, "environment/wind": Vector3Stamped}
-            indices = dict(zip(topics, (SimulationTick.IMU, SimulationTick.GROUND_TRUTH), strict=False))
-            indices |= {"height_above_ground": SimulationTick.HEIGHT, "environment/wind": SimulationTick.WIND}
+            indices = dict(
+                zip(topics, (SimulationTick.IMU, SimulationTick.GROUND_TRUTH), strict=False)
+            )
+            indices |= {
+                "height_above_ground": SimulationTick.HEIGHT,
+                "environment/wind": SimulationTick.WIND,
+            }
             out = {topic: peer.publisher(of, topic, qos) for topic, of in topics.items()}
             ticks = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT)
-            peer.spin_until(lambda: all(map(peer.node.count_publishers, ("cmd/rotors", "cmd/wheels"))))
+            peer.spin_until(
+                lambda: all(map(peer.node.count_publishers, ("cmd/rotors", "cmd/wheels")))
+            )
 
             def tick(stamp_ns, sensed=True):
                 message = SimulationTick()
@@ -51,11 +61,18 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
                 made = {topic: of() for topic, of in topics.items()}
                 for each in made.values():
                     each.header.stamp = ns_to_stamp(stamp_ns)
-                imu, truth = made["imu/data"], made["ground_truth/odom"]
-                imu.linear_acceleration.x, imu.linear_acceleration.z = 0.5, 9.75
-                imu.angular_velocity.y, imu.orientation.w = 0.25, 1.0
-                truth.pose.pose.position.x, truth.pose.pose.position.y, truth.pose.pose.position.z = 11.0, 12.0, 13.0
-                truth.pose.pose.orientation.z = truth.pose.pose.orientation.w = 0.5**0.5  # faces north
+                imu = made["imu/data"]
+                truth = made["ground_truth/odom"]
+                imu.linear_acceleration.x = 0.5
+                imu.linear_acceleration.z = 9.75
+                imu.angular_velocity.y = 0.25
+                imu.orientation.w = 1.0
+                truth.pose.pose.position.x = 11.0
+                truth.pose.pose.position.y = 12.0
+                truth.pose.pose.position.z = 13.0
+                truth.pose.pose.orientation.z = truth.pose.pose.orientation.w = (
+                    0.5**0.5
+                )  # faces north
                 truth.twist.twist.linear.x = 2.0
                 made["height_above_ground"].range = 12.5
                 made["environment/wind"].vector.y = -3.0
@@ -72,7 +89,9 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
 
             tick(0, sensed=False)
             frame(10, 1500)
-            peer.spin_until(lambda: rotors and wheels)  # nothing is sensed yet: rest, whatever the pulses are
+            peer.spin_until(
+                lambda: rotors and wheels
+            )  # nothing is sensed yet: rest, whatever the pulses are
             assert list(rotors[0].value) == [0.0] * 4
             assert min(wheels[0].brake_torque) == 15.0
             tick(4_000_000)
@@ -93,7 +112,13 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             assert min(wheels[1].brake_torque) == 15.0  # no output for the wheels
             frame(11, 1999)  # doubled
             frame(10, 1999)  # late, of before
-            for garbage in (b"", b"\x1a", bytes(40), ardupilot.datagram(9, [1999] * 16)[:-1], bytes(1400)):
+            for garbage in (
+                b"",
+                b"\x1a",
+                bytes(40),
+                ardupilot.datagram(9, [1999] * 16)[:-1],
+                bytes(1400),
+            ):
                 ardupilot.send(garbage)
             assert ardupilot.receive(0.2) is None
             tick(8_000_000)
@@ -108,8 +133,12 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             peer.spin_for(0.6)
             frame(12, 1999, size=32)
             assert answer()["timestamp"] == 0.012
-            peer.spin_until(lambda: told and "simulated time stands" in diagnostic(told, "ardupilot")[1])
-            frame(0, 1000)  # ArduPilot was started anew: what it asks for rests, and it goes on from there
+            peer.spin_until(
+                lambda: told and "simulated time stands" in diagnostic(told, "ardupilot")[1]
+            )
+            frame(
+                0, 1000
+            )  # ArduPilot was started anew: what it asks for rests, and it goes on from there
             peer.spin_until(lambda: len(rotors) == 4)
             assert max(rotors[3].value) == 0.0
             tick(16_000_000)
@@ -120,7 +149,13 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             peer.spin_until(lambda: len(rotors) == 5)
             tick(16_000_000, sensed=False)
             peer.spin_until(lambda: len(rotors) == 6)  # the command was lost on its way
-            counted = {"starts": "2", "late": "1", "doubled": "2", "replies_sent_again": "1", "no_frame": "5"}
+            counted = {
+                "starts": "2",
+                "late": "1",
+                "doubled": "2",
+                "replies_sent_again": "1",
+                "no_frame": "5",
+            }
             counted |= {"frames": "5", "frame_rate": "250"}
             peer.spin_until(lambda: diagnostic(told, "ardupilot")[2].items() >= counted.items())
             assert diagnostic(told, "ardupilot")[0] == 0
@@ -135,19 +170,28 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
 @pytest.mark.slow
 @pytest.mark.needs("numba")
 def test_a_hover_through_noise_and_bad_datagrams(domain_id):
-    """The stand-in climbs to 5 m and stays there, in lock-step with the simulation; then it is started once more."""
+    """The stand-in climbs to 5 m and stays there, in lock-step with the simulation; then it is
+    started once more.
+    """
     from node_harness import NodeProcess, Peer
 
-    simulation = {"vehicle": "scale_quad", "ground": "level", "lock_step": "true", "real_time_factor": "0.0"}
+    simulation = {
+        "vehicle": "scale_quad",
+        "ground": "level",
+        "lock_step": "true",
+        "real_time_factor": "0.0",
+    }
     with (
         NodeProcess("amphibious_sim_node", domain_id, simulation) as simulator,
         NodeProcess("ardupilot_json_node", domain_id, {"port": "0", "lock_step": "true"}) as node,
     ):
-        peer, ardupilot = Peer(domain_id), None
+        peer = Peer(domain_id)
+        ardupilot = None
         try:
             ardupilot = ArdupilotDouble(port_of(node, peer), HoverLaw((0.0, 0.0, -5.0)), seed=4)
             peer.spin_until(lambda: "stands on" in simulator.output)
-            times, places = [], []
+            times = []
+            places = []
             for number in range(2400):
                 state = ardupilot.step(
                     twice=number % 50 == 7,

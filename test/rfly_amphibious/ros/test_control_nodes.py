@@ -1,4 +1,6 @@
-"""flight_control_node and chassis_control_node through DDS: a peer plays the simulation and the estimator."""
+"""flight_control_node and chassis_control_node through DDS: a peer plays the simulation and the
+estimator.
+"""
 
 import math
 import time
@@ -32,15 +34,25 @@ class Plant:
         from rfly_amphibious.ros.amphibious_msgs import SampleMessages
         from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
 
-        self.peer, self.vehicle, self.lock_step = peer, vehicle, lock_step
+        self.peer = peer
+        self.vehicle = vehicle
+        self.lock_step = lock_step
         self.sim = Simulation(
-            AmphibiousModel(VehicleParameters.load("scale")), SensorParameters.load("scale"), noise=False
+            AmphibiousModel(VehicleParameters.load("scale")),
+            SensorParameters.load("scale"),
+            noise=False,
         )
         self.made = SampleMessages(self.sim.sensors, vehicle)
         qos = sensor_qos(lock_step)
         kinds = {"imu": ("imu/data", Imu), "joints": ("joint_states", JointState)}
-        kinds |= {"height": ("height_above_ground", Range), "wheel_loads": ("wheel_loads", Float64MultiArray)}
-        self.out = {kind: peer.publisher(of, f"{vehicle}/{topic}", qos) for kind, (topic, of) in kinds.items()}
+        kinds |= {
+            "height": ("height_above_ground", Range),
+            "wheel_loads": ("wheel_loads", Float64MultiArray),
+        }
+        self.out = {
+            kind: peer.publisher(of, f"{vehicle}/{topic}", qos)
+            for kind, (topic, of) in kinds.items()
+        }
         odometry_qos = qos if lock_step else STATE_OUT
         self.odometry = peer.publisher(Odometry, f"{vehicle}/odometry/global", odometry_qos)
         self.words = peer.publisher(String, f"{vehicle}/cmd/mode", COMMANDS)
@@ -49,9 +61,15 @@ class Plant:
         self.wheels = peer.receive(msg.WheelCommand, f"{vehicle}/cmd/wheels", COMMANDS)
         self.modes = peer.receive(String, f"{vehicle}/mode", LATCHED)
         self.diagnostics = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-        self.ticks = peer.publisher(msg.SimulationTick, f"{vehicle}/simulation_tick", STATE_OUT) if lock_step else None
+        self.ticks = (
+            peer.publisher(msg.SimulationTick, f"{vehicle}/simulation_tick", STATE_OUT)
+            if lock_step
+            else None
+        )
         for topic in ("joint_states", "wheel_loads", "odometry/global"):  # both nodes are there
-            peer.spin_until(lambda topic=topic: peer.node.count_subscribers(f"/{vehicle}/{topic}") == 2)
+            peer.spin_until(
+                lambda topic=topic: peer.node.count_subscribers(f"/{vehicle}/{topic}") == 2
+            )
         by_both = (self.odometry, self.out["joints"], self.out["wheel_loads"])
         peer.spin_until(lambda: all(made.get_subscription_count() == 2 for made in by_both))
 
@@ -61,7 +79,8 @@ class Plant:
 
     def sense(self):
         """A tick of the simulation; its samples go out. Counts by kind."""
-        samples, counts = self.sim.tick(), dict.fromkeys(self.out, 0)
+        samples = self.sim.tick()
+        counts = dict.fromkeys(self.out, 0)
         for kind in self.out:
             given = getattr(samples, kind)
             for message in [] if given is None else getattr(self.made, kind)(given):
@@ -76,7 +95,9 @@ class Plant:
 
         s = self.sim.state
         self.odometry.publish(
-            estimate_to_odometry(Estimate(s.time, s.position, s.orientation, s.velocity, s.rates), self.vehicle)
+            estimate_to_odometry(
+                Estimate(s.time, s.position, s.orientation, s.velocity, s.rates), self.vehicle
+            )
         )
 
     def tell_tick(self, counts):
@@ -89,7 +110,9 @@ class Plant:
         self.ticks.publish(message)
 
     def answered(self, messages):
-        """The rotors' with the stamp of imu/data; the wheels' with that of joint_states, or in lock-step the tick's."""
+        """The rotors' with the stamp of imu/data; the wheels' with that of joint_states, or in
+        lock-step the tick's.
+        """
         if not messages:
             return False
         stamp = messages[-1].header.stamp
@@ -98,15 +121,23 @@ class Plant:
         return (stamp.sec, stamp.nanosec) == divmod(self.sim.time_ns, 10**9)
 
     def obey(self):
-        rotors, wheels = self.rotors[-1], self.wheels[-1]
+        rotors = self.rotors[-1]
+        wheels = self.wheels[-1]
         time = self.sim.time
         self.sim.command_rotors(RotorCommand(time, np.array(rotors.value)))
         self.sim.command_wheels(
-            WheelCommand(time, wheels.steering_angle, np.array(wheels.drive_torque), np.array(wheels.brake_torque))
+            WheelCommand(
+                time,
+                wheels.steering_angle,
+                np.array(wheels.drive_torque),
+                np.array(wheels.brake_torque),
+            )
         )
 
     def step(self):
-        """One tick, answered by both where it has samples for both. Best-effort samples may be lost: the next do."""
+        """One tick, answered by both where it has samples for both. Best-effort samples may be
+        lost: the next do.
+        """
         for _ in range(20):
             self.tell_estimate()
             counts = self.sense()
@@ -116,7 +147,10 @@ class Plant:
             both = self.lock_step or counts["joints"]
             try:
                 self.peer.spin_until(
-                    lambda both=both: self.answered(self.rotors) and (not both or self.answered(self.wheels)), 5.0
+                    lambda both=both: (
+                        self.answered(self.rotors) and (not both or self.answered(self.wheels))
+                    ),
+                    5.0,
                 )
             except AssertionError:
                 if self.lock_step:
@@ -186,7 +220,9 @@ def test_samples_are_answered_with_their_stamps(free):
 def test_words_are_taken_or_refused_with_the_reason(free):
     plant, _, _ = free
     plant.say("fly!")
-    _, _, values = plant.until_status("flight", "expected one of arm, disarm, drive, takeoff, fly, land, abort")
+    _, _, values = plant.until_status(
+        "flight", "expected one of arm, disarm, drive, takeoff, fly, land, abort"
+    )
     assert values["unknown_modes"] == "1"
     plant.say("takeoff")
     plant.until_status("flight", "it is in DISARMED; TAKEOFF is to be had from DRIVE")
@@ -205,20 +241,30 @@ def test_driving_by_each_command_and_braking_without(free):
     ackermann = plant.peer.publisher(AckermannDriveStamped, "bug/cmd/ackermann", COMMANDS)
     twist = plant.peer.publisher(TwistStamped, "bug/cmd_vel", COMMANDS)
     pose = plant.peer.publisher(PoseStamped, "bug/cmd/pose", COMMANDS)
-    plant.peer.spin_until(lambda: twist.get_subscription_count() == pose.get_subscription_count() == 2)  # both nodes
-    drive, turn, place = AckermannDriveStamped(), TwistStamped(), PoseStamped()
-    drive.drive.speed, drive.drive.steering_angle = 1.0, 0.25
-    plant.run_until(lambda: min(plant.wheels[-1].drive_torque) > 0.0, lambda: ackermann.publish(drive))
+    plant.peer.spin_until(
+        lambda: twist.get_subscription_count() == pose.get_subscription_count() == 2
+    )  # both nodes
+    drive = AckermannDriveStamped()
+    turn = TwistStamped()
+    place = PoseStamped()
+    drive.drive.speed = 1.0
+    drive.drive.steering_angle = 0.25
+    plant.run_until(
+        lambda: min(plant.wheels[-1].drive_torque) > 0.0, lambda: ackermann.publish(drive)
+    )
     plant.run(0.4, lambda: ackermann.publish(drive))
     speed = float(plant.sim.state.velocity[0])
     assert 0.25 < speed < 0.7
     assert plant.wheels[-1].steering_angle == 0.25
     assert min(plant.wheels[-1].drive_torque) > 0.0
-    turn.twist.linear.x, turn.twist.angular.z = 1.0, -0.5
+    turn.twist.linear.x = 1.0
+    turn.twist.angular.z = -0.5
     plant.run(0.2, lambda: twist.publish(turn))
     assert plant.wheels[-1].steering_angle == pytest.approx(math.atan(-0.66 * 0.5), abs=0.01)
     place.header.frame_id = "map"
-    place.pose.position.x, place.pose.position.y, place.pose.orientation.w = 10.0, 10.0, 1.0
+    place.pose.position.x = 10.0
+    place.pose.position.y = 10.0
+    place.pose.orientation.w = 1.0
     plant.run(0.2, lambda: pose.publish(place))
     assert 0.05 < plant.wheels[-1].steering_angle < 0.1  # a wide bend, to the left again
     assert min(plant.wheels[-1].drive_torque) > 0.0
@@ -231,7 +277,12 @@ def test_driving_by_each_command_and_braking_without(free):
     turn.header.frame_id = "map"
     twist.publish(turn)
     _, _, values = plant.peer.spin_until(
-        lambda: (s := plant.status("chassis")) and "refused_cmd_vel" in s[2] and "refused_cmd_pose" in s[2] and s
+        lambda: (
+            (s := plant.status("chassis"))
+            and "refused_cmd_vel" in s[2]
+            and "refused_cmd_pose" in s[2]
+            and s
+        )
     )
     assert values["refused_cmd_pose"] == "1"
     plant.run(0.2)
@@ -283,7 +334,9 @@ def test_brakes_when_nobody_tells_the_mode(free):
 
 
 def test_lock_step_from_a_stand_into_the_air(domain_id):
-    """Each tick has one answer of each node, once the estimate is there too; told again, the same comes again."""
+    """Each tick has one answer of each node, once the estimate is there too; told again, the same
+    comes again.
+    """
     flight, chassis = started(True, "bee", domain_id)
     peer = Peer(domain_id)
     with flight, chassis:
@@ -298,12 +351,15 @@ def test_lock_step_from_a_stand_into_the_air(domain_id):
         plant.tell_estimate()
         peer.spin_until(lambda: plant.answered(plant.rotors) and plant.answered(plant.wheels))
         plant.tell_tick(counts)
-        peer.spin_until(lambda: (len(plant.rotors), len(plant.wheels)) == (count[0] + 2, count[1] + 2))
+        peer.spin_until(
+            lambda: (len(plant.rotors), len(plant.wheels)) == (count[0] + 2, count[1] + 2)
+        )
         assert plant.rotors[-1] == plant.rotors[-2]
         plant.obey()
         plant.say("arm", "DRIVE")
         plant.say("takeoff", "TAKEOFF")
-        begin, first = plant.sim.time, len(plant.rotors)
+        begin = plant.sim.time
+        first = len(plant.rotors)
         for _ in range(1000):
             plant.step()
             if plant.mode == "FLIGHT":

@@ -40,10 +40,16 @@ class Puppet:
 
         from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
 
-        self.peer, self.ground = peer, ground
-        self.time, self.position, self.yaw = 100.0, np.array([0.0, 0.0, ground + UP]), 0.0
-        self.velocity, self.mode, self.told = np.zeros(3), "DISARMED", ""
-        self.modes, self.way = ["DISARMED"], []
+        self.peer = peer
+        self.ground = ground
+        self.time = 100.0
+        self.position = np.array([0.0, 0.0, ground + UP])
+        self.yaw = 0.0
+        self.velocity = np.zeros(3)
+        self.mode = "DISARMED"
+        self.told = ""
+        self.modes = ["DISARMED"]
+        self.way = []
         self.drives = peer.receive(AckermannDriveStamped, "cmd/ackermann", COMMANDS)
         self.targets = peer.receive(PoseStamped, "cmd/pose", COMMANDS)
         self.requests = peer.receive(String, "cmd/mode", COMMANDS)
@@ -63,33 +69,43 @@ class Puppet:
             self.told = self.mode
             self._mode.publish(String(data=self.mode))
         message = Odometry()
-        message.header.frame_id, message.child_frame_id = "map", "amphibious/base_link"
+        message.header.frame_id = "map"
+        message.child_frame_id = "amphibious/base_link"
         message.header.stamp = ns_to_stamp(round(self.time * 1e9))
-        pose, twist = message.pose.pose, message.twist.twist
+        pose = message.pose.pose
+        twist = message.twist.twist
         pose.position.x, pose.position.y, pose.position.z = self.position.tolist()
-        pose.orientation.w, pose.orientation.z = math.cos(self.yaw / 2), math.sin(self.yaw / 2)
-        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        pose.orientation.w = math.cos(self.yaw / 2)
+        pose.orientation.z = math.sin(self.yaw / 2)
+        c = math.cos(self.yaw)
+        s = math.sin(self.yaw)
         vx, vy, twist.linear.z = self.velocity.tolist()
-        twist.linear.x, twist.linear.y = c * vx + s * vy, c * vy - s * vx
+        twist.linear.x = c * vx + s * vy
+        twist.linear.y = c * vy - s * vx
         self._odometry.publish(message)
 
     def obey(self):
         before = self.position.copy()
         for request in self.requests[self._seen :]:
-            self.mode = {("DISARMED", "arm"): "DRIVE", ("DRIVE", "takeoff"): "TAKEOFF", ("FLIGHT", "land"): "LAND"}.get(
-                (self.mode, request.data), self.mode
-            )
+            self.mode = {
+                ("DISARMED", "arm"): "DRIVE",
+                ("DRIVE", "takeoff"): "TAKEOFF",
+                ("FLIGHT", "land"): "LAND",
+            }.get((self.mode, request.data), self.mode)
         self._seen = len(self.requests)
         height = self.position[2] - UP - self.ground
         if self.mode == "DRIVE" and self.drives:
             drive = self.drives[-1].drive
             self.yaw += self.STEP * drive.speed * math.tan(drive.steering_angle) / 0.66
-            self.position += self.STEP * drive.speed * np.array((math.cos(self.yaw), math.sin(self.yaw), 0.0))
+            self.position += (
+                self.STEP * drive.speed * np.array((math.cos(self.yaw), math.sin(self.yaw), 0.0))
+            )
         elif self.mode == "TAKEOFF":
             self.position[2] += self.STEP * 1.0
             self.mode = "FLIGHT" if height > 0.5 else "TAKEOFF"
         elif self.mode == "FLIGHT" and self.targets:
-            p, q = self.targets[-1].pose.position, self.targets[-1].pose.orientation
+            p = self.targets[-1].pose.position
+            q = self.targets[-1].pose.orientation
             self.position[:] = p.x, p.y, p.z
             self.yaw = 2.0 * math.atan2(q.z, q.w)
         elif self.mode == "LAND":
@@ -151,18 +167,23 @@ def test_a_mission_is_driven_flown_and_driven_on(start, puppet, tmp_path):
 
     from rfly_common.ros.qos import LATCHED
 
-    peer, node = puppet.peer, start(scenario=str(tmp_path / "short.yaml"))
+    peer = puppet.peer
+    node = start(scenario=str(tmp_path / "short.yaml"))
     planned = peer.receive(Path, "path", LATCHED)
     answer = peer.call(Trigger, "guidance_node/start")
     assert (answer.success, answer.message) == (
         False,
         "nothing is known of the vehicle yet: no odometry/global and no mode",
     )
-    peer.spin_until(lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count())
+    peer.spin_until(
+        lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count()
+    )
     told_at = -math.inf
 
     def idle():
-        """What is known of a vehicle that has fallen silent is not idle any more: it goes on speaking."""
+        """What is known of a vehicle that has fallen silent is not idle any more: it goes on
+        speaking.
+        """
         nonlocal told_at
         if time.monotonic() - told_at > 0.3:
             told_at = time.monotonic()
@@ -197,7 +218,9 @@ def test_a_mission_is_driven_flown_and_driven_on(start, puppet, tmp_path):
 
 
 def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
-    """In the axes of RflySim (north, east, down) over ground of 20 m; the way leads north, then up and east."""
+    """In the axes of RflySim (north, east, down) over ground of 20 m; the way leads north, then up
+    and east.
+    """
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
     from rfly_suite.msg import TerrainMap
@@ -208,7 +231,9 @@ def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     peer = puppet.peer
-    puppet.ground, puppet.mode, puppet.yaw = 20.0, "DRIVE", math.pi / 2
+    puppet.ground = 20.0
+    puppet.mode = "DRIVE"
+    puppet.yaw = math.pi / 2
     puppet.position[2] += 20.0
     start(fly_speed="8", autostart="true")
     ways = peer.publisher(Path, "follow_path", LATCHED)
@@ -217,12 +242,18 @@ def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
     path.header.frame_id = "map_ned"
     for north, east, down in [(0, 0, -20), (4, 0, -20), (4, 0, -32), (4, 30, -32), (4, 30, -20)]:
         pose = PoseStamped()
-        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(north), float(east), float(down)
+        pose.pose.position.x = float(north)
+        pose.pose.position.y = float(east)
+        pose.pose.position.z = float(down)
         path.poses.append(pose)
-    peer.spin_until(lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count())
+    peer.spin_until(
+        lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count()
+    )
     ways.publish(path)
     peer.spin_until(lambda: "waits for terrain_map" in (puppet.doing() or ("", ""))[1])
-    terrain = HeightMap(np.full((3, 3), 20.0), origin_x=-100, origin_y=-100, step_x=100, step_y=100, name="high")
+    terrain = HeightMap(
+        np.full((3, 3), 20.0), origin_x=-100, origin_y=-100, step_x=100, step_y=100, name="high"
+    )
     maps.publish(height_map_to_msg(terrain, (47.0, 8.0, 500.0), 1, 10**6))
     puppet.go_on(lambda: puppet.mode == "FLIGHT" and puppet.position[0] > 10.0)
     driven = np.array([place for mode, *place in puppet.way if mode == "DRIVE"])

@@ -44,7 +44,8 @@ class Vehicle:
             "gps/vel": TwistStamped,
         }
         self.out = {topic: peer.publisher(of, topic, qos) for topic, of in topics.items()}
-        self._of, self._odometry = topics, odometry
+        self._of = topics
+        self._odometry = odometry
         peer.spin_until(lambda: all(map(peer.node.count_publishers, ("cmd/rotors", "cmd/wheels"))))
 
     def publish(self, stamp_ns, gps=False):
@@ -55,25 +56,42 @@ class Vehicle:
         for message in made.values():
             if hasattr(message, "header"):
                 message.header.stamp = ns_to_stamp(stamp_ns)
-        odometry, joints, imu = made[self._odometry], made["joint_states"], made["imu/data"]
-        pose, twist = odometry.pose.pose, odometry.twist.twist
-        pose.position.x, pose.position.y, pose.position.z = 11.0, 12.0, 13.0
-        pose.orientation.z, pose.orientation.w = 0.5**0.5, 0.5**0.5  # faces north
+        odometry = made[self._odometry]
+        joints = made["joint_states"]
+        imu = made["imu/data"]
+        pose = odometry.pose.pose
+        twist = odometry.twist.twist
+        pose.position.x = 11.0
+        pose.position.y = 12.0
+        pose.position.z = 13.0
+        # faces north
+        pose.orientation.z = 0.5**0.5
+        pose.orientation.w = 0.5**0.5
         twist.linear.x = 2.0
         joints.name = [f"wheel_{at}" for at in ("fl", "fr", "rl", "rr")] + ["steer_fl", "steer_fr"]
-        joints.name += [f"strut_{at}" for at in ("fl", "fr", "rl", "rr")] + [f"rotor_{k}" for k in range(1, 7)]
+        joints.name += [f"strut_{at}" for at in ("fl", "fr", "rl", "rr")] + [
+            f"rotor_{k}" for k in range(1, 7)
+        ]
         joints.position = [0.0] * 4 + [0.1, 0.2] + [0.0] * 10
         joints.velocity = (
-            [1.0, 2.0, 3.0, 4.0] + [float("nan")] * 2 + [0.0] * 4 + [-50.0, 51.0, -52.0, 53.0, -54.0, 55.0]
+            [1.0, 2.0, 3.0, 4.0]
+            + [float("nan")] * 2
+            + [0.0] * 4
+            + [-50.0, 51.0, -52.0, 53.0, -54.0, 55.0]
         )
         made["wheel_loads"].data = [70.0, 71.0, 72.0, 73.0]
         made["baro"].fluid_pressure = 95_000.0
         made["imu/mag"].magnetic_field.x = 2e-5
-        imu.linear_acceleration.z, imu.angular_velocity.x, imu.orientation.w = 9.75, 0.25, 1.0
-        fix, velocity = made.pop("gps/fix"), made.pop("gps/vel")
+        imu.linear_acceleration.z = 9.75
+        imu.angular_velocity.x = 0.25
+        imu.orientation.w = 1.0
+        fix = made.pop("gps/fix")
+        velocity = made.pop("gps/vel")
         if gps:
             fix.status.status = 0  # a fix
-            fix.latitude, fix.longitude, fix.altitude = 47.5, 8.25, 500.0
+            fix.latitude = 47.5
+            fix.longitude = 8.25
+            fix.altitude = 500.0
             fix.position_covariance = [4.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 9.0]
             velocity.twist.linear.x = 1.5
             self.out["gps/fix"].publish(fix)
@@ -119,7 +137,9 @@ def test_free_running_by_udp(domain_id):
                 told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
                 vehicle = Vehicle(peer, SENSORS, "odometry/global")
                 controller.sendto(frame(5, 0, 0.0, struct.pack("<I", 1)), ("127.0.0.1", port))
-                peer.spin_until(lambda: "supplies rotors" in (diagnostic(told, "link") or ("", ""))[1])
+                peer.spin_until(
+                    lambda: "supplies rotors" in (diagnostic(told, "link") or ("", ""))[1]
+                )
 
                 stamp = 0
 
@@ -143,7 +163,9 @@ def test_free_running_by_udp(domain_id):
                 assert gps == (47.5, 8.25, 500.0, 1.5, 0.0, 0.0, 2.0, 3.0)
 
                 speeds = struct.pack("<BB6x6d", 0, 6, *range(200, 206))
-                controller.sendto(frame(4, 1, time_s, bytes(72)), ("127.0.0.1", port))  # not announced
+                controller.sendto(
+                    frame(4, 1, time_s, bytes(72)), ("127.0.0.1", port)
+                )  # not announced
                 controller.sendto(frame(3, 2, time_s, speeds), ("127.0.0.1", port))
                 peer.spin_until(lambda: vehicle.rotors)
                 assert list(vehicle.rotors[0].value) == list(range(200, 206))
@@ -156,7 +178,9 @@ def test_free_running_by_udp(domain_id):
                     _, text, values = diagnostic(told, "link") or (0, "", {})
                     return "link loss" in text and values.get("not_supplied") == "1"
 
-                peer.spin_until(lost)  # on a busy machine there was another loss before anything was supplied
+                peer.spin_until(
+                    lost
+                )  # on a busy machine there was another loss before anything was supplied
                 level, _, values = diagnostic(told, "link")
                 assert level == 2
                 assert float(values["age_ms"]) > 0.0
@@ -173,7 +197,9 @@ def test_free_running_by_udp(domain_id):
 
 
 def test_lock_step_by_tcp(domain_id):
-    """The vehicle's tick is answered at rest before its sensors have spoken, then by the controller alone."""
+    """The vehicle's tick is answered at rest before its sensors have spoken, then by the controller
+    alone.
+    """
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer, diagnostic
     from rfly_suite.msg import SimulationTick
@@ -211,16 +237,27 @@ def test_lock_step_by_tcp(domain_id):
                 vehicle.publish(4_000_000)
                 peer.spin_for(0.2)
                 assert frames_of(controller, 1) is None  # the tick has not ended
-                tick(4_000_000, *(getattr(SimulationTick, n) for n in ("IMU", "MAGNETOMETER", "BAROMETER", "JOINTS")))
+                tick(
+                    4_000_000,
+                    *(
+                        getattr(SimulationTick, n)
+                        for n in ("IMU", "MAGNETOMETER", "BAROMETER", "JOINTS")
+                    ),
+                )
                 flags, time_s, numbers = peer.spin_until(lambda: frames_of(controller, 1))
                 assert (flags, round(time_s * 1e9), len(numbers)) == (1, 4_000_000, 36)
                 speeds = struct.pack("<BB6x6d", 0, 6, *range(200, 206))
                 controller.sendall(frame(3, 1, 0.0, speeds) + frame(3, 2, time_s, speeds))
                 peer.spin_until(lambda: len(vehicle.rotors) == 2)
                 assert vehicle.rotors[1].header.stamp.nanosec == 4_000_000
-                peer.spin_until(lambda: "has not answered for" in (diagnostic(told, "link") or ("", ""))[1])
+                peer.spin_until(
+                    lambda: "has not answered for" in (diagnostic(told, "link") or ("", ""))[1]
+                )
                 assert diagnostic(told, "link")[0] == 2
-                tick(4_000_000)  # told again: the state once more, and the rotors' answer, which may have been lost
+                tick(
+                    4_000_000
+                    # told again: the state once more, and the rotors' answer, which may have been lost
+                )
                 assert peer.spin_until(lambda: frames_of(controller, 1))[1] == time_s
                 peer.spin_until(lambda: len(vehicle.rotors) == 3)
                 controller.sendall(frame(4, 1, time_s, struct.pack("<9d", 0.25, *[1.0] * 8)))
@@ -246,7 +283,9 @@ class Autopilot:
         self.heard = []
 
     def answer(self, time_usec, rotors):
-        message = self._mav.hil_actuator_controls_encode(time_usec, [rotors] * 6 + [0.0] * 10, 128, 1)
+        message = self._mav.hil_actuator_controls_encode(
+            time_usec, [rotors] * 6 + [0.0] * 10, 128, 1
+        )
         self._socket.sendall(message.pack(self._mav))
 
     def times(self):
@@ -262,7 +301,9 @@ class Autopilot:
 @pytest.mark.needs("pymavlink")
 @pytest.mark.parametrize("unanswered", ["wait", "resend", "go_on"])
 def test_a_tick_that_an_autopilot_leaves_unanswered(domain_id, unanswered):
-    """By the parameter: nothing happens, it is told again, or the newest controls, though late, act on."""
+    """By the parameter: nothing happens, it is told again, or the newest controls, though late, act
+    on.
+    """
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer, diagnostic
     from rfly_suite.msg import SimulationTick
@@ -270,9 +311,12 @@ def test_a_tick_that_an_autopilot_leaves_unanswered(domain_id, unanswered):
     from rfly_common.ros.qos import STATE_OUT, sensor_qos
     from rfly_common.ros.stamps import ns_to_stamp
 
-    parameters = {"port": "0", "lock_step": "true"} | ({} if unanswered == "go_on" else {"unanswered": unanswered})
+    parameters = {"port": "0", "lock_step": "true"} | (
+        {} if unanswered == "go_on" else {"unanswered": unanswered}
+    )
     with NodeProcess("mavlink_hil_node", domain_id, parameters) as node:
-        peer, autopilot = Peer(domain_id), None
+        peer = Peer(domain_id)
+        autopilot = None
         try:
             peer.spin_until(lambda: "listening for" in node.output)
             autopilot = Autopilot(int(node.output.split("tcp 127.0.0.1:")[1].split()[0]))
@@ -334,8 +378,16 @@ def test_a_tick_that_an_autopilot_leaves_unanswered(domain_id, unanswered):
 @pytest.mark.parametrize(
     ("name", "parameters", "text"),
     [
-        ("link_node", {"controller_host": "somewhere"}, "controller_host: 'somewhere' is no IPv4 address"),
-        ("mavlink_hil_node", {"rotor_controls": "[0, 1, 2, 3, 4, 8]"}, "control 8: two actuators cannot share it"),
+        (
+            "link_node",
+            {"controller_host": "somewhere"},
+            "controller_host: 'somewhere' is no IPv4 address",
+        ),
+        (
+            "mavlink_hil_node",
+            {"rotor_controls": "[0, 1, 2, 3, 4, 8]"},
+            "control 8: two actuators cannot share it",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(domain_id, name, parameters, text):

@@ -1,4 +1,6 @@
-"""mapping_node: clouds of a sensor that moves while it measures become the voxels of the walls that were there."""
+"""mapping_node: clouds of a sensor that moves while it measures become the voxels of the walls that
+were there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ import pytest
 pytestmark = pytest.mark.ros
 
 SIDE = 0.2
-SPEED, TURN = 10.0, 2.0
+SPEED = 10.0
+TURN = 2.0
 """m/s east and rad/s to the left"""
 MOUNT = np.array((0.4, 0.0, 0.5))
 """of the lidar on base_link, which it looks backwards from"""
@@ -24,14 +27,18 @@ def pose_at(seconds):
 
 
 def turned(points, yaw):
-    c, s = math.cos(yaw), math.sin(yaw)
+    c = math.cos(yaw)
+    s = math.sin(yaw)
     return points @ np.array(((c, s, 0), (-s, c, 0), (0, 0, 1)))
 
 
 def wall(columns=100, seconds=0.1):
-    """(points in the sensor's axes, times s) of a wall at y = 8.1 seen by a sensor that drives along and turns."""
+    """(points in the sensor's axes, times s) of a wall at y = 8.1 seen by a sensor that drives
+    along and turns.
+    """
     times = np.linspace(0.0, seconds, columns)
-    points, places = [], []
+    points = []
+    places = []
     for when in times:
         position, yaw = pose_at(when)
         sensor = position + turned(MOUNT[None], yaw)[0]
@@ -49,18 +56,30 @@ def cloud(points, times, stamp_ns, frame="amphibious/lidar_link", extra=4):
 
     from rfly_common.ros.stamps import ns_to_stamp
 
-    kind = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("pad", "u1", extra), ("ring", "<u2"), ("time", "<f4")])
+    kind = np.dtype(
+        [
+            ("x", "<f4"),
+            ("y", "<f4"),
+            ("z", "<f4"),
+            ("pad", "u1", extra),
+            ("ring", "<u2"),
+            ("time", "<f4"),
+        ]
+    )
     table = np.zeros(len(points), kind)
     for name, values in zip("xyz", points.T, strict=True):
         table[name] = values
     table["time"] = times
-    message = PointCloud2(height=1, width=len(points), point_step=kind.itemsize, row_step=kind.itemsize * len(points))
+    message = PointCloud2(
+        height=1, width=len(points), point_step=kind.itemsize, row_step=kind.itemsize * len(points)
+    )
     message.fields = [
         PointField(name=name, offset=kind.fields[name][1], datatype=datatype, count=1)
         for name, datatype in (("x", 7), ("y", 7), ("z", 7), ("ring", 4), ("time", 7))
     ]
     message.data = table.tobytes()
-    message.header.frame_id, message.header.stamp = frame, ns_to_stamp(stamp_ns)
+    message.header.frame_id = frame
+    message.header.stamp = ns_to_stamp(stamp_ns)
     return message
 
 
@@ -77,7 +96,9 @@ def test_clouds_are_read_with_their_times():
     read = msg_to_points(message)
     assert read.points.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert (read.times_ns - START).tolist() == pytest.approx([0, 50_000_000], abs=10)
-    message.fields[4].name, message.fields[4].datatype = "t", 6  # Ouster's nanoseconds
+    # Ouster's nanoseconds
+    message.fields[4].name = "t"
+    message.fields[4].datatype = 6
     message.data = cloud(points, np.array([0, 7, 9], "<u4").view("<f4"), START).data
     assert (msg_to_points(message).times_ns - START).tolist() == [0, 9]
     message.fields = message.fields[:4]
@@ -115,10 +136,12 @@ class Rig:
         self.voxels = peer.receive(PointCloud2, "occupied_voxels", LATCHED)
         self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         static = TransformStamped()
-        static.header.frame_id, static.child_frame_id = "amphibious/base_link", "amphibious/lidar_link"
+        static.header.frame_id = "amphibious/base_link"
+        static.child_frame_id = "amphibious/lidar_link"
         shift = static.transform.translation
         shift.x, shift.y, shift.z = MOUNT.tolist()
-        static.transform.rotation.z, static.transform.rotation.w = 1.0, 0.0
+        static.transform.rotation.z = 1.0
+        static.transform.rotation.w = 0.0
         self.static = peer.publisher(TFMessage, "/tf_static", TF_STATIC_OUT)
         self.static.publish(TFMessage(transforms=[static]))
         self.odometry = peer.publisher(Odometry, "odometry/global", STATE_OUT)
@@ -133,9 +156,11 @@ class Rig:
         message.header.frame_id = frame
         message.header.stamp = ns_to_stamp(base_ns + round(seconds * 1e9))
         position, yaw = pose_at(seconds)
-        place, attitude = message.pose.pose.position, message.pose.pose.orientation
+        place = message.pose.pose.position
+        attitude = message.pose.pose.orientation
         place.x, place.y, place.z = position.tolist()
-        attitude.z, attitude.w = math.sin(yaw / 2), math.cos(yaw / 2)
+        attitude.z = math.sin(yaw / 2)
+        attitude.w = math.cos(yaw / 2)
         self.odometry.publish(message)
 
     def value(self, name):
@@ -171,7 +196,11 @@ def map_wall(rig):
     rig.peer.spin_until(lambda: rig.tell_pose(-0.01) or rig.value("newest_pose_s") == "999.990")
     for seconds in np.arange(0.0, 0.095, 0.01):
         rig.tell_pose(seconds)
-    rig.peer.spin_until(lambda: rig.clouds.publish(cloud(points, times, START)) or rig.value("waiting_clouds") == "1")
+    rig.peer.spin_until(
+        lambda: (
+            rig.clouds.publish(cloud(points, times, START)) or rig.value("waiting_clouds") == "1"
+        )
+    )
     assert not rig.voxels, "it waits for a pose after the last point"
     for seconds in np.arange(0.1, 0.13, 0.01):
         rig.tell_pose(seconds)
@@ -207,7 +236,9 @@ def test_a_wall_seen_on_the_way_is_where_it_is(running):
     assert answer.message.endswith(f"voxels in {file}")
     head, _, data = file.read_bytes().partition(b"\ndata\n")
     assert head.startswith(b"# Octomap OcTree binary file\n")
-    assert data == np.array(octomap.data, np.int8).tobytes(), "the message is the file without its head"
+    assert data == np.array(octomap.data, np.int8).tobytes(), (
+        "the message is the file without its head"
+    )
 
 
 @pytest.mark.needs("pyoctomap")
@@ -252,13 +283,21 @@ def test_what_can_not_be_used_is_counted_and_told(running):
     map_wall(rig)
     points, times, _ = wall()
     cases = (
-        ("refused_poses", lambda: rig.tell_pose(0.2, frame="nowhere"), "odometry/global: frame 'nowhere' is not"),
+        (
+            "refused_poses",
+            lambda: rig.tell_pose(0.2, frame="nowhere"),
+            "odometry/global: frame 'nowhere' is not",
+        ),
         (
             "refused_clouds",
             lambda: rig.clouds.publish(cloud(points, [1e6] * 300, START + 10**10)),
             "field time is more than 10 s",
         ),
-        ("lost_clouds", lambda: rig.clouds.publish(cloud(points, times, START - 5 * 10**9)), "before the oldest pose"),
+        (
+            "lost_clouds",
+            lambda: rig.clouds.publish(cloud(points, times, START - 5 * 10**9)),
+            "before the oldest pose",
+        ),
     )
     for name, tell, expected in cases:
         before = rig.counter(name)
@@ -278,7 +317,9 @@ def test_reset_forgets_and_the_file_of_save_is_the_operators(running):
     rig.peer.spin_until(lambda: len(rig.voxels) > before and rig.voxels[-1].width == 0)
 
     set_file = [Parameter("file", value=str(file.parent / "elsewhere.bt")).to_parameter_msg()]
-    (refused,) = rig.peer.call(SetParameters, "mapping_node/set_parameters", parameters=set_file).results
+    (refused,) = rig.peer.call(
+        SetParameters, "mapping_node/set_parameters", parameters=set_file
+    ).results
     assert not refused.successful, "a peer would choose what is written over"
     answer = save(rig)
     assert (answer.success, answer.message) == (True, f"0 voxels in {file}")
@@ -305,12 +346,16 @@ def test_a_map_that_can_not_be_saved(domain_id, tmp_path, name, reason):
 
 
 def ground(x, y):
-    """Cells of 0.5 m that are level, so that it matters in no cell where its points lie; no two are alike."""
+    """Cells of 0.5 m that are level, so that it matters in no cell where its points lie; no two are
+    alike.
+    """
     return 0.25 * math.floor(x / 0.5) - 0.125 * math.floor(y / 0.5)
 
 
 def test_the_ground_under_the_way_is_a_grid_map(domain_id):
-    """Two clouds from places 6 m apart, on a map of 12 m: it has moved, and its buffers have wrapped around."""
+    """Two clouds from places 6 m apart, on a map of 12 m: it has moved, and its buffers have
+    wrapped around.
+    """
     from grid_map_msgs.msg import GridMap
     from grid_map_reference import cells
     from node_harness import NodeProcess, Peer
@@ -318,12 +363,19 @@ def test_the_ground_under_the_way_is_a_grid_map(domain_id):
 
     from rfly_common.ros.qos import LATCHED
 
-    parameters = {"octomap": "false", "elevation_length": "12.0", "elevation_resolution": "0.5", "publish_rate": "20.0"}
+    parameters = {
+        "octomap": "false",
+        "elevation_length": "12.0",
+        "elevation_resolution": "0.5",
+        "publish_rate": "20.0",
+    }
     with NodeProcess("mapping_node", domain_id, parameters) as node:
         peer = Peer(domain_id)
-        rig, maps = Rig(peer), peer.receive(GridMap, "elevation_map", LATCHED)
+        rig = Rig(peer)
+        maps = peer.receive(GridMap, "elevation_map", LATCHED)
         rig.peer.spin_until(lambda: rig.tell_pose(-0.01) or rig.value("newest_pose_s") == "999.990")
-        # nor has it met the clouds' publisher before it has refused one, which leaves no trace in the map
+        # nor has it met the clouds' publisher before it has refused one, which leaves no trace in
+        # the map
         unusable = cloud(np.zeros((1, 3)), [1e6], START)
         rig.peer.spin_until(lambda: rig.clouds.publish(unusable) or rig.counter("refused_clouds"))
         known = {}
@@ -331,11 +383,18 @@ def test_the_ground_under_the_way_is_a_grid_map(domain_id):
             sensor = pose_at(when)[0] + turned(MOUNT[None], pose_at(when)[1])[0]
             x, y = (sensor[:2] + [(a, b) for a in (-2.0, 0.25, 1.0) for b in (-1.5, 0.1, 2.0)]).T
             points = np.column_stack([x, y, [ground(*place) for place in zip(x, y, strict=True)]])
-            known |= {(math.floor(a / 0.5), math.floor(b / 0.5)): ground(a, b) for a, b in zip(x, y, strict=True)}
+            known |= {
+                (math.floor(a / 0.5), math.floor(b / 0.5)): ground(a, b)
+                for a, b in zip(x, y, strict=True)
+            }
             in_lidar = turned(points - sensor, -(pose_at(when)[1] + math.pi))
             rig.tell_pose(when)
             rig.clouds.publish(cloud(in_lidar, np.zeros(len(points)), START + round(when * 1e9)))
-            rig.peer.spin_until(lambda when=when: rig.tell_pose(when + 0.01) or rig.counter("clouds") == 1 + (when > 0))
+            rig.peer.spin_until(
+                lambda when=when: (
+                    rig.tell_pose(when + 0.01) or rig.counter("clouds") == 1 + (when > 0)
+                )
+            )
         rig.peer.spin_until(lambda: maps and maps[-1].header.stamp.nanosec == 600_000_000)
         assert maps[-1].layers == ["elevation", "variance"]
         assert maps[-1].header.frame_id == "map"
@@ -344,7 +403,9 @@ def test_the_ground_under_the_way_is_a_grid_map(domain_id):
         for (x, y), layers in cells(maps[-1]).items():
             cell = round(x / 0.5 - 0.5), round(y / 0.5 - 0.5)
             assert -12 <= cell[0] - middle[0] < 12, "the sensor is in the middle"
-            assert layers["elevation"] == pytest.approx(known.pop(cell, math.nan), abs=1e-5, nan_ok=True)
+            assert layers["elevation"] == pytest.approx(
+                known.pop(cell, math.nan), abs=1e-5, nan_ok=True
+            )
             assert math.isnan(layers["variance"]) == math.isnan(layers["elevation"])
         assert len(known) == 3, "what was left behind is forgotten, the rest is there"
         refused = peer.call(Trigger, "mapping_node/save")
@@ -353,7 +414,9 @@ def test_the_ground_under_the_way_is_a_grid_map(domain_id):
             "there are no voxels to save: the parameter octomap is false",
         )
         assert peer.call(Trigger, "mapping_node/reset").success
-        rig.peer.spin_until(lambda: all(math.isnan(each["elevation"]) for each in cells(maps[-1]).values()))
+        rig.peer.spin_until(
+            lambda: all(math.isnan(each["elevation"]) for each in cells(maps[-1]).values())
+        )
         peer.close()
         assert node.stop() == 0, node.output
 
@@ -381,16 +444,23 @@ def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id, name, 
 
 
 def test_who_went_away_leaves_no_voxels(domain_id):
-    """A wall is seen all the time, a person up to 0.4 s, in front of nothing that rays end in: forgotten at 2.4 s."""
+    """A wall is seen all the time, a person up to 0.4 s, in front of nothing that rays end in:
+    forgotten at 2.4 s.
+    """
     from node_harness import NodeProcess, Peer
 
     from rfly_common.ros.stamps import ns_to_stamp
     from rfly_terrain.ros.terrain_msgs import msg_to_cloud
 
-    side, up = (axis.reshape(-1) for axis in np.meshgrid(np.arange(-0.95, 1.0, 0.1), np.arange(0.15, 1.9, 0.1)))
+    side, up = (
+        axis.reshape(-1)
+        for axis in np.meshgrid(np.arange(-0.95, 1.0, 0.1), np.arange(0.15, 1.9, 0.1))
+    )
     wall_points = np.column_stack([np.full(len(side), 8.1), 5.0 + side, up])
     person = np.column_stack([np.full(len(side), 5.1), 0.25 * side, up])
-    with NodeProcess("mapping_node", domain_id, {"forget_after": "2.0", "publish_rate": "50.0"}) as node:
+    with NodeProcess(
+        "mapping_node", domain_id, {"forget_after": "2.0", "publish_rate": "50.0"}
+    ) as node:
         peer = Peer(domain_id)
         try:
             rig = Rig(peer)
@@ -431,9 +501,11 @@ def memory(node, field):
 @pytest.mark.slow
 @pytest.mark.needs("numba")
 def test_a_full_map_takes_less_than_80_mb(domain_id):
-    """Clouds of more than a million voxels at places 60 m apart, with the default settings and somebody who listens.
+    """Clouds of more than a million voxels at places 60 m apart, with the default settings and
+    somebody who listens.
 
-    Peak above the idle node, most of which are pages of shared libraries: they differ by tens of megabytes.
+    Peak above the idle node, most of which are pages of shared libraries: they differ by tens of
+    megabytes.
     """
     from node_harness import NodeProcess, Peer
 
@@ -450,7 +522,9 @@ def test_a_full_map_takes_less_than_80_mb(domain_id):
             idle = memory(node, "VmRSS")
             for number in range(5):
                 rays = rng.normal(size=(8_000, 3))
-                points = 60.0 * rays / np.linalg.norm(rays, axis=1)[:, None]  # beyond max_range: free up to there
+                points = (
+                    60.0 * rays / np.linalg.norm(rays, axis=1)[:, None]
+                )  # beyond max_range: free up to there
                 points[::2] *= 0.6
                 stamp = START + number * 10**9
                 message = cloud(points, np.zeros(len(points)), stamp, "amphibious/base_link")
@@ -474,6 +548,8 @@ def pose_east(x, stamp):
     from nav_msgs.msg import Odometry
 
     message = Odometry(child_frame_id="amphibious/base_link")
-    message.header.frame_id, message.header.stamp = "map", stamp
-    message.pose.pose.position.x, message.pose.pose.orientation.w = x, 1.0
+    message.header.frame_id = "map"
+    message.header.stamp = stamp
+    message.pose.pose.position.x = x
+    message.pose.pose.orientation.w = 1.0
     return message

@@ -1,4 +1,6 @@
-"""ExecuteMission and PlanPath reach the simulated vehicle: all nodes of the loop, in lock-step, on sensors only."""
+"""ExecuteMission and PlanPath reach the simulated vehicle: all nodes of the loop, in lock-step, on
+sensors only.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from rfly_common.ros.goal_result import GoalResult
 pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
 
 PATIENCE = 300.0
-"""s for half a minute of simulated time, in lock-step of five processes on a machine that may be busy"""
+"""s for half a minute of simulated time, in lock-step of five processes on a machine that may be
+busy
+"""
 
 VEHICLE_CLASSES = """version: 1
 classes:
@@ -49,12 +53,22 @@ class Loop:
         from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
         self.peer = peer
-        common, seeing = {"lock_step": "true"}, {"lock_step": "true", "sensors": sensors}
+        common = {"lock_step": "true"}
+        seeing = {"lock_step": "true", "sensors": sensors}
         # the wall leaves no room for the metres by which GPS is off
-        simulation = {**seeing, "real_time_factor": "0.0", "publish_clock": "true", "noise": "false"}
+        simulation = {
+            **seeing,
+            "real_time_factor": "0.0",
+            "publish_clock": "true",
+            "noise": "false",
+        }
         self.nodes = [
-            stack.enter_context(NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck", *to_all))
-            for to_all in [("-r", "terrain_map:=/terrain_map", "-r", "vehicle_states:=/vehicle_states")]
+            stack.enter_context(
+                NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck", *to_all)
+            )
+            for to_all in [
+                ("-r", "terrain_map:=/terrain_map", "-r", "vehicle_states:=/vehicle_states")
+            ]
             for name, parameters in (
                 ("state_estimator_node", seeing),
                 ("flight_control_node", seeing),
@@ -100,7 +114,8 @@ def loop(domain_id, tmp_path):
     peer = Peer(domain_id)
     with ExitStack() as stack:
         made = Loop(stack, peer, domain_id, slower_imu(tmp_path))
-        made.stack, made.domain_id = stack, domain_id
+        made.stack = stack
+        made.domain_id = domain_id
         yield made
         assert "Traceback" not in made.output()
     peer.close()
@@ -117,13 +132,22 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
     from rfly_suite.msg import MissionItem
 
     peer = loop.peer
-    parameters = {"vehicles": "['duck']", "duck.uav_type": "land-air", "simulate": "false", "use_sim_time": "true"}
-    loop.nodes.append(loop.stack.enter_context(NodeProcess("mission_node", loop.domain_id, parameters)))
+    parameters = {
+        "vehicles": "['duck']",
+        "duck.uav_type": "land-air",
+        "simulate": "false",
+        "use_sim_time": "true",
+    }
+    loop.nodes.append(
+        loop.stack.enter_context(NodeProcess("mission_node", loop.domain_id, parameters))
+    )
     client = ActionClient(peer.node, ExecuteMission, "duck/execute_mission")
     peer.spin_until(client.server_is_ready)
 
     def item(mode, x, y, z, radius=1.0):
-        return MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=[math.nan, radius, 0.0, 0.0])
+        return MissionItem(
+            mode=mode, position=Point(x=x, y=y, z=z), params=[math.nan, radius, 0.0, 0.0]
+        )
 
     items = [
         item(2, 2.0, 0.0, 0.0),
@@ -151,8 +175,11 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     peer = loop.peer
     (tmp_path / "classes.yaml").write_text(VEHICLE_CLASSES)
     parameters = {"vehicle_classes": str(tmp_path / "classes.yaml")}
-    loop.nodes.append(loop.stack.enter_context(NodeProcess("planner_node", loop.domain_id, parameters)))
-    goal, start = PoseStamped(), PoseStamped()
+    loop.nodes.append(
+        loop.stack.enter_context(NodeProcess("planner_node", loop.domain_id, parameters))
+    )
+    goal = PoseStamped()
+    start = PoseStamped()
     goal.header.frame_id = start.header.frame_id = "map"
     goal.pose.position.x = 22.0
     answer = None
@@ -182,18 +209,29 @@ def test_a_ground_station_arms_flies_and_lands_it(loop):
     vehicles = {"vehicles": "['duck']", "duck.uav_type": "land-air", "use_sim_time": "true"}
     with StationSocket(peer) as station:
         mavlink = {**vehicles, "port": "0", "targets": f"['127.0.0.1:{station.port}']"}
-        for name, parameters in (("mission_node", {**vehicles, "simulate": "false"}), ("mavlink_node", mavlink)):
-            loop.nodes.append(loop.stack.enter_context(NodeProcess(name, loop.domain_id, parameters)))
+        for name, parameters in (
+            ("mission_node", {**vehicles, "simulate": "false"}),
+            ("mavlink_node", mavlink),
+        ):
+            loop.nodes.append(
+                loop.stack.enter_context(NodeProcess(name, loop.domain_id, parameters))
+            )
         peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
         peer.spin_until(lambda: station.command(400, 1.0) == 0)  # as soon as mission_node answers
         peer.spin_until(lambda: loop.mode == "DRIVE", 20.0)
         start = loop.place
-        assert station.command(22, 0.0, 0.0, 0.0, math.nan, math.nan, math.nan, 500.0 + start[2] + 2.5) == 0
+        assert (
+            station.command(22, 0.0, 0.0, 0.0, math.nan, math.nan, math.nan, 500.0 + start[2] + 2.5)
+            == 0
+        )
         peer.spin_until(lambda: loop.place[2] - start[2] > 2.0, 60.0)
         peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT").relative_alt > 1900)
         here = station.last("GLOBAL_POSITION_INT")
         there = here.lat * 1e-7 + 3.0 / 111_170.9  # 3 m to the north
-        assert station.command(192, -1.0, 1.0, 0.0, math.nan, there, here.lon * 1e-7, here.alt * 1e-3) == 0
+        assert (
+            station.command(192, -1.0, 1.0, 0.0, math.nan, there, here.lon * 1e-7, here.alt * 1e-3)
+            == 0
+        )
         peer.spin_until(lambda: abs(loop.place[1] - start[1] - 3.0) < 0.7)
         assert station.command(21, *[math.nan] * 7) == 0
         peer.spin_until(lambda: loop.mode == "DRIVE" and loop.words[-2] == "SPOOL_DOWN")

@@ -1,4 +1,6 @@
-"""motor_output_node over real topics, its serial line a pseudo-terminal whose other end the test holds."""
+"""motor_output_node over real topics, its serial line a pseudo-terminal whose other end the test
+holds.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,12 @@ def test_commands_turn_motors_only_while_armed_and_fresh(domain_id, tmp_path):
     from rfly_common.ros.qos import COMMANDS, STATE_OUT
 
     board = Board(tmp_path / "tty")
-    parameters = {"device": str(board.path), "max_duty": "0.5", "file": str(tmp_path / "out.csv"), "dead_man": "0.5"}
+    parameters = {
+        "device": str(board.path),
+        "max_duty": "0.5",
+        "file": str(tmp_path / "out.csv"),
+        "dead_man": "0.5",
+    }
     with NodeProcess("motor_output_node", domain_id, parameters) as node:
         peer = Peer(domain_id)
         try:
@@ -64,14 +71,21 @@ def test_commands_turn_motors_only_while_armed_and_fresh(domain_id, tmp_path):
             assert refused.message == "no cmd/rotors and no cmd/wheels within the last 0.5 s"
 
             def command():
-                # 0.1 of K_t · 100 rad/s and more: 10.5 V of 44.4 V; 350 rad/s would take 0.83 of it: the limit is 0.5
+                # 0.1 of K_t · 100 rad/s and more: 10.5 V of 44.4 V; 350 rad/s would take 0.83 of
+                #   it: the limit is 0.5
                 rotors.publish(RotorCommand(value=[100.0] * 5 + [350.0]))
                 wheels.publish(WheelCommand(steering_angle=-0.5, drive_torque=[4.5, 4.5, 0.0, 0.0]))
                 outputs.clear()
                 peer.spin_until(lambda: outputs)
                 return outputs[-1]
 
-            peer.spin_until(lambda: command() and rotors.get_subscription_count() and wheels.get_subscription_count())
+            peer.spin_until(
+                lambda: (
+                    command()
+                    and rotors.get_subscription_count()
+                    and wheels.get_subscription_count()
+                )
+            )
             assert not command().armed
             assert list(command().duty) == [0.0] * 10
             assert peer.call(SetBool, "/motor_output_node/arm", data=True).success
@@ -88,11 +102,17 @@ def test_commands_turn_motors_only_while_armed_and_fresh(domain_id, tmp_path):
             peer.spin_until(lambda: not outputs[-1].armed)
             assert list(outputs[-1].duty) == [0.0] * 10
             peer.spin_until(lambda: board.newest == REST)
-            peer.spin_until(lambda: "dead man: no cmd/" in (diagnostic(told, "motors") or ("", ""))[1])
+            peer.spin_until(
+                lambda: "dead man: no cmd/" in (diagnostic(told, "motors") or ("", ""))[1]
+            )
             assert diagnostic(told, "motors")[0] == 2
             assert not command().armed  # it stays off until it is armed again
             # the line is pulled out while it is armed, and put back
-            peer.spin_until(lambda: command() and peer.call(SetBool, "/motor_output_node/arm", data=True).success)
+            peer.spin_until(
+                lambda: (
+                    command() and peer.call(SetBool, "/motor_output_node/arm", data=True).success
+                )
+            )
             assert peer.spin_until(lambda: command().armed)
             board.close()
             peer.spin_until(lambda: not command().armed)
@@ -101,7 +121,9 @@ def test_commands_turn_motors_only_while_armed_and_fresh(domain_id, tmp_path):
             board = Board(board.path)
             peer.spin_until(lambda: command() and board.newest)
             assert all(command() and board.newest in (None, REST) for _ in range(5))
-            peer.spin_until(lambda: (diagnostic(told, "motors") or ("", ""))[1] == "the serial line was lost")
+            peer.spin_until(
+                lambda: (diagnostic(told, "motors") or ("", ""))[1] == "the serial line was lost"
+            )
         finally:
             peer.close()
         assert node.stop() == 0, node.output
@@ -119,8 +141,13 @@ def test_a_line_that_is_none_ends_the_start(domain_id, tmp_path):
     with NodeProcess("motor_output_node", domain_id, {"device": str(tmp_path / "tty")}) as node:
         node.process.wait(60.0)
         assert node.stop() == 2
-        assert f"parameters device, baud and rate: serial line {tmp_path / 'tty'}: No such file" in node.output
-    with NodeProcess("motor_output_node", domain_id, {"device": "/dev/null", "rate": "500.0"}) as node:
+        assert (
+            f"parameters device, baud and rate: serial line {tmp_path / 'tty'}: No such file"
+            in node.output
+        )
+    with NodeProcess(
+        "motor_output_node", domain_id, {"device": "/dev/null", "rate": "500.0"}
+    ) as node:
         node.process.wait(60.0)
         assert node.stop() == 2
         assert "rate: 500 Hz, expected at most 94 at 57600 bit/s" in node.output

@@ -96,9 +96,21 @@ def test_nothing_is_computed_for_nobody_then_a_cloud(watcher) -> None:
     assert cloud.header.frame_id == "seer/lidar_link"
     assert stamp(cloud) / 0.1 == pytest.approx(round(stamp(cloud) / 0.1), abs=1e-6)
     layout = [(field.name, field.offset, field.datatype) for field in cloud.fields]
-    assert layout == [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4), ("time", 20, 7)]
+    assert layout == [
+        ("x", 0, 7),
+        ("y", 4, 7),
+        ("z", 8, 7),
+        ("intensity", 12, 7),
+        ("ring", 16, 4),
+        ("time", 20, 7),
+    ]
     points = points_of(cloud)
-    assert (cloud.height, cloud.is_dense, len(points), len(cloud.data)) == (1, True, cloud.width, 24 * cloud.width)
+    assert (cloud.height, cloud.is_dense, len(points), len(cloud.data)) == (
+        1,
+        True,
+        cloud.width,
+        24 * cloud.width,
+    )
     assert np.abs(points["z"] + HEIGHT).max() < 0.01
     assert np.median(points["z"]) == pytest.approx(-HEIGHT, abs=0.002)
     assert points["ring"].min() == 2  # what rings 0 and 1 see is nearer than 1 m
@@ -144,11 +156,20 @@ def test_a_scan_of_others_not_of_oneself(watcher) -> None:
     objects.publish(crate)
 
     def seen():
-        states.publish(fleet([5, 610], position=[10.0, 0, 0.5, -4.0, 0, 0.5], orientation=[0.0, 0, 0, 1.0] * 2))
-        return scans and np.isfinite(scans[-1].ranges[900]) and np.isfinite(scans[-1].ranges[450]) and scans[-1]
+        states.publish(
+            fleet([5, 610], position=[10.0, 0, 0.5, -4.0, 0, 0.5], orientation=[0.0, 0, 0, 1.0] * 2)
+        )
+        return (
+            scans
+            and np.isfinite(scans[-1].ranges[900])
+            and np.isfinite(scans[-1].ranges[450])
+            and scans[-1]
+        )
 
     scan = watcher.until(seen)
-    assert scan.ranges[900] == pytest.approx(10.0 - 0.55, abs=0.02)  # straight ahead, half way through the turn
+    assert scan.ranges[900] == pytest.approx(
+        10.0 - 0.55, abs=0.02
+    )  # straight ahead, half way through the turn
     assert scan.ranges[450] == pytest.approx(7.0, abs=0.02)
     assert np.isinf(scan.ranges[0])  # behind: a state of its own id
     watcher.until(lambda: scans and np.isinf(scans[-1].ranges[900]))  # silent for a second
@@ -176,19 +197,29 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
     fixed = watcher.peer.receive(TFMessage, "/tf_static", TF_STATIC_IN)
     watcher.until(lambda: all(heard.values()) and all(infos.values()))
     for kind, (encoding, width, height, size) in expected.items():
-        image, info = heard[kind][-1], infos[kind][-1]
-        assert (image.encoding, image.width, image.height, image.step) == (encoding, width, height, size * width)
+        image = heard[kind][-1]
+        info = infos[kind][-1]
+        assert (image.encoding, image.width, image.height, image.step) == (
+            encoding,
+            width,
+            height,
+            size * width,
+        )
         assert image.header.frame_id == info.header.frame_id == "seer/camera_optical"
         assert (info.width, info.height, len(info.d)) == (width, height, 5)
         assert len(image.data) == size * width * height
 
-    assert {heard["semantic"][-1].data[0], heard["semantic"][-1].data[-1]} == {255, 254}  # sky above, ground below
+    assert {heard["semantic"][-1].data[0], heard["semantic"][-1].data[-1]} == {
+        255,
+        254,
+    }  # sky above, ground below
     assert set(np.frombuffer(heard["instance"][-1].data, np.int32)) == {-2, -1}
 
     def row_depths(message):
         return np.frombuffer(message.data, np.float32).reshape(212, 256)[:, 128]
 
-    focal, middle = infos["depth"][-1].k[4], infos["depth"][-1].k[5]
+    focal = infos["depth"][-1].k[4]
+    middle = infos["depth"][-1].k[5]
     below = (np.arange(212) - middle) / focal
     depth = row_depths(watcher.next(heard["depth"]))
     near = np.isfinite(depth)
@@ -199,8 +230,17 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
     looks.publish(Float64(data=0.4))
 
     def pitch():
-        links = [t for message in frames for t in message.transforms if t.child_frame_id == "seer/camera_link"]
-        return links and links[-1].header.frame_id == "seer/base_link" and 2 * math.asin(links[-1].transform.rotation.y)
+        links = [
+            t
+            for message in frames
+            for t in message.transforms
+            if t.child_frame_id == "seer/camera_link"
+        ]
+        return (
+            links
+            and links[-1].header.frame_id == "seer/base_link"
+            and 2 * math.asin(links[-1].transform.rotation.y)
+        )
 
     watcher.until(lambda: pitch() and abs(pitch() - 0.4) < 1e-5)
     depth = row_depths(watcher.next(heard["depth"]))
@@ -208,9 +248,20 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
     near = np.isfinite(depth)
     assert near.sum() > 50
     assert depth[near] == pytest.approx(CAMERA_HEIGHT / down[near], rel=0.01)
-    assert int(watcher.said(lambda level, text, values: values["refused_gimbal"] != "0")[2]["refused_gimbal"]) == 1
-    places = {t.child_frame_id: t for message in watcher.until(lambda: fixed) for t in message.transforms}
-    watcher.until(lambda: "seer/lidar_link" in {t.child_frame_id for m in fixed for t in m.transforms})
+    assert (
+        int(
+            watcher.said(lambda level, text, values: values["refused_gimbal"] != "0")[2][
+                "refused_gimbal"
+            ]
+        )
+        == 1
+    )
+    places = {
+        t.child_frame_id: t for message in watcher.until(lambda: fixed) for t in message.transforms
+    }
+    watcher.until(
+        lambda: "seer/lidar_link" in {t.child_frame_id for m in fixed for t in m.transforms}
+    )
     places = {t.child_frame_id: t for message in fixed for t in message.transforms}
     assert places["seer/lidar_link"].header.frame_id == "seer/base_link"
     assert places["seer/lidar_link"].transform.translation.z == pytest.approx(0.25)
@@ -218,7 +269,9 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
 
 
 def test_fog_comes_while_it_runs(watcher) -> None:
-    """The parameter `visibility`, and the topic: what was seen 18 m away is gone. What no weather can be is refused."""
+    """The parameter `visibility`, and the topic: what was seen 18 m away is gone. What no weather
+    can be is refused.
+    """
     from rcl_interfaces.msg import Parameter, ParameterValue
     from rcl_interfaces.srv import SetParameters
     from rfly_suite.msg import Environment
@@ -237,7 +290,9 @@ def test_fog_comes_while_it_runs(watcher) -> None:
     for metres, ready in ((10.0, lambda far: far < 9.0), (0.0, lambda far: far > 18.0)):
         value = ParameterValue(type=3, double_value=metres)
         assert (
-            watcher.peer.call(SetParameters, service, parameters=[Parameter(name="visibility", value=value)])
+            watcher.peer.call(
+                SetParameters, service, parameters=[Parameter(name="visibility", value=value)]
+            )
             .results[0]
             .successful
         )
@@ -263,13 +318,17 @@ def test_it_begins_with_the_scenarios_weather(domain_id, tmp_path) -> None:
     with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer"):
         peer = Peer(domain_id, "asker")
         names = ["light", "visibility", "cloud_cover", "rain_rate"]
-        values = peer.call(GetParameters, "/seer/amphibious_sim_node/get_parameters", names=names).values
+        values = peer.call(
+            GetParameters, "/seer/amphibious_sim_node/get_parameters", names=names
+        ).values
         assert [value.double_value for value in values] == [1.0, 150.0, 0.5, 7.0]
         peer.close()
 
 
 def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_id) -> None:
-    """With noise: after 25 answered ticks the first cloud, reliably; after a reset the same one, byte by byte."""
+    """With noise: after 25 answered ticks the first cloud, reliably; after a reset the same one,
+    byte by byte.
+    """
     from node_harness import NodeProcess
     from rfly_suite.msg import RotorCommand, SimulationTick, WheelCommand
     from sensor_msgs.msg import PointCloud2
@@ -303,7 +362,10 @@ def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_i
 
         first = run(27)
         del ticks[:]
-        assert peer.call(ResetSimulation, "/seer/amphibious_sim_node/reset_simulation").result.result == 1
+        assert (
+            peer.call(ResetSimulation, "/seer/amphibious_sim_node/reset_simulation").result.result
+            == 1
+        )
         peer.spin_until(lambda: ticks and stamp(ticks[-1]) == 0.0)
         assert run(27) == first
         assert len(first) > 24 * 20_000
@@ -317,7 +379,9 @@ def test_a_rate_that_cannot_be_held_is_told(domain_id, tmp_path) -> None:
     from node_harness import NodeProcess, diagnostic
     from sensor_msgs.msg import CameraInfo
 
-    text = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(encoding="utf-8")
+    text = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(
+        encoding="utf-8"
+    )
     for before, after in (
         ("rate_hz: 5\n  width_px: 256", "rate_hz: 25\n  width_px: 800"),
         ("height_px: 212", "height_px: 800"),
@@ -330,7 +394,9 @@ def test_a_rate_that_cannot_be_held_is_told(domain_id, tmp_path) -> None:
         watcher = Watcher(domain_id, "hurried")
         infos = watcher.receive(CameraInfo, "camera/depth/camera_info")
         _, text, values = watcher.said(lambda level, text, values: level == 1)
-        assert text.startswith("rates that can't be held, left out in the last second: depth_camera: ")
+        assert text.startswith(
+            "rates that can't be held, left out in the last second: depth_camera: "
+        )
         assert int(values["depth_camera_left_out"]) > 0
         watcher.until(lambda: infos)
         assert infos[-1].width == 800

@@ -1,4 +1,6 @@
-"""state_estimator_node over DDS, with messages of real sensors, against the library's own estimates."""
+"""state_estimator_node over DDS, with messages of real sensors, against the library's own
+estimates.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
 
-SENSORS, PARAMS = SensorParameters.load("scale"), VehicleParameters.load("scale")
+SENSORS = SensorParameters.load("scale")
+PARAMS = VehicleParameters.load("scale")
 TICK_S = 0.004
 TOPICS = {
     "imu": "imu/data",
@@ -56,36 +59,57 @@ class Vehicle:
         from rfly_amphibious.ros.amphibious_msgs import SampleMessages
         from rfly_common.ros.qos import STATE_OUT, TF, TF_STATIC_IN, sensor_qos
 
-        self.peer, self.lock_step = peer, lock_step
+        self.peer = peer
+        self.lock_step = lock_step
         self.odometry = peer.receive(Odometry, "odometry/global", STATE_OUT)
         self.local = peer.receive(Odometry, "odometry/filtered", STATE_OUT)
         self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-        self.tf, self.tf_static = (
-            peer.receive(TFMessage, "/tf", TF),
-            peer.receive(TFMessage, "/tf_static", TF_STATIC_IN),
+        self.tf = peer.receive(TFMessage, "/tf", TF)
+        self.tf_static = peer.receive(TFMessage, "/tf_static", TF_STATIC_IN)
+        types = (
+            Imu,
+            NavSatFix,
+            TwistStamped,
+            MagneticField,
+            FluidPressure,
+            JointState,
+            Range,
+            Float64MultiArray,
         )
-        types = (Imu, NavSatFix, TwistStamped, MagneticField, FluidPressure, JointState, Range, Float64MultiArray)
         topics = " ".join(TOPICS.values()).split()
         qos = sensor_qos(lock_step)
         # its kernels may have to be compiled first
         peer.spin_until(lambda: peer.node.count_subscribers("imu/data"))
-        self._out = {topic: peer.publisher(of, topic, qos) for topic, of in zip(topics, types, strict=True)}
-        self._tick = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT) if lock_step else None
+        self._out = {
+            topic: peer.publisher(of, topic, qos) for topic, of in zip(topics, types, strict=True)
+        }
+        self._tick = (
+            peer.publisher(SimulationTick, "simulation_tick", STATE_OUT) if lock_step else None
+        )
         self.begin()
         self._messages = SampleMessages(self.suite, "amphibious")
 
     def begin(self):
         self.model = AmphibiousModel(PARAMS)
-        self.state, self.time_ns = self.model.standing(), 0
+        self.state = self.model.standing()
+        self.time_ns = 0
         self.suite = SensorSuite(self.model, SENSORS, seed=5)
-        self.library = StateEstimator(EstimatorParameters.load("scale"), SENSORS, PARAMS, self.suite.geo_origin)
+        self.library = StateEstimator(
+            EstimatorParameters.load("scale"), SENSORS, PARAMS, self.suite.geo_origin
+        )
         self.expected = None
 
     def go_on(self, controls, gps_off=0.0):
-        """A tick: the samples are published, and go into the library too; the GPS may be off by degrees of latitude."""
-        self.state, samples = self.suite.advance(self.state, controls, TICK_S, method="semi_implicit_euler")
+        """A tick: the samples are published, and go into the library too; the GPS may be off by
+        degrees of latitude.
+        """
+        self.state, samples = self.suite.advance(
+            self.state, controls, TICK_S, method="semi_implicit_euler"
+        )
         if samples.gps is not None and gps_off:
-            moved = samples.gps._replace(geodetic=samples.gps.geodetic + np.array((gps_off, 0.0, 0.0)))
+            moved = samples.gps._replace(
+                geodetic=samples.gps.geodetic + np.array((gps_off, 0.0, 0.0))
+            )
             samples = dataclasses.replace(samples, gps=moved)
         self.expected = self.library.update(samples)
         self.time_ns = round(self.state.time * 1e9)
@@ -128,7 +152,9 @@ def made(domain_id, request):
 
     peer = Peer(domain_id)
     lock_step = request.param
-    with NodeProcess("state_estimator_node", domain_id, {"lock_step": str(lock_step).lower()}) as node:
+    with NodeProcess(
+        "state_estimator_node", domain_id, {"lock_step": str(lock_step).lower()}
+    ) as node:
         yield Vehicle(peer, lock_step)
         assert node.stop() == 0
     peer.close()
@@ -136,14 +162,18 @@ def made(domain_id, request):
 
 @pytest.mark.parametrize("made", [True], indirect=True)
 def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
-    """Also the first, when nothing is known yet; one that is told again is answered alike; a new start begins anew."""
+    """Also the first, when nothing is known yet; one that is told again is answered alike; a new
+    start begins anew.
+    """
     from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
 
     made.tell_tick()
     assert is_unknown(made.odometry[-1])
     compared = 0
     for k in range(500):
-        drives = Controls(drive_torque=(3.0,) * 4) if k > 330 else Controls(brake_torque=(15.0,) * 4)
+        drives = (
+            Controls(drive_torque=(3.0,) * 4) if k > 330 else Controls(brake_torque=(15.0,) * 4)
+        )
         made.go_on(drives)
         assert is_unknown(made.odometry[-1]) == (made.expected is None)
         if made.expected is None:
@@ -154,8 +184,12 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
         assert np.allclose(got.velocity, made.expected.velocity, atol=1e-5)
         assert np.allclose(np.abs(got.orientation @ made.expected.orientation), 1.0, atol=1e-9)
         assert np.allclose(got.rates, made.expected.rates, atol=1e-6)
-        assert np.allclose(got.covariance[:3, :3], made.expected.covariance[:3, :3], rtol=1e-3, atol=1e-9)
-        assert np.allclose(got.covariance[3:6, 3:6], made.expected.covariance[3:6, 3:6], rtol=1e-3, atol=1e-9)
+        assert np.allclose(
+            got.covariance[:3, :3], made.expected.covariance[:3, :3], rtol=1e-3, atol=1e-9
+        )
+        assert np.allclose(
+            got.covariance[3:6, 3:6], made.expected.covariance[3:6, 3:6], rtol=1e-3, atol=1e-9
+        )
         compared += 1
     assert compared > 200
     assert np.linalg.norm(made.expected.velocity) > 0.5
@@ -171,17 +205,24 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
         ("amphibious/odom", "amphibious/base_footprint"),
     ]
     assert len({(t.header.stamp.sec, t.header.stamp.nanosec) for t in told}) == 1
-    steps = np.diff([vector(message.transforms[1].transform.translation) for message in made.tf], axis=0)
-    assert np.linalg.norm(steps, axis=1).max() < 1.2 * 0.02 * np.linalg.norm(made.expected.velocity), "no jumps in odom"
+    steps = np.diff(
+        [vector(message.transforms[1].transform.translation) for message in made.tf], axis=0
+    )
+    assert np.linalg.norm(steps, axis=1).max() < 1.2 * 0.02 * np.linalg.norm(
+        made.expected.velocity
+    ), "no jumps in odom"
     odom, place, below = (as_transform(t.transform) for t in told)
-    of_last = next(m for m in made.odometry if m.header.stamp == told[0].header.stamp).pose.pose.position
+    of_last = next(
+        m for m in made.odometry if m.header.stamp == told[0].header.stamp
+    ).pose.pose.position
     assert (odom @ place).translation == pytest.approx(vector(of_last), abs=1e-9)
     assert (odom @ below).translation == pytest.approx((of_last.x, of_last.y, 0.0), abs=1e-9)
     _, _, values = made.diagnostic(lambda now: now[2].get("initialised") == "True")
     assert int(values["rejected_gps_position"]) == 0
     assert 0.0 < float(values["innovation_magnetometer"]) < 10.0
 
-    told, begun = made.diagnostic(lambda now: now[2].get("gps_refused") == "False"), len(made.odometry)
+    told = made.diagnostic(lambda now: now[2].get("gps_refused") == "False")
+    begun = len(made.odometry)
     assert told[2]["gps_resets"] == "0"
     for _ in range(400):
         made.go_on(Controls(drive_torque=(1.0,) * 4), gps_off=30.0 / 111_319.0)
@@ -189,14 +230,18 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
     assert text.startswith("GPS refused: it is ")
     off = [odometry_to_estimate(message).position for message in made.odometry[begun:]]
     assert np.ptp(np.diff(off, axis=0), axis=0).max() < 1.0, "never believed"
-    assert {(m.header.frame_id, m.child_frame_id) for m in made.local} == {("amphibious/odom", "amphibious/base_link")}
+    assert {(m.header.frame_id, m.child_frame_id) for m in made.local} == {
+        ("amphibious/odom", "amphibious/base_link")
+    }
     assert {m.header.frame_id for m in made.odometry} == {"map"}
     known = [odometry_to_estimate(message) for message in made.local if not is_unknown(message)]
     for before, after in itertools.pairwise(known):
         step = np.linalg.norm(after.position - before.position)
         speed = max(np.linalg.norm(before.velocity), np.linalg.norm(after.velocity))
         assert step <= 1.01 * speed * (after.time - before.time) + 1e-9, "no larger than the motion"
-    assert known[-1].position != pytest.approx(odometry_to_estimate(made.odometry[-1]).position, abs=1e-3)
+    assert known[-1].position != pytest.approx(
+        odometry_to_estimate(made.odometry[-1]).position, abs=1e-3
+    )
 
     made.begin()
     for _ in range(3):
@@ -208,7 +253,8 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
 def test_free_running_it_publishes_once_it_knows_and_says_when_the_imu_is_silent(made):
     from rfly_common.ros.diagnostics import OK, STALE
 
-    stale, ok = int.from_bytes(STALE, "big"), int.from_bytes(OK, "big")
+    stale = int.from_bytes(STALE, "big")
+    ok = int.from_bytes(OK, "big")
     made.diagnostic(lambda now: now[0] == stale and "no imu/data yet" in now[1])
     for _ in range(400):
         made.go_on(Controls(brake_torque=(15.0,) * 4))
@@ -216,7 +262,9 @@ def test_free_running_it_publishes_once_it_knows_and_says_when_the_imu_is_silent
     made.peer.spin_until(lambda: made.odometry)
     made.diagnostic(lambda now: now[0] == ok)
     pose = made.odometry[-1].pose
-    assert np.allclose([pose.pose.position.x, pose.pose.position.y], made.expected.position[:2], atol=0.5)
+    assert np.allclose(
+        [pose.pose.position.x, pose.pose.position.y], made.expected.position[:2], atol=0.5
+    )
     assert pose.covariance[0] > 0.0
     stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in made.odometry])
     assert np.diff(stamps).min() > 0.0095  # 100 Hz, as the parameter says

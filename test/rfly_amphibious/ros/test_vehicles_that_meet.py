@@ -9,12 +9,15 @@ import pytest
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
 
-TRUCK, HALF_LENGTH = 9999, 1.5
+TRUCK = 9999
+HALF_LENGTH = 1.5
 """a box of 1 m, three times as large; m"""
 
 
 def test_it_runs_into_one_that_stands_in_its_way(domain_id) -> None:
-    """At 2 m/s: its front never gets beyond the other's side. With `other_vehicles:=false` it rolls through."""
+    """At 2 m/s: its front never gets beyond the other's side. With `other_vehicles:=false` it rolls
+    through.
+    """
     from node_harness import NodeProcess, Peer
     from rfly_suite.msg import RotorCommand, VehicleStateArray, WheelCommand
     from sensor_msgs.msg import Imu
@@ -36,7 +39,9 @@ def test_it_runs_into_one_that_stands_in_its_way(domain_id) -> None:
         told = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
         imu = {name: peer.receive(Imu, f"/{name}/imu/data", sensor_qos(False)) for name in vehicles}
         trucks = peer.publisher(VehicleStateArray, "/vehicle_states", STATE_OUT)
-        here = VehicleStateArray(source="trucks", id=[8, 9], vehicle_type=[TRUCK] * 2, scale=[3.0] * 6)
+        here = VehicleStateArray(
+            source="trucks", id=[8, 9], vehicle_type=[TRUCK] * 2, scale=[3.0] * 6
+        )
         here.orientation = [0.0, 0.0, 0.0, 1.0] * 2
         here.header.frame_id = "map"
         here.position = [4.0, 50.0, 0.0, 4.0, 100.0, 0.0]
@@ -53,8 +58,11 @@ def test_it_runs_into_one_that_stands_in_its_way(domain_id) -> None:
             wheels.publish(WheelCommand(header=imu[name][-1].header))
             rotors.publish(RotorCommand(header=imu[name][-1].header, value=[0.0] * 6))
             rolling = EntityState()
-            rolling.pose.position.x, rolling.pose.position.y, rolling.pose.position.z = 0.5, 50.0 * number, 0.22
-            rolling.pose.orientation.w, rolling.twist.linear.x = 1.0, 2.0
+            rolling.pose.position.x = 0.5
+            rolling.pose.position.y = 50.0 * number
+            rolling.pose.position.z = 0.22
+            rolling.pose.orientation.w = 1.0
+            rolling.twist.linear.x = 2.0
             service = f"/{name}/amphibious_sim_node/set_entity_state"
             assert peer.call(SetEntityState, service, entity=name, state=rolling).result.result == 1
 

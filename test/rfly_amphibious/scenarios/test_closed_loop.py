@@ -1,4 +1,6 @@
-"""Scenarios closed through sensors and estimates only: done, softly, and where the estimate says, not the truth."""
+"""Scenarios closed through sensors and estimates only: done, softly, and where the estimate says,
+not the truth.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ end: {{when: {when}, time_s: {time}}}
 
 
 def short(seed, events="", when="mission_done", time=60):
-    return Scenario.parse(SHORT.format(seed=seed, events=events, when=when, time=time).encode(), "s.yaml")
+    return Scenario.parse(
+        SHORT.format(seed=seed, events=events, when=when, time=time).encode(), "s.yaml"
+    )
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
@@ -36,16 +40,28 @@ def test_a_mission_is_done_without_the_truth(seed):
     done = run_closed_loop(short(seed))
     run = done.run
     assert run.reached, run.ending
-    flight = [Mode.DISARMED, Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    flight = [
+        Mode.DISARMED,
+        Mode.DRIVE,
+        Mode.TAKEOFF,
+        Mode.FLIGHT,
+        Mode.LAND,
+        Mode.SPOOL_DOWN,
+        Mode.DRIVE,
+    ]
     assert [mode for _, mode in run.modes] == flight
     (touchdown,) = run.touchdowns
     assert 0.2 < touchdown.sink_speed < 0.7
     assert touchdown.level_speed < 0.5
-    # GPS is off by metres: who sees the truth lands at (3, 1), who estimates lands beside it by the error
-    error, missed = done.position_error[-1, :2], run.final.position[:2] - (3, 1)
+    # GPS is off by metres: who sees the truth lands at (3, 1), who estimates lands beside it by the
+    # error
+    error = done.position_error[-1, :2]
+    missed = run.final.position[:2] - (3, 1)
     assert np.linalg.norm(error) > 2.0
     assert missed == pytest.approx(-error, abs=1.0)
-    assert done.largest_error() < 7.0, "three and more standard deviations of the drift of the shipped GPS"
+    assert done.largest_error() < 7.0, (
+        "three and more standard deviations of the drift of the shipped GPS"
+    )
     level, upright = done.rms_error()
     assert level > 1.0
     assert upright < 0.5

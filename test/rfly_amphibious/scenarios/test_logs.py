@@ -1,4 +1,6 @@
-"""Parquet and MCAP files of runs, read back by the libraries (and by ROS itself) and compared with the run."""
+"""Parquet and MCAP files of runs, read back by the libraries (and by ROS itself) and compared with
+the run.
+"""
 
 from __future__ import annotations
 
@@ -72,17 +74,25 @@ def test_a_parquet_file_holds_the_table_in_full_precision(run, tmp_path):
     write_parquet(run, tmp_path / "run.parquet")
     write_csv(run, tmp_path / "run.csv")
     table = parquet.read_table(tmp_path / "run.parquet")
-    assert table.column_names == (tmp_path / "run.csv").read_text(encoding="utf-8").split("\n")[0].split(",")
+    assert table.column_names == (tmp_path / "run.csv").read_text(encoding="utf-8").split("\n")[
+        0
+    ].split(",")
     assert np.array_equal(table["time_s"].to_numpy(), run.time)
     assert np.array_equal(table["position_z_m"].to_numpy(), run.position[:, 2])
     assert np.array_equal(table["wheel_load_rr_n"].to_numpy(), run.outputs.wheel_load[:, 3])
     assert np.array_equal(table["wind_y_mps"].to_numpy(), run.wind[:, 1])
     takeoff = {mode.value: time for time, mode in run.modes}["TAKEOFF"]
-    modes, time = np.array(table["mode"].to_pylist()), run.time
+    modes = np.array(table["mode"].to_pylist())
+    time = run.time
     assert set(modes[time <= takeoff]) == {"DRIVE"}
     assert modes[time > takeoff][0] == "TAKEOFF"
     said = {key: value for key, value in table.schema.metadata.items() if key != b"ARROW:schema"}
-    assert said == {b"scenario": b"short", b"vehicle": b"scale", b"seed": b"4", b"ending": run.ending.encode()}
+    assert said == {
+        b"scenario": b"short",
+        b"vehicle": b"scale",
+        b"seed": b"4",
+        b"ending": run.ending.encode(),
+    }
 
 
 def test_an_mcap_file_holds_every_sample_on_every_topic(run, messages):
@@ -103,21 +113,32 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert np.array_equal([numbers(m.pose.pose.position, *"xyz") for m in odometry], run.position)
     wxyz = np.array([numbers(m.pose.pose.orientation, *"wxyz") for m in odometry])
     assert np.array_equal(wxyz, run.x[:, at.QUATERNION : at.QUATERNION + 4])
-    # the twist is in body axes: turned back by the rotation matrix of the quaternion it is the world's
+    # the twist is in body axes: turned back by the rotation matrix of the quaternion it is the
+    # world's
     w, x, y, z = wxyz.T
     ahead = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)]).T
     forward = np.array([m.twist.twist.linear.x for m in odometry])
-    assert forward == pytest.approx((ahead * run.x[:, at.VELOCITY : at.VELOCITY + 3]).sum(axis=1), abs=1e-12)
+    assert forward == pytest.approx(
+        (ahead * run.x[:, at.VELOCITY : at.VELOCITY + 3]).sum(axis=1), abs=1e-12
+    )
     imu = [message for _, message in messages["/imu/data"]]
-    assert np.array_equal([numbers(m.linear_acceleration, *"xyz") for m in imu], run.outputs.specific_force)
-    assert np.array_equal([numbers(m.angular_velocity, *"xyz") for m in imu], run.x[:, at.RATES : at.RATES + 3])
+    assert np.array_equal(
+        [numbers(m.linear_acceleration, *"xyz") for m in imu], run.outputs.specific_force
+    )
+    assert np.array_equal(
+        [numbers(m.angular_velocity, *"xyz") for m in imu], run.x[:, at.RATES : at.RATES + 3]
+    )
     loads = [message.data for _, message in messages["/wheel_loads"]]
     assert np.array_equal(loads, run.outputs.wheel_load)
     speeds = [message.data for _, message in messages["/rotor_speeds"]]
     assert np.array_equal(speeds, run.x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + 6])
-    assert np.array_equal([numbers(m.vector, *"xyz") for _, m in messages["/environment/wind"]], run.wind)
+    assert np.array_equal(
+        [numbers(m.vector, *"xyz") for _, m in messages["/environment/wind"]], run.wind
+    )
     transforms = [message.transforms[0] for _, message in messages["/tf"]]
-    assert np.array_equal([numbers(t.transform.translation, *"xyz") for t in transforms], run.position)
+    assert np.array_equal(
+        [numbers(t.transform.translation, *"xyz") for t in transforms], run.position
+    )
 
 
 def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
@@ -131,10 +152,14 @@ def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
     way = np.hypot(*np.diff(run.position[drive][:, :2], axis=0).T).sum()
     assert place[drive][-1, :4].mean() * 0.11 == pytest.approx(way, rel=0.05)
     speed = np.hypot(*run.x[:, at.VELOCITY : at.VELOCITY + 2].T)
-    assert (rate[:, :4].mean(axis=1) * 0.11)[drive].max() == pytest.approx(speed[drive].max(), rel=0.05)
-    # both front wheels of Ackermann steering: cot δ_right − cot δ_left = track / wheelbase, turning left
+    assert (rate[:, :4].mean(axis=1) * 0.11)[drive].max() == pytest.approx(
+        speed[drive].max(), rel=0.05
+    )
+    # both front wheels of Ackermann steering: cot δ_right − cot δ_left = track / wheelbase, turning
+    # left
     k = int(np.argmax(np.abs(column["steer_fl"])))
-    left, right = column["steer_fl"][k], column["steer_fr"][k]
+    left = column["steer_fl"][k]
+    right = column["steer_fr"][k]
     assert left > 0.01
     assert 1 / np.tan(right) - 1 / np.tan(left) == pytest.approx(0.56 / 0.66, rel=1e-6)
     spin = run.scenario.params.rotor_spin
@@ -149,7 +174,9 @@ def test_modes_in_an_mcap_file_come_when_they_change_and_twice_a_second(run, mes
     changes = [(round(time * 1e9), mode.value) for time, mode in run.modes]
     assert set(changes) <= set(told)
     assert max(np.diff([time for time, _ in told])) == 500_000_000
-    assert [mode for k, (_, mode) in enumerate(told) if not k or mode != told[k - 1][1]] == [m for _, m in changes]
+    assert [mode for k, (_, mode) in enumerate(told) if not k or mode != told[k - 1][1]] == [
+        m for _, m in changes
+    ]
 
 
 def test_what_an_mcap_file_says_of_itself(run, log):
@@ -157,7 +184,12 @@ def test_what_an_mcap_file_says_of_itself(run, log):
         reader = mcap_reader.make_reader(file)
         assert reader.get_header().profile == "ros2"
         (said,) = reader.iter_metadata()
-        assert said.metadata == {"name": "short", "vehicle": "scale", "seed": "4", "ending": run.ending}
+        assert said.metadata == {
+            "name": "short",
+            "vehicle": "scale",
+            "seed": "4",
+            "ending": run.ending,
+        }
         schemas = {schema.name: schema.encoding for schema in reader.get_summary().schemas.values()}
         assert schemas["nav_msgs/msg/Odometry"] == "ros2msg"
 
@@ -191,17 +223,27 @@ def test_definitions_are_those_of_ros(kind):
 
     def fields(name):
         package, message = name.split("/")
-        of_ros = getattr(importlib.import_module(f"{package}.msg"), message).get_fields_and_field_types()
-        inner = [entry.removeprefix("sequence<").split(">")[0].split("[")[0] for entry in of_ros.values()]
-        return {name: dict(of_ros)} | {k: v for part in inner if "/" in part for k, v in fields(part).items()}
+        of_ros = getattr(
+            importlib.import_module(f"{package}.msg"), message
+        ).get_fields_and_field_types()
+        inner = [
+            entry.removeprefix("sequence<").split(">")[0].split("[")[0] for entry in of_ros.values()
+        ]
+        return {name: dict(of_ros)} | {
+            k: v for part in inner if "/" in part for k, v in fields(part).items()
+        }
 
     ours: dict[str, dict[str, str]] = {}
     for section in message_definition(kind).split("=" * 80 + "\n"):
         head, _, rest = section.partition("\n")
-        name, lines = (head.removeprefix("MSG: "), rest) if head.startswith("MSG: ") else (kind, section)
+        name, lines = (
+            (head.removeprefix("MSG: "), rest) if head.startswith("MSG: ") else (kind, section)
+        )
         parts = [line.split()[:2] for line in lines.strip().splitlines()]
         ours[name] = {
-            field: f"sequence<{spelt[:-2]}>" if (spelt := said.replace("float64", "double")).endswith("[]") else spelt
+            field: f"sequence<{spelt[:-2]}>"
+            if (spelt := said.replace("float64", "double")).endswith("[]")
+            else spelt
             for said, field in parts
         }
     assert ours == fields(kind)
@@ -212,7 +254,9 @@ def test_a_missing_library_is_named_with_what_to_install(run, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "mcap_ros2", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for write, library in ((write_mcap, "mcap-ros2-support"), (write_parquet, "pyarrow")):
-        with pytest.raises(ConfigError, match=f"needs {library}; {re.escape(how_to_install('log'))}"):
+        with pytest.raises(
+            ConfigError, match=f"needs {library}; {re.escape(how_to_install('log'))}"
+        ):
             write(run, tmp_path / "file")
     assert not list(Path(tmp_path).iterdir())
 

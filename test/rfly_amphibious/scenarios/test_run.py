@@ -1,4 +1,6 @@
-"""Runs of scenarios against what can be worked out by hand: ways, energy, touchdown, order of modes, defined ends."""
+"""Runs of scenarios against what can be worked out by hand: ways, energy, touchdown, order of
+modes, defined ends.
+"""
 
 from __future__ import annotations
 
@@ -81,8 +83,9 @@ def test_the_landing_is_where_and_as_soft_as_wanted(hop):
 
 
 def test_ways_and_energy_fit_what_can_be_worked_out(hop):
-    """Driven: 8 + √45 and about 8 m; flown: about √89 across, 3 up, 3 down. The rotors do more than m g h, and less
-    than twice the ideal power of hovering, T √(T / 2ρA) with all losses of a figure of merit of 0.65, all the time.
+    """Driven: 8 + √45 and about 8 m; flown: about √89 across, 3 up, 3 down. The rotors do more than
+    m g h, and less than twice the ideal power of hovering, T √(T / 2ρA) with all losses of a figure
+    of merit of 0.65, all the time.
     """
     params = hop.scenario.params
     driven, flown = hop.distances()
@@ -106,17 +109,26 @@ def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
         assert list(file["mode"]) == [mode.value for mode in FLIGHT]
         assert file["final_time_s"] == hop.duration
     write_csv(hop, tmp_path / "run.csv")
-    table = np.genfromtxt(tmp_path / "run.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    table = np.genfromtxt(
+        tmp_path / "run.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
+    )
     assert len(table) == len(hop.time)
     assert np.allclose(table["position_z_m"], hop.position[:, 2], rtol=1e-8)
     assert np.allclose(table["rotor_power_w"], hop.outputs.rotor_power, rtol=1e-8)
-    assert list(dict.fromkeys(table["mode"])) == ["DRIVE", "TAKEOFF", "FLIGHT", "LAND", "SPOOL_DOWN"]
+    assert list(dict.fromkeys(table["mode"])) == [
+        "DRIVE",
+        "TAKEOFF",
+        "FLIGHT",
+        "LAND",
+        "SPOOL_DOWN",
+    ]
     assert np.allclose(table["wheel_load_fl_n"][0], hop.scenario.params.static_load[0], rtol=0.05)
 
 
 def test_the_same_scenario_gives_the_same_bits_and_another_seed_others():
     scenario = up_and_down(time=5, when="time")
-    one, two = run_scenario(scenario), run_scenario(scenario)
+    one = run_scenario(scenario)
+    two = run_scenario(scenario)
     assert one.reached
     assert one.x.tobytes() == two.x.tobytes()
     assert one.outputs.numbers.tobytes() == two.outputs.numbers.tobytes()
@@ -128,7 +140,12 @@ def test_the_same_scenario_gives_the_same_bits_and_another_seed_others():
 def test_the_stepper_steps_as_the_model_does():
     params = VehicleParameters.load("scale")
     model = AmphibiousModel(params)
-    controls = Controls(rotor_speed=0.9 * params.hover_speed, steering=0.1, drive_torque=2.0, brake_torque=(0, 0, 1, 1))
+    controls = Controls(
+        rotor_speed=0.9 * params.hover_speed,
+        steering=0.1,
+        drive_torque=2.0,
+        brake_torque=(0, 0, 1, 1),
+    )
     wind = Wind((1.0, -2.0, 0.0), (1.0, 1.0, 0.5), seed=9)
     state = model.standing(speed=2.0)
     stepper = Stepper(model, state, 60, 0.001, wind)
@@ -141,7 +158,9 @@ def test_the_stepper_steps_as_the_model_does():
 
 
 def test_a_turn_back_is_driven():
-    """A corner of 180° is tighter than the vehicle turns: it loops and comes back to the last way-point."""
+    """A corner of 180° is tighter than the vehicle turns: it loops and comes back to the last
+    way-point.
+    """
     run = run_scenario(drive((10, 0), (2, 0.5)))
     assert run.reached, run.ending
     assert np.linalg.norm(run.final.position[:2] - (2, 0.5)) < 0.5
@@ -151,28 +170,36 @@ def test_a_turn_back_is_driven():
 def test_time_as_an_end_and_time_that_is_too_short():
     assert run_scenario(drive((30, 0), when="time", time=1)).ending == "time is up at 1.00 s"
     short = run_scenario(drive((30, 0), time=1))
-    assert (short.reached, short.ending) == (False, "not reached: mission_done; time is up at 1.00 s")
+    assert (short.reached, short.ending) == (
+        False,
+        "not reached: mission_done; time is up at 1.00 s",
+    )
 
 
 def test_a_gust_swells_and_dies_away():
     """½ (1 − cos): nothing at both ends, all of it in the middle, half of it a quarter in."""
     gust = Gust(2.0, (4.0, 0.0, 0.0), 4.0)
-    assert [gust.strength(t) for t in (1.9, 2.0, 3.0, 4.0, 5.0, 6.0)] == pytest.approx([0, 0, 0.5, 1, 0.5, 0])
+    assert [gust.strength(t) for t in (1.9, 2.0, 3.0, 4.0, 5.0, 6.0)] == pytest.approx(
+        [0, 0, 0.5, 1, 0.5, 0]
+    )
     text = "{time_s: 0.5, gust: {velocity_mps: [0, 6, 0], duration_s: 1}}"
     calm = run_scenario(up_and_down(time=2, when="time"))
     blown = run_scenario(up_and_down(time=2, when="time", events=text))
     more = blown.wind - calm.wind
     assert more[:, 1].max() == pytest.approx(6.0, abs=0.01)
     assert more[calm.time < 0.5].any() == more[calm.time > 1.52].any() == False  # noqa: E712
-    assert blown.outputs.tyre_force_y.sum(axis=1).min() < calm.outputs.tyre_force_y.sum(axis=1).min() - 2.0
+    assert (
+        blown.outputs.tyre_force_y.sum(axis=1).min()
+        < calm.outputs.tyre_force_y.sum(axis=1).min() - 2.0
+    )
 
 
 def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_truth():
-    """The event is there for runs with sensors; here the numbers stay as they are, bit by bit, and the run says so."""
+    """The event is there for runs with sensors; here the numbers stay as they are, bit by bit, and
+    the run says so.
+    """
     calm = run_scenario(drive((4, 0)))
-    text = (
-        "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, {time_s: 600, sensor_off: wind}"
-    )
+    text = "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, {time_s: 600, sensor_off: wind}"
     quiet = run_scenario(
         Scenario.parse(
             DRIVE.format(items="{mode: waypoint, position_m: [4, 0]}", when="mission_done", time=60)
@@ -190,7 +217,9 @@ def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_trut
 
 @pytest.mark.parametrize("rotor", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
 def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
-    run = run_scenario(up_and_down(events=f"{{time_s: 5, rotor_fails: {rotor}}}", when="standing_after_landing"))
+    run = run_scenario(
+        up_and_down(events=f"{{time_s: 5, rotor_fails: {rotor}}}", when="standing_after_landing")
+    )
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.ABORT]
     assert (5.0, f"rotor {rotor} fails") in run.log
@@ -209,13 +238,20 @@ def test_the_rotor_fails_whether_the_pilot_knows_or_not(monkeypatch):
 def test_a_mission_that_a_failure_ended_is_not_reached():
     run = run_scenario(up_and_down(events="{time_s: 5, rotor_fails: 2}"))
     assert not run.reached
-    assert run.ending.startswith("not reached: mission_done; the flight was aborted, it stands after landing at ")
+    assert run.ending.startswith(
+        "not reached: mission_done; the flight was aborted, it stands after landing at "
+    )
     early = run_scenario(up_and_down(events="{time_s: 0, rotor_fails: 2}"))
-    assert (early.reached, early.ending) == (False, "not reached: mission_done; no take-off: rotor 2 failed")
+    assert (early.reached, early.ending) == (
+        False,
+        "not reached: mission_done; no take-off: rotor 2 failed",
+    )
 
 
 def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
-    """The rotor opposite has to stand still as well: two carry what they can, the vehicle spins and sinks."""
+    """The rotor opposite has to stand still as well: two carry what they can, the vehicle spins and
+    sinks.
+    """
     events = "{time_s: 5, rotor_fails: 1}"
     run = run_scenario(up_and_down("scale_quad", events, "standing_after_landing", 20))
     assert run.reached, run.ending
@@ -226,7 +262,9 @@ def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
 
 
 def test_three_failed_rotors_side_by_side_end_in_a_crash():
-    """From 12 m: what the other three, all on one side, still push turns the vehicle over before it is down."""
+    """From 12 m: what the other three, all on one side, still push turns the vehicle over before it
+    is down.
+    """
     events = ", ".join(f"{{time_s: 9, rotor_fails: {rotor}}}" for rotor in (1, 2, 3))
     run = run_scenario(up_and_down(events=events, when="crashed", time=14, height=20))
     assert run.reached, run.ending
@@ -238,7 +276,9 @@ def test_three_failed_rotors_side_by_side_end_in_a_crash():
 
 @pytest.mark.needs("matplotlib")
 def test_a_run_says_which_part_a_wall_broke(tmp_path):
-    """It drives at 5 m/s against a wall that its pilot does not know, which nobody survives; the picture shows it."""
+    """It drives at 5 m/s against a wall that its pilot does not know, which nobody survives; the
+    picture shows it.
+    """
     import cv2
 
     from rfly_amphibious.scenarios.plot import draw_run
@@ -253,25 +293,32 @@ end: {when: mission_done, time_s: 20}
 """
     run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
     assert not run.reached
-    assert re.fullmatch(r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something", run.ending), run.ending
+    assert re.fullmatch(
+        r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something", run.ending
+    ), run.ending
     assert run.position[:, 0].max() < 11.75
     draw_run(run, tmp_path / "wall.png")
     assert (cv2.imread(str(tmp_path / "wall.png")) == (255, 0, 255)).all(axis=2).sum() > 500
 
 
 def test_rotors_that_are_left_carry_weight_and_moments():
-    """Of six on a hexagon, one gone: T_j = W/9 (2 + cos of the angle to the gap's opposite … ) as worked out by hand.
+    """Of six on a hexagon, one gone: T_j = W/9 (2 + cos of the angle to the gap's opposite … ) as
+    worked out by hand.
 
-    With a = 2W/9, b = W/9 and the angle φ from the failed rotor, a + b cos φ carries W without roll or pitch; then the
-    yaw moment is cancelled until the rotor opposite stands still and the others carry W/4 each.
+    With a = 2W/9, b = W/9 and the angle φ from the failed rotor, a + b cos φ carries W without roll
+    or pitch; then the yaw moment is cancelled until the rotor opposite stands still and the others
+    carry W/4 each.
     """
     params = VehicleParameters.load("scale")
-    mixer, weight = Mixer(params, (0,)), params.mass * GRAVITY
+    mixer = Mixer(params, (0,))
+    weight = params.mass * GRAVITY
     squares = mixer.inverse[:, 0] * weight
     share = squares * params.thrust_coefficient / weight
     assert share == pytest.approx(np.array([0, 2.5, 1.5, 1, 1.5, 2.5]) / 9, abs=1e-9)
     speeds = mixer.rotor_speeds((weight, 0, 0, 0))
-    assert speeds**2 * params.thrust_coefficient / weight == pytest.approx([0, 0.25, 0.25, 0, 0.25, 0.25], abs=1e-9)
+    assert speeds**2 * params.thrust_coefficient / weight == pytest.approx(
+        [0, 0.25, 0.25, 0, 0.25, 0.25], abs=1e-9
+    )
     wrench = np.array((weight, 3.0, -4.0, 0.0))
     speeds = mixer.rotor_speeds(wrench)
     assert speeds[0] == 0.0
@@ -297,7 +344,8 @@ def test_the_valley_is_crossed():
     run = run_scenario(Scenario.load("valley"))
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == FLIGHT
-    terrain, places = run.scenario.terrain, run.position
+    terrain = run.scenario.terrain
+    places = run.position
     ground = terrain.altitude(places[:, 0], places[:, 1])
     flown = ~run.on_wheels
     assert (places[:, 2] - ground)[flown].max() > 15.0
@@ -311,10 +359,16 @@ def test_the_valley_is_crossed():
 
 
 def test_a_car_of_the_scenario_s_world_comes_towards_it_and_pushes_it_back(tmp_path):
-    """Its front comes from 10 m at 0.8 m/s: at 8 s it is at 3.6 m, where the vehicle would be 7 m ahead by then."""
+    """Its front comes from 10 m at 0.8 m/s: at 8 s it is at 3.6 m, where the vehicle would be 7 m
+    ahead by then.
+    """
     car = "{box: [4, 1.8, 1.4], speed: 0.8, path: [[12, 0], [-30, 0]]}"
-    (tmp_path / "road.yaml").write_text(f"version: 1\nobjects: []\nmoving: [{car}]\n", encoding="utf-8")
-    text = DRIVE.format(items="{mode: waypoint, position_m: [40, 0], speed_mps: 1}", when="time", time=8)
+    (tmp_path / "road.yaml").write_text(
+        f"version: 1\nobjects: []\nmoving: [{car}]\n", encoding="utf-8"
+    )
+    text = DRIVE.format(
+        items="{mode: waypoint, position_m: [40, 0], speed_mps: 1}", when="time", time=8
+    )
     ends = []
     for world in ("", "world: road.yaml\n"):
         scenario = Scenario.parse((text + world).encode(), "s.yaml", "s", tmp_path)

@@ -1,4 +1,6 @@
-"""Scenario files: what they make, what they refuse with file, line and key, and missions from ground stations."""
+"""Scenario files: what they make, what they refuse with file, line and key, and missions from
+ground stations.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def test_what_a_file_says_is_there():
     assert (scenario.end, scenario.method, scenario.terrain) == ("mission_done", "rk4", None)
     assert scenario.with_seed(6).wind.seed == 6
     assert (scenario.weather, scenario.wind.turbulence) == (Weather(), 0.0)
-    foggy = "environment: {light: 0.5, visibility_m: 400, cloud_cover: 0.25, rain_mmph: 2}\nmission:"
+    foggy = (
+        "environment: {light: 0.5, visibility_m: 400, cloud_cover: 0.25, rain_mmph: 2}\nmission:"
+    )
     assert parse(GOOD.replace("mission:", foggy, 1)).weather == Weather(0.5, 400.0, 0.25, 2.0)
     gusty = parse(GOOD.replace("gust_sigma_mps: [0.1, 0.2, 0.3]", "turbulence_mps: 7"))
     assert gusty.wind == Wind((1, 2, 0), seed=5, turbulence=7.0)
@@ -76,7 +80,8 @@ def test_what_stands_there_is_a_world_beside_it_and_of_its_map(tmp_path):
     assert scenario.world.solids.vertices.min(axis=0).tolist() == [5.75, -3.0, 0.0]
     assert parse(GOOD).world is None
     with pytest.raises(
-        ConfigError, match=r"s.yaml:3: world: 'hill' is made for the map 'RollingHills', .* level ground"
+        ConfigError,
+        match=r"s.yaml:3: world: 'hill' is made for the map 'RollingHills', .* level ground",
     ):
         among("hill.yaml")
     with pytest.raises(ConfigError, match=r"s.yaml:3: world: world 'atlantis': no such file"):
@@ -91,7 +96,11 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("seed: 5", "seeds: 5", "s.yaml:4: seeds: unknown key; did you mean seed? allowed: end, environment, "),
+        (
+            "seed: 5",
+            "seeds: 5",
+            "s.yaml:4: seeds: unknown key; did you mean seed? allowed: end, environment, ",
+        ),
         ("seed: 5", "seed: x", "s.yaml:4: seed: 'x', expected a whole number"),
         ("vehicle: scale\n", "", "s.yaml:1: the key vehicle is missing"),
         (
@@ -99,21 +108,41 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
             "{mode: hover}",
             "s.yaml:11: mission.items[3].mode: 'hover', allowed: waypoint, takeoff, land",
         ),
-        ("takeoff, height_m: 3", "takeoff", "s.yaml:9: mission.items[1]: a takeoff needs the key height_m"),
+        (
+            "takeoff, height_m: 3",
+            "takeoff",
+            "s.yaml:9: mission.items[1]: a takeoff needs the key height_m",
+        ),
         (
             "{mode: land}",
             "{mode: land, height_m: 2}",
             "s.yaml:11: mission.items[3].height_m: a land has none: it lands on",
         ),
-        ("12], speed_mps: 2", "12], height_m: 2", "s.yaml:8: mission.items[0]: height_m: this way-point is driven to"),
+        (
+            "12], speed_mps: 2",
+            "12], height_m: 2",
+            "s.yaml:8: mission.items[0]: height_m: this way-point is driven to",
+        ),
         (
             "{mode: land}",
             "{mode: takeoff, height_m: 2}",
             "s.yaml:11: mission.items[3]: a take-off in flight; expected a",
         ),
-        ("takeoff, height_m: 3", "land", "s.yaml:9: mission.items[1]: a landing on the ground; expected a take-off"),
-        ("gust_sigma", "turbulence_mps: 3, gust_sigma", "s.yaml:1: wind: turbulence is Dryden's gusts, gust_sigma"),
-        ("rotor_fails: 6", "rotor_fails: 7", "s.yaml:14: events[0].rotor_fails: rotor 7: 'scale' has rotors 1 … 6"),
+        (
+            "takeoff, height_m: 3",
+            "land",
+            "s.yaml:9: mission.items[1]: a landing on the ground; expected a take-off",
+        ),
+        (
+            "gust_sigma",
+            "turbulence_mps: 3, gust_sigma",
+            "s.yaml:1: wind: turbulence is Dryden's gusts, gust_sigma",
+        ),
+        (
+            "rotor_fails: 6",
+            "rotor_fails: 7",
+            "s.yaml:14: events[0].rotor_fails: rotor 7: 'scale' has rotors 1 … 6",
+        ),
         (
             "rotor_fails: 6",
             "sensor_off: radar",
@@ -129,10 +158,22 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
             "rotor_fails: 6, duration_s: 2",
             "s.yaml:14: events[0].duration_s: expected beside sensor_off only",
         ),
-        (", rotor_fails: 6", "", "s.yaml:14: events[0]: expected exactly one of the keys gust, rotor_fails, s"),
-        ("  items:", "  file: x.plan\n  items:", "s.yaml:6: mission: expected exactly one of the keys file, items"),
+        (
+            ", rotor_fails: 6",
+            "",
+            "s.yaml:14: events[0]: expected exactly one of the keys gust, rotor_fails, s",
+        ),
+        (
+            "  items:",
+            "  file: x.plan\n  items:",
+            "s.yaml:6: mission: expected exactly one of the keys file, items",
+        ),
         ("time_s: 60", "time_s: 0", "s.yaml:16: end.time_s: 0, allowed: 0.1 … 3600"),
-        ("time_s: 60", "when: soon, time_s: 60", "s.yaml:16: end.when: 'soon', allowed: mission_done, standing_after"),
+        (
+            "time_s: 60",
+            "when: soon, time_s: 60",
+            "s.yaml:16: end.when: 'soon', allowed: mission_done, standing_after",
+        ),
         (
             "vehicle: scale",
             "vehicle: lorry",
@@ -152,7 +193,8 @@ def test_sensors_are_switched_off_and_on_again():
     scenario = parse(GOOD.replace("events:\n", events))
     assert scenario.events[:2] == (SensorOff(3.0, "gps", 5.0), SensorOff(4.0, "barometer"))
     silent = [scenario.sensors_off(time) for time in (2.999, 3.0, 4.0, 7.999, 8.0, 1e6)]
-    both, last = {"gps", "barometer"}, {"barometer"}
+    both = {"gps", "barometer"}
+    last = {"barometer"}
     assert silent == [set(), {"gps"}, both, both, last, last]
     shipped = SensorParameters.load("scale").sensors()
     assert set(SWITCHED_SENSORS) == set(shipped) - {"ground_truth"}
@@ -163,27 +205,43 @@ def test_sensors_are_switched_off_and_on_again():
 def test_a_skid_steer_vehicle_has_no_way_points_on_the_ground(tmp_path):
     from importlib.resources import files
 
-    text = (files("rfly_amphibious") / "data" / "vehicles" / "scale.yaml").read_text(encoding="utf-8")
-    text = text.replace("wheels: front ", "wheels: none ").replace("max_angle_rad: 0.5", "max_angle_rad: 0")
+    text = (files("rfly_amphibious") / "data" / "vehicles" / "scale.yaml").read_text(
+        encoding="utf-8"
+    )
+    text = text.replace("wheels: front ", "wheels: none ").replace(
+        "max_angle_rad: 0.5", "max_angle_rad: 0"
+    )
     (tmp_path / "skid.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(
-        ConfigError, match=r"s\.yaml:1: vehicle 'skid' steers by its wheels' torques.*expected steered wheels"
+        ConfigError,
+        match=r"s\.yaml:1: vehicle 'skid' steers by its wheels' torques.*expected steered wheels",
     ):
         Scenario.parse(GOOD.replace("scale", "skid.yaml").encode(), "s.yaml", "s", tmp_path)
 
 
 def test_places_on_a_map():
-    """Off the map, and through a ridge: a straight way 3 m above both its ends meets the hill between them."""
+    """Off the map, and through a ridge: a straight way 3 m above both its ends meets the hill
+    between them.
+    """
     with pytest.raises(ConfigError, match=r"^s\.yaml:1: map: .*NoSuchMap"):
         parse("map: NoSuchMap\n" + GOOD)
     on_map = "map: JacksboroFault\n" + GOOD
-    with pytest.raises(ConfigError, match=r"^s\.yaml:4: start\.position_m: \[5000, 0\] lies off the map"):
+    with pytest.raises(
+        ConfigError, match=r"^s\.yaml:4: start\.position_m: \[5000, 0\] lies off the map"
+    ):
         parse(on_map.replace("[1, 2], head", "[5000, 0], head"))
-    with pytest.raises(ConfigError, match=r"^s\.yaml:11: mission\.items\[2\]: x 11000, y 12 lies off the map"):
+    with pytest.raises(
+        ConfigError, match=r"^s\.yaml:11: mission\.items\[2\]: x 11000, y 12 lies off the map"
+    ):
         parse(on_map.replace("[11, 12]", "[11000, 12]"))
     # the hill that the shipped scenario drives up, flown over from side to side
-    ridge = on_map.replace("[1, 2], head", "[-1074, -479], head").replace("[1, 12]", "[-1070, -478]")
-    with pytest.raises(ConfigError, match=r"^s\.yaml:11: mission\.items\[2\]: the way there comes to -\d+\.\d m above"):
+    ridge = on_map.replace("[1, 2], head", "[-1074, -479], head").replace(
+        "[1, 12]", "[-1070, -478]"
+    )
+    with pytest.raises(
+        ConfigError,
+        match=r"^s\.yaml:11: mission\.items\[2\]: the way there comes to -\d+\.\d m above",
+    ):
         parse(ridge.replace("[11, 12]", "[-832, -382]"))
 
 
@@ -198,16 +256,22 @@ def test_shipped_scenarios_load_by_name():
         return float(valley.terrain.altitude(*place[:2]))
 
     assert altitude(drive.points[-1]) > altitude(valley.start) + 10, "up a hill"
-    assert altitude(flight.points[1]) < min(altitude(flight.points[0]), altitude(flight.points[-1])) - 12, "a valley"
+    assert (
+        altitude(flight.points[1])
+        < min(altitude(flight.points[0]), altitude(flight.points[-1])) - 12
+    ), "a valley"
     assert altitude(onward.points[-1]) > altitude(flight.points[-1])
     with pytest.raises(
-        ConfigError, match=r"no such file, and no shipped set of this name \(hills, hop, rotor_failure, valley\)"
+        ConfigError,
+        match=r"no such file, and no shipped set of this name \(hills, hop, rotor_failure, valley\)",
     ):
         Scenario.load("hopp")
 
 
 def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
-    """Home at the start, NED: 10 m north driven, up 5 m, 20 m east flown, landed there, 3 m north driven."""
+    """Home at the start, NED: 10 m north driven, up 5 m, 20 m east flown, landed there, 3 m north
+    driven.
+    """
     items = (
         MissionItem.waypoint((10, 0, 0)),
         MissionItem.takeoff((10, 0, -5)),
@@ -216,10 +280,16 @@ def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
         MissionItem.waypoint((13, 20, 0)),
     )
     write_mission(tmp_path / "m.plan", Mission(items, (47.0, 8.0, 400.0)), uav_type="land-air")
-    text = GOOD[: GOOD.index("mission:")] + "mission: {file: m.plan, fly_speed_mps: 6}\nend: {time_s: 60}\n"
+    text = (
+        GOOD[: GOOD.index("mission:")]
+        + "mission: {file: m.plan, fly_speed_mps: 6}\nend: {time_s: 60}\n"
+    )
     first, flight, last = Scenario.parse(text.encode(), "s.yaml", "s", tmp_path).legs
     assert first.points[0] == pytest.approx((1, 12), abs=1e-5)
-    assert flight.points == (pytest.approx((1, 12, 5), abs=1e-4), pytest.approx((21, 12, 6), abs=1e-4))
+    assert flight.points == (
+        pytest.approx((1, 12, 5), abs=1e-4),
+        pytest.approx((21, 12, 6), abs=1e-4),
+    )
     assert (flight.speeds, flight.lands) == ((6, 6), True)
     assert last.points[0] == pytest.approx((21, 15), abs=1e-5)
 
@@ -235,11 +305,14 @@ def test_a_mission_file_over_a_map_lies_where_its_home_does(tmp_path):
 
 
 def test_what_no_land_air_vehicle_does_is_refused_by_name(tmp_path):
-    mission = Mission((MissionItem.takeoff((0, 0, -5)), MissionItem.orbit((0, 0, -5), 10.0)), (47.0, 8.0, 400.0))
+    mission = Mission(
+        (MissionItem.takeoff((0, 0, -5)), MissionItem.orbit((0, 0, -5), 10.0)), (47.0, 8.0, 400.0)
+    )
     write_mission(tmp_path / "m.plan", mission)
     text = "version: 1\nvehicle: scale\nmission: {file: m.plan}\nend: {time_s: 60}\n"
     with pytest.raises(
-        ConfigError, match=r"s\.yaml:3: mission\.file: .*m\.plan: item 1: ORBIT; expected TAKEOFF, WAYPOINT"
+        ConfigError,
+        match=r"s\.yaml:3: mission\.file: .*m\.plan: item 1: ORBIT; expected TAKEOFF, WAYPOINT",
     ):
         Scenario.parse(text.encode(), "s.yaml", "s", tmp_path)
     with pytest.raises(ConfigError, match=r"^s\.yaml:3: mission\.file: missing\.plan: No such"):
@@ -248,7 +321,9 @@ def test_what_no_land_air_vehicle_does_is_refused_by_name(tmp_path):
 
 def test_the_scenario_of_the_page_is_one():
     page = Path(__file__).parents[3] / "docs" / "howto" / "run-a-scenario.md"
-    text = re.search(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE).group(1)
+    text = re.search(
+        r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    ).group(1)
     scenario = parse(text)
     assert [type(leg) for leg in scenario.legs] == [DriveLeg, FlyLeg]
     assert scenario.events == (Gust(12.0, (0.0, 4.0, 0.0), 2.0),)

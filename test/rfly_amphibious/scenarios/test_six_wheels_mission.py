@@ -31,7 +31,15 @@ def test_it_drives_flies_and_lands_without_the_truth(tmp_path):
     done = run_closed_loop(Scenario.parse(MISSION.encode(), "six.yaml"))
     run = done.run
     assert run.reached, run.ending
-    flight = [Mode.DISARMED, Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    flight = [
+        Mode.DISARMED,
+        Mode.DRIVE,
+        Mode.TAKEOFF,
+        Mode.FLIGHT,
+        Mode.LAND,
+        Mode.SPOOL_DOWN,
+        Mode.DRIVE,
+    ]
     assert [mode for _, mode in run.modes] == flight
     assert 0.2 < run.touchdowns[0].sink_speed < 0.7
     missed = run.final.position[:2] - (3, 1)

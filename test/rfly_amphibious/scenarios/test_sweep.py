@@ -1,4 +1,6 @@
-"""Sweeps: what is varied, what is refused, the same results however they are run, and the table of them."""
+"""Sweeps: what is varied, what is refused, the same results however they are run, and the table of
+them.
+"""
 
 from __future__ import annotations
 
@@ -110,11 +112,17 @@ def test_all_combinations_the_last_one_fastest(scenario):
 
 
 def test_what_is_not_in_the_file_can_be_varied(tmp_path):
-    """Keys that are left out, and the components of a wind that the file does not have; what an alias shares stays."""
+    """Keys that are left out, and the components of a wind that the file does not have; what an
+    alias shares stays.
+    """
     sweep = load("hop", "wind.gust_sigma_mps[1]=0.5,1", "seed=3", "start.heading_deg=90")
     assert [s.wind.gust_sigma for s in sweep.scenarios] == [(0, 0.5, 0), (0, 1, 0)]
-    assert {(s.wind.mean, s.wind.seed, s.heading) for s in sweep.scenarios} == {((0, 0, 0), 3, math.pi / 2)}
-    shared = TEXT.replace("mean_mps: [0, 1, 0]", "mean_mps: &w [0, 1, 0]").replace("[2, 2, 0]", "*w")
+    assert {(s.wind.mean, s.wind.seed, s.heading) for s in sweep.scenarios} == {
+        ((0, 0, 0), 3, math.pi / 2)
+    }
+    shared = TEXT.replace("mean_mps: [0, 1, 0]", "mean_mps: &w [0, 1, 0]").replace(
+        "[2, 2, 0]", "*w"
+    )
     (tmp_path / "shared.yaml").write_text(shared, encoding="utf-8")
     (made,) = load(str(tmp_path / "shared.yaml"), "wind.mean_mps[1]=7").scenarios
     assert (made.wind.mean, made.wind.gust_sigma) == ((0, 7, 0), (0, 1, 0))
@@ -128,21 +136,35 @@ def test_what_is_not_in_the_file_can_be_varied(tmp_path):
         (["seed=0:1000", "end.time_s=1:201"], "200000 runs, allowed: up to 100000"),
         (["sede=1"], r"with sede=1: {file}:1: sede: unknown key; did you mean seed? allowed: "),
         (["seed=1,-1"], "with seed=-1: {file}:1: seed: -1, allowed: 0 … 4294967295"),
-        (["seed=2", "wind.mean_mps[3]=1"], "with seed=2, wind.mean_mps[3]=1: wind.mean_mps[3]: wind.mean_mps has the"),
+        (
+            ["seed=2", "wind.mean_mps[3]=1"],
+            "with seed=2, wind.mean_mps[3]=1: wind.mean_mps[3]: wind.mean_mps has the",
+        ),
         (
             ["mission.items[0].mode.x=1"],
             "with mission.items[0].mode.x=1: mission.items[0].mode.x: mission.items[0].mode ",
         ),
-        (["events[0].time_s=1"], "with events[0].time_s=1: events[0].time_s: events is not in the file"),
-        (["vehicle=lorry"], "with vehicle=lorry: {file}:2: vehicle: vehicle parameters 'lorry': no such file"),
+        (
+            ["events[0].time_s=1"],
+            "with events[0].time_s=1: events[0].time_s: events is not in the file",
+        ),
+        (
+            ["vehicle=lorry"],
+            "with vehicle=lorry: {file}:2: vehicle: vehicle parameters 'lorry': no such file",
+        ),
         (
             ["vehicle.mass.body_kg=-1"],
             "with vehicle.mass.body_kg=-1: {file}:2: vehicle: scale.yaml:4: mass.body_kg: -1",
         ),
-        (["end.time_s=0.05"], "with end.time_s=0.05: {file}:7: end.time_s: 0.05, allowed: 0.1 … 3600"),
+        (
+            ["end.time_s=0.05"],
+            "with end.time_s=0.05: {file}:7: end.time_s: 0.05, allowed: 0.1 … 3600",
+        ),
     ],
 )
-def test_a_combination_that_can_not_be_is_named_before_anything_runs(variations, expected, scenario):
+def test_a_combination_that_can_not_be_is_named_before_anything_runs(
+    variations, expected, scenario
+):
     with pytest.raises(ConfigError) as error:
         load(scenario, *variations)
     assert str(error.value).startswith(expected.format(file=scenario))
@@ -189,10 +211,16 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
     told: list[tuple[int, int]] = []
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            protocol="tcp",
         ) as cluster,
     ):
-        of_cluster = run_sweep_on_dask(sweep, cluster.scheduler_address, lambda done, runs: told.append((done, runs)))
+        of_cluster = run_sweep_on_dask(
+            sweep, cluster.scheduler_address, lambda done, runs: told.append((done, runs))
+        )
         with distributed.Client(cluster) as client:
             again = run_sweep_on_dask(sweep, client)
     assert told == [(1, 3), (2, 3), (3, 3)]
@@ -214,7 +242,9 @@ for result in run_sweep_on_dask(sweep, sys.argv[2], lambda done, runs: print(don
 @pytest.mark.slow
 @pytest.mark.needs("distributed")
 def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_property):
-    """A scheduler, and a worker on each of two hosts. When a quarter of the runs is done, one of them is killed."""
+    """A scheduler, and a worker on each of two hosts. When a quarter of the runs is done, one of
+    them is killed.
+    """
     with open(scenario, "w", encoding="utf-8") as file:
         file.write(TEXT.replace("time_s: 0.6", "time_s: 3.0"))
     with ExitStack() as stack:
@@ -222,19 +252,35 @@ def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_pro
         record_property("hosts", kept_apart)
 
         def start(*command, prefix):
-            process = subprocess.Popen([*prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            process = subprocess.Popen(
+                [*prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
             stack.callback(process.communicate)
             stack.callback(process.kill)
             return process
 
         scheduler = start(
-            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--port", "0"),
+            *(
+                sys.executable,
+                "-m",
+                "distributed.cli.dask_scheduler",
+                "--no-dashboard",
+                "--port",
+                "0",
+            ),
             prefix=first.viewer_prefix,
         )
-        port = re.search(r"tcp://\S+:(\d+)", next(line for line in scheduler.stderr if "Scheduler at" in line))[1]
+        port = re.search(
+            r"tcp://\S+:(\d+)", next(line for line in scheduler.stderr if "Scheduler at" in line)
+        )[1]
         workers = [
             start(
-                *(sys.executable, "-m", "distributed.cli.dask_worker", f"tcp://{host.viewer}:{port}"),
+                *(
+                    sys.executable,
+                    "-m",
+                    "distributed.cli.dask_worker",
+                    f"tcp://{host.viewer}:{port}",
+                ),
                 *("--no-nanny", "--no-dashboard", "--nthreads", "1"),
                 prefix=host.prefix,
             )
@@ -243,7 +289,8 @@ def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_pro
         for worker in workers:
             assert any("Registered to" in line for line in worker.stderr)
         client = start(
-            *(sys.executable, "-c", CLIENT, scenario, f"tcp://{first.viewer}:{port}"), prefix=first.viewer_prefix
+            *(sys.executable, "-c", CLIENT, scenario, f"tcp://{first.viewer}:{port}"),
+            prefix=first.viewer_prefix,
         )
         for line in client.stdout:
             if line == "4\n":
@@ -252,7 +299,9 @@ def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_pro
                 break
         found = client.stdout.read().splitlines()
         scheduler.kill()
-        assert re.search(rf"Remove worker addr: tcp://{re.escape(second.address)}:", scheduler.stderr.read())
+        assert re.search(
+            rf"Remove worker addr: tcp://{re.escape(second.address)}:", scheduler.stderr.read()
+        )
     assert found == list(map(repr, run_sweep(load(scenario, "seed=0:16"))))
 
 
@@ -267,8 +316,12 @@ def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
 
 def test_results_are_those_of_the_run(scenario):
     """Worked out from the samples in other ways."""
-    text = TEXT.replace("{mode: waypoint, position_m: [20, 0]}", "{mode: takeoff, height_m: 1}, {mode: land}")
-    run = run_scenario(Scenario.parse(text.replace("when: time, time_s: 0.6", "time_s: 30").encode(), "s.yaml"))
+    text = TEXT.replace(
+        "{mode: waypoint, position_m: [20, 0]}", "{mode: takeoff, height_m: 1}, {mode: land}"
+    )
+    run = run_scenario(
+        Scenario.parse(text.replace("when: time, time_s: 0.6", "time_s: 30").encode(), "s.yaml")
+    )
     result = result_of(run)
     assert (result.reached, result.crashed, result.ending, result.duration_s) == (
         True,
@@ -308,7 +361,11 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
         ("scale_quad", "0.2"),
         ("scale_quad", "1"),
     ]
-    assert (rows[3]["ending"], rows[3]["reached"], rows[0]["reached"]) == ('crashed, "badly"', "False", "True")
+    assert (rows[3]["ending"], rows[3]["reached"], rows[0]["reached"]) == (
+        'crashed, "badly"',
+        "False",
+        "True",
+    )
     assert table["end.time_s"] == [0.2, 1.0, 0.2, 1.0]
     assert table["end_x_m"] == [result.end_x_m for result in results]
     assert [float(row["end_x_m"]) for row in rows] == pytest.approx(table["end_x_m"], rel=1e-8)
@@ -316,5 +373,7 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
     by_name = {spread.name: spread[1:] for spread in spreads(results)}
     assert by_name["duration_s"] == pytest.approx((0.2, 0.6, 1.0))
     assert "touchdown_sink_mps" not in by_name, "nobody touched down"
-    with pytest.raises(ConfigError, match=r"table\.xlsx: tables can be written as \.csv or \.parquet, not '\.xlsx'"):
+    with pytest.raises(
+        ConfigError, match=r"table\.xlsx: tables can be written as \.csv or \.parquet, not '\.xlsx'"
+    ):
         check_table(tmp_path / "table.xlsx")

@@ -52,7 +52,9 @@ def boxes(*places, size=(2.0, 2.0, 2.0), ids=None):
 
 def at_height(height, pitch=0.0, rotation=None):
     mount = GimbalParameters(position=(0.0, 0.0, 0.0))
-    return camera_pose(np.array((0.0, 0.0, height)), np.eye(3) if rotation is None else rotation, mount, pitch)
+    return camera_pose(
+        np.array((0.0, 0.0, height)), np.eye(3) if rotation is None else rotation, mount, pitch
+    )
 
 
 def test_numbers_of_the_camera():
@@ -71,7 +73,9 @@ def test_numbers_of_the_camera():
 
 @pytest.mark.parametrize("pitch", [0.0, 0.3, -0.1])
 def test_depth_of_level_ground(pitch):
-    """A pixel y below the middle looks along (x, y, 1): z (y cos θ + sin θ) = height, whatever its column."""
+    """A pixel y below the middle looks along (x, y, 1): z (y cos θ + sin θ) = height, whatever its
+    column.
+    """
     camera = DepthCamera(FAR, noise=False)
     depth = camera.image(0, at_height(2.0, pitch), LEVEL).depth
     y = (np.arange(212) - 105.5) / camera.pinhole.focal_y
@@ -89,14 +93,19 @@ def test_a_wall_has_one_depth():
     """Not one range: z along the axis. On a map as without one, seen by a vehicle that looks north."""
     wall = boxes((0.0, 4.0, 2.0), size=(100.0, 2.0, 100.0))
     north = np.array(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
-    ground = HeightMap(np.full((2, 2), -60.0), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000)
+    ground = HeightMap(
+        np.full((2, 2), -60.0), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000
+    )
     camera = DepthCamera(DepthCameraParameters(), noise=False)
     images = camera.image(0, at_height(2.0, rotation=north), SceneRays(ground, wall))
     np.testing.assert_allclose(images.depth, 3.0, rtol=1e-6)
-    middle, corner = images.infrared[106, 128], images.infrared[0, 0]
-    # of the camera's own light ρ cos / r² · 0.5²: cos = 1 / 1.356 and r = 3 · 1.356 at the corner; the sun is behind it
+    middle = images.infrared[106, 128]
+    corner = images.infrared[0, 0]
+    # of the camera's own light ρ cos / r² · 0.5²: cos = 1 / 1.356 and r = 3 · 1.356 at the corner;
+    # the sun is behind it
     assert middle == pytest.approx(65535 * 0.6 * 0.25 / 9, rel=0.001)
-    x, y = math.tan(math.radians(35.3)) * 255 / 256, math.tan(math.radians(30.0)) * 211 / 212
+    x = math.tan(math.radians(35.3)) * 255 / 256
+    y = math.tan(math.radians(30.0)) * 211 / 212
     assert corner / middle == pytest.approx((1 + x * x + y * y) ** -1.5, rel=0.002)
 
 
@@ -106,7 +115,8 @@ def test_left_is_left_and_up_is_up():
     camera = DepthCamera(FAR, noise=False)
     depth = camera.image(0, at_height(3.0), SceneRays(None, box)).depth
     seen = np.argwhere(np.abs(depth - 9.0) < 1e-5)
-    fx, fy = camera.pinhole.focal_x, camera.pinhole.focal_y
+    fx = camera.pinhole.focal_x
+    fy = camera.pinhole.focal_y
     # the near face: y 2 … 4 to the left, z 1 … 3 above
     assert seen[:, 1].min() == math.ceil(127.5 - fx * 4 / 9)
     assert seen[:, 1].max() == math.floor(127.5 - fx * 2 / 9)
@@ -124,7 +134,9 @@ def test_limits_and_noise_of_depth():
         images = np.stack([camera.image(k, at_height(20.0), scene).depth for k in range(2)])
         assert images.std() == pytest.approx(sigma, rel=0.02)
         assert images.mean() == pytest.approx(near_face, abs=4 * sigma / 300)
-        assert np.array_equal(DepthCamera(parameters, seed=3).image(1, at_height(20.0), scene).depth, images[1])
+        assert np.array_equal(
+            DepthCamera(parameters, seed=3).image(1, at_height(20.0), scene).depth, images[1]
+        )
         assert not np.array_equal(images[0], images[1])
     far = SceneRays(None, boxes((6.0, 0.0, 20.0), size=(2.0, 40.0, 40.0)))
     assert np.isposinf(camera.image(0, at_height(20.0), far).depth).all()
@@ -139,16 +151,22 @@ def test_limits_and_noise_of_depth():
 
 @pytest.mark.needs("numba")
 def test_colours():
-    """The sky above, each vehicle in the colour of its id, however they are ordered; noise of 2 of 255."""
+    """The sky above, each vehicle in the colour of its id, however they are ordered; noise of 2 of
+    255.
+    """
     camera = ColorCamera(ColorCameraParameters(), noise=False)
-    scene = SceneRays(None, replace(boxes((10.0, 3.0, 2.0), (10.0, -3.0, 2.0), ids=[605, 602]), class_id=np.full(2, 5)))
+    scene = SceneRays(
+        None,
+        replace(boxes((10.0, 3.0, 2.0), (10.0, -3.0, 2.0), ids=[605, 602]), class_id=np.full(2, 5)),
+    )
     images = camera.image(0, at_height(2.0), scene)
     image = images.color
     assert image.shape == (180, 320, 3)
     assert image[0, 160].tolist() == np.rint(255 * SKY).tolist()
     assert (images.semantic[0, 160], images.instance[0, 160]) == (SKY_CLASS, NOTHING)
     assert (images.semantic[179, 160], images.instance[179, 160]) == (GROUND_CLASS, GROUND)
-    fx, fy = camera.pinhole.focal_x, camera.pinhole.focal_y
+    fx = camera.pinhole.focal_x
+    fy = camera.pinhole.focal_y
     for column, number in ((160 - 62, 605), (160 + 62, 602)):
         # its face to the west is lit at 60° from the sun, and has a grain
         light = 0.3 + 0.7 * 0.5
@@ -156,7 +174,9 @@ def test_colours():
         assert face.mean(axis=0) == pytest.approx(light * np.array(body_color(number)), rel=0.15)
         assert 0.01 < (face / face.mean(axis=0)).std() < 0.3
         # 2 m x 2 m, 9 m away, seen a little from the side
-        assert (images.instance == number).sum() == pytest.approx(fx * fy * 4 / 81 * (1 + 2 / 11), rel=0.1)
+        assert (images.instance == number).sum() == pytest.approx(
+            fx * fy * 4 / 81 * (1 + 2 / 11), rel=0.1
+        )
     assert set(images.semantic[images.instance > 0]) == {5}
     noisy = ColorCamera(ColorCameraParameters(), seed=1).image(0, at_height(2.0), scene).color
     assert (noisy.astype(float) - image).std() == pytest.approx(2.0, rel=0.05)
@@ -164,12 +184,19 @@ def test_colours():
 
 @pytest.mark.needs("numba")
 def test_light_and_fog():
-    """Night darkens in proportion; fog leaves exp(-α r) of a surface and puts its own grey before it."""
+    """Night darkens in proportion; fog leaves exp(-α r) of a surface and puts its own grey before
+    it.
+    """
     scene = SceneRays(None, boxes((31.0, 0.0, 20.0), size=(2.0, 400.0, 400.0)))
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     day, dusk, fog, rain = (
         camera.image(0, at_height(20.0), scene, weather).color[90, 160].astype(float)
-        for weather in (Weather(), Weather(light=0.4), Weather(visibility=60.0), Weather(rain_rate=50.0))
+        for weather in (
+            Weather(),
+            Weather(light=0.4),
+            Weather(visibility=60.0),
+            Weather(rain_rate=50.0),
+        )
     )
     np.testing.assert_allclose(dusk, 0.4 * day, atol=0.8)
     left = math.exp(-math.log(20.0) * 30.0 / 60.0)
@@ -177,8 +204,11 @@ def test_light_and_fog():
     left = 10 ** (-0.1 * 1.076 * 50**0.67 * 0.030)  # dB of 30 m
     np.testing.assert_allclose(rain, left * day + (1 - left) * 255 * FOG, atol=1.0)
     eye = DepthCamera(FAR, noise=False)
-    by_day, by_night = (eye.image(0, at_height(20.0), scene, Weather(light)).infrared[106, 128] for light in (1, 0))
-    sun, own = 65535 * 0.6 * 0.25 * 0.5, 65535 * 0.6 * 0.25 / 900
+    by_day, by_night = (
+        eye.image(0, at_height(20.0), scene, Weather(light)).infrared[106, 128] for light in (1, 0)
+    )
+    sun = 65535 * 0.6 * 0.25 * 0.5
+    own = 65535 * 0.6 * 0.25 / 900
     assert by_day == pytest.approx(own + sun, abs=2)
     assert by_night == pytest.approx(own, abs=2)
 
@@ -191,7 +221,9 @@ def test_the_grain_stays_on_the_ground():
     """From 4 m above level ground, 20 pixels further on: the same picture, shifted by 20 rows."""
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     first = camera.image(0, at_height(4.0, DOWN), LEVEL).color.astype(int)
-    ahead = CameraPose(np.array((20 * 4.0 / camera.pinhole.focal_y, 0, 4.0)), at_height(4.0, DOWN).rotation)
+    ahead = CameraPose(
+        np.array((20 * 4.0 / camera.pinhole.focal_y, 0, 4.0)), at_height(4.0, DOWN).rotation
+    )
     second = camera.image(0, ahead, LEVEL).color.astype(int)
     apart = np.abs(second[20:] - first[:-20])
     assert apart.max() <= 3  # what is seen from farther away is smoothed more
@@ -203,14 +235,20 @@ def test_the_grain_stays_on_the_ground():
 def test_the_sun_casts_shadows():
     """Of a cube of 2 m: to the south-east, lit by the sky alone. None in clouds."""
     camera = ColorCamera(
-        ColorCameraParameters(width=200, height=200, horizontal_fov=1.2, vertical_fov=1.2), noise=False
+        ColorCameraParameters(width=200, height=200, horizontal_fov=1.2, vertical_fov=1.2),
+        noise=False,
     )
-    pose, cube = at_height(12.0, DOWN), SceneRays(None, boxes((0.0, 0.0, 1.0)))
-    bare, seen = (camera.image(0, pose, scene).color.astype(float).sum(axis=2) for scene in (LEVEL, cube))
+    pose = at_height(12.0, DOWN)
+    cube = SceneRays(None, boxes((0.0, 0.0, 1.0)))
+    bare, seen = (
+        camera.image(0, pose, scene).color.astype(float).sum(axis=2) for scene in (LEVEL, cube)
+    )
     shaded = seen / bare < 0.6
 
     def at(x, y):  # rows go back from the front, columns from left to right
-        return round(99.5 - x / 12 * camera.pinhole.focal_y), round(99.5 - y / 12 * camera.pinhole.focal_x)
+        return round(99.5 - x / 12 * camera.pinhole.focal_y), round(
+            99.5 - y / 12 * camera.pinhole.focal_x
+        )
 
     along = math.sqrt(0.5) * 2  # of the shadow of its top, x and -y
     for x, y, dark in (
@@ -222,9 +260,14 @@ def test_the_sun_casts_shadows():
         (0.0, 1.5, False),
     ):
         assert shaded[at(x, y)] == dark, (x, y)
-    assert seen[at(1.5, 0.0)] / bare[at(1.5, 0.0)] == pytest.approx(0.3 / (0.3 + 0.7 * math.sqrt(0.5)), abs=0.02)
+    assert seen[at(1.5, 0.0)] / bare[at(1.5, 0.0)] == pytest.approx(
+        0.3 / (0.3 + 0.7 * math.sqrt(0.5)), abs=0.02
+    )
     overcast = Weather(cloud_cover=1.0)
-    bare, seen = (camera.image(0, pose, scene, overcast).color.astype(float).sum(axis=2) for scene in (LEVEL, cube))
+    bare, seen = (
+        camera.image(0, pose, scene, overcast).color.astype(float).sum(axis=2)
+        for scene in (LEVEL, cube)
+    )
     assert seen[at(1.5, 0.0)] == bare[at(1.5, 0.0)] > 0
 
 
@@ -239,9 +282,16 @@ def test_the_gimbal_lags():
     with pytest.raises(ValueError, match="pitch of the gimbal: nan rad"):
         gimbal.look(math.nan)
     # pitched down by 90° the camera sees what is below: level ground at one depth
-    pose = camera_pose(np.array((0.0, 0.0, 5.0)), np.eye(3), GimbalParameters(position=(1.0, 0.0, -1.0)), math.pi / 2)
+    pose = camera_pose(
+        np.array((0.0, 0.0, 5.0)),
+        np.eye(3),
+        GimbalParameters(position=(1.0, 0.0, -1.0)),
+        math.pi / 2,
+    )
     assert isinstance(pose, CameraPose)
-    np.testing.assert_allclose(DepthCamera(FAR, noise=False).image(0, pose, LEVEL).depth, 4.0, rtol=1e-6)
+    np.testing.assert_allclose(
+        DepthCamera(FAR, noise=False).image(0, pose, LEVEL).depth, 4.0, rtol=1e-6
+    )
 
 
 def test_sizes_are_parameters():

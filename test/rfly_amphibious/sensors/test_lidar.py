@@ -1,4 +1,6 @@
-"""The lidar: ranges worked out by hand, a slow marcher over rough ground and bodies, sweeps in motion, noise, fog."""
+"""The lidar: ranges worked out by hand, a slow marcher over rough ground and bodies, sweeps in
+motion, noise, fog.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ AHEAD = 900
 def standing(position, rpy=(0.0, 0.0, 0.0)):
     """A track of a vehicle that does not move."""
     attitude = euler_to_quat(rpy)
-    return VehicleTrack(np.array([0.0, 0.1]), np.array([position, position], float), np.array([attitude, attitude]))
+    return VehicleTrack(
+        np.array([0.0, 0.1]), np.array([position, position], float), np.array([attitude, attitude])
+    )
 
 
 def bodies(shapes, position, orientation=None, velocity=None, shape_index=None):
@@ -35,7 +39,9 @@ def bodies(shapes, position, orientation=None, velocity=None, shape_index=None):
         tuple(shapes),
         np.arange(count) if shape_index is None else np.asarray(shape_index),
         np.asarray(position, float),
-        np.tile([0.0, 0.0, 0.0, 1.0], (count, 1)) if orientation is None else np.asarray(orientation, float),
+        np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
+        if orientation is None
+        else np.asarray(orientation, float),
         np.zeros((count, 3)) if velocity is None else np.asarray(velocity, float),
         np.zeros(count),
         np.arange(1, count + 1),
@@ -53,7 +59,13 @@ def rough_map():
 def test_v29d_forward_beam_on_a_slope(height, metres):
     """The lowest beam, forward, at the height of the rotors of either set, against z = 0.1 x."""
     along = np.array([-200.0, 200.0])
-    slope = HeightMap(np.repeat(0.1 * along[:, None], 2, axis=1), origin_x=-200, origin_y=-200, step_x=400, step_y=400)
+    slope = HeightMap(
+        np.repeat(0.1 * along[:, None], 2, axis=1),
+        origin_x=-200,
+        origin_y=-200,
+        step_x=400,
+        step_y=400,
+    )
     lidar = Lidar(LidarParameters(min_range=0.1), noise=False)
     sweep = lidar.sweep(0, standing((0.0, 0.0, height)), SceneRays(slope))
     epsilon = math.radians(30.67)
@@ -62,14 +74,24 @@ def test_v29d_forward_beam_on_a_slope(height, metres):
     assert sweep.ranges[AHEAD, 0] == pytest.approx(exact, rel=2e-7)  # heights of maps are float32
     assert sweep.ranges[AHEAD, 0] == pytest.approx(metres, rel=2e-5)
     # the same slope, exact in float32: the ray's share of the error
-    eighth = HeightMap(np.array([[-25.0, -25.0], [25.0, 25.0]]), origin_x=-200, origin_y=-200, step_x=400, step_y=400)
+    eighth = HeightMap(
+        np.array([[-25.0, -25.0], [25.0, 25.0]]),
+        origin_x=-200,
+        origin_y=-200,
+        step_x=400,
+        step_y=400,
+    )
     read = lidar.sweep(0, standing((0.0, 0.0, height)), SceneRays(eighth)).ranges[AHEAD, 0]
-    assert read == pytest.approx(height / (0.125 * math.cos(epsilon) + math.sin(epsilon)), rel=1e-12)
+    assert read == pytest.approx(
+        height / (0.125 * math.cos(epsilon) + math.sin(epsilon)), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("map_of_zeros", [False, True])
 def test_level_ground_is_height_by_the_sine(map_of_zeros):
-    """Every ring; what looks up, and what would be farther than 70 m, returns nothing; 1 m away is too near."""
+    """Every ring; what looks up, and what would be farther than 70 m, returns nothing; 1 m away is
+    too near.
+    """
     ground = HeightMap(np.zeros((2, 2)), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000)
     parameters = SensorParameters.load("scale").lidar
     lidar = Lidar(parameters, noise=False)
@@ -78,29 +100,46 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
     assert sweep.ranges.shape == (1800, 32)
     for ring, elevation in enumerate(np.radians(np.linspace(-30.67, 10.67, 32))):
         exact = height / math.sin(-elevation) if elevation < 0.0 else math.inf
-        np.testing.assert_allclose(sweep.ranges[:, ring], exact if exact <= 70.0 else math.inf, rtol=1e-12)
+        np.testing.assert_allclose(
+            sweep.ranges[:, ring], exact if exact <= 70.0 else math.inf, rtol=1e-12
+        )
     cosine = np.sin(np.radians(30.67))
-    assert sweep.intensity[:, 0] == pytest.approx(255 * parameters.ground_reflectivity * cosine, rel=1e-6)
+    assert sweep.intensity[:, 0] == pytest.approx(
+        255 * parameters.ground_reflectivity * cosine, rel=1e-6
+    )
     low = lidar.sweep(0, standing((3.0, -4.0, 0.2)), SceneRays(None))
     assert np.isneginf(low.ranges[:, 0]).all()  # 0.45 m / sin 30.67° = 0.88 m
 
 
 def test_uneven_rings_on_level_ground():
-    """The Velodyne VLP-32C's lowest three rings and its 20th: height by the sine, as its manual states the angles."""
+    """The Velodyne VLP-32C's lowest three rings and its 20th: height by the sine, as its manual
+    states the angles.
+    """
     elevations = np.radians([-25.0, -15.639, -11.31, -0.333])
-    parameters = LidarParameters(beams=4, beam_elevations=tuple(elevations.tolist()), max_range=1000.0)
+    parameters = LidarParameters(
+        beams=4, beam_elevations=tuple(elevations.tolist()), max_range=1000.0
+    )
     ground = HeightMap(np.zeros((2, 2)), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000)
-    ranges = Lidar(parameters, noise=False).sweep(0, standing((3.0, -4.0, 2.0)), SceneRays(ground)).ranges
+    ranges = (
+        Lidar(parameters, noise=False)
+        .sweep(0, standing((3.0, -4.0, 2.0)), SceneRays(ground))
+        .ranges
+    )
     np.testing.assert_allclose(ranges, np.tile(2.0 / np.sin(-elevations), (1800, 1)), rtol=1e-12)
 
 
 def test_points_of_a_turn():
     """Clockwise from the rear, column by column, each with its ring and its time."""
     lidar = Lidar(LidarParameters(), noise=False)
-    sweep = lidar.sweep(7, VehicleTrack(np.array([0.7, 0.8]), np.full((2, 3), 2.0), np.eye(4)[[3, 3]]), SceneRays(None))
+    sweep = lidar.sweep(
+        7,
+        VehicleTrack(np.array([0.7, 0.8]), np.full((2, 3), 2.0), np.eye(4)[[3, 3]]),
+        SceneRays(None),
+    )
     assert sweep.start == pytest.approx(0.7)
     points = sweep.points()
-    rings, times = points.view(np.uint32)[:, 4], points[:, 5]
+    rings = points.view(np.uint32)[:, 4]
+    times = points[:, 5]
     assert (
         len(points) == np.isfinite(sweep.ranges).sum() == 1800 * 22
     )  # two of 24 that look down see nothing within 70 m
@@ -109,17 +148,24 @@ def test_points_of_a_turn():
     assert times[-1] == pytest.approx(0.1 * 1799 / 1800, rel=1e-6)
     azimuth = np.arctan2(points[:, 1], points[:, 0])
     quarter = (times > 0.0249) & (times < 0.0251)
-    assert azimuth[quarter] == pytest.approx(math.pi / 2, abs=0.01)  # π - a quarter of a turn clockwise: to the left
+    assert azimuth[quarter] == pytest.approx(
+        math.pi / 2, abs=0.01
+    )  # π - a quarter of a turn clockwise: to the left
     np.testing.assert_allclose(points[:, 2], -2.0, atol=1e-5)
     np.testing.assert_allclose(
-        np.hypot(points[:, 0], points[:, 1]), 2.0 / np.tan(-lidar.parameters.elevations[rings]), rtol=1e-5
+        np.hypot(points[:, 0], points[:, 1]),
+        2.0 / np.tan(-lidar.parameters.elevations[rings]),
+        rtol=1e-5,
     )
 
 
 def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
     """Where a ray first is below the ground or inside a shape, step by step, then by smaller ones."""
 
-    axes = [np.stack([quat_rotate(turned, axis) for axis in np.eye(3)], axis=1) for turned in scene.orientation]
+    axes = [
+        np.stack([quat_rotate(turned, axis) for axis in np.eye(3)], axis=1)
+        for turned in scene.orientation
+    ]
 
     def inside(t):
         points = origin + np.atleast_1d(t)[:, None] * direction
@@ -141,7 +187,9 @@ def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
 
 
 def test_like_a_slow_marcher():
-    """Rough ground, 40 turned and moving bodies of all shapes, a sensor that drives, climbs and turns."""
+    """Rough ground, 40 turned and moving bodies of all shapes, a sensor that drives, climbs and
+    turns.
+    """
     rng = np.random.default_rng(8)
     terrain = rough_map()
     corners = np.array([(1.2, 0.0, -0.5), (-0.8, 1.0, -0.5), (-0.8, -1.0, -0.5), (0.1, 0.2, 1.3)])
@@ -162,7 +210,9 @@ def test_like_a_slow_marcher():
     place[:, 2] = terrain.altitude(place[:, 0], place[:, 1]) + 1.5
     orientation = euler_to_quat(rng.uniform(-1, 1, (40, 3)))
     scene = bodies(shapes, place, orientation, rng.uniform(-8, 8, (40, 3)), rng.integers(0, 4, 40))
-    parameters = LidarParameters(beams=12, lowest=-1.3, highest=-0.4, columns=12, min_range=0.0, max_range=25.0)
+    parameters = LidarParameters(
+        beams=12, lowest=-1.3, highest=-0.4, columns=12, min_range=0.0, max_range=25.0
+    )
     time = np.linspace(0.0, 0.1, 6)
     attitude = euler_to_quat(np.stack([0.1 + time, 0.05 - time, 3.0 * time], axis=1))
     track = VehicleTrack(time, np.stack([10 * time, -5 * time, 8.0 + 3 * time], axis=1), attitude)
@@ -174,7 +224,9 @@ def test_like_a_slow_marcher():
         for ring in range(12):
             direction = rotations[0] @ sweep.directions[column, ring]
             told = sweep.ranges[column, ring]
-            slowly = march(terrain, slow, scene, origins[0], direction, float(sweep.times[column]), 25.0)
+            slowly = march(
+                terrain, slow, scene, origins[0], direction, float(sweep.times[column]), 25.0
+            )
             assert told <= slowly + 1e-4  # a step may jump over an edge, a root may not
             if told < slowly - 1e-3:
                 point = origins[0] + told * direction
@@ -215,7 +267,8 @@ def test_many_bodies_are_culled_without_a_difference():
         single = bodies((shapes[index[k]],), place[k : k + 1], many.orientation[k : k + 1])
         hits = SceneRays(None, single).cast(origins, directions, 70.0)
         nearer = hits.ranges < best
-        best, which = np.where(nearer, hits.ranges, best), np.where(nearer, k, which)
+        best = np.where(nearer, hits.ranges, best)
+        which = np.where(nearer, k, which)
     np.testing.assert_array_equal(at_once.ranges, best)
     np.testing.assert_array_equal(at_once.body, which)
     hit = at_once.body >= 0
@@ -236,21 +289,30 @@ def test_scenes_join():
 
 
 def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
-    """Points lie in the lidar's axes at their own time: each brought back by its own pose lies on the ground."""
+    """Points lie in the lidar's axes at their own time: each brought back by its own pose lies on
+    the ground.
+    """
     terrain = rough_map()
     parameters = LidarParameters(position=(0.3, 0.1, 0.25), rotation=(0.02, 0.05, -0.1))
 
     def pose(t):
-        return np.stack([8.0 * t, 2.0 * t, 9.0 + t], axis=-1), np.stack([0.3 * t, -0.2 + 0 * t, 2.0 * t], axis=-1)
+        return np.stack([8.0 * t, 2.0 * t, 9.0 + t], axis=-1), np.stack(
+            [0.3 * t, -0.2 + 0 * t, 2.0 * t], axis=-1
+        )
 
     ticks = np.arange(26) * 0.004
     place, rpy = pose(ticks)
-    sweep = Lidar(parameters, noise=False).sweep(0, VehicleTrack(ticks, place, euler_to_quat(rpy)), SceneRays(terrain))
+    sweep = Lidar(parameters, noise=False).sweep(
+        0, VehicleTrack(ticks, place, euler_to_quat(rpy)), SceneRays(terrain)
+    )
     points = sweep.points()
 
     def in_map(times):
         place, rpy = pose(times)
-        in_body = quat_rotate(euler_to_quat(parameters.rotation), points[:, :3].astype(float)) + parameters.position
+        in_body = (
+            quat_rotate(euler_to_quat(parameters.rotation), points[:, :3].astype(float))
+            + parameters.position
+        )
         return place + quat_rotate(euler_to_quat(rpy), in_body)
 
     right = in_map(points[:, 5].astype(float))
@@ -261,7 +323,9 @@ def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
 
 
 def test_a_vehicle_that_crosses_is_seen_where_it_is_at_the_time():
-    """A box 10 m to the left at 0.025 s, when the beams look there; the clock of its state is another."""
+    """A box 10 m to the left at 0.025 s, when the beams look there; the clock of its state is
+    another.
+    """
     crossing = SceneBodies(
         (Box((2.0, 2.0, 4.0)),),
         np.array([0]),
@@ -278,7 +342,9 @@ def test_a_vehicle_that_crosses_is_seen_where_it_is_at_the_time():
 
 
 def test_noise_and_lost_returns():
-    """σ 0.02 m, one of a thousand lost; the same for a sweep's number and for a part of its rings, others otherwise."""
+    """σ 0.02 m, one of a thousand lost; the same for a sweep's number and for a part of its rings,
+    others otherwise.
+    """
     parameters = SensorParameters.load("scale").lidar
     track = standing((0.0, 0.0, 5.0))
     exact = Lidar(parameters, noise=False).sweep(0, track, SceneRays(None)).ranges[:, :18]
@@ -289,10 +355,16 @@ def test_noise_and_lost_returns():
     assert lost.mean() == pytest.approx(0.001, abs=0.0004)  # ± 4 σ of 129,600 draws
     assert np.nanstd(error) == pytest.approx(0.02, rel=0.01)
     assert abs(np.nanmean(error)) < 4 * 0.02 / math.sqrt(error.size)
-    assert np.corrcoef(np.nan_to_num(error[0]).ravel(), np.nan_to_num(error[1]).ravel())[0, 1] < 0.03
-    again = Lidar(parameters, seed=(4, 1)).sweep(2, track, SceneRays(None), start=0.0, rings=[17, 3])
+    assert (
+        np.corrcoef(np.nan_to_num(error[0]).ravel(), np.nan_to_num(error[1]).ravel())[0, 1] < 0.03
+    )
+    again = Lidar(parameters, seed=(4, 1)).sweep(
+        2, track, SceneRays(None), start=0.0, rings=[17, 3]
+    )
     np.testing.assert_array_equal(again.ranges, read[2][:, [17, 3]])
-    other = Lidar(parameters, seed=(4, 2)).sweep(2, track, SceneRays(None), start=0.0).ranges[:, :18]
+    other = (
+        Lidar(parameters, seed=(4, 2)).sweep(2, track, SceneRays(None), start=0.0).ranges[:, :18]
+    )
     assert (other != read[2]).mean() > 0.99
 
 
@@ -319,12 +391,16 @@ def test_the_scan_is_the_ring_nearest_to_level():
     assert ring == 23
     assert math.degrees(parameters.elevations[ring]) == pytest.approx(-30.67 + 23 * 41.34 / 31)
     wall = bodies((Box((0.2, 40.0, 10.0)),), [(6.1, 0.0, 0.0)])
-    sweep = Lidar(parameters, noise=False).sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, wall), rings=[ring])
+    sweep = Lidar(parameters, noise=False).sweep(
+        0, standing((0.0, 0.0, 2.0)), SceneRays(None, wall), rings=[ring]
+    )
     assert sweep.ranges.shape == (1800, 1)
     level = math.cos(parameters.elevations[ring])
     for degrees in (0, 30, -30, 60):
         column = round((180 - degrees) * 5)
-        assert sweep.ranges[column, 0] == pytest.approx(6.0 / (math.cos(math.radians(degrees)) * level), rel=1e-9)
+        assert sweep.ranges[column, 0] == pytest.approx(
+            6.0 / (math.cos(math.radians(degrees)) * level), rel=1e-9
+        )
 
 
 def test_a_track_knows_its_limits():
@@ -332,19 +408,31 @@ def test_a_track_knows_its_limits():
     with pytest.raises(ValueError, match=r"outside of a track of 0 … 0\.1 s"):
         track.at(np.array([0.2]))
     half_turn = VehicleTrack(
-        np.array([0.0, 1.0]), np.zeros((2, 3)), np.array([(0, 0, 0, 1.0), (0, 0, -math.sin(0.5), -math.cos(0.5))])
+        np.array([0.0, 1.0]),
+        np.zeros((2, 3)),
+        np.array([(0, 0, 0, 1.0), (0, 0, -math.sin(0.5), -math.cos(0.5))]),
     )
     _, rotations = half_turn.at(np.array([0.25]))
-    assert math.atan2(rotations[0, 1, 0], rotations[0, 0, 0]) == pytest.approx(0.25)  # the short way, at an even rate
+    assert math.atan2(rotations[0, 1, 0], rotations[0, 0, 0]) == pytest.approx(
+        0.25
+    )  # the short way, at an even rate
 
 
 def test_intensity_by_class_and_incidence():
     """Lambert: 255 · reflectivity · cosine, whatever the range; other classes by the sensor file's."""
     parameters = LidarParameters(beams=1, lowest=0.0, highest=0.0, columns=8, body_reflectivity=0.7)
     turn = math.radians(35.0)
-    place = [(9.0 * math.cos(k * math.pi / 4), 9.0 * math.sin(k * math.pi / 4), 2.0) for k in range(8)]
+    place = [
+        (9.0 * math.cos(k * math.pi / 4), 9.0 * math.sin(k * math.pi / 4), 2.0) for k in range(8)
+    ]
     yaw = np.arange(8) * math.pi / 4 + turn
-    walls = bodies((Box((0.2, 4.0, 4.0)),), place, euler_to_quat(np.stack([0 * yaw, 0 * yaw, yaw], 1)), None, [0] * 8)
+    walls = bodies(
+        (Box((0.2, 4.0, 4.0)),),
+        place,
+        euler_to_quat(np.stack([0 * yaw, 0 * yaw, yaw], 1)),
+        None,
+        [0] * 8,
+    )
     classes = ["building", "vegetation", "rock", "person", "vehicle", "unknown", "wall"]
     walls = dataclasses.replace(walls, class_id=np.array([*map(CLASSES.index, classes), 200]))
     lidar = Lidar(parameters, noise=False)
@@ -354,7 +442,9 @@ def test_intensity_by_class_and_incidence():
     np.testing.assert_allclose(sweep.intensity[column, 0], exact, rtol=1e-6)
     near = dataclasses.replace(walls, position=walls.position * (0.5, 0.5, 1.0))
     np.testing.assert_allclose(
-        lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, near)).intensity[column, 0], exact, rtol=1e-6
+        lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, near)).intensity[column, 0],
+        exact,
+        rtol=1e-6,
     )
     unclassed = dataclasses.replace(walls, class_id=None)
     told = lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, unclassed)).intensity

@@ -1,4 +1,6 @@
-"""The common noise model against what its parameters promise: moments, growth, correlation, ranges, repeatability."""
+"""The common noise model against what its parameters promise: moments, growth, correlation, ranges,
+repeatability.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,18 @@ def test_a_density_is_divided_by_the_root_of_the_period(period):
 
 def test_a_sigma_holds_at_every_rate():
     for period in (0.004, 0.1):
-        assert errors(NoiseModel(1, white_sigma=0.3), period, 20_000).std() == pytest.approx(0.3, rel=0.03)
+        assert errors(NoiseModel(1, white_sigma=0.3), period, 20_000).std() == pytest.approx(
+            0.3, rel=0.03
+        )
 
 
 @pytest.mark.parametrize("period", [0.02, 0.1])
 def test_the_bias_grows_with_the_root_of_time(period):
-    """Variance σ_b² T after T seconds, whatever the rate: 1000 walks side by side, χ² tells the tolerance."""
-    walks, seconds = 1000, 5.0
+    """Variance σ_b² T after T seconds, whatever the rate: 1000 walks side by side, χ² tells the
+    tolerance.
+    """
+    walks = 1000
+    seconds = 5.0
     got = errors(NoiseModel(walks, walk_density=6e-3), period, round(seconds / period) + 1)
     for t in (1.0, seconds):
         at = got[round(t / period)]
@@ -46,20 +53,29 @@ def test_the_bias_grows_with_the_root_of_time(period):
 
 
 def test_a_walk_with_a_correlation_time_does_not_leave_its_bounds():
-    """First-order Gauss-Markov: the walk's variance at first, σ_b² τ_b / 2 in the end; 2000 side by side."""
-    density, tau, period = 6e-3, 10.0, 0.1
+    """First-order Gauss-Markov: the walk's variance at first, σ_b² τ_b / 2 in the end; 2000 side by
+    side.
+    """
+    density = 6e-3
+    tau = 10.0
+    period = 0.1
     got = errors(NoiseModel(2000, walk_density=density, walk_time=tau), period, 801)
     for t in (1.0, 5.0, 80.0):
         wanted = density**2 * 0.5 * tau * (1.0 - math.exp(-2.0 * t / tau))
-        assert got[round(t / period)].var() == pytest.approx(wanted, rel=4.0 * math.sqrt(2.0 / 2000))
+        assert got[round(t / period)].var() == pytest.approx(
+            wanted, rel=4.0 * math.sqrt(2.0 / 2000)
+        )
 
 
 def test_allan_deviation():
     """White noise falls with slope -1/2, N/√τ; the walk rises with slope 1/2, K √(τ/3) (IEEE 952)."""
-    period, n = 0.01, 200_000
+    period = 0.01
+    n = 200_000
 
     def allan(rates, tau):
-        means = rates[: len(rates) // round(tau / period) * round(tau / period)].reshape(-1, round(tau / period))
+        means = rates[: len(rates) // round(tau / period) * round(tau / period)].reshape(
+            -1, round(tau / period)
+        )
         return math.sqrt(0.5 * np.mean(np.diff(means.mean(axis=1)) ** 2))
 
     white = errors(NoiseModel(1, white_density=3.4e-4), period, n)[:, 0]
@@ -71,13 +87,17 @@ def test_allan_deviation():
 
 def test_gauss_markov_keeps_variance_and_forgets_exponentially():
     """From the first sample on; 4000 processes side by side."""
-    period, tau, sigma = 0.1, 6.0, 1.5
+    period = 0.1
+    tau = 6.0
+    sigma = 1.5
     got = errors(NoiseModel(4000, markov_sigma=sigma, markov_time=tau), period, 121)
     for k in (0, 1, 60, 120):
         assert got[k].std() == pytest.approx(sigma, rel=0.05)
     for lag in (1, 30, 60, 120):
         correlation = np.corrcoef(got[0], got[lag])[0, 1]
-        assert correlation == pytest.approx(math.exp(-lag * period / tau), abs=4.0 / math.sqrt(4000))
+        assert correlation == pytest.approx(
+            math.exp(-lag * period / tau), abs=4.0 / math.sqrt(4000)
+        )
 
 
 def test_turn_on_bias_is_drawn_once():
@@ -89,7 +109,9 @@ def test_turn_on_bias_is_drawn_once():
 
 def test_scale_and_range():
     model = NoiseModel(2, scale_error=(0.1, 0.0), bias=(0.0, -1.0), low=-20.0, high=20.0)
-    got = NoiseSource(model, 0.004, 0, "gyro").disturb(np.array(((10.0, 10.0), (19.0, -19.5), (-500.0, 500.0))))
+    got = NoiseSource(model, 0.004, 0, "gyro").disturb(
+        np.array(((10.0, 10.0), (19.0, -19.5), (-500.0, 500.0)))
+    )
     assert got == pytest.approx(np.array(((11.0, 9.0), (20.0, -20.0), (-20.0, 20.0))), abs=1e-12)
 
 
@@ -115,7 +137,10 @@ def test_same_seed_same_errors_however_grouped():
     source = NoiseSource(ALL, 0.01, (4, 2), "test")
     pieces = [source.disturb(np.zeros((k, 2))) for k in (1, 7, 2, 50)]
     assert (np.concatenate(pieces) == whole).all()
-    for other in (errors(ALL, 0.01, 60, seed=(4, 3)), errors(ALL, 0.01, 60, seed=(4, 2), name="other")):
+    for other in (
+        errors(ALL, 0.01, 60, seed=(4, 3)),
+        errors(ALL, 0.01, 60, seed=(4, 2), name="other"),
+    ):
         assert abs(np.corrcoef(np.diff(whole[:, 0]), np.diff(other[:, 0]))[0, 1]) < 0.5
 
 
@@ -134,13 +159,21 @@ def test_restored_it_goes_on_bit_by_bit():
     other = NoiseSource(ALL, 0.01, 1, "another")
     other.restore(saved)
     assert (other.disturb(np.zeros((20, 2))) == ahead).all()
-    for wrong in ({}, {**saved, "memory": [[0.0], [0.0]]}, {**saved, "generator": {"bit_generator": "MT19937"}}):
+    for wrong in (
+        {},
+        {**saved, "memory": [[0.0], [0.0]]},
+        {**saved, "generator": {"bit_generator": "MT19937"}},
+    ):
         with pytest.raises(ConfigError, match="no saved state of this sensor's noise"):
             other.restore(wrong)
 
 
 def test_variance_for_messages():
-    got = errors(NoiseModel(20_000, turn_on_bias=1.0, white_density=0.1, white_sigma=0.2, markov_sigma=0.5), 0.01, 1)
+    got = errors(
+        NoiseModel(20_000, turn_on_bias=1.0, white_density=0.1, white_sigma=0.2, markov_sigma=0.5),
+        0.01,
+        1,
+    )
     model = NoiseModel(1, turn_on_bias=1.0, white_density=0.1, white_sigma=0.2, markov_sigma=0.5)
     assert model.variance(0.01) == pytest.approx([1.0 + 1.0 + 0.04 + 0.25])
     assert got.var() == pytest.approx(2.29, rel=0.05)

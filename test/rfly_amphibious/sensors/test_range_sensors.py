@@ -29,7 +29,11 @@ CLEAR = Weather()
 
 
 def still(times):
-    return times, np.tile([0.0, 0.0, 1.0], (len(times), 1)), np.tile([0.0, 0.0, 0.0, 1.0], (len(times), 1))
+    return (
+        times,
+        np.tile([0.0, 0.0, 1.0], (len(times), 1)),
+        np.tile([0.0, 0.0, 0.0, 1.0], (len(times), 1)),
+    )
 
 
 def follow(sensors, begin, end, tick):
@@ -71,7 +75,9 @@ def test_however_ticks_are_cut():
     def sweep(period):
         parameters = SET.replace(imu=dataclasses.replace(SET.imu, rate=1 / period))
         model = AmphibiousModel(VehicleParameters.load("scale"))
-        simulation = Simulation(model, parameters, model.flying((0.0, 0.0, 5.0), 0.3, (4.0, 1.0, 0.0)), seed=3)
+        simulation = Simulation(
+            model, parameters, model.flying((0.0, 0.0, 5.0), 0.3, (4.0, 1.0, 0.0)), seed=3
+        )
         sensors = RangeSensors(parameters, seed=3)
         state = simulation.state
         sensors.restart(0.0, state.position, state.orientation)
@@ -81,10 +87,15 @@ def test_however_ticks_are_cut():
         while not found:
             simulation.tick()
             times, x = simulation.step_states
-            found = [due for due in sensors.advance(times, x[:, :3], x[:, [7, 8, 9, 6]]) if due.sensor == LIDAR]
+            found = [
+                due
+                for due in sensors.advance(times, x[:, :3], x[:, [7, 8, 9, 6]])
+                if due.sensor == LIDAR
+            ]
         return sensors.sweep(found[0], SceneRays(None), CLEAR)
 
-    one, other = sweep(0.004), sweep(0.02)
+    one = sweep(0.004)
+    other = sweep(0.02)
     np.testing.assert_array_equal(one.ranges, other.ranges)
     assert np.isfinite(one.ranges).sum() > 20_000
 
@@ -102,12 +113,24 @@ def states(ids, places, velocity=None, fit_ground=None, types=None):
 
 
 def test_whom_it_sees():
-    """All but itself; cars with their wheels, on the ground where they ask for it; until they fall silent."""
+    """All but itself; cars with their wheels, on the ground where they ask for it; until they fall
+    silent.
+    """
     neighbours = Neighbours(load_shapes(), own_id=601)
     neighbours.take(
-        states([601, 7], [(0, 0, 1), (20.0, 0, 5.0)], fit_ground=np.array([False, True]), types=[3, 50]), 2.0, 0
+        states(
+            [601, 7], [(0, 0, 1), (20.0, 0, 5.0)], fit_ground=np.array([False, True]), types=[3, 50]
+        ),
+        2.0,
+        0,
     )
-    slope = HeightMap(np.array([[-12.5, -12.5], [12.5, 12.5]]), origin_x=-100, origin_y=-100, step_x=200, step_y=200)
+    slope = HeightMap(
+        np.array([[-12.5, -12.5], [12.5, 12.5]]),
+        origin_x=-100,
+        origin_y=-100,
+        step_x=200,
+        step_y=200,
+    )
     seen = neighbours.bodies(slope, 10**9)
     assert seen.id.tolist() == [7]
     assert seen.time.tolist() == [2.0]
@@ -119,7 +142,9 @@ def test_whom_it_sees():
 
 
 def test_placed_objects_and_velocities():
-    """A crate of known size on the lidar's level; a vehicle that drives on at its velocity since its state came."""
+    """A crate of known size on the lidar's level; a vehicle that drives on at its velocity since
+    its state came.
+    """
     neighbours = Neighbours(load_shapes(), own_id=601)
     one = np.array([[0.0, 0.0, 0.0, 1.0]])
     crate = PlacedBodies(
@@ -132,10 +157,14 @@ def test_placed_objects_and_velocities():
         np.array([[1.0, 2.0, 3.0]]),
     )
     neighbours.set_objects(crate)
-    neighbours.take(states([5], [(0.0, 10.0, 1.0)], np.array([[0.0, 20.0, 0.0]], np.float32)), 1.0, 0)
+    neighbours.take(
+        states([5], [(0.0, 10.0, 1.0)], np.array([[0.0, 20.0, 0.0]], np.float32)), 1.0, 0
+    )
     scene = SceneRays(None, neighbours.bodies(None, 0))
     assert scene.bodies.id.tolist() == [5, 900]
-    hits = scene.cast(np.full((2, 3), (0.0, 0.0, 1.1)), np.array([(1.0, 0, 0), (0, 1.0, 0)]), 70.0, 1.5)
+    hits = scene.cast(
+        np.full((2, 3), (0.0, 0.0, 1.1)), np.array([(1.0, 0, 0), (0, 1.0, 0)]), 70.0, 1.5
+    )
     assert hits.ranges == pytest.approx([10.0, 20.0 - 0.55])  # a multirotor's box is 1.1 m wide
     neighbours.set_objects(no_objects())
     assert len(neighbours) == 1
@@ -150,7 +179,9 @@ def test_states_that_cannot_be_are_counted():
 
 
 def test_parts_and_colours_of_objects():
-    """Two cones of one object in its own red: what lies between them is seen through; a crate has its id's colour."""
+    """Two cones of one object in its own red: what lies between them is seen through; a crate has
+    its id's colour.
+    """
     ring = [(math.cos(a), math.sin(a), 0.0) for a in np.arange(16) * math.pi / 8]
     cone = np.array([*ring, (0.0, 0.0, 4.0)]) - (0.0, 2.0, 0.0)
     hulls = (ConvexHull(cone), ConvexHull(cone, (0.0, 4.0, 0.0)))
@@ -170,9 +201,12 @@ def test_parts_and_colours_of_objects():
     assert scene.bodies.class_id.tolist() == [7, 7, 0]
     camera = ColorCamera(ColorCameraParameters(width=96, height=54), noise=False)
     for turn, number, color in ((0.0, 900, (1.0, 0.0, 0.0)), (math.pi / 2, 901, body_color(901))):
-        c, s = math.cos(turn), math.sin(turn)
+        c = math.cos(turn)
+        s = math.sin(turn)
         images = camera.image(
-            0, CameraPose(np.array((0.0, 0, 1.0)), np.array(((c, -s, 0), (s, c, 0), (0, 0, 1)))), scene
+            0,
+            CameraPose(np.array((0.0, 0, 1.0)), np.array(((c, -s, 0), (s, c, 0), (0, 0, 1)))),
+            scene,
         )
         seen = images.color[images.instance == number].mean(axis=0)
         assert len(images.color[images.instance == number]) > 20

@@ -1,4 +1,6 @@
-"""Rays against triangle meshes, still and moving: beside NumPy, which asks every triangle, and beside hulls."""
+"""Rays against triangle meshes, still and moving: beside NumPy, which asks every triangle, and
+beside hulls.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def scene(shapes, index, position, rpy, velocity=None, time=0.0):
 
 
 def rays(rng, count, spread=30.0):
-    """Origins anywhere within the spread (m), directions to somewhere near the middle, some along an axis."""
+    """Origins anywhere within the spread (m), directions to somewhere near the middle, some along
+    an axis.
+    """
     origins = rng.uniform(-spread, spread, (count, 3))
     directions = rng.uniform(-0.4 * spread, 0.4 * spread, (count, 3)) - origins
     directions[: count // 8, :2] = 0.0
@@ -49,8 +53,11 @@ def soup(rng, count, extent, size):
 
 
 def nearest_of_all(triangles, origins, directions):
-    """(n,) ranges, inf for none, and (n,) which of the triangles: the plane's range, then the three edges' sides."""
-    best, which = np.full(len(origins), np.inf), np.full(len(origins), -1)
+    """(n,) ranges, inf for none, and (n,) which of the triangles: the plane's range, then the three
+    edges' sides.
+    """
+    best = np.full(len(origins), np.inf)
+    which = np.full(len(origins), -1)
     for number, (a, b, c) in enumerate(triangles):
         normal = np.cross(b - a, c - a)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -60,15 +67,22 @@ def nearest_of_all(triangles, origins, directions):
             for begin, end in ((a, b), (b, c), (c, a)):
                 inside &= np.cross(end - begin, points - begin) @ normal >= 0.0
         nearer = inside & (at < best)
-        best, which = np.where(nearer, at, best), np.where(nearer, number, which)
+        best = np.where(nearer, at, best)
+        which = np.where(nearer, number, which)
     return best, which
 
 
 def test_meshes_as_every_triangle_asked():
-    """Two meshes, one of several pieces, as five bodies in any attitude: ranges, bodies and normals."""
+    """Two meshes, one of several pieces, as five bodies in any attitude: ranges, bodies and
+    normals.
+    """
     rng = np.random.default_rng(3)
-    meshes = [TriangleMesh(soup(rng, 2 * PIECE + 9, 6.0, 1.5)), TriangleMesh(soup(rng, 40, 3.0, 2.0))]
-    index, rpy = [0, 1, 0, 1, 1], rng.uniform(-3, 3, (5, 3))
+    meshes = [
+        TriangleMesh(soup(rng, 2 * PIECE + 9, 6.0, 1.5)),
+        TriangleMesh(soup(rng, 40, 3.0, 2.0)),
+    ]
+    index = [0, 1, 0, 1, 1]
+    rpy = rng.uniform(-3, 3, (5, 3))
     place = rng.uniform(-12, 12, (5, 3))
     bodies = scene(meshes, index, place, rpy)
     turned = rotation_matrix(bodies.orientation)
@@ -93,12 +107,15 @@ def test_meshes_as_every_triangle_asked():
 
 
 def test_a_hull_is_the_mesh_of_its_faces():
-    """Walls seen from outside are the same for both; from within a hull begins at 0, and a mesh is seen from behind."""
+    """Walls seen from outside are the same for both; from within a hull begins at 0, and a mesh is
+    seen from behind.
+    """
     rng = np.random.default_rng(4)
     corners = rng.normal(size=(30, 3))
     mesh = TriangleMesh(corners[QuickHull(corners).simplices])
     origins, directions = rays(rng, 2000, 4.0)
-    place, rpy = [(0.3, -0.2, 0.1)], [(0.4, 1.0, -2.0)]
+    place = [(0.3, -0.2, 0.1)]
+    rpy = [(0.4, 1.0, -2.0)]
     solid, surface = (
         SceneRays(None, scene([shape], [0], place, rpy)).cast(origins, directions, 1e3)
         for shape in (ConvexHull(corners), mesh)
@@ -112,9 +129,14 @@ def test_a_hull_is_the_mesh_of_its_faces():
 
 
 def test_a_hollow_is_seen_into():
-    """An arch of three slabs is one mesh: a ray through the gate goes on, which their hull would stop."""
+    """An arch of three slabs is one mesh: a ray through the gate goes on, which their hull would
+    stop.
+    """
     unit = np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 1.0)])
-    slabs = [unit * size + at for size, at in (((1, 1, 4), (0, -3, 0)), ((1, 1, 4), (0, 3, 0)), ((1, 7, 1), (0, 0, 4)))]
+    slabs = [
+        unit * size + at
+        for size, at in (((1, 1, 4), (0, -3, 0)), ((1, 1, 4), (0, 3, 0)), ((1, 7, 1), (0, 0, 4)))
+    ]
     arch = TriangleMesh(np.concatenate([slab[QuickHull(slab).simplices] for slab in slabs]))
     bodies = scene([arch], [0], [(10.0, 0.0, -HIGH)], [(0.0, 0.0, 0.0)])
     origins = np.array([(0.0, 0.0, 2.0), (0.0, 3.0, 2.0), (0.0, 0.0, 4.5), (10.0, 0.0, 2.0)])
@@ -125,7 +147,9 @@ def test_a_hollow_is_seen_into():
 
 
 def test_what_moves_is_met_where_it_is_when_the_ray_is_sent():
-    """A mesh that flies east at 20 m/s, told at 1 s, beside a wall that stands, joined to one scene."""
+    """A mesh that flies east at 20 m/s, told at 1 s, beside a wall that stands, joined to one
+    scene.
+    """
     rng = np.random.default_rng(5)
     mesh = TriangleMesh(soup(rng, 30, 2.0, 1.5))
     moving = scene([mesh], [0], [(0.0, 0.0, 0.0)], [(0.1, 0.2, 0.3)], [(20.0, 0.0, 0.0)], time=1.0)
@@ -136,7 +160,9 @@ def test_what_moves_is_met_where_it_is_when_the_ray_is_sent():
     told = both.cast(origins, directions, 100.0, times)
     for k in range(300):
         there = scene([mesh], [0], [(20.0 * (times[k] - 1.0), 0.0, 0.0)], [(0.1, 0.2, 0.3)])
-        one = SceneRays(None, joined([there, wall])).cast(origins[k : k + 1], directions[k : k + 1], 100.0)
+        one = SceneRays(None, joined([there, wall])).cast(
+            origins[k : k + 1], directions[k : k + 1], 100.0
+        )
         assert told.ranges[k] == pytest.approx(one.ranges[0], abs=1e-8)
         assert told.body[k] == one.body[0]
     assert 5 < (told.body == 0).sum() < 200
@@ -144,7 +170,9 @@ def test_what_moves_is_met_where_it_is_when_the_ray_is_sent():
 
 
 def test_trees_hold_each_box_once_whatever_lies_in_one_place():
-    """Boxes of one middle, of one line, and of sizes from millimetres to kilometres: no tree is too deep."""
+    """Boxes of one middle, of one line, and of sizes from millimetres to kilometres: no tree is too
+    deep.
+    """
     rng = np.random.default_rng(6)
     same = np.tile([1.0, 2.0, 3.0], (500, 1))
     steps = np.column_stack([2.0 ** -np.arange(500.0), np.zeros((500, 2))])
@@ -153,7 +181,9 @@ def test_trees_hold_each_box_once_whatever_lies_in_one_place():
         half = rng.uniform(0.0, 1.0, middles.shape)
         tree = box_tree(middles - half, middles + half, 3)
         assert sorted(tree.items.tolist()) == list(range(len(middles)))
-        deepest, held, waiting = 0, [], [(0, 1)]
+        deepest = 0
+        held = []
+        waiting = [(0, 1)]
         while waiting:
             node, depth = waiting.pop()
             deepest = max(deepest, depth)
@@ -173,20 +203,35 @@ def test_trees_hold_each_box_once_whatever_lies_in_one_place():
 
 
 def test_a_world_is_seen_part_by_part_or_by_its_surface():
-    """A pillar 10 m to the north, and a gate 20 m to the east that stands askew: ranges, ids, classes, colours."""
+    """A pillar 10 m to the north, and a gate 20 m to the east that stands askew: ranges, ids,
+    classes, colours.
+    """
     slab = box_part(1.0, 1.0, 4.0)
     posts = [placed_part(slab, (0.0, y, 0.0), 0.0) for y in (-3.0, 3.0)]
     pillar = Model("pillar", (cylinder_part(0.5, 4.0), placed_part(slab, (0.0, 0.0, 4.0), 0.0)), 5)
     pillar = dataclasses.replace(pillar, part_colors=((255, 0, 51), (51, 102, 153)))
-    gate = Model("gate", (box_part(1.0, 7.0, 4.0),), 4, surface=np.concatenate([part_faces(post) for post in posts]))
-    world = World("w", (WorldObject(pillar, 0.0, 10.0, z=0.0), WorldObject(gate, 20.0, 0.0, 0.1, z=0.0, scale=2.0)))
+    gate = Model(
+        "gate",
+        (box_part(1.0, 7.0, 4.0),),
+        4,
+        surface=np.concatenate([part_faces(post) for post in posts]),
+    )
+    world = World(
+        "w",
+        (
+            WorldObject(pillar, 0.0, 10.0, z=0.0),
+            WorldObject(gate, 20.0, 0.0, 0.1, z=0.0, scale=2.0),
+        ),
+    )
     seen = world_bodies(world)
     assert seen.id.tolist() == [1, 1, 2]
     assert seen.class_id.tolist() == [5, 5, 4]
     assert seen.color[:2].tolist() == [[1.0, 0.0, 0.2], [0.2, 0.4, 0.6]]
     assert seen.color[2].tolist() == pytest.approx([150 / 255] * 3)
     origins = np.array([(0.0, 0.0, 1.0), (0.0, 0.0, 6.0), (0.0, 0.0, 1.0), (20.0, 0.0, 1.0)])
-    directions = np.array([(0, 1.0, 0), (0, 1.0, 0), (1.0, 0, 0), (-math.sin(0.1), math.cos(0.1), 0)])
+    directions = np.array(
+        [(0, 1.0, 0), (0, 1.0, 0), (1.0, 0, 0), (-math.sin(0.1), math.cos(0.1), 0)]
+    )
     hits = SceneRays(None, seen).cast(origins, directions, 50.0)
     # a side of the prism around the cylinder looks south, as far as the cylinder itself
     assert hits.ranges == pytest.approx([9.5, 9.5, math.inf, 5.0])

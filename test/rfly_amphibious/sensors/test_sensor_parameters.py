@@ -1,4 +1,6 @@
-"""Sensor files: the shipped sets hold the defaults of docs/model, section 11, and what wrong files are told."""
+"""Sensor files: the shipped sets hold the defaults of docs/model, section 11, and what wrong files
+are told.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,14 @@ def test_each_vehicle_has_its_sensors():
 def test_defaults_of_the_description(name):
     """The table of docs/model, section 11, in SI units."""
     p = SensorParameters.load(name)
-    rates = {"imu": 250, "gps": 10, "magnetometer": 50, "barometer": 25, "encoders": 100, "height": 50}
+    rates = {
+        "imu": 250,
+        "gps": 10,
+        "magnetometer": 50,
+        "barometer": 25,
+        "encoders": 100,
+        "height": 50,
+    }
     rates |= {"wheel_loads": 100, "wind": 10, "ground_truth": 100}
     assert {key: sensor.rate for key, sensor in p.sensors().items()} == rates
     noise = p.imu.noise
@@ -64,7 +73,8 @@ def test_the_earths_field_may_be_left_to_the_place():
     """To the simulation's sensors and to the estimator's: both have Zurich's 3.7° of declination."""
     p = SensorParameters.parse(changed(r"  earth_field_ut: .*\n", "").encode(), "mine.yaml")
     assert p.magnetometer.earth_field is None
-    vehicle, place = VehicleParameters.load("scale"), (47.4, 8.5, 488.0)
+    vehicle = VehicleParameters.load("scale")
+    place = (47.4, 8.5, 488.0)
     for user in (
         SensorSuite(AmphibiousModel(vehicle), p, geo_origin=place).parameters,
         StateEstimator(EstimatorParameters.load("scale"), p, vehicle, place).sensors,
@@ -75,14 +85,30 @@ def test_the_earths_field_may_be_left_to_the_place():
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_defaults_of_what_sees(name):
-    """docs/model, section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none is a SensorSuite's."""
+    """docs/model, section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none is a
+    SensorSuite's.
+    """
     p = SensorParameters.load(name)
-    assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx([-30.67, -30.67 + 41.34 / 31, 10.67])
-    assert (p.lidar.rate, len(p.lidar.azimuths), p.lidar.min_range, p.lidar.max_range) == (10, 1800, 1, 70)
+    assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx(
+        [-30.67, -30.67 + 41.34 / 31, 10.67]
+    )
+    assert (p.lidar.rate, len(p.lidar.azimuths), p.lidar.min_range, p.lidar.max_range) == (
+        10,
+        1800,
+        1,
+        70,
+    )
     assert (p.lidar.noise, p.lidar.dropout) == (0.02, 0.001)
     assert p.scan.ring(p.lidar) == 23
-    depth, color = p.depth_camera, p.color_camera
-    assert (depth.width, depth.height, depth.rate, depth.min_range, depth.max_range) == (256, 212, 5, 0.5, 4.5)
+    depth = p.depth_camera
+    color = p.color_camera
+    assert (depth.width, depth.height, depth.rate, depth.min_range, depth.max_range) == (
+        256,
+        212,
+        5,
+        0.5,
+        4.5,
+    )
     assert (depth.noise, depth.noise_square, color.noise) == (0.002, 0.002, 2.0)
     assert (color.width, color.height, color.rate) == (320, 180, 5)
     fields = (depth.horizontal_fov, depth.vertical_fov, color.horizontal_fov, color.vertical_fov)
@@ -92,8 +118,13 @@ def test_defaults_of_what_sees(name):
 
 
 def test_rings_as_the_maker_states_them():
-    lidar = SensorParameters.parse(changed(LAYOUT, "  beam_elevations_deg: [-25, -1.5, 0, 15]\n").encode(), "m").lidar
-    assert (lidar.beams, np.degrees(lidar.elevations)) == (4, pytest.approx([-25.0, -1.5, 0.0, 15.0]))
+    lidar = SensorParameters.parse(
+        changed(LAYOUT, "  beam_elevations_deg: [-25, -1.5, 0, 15]\n").encode(), "m"
+    ).lidar
+    assert (lidar.beams, np.degrees(lidar.elevations)) == (
+        4,
+        pytest.approx([-25.0, -1.5, 0.0, 15.0]),
+    )
     assert (lidar.columns, lidar.max_range) == (1800, 70.0)
     with pytest.raises(ConfigError, match=r"beams: 32, but beam_elevations tells 2 rings"):
         LidarParameters(beam_elevations=(0.0, 0.1))
@@ -111,14 +142,20 @@ def test_a_file_of_ones_own(tmp_path):
     p = SensorParameters.load(tmp_path / "mine.yaml")
     assert (p.name, p.wind.rate, p.imu, p.gps) == ("mine", 20, None, None)
     assert p.replace(wind=None).sensors() == {}
-    with pytest.raises(ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad, scale_six\)"):
+    with pytest.raises(
+        ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad, scale_six\)"
+    ):
         SensorParameters.load(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize(
     ("pattern", "replacement", "told"),
     [
-        ("latency_s: 0.1", "latency_s: soon", r"mine.yaml:24: gps.latency_s: 'soon', expected a number"),
+        (
+            "latency_s: 0.1",
+            "latency_s: soon",
+            r"mine.yaml:24: gps.latency_s: 'soon', expected a number",
+        ),
         (
             "latency_s: 0.1",
             "latency_s: 0.1\n  latncy_s: 0.1",
@@ -126,7 +163,11 @@ def test_a_file_of_ones_own(tmp_path):
         ),
         ("  latency_s: 0.1\n", "", r"mine.yaml:22: gps: the key latency_s is missing"),
         ("noise_pa: 5.0", "noise_pa: -5.0", r"barometer.noise_pa: -5.0"),
-        ("wheel_counts_per_turn: 2048", "wheel_counts_per_turn: 2.5", r"encoders.wheel_counts_per_turn: 2.5"),
+        (
+            "wheel_counts_per_turn: 2048",
+            "wheel_counts_per_turn: 2.5",
+            r"encoders.wheel_counts_per_turn: 2.5",
+        ),
         (
             r"drift_rad: \[0.009, 0.009, 0.017\]",
             "drift_rad: [0.1]",
@@ -138,14 +179,22 @@ def test_a_file_of_ones_own(tmp_path):
             r"mine.yaml:5\d: height.min_range_m: 200, expected less than .* 100.0",
         ),
         ("version: 1", "version: 7", r"mine.yaml:2: version: 7"),
-        ("max_range_m: 70.0", "max_range_m: 0.5", r"lidar.min_range_m: 1.0, expected less than max_range_m, 0.5"),
+        (
+            "max_range_m: 70.0",
+            "max_range_m: 0.5",
+            r"lidar.min_range_m: 1.0, expected less than max_range_m, 0.5",
+        ),
         (
             "max_pitch_deg: 90.0",
             "max_pitch_deg: -90.0",
             r"gimbal.min_pitch_deg: -30.0, expected less than max_pitch_deg",
         ),
         ("columns_per_turn: 1800", "columns_per_turn: 0", r"lidar.columns_per_turn: 0"),
-        ("  beams: 32\n", "", r"mine.yaml:59: lidar: beams is missing: give beams, .* or beam_elevations_deg"),
+        (
+            "  beams: 32\n",
+            "",
+            r"mine.yaml:59: lidar: beams is missing: give beams, .* or beam_elevations_deg",
+        ),
         (
             "  beams: 32\n",
             "  beams: 32\n  beam_elevations_deg: [0, 1]\n",
@@ -156,21 +205,34 @@ def test_a_file_of_ones_own(tmp_path):
             "  beam_elevations_deg: [-25, 0, 0.0]\n",
             r"mine.yaml:62: lidar.beam_elevations_deg\[2\]: 0.0, expected more than the one before, 0",
         ),
-        (LAYOUT, "  beam_elevations_deg: [91]\n", r"mine.yaml:62: lidar.beam_elevations_deg\[0\]: 91"),
-        (LAYOUT, "  beam_elevations_deg: []\n", r"mine.yaml:62: lidar.beam_elevations_deg: 0 elements"),
+        (
+            LAYOUT,
+            "  beam_elevations_deg: [91]\n",
+            r"mine.yaml:62: lidar.beam_elevations_deg\[0\]: 91",
+        ),
+        (
+            LAYOUT,
+            "  beam_elevations_deg: []\n",
+            r"mine.yaml:62: lidar.beam_elevations_deg: 0 elements",
+        ),
         ("gps:", "gsp:", r"gsp: unknown key; did you mean gps"),
         ("rate_hz: 250", "rate_hz: 0", r"mine.yaml:4: imu.rate_hz: 0"),
         ("rate_hz: 250", "rate_hz: .nan", r"mine.yaml:4: .*nan is not a finite number"),
     ],
 )
 def test_wrong_files_are_named(pattern, replacement, told):
-    assert re.search(told, refusal(changed(pattern, replacement))), refusal(changed(pattern, replacement))
+    assert re.search(told, refusal(changed(pattern, replacement))), refusal(
+        changed(pattern, replacement)
+    )
 
 
 def test_a_rate_that_does_not_fit_the_steps_is_named():
     p = SensorParameters.parse(changed("rate_hz: 250", "rate_hz: 400").encode(), "mine.yaml")
     model = AmphibiousModel(VehicleParameters.load("scale"))
-    with pytest.raises(ConfigError, match=r"mine.yaml:4: imu.rate_hz: 400, .* steps of 0.001 s, such as 333.333, 500"):
+    with pytest.raises(
+        ConfigError,
+        match=r"mine.yaml:4: imu.rate_hz: 400, .* steps of 0.001 s, such as 333.333, 500",
+    ):
         SensorSuite(model, p)
     SensorSuite(model, p, step=0.0005)
 

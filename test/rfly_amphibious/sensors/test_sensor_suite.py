@@ -1,4 +1,6 @@
-"""The sensors against truths worked out by hand, their statistics in the suite, latency, ticks and repetition."""
+"""The sensors against truths worked out by hand, their statistics in the suite, latency, ticks and
+repetition.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +33,20 @@ def still(m, state, seconds, sensors, controls=None, noise=False, **options):
     """Samples of a state that is held, whatever its derivative."""
     suite = SensorSuite(m, sensors, noise=noise, **options)
     steps = round(seconds / suite.step)
-    x, memory = np.tile(state.x, (steps, 1)), np.tile(state.memory, (steps, 1))
+    x = np.tile(state.x, (steps, 1))
+    memory = np.tile(state.memory, (steps, 1))
     return suite.observe(state, x, memory, controls or Controls())
 
 
 def in_vacuum(**changes):
     """A vehicle without air, its wheels symmetric about the centre."""
     nothing = (0.0, 0.0, 0.0)
-    p = parameters("scale").replace(front_axle=0.33, rear_axle=0.33, linear_drag=nothing, drag_area=nothing)
-    return AmphibiousModel(p.replace(**{"rotational_drag": nothing, **changes}), ground_effect=False)
+    p = parameters("scale").replace(
+        front_axle=0.33, rear_axle=0.33, linear_drag=nothing, drag_area=nothing
+    )
+    return AmphibiousModel(
+        p.replace(**{"rotational_drag": nothing, **changes}), ground_effect=False
+    )
 
 
 def falling(m, rates=(0.0, 0.0, 0.0), yaw=0.0):
@@ -67,7 +74,9 @@ def test_imu_at_rest_reads_gravity_upward():
 
 def test_imu_in_free_fall_reads_nothing():
     m = in_vacuum()
-    assert still(m, falling(m), 0.004, imu()).imu.specific_force[0] == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)
+    assert still(m, falling(m), 0.004, imu()).imu.specific_force[0] == pytest.approx(
+        (0.0, 0.0, 0.0), abs=1e-9
+    )
 
 
 def test_imu_on_a_circle_reads_the_centripetal_acceleration():
@@ -83,11 +92,15 @@ def test_imu_feels_angular_acceleration_by_its_lever():
     m = in_vacuum(rotational_drag=(0.0, 0.0, 0.1))
     turning = -0.3 / m.params.total_inertia[2, 2]
     got = still(m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.25, 0.0))).imu
-    assert got.specific_force[0] == pytest.approx((-4.5 - 0.25 * turning, -2.25 + 0.5 * turning, 0.0), abs=1e-9)
+    assert got.specific_force[0] == pytest.approx(
+        (-4.5 - 0.25 * turning, -2.25 + 0.5 * turning, 0.0), abs=1e-9
+    )
 
 
 def test_imu_is_the_second_derivative_of_its_place():
-    """Over a drive and a flight, by central differences of where the IMU was: no formula for moving frames."""
+    """Over a drive and a flight, by central differences of where the IMU was: no formula for moving
+    frames.
+    """
     lever = np.array((0.4, -0.3, 0.2))
     for begin, controls in (
         (model("scale").standing(speed=2.0), Controls(steering=0.2, drive_torque=2.0)),
@@ -103,7 +116,9 @@ def test_imu_is_the_second_derivative_of_its_place():
         moved = np.array(
             [
                 rotation(x).T @ a
-                for x, a in zip(run.x[1:-1], np.diff(places, 2, axis=0) / 1e-6 + (0, 0, 9.80665), strict=True)
+                for x, a in zip(
+                    run.x[1:-1], np.diff(places, 2, axis=0) / 1e-6 + (0, 0, 9.80665), strict=True
+                )
             ]
         )
         for k, t in enumerate(got.time[20:-1], 20):
@@ -114,9 +129,13 @@ def test_imu_is_the_second_derivative_of_its_place():
 def test_imu_mounted_askew():
     """Turned by 90° about z: its x axis is the vehicle's y axis."""
     m = in_vacuum()
-    got = still(m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.0, 0.0), (0.0, 0.0, math.pi / 2))).imu
+    got = still(
+        m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
+    ).imu
     assert got.specific_force[0] == pytest.approx((0.0, 4.5, 0.0), abs=1e-9)
-    assert got.orientation[0] == pytest.approx((0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5)), abs=1e-12)
+    assert got.orientation[0] == pytest.approx(
+        (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5)), abs=1e-12
+    )
 
 
 def test_imu_range():
@@ -137,10 +156,14 @@ def test_the_crashed_obey_nobody():
     state = m.flying((0.0, 0.0, 9.0))
     state.memory[at.CRASHED] = 1.0
     sensors = imu((0.5, 0.0, 0.0))
-    dead = still(m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)).imu.specific_force
+    dead = still(
+        m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)
+    ).imu.specific_force
     assert dead.tolist() == still(m, state, 0.004, sensors, Controls()).imu.specific_force.tolist()
     state.memory[at.CRASHED] = 0.0
-    alive = still(m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)).imu.specific_force
+    alive = still(
+        m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)
+    ).imu.specific_force
     assert abs(alive - dead).max() > 0.5
 
 
@@ -154,14 +177,19 @@ def test_magnetometer_turns_with_the_vehicle():
 
 
 def test_gps_reads_its_antenna():
-    """Facing north, antenna 0.15 m behind and 0.22 m above; turning left at 2 rad/s it moves to the east."""
+    """Facing north, antenna 0.15 m behind and 0.22 m above; turning left at 2 rad/s it moves to the
+    east.
+    """
     state = model("scale").flying((1000.0, 2000.0, 50.0), math.pi / 2)
     state.x[at.RATES + 2] = 2.0
     origin = (40.0, 116.0, 30.0)
     got = still(model("scale"), state, 0.2, SCALE, geo_origin=origin).gps
-    east, north, up = 1000.0, 2000.0 - 0.15, 50.22
+    east = 1000.0
+    north = 2000.0 - 0.15
+    up = 50.22
     w = math.sqrt(1.0 - 0.00669437999 * math.sin(math.radians(40.0)) ** 2)
-    meridian, across = 6378137.0 * (1.0 - 0.00669437999) / w**3, 6378137.0 / w
+    meridian = 6378137.0 * (1.0 - 0.00669437999) / w**3
+    across = 6378137.0 / w
     latitude = 40.0 + math.degrees(north / meridian)
     longitude = 116.0 + math.degrees(east / (across * math.cos(math.radians(40.0))))
     assert got.geodetic[0, :2] == pytest.approx((latitude, longitude), abs=1e-9)
@@ -183,12 +211,20 @@ def test_gps_comes_late_with_the_time_and_place_of_its_measurement():
     for end, (time, place) in arrived.items():
         assert time == pytest.approx(end - 0.1, abs=1e-12)
         east = math.radians(place[1]) * 6378137.0 + 0.15
-        assert east == pytest.approx(10.0 * time, abs=0.1)  # drag has slowed it a little; not 1 m farther
+        assert east == pytest.approx(
+            10.0 * time, abs=0.1
+        )  # drag has slowed it a little; not 1 m farther
 
 
 def test_barometer_is_the_standard_atmosphere():
     """89,874.6 Pa at 1000 m: 200 m above an origin at 800 m."""
-    got = still(model("scale"), model("scale").flying((0, 0, 199.98)), 0.04, SCALE, geo_origin=(47.0, 8.0, 800.0))
+    got = still(
+        model("scale"),
+        model("scale").flying((0, 0, 199.98)),
+        0.04,
+        SCALE,
+        geo_origin=(47.0, 8.0, 800.0),
+    )
     assert got.barometer.pressure[0] == pytest.approx(89_874.6, abs=0.5)
 
 
@@ -199,15 +235,21 @@ def test_height_above_sloping_ground():
     assert got.distance == pytest.approx([7.92, 7.92], abs=1e-3)  # the map has float32 heights
     short = HeightSensor(rate=50, noise=NoiseModel(1), min_range=0.5, max_range=5.0)
     for z, reading in ((5.2, math.inf), (0.4, -math.inf), (3.0, 3.0)):
-        sample = still(model("scale"), model("scale").flying((0, 0, z)), 0.02, SensorParameters(height=short))
+        sample = still(
+            model("scale"), model("scale").flying((0, 0, z)), 0.02, SensorParameters(height=short)
+        )
         assert sample.height.distance[0] == reading
 
 
 def test_wind_with_its_gusts_and_wheel_loads():
     m = model("scale")
     suite = SensorSuite(m, SCALE)
-    state, got = suite.advance(m.standing(), Controls(), 0.1, wind=Wind((3.0, -1.0, 0.0), (1.0, 1.0, 0.5), seed=3))
-    assert got.wind.velocity[0] == pytest.approx(np.array((3.0, -1.0, 0.0)) + state.memory[at.GUST : at.GUST + 3])
+    state, got = suite.advance(
+        m.standing(), Controls(), 0.1, wind=Wind((3.0, -1.0, 0.0), (1.0, 1.0, 0.5), seed=3)
+    )
+    assert got.wind.velocity[0] == pytest.approx(
+        np.array((3.0, -1.0, 0.0)) + state.memory[at.GUST : at.GUST + 3]
+    )
     loads = still(m, STANDING, 0.01, SCALE).wheel_loads.load[0]
     assert loads == pytest.approx((75.422, 75.422, 71.678, 71.678), rel=1e-3)  # table 16, V02a
 
@@ -216,12 +258,16 @@ def test_wind_with_its_gusts_and_wheel_loads():
 
 
 def joints(state, seconds, counts, m=None, controls=None):
-    sensors = SensorParameters(encoders=Encoders(rate=100, wheel_counts=counts, steering_counts=counts))
+    sensors = SensorParameters(
+        encoders=Encoders(rate=100, wheel_counts=counts, steering_counts=counts)
+    )
     return still(m or model("scale"), state, seconds, sensors, controls, noise=True).joints
 
 
 def test_encoders_turn_relative_to_the_body():
-    """A vehicle that somersaults at 2 rad/s with wheels that spin at 12 rad/s in space: 10 rad/s against the body."""
+    """A vehicle that somersaults at 2 rad/s with wheels that spin at 12 rad/s in space: 10 rad/s
+    against the body.
+    """
     m = model("scale")
     state = m.flying((0.0, 0.0, 50.0))
     state.x[at.RATES : at.RATES + 3] = (0.0, 2.0, 0.0)
@@ -237,13 +283,20 @@ def test_a_steered_axle_takes_part_of_the_roll_rate():
     state.x[at.ROTOR_SPEED + 6] = 0.3
     state.x[at.RATES : at.RATES + 3] = (1.5, 0.0, 0.0)
     got = joints(state, 0.01, 0)
-    ackermann = [math.atan(math.tan(0.3) / (1.0 - side * 0.56 / (2 * 0.66) * math.tan(0.3))) for side in (1, -1)]
+    ackermann = [
+        math.atan(math.tan(0.3) / (1.0 - side * 0.56 / (2 * 0.66) * math.tan(0.3)))
+        for side in (1, -1)
+    ]
     assert got.steering[0] == pytest.approx((*ackermann, 0.0, 0.0), abs=1e-12)
-    assert got.wheel_rate[0] == pytest.approx((1.5 * math.sin(ackermann[0]), 1.5 * math.sin(ackermann[1]), 0, 0))
+    assert got.wheel_rate[0] == pytest.approx(
+        (1.5 * math.sin(ackermann[0]), 1.5 * math.sin(ackermann[1]), 0, 0)
+    )
 
 
 def test_encoders_count():
-    """2048 counts a turn: whole counts, none ahead of the wheel, and rates from the counts of 10 ms."""
+    """2048 counts a turn: whole counts, none ahead of the wheel, and rates from the counts of 10
+    ms.
+    """
     state = model("scale").flying((0.0, 0.0, 50.0))
     state.x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = (10.0, 0.05, -10.0, 0.0)
     state.x[at.ROTOR_SPEED + 6] = 0.1
@@ -264,23 +317,37 @@ def test_rotors_turn_each_its_way():
     got = joints(m.flying((0, 0, 9)), 0.1, 0)
     turned = 0.1 * m.params.hover_speed
     assert got.rotor_angle[-1] == pytest.approx(np.array((-1, 1, -1, 1, -1, 1)) * turned)
-    assert got.rotor_rate[-1] == pytest.approx(np.array((-1, 1, -1, 1, -1, 1)) * m.params.hover_speed)
+    assert got.rotor_rate[-1] == pytest.approx(
+        np.array((-1, 1, -1, 1, -1, 1)) * m.params.hover_speed
+    )
     suite = SensorSuite(m, SCALE)
-    assert suite.joint_names[:6] == ["wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr", "steer_fl", "steer_fr"]
+    assert suite.joint_names[:6] == [
+        "wheel_fl",
+        "wheel_fr",
+        "wheel_rl",
+        "wheel_rr",
+        "steer_fl",
+        "steer_fr",
+    ]
     assert (
-        got.columns(suite.model.params.steering_sign != 0.0, 0.0)[0].shape == (10, len(suite.joint_names)) == (10, 16)
+        got.columns(suite.model.params.steering_sign != 0.0, 0.0)[0].shape
+        == (10, len(suite.joint_names))
+        == (10, 16)
     )
 
 
 def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
-    """Standing still where it was set down, then five seconds of curves: some percent of slip, no more."""
+    """Standing still where it was set down, then five seconds of curves: some percent of slip, no
+    more.
+    """
     m = model("scale")
     suite = SensorSuite(m, SCALE, seed=2)
     state = m.standing(5.0, 3.0, 0.5)
     for steering in (0.0, 0.3, -0.2):
         state, got = suite.advance(state, Controls(steering=steering, drive_torque=1.2), 1.6)
     begin = np.array((5.0, 3.0))
-    c, s = math.cos(0.5), math.sin(0.5)
+    c = math.cos(0.5)
+    s = math.sin(0.5)
     told = begin + np.array(((c, -s), (s, c))) @ got.wheel_odometry.position[-1, :2]
     truth = got.ground_truth
     way = np.linalg.norm(truth.position[-1, :2] - begin)
@@ -307,16 +374,30 @@ def test_ground_truth_has_its_twist_in_body_axes():
 def test_statistics_of_the_shipped_sensors():
     """A minute at rest: deviations as docs/model, section 11, has them, at the sensors' own rates."""
     got = still(model("scale"), STANDING, 60.0, SCALE, noise=True, seed=11)
-    assert [len(part.time) for part in (got.imu, got.gps, got.magnetometer, got.barometer)] == [15000, 599, 3000, 1500]
-    gyro, force = np.diff(got.imu.rates, axis=0), np.diff(got.imu.specific_force, axis=0)
-    assert gyro.std(axis=0) / math.sqrt(2.0) == pytest.approx(np.full(3, 3.4e-4 * math.sqrt(250.0)), rel=0.03)
-    assert force.std(axis=0) / math.sqrt(2.0) == pytest.approx(np.full(3, 4e-3 * math.sqrt(250.0)), rel=0.03)
-    assert np.diff(got.magnetometer.field, axis=0).std() / math.sqrt(2.0) == pytest.approx(0.4e-6, rel=0.04)
+    assert [len(part.time) for part in (got.imu, got.gps, got.magnetometer, got.barometer)] == [
+        15000,
+        599,
+        3000,
+        1500,
+    ]
+    gyro = np.diff(got.imu.rates, axis=0)
+    force = np.diff(got.imu.specific_force, axis=0)
+    assert gyro.std(axis=0) / math.sqrt(2.0) == pytest.approx(
+        np.full(3, 3.4e-4 * math.sqrt(250.0)), rel=0.03
+    )
+    assert force.std(axis=0) / math.sqrt(2.0) == pytest.approx(
+        np.full(3, 4e-3 * math.sqrt(250.0)), rel=0.03
+    )
+    assert np.diff(got.magnetometer.field, axis=0).std() / math.sqrt(2.0) == pytest.approx(
+        0.4e-6, rel=0.04
+    )
     assert np.diff(got.barometer.pressure).std() / math.sqrt(2.0) == pytest.approx(5.0, rel=0.08)
     assert got.height.distance.std() == pytest.approx(0.02, rel=0.06)
     assert got.height.distance.mean() == pytest.approx(0.14, abs=0.002)
     metres = np.diff(got.gps.geodetic[:, 2])
-    assert metres.std() == pytest.approx(math.sqrt(2 * 0.6**2 + 2 * 3.0**2 * (1 - math.exp(-0.1 / 60.0))), rel=0.12)
+    assert metres.std() == pytest.approx(
+        math.sqrt(2 * 0.6**2 + 2 * 3.0**2 * (1 - math.exp(-0.1 / 60.0))), rel=0.12
+    )
     assert got.gps.velocity.std() == pytest.approx(0.1, rel=0.06)
     suite = SensorSuite(model("scale"), SCALE)
     assert suite.variance("imu")[[0, 3]] == pytest.approx((4e-3**2 * 250.0, 3.4e-4**2 * 250.0))
@@ -326,8 +407,10 @@ def test_statistics_of_the_shipped_sensors():
 def drive(ticks, seed=5, noise=True):
     """Everything sensed in half a second, joined, and the suite."""
     m = model("scale")
-    suite, state = SensorSuite(m, SCALE, seed=seed, noise=noise), m.standing(speed=1.0)
-    controls, wind = Controls(steering=0.1, drive_torque=1.0), Wind((1.0, 0.0, 0.0), (0.5, 0.5, 0.2), seed=2)
+    suite = SensorSuite(m, SCALE, seed=seed, noise=noise)
+    state = m.standing(speed=1.0)
+    controls = Controls(steering=0.1, drive_torque=1.0)
+    wind = Wind((1.0, 0.0, 0.0), (0.5, 0.5, 0.2), seed=2)
     found = []
     for tick in ticks:
         state, got = suite.advance(state, controls, tick, wind=wind)
@@ -336,8 +419,13 @@ def drive(ticks, seed=5, noise=True):
 
 
 def joined(found):
-    names = [name for name in vars(found[0]) if any(getattr(got, name) is not None for got in found)]
-    parts = {name: [getattr(got, name) for got in found if getattr(got, name) is not None] for name in names}
+    names = [
+        name for name in vars(found[0]) if any(getattr(got, name) is not None for got in found)
+    ]
+    parts = {
+        name: [getattr(got, name) for got in found if getattr(got, name) is not None]
+        for name in names
+    }
     return {
         f"{name}.{field}": np.concatenate([getattr(part, field) for part in group])
         for name, group in parts.items()
@@ -351,7 +439,11 @@ def same(a, b):
 
 def test_readings_do_not_depend_on_the_ticks():
     by_imu, *_ = drive([0.004] * 100)
-    assert {key.split(".")[0] for key in by_imu} == {*SCALE.sensors(), "joints", "wheel_odometry"} - {"encoders"}
+    assert {key.split(".")[0] for key in by_imu} == {
+        *SCALE.sensors(),
+        "joints",
+        "wheel_odometry",
+    } - {"encoders"}
     assert same(by_imu, drive([0.02] * 20)[0])
     assert same(by_imu, drive([0.007, 0.001, 0.092, 0.3])[0])
     assert not same(by_imu, drive([0.02] * 20, seed=6)[0])
@@ -365,13 +457,20 @@ def test_restored_a_suite_goes_on_bit_by_bit():
     saved = json.loads(json.dumps(suite.save()))
     other = SensorSuite(model("scale"), SCALE, seed=99)
     other.restore(saved)
-    controls, wind = Controls(steering=0.1, drive_torque=1.0), Wind((1.0, 0.0, 0.0), (0.5, 0.5, 0.2), seed=2)
+    controls = Controls(steering=0.1, drive_torque=1.0)
+    wind = Wind((1.0, 0.0, 0.0), (0.5, 0.5, 0.2), seed=2)
     found = []
     for _ in range(5):
         state, got = other.advance(state, controls, 0.05, wind=wind)
         found.append(got)
     rest = joined(found)
-    assert same(whole, {key: np.concatenate([first[key], rest[key]]) if key in first else rest[key] for key in rest})
+    assert same(
+        whole,
+        {
+            key: np.concatenate([first[key], rest[key]]) if key in first else rest[key]
+            for key in rest
+        },
+    )
 
 
 def everything_once():
@@ -394,10 +493,16 @@ def test_without_numba_the_same_readings():
     )
     environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=False, env=environment
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env=environment,
     )
     assert run.returncode == 0, run.stderr
-    plain, compiled = json.loads(run.stdout.splitlines()[-1]), everything_once()
+    plain = json.loads(run.stdout.splitlines()[-1])
+    compiled = everything_once()
     assert plain.keys() == compiled.keys()
     for key, values in compiled.items():
         assert np.array(plain[key]) == pytest.approx(np.array(values), rel=1e-12, abs=1e-12)
@@ -421,8 +526,10 @@ def test_what_is_no_saved_suite_is_refused():
 def test_switched_off_a_sensor_is_silent_and_others_do_not_change():
     everything, *_ = drive([0.05] * 6)
     m = model("scale")
-    suite, state = SensorSuite(m, SCALE, seed=5), m.standing(speed=1.0)
-    controls, wind = Controls(steering=0.1, drive_torque=1.0), Wind((1.0, 0.0, 0.0), (0.5, 0.5, 0.2), seed=2)
+    suite = SensorSuite(m, SCALE, seed=5)
+    state = m.standing(speed=1.0)
+    controls = Controls(steering=0.1, drive_torque=1.0)
+    wind = Wind((1.0, 0.0, 0.0), (0.5, 0.5, 0.2), seed=2)
     suite.switch("gps", False)
     suite.switch("encoders", False)
     found = []
@@ -464,7 +571,9 @@ def test_only_the_sensors_of_the_file_are_there():
     ],
 )
 def test_without_a_field_of_its_own_the_file_has_that_of_the_place(place, field_nt):
-    """East, north, up at sea level in 2027.5 by NOAA's own wmm-calculator 1.4 and by pygeomag 1.1, which agree."""
+    """East, north, up at sea level in 2027.5 by NOAA's own wmm-calculator 1.4 and by pygeomag 1.1,
+    which agree.
+    """
     own = SCALE.magnetometer
     anywhere = SCALE.replace(magnetometer=dataclasses.replace(own, earth_field=None))
     got = still(model("scale"), STANDING, 0.02, anywhere, geo_origin=place).magnetometer

@@ -12,7 +12,9 @@ from rfly_amphibious.sensors.sensor_suite import WheelOdometry
 from rfly_common.errors import ConfigError
 
 SCALE = VehicleParameters.load("scale")
-FRONT, REAR, HALF = 0.32, 0.34, 0.28
+FRONT = 0.32
+REAR = 0.34
+HALF = 0.28
 
 
 def test_straight_on_it_rolls_the_circumference():
@@ -23,7 +25,9 @@ def test_straight_on_it_rolls_the_circumference():
 
 @pytest.mark.parametrize("steps", [1, 100])
 def test_a_quarter_of_a_circle_about_a_point_abreast_of_the_rear_axle(steps):
-    """At 3 m to the left of it: from (0, 0) about (-0.34, 3) to (3 - 0.34, 3 + 0.34); one arc is as good as many."""
+    """At 3 m to the left of it: from (0, 0) about (-0.34, 3) to (3 - 0.34, 3 + 0.34); one arc is as
+    good as many.
+    """
     hubs = np.array(((FRONT, HALF), (FRONT, -HALF), (-REAR, HALF), (-REAR, -HALF)))
     steering = np.arctan2(hubs[:, 0] + REAR, 3.0 - hubs[:, 1])
     ways = np.hypot(hubs[:, 0] + REAR, 3.0 - hubs[:, 1]) * math.pi / 2
@@ -39,7 +43,9 @@ def test_skid_steer_turns_by_the_difference_of_its_sides():
     skid = SCALE.replace(steered="none", max_steering=0.0, front_axle=0.33, rear_axle=0.33)
     odometry = WheelOdometry(skid, np.zeros(4))
     got = odometry.update(np.array((-1, 1, -1, 1)) * 0.07 / skid.rolling_radius, np.zeros(4), 0.1)
-    assert got == pytest.approx((0.0, 0.0, 0.25, 0.0, 0.0, 2.5), abs=1e-12)  # 0.07 m on a radius of 0.28 m
+    assert got == pytest.approx(
+        (0.0, 0.0, 0.25, 0.0, 0.0, 2.5), abs=1e-12
+    )  # 0.07 m on a radius of 0.28 m
 
 
 def test_without_a_beginning_the_first_angles_are_it_and_saved_it_goes_on():
@@ -48,7 +54,9 @@ def test_without_a_beginning_the_first_angles_are_it_and_saved_it_goes_on():
     other = WheelOdometry(SCALE)
     other.restore(odometry.save())
     ahead = 50.0 + np.array((0.1, 0.2, 0.1, 0.2))
-    assert other.update(ahead, np.full(4, 0.1), 0.01) == odometry.update(ahead, np.full(4, 0.1), 0.01)
+    assert other.update(ahead, np.full(4, 0.1), 0.01) == odometry.update(
+        ahead, np.full(4, 0.1), 0.01
+    )
     assert odometry.motion.x > 0.01
     with pytest.raises(ConfigError, match="expected six or ten finite numbers"):
         other.restore([math.nan] * 6)

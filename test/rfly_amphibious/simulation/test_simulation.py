@@ -39,13 +39,16 @@ def hover(simulation: Simulation, share: float = 1.0) -> None:
 
 def flat(samples) -> list[float]:
     parts = [getattr(samples, name) for name in samples.__dataclass_fields__]
-    return [float(n) for part in parts if part is not None for array in part for n in np.ravel(array)]
+    return [
+        float(n) for part in parts if part is not None for array in part for n in np.ravel(array)
+    ]
 
 
 def test_ticks_are_the_models_own_steps_and_the_suites_own_samples() -> None:
     simulation = make(wind=WINDY, seed=5)
     model = AmphibiousModel(PARAMS)
-    suite, state = SensorSuite(model, SENSORS, seed=5), model.standing()
+    suite = SensorSuite(model, SENSORS, seed=5)
+    state = model.standing()
     for tick in range(60):
         torque = 4.0 if tick < 30 else -4.0
         wheels = WheelCommand(simulation.time, 0.1, np.full(4, torque))
@@ -77,7 +80,9 @@ def test_stands_braked_on_a_slope_until_the_first_command_and_no_fail_safe_acts(
     simulation.command_wheels(WheelCommand(simulation.time))
     for _ in range(45):
         simulation.tick()
-    assert simulation.state.velocity[0] < -0.2  # released, it rolls down: g sin(11.3°) for 0.18 s is 0.35 m/s
+    assert (
+        simulation.state.velocity[0] < -0.2
+    )  # released, it rolls down: g sin(11.3°) for 0.18 s is 0.35 m/s
 
 
 @pytest.mark.parametrize("silent", ["rotors", "wheels"])
@@ -85,7 +90,9 @@ def test_a_command_older_than_the_timeout_brings_the_fail_safe_at_that_tick(sile
     simulation = make()
     hover(simulation, 0.1)
     for tick in range(60):
-        assert simulation.failsafe == (tick > 51)  # the tick that begins at 0.204 s is the first with a command too old
+        assert simulation.failsafe == (
+            tick > 51
+        )  # the tick that begins at 0.204 s is the first with a command too old
         if silent != "rotors":
             simulation.command_rotors(RotorCommand(simulation.time, np.zeros(PARAMS.rotors)))
         if silent != "wheels":
@@ -95,9 +102,13 @@ def test_a_command_older_than_the_timeout_brings_the_fail_safe_at_that_tick(sile
     assert len(simulation.stale()) == 1
 
 
-def test_fail_safe_sinks_level_at_half_a_metre_a_second_and_stands_braked_until_fresh_commands_end_it() -> None:
+def test_fail_safe_sinks_level_at_half_a_metre_a_second_and_stands_braked_until_fresh_commands_end_it() -> (
+    None
+):
     model = AmphibiousModel(PARAMS)
-    simulation = make(model.flying((0.0, 0.0, 2.5), velocity=(1.5, 0.0, 0.0)), wind=WINDY, noise=False)
+    simulation = make(
+        model.flying((0.0, 0.0, 2.5), velocity=(1.5, 0.0, 0.0)), wind=WINDY, noise=False
+    )
     hover(simulation)
     sinking = []
     while simulation.time < 9.0:
@@ -107,7 +118,9 @@ def test_fail_safe_sinks_level_at_half_a_metre_a_second_and_stands_braked_until_
     assert simulation.failsafe
     assert not simulation.crashed
     assert np.mean(sinking) == pytest.approx(0.5, abs=0.05)
-    assert np.linalg.norm(simulation.state.velocity) < 0.02  # braked: the wind does not roll it away
+    assert (
+        np.linalg.norm(simulation.state.velocity) < 0.02
+    )  # braked: the wind does not roll it away
     assert simulation.state.x[33 : 33 + PARAMS.rotors].max() < 0.05 * PARAMS.hover_speed
     assert "older than 0.2 s" in simulation.end_failsafe()
     assert simulation.failsafe
@@ -146,7 +159,8 @@ def test_older_commands_are_dropped_and_what_cannot_be_is_refused() -> None:
 
 
 def test_saved_through_json_it_goes_on_bit_by_bit_also_within_the_fail_safe() -> None:
-    model, events = AmphibiousModel(PARAMS), (RotorFails(0.3, 2), SensorOff(0.1, "gps"), Gust(0.2, (3.0, 0, 0), 1.0))
+    model = AmphibiousModel(PARAMS)
+    events = (RotorFails(0.3, 2), SensorOff(0.1, "gps"), Gust(0.2, (3.0, 0, 0), 1.0))
     first = make(model.flying((0.0, 0.0, 3.0)), wind=WINDY, seed=1, events=events)
     hover(first)
     for _ in range(90):
@@ -167,7 +181,9 @@ def test_saved_through_json_it_goes_on_bit_by_bit_also_within_the_fail_safe() ->
 
 
 def test_reset_gives_the_same_run_again_and_its_scopes_touch_nothing_else() -> None:
-    simulation = make(wind=WINDY, seed=2, events=(RotorFails(0.02, 0), SensorOff(0.01, "imu", 0.05)))
+    simulation = make(
+        wind=WINDY, seed=2, events=(RotorFails(0.02, 0), SensorOff(0.01, "imu", 0.05))
+    )
     first = []
     for _ in range(40):
         hover(simulation, 0.5)
@@ -191,17 +207,22 @@ def test_reset_gives_the_same_run_again_and_its_scopes_touch_nothing_else() -> N
 
 def test_events_of_a_scenario_happen_at_their_times() -> None:
     scenario = Scenario(
-        "events", PARAMS, (), events=(Gust(0.1, (0.0, 4.0, 0.0), 0.2), RotorFails(0.1, 1), SensorOff(0.2, "imu", 0.1))
+        "events",
+        PARAMS,
+        (),
+        events=(Gust(0.1, (0.0, 4.0, 0.0), 0.2), RotorFails(0.1, 1), SensorOff(0.2, "imu", 0.1)),
     )
     simulation = scenario.simulation(SENSORS, noise=False)
-    winds, imu = {}, []
+    winds = {}
+    imu = []
     for _ in range(100):
         hover(simulation, 0.5)
         samples = simulation.tick()
         if samples.wind is not None:
             winds[round(float(samples.wind.time[0]), 3)] = samples.wind.velocity[0].tolist()
         imu += [] if samples.imu is None else samples.imu.time.tolist()
-    # ½ (1 − cos) has its peak in the middle; the wind of a tick is that of its beginning, at 0.196 s
+    # ½ (1 − cos) has its peak in the middle; the wind of a tick is that of its beginning, at 0.196
+    # s
     assert winds[0.1] == [0.0, 0.0, 0.0]
     assert winds[0.4] == [0.0, 0.0, 0.0]
     assert winds[0.2][1] == pytest.approx(4.0 * 0.5 * (1.0 - math.cos(math.tau * 0.096 / 0.2)))

@@ -1,4 +1,6 @@
-"""Parameters declared once: schema files, values and the kernels' record follow, whatever the order of keys."""
+"""Parameters declared once: schema files, values and the kernels' record follow, whatever the order
+of keys.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_amphibious.write_schemas import FOLDER, SCHEMAS, schema_text
 
-KINDS = [(VehicleParameters, "vehicles"), (EstimatorParameters, "estimators"), (SensorParameters, "sensors")]
+KINDS = [
+    (VehicleParameters, "vehicles"),
+    (EstimatorParameters, "estimators"),
+    (SensorParameters, "sensors"),
+]
 
 
 def shuffled(value, rng):
@@ -60,7 +66,11 @@ def test_by_hand_some_values_land_in_their_fields():
     assert (p.mass_body, p.mass_rotor_frame, p.mass_unsprung) == (19.2, 6.0, 1.2)
     assert (p.front_axle, p.rear_axle, p.track, p.origin_height) == (0.32, 0.34, 0.56, 0.22)
     assert (p.friction_x, p.friction_y, p.shape_x, p.shape_y) == (0.95, 0.9, 1.65, 1.35)
-    assert (p.inertia, p.steered, p.driven) == ((1.3, 2.2, 3.2, 0.0, 0.0, 0.0), "front", ("fl", "fr", "rl", "rr"))
+    assert (p.inertia, p.steered, p.driven) == (
+        (1.3, 2.2, 3.2, 0.0, 0.0, 0.0),
+        "front",
+        ("fl", "fr", "rl", "rr"),
+    )
 
 
 def test_the_record_of_the_kernels_has_every_number_under_its_own_name():
@@ -68,5 +78,10 @@ def test_the_record_of_the_kernels_has_every_number_under_its_own_name():
     record = vehicle_record(p, True, False, 0.0)
     for field in dataclasses.fields(p):
         value = getattr(p, field.name)
-        if isinstance(value, float) or field.name in ("inertia", "linear_drag", "rotational_drag", "body_box"):
+        if isinstance(value, float) or field.name in (
+            "inertia",
+            "linear_drag",
+            "rotational_drag",
+            "body_box",
+        ):
             assert np.array_equal(getattr(record, field.name), value), field.name

@@ -1,4 +1,6 @@
-"""A middle axle in a vehicle's file: what it takes, what is refused, and what it changes in arrays and names."""
+"""A middle axle in a vehicle's file: what it takes, what is refused, and what it changes in arrays
+and names.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,13 @@ WHEELS = ("fl", "fr", "rl", "rr", "ml", "mr")
 
 
 def test_the_shipped_vehicle_by_hand():
-    """Equal springs: every axle's load follows its distance from their middle, -0.01 m, by the moments' balance."""
+    """Equal springs: every axle's load follows its distance from their middle, -0.01 m, by the
+    moments' balance.
+    """
     assert SIX.wheels == SIX.driven == WHEELS
     assert SIX.mass == pytest.approx(22.8 + 6.0 + 6 * 1.2)
-    weight, places = 28.8 * 9.80665, np.array((0.42, -0.44, -0.01))
+    weight = 28.8 * 9.80665
+    places = np.array((0.42, -0.44, -0.01))
     from_middle = places + 0.01
     lean = weight / 2.0 * 0.01 / (from_middle @ from_middle)
     assert SIX.spring_load[::2] == pytest.approx(weight / 6.0 + lean * from_middle, rel=1e-12)
@@ -45,14 +50,26 @@ def test_the_shipped_vehicle_by_hand():
             r"mine.yaml:12: chassis.middle_axle_m: missing, but there is suspension.middle_stiffness_npm, "
             r"suspension.middle_anti_roll_npm, tyre.cornering_factor_middle",
         ),
-        ("middle_axle_m: -0.01", "middle_axle_m: 0.5", r"mine.yaml:15: chassis.middle_axle_m: 0.5 m, expected between"),
+        (
+            "middle_axle_m: -0.01",
+            "middle_axle_m: 0.5",
+            r"mine.yaml:15: chassis.middle_axle_m: 0.5 m, expected between",
+        ),
         (
             "  middle_stiffness_npm: 1150.0\n",
             "",
             r"chassis.middle_axle_m: -0.01 m, but there is no suspension.middle_st",
         ),
-        ("middle_stiffness_npm: 1150.0", "middle_stiffness_npm: -1.0", r"suspension.middle_stiffness_npm: -1"),
-        ("rl, rr, ml, mr]", "rl, rr, mm]", r"drive.wheels\[4\]: 'mm', allowed: fl, fr, rl, rr, ml, mr"),
+        (
+            "middle_stiffness_npm: 1150.0",
+            "middle_stiffness_npm: -1.0",
+            r"suspension.middle_stiffness_npm: -1",
+        ),
+        (
+            "rl, rr, ml, mr]",
+            "rl, rr, mm]",
+            r"drive.wheels\[4\]: 'mm', allowed: fl, fr, rl, rr, ml, mr",
+        ),
     ],
 )
 def test_what_makes_no_vehicle_is_named(pattern, replacement, told):
@@ -64,13 +81,16 @@ def test_what_makes_no_vehicle_is_named(pattern, replacement, told):
 def test_springs_that_would_have_to_pull_are_refused():
     """On a stiff middle axle ahead of the centre of mass the body leans back, and lifts the front."""
     with pytest.raises(
-        ConfigError, match=r"middle_spring: the springs of front, .* would carry -\S+, \S+, \S+ N: none"
+        ConfigError,
+        match=r"middle_spring: the springs of front, .* would carry -\S+, \S+, \S+ N: none",
     ):
         SIX.replace(middle_axle=0.3, middle_spring=5e4)
 
 
 def test_wheels_of_a_middle_axle_that_is_not_there_are_refused():
-    with pytest.raises(ConfigError, match="driven: mr: there is no middle axle; expected some of fl, fr, rl, rr"):
+    with pytest.raises(
+        ConfigError, match="driven: mr: there is no middle axle; expected some of fl, fr, rl, rr"
+    ):
         VehicleParameters.load("scale").replace(driven=("rl", "mr"))
 
 
@@ -86,7 +106,8 @@ def test_a_middle_axle_is_a_matter_of_three_keys():
 
 def test_the_first_columns_are_those_of_four_wheels():
     """So a reader of four wheels reads six rightly, as far as it reads."""
-    four, six = at.state_names(6), at.state_names(6, 6)
+    four = at.state_names(6)
+    six = at.state_names(6, 6)
     assert six[: len(four)] == four
     assert six[len(four) :] == [
         f"{quantity}_{wheel}_{unit}"
@@ -104,7 +125,9 @@ def test_the_first_columns_are_those_of_four_wheels():
     assert (at.controls_size(6, 6), at.memory_size(6), at.reported(6)) == (19, 16, 46)
     wheel_speed = at.wheel_states(at.WHEEL_SPEED, 6, 6)
     assert [six[k] for k in wheel_speed] == [f"wheel_speed_{wheel}_radps" for wheel in WHEELS]
-    assert [six[k] for k in at.wheel_drives(6, 6)] == [f"drive_torque_{wheel}_nm" for wheel in WHEELS]
+    assert [six[k] for k in at.wheel_drives(6, 6)] == [
+        f"drive_torque_{wheel}_nm" for wheel in WHEELS
+    ]
 
 
 def test_joint_states_name_all_wheels_and_only_those_that_steer():
@@ -114,10 +137,13 @@ def test_joint_states_name_all_wheels_and_only_those_that_steer():
     assert names[10:16] == [f"strut_{wheel}" for wheel in WHEELS]
 
 
-@pytest.mark.parametrize(("rotors", "shown"), [(3, [10.0, 11.0]), (4, [10.0, 11.0]), (6, [10.0, 11.0]), (7, [])])
+@pytest.mark.parametrize(
+    ("rotors", "shown"), [(3, [10.0, 11.0]), (4, [10.0, 11.0]), (6, [10.0, 11.0]), (7, [])]
+)
 def test_rflysim3ds_channels_show_the_means_of_both_sides(rotors, shown):
     """(7 + 12 + 17)/3 is 12, less the pitch rate; six have no room behind three rotors."""
     x = np.zeros(at.state_size(rotors, 6))
-    x[33 : 33 + rotors], x[11] = 100.0, 2.0
+    x[33 : 33 + rotors] = 100.0
+    x[11] = 2.0
     x[at.wheel_states(at.WHEEL_SPEED, 6, rotors)] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
     assert motor_channels(x, rotors, 6).tolist() == [100.0] * rotors + shown

@@ -39,8 +39,14 @@ def test_shipped_sets():
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("full", (-0.005333, 0.6141, 3406.90, 3163.55, -0.337269, -0.336163, 0.324244, 0.324612, 1545.6)),
-        ("scale", (-0.001600, 0.2014, 63.654, 59.910, -0.116285, -0.115973, 0.107905, 0.108009, 32.06)),
+        (
+            "full",
+            (-0.005333, 0.6141, 3406.90, 3163.55, -0.337269, -0.336163, 0.324244, 0.324612, 1545.6),
+        ),
+        (
+            "scale",
+            (-0.001600, 0.2014, 63.654, 59.910, -0.116285, -0.115973, 0.107905, 0.108009, 32.06),
+        ),
     ],
 )
 def test_derived_values(name, expected):
@@ -57,8 +63,12 @@ def test_derived_values(name, expected):
     full = name == "full"
     inertia = (1118.61, 2408.16, 3094.36, -2.29) if full else (1.731, 2.777, 4.099, -0.004)
     total = p.total_inertia
-    assert (total[0, 0], total[1, 1], total[2, 2], total[0, 2]) == pytest.approx(inertia, rel=2e-3, abs=5e-4)
-    assert p.hanging_strut[[0, 2]] == pytest.approx((-0.10359, -0.10309) if full else (-0.03670, -0.03642), abs=6e-6)
+    assert (total[0, 0], total[1, 1], total[2, 2], total[0, 2]) == pytest.approx(
+        inertia, rel=2e-3, abs=5e-4
+    )
+    assert p.hanging_strut[[0, 2]] == pytest.approx(
+        (-0.10359, -0.10309) if full else (-0.03670, -0.03642), abs=6e-6
+    )
     assert p.torque_coefficient == pytest.approx(0.0239316 if full else 3.20843e-5, rel=5e-6)
     assert p.inflow_coefficient == pytest.approx(0.418879 if full else 8.29646e-3, rel=5e-6)
 
@@ -73,7 +83,11 @@ def test_a_file_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("pattern", "replacement", "told"),
     [
-        ("track_m: 0.56", "track_m: wide", r"mine.yaml:14: chassis.track_m: 'wide', expected a number"),
+        (
+            "track_m: 0.56",
+            "track_m: wide",
+            r"mine.yaml:14: chassis.track_m: 'wide', expected a number",
+        ),
         (
             "track_m: 0.56",
             "track_m: 0.56\n  trak_m: 0.56",
@@ -88,9 +102,21 @@ def test_a_file_of_ones_own(tmp_path):
         ),
         ("spin: -1", "spin: 2", r"rotors.layout\[0\].spin"),
         ("xx_kgm2: 1.3", "xx_kgm2: 9.0", r"mine.yaml:7: inertia: principal moments"),
-        ("max_angle_rad: 0.5", "max_angle_rad: 1.19", r"mine.yaml:18: steering.max_angle_rad: the turn's centre"),
-        ("stiffness_npm: 12000.0", "stiffness_npm: 900000.0", r"tyre.stiffness_npm: too stiff .* 1 ms"),
-        ("stiffness_npm: 12000.0", "stiffness_npm: 500.0", r"tyre.stiffness_npm: the static load presses"),
+        (
+            "max_angle_rad: 0.5",
+            "max_angle_rad: 1.19",
+            r"mine.yaml:18: steering.max_angle_rad: the turn's centre",
+        ),
+        (
+            "stiffness_npm: 12000.0",
+            "stiffness_npm: 900000.0",
+            r"tyre.stiffness_npm: too stiff .* 1 ms",
+        ),
+        (
+            "stiffness_npm: 12000.0",
+            "stiffness_npm: 500.0",
+            r"tyre.stiffness_npm: the static load presses",
+        ),
         ("wheels: front ", "wheels: none ", r"steering.max_angle_rad: 0.5, expected 0"),
         ("{azimuth_deg: 90, spin: -1}", "{azimuth_deg: 30, spin: 1}", r""),
         ("version: 1", "version: 2", r"mine.yaml:2: version: "),
@@ -113,7 +139,9 @@ def test_bad_files_are_named(tmp_path):
     with pytest.raises(ConfigError, match=r"mine.yaml:1: not UTF-8"):
         VehicleParameters.parse(b"\xff", "mine.yaml")
     assert "expected the keys" in refusal("- 1\n")
-    with pytest.raises(ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad, scale_six\)"):
+    with pytest.raises(
+        ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad, scale_six\)"
+    ):
         VehicleParameters.load(tmp_path / "none.yaml")
     (tmp_path / "big.yaml").write_text("#" * 1_000_001)
     with pytest.raises(ConfigError, match="larger than"):

@@ -62,11 +62,17 @@ class Vehicle:
         from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_OUT
 
         self.peer = peer
-        self.velocities = peer.receive(TwistStamped if stamped else Twist, f"{namespace}/cmd_vel", COMMANDS)
+        self.velocities = peer.receive(
+            TwistStamped if stamped else Twist, f"{namespace}/cmd_vel", COMMANDS
+        )
         self.requests = peer.receive(String, f"{namespace}/cmd/mode", COMMANDS)
         self._mode = peer.node.create_publisher(String, f"{namespace}/mode", LATCHED)
-        self._odometry = peer.node.create_publisher(Odometry, f"{namespace}/odometry/filtered", STATE_OUT)
-        self._height = peer.node.create_publisher(Range, f"{namespace}/height_above_ground", SENSORS)
+        self._odometry = peer.node.create_publisher(
+            Odometry, f"{namespace}/odometry/filtered", STATE_OUT
+        )
+        self._height = peer.node.create_publisher(
+            Range, f"{namespace}/height_above_ground", SENSORS
+        )
 
     def tell(self, mode, speed=0.0, height=0.0):
         from nav_msgs.msg import Odometry
@@ -102,7 +108,9 @@ def terminal(domain_id):
 
 
 def test_keys_drive_and_fly_a_vehicle(terminal, peer):
-    """0.1 of 4 m/s a press of W; T asks for the take-off; in the air W is 0.1 of 3 m/s; at the end it stops."""
+    """0.1 of 4 m/s a press of W; T asks for the take-off; in the air W is 0.1 of 3 m/s; at the end
+    it stops.
+    """
     vehicle = Vehicle(peer, "car_1")
 
     def until(ready):
@@ -111,7 +119,11 @@ def test_keys_drive_and_fly_a_vehicle(terminal, peer):
     until(lambda: vehicle.velocities)
     until(lambda: "no mode heard yet" in terminal.output)
     vehicle.tell("DRIVE", 1.25, 0.11)
-    until(lambda: re.search(r"DRIVE \| speed 1\.25 m/s \| height 0\.11 m \| wanted \+0\.0 ahead", terminal.output))
+    until(
+        lambda: re.search(
+            r"DRIVE \| speed 1\.25 m/s \| height 0\.11 m \| wanted \+0\.0 ahead", terminal.output
+        )
+    )
     terminal.type(b"ww\x1b[A")
     until(lambda: vehicle.twist() == pytest.approx((1.2, 0, 0, 0)))
     assert vehicle.velocities[-1].header.frame_id == "car_1/base_link"
@@ -136,7 +148,9 @@ def test_keys_drive_and_fly_a_vehicle(terminal, peer):
 
 
 def test_without_a_terminal_it_says_so():
-    run = subprocess.run([*RFLY, "drive"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [*RFLY, "drive"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith("rfly: stdin is no terminal")
 
@@ -148,14 +162,23 @@ def test_a_joystick_drives_by_way_of_the_node(domain_id, peer):
 
     from rfly_common.ros.qos import STATE_OUT
 
-    parameters = {"drive_speed": "5", "axis_forward": "1", "dead_zone": "0.0", "stamped_cmd_vel": "false"}
+    parameters = {
+        "drive_speed": "5",
+        "axis_forward": "1",
+        "dead_zone": "0.0",
+        "stamped_cmd_vel": "false",
+    }
     with NodeProcess("teleop_node", domain_id, parameters, "-r", "__ns:=/car_2") as node:
         vehicle = Vehicle(peer, "car_2", stamped=False)
         said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         sticks = peer.publisher(Joy, "car_2/joy", STATE_OUT)
-        peer.spin_until(lambda: (diagnostic(said, "joystick") or ("", ""))[1].startswith("no joy has come yet"))
+        peer.spin_until(
+            lambda: (diagnostic(said, "joystick") or ("", ""))[1].startswith("no joy has come yet")
+        )
         vehicle.tell("DRIVE")
-        axes, free, held = [0.5, 0.5, 0.0, 0.0, 0.0], [0] * 8, [0, 0, 0, 0, 0, 1, 0, 0]
+        axes = [0.5, 0.5, 0.0, 0.0, 0.0]
+        free = [0] * 8
+        held = [0, 0, 0, 0, 0, 1, 0, 0]
 
         def push(buttons, ready):
             """As joy_node does, again and again."""

@@ -40,15 +40,20 @@ def test_check_tells_what_a_vehicle_does(tmp_path, monkeypatch, capsys):
 
 
 def test_check_shows_the_gap_under_wheels(tmp_path, monkeypatch, capsys):
-    """Slopes change by about 0.05 from one cell of the map to the next: over a car's track that is some centimetres."""
+    """Slopes change by about 0.05 from one cell of the map to the next: over a car's track that is
+    some centimetres.
+    """
     path = tmp_path / "fleet.yaml"
-    path.write_text(GOOD + "    wheelbase: 2.8\n    track: 1.6\n    altitude: {agl: 0.3}\n", encoding="utf-8")
+    path.write_text(
+        GOOD + "    wheelbase: 2.8\n    track: 1.6\n    altitude: {agl: 0.3}\n", encoding="utf-8"
+    )
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 0, out
     gap = float(next(line.split() for line in out.splitlines() if "vehicle_1" in line)[-1])
     assert 0.02 < gap < 0.08
     assert (
-        f"vehicle 'vehicle_1': not all of its wheels can touch: one is up to {gap:.3f} m above the ground at x -" in out
+        f"vehicle 'vehicle_1': not all of its wheels can touch: one is up to {gap:.3f} m above the ground at x -"
+        in out
     )
 
 
@@ -57,15 +62,23 @@ def test_check_names_file_line_key_vehicle_and_place(tmp_path, monkeypatch, caps
     path.write_text(GOOD.replace("turn_radius: 90", "turn_radius: 110"), encoding="utf-8")
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 1
-    assert f"{path}:8: vehicles[0].limits.turn_radius: vehicle 'vehicle_1': it can't turn tighter than 110" in out
+    assert (
+        f"{path}:8: vehicles[0].limits.turn_radius: vehicle 'vehicle_1': it can't turn tighter than 110"
+        in out
+    )
     assert "at x -" in out
 
 
 def test_check_draws_what_it_finds(tmp_path, monkeypatch, capsys):
-    """A line that leaves the map gets a red cross where it does, at its right end in the picture's map."""
-    path, out = tmp_path / "fleet.yaml", tmp_path / "check.png"
+    """A line that leaves the map gets a red cross where it does, at its right end in the picture's
+    map.
+    """
+    path = tmp_path / "fleet.yaml"
+    out = tmp_path / "check.png"
     line = "{type: line, from: [2800, 0], to: [3020, 0]}"
-    path.write_text(f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 10, shape: {line}}}]\n", encoding="utf-8")
+    path.write_text(
+        f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 10, shape: {line}}}]\n", encoding="utf-8"
+    )
     code, told, _ = rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))
     assert code == 1
     assert told.endswith(f"\n1 finding\n{out}\n")
@@ -92,10 +105,16 @@ def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeyp
     """Not after minutes: its vehicles are counted before any of them is made."""
     file = tmp_path / "large.yaml"
     shape = "shape: {type: circle, center: [0, 0], radius: 50}"
-    file.write_text(f"version: 1\nvehicles: [{{id: 1, type: 3, count: 100000, speed: 5, {shape}}}]\n", encoding="utf-8")
+    file.write_text(
+        f"version: 1\nvehicles: [{{id: 1, type: 3, count: 100000, speed: 5, {shape}}}]\n",
+        encoding="utf-8",
+    )
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
     assert code == 2
-    assert "vehicles: 100000 of them with all copies, at most 2000 are taken; --max-vehicles takes more" in err
+    assert (
+        "vehicles: 100000 of them with all copies, at most 2000 are taken; --max-vehicles takes more"
+        in err
+    )
     file.write_text("#" * 1_000_001, encoding="utf-8")
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
     assert code == 2
@@ -103,8 +122,11 @@ def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeyp
 
 
 def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
-    """In the map's panel there is blue (the first colour) above, below, left and right of the circle's middle."""
-    path, out = tmp_path / "fleet.yaml", tmp_path / "fleet.png"
+    """In the map's panel there is blue (the first colour) above, below, left and right of the
+    circle's middle.
+    """
+    path = tmp_path / "fleet.yaml"
+    out = tmp_path / "fleet.png"
     path.write_text(GOOD, encoding="utf-8")
     assert rfly(monkeypatch, capsys, "plot", str(path), "--out", str(out))[0] == 0
     picture = cv2.imread(str(out)).astype(int)
@@ -114,17 +136,21 @@ def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
     assert np.ptp(rows) == pytest.approx(np.ptp(columns), rel=0.05)
     middle = blue[rows.min() + 30 : rows.max() - 30, (columns.min() + columns.max()) // 2]
     assert not middle.any()
-    code, _, err = rfly(monkeypatch, capsys, "plot", str(path), "--out", str(tmp_path / "fleet.doc"))
+    code, _, err = rfly(
+        monkeypatch, capsys, "plot", str(path), "--out", str(tmp_path / "fleet.doc")
+    )
     assert code == 2
     assert "pictures can be written as" in err
 
 
 def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
-    """12 cars on circles and 12 aircraft 150 m above others: two colours in the map, and profiles of both, in the panel
-    of altitudes the aircraft's higher up."""
+    """12 cars on circles and 12 aircraft 150 m above others: two colours in the map, and profiles
+    of both, in the panel of altitudes the aircraft's higher up.
+    """
     from rfly_bringup.cli.track_plots import groups_of
 
-    path, out = tmp_path / "fleet.yaml", tmp_path / "fleet.png"
+    path = tmp_path / "fleet.yaml"
+    out = tmp_path / "fleet.png"
     circles = (("car", "ground", "", -300), ("hawk", "multirotor", "altitude: {agl: 150}, ", 300))
     lines = [
         f"  - {{id: {number + 100 * offset}, name: {name}_{number + 1}, kind: {kind}, type: 3, speed: 20, {altitude}"
@@ -139,7 +165,9 @@ def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
     found = {}
     for name, bgr in (("car", [180, 119, 31]), ("hawk", [14, 127, 255])):  # C0 #1f77b4, C1 #ff7f0e
         rows, columns = np.nonzero(np.abs(picture - bgr).sum(axis=2) < 60)
-        beside_the_legend = (columns > 0.66 * picture.shape[1]) & (columns < 0.78 * picture.shape[1])
+        beside_the_legend = (columns > 0.66 * picture.shape[1]) & (
+            columns < 0.78 * picture.shape[1]
+        )
         found[name] = columns[columns < half], rows[beside_the_legend]
     assert np.median(found["car"][0]) < np.median(found["hawk"][0])
     assert np.ptp(found["car"][0]) == pytest.approx(np.ptp(found["hawk"][0]), rel=0.1)
@@ -147,5 +175,9 @@ def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
     others = np.abs(picture - [44, 160, 44]).sum(axis=2) < 40  # C2
     assert not others[:, half:].any()
     names = [f"{name}_{number}" for name in ("car", "hawk") for number in range(12)]
-    assert groups_of([*names, "7"]) == {"car (12)": list(range(12)), "hawk (12)": list(range(12, 24)), "7": [24]}
+    assert groups_of([*names, "7"]) == {
+        "car (12)": list(range(12)),
+        "hawk (12)": list(range(12, 24)),
+        "7": [24],
+    }
     assert groups_of(names[:3]) == {"car_0": [0], "car_1": [1], "car_2": [2]}

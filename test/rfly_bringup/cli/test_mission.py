@@ -1,4 +1,6 @@
-"""`rfly mission` as a user meets it: what it prints and writes, and one line with exit code 2 for each mistake."""
+"""`rfly mission` as a user meets it: what it prints and writes, and one line with exit code 2 for
+each mistake.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,15 @@ def plan(tmp_path):
     """Writes a plan of these items, and returns its path."""
 
     def write(*items, **changes):
-        mission = {"plannedHomePosition": list(DEFAULT_GEO_ORIGIN), "items": list(items), "version": 2}
+        mission = {
+            "plannedHomePosition": list(DEFAULT_GEO_ORIGIN),
+            "items": list(items),
+            "version": 2,
+        }
         path = tmp_path / "some.plan"
-        path.write_text(json.dumps({"fileType": "Plan", "version": 1, "mission": mission, **changes}))
+        path.write_text(
+            json.dumps({"fileType": "Plan", "version": 1, "mission": mission, **changes})
+        )
         return path
 
     return write
@@ -70,7 +78,10 @@ def test_check_lists_items_and_what_is_not_flown(rfly, plan):
 
 
 def test_check_refuses_what_leaves_the_fence(rfly, plan):
-    fence = {"circles": [{"circle": {"center": place(0, 0), "radius": 70}, "inclusion": True}], "version": 2}
+    fence = {
+        "circles": [{"circle": {"center": place(0, 0), "radius": 70}, "inclusion": True}],
+        "version": 2,
+    }
     code, _, err = rfly("check", plan(*ITEMS, geoFence=fence))
     assert code == 2
     assert err.startswith("rfly: mission item 2 (WAYPOINT), or the way to it, breaches area 1")
@@ -80,7 +91,9 @@ def test_convert_writes_the_other_format_once(rfly, plan, tmp_path):
     target = tmp_path / "some.waypoints"
     code, out, _ = rfly("convert", plan(*ITEMS), target)
     assert (code, out.splitlines()[-1]) == (0, f"{target}: 5 items")
-    for a, b in zip(read_mission(target).items, read_mission(tmp_path / "some.plan").items, strict=True):
+    for a, b in zip(
+        read_mission(target).items, read_mission(tmp_path / "some.plan").items, strict=True
+    ):
         assert a.mode is b.mode
         np.testing.assert_allclose(a.position, b.position, atol=1e-6)
     code, _, err = rfly("convert", plan(*ITEMS), target)
@@ -90,18 +103,31 @@ def test_convert_writes_the_other_format_once(rfly, plan, tmp_path):
 
 def test_convert_takes_what_lies_above_terrain_from_a_map(rfly, plan, tmp_path):
     """30 m above the ground 60 m north and 80 m east of home, which is the map's origin."""
-    target, above_terrain = tmp_path / "some.waypoints", simple(16, 10, [0, 3, 0, None, *place(60, 80), 30])
+    target = tmp_path / "some.waypoints"
+    above_terrain = simple(16, 10, [0, 3, 0, None, *place(60, 80), 30])
     assert rfly("convert", plan(above_terrain), target)[0] == 2
     assert rfly("convert", plan(above_terrain), target, "--map", "JacksboroFault", *ORIGIN)[0] == 0
     down = -(HeightMap.load("JacksboroFault").altitude(80.0, 60.0) + 30.0)
-    np.testing.assert_allclose(read_mission(target).items[0].position, (60.0, 80.0, down), atol=1e-3)
+    np.testing.assert_allclose(
+        read_mission(target).items[0].position, (60.0, 80.0, down), atol=1e-3
+    )
 
 
 @pytest.mark.parametrize("uav_type", ["multirotor", "fixed-wing"])
 def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
     """The track begins and ends on the ground, and every item is told."""
     track = tmp_path / "track.csv"
-    code, out, _ = rfly("fly", plan(*ITEMS), "--map", "JacksboroFault", *ORIGIN, "--uav-type", uav_type, "--csv", track)
+    code, out, _ = rfly(
+        "fly",
+        plan(*ITEMS),
+        "--map",
+        "JacksboroFault",
+        *ORIGIN,
+        "--uav-type",
+        uav_type,
+        "--csv",
+        track,
+    )
     assert code == 0, out
     assert [line.split()[4] for line in out.splitlines() if " item " in line] == [
         "TAKEOFF",
@@ -120,8 +146,10 @@ def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
 
 @pytest.mark.needs("matplotlib")
 def test_fly_draws_the_track(rfly, plan, tmp_path):
-    """From the start (0, 0) to the end 20 m east, 40 m north, with the corner 80 m east, 60 m north: in the panel of
-    the map, 100 m wide and high and a little more, blue lies as far to the right as it lies above."""
+    """From the start (0, 0) to the end 20 m east, 40 m north, with the corner 80 m east, 60 m
+    north: in the panel of the map, 100 m wide and high and a little more, blue lies as far to the
+    right as it lies above.
+    """
     import cv2
 
     picture = tmp_path / "flight.png"
@@ -130,9 +158,15 @@ def test_fly_draws_the_track(rfly, plan, tmp_path):
     blue = np.abs(pixels - [180, 119, 31]).sum(axis=2) < 60  # C0 is #1f77b4; OpenCV has blue first
     rows, columns = np.nonzero(blue[:, : pixels.shape[1] // 2])
     assert np.ptp(columns) / np.ptp(rows) == pytest.approx(80 / 60, rel=0.1)
-    assert columns[rows.argmin()] > columns[rows.argmax()] + 100, "the corner is the northmost, the start the southmost"
-    red = np.abs(pixels - [40, 39, 214]).sum(axis=2) < 60  # C3: the end, 20 m east of 80, 40 m north of 60
-    (row,), (column,) = ([round(float(each.mean()))] for each in np.nonzero(red[:, : pixels.shape[1] // 2]))
+    assert columns[rows.argmin()] > columns[rows.argmax()] + 100, (
+        "the corner is the northmost, the start the southmost"
+    )
+    red = (
+        np.abs(pixels - [40, 39, 214]).sum(axis=2) < 60
+    )  # C3: the end, 20 m east of 80, 40 m north of 60
+    (row,), (column,) = (
+        [round(float(each.mean()))] for each in np.nonzero(red[:, : pixels.shape[1] // 2])
+    )
     assert (column - columns.min()) / np.ptp(columns) == pytest.approx(20 / 80, abs=0.08)
     assert (rows.max() - row) / np.ptp(rows) == pytest.approx(40 / 60, abs=0.08)
     assert rfly("fly", plan(*ITEMS), "--plot", picture)[0] == 2, "it exists"
@@ -142,7 +176,9 @@ def test_fly_draws_the_track(rfly, plan, tmp_path):
 
 
 def test_fly_tells_of_a_mission_without_an_end(rfly, plan):
-    code, out, _ = rfly("fly", plan(ITEMS[0], simple(177, 2, [1, -1, 0, 0, 0, 0, 0])), "--limit", 60)
+    code, out, _ = rfly(
+        "fly", plan(ITEMS[0], simple(177, 2, [1, -1, 0, 0, 0, 0, 0])), "--limit", 60
+    )
     assert code == 1
     assert out.splitlines()[-1].endswith("not finished")
 
@@ -158,7 +194,9 @@ def test_check_of_many_items_stays_short(rfly, plan):
 
 def test_notes_of_what_lies_below_home_and_of_rally_points(rfly, plan):
     deep = simple(16, 0, [0, 0, 0, None, *place(60, 80), 88])
-    code, out, _ = rfly("check", plan(*ITEMS, deep, rallyPoints={"points": [[*place(9, 8), 20]], "version": 2}))
+    code, out, _ = rfly(
+        "check", plan(*ITEMS, deep, rallyPoints={"points": [[*place(9, 8), 20]], "version": 2})
+    )
     assert code == 0
     assert "note: item 5 lies below home, item 5 by 400.0 m: without a map" in out
     assert "rally point 9.00 north, 8.00 east, 20.00 up" in out
@@ -172,8 +210,14 @@ def test_notes_of_what_lies_below_home_and_of_rally_points(rfly, plan):
     [
         (("check", "no.plan"), "rfly: no.plan: No such file or directory"),
         (("check", "some.plan", "--map", "NoSuchMap"), "NoSuchMap"),
-        (("convert", "some.plan", "x.txt"), "rfly: x.txt: extension '.txt', expected .plan or .waypoints"),
-        (("fly", "some.plan", "--uav-type", "ground"), "mission item 0: TAKEOFF, which a ground vehicle can't do"),
+        (
+            ("convert", "some.plan", "x.txt"),
+            "rfly: x.txt: extension '.txt', expected .plan or .waypoints",
+        ),
+        (
+            ("fly", "some.plan", "--uav-type", "ground"),
+            "mission item 0: TAKEOFF, which a ground vehicle can't do",
+        ),
         (("fly", "some.plan", "--csv", "no/track.csv"), "--csv: no/track.csv: there is no folder"),
         (("fly", "some.plan", "--loiter-radius", "nan"), "--loiter-radius"),
     ],
@@ -187,13 +231,23 @@ def test_mistakes_are_one_line(rfly, plan, monkeypatch, arguments, text):
 
 
 def test_what_nobody_would_say_done_is_refused_and_a_car_drives(rfly, plan, tmp_path):
-    """A gripper's navigation command never ends by itself; a car's way lies on the ground, notes on stderr."""
+    """A gripper's navigation command never ends by itself; a car's way lies on the ground, notes on
+    stderr.
+    """
     code, out, err = rfly("fly", plan(ITEMS[0], simple(94, 3, [0, 0, 0, 0, *place(9, 9), 5])))
     assert (code, out) == (2, "")
     assert "item 2 (command 94) is not carried out" in err
     track = tmp_path / "track.csv"
     code, out, err = rfly(
-        "fly", plan(*ITEMS[1:4]), "--map", "JacksboroFault", *ORIGIN, "--uav-type", "ground", "--csv", track
+        "fly",
+        plan(*ITEMS[1:4]),
+        "--map",
+        "JacksboroFault",
+        *ORIGIN,
+        "--uav-type",
+        "ground",
+        "--csv",
+        track,
     )
     assert code == 0
     assert out.splitlines()[-1].endswith("s  finished")
@@ -217,9 +271,14 @@ def test_a_mission_on_another_continent_is_told(rfly, tmp_path):
 
 
 def test_preflight_names_item_and_place_and_repairs(rfly, plan, tmp_path):
-    """Over a real map: a way-point 5 m above the ground is named with its place; the plan that is written is clear."""
+    """Over a real map: a way-point 5 m above the ground is named with its place; the plan that is
+    written is clear.
+    """
     terrain = HeightMap.load("JacksboroFault")
-    above = [float(terrain.altitude(e, n)) - float(terrain.altitude(0, 0)) for n, e in ((0, 0), (60, 80), (40, 20))]
+    above = [
+        float(terrain.altitude(e, n)) - float(terrain.altitude(0, 0))
+        for n, e in ((0, 0), (60, 80), (40, 20))
+    ]
     home = [*DEFAULT_GEO_ORIGIN[:2], DEFAULT_GEO_ORIGIN[2] + float(terrain.altitude(0, 0))]
     items = [
         simple(22, 3, [0, 0, 0, None, *place(0, 0), 60]),
@@ -248,10 +307,15 @@ def test_preflight_names_item_and_place_and_repairs(rfly, plan, tmp_path):
 
 def test_preflight_keeps_away_from_placed_objects(rfly, plan, tmp_path):
     """A mast of 50 m beside the way, in a list as rfly objects reads it; x east, y north."""
-    (tmp_path / "mast.yaml").write_text("version: 1\nobjects: [{type: 151, x: 40, y: 33, id: 7, size: [2, 2, 50]}]\n")
+    (tmp_path / "mast.yaml").write_text(
+        "version: 1\nobjects: [{type: 151, x: 40, y: 33, id: 7, size: [2, 2, 50]}]\n"
+    )
     terrain = HeightMap.load("JacksboroFault")
     home = [*DEFAULT_GEO_ORIGIN[:2], DEFAULT_GEO_ORIGIN[2] + float(terrain.altitude(0, 0))]
-    items = [simple(22, 3, [0, 0, 0, None, *place(0, 0), 30]), simple(16, 3, [0, 3, 0, None, *place(60, 80), 30])]
+    items = [
+        simple(22, 3, [0, 0, 0, None, *place(0, 0), 30]),
+        simple(16, 3, [0, 3, 0, None, *place(60, 80), 30]),
+    ]
     file = plan(mission={"plannedHomePosition": home, "items": items, "version": 2})
     where = ("--map", "JacksboroFault", *ORIGIN, "--clearance", 5)
     assert "object: " not in rfly("preflight", file, *where)[1]
@@ -265,7 +329,10 @@ def test_preflight_keeps_away_from_placed_objects(rfly, plan, tmp_path):
     ("arguments", "text"),
     [
         ((), "--map: missing"),
-        (("--map", "JacksboroFault", "--battery", "9"), "--battery and --power: expected both or neither"),
+        (
+            ("--map", "JacksboroFault", "--battery", "9"),
+            "--battery and --power: expected both or neither",
+        ),
         (("--map", "JacksboroFault", "--repair", "some.plan"), "some.plan exists"),
         (("--map", "JacksboroFault", *ORIGIN, "--objects", "none.yaml"), "none.yaml"),
         (("--map", "JacksboroFault", "--clearance", "nan"), "--clearance"),

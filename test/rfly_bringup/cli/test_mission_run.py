@@ -1,4 +1,6 @@
-"""`rfly mission start`, `hold`, `resume`, `return` and `status` as a user runs them beside a running mission_node."""
+"""`rfly mission start`, `hold`, `resume`, `return` and `status` as a user runs them beside a
+running mission_node.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ PERIOD_S = 0.005
 
 @pytest.fixture(scope="module")
 def hawk(shared_domain_id, tmp_path_factory):
-    """mission_node with one multirotor over level ground, its time `faster` times as fast; `rfly(*words)` beside it."""
+    """mission_node with one multirotor over level ground, its time `faster` times as fast;
+    `rfly(*words)` beside it.
+    """
     from node_harness import NodeProcess, Peer, RflyBeside
     from rclpy.clock import Clock as RclpyClock
     from rclpy.clock import ClockType
@@ -35,20 +39,34 @@ def hawk(shared_domain_id, tmp_path_factory):
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     folder = tmp_path_factory.mktemp("missions")
-    items = (MissionItem.takeoff((0, 0, -10)), MissionItem.waypoint((15, 0, -12)), MissionItem.land((15, 5, 0)))
+    items = (
+        MissionItem.takeoff((0, 0, -10)),
+        MissionItem.waypoint((15, 0, -12)),
+        MissionItem.land((15, 5, 0)),
+    )
     write_mission(folder / "short.plan", Mission(items, ORIGIN))
     far = (items[0], MissionItem.waypoint((60, 0, -12)), MissionItem.waypoint((60, 450, -12)))
     write_mission(folder / "long.plan", Mission(far, ORIGIN))
-    flat = HeightMap(np.zeros((2, 2)), origin_x=-500.0, origin_y=-500.0, step_x=1000.0, step_y=1000.0, name="flat")
+    flat = HeightMap(
+        np.zeros((2, 2)),
+        origin_x=-500.0,
+        origin_y=-500.0,
+        step_x=1000.0,
+        step_y=1000.0,
+        name="flat",
+    )
     parameters = {"vehicles": "[hawk]", "use_sim_time": "true", "file_folders": f"['{folder}']"}
     with NodeProcess("mission_node", shared_domain_id, parameters):
         peer = Peer(shared_domain_id)
         clock = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
-        peer.faster, now, told = 20, 1_000_000_000_000, time.monotonic_ns()
+        peer.faster = 20
+        now = 1_000_000_000_000
+        told = time.monotonic_ns()
 
         def tell():
             nonlocal now, told
-            before, told = told, time.monotonic_ns()
+            before = told
+            told = time.monotonic_ns()
             now += peer.faster * (told - before)
             clock.publish(Clock(clock=ns_to_stamp(now)))
 
@@ -65,7 +83,10 @@ def hawk(shared_domain_id, tmp_path_factory):
 def test_a_mission_to_its_end(hawk):
     code, out, err = hawk.rfly("start", "hawk", str(hawk.folder / "short.plan")).end()
     assert (code, out) == (0, "hawk: 3 items done\n")
-    lines = [f"hawk: item {number} of 3: {mode}" for number, mode in ((1, "TAKEOFF"), (2, "WAYPOINT"), (3, "LAND"))]
+    lines = [
+        f"hawk: item {number} of 3: {mode}"
+        for number, mode in ((1, "TAKEOFF"), (2, "WAYPOINT"), (3, "LAND"))
+    ]
     assert [line for line in err.splitlines() if line in lines] == lines
     assert hawk.rfly("status", "hawk").end()[:2] == (0, "hawk: no mission is running: LAND\n")
 
@@ -109,7 +130,9 @@ def test_a_mission_that_is_refused_says_why(hawk):
     code, out, err = hawk.rfly("start", "hawk", "/nowhere/survey.plan").end()
     assert (code, out) == (1, "")
     assert err.count("\n") == 1
-    assert err.startswith("hawk: '/nowhere/survey.plan': not below the folders of the parameter file_folders")
+    assert err.startswith(
+        "hawk: '/nowhere/survey.plan': not below the folders of the parameter file_folders"
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +140,10 @@ def test_a_mission_that_is_refused_says_why(hawk):
     [
         (["hold", "dove"], "no mission_node offers /dove/set_mission_command"),
         (["status", "dove"], "no mission_node offers /dove/execute_mission"),
-        (["start", "dove", "x.plan", "--namespace", "site"], "no mission_node offers /site/dove/execute_mission"),
+        (
+            ["start", "dove", "x.plan", "--namespace", "site"],
+            "no mission_node offers /site/dove/execute_mission",
+        ),
         (["hold", "a b"], "NAME 'a b'"),
         (["hold", "\udc80"], r"NAME '\udc80'"),
         (["hold", "hawk", "--namespace", "é"], "--namespace 'é': Invalid namespace"),

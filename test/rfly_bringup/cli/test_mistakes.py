@@ -73,7 +73,9 @@ def test_a_map_of_the_search_path_is_found(rfly, monkeypatch, tmp_path):
     folder = tmp_path / "maps"
     folder.mkdir()
     for ending in ("png", "txt"):
-        (folder / f"Mine.{ending}").write_bytes((package_maps() / f"JacksboroFault.{ending}").read_bytes())
+        (folder / f"Mine.{ending}").write_bytes(
+            (package_maps() / f"JacksboroFault.{ending}").read_bytes()
+        )
     started = []
 
     class Started(Exception):

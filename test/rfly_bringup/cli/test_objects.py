@@ -16,7 +16,11 @@ import pytest
 from rfly_bringup.cli.main import main
 from rfly_terrain.height_map.height_map import HeightMap
 
-NED_OF_EXPERIMENT_2 = [(43.943, 1.620, -11.465), (72.946, -4.388, -11.465), (115.915, 5.510, -10.448)]
+NED_OF_EXPERIMENT_2 = [
+    (43.943, 1.620, -11.465),
+    (72.946, -4.388, -11.465),
+    (115.915, 5.510, -10.448),
+]
 
 
 @pytest.fixture
@@ -55,7 +59,9 @@ def test_place_on_the_terrain_with_its_offset(rfly, window):
     code, out, err = rfly("place", 151, 120, -35.5, "--offset", 0.75, *at(window))
     ground = HeightMap.load("JacksboroFault").altitude(120.0, -35.5)
     assert (code, err) == (0, "")
-    assert window.recv(4096) == time_packet(1001, 151, (-35.5, 120.0, -(ground + 0.75)), math.pi / 2)
+    assert window.recv(4096) == time_packet(
+        1001, 151, (-35.5, 120.0, -(ground + 0.75)), math.pi / 2
+    )
     assert f"1001: type 151 at east 120.000 north -35.500 up {ground + 0.75:.3f}" in out
     assert f"sent 1 object to 127.0.0.1:{window.getsockname()[1]}" in out
 
@@ -73,13 +79,18 @@ def test_experiment_3_with_and_without_a_height(rfly, window):
     assert rfly(*person, -16.479, 1.45, "--id", 100, "--z", -177.181)[0] == 0
     assert window.recv(4096) == time_packet(100, 30, (-16.479, 1.45, -177.181), math.pi)
     assert rfly(*person, -17.479, 1.45, "--id", 101, "--ground")[0] == 0
-    assert window.recv(4096) == struct.pack("<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi)
+    assert window.recv(4096) == struct.pack(
+        "<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi
+    )
 
 
 def test_all_three_windows_unless_one_is_asked_for(rfly):
     with ExitStack() as stack:
         while True:
-            windows = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3)]
+            windows = [
+                stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                for _ in range(3)
+            ]
             windows[0].bind(("127.0.0.1", 0))
             port = windows[0].getsockname()[1]
             try:
@@ -168,7 +179,10 @@ def test_fit_warns_of_a_click_point_far_beside(rfly):
         (("place", 3, 1, 2, "--port", 65535), "expected 1 window or more"),
         (("place", 3, 1, 2, "--bridge", "--map", "JacksboroFault"), "that of terrain_map"),
         (("place", "--file", "none.yaml"), "no such file"),
-        (("place", "--file", "grasslands_targets", "--frame", "map"), "grasslands_targets.yaml:5: frame"),
+        (
+            ("place", "--file", "grasslands_targets", "--frame", "map"),
+            "grasslands_targets.yaml:5: frame",
+        ),
         (("fit", "--click", 1, 2, 3), "--object"),
         (("fit", "--click", 1, 2, "nan", "--object", 1, 2, 3), "click_point_ned"),
         (("fit", *POINTS, "--dry-run"), "--xml"),
@@ -222,7 +236,10 @@ def test_with_a_running_bridge(rfly, domain_id, tmp_path):
             assert [(row["id"], row["type"]) for row in rows] == [(30, 3), (1001, 151)]
             assert rows[1]["position"] == pytest.approx([10.0, 20.0, z])
             code, out, _ = rfly("move", 1001, -15, -25.5, "--yaw-deg", 90)
-            assert (code, f"now at -15.000 -25.500 {terrain.altitude(-15.0, -25.5) + 0.5:.3f} (map)" in out) == (
+            assert (
+                code,
+                f"now at -15.000 -25.500 {terrain.altitude(-15.0, -25.5) + 0.5:.3f} (map)" in out,
+            ) == (
                 0,
                 True,
             )

@@ -28,8 +28,18 @@ def number(text, key):
 
 
 def test_a_driven_plan_is_told_drawn_and_written(monkeypatch, capsys, tmp_path):
-    picture, way = tmp_path / "plan.png", tmp_path / "way.csv"
-    words = ["100,50,180", "-200,80", "--vehicle-class", "rover", "--out", str(picture), "--csv", str(way)]
+    picture = tmp_path / "plan.png"
+    way = tmp_path / "way.csv"
+    words = [
+        "100,50,180",
+        "-200,80",
+        "--vehicle-class",
+        "rover",
+        "--out",
+        str(picture),
+        "--csv",
+        str(way),
+    ]
     code, out, err = rfly(monkeypatch, capsys, *words)
     assert (code, err) == (0, "")
     points = np.genfromtxt(way, delimiter=",", skip_header=1, usecols=(0, 1, 2, 3))
@@ -49,7 +59,9 @@ def test_a_driven_plan_is_told_drawn_and_written(monkeypatch, capsys, tmp_path):
 
 
 def test_a_flight(monkeypatch, capsys):
-    code, out, _ = rfly(monkeypatch, capsys, "100,50", "-200,80", "--vehicle-class", "multirotor", "--mode", "fly")
+    code, out, _ = rfly(
+        monkeypatch, capsys, "100,50", "-200,80", "--vehicle-class", "multirotor", "--mode", "fly"
+    )
     assert code == 0
     assert number(out, "length") >= math.hypot(300, 30)
     assert "kJ" in out
@@ -62,7 +74,10 @@ def test_a_flight(monkeypatch, capsys):
         (["1,2", "nan,3"], "B 'nan,3': expected X,Y"),
         (["1,2", "3,4,5,6,7"], "expected X,Y"),
         (["1,2", "9999,3"], "the goal (9999, 3) lies off the map"),
-        (["-2500,-2500", "2,3"], "the start (-2500, -2500) lies on ground that may not be driven on: slopes of 20°"),
+        (
+            ["-2500,-2500", "2,3"],
+            "the start (-2500, -2500) lies on ground that may not be driven on: slopes of 20°",
+        ),
         (
             ["1,2", "50,3", "--mode", "fly"],
             "'car' is of the kind ground and cannot fly, expected multirotor, fixed_wing or land_air",

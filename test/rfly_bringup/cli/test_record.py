@@ -15,14 +15,35 @@ import time
 import pytest
 from command_line import mistake
 
-RFLY = [sys.executable, "-c", "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"]
+RFLY = [
+    sys.executable,
+    "-c",
+    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
+]
 POSE = struct.pack(
-    "<6i14f4d", 1234567891, 7, 3, *[0] * 3, *[0.0] * 8, 3.0, 4.0, 0.0, 0.0, 0.5, 1.5, 1.5, -2.5, -3.5, -1.0
+    "<6i14f4d",
+    1234567891,
+    7,
+    3,
+    *[0] * 3,
+    *[0.0] * 8,
+    3.0,
+    4.0,
+    0.0,
+    0.0,
+    0.5,
+    1.5,
+    1.5,
+    -2.5,
+    -3.5,
+    -1.0,
 )
 
 
 def rfly(*arguments, timeout=20):
-    return subprocess.run([*RFLY, *arguments], capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        [*RFLY, *arguments], capture_output=True, text=True, timeout=timeout, check=False
+    )
 
 
 def free_port():
@@ -37,7 +58,16 @@ class Recording:
     def __init__(self, out, *arguments, windows=1):
         self.port = free_port()
         self.process = subprocess.Popen(
-            [*RFLY, "record", str(out), "--port", str(self.port), "--windows", str(windows), *arguments],
+            [
+                *RFLY,
+                "record",
+                str(out),
+                "--port",
+                str(self.port),
+                "--windows",
+                str(windows),
+                *arguments,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "COLUMNS": "300"},
@@ -88,7 +118,9 @@ def windows():
 
 
 def test_recorded_and_replayed(tmp_path, windows):
-    """Same bytes, same windows, same order, gaps kept: 30 ms between datagrams come back as 30 ms or a little more."""
+    """Same bytes, same windows, same order, gaps kept: 30 ms between datagrams come back as 30 ms
+    or a little more.
+    """
     out = tmp_path / "flight.pcap"
     with Recording(out, "--count", "7", windows=3) as recording:
         assert f"127.0.0.1:{recording.port + 2}" in recording.first
@@ -113,10 +145,15 @@ def test_recorded_and_replayed(tmp_path, windows):
     thread.join(10)
     assert done.returncode == 0, done.stderr
     assert [datagram for _, datagram in arrivals] == [bytes([n]) + POSE[1:] for n in range(5)]
-    assert arrivals[-1][0] - arrivals[0][0] >= 0.8 * 4 * 0.03  # not at once; arrivals are read late and in clumps
+    assert (
+        arrivals[-1][0] - arrivals[0][0] >= 0.8 * 4 * 0.03
+    )  # not at once; arrivals are read late and in clumps
     assert windows[2].recv(100) == b"window 2"
     assert windows[0].recv(100) == b"last"
-    assert f"sent 7 datagrams, {5 * 112 + 12} bytes to 127.0.0.1:{first}-{first + 2} in 0." in done.stdout
+    assert (
+        f"sent 7 datagrams, {5 * 112 + 12} bytes to 127.0.0.1:{first}-{first + 2} in 0."
+        in done.stdout
+    )
     assert re.search(r"late by \d+ µs \(median\), \d+ µs \(99 %\)", done.stdout)
 
 
@@ -140,7 +177,9 @@ def write(path, datagrams):
     with path.open("wb") as file:
         writer = PcapWriter(file)
         for time_ns, port, payload in datagrams:
-            writer.write(RecordedDatagram(10**18 + time_ns, ("192.0.2.7", 9), ("192.0.2.8", port), payload))
+            writer.write(
+                RecordedDatagram(10**18 + time_ns, ("192.0.2.7", 9), ("192.0.2.8", port), payload)
+            )
 
 
 def test_a_window_still_sees_what_is_recorded(tmp_path, windows):
@@ -182,7 +221,12 @@ def test_a_recording_may_go_to_a_pipe():
 
 
 def test_limits_of_time_and_size(tmp_path):
-    assert rfly("record", str(tmp_path / "a.pcap"), "--port", str(free_port()), "--duration", "0.2").returncode == 0
+    assert (
+        rfly(
+            "record", str(tmp_path / "a.pcap"), "--port", str(free_port()), "--duration", "0.2"
+        ).returncode
+        == 0
+    )
     with Recording(tmp_path / "b.pcap", "--max-size", "0.2") as recording:
         recording.send(*[bytes(50_000)] * 20, gap_s=0.005)
         code, _, _ = recording.rest()
@@ -199,7 +243,10 @@ def test_a_truncated_recording_is_replayed_as_far_as_it_is_whole(tmp_path, windo
     assert done.returncode == 0
     assert windows[0].recv(10) == b"whole"
     assert "sent 1 datagrams" in done.stdout
-    assert re.search(r"ends at byte 119, within the record that begins at byte 73; what comes before", done.stderr)
+    assert re.search(
+        r"ends at byte 119, within the record that begins at byte 73; what comes before",
+        done.stderr,
+    )
 
 
 def test_what_was_left_out_is_told(tmp_path, windows):
@@ -216,20 +263,38 @@ def test_what_was_left_out_is_told(tmp_path, windows):
         pytest.param(["replay", "no such.pcap"], "no such.pcap: No such file", id="missing"),
         pytest.param(["replay", sys.executable], "neither a pcap nor a pcapng", id="no-recording"),
         pytest.param(
-            ["replay", "DNS"], r"no datagram to port 20010 to 20073; it holds some to 53 (1)", id="other-ports"
+            ["replay", "DNS"],
+            r"no datagram to port 20010 to 20073; it holds some to 53 (1)",
+            id="other-ports",
         ),
-        pytest.param(["replay", "DNS", "--ports", "20012-20010"], "expected 1 port or more", id="ports-backwards"),
+        pytest.param(
+            ["replay", "DNS", "--ports", "20012-20010"],
+            "expected 1 port or more",
+            id="ports-backwards",
+        ),
         pytest.param(["replay", "DNS", "--ports", "a"], "FIRST-LAST", id="ports-no-number"),
-        pytest.param(["replay", "DNS", "--ports", "53", "--host", "no such host"], "no such host", id="host"),
+        pytest.param(
+            ["replay", "DNS", "--ports", "53", "--host", "no such host"], "no such host", id="host"
+        ),
         pytest.param(["record", "DNS"], "exists; choose another name, or --force", id="exists"),
         pytest.param(["record", "new", "--forward", "host:99999"], "HOST:PORT", id="forward"),
-        pytest.param(["record", "new", "--forward", "127.0.0.1"], "where the recording listens", id="loop"),
-        pytest.param(["record", "new", "--port", "65535", "--windows", "2"], "65536", id="port-beyond-the-last"),
+        pytest.param(
+            ["record", "new", "--forward", "127.0.0.1"], "where the recording listens", id="loop"
+        ),
+        pytest.param(
+            ["record", "new", "--port", "65535", "--windows", "2"],
+            "65536",
+            id="port-beyond-the-last",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, arguments, named):
     write(tmp_path / "dns.pcap", [(0, 53, b"x")])
-    port = ["--port", str(free_port())] if arguments[0] == "record" and "--port" not in arguments else []
+    port = (
+        ["--port", str(free_port())]
+        if arguments[0] == "record" and "--port" not in arguments
+        else []
+    )
     names = {"DNS": str(tmp_path / "dns.pcap"), "new": str(tmp_path / "new.pcap")}
     words = [names.get(argument, argument) for argument in arguments] + port
     assert named in mistake(words, monkeypatch, capsys)
@@ -245,7 +310,9 @@ def test_help_has_examples(command):
     assert "Examples" in done.stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name
+)
 def test_whatever_ends_it_all_that_has_arrived_is_in_the_file(tmp_path, number):
     """Once SIGTERM and SIGHUP left what was in buffers behind, 17 of 500."""
     out = tmp_path / "a.pcap"

@@ -43,7 +43,17 @@ def rfly(monkeypatch, capsys, *words, command="run"):
 
 def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
     code, out, err = rfly(
-        monkeypatch, capsys, scenario, "--plot", "run.png", "--csv", "run.csv", "--save", "run.npz", "--seed", "2"
+        monkeypatch,
+        capsys,
+        scenario,
+        "--plot",
+        "run.png",
+        "--csv",
+        "run.csv",
+        "--save",
+        "run.npz",
+        "--seed",
+        "2",
     )
     assert (code, err) == (0, "")
     assert "DRIVE" in out
@@ -64,7 +74,9 @@ def test_logs_are_written_beside(scenario, monkeypatch, capsys):
     from mcap import reader
     from pyarrow import parquet
 
-    code, out, err = rfly(monkeypatch, capsys, scenario, "--parquet", "run.parquet", "--mcap", "run.mcap")
+    code, out, err = rfly(
+        monkeypatch, capsys, scenario, "--parquet", "run.parquet", "--mcap", "run.mcap"
+    )
     assert (code, err) == (0, "")
     assert out.endswith("run.parquet\nrun.mcap\n")
     table = parquet.read_table("run.parquet")
@@ -76,7 +88,9 @@ def test_logs_are_written_beside(scenario, monkeypatch, capsys):
     assert (code, err) == (2, "rfly: run.mcap exists; choose another name or add --overwrite\n")
 
 
-@pytest.mark.parametrize(("option", "library"), [("--mcap", "mcap-ros2-support"), ("--parquet", "pyarrow")])
+@pytest.mark.parametrize(
+    ("option", "library"), [("--mcap", "mcap-ros2-support"), ("--parquet", "pyarrow")]
+)
 def test_a_missing_library_is_told_before_the_run(option, library, scenario, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, {"pyarrow": "pyarrow"}.get(library, "mcap_ros2"), None)
     code, out, err = rfly(monkeypatch, capsys, scenario, option, "run.log")
@@ -95,14 +109,22 @@ def test_what_is_not_reached_is_exit_code_1_and_one_line(scenario, monkeypatch, 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nothing.yaml",), "rfly: scenario 'nothing.yaml': no such file, and no shipped set of this name (hills, "),
+        (
+            ("nothing.yaml",),
+            "rfly: scenario 'nothing.yaml': no such file, and no shipped set of this name (hills, ",
+        ),
         (("short.yaml", "--plot", "run.docx"), "rfly: run.docx: pictures can be written as "),
         (("short.yaml", "--csv", "no/run.csv"), "rfly: --csv: no/run.csv: there is no folder "),
-        (("bad.yaml",), "rfly: bad.yaml:4: mission.items[0].mode: 'swim', allowed: waypoint, takeoff, land\n"),
+        (
+            ("bad.yaml",),
+            "rfly: bad.yaml:4: mission.items[0].mode: 'swim', allowed: waypoint, takeoff, land\n",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(words, expected, scenario, monkeypatch, capsys):
-    (scenario.parent / "bad.yaml").write_text(SHORT.replace("mode: waypoint", "mode: swim"), encoding="utf-8")
+    (scenario.parent / "bad.yaml").write_text(
+        SHORT.replace("mode: waypoint", "mode: swim"), encoding="utf-8"
+    )
     code, out, err = rfly(monkeypatch, capsys, *words)
     assert (code, out) == (2, "")
     assert err.startswith(expected)
@@ -110,7 +132,15 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, expected, scenario, monkey
 
 
 def test_a_sweep_is_summed_up_and_written(scenario, monkeypatch, capsys):
-    words = (scenario, "--vary", "end.time_s=1,20", "--vary", "vehicle.mass.body_kg=18:20", "--jobs", "1")
+    words = (
+        scenario,
+        "--vary",
+        "end.time_s=1,20",
+        "--vary",
+        "vehicle.mass.body_kg=18:20",
+        "--jobs",
+        "1",
+    )
     code, out, err = rfly(monkeypatch, capsys, *words, "--out", "table.csv", command="sweep")
     assert (code, err) == (0, "")
     assert "2 × not reached: mission_done; time is up\n" in out
@@ -130,15 +160,29 @@ def test_a_sweep_is_summed_up_and_written(scenario, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("--vary", "sede=0:3"), "rfly: with sede=0: short.yaml:1: sede: unknown key; did you mean seed? "),
+        (
+            ("--vary", "sede=0:3"),
+            "rfly: with sede=0: short.yaml:1: sede: unknown key; did you mean seed? ",
+        ),
         (("--vary", "seed"), "rfly: 'seed': expected KEY=VALUE,VALUE,… or KEY=START:STOP\n"),
-        (("--out", "table.xlsx"), "rfly: table.xlsx: tables can be written as .csv or .parquet, not '.xlsx'\n"),
+        (
+            ("--out", "table.xlsx"),
+            "rfly: table.xlsx: tables can be written as .csv or .parquet, not '.xlsx'\n",
+        ),
         (("--out", "no/table.csv"), "rfly: --out: no/table.csv: there is no folder "),
-        (("--out", "short.csv"), "rfly: short.csv exists; choose another name or add --overwrite\n"),
-        (("--jobs", "2", "--dask", "tcp://127.0.0.1:1"), "rfly: --jobs and --dask: the cluster's workers say how many"),
+        (
+            ("--out", "short.csv"),
+            "rfly: short.csv exists; choose another name or add --overwrite\n",
+        ),
+        (
+            ("--jobs", "2", "--dask", "tcp://127.0.0.1:1"),
+            "rfly: --jobs and --dask: the cluster's workers say how many",
+        ),
     ],
 )
-def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(words, expected, scenario, monkeypatch, capsys):
+def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(
+    words, expected, scenario, monkeypatch, capsys
+):
     (scenario.parent / "short.csv").touch()
     code, out, err = rfly(monkeypatch, capsys, "short.yaml", *words, command="sweep")
     assert (code, out) == (2, "")
@@ -152,7 +196,9 @@ def test_a_sweep_that_is_ended_leaves_no_process(number, code, scenario):
     """Ctrl-C without a trace or a warning."""
     words = ("sim", "sweep", "short.yaml", "--vary", "seed=0:500", "--jobs", "2")
     command = [sys.executable, "-c", "from rfly_bringup.cli.entry_point import rfly; rfly()"]
-    with subprocess.Popen([*command, *words], cwd=scenario.parent, stdout=subprocess.DEVNULL, stderr=-1) as parent:
+    with subprocess.Popen(
+        [*command, *words], cwd=scenario.parent, stdout=subprocess.DEVNULL, stderr=-1
+    ) as parent:
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
 
         def workers() -> list[Path]:
@@ -187,10 +233,14 @@ def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, ca
 
 @pytest.mark.needs("numba")
 def test_a_run_by_estimates_tells_their_error(scenario, monkeypatch, capsys):
-    code, out, err = rfly(monkeypatch, capsys, scenario, "--estimate", "--seed", "1", "--csv", "run.csv")
+    code, out, err = rfly(
+        monkeypatch, capsys, scenario, "--estimate", "--seed", "1", "--csv", "run.csv"
+    )
     assert (code, err) == (0, "")
     assert "DISARMED" in out
-    found = re.search(r"estimated position +off by ([\d.]+) m across the ground, ([\d.]+) m upright", out)
+    found = re.search(
+        r"estimated position +off by ([\d.]+) m across the ground, ([\d.]+) m upright", out
+    )
     assert 0.5 < float(found[1]) < 6.0
     assert float(found[2]) < 0.5
     rows = (scenario.parent / "run.csv").read_text(encoding="utf-8").splitlines()

@@ -21,19 +21,34 @@ def rfly(*words: object) -> str:
 @pytest.mark.slow
 @pytest.mark.needs("numba", "mcap_ros2", "matplotlib")
 def test_from_the_manoeuvre_to_a_vehicle_file(tmp_path: Path):
-    """The first 13 s, in which it stands and bounces: mass, struts and lag of a vehicle that the fit does not know."""
+    """The first 13 s, in which it stands and bounces: mass, struts and lag of a vehicle that the
+    fit does not know.
+    """
     vehicle = Path(str(tmp_path)) / "hidden.yaml"
-    text = (Path(__file__).parents[3] / "rfly_amphibious/data/vehicles/scale.yaml").read_text(encoding="utf-8")
-    for key, value in (("body_kg", 21.0), ("front_stiffness_npm", 1700.0), ("bump_damping_nspm", 70.0)):
+    text = (Path(__file__).parents[3] / "rfly_amphibious/data/vehicles/scale.yaml").read_text(
+        encoding="utf-8"
+    )
+    for key, value in (
+        ("body_kg", 21.0),
+        ("front_stiffness_npm", 1700.0),
+        ("bump_damping_nspm", 70.0),
+    ):
         text = re.sub(rf"{key}: \S+", f"{key}: {value}", text)
     vehicle.write_text(text.replace("  lag_s: 0.06", "  lag_s: 0.05"), encoding="utf-8")
-    excite, log, found = tmp_path / "excite.yaml", tmp_path / "log.mcap", tmp_path / "found.yaml"
+    excite = tmp_path / "excite.yaml"
+    log = tmp_path / "log.mcap"
+    found = tmp_path / "found.yaml"
     assert rfly("sim", "fit", "--excite", excite, "--vehicle", "scale").strip() == str(excite)
     short = re.sub(r"time_s: 66.0", "time_s: 13.0", excite.read_text(encoding="utf-8"))
     excite.write_text(short.replace("vehicle: scale", "vehicle: hidden.yaml"), encoding="utf-8")
     rfly("sim", "run", excite, "--estimate", "--sensors", "scale", "--mcap", log)
-    said = rfly("sim", "fit", log, "--vehicle", "scale", "--plot", tmp_path / "fit.png", "-o", found)
-    for note in ("note: tyres and I_zz: not enough driving", "note: rotors, I_xx and I_yy: 0.0 s of flight"):
+    said = rfly(
+        "sim", "fit", log, "--vehicle", "scale", "--plot", tmp_path / "fit.png", "-o", found
+    )
+    for note in (
+        "note: tyres and I_zz: not enough driving",
+        "note: rotors, I_xx and I_yy: 0.0 s of flight",
+    ):
         assert note in said
     assert (tmp_path / "fit.png").stat().st_size > 20_000
     params = VehicleParameters.load(str(found))
@@ -49,7 +64,10 @@ def test_from_the_manoeuvre_to_a_vehicle_file(tmp_path: Path):
 def test_either_a_log_or_a_manoeuvre(capsys, monkeypatch, tmp_path):
     from page_commands import run
 
-    assert run(["rfly", "sim", "fit"], monkeypatch, capsys) == (2, "rfly: expected either LOG.mcap or --excite FILE\n")
+    assert run(["rfly", "sim", "fit"], monkeypatch, capsys) == (
+        2,
+        "rfly: expected either LOG.mcap or --excite FILE\n",
+    )
     log = tmp_path / "log.mcap"
     log.write_bytes(b"no log")
     code, error = run(["rfly", "sim", "fit", str(log)], monkeypatch, capsys)

@@ -30,10 +30,17 @@ def rfly(tmp_path, monkeypatch, capsys):
 def test_stdout_and_file(rfly):
     scale = vehicle_urdf(VehicleParameters.load("scale"))
     assert rfly() == (0, scale, "")
-    assert rfly("full", "--output", "car.urdf", "--prefix", "car/", "--mesh", "rotor=r.stl") == (0, "car.urdf\n", "")
+    assert rfly("full", "--output", "car.urdf", "--prefix", "car/", "--mesh", "rotor=r.stl") == (
+        0,
+        "car.urdf\n",
+        "",
+    )
     made = Path("car.urdf").read_text(encoding="utf-8")
     assert made == vehicle_urdf(VehicleParameters.load("full"), "car/", {"rotor": "r.stl"})
-    assert rfly("-o", "car.urdf")[2] == "rfly: car.urdf exists; choose another name or add --overwrite\n"
+    assert (
+        rfly("-o", "car.urdf")[2]
+        == "rfly: car.urdf exists; choose another name or add --overwrite\n"
+    )
     assert rfly("-o", "car.urdf", "--overwrite")[0] == 0
     assert Path("car.urdf").read_text(encoding="utf-8") == scale
 

@@ -1,4 +1,6 @@
-"""`rfly terrain` as a user meets it: what it prints, what it writes, and one line with exit code 2 for each mistake."""
+"""`rfly terrain` as a user meets it: what it prints, what it writes, and one line with exit code 2
+for each mistake.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,17 @@ def test_info_in_words(rfly):
 def test_info_for_programs(rfly):
     facts = json.loads(rfly("info", "E", "--json")[1])
     assert facts["bounds_enu_m"] == [-2, 2, -3, 3]
-    assert (facts["rows"], facts["columns"], facts["z_scale_cm"], facts["third_pixel"]) == (3, 4, 2, [1, 2])
-    assert (facts["pos_offset_cm"], facts["pos_scale_cm"], facts["gps"]) == ([-300, -200], [200, 200], None)
+    assert (facts["rows"], facts["columns"], facts["z_scale_cm"], facts["third_pixel"]) == (
+        3,
+        4,
+        2,
+        [1, 2],
+    )
+    assert (facts["pos_offset_cm"], facts["pos_scale_cm"], facts["gps"]) == (
+        [-300, -200],
+        [200, 200],
+        None,
+    )
     assert facts["sha256"] == HeightMap.load("E").sha256
 
 
@@ -89,8 +100,13 @@ def test_query_one_point(rfly):
         "altitude  14.3750 m (z up, frame map)\ninside    yes\n",
         "",
     )
-    assert rfly("query", "--map", "E", "-1", "-2")[1].startswith("altitude  7.5000 m (z up, frame map)")
-    assert "inside    no: the altitude is that of the map's edge" in rfly("query", "--map", "E", "-50", "0")[1]
+    assert rfly("query", "--map", "E", "-1", "-2")[1].startswith(
+        "altitude  7.5000 m (z up, frame map)"
+    )
+    assert (
+        "inside    no: the altitude is that of the map's edge"
+        in rfly("query", "--map", "E", "-50", "0")[1]
+    )
 
 
 def test_query_in_ned(rfly):
@@ -100,15 +116,23 @@ def test_query_in_ned(rfly):
     assert "altitude  -14.3750 m (z down, frame map_ned)" in out
     normal = [float(v) for v in out.splitlines()[2].split()[1:]]
     # 2.5, 1.5 lies three quarters up both sides of its cell, whose four heights give the slopes
-    z = np.array([[11.0, 13.0], [12.0, 16.0]])  # z up at rows 1, 2 (east 0, 2) and columns 2, 3 (north 1, 3)
+    z = np.array(
+        [[11.0, 13.0], [12.0, 16.0]]
+    )  # z up at rows 1, 2 (east 0, 2) and columns 2, 3 (north 1, 3)
     north = ((z[0, 1] - z[0, 0]) * 0.25 + (z[1, 1] - z[1, 0]) * 0.75) / 2
     east = ((z[1, 0] - z[0, 0]) * 0.25 + (z[1, 1] - z[0, 1]) * 0.75) / 2
-    np.testing.assert_allclose(normal, np.array([-north, -east, -1]) / np.sqrt(north**2 + east**2 + 1), atol=1e-6)
+    np.testing.assert_allclose(
+        normal, np.array([-north, -east, -1]) / np.sqrt(north**2 + east**2 + 1), atol=1e-6
+    )
 
 
 def test_the_map_by_position_and_by_option(rfly, tmp_path):
     """Every command takes both; two that differ are refused."""
-    for command in (["query", "1.5", "2.5"], ["info"], ["plot", "--out", str(tmp_path / "a.png"), "--overwrite"]):
+    for command in (
+        ["query", "1.5", "2.5"],
+        ["info"],
+        ["plot", "--out", str(tmp_path / "a.png"), "--overwrite"],
+    ):
         by_position = rfly(*command, "RollingHills")
         assert by_position[0] == 0
         assert rfly(*command, "--map", "RollingHills") == by_position
@@ -160,7 +184,9 @@ def test_cloud_formats_hold_the_same_points(rfly):
     clouds["xyz"] = np.loadtxt("c.xyz")
     for points in clouds.values():
         np.testing.assert_allclose(points, clouds["npy"], atol=1e-4)
-        np.testing.assert_allclose(points[[0, 1, 4, 11]], [(-2, -3, 6), (-2, -1, 8), (0, -3, 7), (2, 3, 16)], atol=1e-4)
+        np.testing.assert_allclose(
+            points[[0, 1, 4, 11]], [(-2, -3, 6), (-2, -1, 8), (0, -3, 7), (2, 3, 16)], atol=1e-4
+        )
 
 
 def test_cloud_with_stride_region_and_frame(rfly):
@@ -168,31 +194,52 @@ def test_cloud_with_stride_region_and_frame(rfly):
     assert np.load("a.npy").shape == (2, 2, 3)
     rfly("cloud", "E", "-o", "b.npy", "--region", "-0.5", "2", "-3", "-0.5", "--frame", "map_ned")
     np.testing.assert_allclose(
-        np.load("b.npy").reshape(-1, 3), [(-3, 0, -7), (-1, 0, -9), (-3, 2, -8), (-1, 2, -10)], atol=1e-4
+        np.load("b.npy").reshape(-1, 3),
+        [(-3, 0, -7), (-1, 0, -9), (-3, 2, -8), (-1, 2, -10)],
+        atol=1e-4,
     )
 
 
 def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     """Map E: 3 x 4 samples, of which the two inner ones have a disc of one cell on the map.
 
-    By hand: both rise 100 counts of 2 cm over 4 m to the east and 200 to the north, 0.5 and 1.0: 48.19°. Five
-    samples have fewer than 175 counts, 9.5 m.
+    By hand: both rise 100 counts of 2 cm over 4 m to the east and 200 to the north, 0.5 and 1.0:
+    48.19°. Five samples have fewer than 175 counts, 9.5 m.
     """
-    arguments = ["traversable", "E", "--max-slope", "60", "--water-level", "9.5", "--vehicle-radius", "0"]
+    arguments = [
+        "traversable",
+        "E",
+        "--max-slope",
+        "60",
+        "--water-level",
+        "9.5",
+        "--vehicle-radius",
+        "0",
+    ]
     code, out, _ = rfly(*arguments, "--save", "costs.yaml")
     assert code == 0
     first, picture, saved = out.splitlines()
-    assert first == "E: 8.3% traversable, 41.7% forbidden, 50.0% unknown (3 x 4 cells of 2 m, east x north)"
+    assert (
+        first
+        == "E: 8.3% traversable, 41.7% forbidden, 50.0% unknown (3 x 4 cells of 2 m, east x north)"
+    )
     assert (picture, saved) == ("E-traversable.png", "costs.yaml")
     assert cv2.imread("E-traversable.png").shape[2] == 3
     costs = cv2.imread("costs.png", cv2.IMREAD_UNCHANGED)
-    assert costs.tolist() == [[255] * 3, [255, 80, 255], [100, 100, 255], [100] * 3]  # 99 · 48.19 / 60
+    assert costs.tolist() == [
+        [255] * 3,
+        [255, 80, 255],
+        [100, 100, 255],
+        [100] * 3,
+    ]  # 99 · 48.19 / 60
     assert "mode: raw" in Path("costs.yaml").read_text()
 
 
 def test_traversable_as_json_replaces_only_its_own_picture(rfly):
     for slope, free in (("60", 2 / 12), ("20", 0.0)):
-        code, out, _ = rfly("traversable", "E", "--max-slope", slope, "--vehicle-radius", "0", "--json")
+        code, out, _ = rfly(
+            "traversable", "E", "--max-slope", slope, "--vehicle-radius", "0", "--json"
+        )
         assert code == 0
         assert json.loads(out)["share_free"] == pytest.approx(free)
     assert rfly("traversable", "E", "--out", "mine.png")[0] == 0
@@ -201,7 +248,10 @@ def test_traversable_as_json_replaces_only_its_own_picture(rfly):
 
 
 def test_plot_writes_a_picture(rfly):
-    assert rfly("plot", "JacksboroFault", "--out", "relief.png", "--title", "Ground")[:2] == (0, "relief.png\n")
+    assert rfly("plot", "JacksboroFault", "--out", "relief.png", "--title", "Ground")[:2] == (
+        0,
+        "relief.png\n",
+    )
     picture = cv2.imread("relief.png")
     assert min(picture.shape[:2]) > 800
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 5000
@@ -211,7 +261,9 @@ def test_plot_writes_a_picture(rfly):
 def test_import_an_array_and_read_it_back(rfly):
     """Row 0 of the array is the north: its first number lies in the north-west."""
     np.save("h.npy", np.array([[10.0, 20.0, 30.0], [0.0, 5.0, 10.0]]))
-    code, out, _ = rfly("import", "h.npy", "--out", "New", "--cell-size", "4", "6", "--geo-origin", "46", "8", "500")
+    code, out, _ = rfly(
+        "import", "h.npy", "--out", "New", "--cell-size", "4", "6", "--geo-origin", "46", "8", "500"
+    )
     assert code == 0
     assert "3 x 2 cells (east x north) of 4 x 6 m, x -4 … 4, y -3 … 3, z 0.00 … 30.00 m" in out
     terrain = HeightMap.load("New")
@@ -220,7 +272,9 @@ def test_import_an_array_and_read_it_back(rfly):
         assert terrain.altitude(float(x), float(y)) == pytest.approx(z, abs=30 / 65535)
 
 
-@pytest.mark.parametrize("ending", ["npz", "npy", pytest.param("tif", marks=pytest.mark.needs("rasterio"))])
+@pytest.mark.parametrize(
+    "ending", ["npz", "npy", pytest.param("tif", marks=pytest.mark.needs("rasterio"))]
+)
 def test_export_and_import_of_every_kind(rfly, ending):
     """The demo map leaves as GeoTIFF, .npy and .npz and comes back as the same ground."""
     demo = HeightMap.load("JacksboroFault")
@@ -238,14 +292,18 @@ def test_export_and_import_of_every_kind(rfly, ending):
 
 
 def test_export_for_gazebo_and_a_file_at_once(rfly):
-    code, out, err = rfly("export", "E", "--sdf", "world", "--out", "e.npy", "--geo-origin", "47", "8", "400")
+    code, out, err = rfly(
+        "export", "E", "--sdf", "world", "--out", "e.npy", "--geo-origin", "47", "8", "400"
+    )
     assert (code, err) == (0, "")
     npy, world, note = out.splitlines()
     assert (npy, Path(world)) == ("e.npy", Path("world/world.sdf"))
     assert note.startswith("129 x 129 samples, at most 0.")
     assert "<latitude_deg>47.0</latitude_deg>" in Path(world).read_text(encoding="utf-8")
     assert rfly("export", "E", "--sdf", "world")[0] == 2
-    assert rfly("export", "E", "--sdf", "world", "--sdf-samples", "257", "--overwrite")[1].startswith("world")
+    assert rfly("export", "E", "--sdf", "world", "--sdf-samples", "257", "--overwrite")[
+        1
+    ].startswith("world")
 
 
 def test_export_for_gazebo_with_what_stands_there(rfly):
@@ -269,8 +327,14 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
         (["query", "1", "two"], "'two': expected a finite number of metres"),
         (["query", "1", "2", "--frame", "world"], "world"),
         (["query", "--points", "missing.csv"], "missing.csv: No such file or directory"),
-        (["query", "--points", "words.csv"], "words.csv, line 2: 'here,there', expected x,y in finite metres"),
-        (["query", "--points", "nan.csv"], "nan.csv, line 2: '3,nan', expected x,y in finite metres"),
+        (
+            ["query", "--points", "words.csv"],
+            "words.csv, line 2: 'here,there', expected x,y in finite metres",
+        ),
+        (
+            ["query", "--points", "nan.csv"],
+            "nan.csv, line 2: '3,nan', expected x,y in finite metres",
+        ),
         (["query", "--points", "one.csv"], "one.csv, line 4: '3', expected x,y"),
         (["query", "--points", "comma.csv"], "comma.csv: no points"),
         (["query", "--points", "E.png"], "E.png: is no text"),
@@ -293,12 +357,17 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
         (["export", "E", "--sdf", "world", "--sdf-samples", "256"], "Gazebo takes 2ⁿ + 1"),
         (["export", "E", "--out", "e.npz", "--geo-origin", "95", "0", "0"], "--geo-origin"),
         pytest.param(
-            ["import", "missing.tif", "--out", "M"], "missing.tif: no such file", marks=pytest.mark.needs("rasterio")
+            ["import", "missing.tif", "--out", "M"],
+            "missing.tif: no such file",
+            marks=pytest.mark.needs("rasterio"),
         ),
         (["import", "h.npy", "--out", "M"], "--cell-size"),
         (["import", "h.npy", "--out", "E", "--cell-size", "1", "1"], "E.png exists"),
         (["import", "dem.tif", "--out", "M", "--cell-size", "1", "1"], "--resolution"),
-        (["import", "dem.tif", "--out", "M", "--origin-altitude", "sea"], "expected metres or the word ground"),
+        (
+            ["import", "dem.tif", "--out", "M", "--origin-altitude", "sea"],
+            "expected metres or the word ground",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(rfly, arguments, text):
@@ -320,14 +389,18 @@ def test_a_mistake_is_one_line_and_exit_code_2(rfly, arguments, text):
 def run_process(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, **options)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, **options
+    )
 
 
 START = "from rfly_bringup.cli.main import main; main()"
 
 
 def test_a_query_needs_no_heavy_import():
-    """Neither numba nor matplotlib, SciPy or rasterio: one altitude comes within a second and a half of work."""
+    """Neither numba nor matplotlib, SciPy or rasterio: one altitude comes within a second and a
+    half of work.
+    """
     script = (
         "import sys; sys.argv = ['rfly', 'terrain', 'query', '10', '-3.5']\n"
         "from rfly_bringup.cli.main import main\n"
@@ -340,7 +413,9 @@ def test_a_query_needs_no_heavy_import():
     before = os.times()
     assert run_process("-c", START, "terrain", "query", "10", "-3.5").returncode == 0
     after = os.times()  # the child's own time, because other programs run on this machine too
-    used = after.children_user + after.children_system - before.children_user - before.children_system
+    used = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     assert used < 1.5
 
 
@@ -352,17 +427,25 @@ def test_every_command_shows_examples():
 
 
 def test_the_shell_completes_commands_and_names_of_maps(work_folder):
-    """As bash asks behind `rfly --install-completion`: a word of the program, a shipped map, a map of ./map."""
+    """As bash asks behind `rfly --install-completion`: a word of the program, a shipped map, a map
+    of ./map.
+    """
     Path("map").mkdir()
     for ending in ("png", "txt"):
         Path(f"map/Jacaranda.{ending}").touch()
 
     def complete(line: str) -> list[str]:
-        words = {"_RFLY_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        words = {
+            "_RFLY_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(line.count(" ")),
+        }
         environment = {**os.environ, **words, "PYTHONPATH": str(ROOT)}
         script = "import sys; sys.argv = ['rfly']; " + START
         command = [sys.executable, "-c", script]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.split()
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=True
+        ).stdout.split()
 
     assert complete("rfly terrain tra") == ["traversable"]
     assert complete("rfly terrain plot Ja") == ["Jacaranda", "JacksboroFault"]

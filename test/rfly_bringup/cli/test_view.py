@@ -39,16 +39,24 @@ def free_port():
     ],
 )
 def test_mistakes_are_one_line(arguments, said):
-    done = subprocess.run([*RFLY, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [*RFLY, *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_a_missing_viser_says_what_to_install():
-    program = "import sys; sys.modules['viser'] = None; from rfly_bringup.cli.main import main; main()"
+    program = (
+        "import sys; sys.modules['viser'] = None; from rfly_bringup.cli.main import main; main()"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", program, "view"], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", program, "view"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (
         2,
@@ -58,12 +66,16 @@ def test_a_missing_viser_says_what_to_install():
 
 @pytest.mark.slow
 def test_the_demos_window_answers_and_ends_with_ctrl_c():
-    """`answers` is False before the process runs, True while it does; SIGINT ends it with 0 within two seconds."""
+    """`answers` is False before the process runs, True while it does; SIGINT ends it with 0 within
+    two seconds.
+    """
     lines = []
     viewer = DemoViewer(free_port(), lambda name, line: lines.append((name, line)))
     assert not viewer.answers()
     process = subprocess.Popen([*viewer.command, "--port", "0"], stdout=subprocess.PIPE, text=True)
-    reader = threading.Thread(target=lambda: [viewer.take_line(VIEWER, line) for line in process.stdout])
+    reader = threading.Thread(
+        target=lambda: [viewer.take_line(VIEWER, line) for line in process.stdout]
+    )
     reader.start()
     try:
         deadline = time.monotonic() + 60

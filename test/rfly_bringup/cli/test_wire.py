@@ -15,15 +15,38 @@ import threading
 import pytest
 from command_line import mistake
 
-RFLY = [sys.executable, "-c", "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"]
-MAP_COMMAND = bytes.fromhex("d2029649" + "52666c794368616e67654d617062794e616d652047726173736c616e6473") + bytes(22)
+RFLY = [
+    sys.executable,
+    "-c",
+    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
+]
+MAP_COMMAND = bytes.fromhex(
+    "d2029649" + "52666c794368616e67654d617062794e616d652047726173736c616e6473"
+) + bytes(22)
 POSE = struct.pack(
-    "<6i14f4d", 1234567891, 7, 3, *[0] * 3, *[0.0] * 8, 3.0, 4.0, 0.0, 0.0, 0.5, 1.5, 1.5, -2.5, -3.5, -1.0
+    "<6i14f4d",
+    1234567891,
+    7,
+    3,
+    *[0] * 3,
+    *[0.0] * 8,
+    3.0,
+    4.0,
+    0.0,
+    0.0,
+    0.5,
+    1.5,
+    1.5,
+    -2.5,
+    -3.5,
+    -1.0,
 )
 
 
 def rfly(*arguments, timeout=20):
-    return subprocess.run([*RFLY, *arguments], capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        [*RFLY, *arguments], capture_output=True, text=True, timeout=timeout, check=False
+    )
 
 
 @pytest.fixture
@@ -39,10 +62,20 @@ def port_of(opened):
 
 
 def test_send_to_one_window(window):
-    done = rfly("send", "RflyChangeMapbyName Grasslands", "--port", str(port_of(window) - 1), "--window", "1")
+    done = rfly(
+        "send",
+        "RflyChangeMapbyName Grasslands",
+        "--port",
+        str(port_of(window) - 1),
+        "--window",
+        "1",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert window.recv(4096) == MAP_COMMAND
-    assert f"sent 56 bytes to 127.0.0.1:{port_of(window)}: RflyChangeMapbyName Grasslands" in done.stdout
+    assert (
+        f"sent 56 bytes to 127.0.0.1:{port_of(window)}: RflyChangeMapbyName Grasslands"
+        in done.stdout
+    )
 
 
 def test_send_joins_words_and_reaches_three_windows(window):
@@ -68,10 +101,16 @@ def test_send_says_where_nobody_listens():
         pytest.param(["send", ""], "empty", id="empty"),
         pytest.param(["send", "x" * 92, "--lan"], "at most 91", id="too-long-for-lan"),
         pytest.param(["send", "x", "--host", "no such host"], "no such host", id="host"),
-        pytest.param(["send", "x", "--port", "65000", "--window", "600"], "65600", id="window-beyond-the-last-port"),
+        pytest.param(
+            ["send", "x", "--port", "65000", "--window", "600"],
+            "65600",
+            id="window-beyond-the-last-port",
+        ),
         pytest.param(["listen", "--bind", "192.0.2.1"], "192.0.2.1", id="foreign-address"),
         pytest.param(["listen", "--bind", "not an address"], "not an address", id="no-address"),
-        pytest.param(["listen", "--port", "65535", "--all-windows"], "65536", id="port-beyond-the-last"),
+        pytest.param(
+            ["listen", "--port", "65535", "--all-windows"], "65536", id="port-beyond-the-last"
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(monkeypatch, capsys, arguments, named):
@@ -125,7 +164,11 @@ def test_listen_tells_datagrams_and_counts_unknown_ones():
     """Positions in metres NED, angles in degrees; what is no packet is shown as hex and counted."""
     ids = struct.pack("<100H", 11, 12, 13, 14, *[0] * 96)
     fleet = (
-        struct.pack("<i", 1234567891) + ids + bytes(200 + 1200 + 1200) + struct.pack("<300H", *[100] * 300) + bytes(400)
+        struct.pack("<i", 1234567891)
+        + ids
+        + bytes(200 + 1200 + 1200)
+        + struct.pack("<300H", *[100] * 300)
+        + bytes(400)
     )
     with Listening("--count", "5") as listening:
         assert f"127.0.0.1:{listening.port}" in listening.first
@@ -133,7 +176,10 @@ def test_listen_tells_datagrams_and_counts_unknown_ones():
         code, text = listening.rest()
     assert code == 0
     lines = text.splitlines()
-    assert "id 7 type 3  N 1.500 E -2.500 D -3.500 m  roll 0.00 pitch 28.65 yaw 85.94°  5.00 m/s" in lines[0]
+    assert (
+        "id 7 type 3  N 1.500 E -2.500 D -3.500 m  roll 0.00 pitch 28.65 yaw 85.94°  5.00 m/s"
+        in lines[0]
+    )
     assert "Ue4CMD0  'RflyChangeMapbyName Grasslands'" in lines[1]
     assert "unknown (length)  4 bytes: de ad be ef" in lines[2]
     assert "unknown (checksum)  112 bytes: 00 00" in lines[3]
@@ -149,9 +195,19 @@ def test_listen_tells_labels_attachments_actions_and_fleets_with_motors():
     gone = struct.pack("<6i2f120s", 1234567899, 0, -1, 0, 0, 0, -1.0, 30.0, b"")
     attach = struct.pack("<i75i", 1234567892, 5, *[0] * 24, 6, *[0] * 24, 2, *[0] * 24)
     action = struct.pack("<2id16d", 1234567894, 8, 1.5, 0.5, *[0] * 15)
-    full = struct.pack("<4i24f7d", 123456789, 21, 3, 0, *[0] * 24, -1.0, 1.0, 2.0, -3.0, 0.0, 0.0, 0.0)
+    full = struct.pack(
+        "<4i24f7d", 123456789, 21, 3, 0, *[0] * 24, -1.0, 1.0, 2.0, -3.0, 0.0, 0.0, 0.0
+    )
     fleet = struct.pack(
-        "<i40H120f60H160f", 1234567890, 31, *[0] * 19, 3, *[0] * 19, *[0] * 120, *[100] * 60, *[0] * 160
+        "<i40H120f60H160f",
+        1234567890,
+        31,
+        *[0] * 19,
+        3,
+        *[0] * 19,
+        *[0] * 120,
+        *[100] * 60,
+        *[0] * 160,
     )
     with Listening("--count", "6") as listening:
         listening.send(label, gone, attach, action, full, fleet)
@@ -169,13 +225,22 @@ def test_a_packet_without_words_of_its_own_is_told_field_by_field():
     from rfly_bringup.cli.wire_monitor import _packet_text
     from rfly_ue_bridge.codec.packets import Field, PacketType
 
-    fields = (Field("checksum", "i"), Field("copterID", "i"), Field("windNE", "2f"), Field("rain", "f"))
-    packet = PacketType("Weather", 20, (55,), fields).make(copterID=7, windNE=(3.0, -1.5), rain=0.25)
+    fields = (
+        Field("checksum", "i"),
+        Field("copterID", "i"),
+        Field("windNE", "2f"),
+        Field("rain", "f"),
+    )
+    packet = PacketType("Weather", 20, (55,), fields).make(
+        copterID=7, windNE=(3.0, -1.5), rain=0.25
+    )
     assert _packet_text(packet) == "Weather  copterID 7  windNE [3.0, -1.5]  rain 0.25"
 
 
 def test_listen_prints_json_with_every_field():
-    broken = struct.pack("<3i7f", 1234567890, 9, 30, 100.0, 1.0, 2.0, float("nan"), 0.0, 0.0, float("inf"))
+    broken = struct.pack(
+        "<3i7f", 1234567890, 9, 30, 100.0, 1.0, 2.0, float("nan"), 0.0, 0.0, float("inf")
+    )
     with Listening("--json", "--count", "3") as listening:
         listening.send(POSE, broken, b"\x01")
         code, text = listening.rest()
@@ -183,7 +248,11 @@ def test_listen_prints_json_with_every_field():
     pose, simple, unknown = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
     assert pose["packet"] == "SOut2SimulatorSimpleTime"
     assert pose["port"] == listening.port
-    assert (pose["PosE"], pose["VelE"], pose["runnedTime"]) == ([1.5, -2.5, -3.5], [3.0, 4.0, 0.0], -1.0)
+    assert (pose["PosE"], pose["VelE"], pose["runnedTime"]) == (
+        [1.5, -2.5, -3.5],
+        [3.0, 4.0, 0.0],
+        -1.0,
+    )
     assert (simple["MotorRPMSMean"], simple["PosE"], simple["AngEuler"]) == (
         100.0,
         [1.0, 2.0, "nan"],
@@ -198,7 +267,10 @@ def test_listen_hears_three_windows():
         listening.send(POSE, offset=1)
         code, text = listening.rest()
     assert code == 0
-    assert {int(line.split()[0]) for line in text.splitlines()[:2]} == {listening.port + 1, listening.port + 2}
+    assert {int(line.split()[0]) for line in text.splitlines()[:2]} == {
+        listening.port + 1,
+        listening.port + 2,
+    }
 
 
 def test_control_characters_of_a_datagram_do_not_reach_the_terminal():

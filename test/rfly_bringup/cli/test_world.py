@@ -35,7 +35,18 @@ def test_made_by_its_seed(monkeypatch, capsys, tmp_path):
 
 
 def test_an_area_beyond_the_map(monkeypatch, capsys, tmp_path):
-    words = ["world", "make", "forest", "--region", "0", "999", "0", "9", "--out", str(tmp_path / "f.yaml")]
+    words = [
+        "world",
+        "make",
+        "forest",
+        "--region",
+        "0",
+        "999",
+        "0",
+        "9",
+        "--out",
+        str(tmp_path / "f.yaml"),
+    ]
     code, _, err = rfly(monkeypatch, capsys, *words)
     assert code == 2
     assert "area: reaches beyond the map, x -192 … 192" in err
@@ -44,14 +55,30 @@ def test_an_area_beyond_the_map(monkeypatch, capsys, tmp_path):
 
 def test_imported_from_openstreetmap(monkeypatch, capsys, tmp_path):
     """At the geo origin of RollingHills, 40° N 116.3° E: a square of about 10 m, and one far away."""
-    nodes = [(40.0, 116.3), (40.0, 116.30012), (40.00009, 116.30012), (40.00009, 116.3), (41.0, 116.3)]
+    nodes = [
+        (40.0, 116.3),
+        (40.0, 116.30012),
+        (40.00009, 116.30012),
+        (40.00009, 116.3),
+        (41.0, 116.3),
+    ]
     lines = [f'<node id="{k}" lat="{lat}" lon="{lon}"/>' for k, (lat, lon) in enumerate(nodes)]
     for number, ids in ((1, (0, 1, 2, 3, 0)), (2, (4, 0, 1, 4))):
         refs = "".join(f'<nd ref="{each}"/>' for each in ids)
         lines.append(f'<way id="{number}">{refs}<tag k="building" v="yes"/></way>')
     (tmp_path / "city.osm").write_text("<osm>" + "".join(lines) + "</osm>", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    code, out, err = rfly(monkeypatch, capsys, "world", "import", "city.osm", "--map", "RollingHills", "--height", "20")
+    code, out, err = rfly(
+        monkeypatch,
+        capsys,
+        "world",
+        "import",
+        "city.osm",
+        "--map",
+        "RollingHills",
+        "--height",
+        "20",
+    )
     assert (code, err) == (0, "")
     assert out == "city.yaml  1 buildings on RollingHills\nleft out: 1 outside the area\n"
     (house,) = load_world("city.yaml").objects
@@ -79,15 +106,21 @@ def test_drawn(monkeypatch, capsys, tmp_path):
     assert (pixels == load_world("forest").objects[0].model.color).all(axis=1).sum() > 500
     free = tmp_path / "free.yaml"
     free.write_text("version: 1\nobjects: []\n", encoding="utf-8")
-    code, _, err = rfly(monkeypatch, capsys, "world", "plot", str(free), "--out", str(tmp_path / "free.png"))
+    code, _, err = rfly(
+        monkeypatch, capsys, "world", "plot", str(free), "--out", str(tmp_path / "free.png")
+    )
     assert (code, "made for no map: give one by --map" in err) == (2, True)
 
 
 @pytest.mark.needs("numba")
 def test_a_plan_around_it(monkeypatch, capsys, tmp_path):
-    """A wall of 100 m on the demo map, by a file that names no map: 40 m straight on, or round its end."""
+    """A wall of 100 m on the demo map, by a file that names no map: 40 m straight on, or round its
+    end.
+    """
     wall = tmp_path / "wall.yaml"
-    wall.write_text("version: 1\nobjects:\n  - {box: [1, 100, 90], x: 120, y: 50}\n", encoding="utf-8")
+    wall.write_text(
+        "version: 1\nobjects:\n  - {box: [1, 100, 90], x: 120, y: 50}\n", encoding="utf-8"
+    )
     ends = ("100,50", "140,50", "--vehicle-class", "rover", "--resolution", "2")
     lengths = []
     for words in ((), ("--world", str(wall)), ("--world", str(wall), "--margin", "10")):

@@ -12,7 +12,11 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 AXIS = np.arange(-1000.0, 1001.0, 20.0)
 GROUND = HeightMap(
-    40 * np.sin(AXIS[:, None] / 300) * np.cos(AXIS / 200), origin_x=-1000, origin_y=-1000, step_x=20, step_y=20
+    40 * np.sin(AXIS[:, None] / 300) * np.cos(AXIS / 200),
+    origin_x=-1000,
+    origin_y=-1000,
+    step_x=20,
+    step_y=20,
 )
 
 
@@ -28,19 +32,23 @@ def panels(monkeypatch):
     """The panels of the picture that was drawn last, by their titles."""
     made = []
     save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path: made.append(figure) or save(figure, path))
+    monkeypatch.setattr(
+        Figure, "savefig", lambda figure, path: made.append(figure) or save(figure, path)
+    )
     return lambda: {axes.get_title(): axes for axes in made[-1].axes}
 
 
 def test_tracks_legend_and_distance_from_the_ground(tmp_path, panels):
     way = np.linspace(0, 300, 61)
-    draw_convoy(GROUND, {7: track(way, 0 * way), 9: track(way + 50, 0 * way + 40, 0.012)}, tmp_path / "a.png")
+    draw_convoy(
+        GROUND,
+        {7: track(way, 0 * way), 9: track(way + 50, 0 * way + 40, 0.012)},
+        tmp_path / "a.png",
+    )
     assert cv2.imread(str(tmp_path / "a.png")).std() > 10
     shown = panels()
-    near, heights = (
-        shown[": 2 vehicles, 122 positions read from UDP datagrams"],
-        shown["height of each vehicle, within 12 mm of the ground"],
-    )
+    near = shown[": 2 vehicles, 122 positions read from UDP datagrams"]
+    heights = shown["height of each vehicle, within 12 mm of the ground"]
     x_min, x_max = near.get_xlim()
     assert -1000 < x_min < 0
     assert 350 < x_max < 1000

@@ -15,7 +15,12 @@ import pytest
 def run_demo(*arguments, **environment):
     command = [sys.executable, "-m", "rfly_bringup.demo", *arguments]
     return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+        command,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -44,22 +49,30 @@ print("started", started)
 def test_ctrl_c_while_kernels_are_compiled_starts_no_node_and_waits_for_none(domain_id):
     command = [sys.executable, "-c", STOPPED_BEFORE]
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ended.returncode, ended.stdout.splitlines()[-1:]) == (0, ["started []"]), ended.stderr
 
 
 def test_datagrams_of_other_programs_are_left_out(monkeypatch):
-    """One that has sent before the demo's bridge starts, with the demo's own ids; and other vehicles, later."""
+    """One that has sent before the demo's bridge starts, with the demo's own ids; and other
+    vehicles, later.
+    """
     from rfly_bringup.demo import demo
     from rfly_ue_bridge.codec.state_datagrams import encode_pose
 
     monkeypatch.setattr(demo, "WINDOW_PORT", 0)
     watch = demo.DatagramWatch({1, 2})
     with closing(watch), ExitStack() as stack:
-        other, bridge = (stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2))
+        other, bridge = (
+            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2)
+        )
 
         def send(by, id, north, heard):
-            by.sendto(encode_pose(id, 3, (north, 0.0, 0.0), (0.0, 0.0, 0.0)), ("127.0.0.1", watch.port))
+            by.sendto(
+                encode_pose(id, 3, (north, 0.0, 0.0), (0.0, 0.0, 0.0)), ("127.0.0.1", watch.port)
+            )
             deadline = time.monotonic() + 20.0
             while watch.total + watch.foreign < heard:
                 assert time.monotonic() < deadline

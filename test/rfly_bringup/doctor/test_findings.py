@@ -23,7 +23,9 @@ from rfly_bringup.doctor.snapshot import (
     Status,
 )
 
-TERRAIN, STATES, POSE = "rfly_suite/msg/TerrainMap", "rfly_suite/msg/VehicleStateArray", "geometry_msgs/msg/PoseStamped"
+TERRAIN = "rfly_suite/msg/TerrainMap"
+STATES = "rfly_suite/msg/VehicleStateArray"
+POSE = "geometry_msgs/msg/PoseStamped"
 HEALTHY = Snapshot(
     domain_id=7,
     nodes=("/terrain_node", "/trajectory_node", "/ue_bridge_node"),
@@ -38,7 +40,9 @@ HEALTHY = Snapshot(
         Status("/trajectory_node", "fleet", OK, "publishing"),
         Status("/ue_bridge_node", "bridge", OK, "sending"),
     ),
-    sources=(Source("/vehicle_states", "/trajectory_node", frozenset({1001, 1002}), 50.0, 0.01, "map"),),
+    sources=(
+        Source("/vehicle_states", "/trajectory_node", frozenset({1001, 1002}), 50.0, 0.01, "map"),
+    ),
     destinations=(Destination("/ue_bridge_node", "127.0.0.1", 20010, "127.0.0.1"),),
 )
 
@@ -59,7 +63,12 @@ def test_nothing_is_found_where_all_is_well():
 
 CASES = {
     "id_twice:1001": (
-        {"sources": (*HEALTHY.sources, Source("/vehicle_states", "/intruder", frozenset({1001, 5}), 1.0, 0.5, "map"))},
+        {
+            "sources": (
+                *HEALTHY.sources,
+                Source("/vehicle_states", "/intruder", frozenset({1001, 5}), 1.0, 0.5, "map"),
+            )
+        },
         ("vehicle 1001 comes from 2 sources", "/intruder", "/trajectory_node"),
     ),
     "not_finite:/car/pose": (
@@ -67,23 +76,50 @@ CASES = {
         ("/car/pose", "vehicle 7", "NaN"),
     ),
     "frame:/car/pose": (
-        {"lost_frames": {"/car/pose": "frame 'odom' is not connected to 'map': no transform names it"}},
+        {
+            "lost_frames": {
+                "/car/pose": "frame 'odom' is not connected to 'map': no transform names it"
+            }
+        },
         ("frame 'odom'", "/tf"),
     ),
     "destination:127.0.0.1:20010": (
-        {"destinations": (Destination("/ue_bridge_node", "127.0.0.1", 20010, "127.0.0.1", "refused"),)},
+        {
+            "destinations": (
+                Destination("/ue_bridge_node", "127.0.0.1", 20010, "127.0.0.1", "refused"),
+            )
+        },
         ("nobody listens on 127.0.0.1:20010", "is RflySim3D running there?"),
     ),
     "destination:192.168.1.20:20010": (
-        {"destinations": (Destination("/ue_bridge_node", "192.168.1.20", 20010, "192.168.1.20", "refused"),)},
-        ("nobody listens on 192.168.1.20:20010", "is RflySim3D running there? Is its firewall open for UDP 20010?"),
+        {
+            "destinations": (
+                Destination("/ue_bridge_node", "192.168.1.20", 20010, "192.168.1.20", "refused"),
+            )
+        },
+        (
+            "nobody listens on 192.168.1.20:20010",
+            "is RflySim3D running there? Is its firewall open for UDP 20010?",
+        ),
     ),
     "destination:192.168.1.21:20010": (
-        {"destinations": (Destination("/ue_bridge_node", "192.168.1.21", 20010, "192.168.1.21", "unreachable"),)},
+        {
+            "destinations": (
+                Destination(
+                    "/ue_bridge_node", "192.168.1.21", 20010, "192.168.1.21", "unreachable"
+                ),
+            )
+        },
         ("192.168.1.21 is unreachable", "rfly up --host"),
     ),
     "destination:10.1.1.1:20010": (
-        {"destinations": (Destination("/ue_bridge_node", "10.1.1.1", 20010, "10.1.1.1", "silent", "192.168.1.1"),)},
+        {
+            "destinations": (
+                Destination(
+                    "/ue_bridge_node", "10.1.1.1", 20010, "10.1.1.1", "silent", "192.168.1.1"
+                ),
+            )
+        },
         ("10.1.1.1 lies outside", "behind 192.168.1.1"),
     ),
     "destination:viewer:20010": (
@@ -91,7 +127,12 @@ CASES = {
         ("no machine is called viewer", "--host"),
     ),
     "bridge_twice:127.0.0.1:20010": (
-        {"destinations": (*HEALTHY.destinations, Destination("/b/ue_bridge_node", "127.0.0.1", 20010, "127.0.0.1"))},
+        {
+            "destinations": (
+                *HEALTHY.destinations,
+                Destination("/b/ue_bridge_node", "127.0.0.1", 20010, "127.0.0.1"),
+            )
+        },
         ("2 bridges send to 127.0.0.1:20010", "/b/ue_bridge_node"),
     ),
     "node_twice:/terrain_node": (
@@ -112,14 +153,22 @@ CASES = {
     ),
     "nothing": (
         {"nodes": ("/talker",), "statuses": (), "machine": Machine(other_domains=(42,))},
-        ("no node of rfly_suite is seen in ROS domain 7", "/talker", "ROS_DOMAIN_ID=42 rfly doctor"),
+        (
+            "no node of rfly_suite is seen in ROS domain 7",
+            "/talker",
+            "ROS_DOMAIN_ID=42 rfly doctor",
+        ),
     ),
     "silent:/trajectory_node": (
         {"statuses": (HEALTHY.statuses[0], HEALTHY.statuses[2])},
         ("/trajectory_node is there, but says nothing",),
     ),
     "mismatch:/vehicle_states:/x:/ue_bridge_node": (
-        {"mismatches": (Mismatch("/vehicle_states", "/x", "/ue_bridge_node", "best effort publisher"),)},
+        {
+            "mismatches": (
+                Mismatch("/vehicle_states", "/x", "/ue_bridge_node", "best effort publisher"),
+            )
+        },
         ("nothing gets from /x to /ue_bridge_node: best effort publisher", "publish reliable"),
     ),
     "robot:/car/pos": (
@@ -129,9 +178,16 @@ CASES = {
         },
         ("nobody publishes /car/pos", "published on /car/pose; set the parameter car.topic"),
     ),
-    "multicast": ({"machine": Machine(multicast=False)}, ("multicast does not work", "ROS_STATIC_PEERS")),
+    "multicast": (
+        {"machine": Machine(multicast=False)},
+        ("multicast does not work", "ROS_STATIC_PEERS"),
+    ),
     "shm_stuck": (
-        {"machine": Machine(shared_memory=SharedMemory(3, 1.6, stuck_ports=("fastrtps_port9161",)))},
+        {
+            "machine": Machine(
+                shared_memory=SharedMemory(3, 1.6, stuck_ports=("fastrtps_port9161",))
+            )
+        },
         ("fastrtps_port9161", "rm /dev/shm/fastrtps_*"),
     ),
     "shm_foreign": (
@@ -142,7 +198,10 @@ CASES = {
         {"machine": Machine(shared_memory=SharedMemory(120, 60.0, free_mb=3.0))},
         ("3 MB left", "120 files", "rm /dev/shm"),
     ),
-    "clock": (said(WARN, "/clock has not moved for 9 s"), ("/clock has not moved for 9 s", "use_sim_time is on")),
+    "clock": (
+        said(WARN, "/clock has not moved for 9 s"),
+        ("/clock has not moved for 9 s", "use_sim_time is on"),
+    ),
     "status:/ue_bridge_node:no states for 4.2 s": (
         said(STALE, "no states for 4.2 s"),
         ("/ue_bridge_node: no states for 4.2 s", "publish vehicle_states"),
@@ -153,10 +212,15 @@ CASES = {
         ("python3 (process 12)", "feedback_port"),
     ),
     "status:/terrain_node:no map is loaded: no such file; call load_terrain": (
-        said(ERROR, "no map is loaded: no such file; call load_terrain", "/terrain_node", "terrain"),
+        said(
+            ERROR, "no map is loaded: no such file; call load_terrain", "/terrain_node", "terrain"
+        ),
         ("no map is loaded: no such file",),
     ),
-    "status:/ue_bridge_node:bridge": (said(WARN, "something new"), ("/ue_bridge_node (bridge): something new",)),
+    "status:/ue_bridge_node:bridge": (
+        said(WARN, "something new"),
+        ("/ue_bridge_node (bridge): something new",),
+    ),
 }
 
 
@@ -182,13 +246,17 @@ def test_a_bridge_alone_needs_no_map():
     assert "which /ue_bridge_node waits for" in alone["no_map"].what
 
 
-@pytest.mark.parametrize("key", [key for key in CASES if not key.startswith(("no_map", "nothing", "robot"))])
+@pytest.mark.parametrize(
+    "key", [key for key in CASES if not key.startswith(("no_map", "nothing", "robot"))]
+)
 def test_each_problem_is_told_once(key):
     assert [other for other, finding in found(**CASES[key][0]).items() if finding.problem] == [key]
 
 
 def test_what_was_seen_from_outside_is_not_told_again_in_the_bridge_s_words():
-    """The bridge's sentence of an id, of a frame, of NaN, of a window and of a peer that does not match."""
+    """The bridge's sentence of an id, of a frame, of NaN, of a window and of a peer that does not
+    match.
+    """
     bridge = said(
         WARN,
         "vehicle 1002 comes from /a; what /b says of it is dropped; "
@@ -203,17 +271,25 @@ def test_what_was_seen_from_outside_is_not_told_again_in_the_bridge_s_words():
         "mismatch:/vehicle_states:/x:/ue_bridge_node",
     )
     outside = {name: value for key in keys for name, value in CASES[key][0].items()}
-    sources = (*HEALTHY.sources, Source("/vehicle_states", "/b", frozenset({1001, 1002}), 1.0, 0.5, "map"))
+    sources = (
+        *HEALTHY.sources,
+        Source("/vehicle_states", "/b", frozenset({1001, 1002}), 1.0, 0.5, "map"),
+    )
     assert set(found(**{**outside, **bridge, "sources": sources})) == set(keys)
     assert set(found(**bridge)) == {key.replace("1001", "1002") for key in keys}
 
 
 def test_the_exit_code_counts_problems_only():
-    """Another domain, files in shared memory, a host of this network that says nothing: worth knowing."""
+    """Another domain, files in shared memory, a host of this network that says nothing: worth
+    knowing.
+    """
     findings = found(
         machine=Machine(other_domains=(3,), shared_memory=SharedMemory(leftovers=4)),
         destinations=(Destination("/ue_bridge_node", "192.168.1.20", 20010, "192.168.1.20"),),
-        endpoints=(*HEALTHY.endpoints, Endpoint("/site/vehicle_states", STATES, "/site/trajectory_node", True)),
+        endpoints=(
+            *HEALTHY.endpoints,
+            Endpoint("/site/vehicle_states", STATES, "/site/trajectory_node", True),
+        ),
     )
     assert set(findings) == {
         "other_domains",
@@ -231,7 +307,10 @@ def test_multicast_is_not_needed_on_one_host():
 def test_the_same_advice_is_printed_once(capsys):
     from rfly_bringup.cli.doctor import _print
 
-    found = [Finding(f"destination:{port}", f"window at {port}", "is it running?") for port in (20010, 20011)]
+    found = [
+        Finding(f"destination:{port}", f"window at {port}", "is it running?")
+        for port in (20010, 20011)
+    ]
     _print([*found, Finding("clock", "it stands", "resume it")], Snapshot())
     assert capsys.readouterr().out.splitlines()[1:] == [
         "✗ window at 20010",

@@ -1,4 +1,6 @@
-"""This machine as the doctor sees it: real sockets and locks; /dev/shm and the routes are files of the test's own."""
+"""This machine as the doctor sees it: real sockets and locks; /dev/shm and the routes are files of
+the test's own.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,10 @@ def test_a_name_that_nobody_has():
 
 
 def test_domains_by_their_ports():
-    """Domain 3 begins at 7400 + 3 · 250 = 8150: participants at 8160, 8162 …, each with the port above. Two windows of
-    RflySim3D, 20010 and 20011, are no domain; nor is a port without its neighbour."""
+    """Domain 3 begins at 7400 + 3 · 250 = 8150: participants at 8160, 8162 …, each with the port
+    above. Two windows of RflySim3D, 20010 and 20011, are no domain; nor is a port without its
+    neighbour.
+    """
     assert machine.dds_domains([8160, 8161, 20010, 20011, 7410, 7413]) == {3}
     assert machine.dds_domains([7410, 7411, 8162, 8163, 8170, 8171]) == {0, 3}
 
@@ -62,14 +66,22 @@ def test_the_router_of_a_host(tmp_path, monkeypatch):
 
 
 def test_files_of_killed_nodes(tmp_path, monkeypatch):
-    """One segment whose lock is held, one whose process has gone; a port that is free, and one that is left taken."""
+    """One segment whose lock is held, one whose process has gone; a port that is free, and one that
+    is left taken.
+    """
     monkeypatch.setattr(machine, "SHM", tmp_path)
     for name in ("fastrtps_living", "fastrtps_left"):
         (tmp_path / name).write_bytes(bytes(1_000_000))
         (tmp_path / f"{name}_el").touch()
     first = 7400 + 250 * 9
-    for port, value in ((first + 11, 1), (first + 13, 0), (first + 250, 0)):  # the last is of domain 10
-        (tmp_path / f"sem.fastrtps_port{port}_mutex").write_bytes(struct.pack("=IIII", value, 0, 0, 0))
+    for port, value in (
+        (first + 11, 1),
+        (first + 13, 0),
+        (first + 250, 0),
+    ):  # the last is of domain 10
+        (tmp_path / f"sem.fastrtps_port{port}_mutex").write_bytes(
+            struct.pack("=IIII", value, 0, 0, 0)
+        )
     with (tmp_path / "fastrtps_living_el").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = machine.look_at_shared_memory(9)

@@ -17,16 +17,33 @@ def printed(snapshot):
 
 
 def test_each_node_source_and_bridge_has_its_line():
-    counters = {"sent_datagrams": "400", "fleet_vehicles": "3", "stale": "0", "not_finite": "2", "unmatched_peers": "x"}
+    counters = {
+        "sent_datagrams": "400",
+        "fleet_vehicles": "3",
+        "stale": "0",
+        "not_finite": "2",
+        "unmatched_peers": "x",
+    }
     lines = printed(
         Snapshot(
             domain_id=5,
             nodes=("/rviz", "/terrain_node", "/ue_bridge_node"),
             statuses=(
                 Status("/terrain_node", "terrain", OK, "serving", "Hills", age=9.0),
-                Status("/ue_bridge_node", "bridge", STALE, "no [states] yet", "127.0.0.1:20010", counters, 0.5, 100.04),
+                Status(
+                    "/ue_bridge_node",
+                    "bridge",
+                    STALE,
+                    "no [states] yet",
+                    "127.0.0.1:20010",
+                    counters,
+                    0.5,
+                    100.04,
+                ),
             ),
-            sources=(Source("/vehicle_states", "/fleet", frozenset({1, 2, 3, 7}), 50.0, 0.0, "map"),),
+            sources=(
+                Source("/vehicle_states", "/fleet", frozenset({1, 2, 3, 7}), 50.0, 0.0, "map"),
+            ),
         )
     )
     assert lines == [
@@ -43,11 +60,16 @@ def test_each_node_source_and_bridge_has_its_line():
 
 
 def test_what_nodes_say_is_neither_markup_nor_commands_to_the_terminal():
-    said, values = "[/bold]\x1b]0;x\x07", {"sent_datagrams": "[/red]", "[/x]\x1b[2J": "3"}
+    said = "[/bold]\x1b]0;x\x07"
+    values = {"sent_datagrams": "[/red]", "[/x]\x1b[2J": "3"}
     source = Source(said, said, frozenset({1}), 1.0, 0.0, said)
     text = "\n".join(
         printed(
-            Snapshot(nodes=(said,), statuses=(Status(said, said, OK, said, said, values, 0.5, 1.0),), sources=(source,))
+            Snapshot(
+                nodes=(said,),
+                statuses=(Status(said, said, OK, said, said, values, 0.5, 1.0),),
+                sources=(source,),
+            )
         )
     )
     assert "\x1b" not in text

@@ -1,4 +1,6 @@
-"""`--autopilot` of `rfly up amphibious` and its launch file: which nodes it starts, what it refuses."""
+"""`--autopilot` of `rfly up amphibious` and its launch file: which nodes it starts, what it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,14 @@ from rfly_bringup.nodes.amphibious_set import amphibious_nodes
 
 
 def of_the_vehicle(arguments):
-    return {node.executable: node.parameters for node in amphibious_nodes(arguments) if node.namespace}
+    return {
+        node.executable: node.parameters for node in amphibious_nodes(arguments) if node.namespace
+    }
 
 
 def test_betaflight_takes_the_place_of_flight_control():
-    ours, theirs = of_the_vehicle({}), of_the_vehicle({"autopilot": "betaflight"})
+    ours = of_the_vehicle({})
+    theirs = of_the_vehicle({"autopilot": "betaflight"})
     assert not ours["amphibious_sim_node"]["lock_step"]
     assert ours.keys() - theirs.keys() == {"flight_control_node"}
     assert theirs.keys() - ours.keys() == {"betaflight_node"}
@@ -38,10 +43,17 @@ def test_what_real_firmware_cannot_do_is_refused(more, why):
 
 
 def test_ardupilot_takes_the_place_of_all_control_nodes_and_has_ports_of_its_own():
-    nodes = [node for node in amphibious_nodes({"autopilot": "ardupilot", "count": "2"}) if node.namespace]
+    nodes = [
+        node
+        for node in amphibious_nodes({"autopilot": "ardupilot", "count": "2"})
+        if node.namespace
+    ]
     names = ["amphibious_sim_node", "state_estimator_node", "ardupilot_json_node"]
     assert [node.executable for node in nodes] == 2 * names
     assert [node.parameters["port"] for node in nodes[2::3]] == [9002, 9012]
-    assert all(node.parameters["lock_step"] and node.parameters["vehicle"] == "scale_quad" for node in nodes)
+    assert all(
+        node.parameters["lock_step"] and node.parameters["vehicle"] == "scale_quad"
+        for node in nodes
+    )
     six = amphibious_nodes({"autopilot": "ardupilot", "vehicle": "scale"})
     assert six[-1].parameters["vehicle"] == "scale"

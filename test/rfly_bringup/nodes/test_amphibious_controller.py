@@ -1,4 +1,6 @@
-"""`--controller` of `rfly up amphibious` and its launch file: which nodes a controller outside replaces."""
+"""`--controller` of `rfly up amphibious` and its launch file: which nodes a controller outside
+replaces.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,18 @@ def of_vehicles(**arguments):
 @pytest.mark.parametrize("way", ["udp", "tcp"])
 def test_link_node_takes_the_place_of_the_control_nodes(way):
     simulation, estimator, link = of_vehicles(controller=way, lock_step="true", vehicle="full")
-    assert (simulation.executable, estimator.executable) == ("amphibious_sim_node", "state_estimator_node")
+    assert (simulation.executable, estimator.executable) == (
+        "amphibious_sim_node",
+        "state_estimator_node",
+    )
     assert link.executable == "link_node"
-    given = {"lock_step": True, "vehicle": "full", "transport": way, "port": 14660, "controller_port": 14661}
+    given = {
+        "lock_step": True,
+        "vehicle": "full",
+        "transport": way,
+        "port": 14660,
+        "controller_port": 14661,
+    }
     assert given.items() <= link.parameters.items()
 
 
@@ -39,7 +50,10 @@ def test_every_vehicle_has_ports_of_its_own():
 
 @pytest.mark.parametrize(
     ("more", "why"),
-    [({"controller": "serial"}, "expected one of udp, tcp, mavlink"), ({"autopilot": "betaflight"}, "expected one")],
+    [
+        ({"controller": "serial"}, "expected one of udp, tcp, mavlink"),
+        ({"autopilot": "betaflight"}, "expected one"),
+    ],
 )
 def test_what_cannot_be_is_refused(more, why):
     with pytest.raises(ValueError, match=why):

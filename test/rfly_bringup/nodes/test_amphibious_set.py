@@ -24,7 +24,11 @@ def of(nodes, executable):
 def test_by_default_one_vehicle_with_the_scenario_over_the_valley() -> None:
     nodes = amphibious_nodes({})
     terrain, bridge, *vehicle = nodes
-    assert (terrain.executable, terrain.namespace, terrain.parameters["map"]) == ("terrain_node", "", "JacksboroFault")
+    assert (terrain.executable, terrain.namespace, terrain.parameters["map"]) == (
+        "terrain_node",
+        "",
+        "JacksboroFault",
+    )
     assert (bridge.executable, bridge.namespace) == ("ue_bridge_node", "")
     assert {node.namespace for node in vehicle} == {"amphibious_1"}
     [simulation] = of(vehicle, SIMULATION)
@@ -32,7 +36,12 @@ def test_by_default_one_vehicle_with_the_scenario_over_the_valley() -> None:
     # what the shipped file says, and RflySim's class 3 with six rotors
     assert given["start"] == pytest.approx([-1074, -479, math.radians(22)])
     assert (given["scenario"], given["vehicle"], given["seed"]) == ("valley", "scale", 7)
-    assert (given["id"], given["type"], given["lock_step"], given["noise"]) == (601, 600003, False, True)
+    assert (given["id"], given["type"], given["lock_step"], given["noise"]) == (
+        601,
+        600003,
+        False,
+        True,
+    )
     assert given["publish_clock"] is False
     assert given["command_patience"] == 1.0
     assert simulation.remappings["vehicle_states"] == "/vehicle_states"
@@ -41,19 +50,34 @@ def test_by_default_one_vehicle_with_the_scenario_over_the_valley() -> None:
 
 def test_vehicles_stand_one_behind_the_other_with_numbers_of_their_own() -> None:
     nodes = amphibious_nodes(
-        {"scenario": "hop", "count": "3", "seed": "40", "lock_step": "true", "noise": "false", "use_sim_time": "true"}
+        {
+            "scenario": "hop",
+            "count": "3",
+            "seed": "40",
+            "lock_step": "true",
+            "noise": "false",
+            "use_sim_time": "true",
+        }
     )
     assert of(nodes, "terrain_node") == []  # level ground
     simulations = of(nodes, SIMULATION)
-    assert [node.label for node in simulations] == [f"amphibious_{k}/{SIMULATION}" for k in (1, 2, 3)]
+    assert [node.label for node in simulations] == [
+        f"amphibious_{k}/{SIMULATION}" for k in (1, 2, 3)
+    ]
     # it begins at the origin, towards its first waypoint in the east
-    assert [node.parameters["start"] for node in simulations] == [[0, 0, 0], [-8, 0, 0], [-16, 0, 0]]
+    assert [node.parameters["start"] for node in simulations] == [
+        [0, 0, 0],
+        [-8, 0, 0],
+        [-16, 0, 0],
+    ]
     assert [node.parameters["seed"] for node in simulations] == [40, 41, 42]
     assert [node.parameters["id"] for node in simulations] == [601, 602, 603]
     assert [node.parameters["publish_clock"] for node in simulations] == [True, False, False]
     for node in nodes:
         assert node.parameters["use_sim_time"] is True
-    assert all(node.parameters["lock_step"] and not node.parameters["noise"] for node in simulations)
+    assert all(
+        node.parameters["lock_step"] and not node.parameters["noise"] for node in simulations
+    )
 
 
 def test_what_a_scenario_names_is_found_beside_it(tmp_path) -> None:
@@ -65,7 +89,9 @@ def test_what_a_scenario_names_is_found_beside_it(tmp_path) -> None:
         "mission: {items: [{mode: waypoint, position_m: [5, 0]}]}\n",
         encoding="utf-8",
     )
-    car = (files("rfly_amphibious") / "data" / "vehicles" / "scale_quad.yaml").read_text(encoding="utf-8")
+    car = (files("rfly_amphibious") / "data" / "vehicles" / "scale_quad.yaml").read_text(
+        encoding="utf-8"
+    )
     (tmp_path / "car.yaml").write_text(car, encoding="utf-8")
     nodes = amphibious_nodes({"scenario": str(tmp_path / "trip.yaml"), "name": "car"})
     assert nodes[0].parameters["map_search_path"] == [str(tmp_path)]
@@ -110,18 +136,28 @@ def test_parameter_files_name_the_node_in_full_and_come_last() -> None:
 
 
 def test_a_3d_map_is_made_where_asked_for() -> None:
-    nodes = amphibious_set.amphibious_nodes({"scenario": "hop", "mapping": "true", "count": "2", "name": "car"})
+    nodes = amphibious_set.amphibious_nodes(
+        {"scenario": "hop", "mapping": "true", "count": "2", "name": "car"}
+    )
     mapping = [node for node in nodes if node.executable == "mapping_node"]
     assert [(node.namespace, node.parameters) for node in mapping] == [
         ("car_1", {"file": "car_1.bt"}),
         ("car_2", {"file": "car_2.bt"}),
     ]
-    assert "mapping_node" not in {node.executable for node in amphibious_set.amphibious_nodes({"scenario": "hop"})}
+    assert "mapping_node" not in {
+        node.executable for node in amphibious_set.amphibious_nodes({"scenario": "hop"})
+    }
 
 
 def test_rviz_gets_a_description_of_each_vehicle() -> None:
     """robot_state_publisher beside each vehicle, with the URDF of the vehicle that is simulated."""
-    given = {"scenario": "hop", "vehicle": "scale_quad", "rviz": "true", "count": "2", "use_sim_time": "true"}
+    given = {
+        "scenario": "hop",
+        "vehicle": "scale_quad",
+        "rviz": "true",
+        "count": "2",
+        "use_sim_time": "true",
+    }
     nodes = [node for node in amphibious_nodes(given) if node.package != "rfly_suite"]
     assert [(node.package, node.executable, node.namespace) for node in nodes] == [
         ("robot_state_publisher", "robot_state_publisher", f"amphibious_{i}") for i in (1, 2)
@@ -136,10 +172,17 @@ def test_rviz_gets_a_description_of_each_vehicle() -> None:
 
 
 def test_rviz_needs_a_configuration_for_vehicles_of_other_names(tmp_path) -> None:
-    with pytest.raises(ValueError, match="rviz: the shipped configuration shows amphibious_1; for car_1 give one"):
+    with pytest.raises(
+        ValueError, match="rviz: the shipped configuration shows amphibious_1; for car_1 give one"
+    ):
         amphibious_nodes({"scenario": "hop", "rviz": "true", "name": "car"})
     (tmp_path / "car.rviz").touch()
-    own = {"scenario": "hop", "rviz": "true", "name": "car", "rviz_config": str(tmp_path / "car.rviz")}
+    own = {
+        "scenario": "hop",
+        "rviz": "true",
+        "name": "car",
+        "rviz_config": str(tmp_path / "car.rviz"),
+    }
     assert amphibious_nodes(own)[-1].namespace == "car_1"
 
 

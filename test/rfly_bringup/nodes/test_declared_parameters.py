@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-DEFAULTS = {"rate_limit": 0.0, "windows": 1, "stale_after": 1.0, "broadcast": False, "packets": "auto"}
+DEFAULTS = {
+    "rate_limit": 0.0,
+    "windows": 1,
+    "stale_after": 1.0,
+    "broadcast": False,
+    "packets": "auto",
+}
 
 
 def test_a_node_declares_what_its_table_says(domain_id):
@@ -19,11 +25,19 @@ def test_a_node_declares_what_its_table_says(domain_id):
         peer = Peer(domain_id)
         try:
             listed = peer.call(ListParameters, "ue_bridge_node/list_parameters", 60.0).result.names
-            own = {name for name in listed if not name.startswith(("qos_overrides", "use_sim_time", "start_type"))}
+            own = {
+                name
+                for name in listed
+                if not name.startswith(("qos_overrides", "use_sim_time", "start_type"))
+            }
             assert own == set(table)
             names = sorted(own)
-            values = peer.call(GetParameters, "ue_bridge_node/get_parameters", names=list(DEFAULTS)).values
-            described = peer.call(DescribeParameters, "ue_bridge_node/describe_parameters", names=names).descriptors
+            values = peer.call(
+                GetParameters, "ue_bridge_node/get_parameters", names=list(DEFAULTS)
+            ).values
+            described = peer.call(
+                DescribeParameters, "ue_bridge_node/describe_parameters", names=names
+            ).descriptors
         finally:
             peer.close()
     for name, descriptor in zip(names, described, strict=True):
@@ -31,6 +45,11 @@ def test_a_node_declares_what_its_table_says(domain_id):
         assert descriptor.read_only is not table[name].changeable
     for (name, default), value in zip(DEFAULTS.items(), values, strict=True):
         assert table[name].default == default
-        assert default in (value.double_value, value.integer_value, value.bool_value, value.string_value)
+        assert default in (
+            value.double_value,
+            value.integer_value,
+            value.bool_value,
+            value.string_value,
+        )
     ports = described[names.index("port")].integer_range[0]
     assert (ports.from_value, ports.to_value) == (table["port"].low, table["port"].high)

@@ -10,14 +10,18 @@ from rfly_bringup.nodes import argument_files
 from rfly_bringup.nodes.argument_files import fill_feedback_addresses, local_address_towards
 
 
-@pytest.mark.parametrize("host", ["", "127.0.0.1", "127.0.0.3", "localhost", "no such host.invalid", "ö" * 70])
+@pytest.mark.parametrize(
+    "host", ["", "127.0.0.1", "127.0.0.3", "localhost", "no such host.invalid", "ö" * 70]
+)
 def test_this_machine_and_unknown_ones_need_none(host):
     assert local_address_towards(host) == ""
     assert fill_feedback_addresses({"host": host}) == {"host": host}
 
 
 def test_the_address_that_faces_a_host_is_one_of_this_machine():
-    """Documentation address, RFC 5737: nobody is there, and nothing is sent. Without any network there is no answer."""
+    """Documentation address, RFC 5737: nobody is there, and nothing is sent. Without any network
+    there is no answer.
+    """
     address = local_address_towards("203.0.113.9")
     if address:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -34,7 +38,11 @@ def test_the_address_that_faces_a_host_is_one_of_this_machine():
     ],
 )
 def test_what_is_given_stays(monkeypatch, given, bind, interface):
-    monkeypatch.setattr(argument_files, "local_address_towards", lambda host: "10.0.0.7" if host == "10.0.0.5" else "")
+    monkeypatch.setattr(
+        argument_files,
+        "local_address_towards",
+        lambda host: "10.0.0.7" if host == "10.0.0.5" else "",
+    )
     assert fill_feedback_addresses({"host": "10.0.0.5", "windows": "2", **given}) == {
         "host": "10.0.0.5",
         "windows": "2",

@@ -1,5 +1,7 @@
-"""What a peer may reach by naming files: every service, action, topic and parameter that could take a name is listed
-here, and those that do read below the operator's folders only and tell nothing of what is in any file."""
+"""What a peer may reach by naming files: every service, action, topic and parameter that could take
+a name is listed here, and those that do read below the operator's folders only and tell nothing of
+what is in any file.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,23 @@ SECRET = "Tr0ub4dor"
 FILES = {"LoadTerrain.map", "LoadFleet.fleet", "ExecuteMission.file"}
 """texts in requests and goals that name a file on the node's machine"""
 NO_FILES = {
-    *("GetTerrainAltitude.frame_id", "GetTerrainAltitudes.frame_id", "MoveObject.frame_id", "PlaceObject.frame_id"),
+    *(
+        "GetTerrainAltitude.frame_id",
+        "GetTerrainAltitudes.frame_id",
+        "MoveObject.frame_id",
+        "PlaceObject.frame_id",
+    ),
     *("PlanPath.name", "PlanPath.vehicle_class", "RequestObject.name", "SendUeCommand.command"),
 }
 """other texts in requests and goals"""
-PACKAGES = ("rfly_terrain", "rfly_trajectory", "rfly_missions", "rfly_collision", "rfly_ue_bridge", "rfly_amphibious")
+PACKAGES = (
+    "rfly_terrain",
+    "rfly_trajectory",
+    "rfly_missions",
+    "rfly_collision",
+    "rfly_ue_bridge",
+    "rfly_amphibious",
+)
 
 
 def texts_of_requests():
@@ -46,15 +60,20 @@ def test_no_parameter_that_a_peer_may_change_names_a_file_or_an_address():
     for package in PACKAGES:
         module = importlib.import_module(f"{package}.ros.node_parameters")
         for cls in {cls for classes in module.NODES.values() for cls in classes}:
-            changeable += [f"{each.name}: {each.description}" for each in parameters_of(cls) if each.changeable]
+            changeable += [
+                f"{each.name}: {each.description}" for each in parameters_of(cls) if each.changeable
+            ]
     assert changeable
     assert [each for each in changeable if re.search(r"file|folder|path|address|host", each)] == []
 
 
 @pytest.fixture
 def places(tmp_path):
-    """A folder that the operator named and another, each with a file, and links from the first to the second."""
-    named, other = tmp_path / "named", tmp_path / "other"
+    """A folder that the operator named and another, each with a file, and links from the first to
+    the second.
+    """
+    named = tmp_path / "named"
+    other = tmp_path / "other"
     for folder in (named / "sub", other):
         folder.mkdir(parents=True)
         (folder / "a.yaml").write_text(SECRET, encoding="utf-8")
@@ -63,8 +82,23 @@ def places(tmp_path):
     return named, other
 
 
-OUTSIDE = ("{other}/a.yaml", "../other/a.yaml", "sub/../../other/a.yaml", "../link.yaml", "../way/a.yaml", "..")
-OUTSIDE += ("/etc/passwd", "{other}/none.yaml", "{named}x/a.yaml", "a\0.yaml", "x" * 5000, "~/a.yaml", "")
+OUTSIDE = (
+    "{other}/a.yaml",
+    "../other/a.yaml",
+    "sub/../../other/a.yaml",
+    "../link.yaml",
+    "../way/a.yaml",
+    "..",
+)
+OUTSIDE += (
+    "/etc/passwd",
+    "{other}/none.yaml",
+    "{named}x/a.yaml",
+    "a\0.yaml",
+    "x" * 5000,
+    "~/a.yaml",
+    "",
+)
 
 
 def test_a_name_leads_below_the_named_folders_or_to_nothing(places):
@@ -91,25 +125,32 @@ def test_whether_a_file_elsewhere_exists_is_not_told(places):
 def test_a_line_is_told_and_no_word_of_it():
     error = ConfigError(f"/a/b.yaml:12: vehicles[0].{SECRET}: '{SECRET}' /a/b.yaml:99: {SECRET}")
     told = without_content("b.yaml", error, "/a/b.yaml", "rfly fleet check /a/b.yaml")
-    assert told == "'b.yaml', line 12: cannot be used; on the node's machine `rfly fleet check /a/b.yaml` says why"
+    assert (
+        told
+        == "'b.yaml', line 12: cannot be used; on the node's machine `rfly fleet check /a/b.yaml` says why"
+    )
     assert without_content("b", ConfigError(f"{SECRET}: line 7"), "/a/b", "x") == (
         "'b': cannot be used; on the node's machine `x` says why"
     )
     assert (
-        without_content("b", PermissionError(13, "Permission denied", "/a/b"), "/a/b", "") == "'b': Permission denied"
+        without_content("b", PermissionError(13, "Permission denied", "/a/b"), "/a/b", "")
+        == "'b': Permission denied"
     )
 
 
 def test_maps_by_name_or_below_the_search_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    named, other = tmp_path / "named", tmp_path / "other"
+    named = tmp_path / "named"
+    other = tmp_path / "other"
     for folder in (named / "sub", other):
         folder.mkdir(parents=True)
         write_map(np.eye(3), folder / "Hill", origin_x=0, origin_y=0, step_x=1, step_y=1)
     for good in ("sub/Hill", "sub/Hill.png", f"{named}/sub/Hill", "JacksboroFault"):
         assert load_asked_map(good, [named]).rows > 1
     for bad in (f"{other}/Hill", "../other/Hill", "other/Hill", "./other/Hill", f"{other}/none"):
-        with pytest.raises(TerrainFileNotFound, match="below the folders of the parameter map_search_path"):
+        with pytest.raises(
+            TerrainFileNotFound, match="below the folders of the parameter map_search_path"
+        ):
             load_asked_map(bad, [named])
     (named / "sub" / "Hill.txt").write_text(f"{SECRET},1,2,3,4,5,6,7,8\n", encoding="utf-8")
     with pytest.raises(TerrainFormatError, match="line 1: cannot be used") as caught:
@@ -136,7 +177,9 @@ BAD_FILES = {
 @pytest.mark.ros
 @pytest.mark.slow
 def test_no_answer_log_or_diagnostic_says_what_is_in_a_file(domain_id, tmp_path):
-    """Of files below the named folder, and elsewhere, by every service and action that takes a name."""
+    """Of files below the named folder, and elsewhere, by every service and action that takes a
+    name.
+    """
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer
     from rcl_interfaces.msg import Log
@@ -147,7 +190,8 @@ def test_no_answer_log_or_diagnostic_says_what_is_in_a_file(domain_id, tmp_path)
 
     from rfly_common.ros.qos import LATCHED
 
-    named, other = tmp_path / "named", tmp_path / "other"
+    named = tmp_path / "named"
+    other = tmp_path / "other"
     named.mkdir()
     other.mkdir()
     names = []
@@ -176,7 +220,9 @@ def test_no_answer_log_or_diagnostic_says_what_is_in_a_file(domain_id, tmp_path)
                 result_of(peer, client, ExecuteMission.Goal(file=f"{name}.plan")),
             ):
                 assert not answer.success
-                assert "cannot be used" in answer.message or "not below the folders" in answer.message
+                assert (
+                    "cannot be used" in answer.message or "not below the folders" in answer.message
+                )
                 assert ("cannot be used" in answer.message) == name.startswith(str(named))
                 said.append(answer.message)
         peer.spin_until(lambda: any("last load failed" in str(report) for report in reports))

@@ -34,9 +34,14 @@ def test_every_node_has_a_console_script_and_an_entry_point():
     """cmake/nodes.cfg installs exactly the entry points; the nodes of both sets are among them."""
     config = configparser.ConfigParser()
     config.read(ROOT / "cmake" / "nodes.cfg")
-    scripts = dict(line.split(" = ") for line in config["options.entry_points"]["console_scripts"].strip().splitlines())
+    scripts = dict(
+        line.split(" = ")
+        for line in config["options.entry_points"]["console_scripts"].strip().splitlines()
+    )
     names = list(entry_points.MODULES)
-    assert scripts == {name: f"rfly_bringup.nodes.entry_points:{name}" for name in (*names, entry_points.SEVERAL)}
+    assert scripts == {
+        name: f"rfly_bringup.nodes.entry_points:{name}" for name in (*names, entry_points.SEVERAL)
+    }
     assert {node.executable for node in (*NODES, *OF_A_VEHICLE)} <= set(names)
 
 
@@ -48,16 +53,31 @@ def test_only_given_arguments_become_parameters():
 
 def test_arguments_get_the_types_of_their_parameters():
     """ROS refuses a string for an integer or a list."""
-    assert node_parameters(BRIDGE, {"windows": "2", "host": "10.0.0.5"}) == {"windows": 2, "host": "10.0.0.5"}
-    assert node_parameters(TERRAIN, {"map_search_path": "/a:/b"}) == {"map_search_path": ["/a", "/b"]}
+    assert node_parameters(BRIDGE, {"windows": "2", "host": "10.0.0.5"}) == {
+        "windows": 2,
+        "host": "10.0.0.5",
+    }
+    assert node_parameters(TERRAIN, {"map_search_path": "/a:/b"}) == {
+        "map_search_path": ["/a", "/b"]
+    }
     run = {"shard": "1/2", "start_time": "1700000000", "time_scale": ".5"}
-    assert node_parameters(TRAJECTORY, run) == {"shard": "1/2", "start_time": 1.7e9, "time_scale": 0.5}
+    assert node_parameters(TRAJECTORY, run) == {
+        "shard": "1/2",
+        "start_time": 1.7e9,
+        "time_scale": 0.5,
+    }
     assert node_parameters(TERRAIN, {"use_sim_time": "true"}) == {"use_sim_time": True}
-    assert node_parameters(MISSION, {"mission_vehicles": "hawk, crow"}) == {"vehicles": ["hawk", "crow"]}
+    assert node_parameters(MISSION, {"mission_vehicles": "hawk, crow"}) == {
+        "vehicles": ["hawk", "crow"]
+    }
 
 
 def test_the_planner_starts_where_a_path_or_a_goal_is_asked_for():
-    for arguments in ({"planner": "true"}, {"goal_vehicle": "truck_1"}, {"planner": "false", "goal_vehicle": "a"}):
+    for arguments in (
+        {"planner": "true"},
+        {"goal_vehicle": "truck_1"},
+        {"planner": "false", "goal_vehicle": "a"},
+    ):
         assert PLANNER in started_nodes(arguments)
     for arguments in ({}, {"planner": "false"}, {"vehicle_classes": "own.yaml"}):
         assert PLANNER not in started_nodes(arguments)
@@ -84,14 +104,18 @@ class Recorded:
     """Stands for a launch action: keeps its arguments."""
 
     def __init__(self, *args, **kwargs):
-        self.args, self.kwargs = args, kwargs
+        self.args = args
+        self.kwargs = kwargs
 
 
 @pytest.fixture
 def installed(tmp_path):
     """A prefix with the executables that the launch files start, where they look for packages."""
     others = {name: [name] for name in ("rviz2", "robot_state_publisher")}
-    for package, names in {"rfly_suite": [*entry_points.MODULES, entry_points.SEVERAL], **others}.items():
+    for package, names in {
+        "rfly_suite": [*entry_points.MODULES, entry_points.SEVERAL],
+        **others,
+    }.items():
         folder = tmp_path / "prefix" / "lib" / package
         folder.mkdir(parents=True)
         for name in names:
@@ -102,7 +126,9 @@ def installed(tmp_path):
 
 @pytest.fixture
 def run_launch_file(monkeypatch, installed):
-    """(declared arguments, node actions) of a launch file, executed with recording actions in launch's place."""
+    """(declared arguments, node actions) of a launch file, executed with recording actions in
+    launch's place.
+    """
 
     class PackageNotFoundError(KeyError):
         pass
@@ -113,13 +139,18 @@ def run_launch_file(monkeypatch, installed):
         return str(installed)
 
     def run(name, given):
-        kinds = {kind: type(kind, (Recorded,), {}) for kind in ("DeclareLaunchArgument", "OpaqueFunction", "Node")}
+        kinds = {
+            kind: type(kind, (Recorded,), {})
+            for kind in ("DeclareLaunchArgument", "OpaqueFunction", "Node")
+        }
         modules = {
             "launch": {"LaunchDescription": lambda entities: entities},
             "launch.actions": {k: kinds[k] for k in ("DeclareLaunchArgument", "OpaqueFunction")},
             "launch_ros": {},
             "launch_ros.actions": {"Node": kinds["Node"]},
-            "launch_ros.parameter_descriptions": {"ParameterValue": lambda value, value_type: (value_type, value)},
+            "launch_ros.parameter_descriptions": {
+                "ParameterValue": lambda value, value_type: (value_type, value)
+            },
             "ament_index_python": {},
             "ament_index_python.packages": {
                 "PackageNotFoundError": PackageNotFoundError,
@@ -132,7 +163,9 @@ def run_launch_file(monkeypatch, installed):
             vars(fake).update(members)
             monkeypatch.setitem(sys.modules, module, fake)
         entities = runpy.run_path(str(ROOT / "launch" / name))["generate_launch_description"]()
-        declared = {e.args[0]: e.kwargs for e in entities if isinstance(e, kinds["DeclareLaunchArgument"])}
+        declared = {
+            e.args[0]: e.kwargs for e in entities if isinstance(e, kinds["DeclareLaunchArgument"])
+        }
         (function,) = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
         context = types.SimpleNamespace(
             launch_configurations={**{n: d["default_value"] for n, d in declared.items()}, **given}
@@ -143,7 +176,9 @@ def run_launch_file(monkeypatch, installed):
 
 
 def test_rfly_launch_starts_the_node_set(run_launch_file, tmp_path):
-    """All arguments with a description; all nodes; a given argument after the params_file, so that it wins."""
+    """All arguments with a description; all nodes; a given argument after the params_file, so that
+    it wins.
+    """
     params = tmp_path / "p.yaml"
     params.write_text("/**: {ros__parameters: {}}")
     given = {
@@ -167,7 +202,9 @@ def test_rfly_launch_starts_the_node_set(run_launch_file, tmp_path):
 def test_mission_node_starts_where_vehicles_fly_missions(run_launch_file):
     """It is in the set, and waits for its vehicles' names."""
     _, nodes = run_launch_file("rfly.launch.py", {"mission_vehicles": "hawk"})
-    assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY, MISSION)]
+    assert [n["executable"] for n in nodes] == [
+        n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY, MISSION)
+    ]
     assert nodes[-1]["parameters"] == [{"vehicles": ["hawk"]}]
 
 
@@ -212,11 +249,17 @@ def test_choices_are_told_to_launch(run_launch_file):
         ("rfly.launch.py", {"collision": "true", "collision_shapes": "no_such_set"}, "no_such_set"),
         ("rfly.launch.py", {"collision": "true", "vehicle_xml": "no_such.xml"}, "no_such.xml"),
         ("rfly.launch.py", {"shard": "2/2"}, "shard: '2/2'"),
-        ("amphibious.launch.py", {"scenario": "no_such_scenario"}, "scenario 'no_such_scenario': no such file"),
+        (
+            "amphibious.launch.py",
+            {"scenario": "no_such_scenario"},
+            "scenario 'no_such_scenario': no such file",
+        ),
     ],
 )
 def test_what_is_not_there_starts_nothing(run_launch_file, file, given, text):
-    """An error instead of a list of nodes, as `rfly up` does; a node alone would wait for another map or fleet."""
+    """An error instead of a list of nodes, as `rfly up` does; a node alone would wait for another
+    map or fleet.
+    """
     with pytest.raises(RflyError, match=text):
         run_launch_file(file, given)
 
@@ -226,7 +269,9 @@ def test_a_missing_executable_is_told_before_anything_starts(run_launch_file, in
     _, nodes = run_launch_file("rfly.launch.py", {"rviz": "true"})
     assert nodes[-1]["package"] == "rviz2"
     (installed / "lib" / "rfly_suite" / "collision_node").unlink()
-    with pytest.raises(ConfigError, match="collision_node: package rfly_suite is installed without it"):
+    with pytest.raises(
+        ConfigError, match="collision_node: package rfly_suite is installed without it"
+    ):
         run_launch_file("rfly.launch.py", {"collision": "true"})
     shutil.rmtree(installed / "lib" / "rviz2")
     with pytest.raises(ConfigError, match="rviz2: package rviz2 is not installed"):
@@ -234,10 +279,15 @@ def test_a_missing_executable_is_told_before_anything_starts(run_launch_file, in
 
 
 def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, installed):
-    """The URDF goes as the text that it is, which launch would else read as YAML; what is missing is told first."""
+    """The URDF goes as the text that it is, which launch would else read as YAML; what is missing
+    is told first.
+    """
     _, nodes = run_launch_file("amphibious.launch.py", {"scenario": "hop", "rviz": "true"})
     publisher, rviz = nodes[-2:]
-    assert (publisher["package"], publisher["namespace"]) == ("robot_state_publisher", "amphibious_1")
+    assert (publisher["package"], publisher["namespace"]) == (
+        "robot_state_publisher",
+        "amphibious_1",
+    )
     (parameters,) = publisher["parameters"]
     kind, text = parameters["robot_description"]
     assert (kind, text[:5], parameters["frame_prefix"]) == (str, "<?xml", (str, "amphibious_1/"))
@@ -249,12 +299,16 @@ def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, 
 
 
 def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
-    """launch itself takes any name; what another file that includes ours was given is that file's matter."""
+    """launch itself takes any name; what another file that includes ours was given is that file's
+    matter.
+    """
     monkeypatch.setattr(sys, "argv", ["ros2", "launch", "rfly_suite", "rfly.launch.py", "mapp:=x"])
     with pytest.raises(ConfigError, match=r"mapp: no such argument; did you mean map\?"):
         run_launch_file("rfly.launch.py", {})
     monkeypatch.setattr(
-        sys, "argv", ["ros2", "launch", "rfly_suite", "rfly.launch.py", "map:=x", "launch-prefix:=nice"]
+        sys,
+        "argv",
+        ["ros2", "launch", "rfly_suite", "rfly.launch.py", "map:=x", "launch-prefix:=nice"],
     )
     assert run_launch_file("rfly.launch.py", {})[1]
     monkeypatch.setattr(sys, "argv", ["ros2", "launch", "my_robot", "robot.launch.py", "arm:=left"])
@@ -262,13 +316,20 @@ def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
 
 
 def test_one_process_gets_each_nodes_parameters_by_its_name(run_launch_file, tmp_path):
-    """Two nodes have a parameter `vehicles`; a name for the process would become that of every node."""
+    """Two nodes have a parameter `vehicles`; a name for the process would become that of every
+    node.
+    """
     import yaml
 
     given = {"single_process": "true", "mission_vehicles": "hawk", "namespace": "a", "windows": "2"}
     _, (process,) = run_launch_file("rfly.launch.py", given)
     assert process["executable"] == "rfly_nodes"
-    assert process["arguments"] == ["terrain_node", "ue_bridge_node", "trajectory_node", "mission_node"]
+    assert process["arguments"] == [
+        "terrain_node",
+        "ue_bridge_node",
+        "trajectory_node",
+        "mission_node",
+    ]
     assert "name" not in process
     (file,) = process["parameters"]
     assert yaml.safe_load(Path(file).read_text()) == {
@@ -279,7 +340,9 @@ def test_one_process_gets_each_nodes_parameters_by_its_name(run_launch_file, tmp
 
 
 def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):
-    """The command lines of the runner, from the same description; the given parameters name the node and come last."""
+    """The command lines of the runner, from the same description; the given parameters name the
+    node and come last.
+    """
     import yaml
 
     from rfly_bringup.runner import supervisor
@@ -290,10 +353,25 @@ def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):
     runner = supervisor.node_supervisor(processes, arguments, print)
     commands = dict(runner.commands)
     *start, given = commands["ue_bridge_node"]
-    assert start == ["/x/ue_bridge_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p", "--params-file"]
+    assert start == [
+        "/x/ue_bridge_node",
+        "--ros-args",
+        "-r",
+        "__ns:=/a",
+        "--params-file",
+        "p",
+        "--params-file",
+    ]
     assert yaml.safe_load(Path(given).read_text()) == {
         "/a/ue_bridge_node": {"ros__parameters": {"host": "it's", "windows": 2, "port": 7}}
     }
-    assert commands["terrain_node"] == ["/x/terrain_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p"]
+    assert commands["terrain_node"] == [
+        "/x/terrain_node",
+        "--ros-args",
+        "-r",
+        "__ns:=/a",
+        "--params-file",
+        "p",
+    ]
     runner.stop()
     assert not Path(given).exists()

@@ -50,7 +50,10 @@ def world_file(tmp_path_factory):
 
 def test_the_map_of_a_world_is_the_nodes_map(world_file):
     arguments = with_map_of_world({"world": str(world_file)})
-    assert node_parameters(TERRAIN, arguments) == {"map": "plain", "map_search_path": [str(world_file.parent)]}
+    assert node_parameters(TERRAIN, arguments) == {
+        "map": "plain",
+        "map_search_path": [str(world_file.parent)],
+    }
     assert node_parameters(BRIDGE, arguments)["world"] == str(world_file)
     assert with_map_of_world({"world": str(world_file), "map": "other"})["map"] == "other"
     assert with_map_of_world({"map": "other"}) == {"map": "other"}
@@ -59,11 +62,20 @@ def test_the_map_of_a_world_is_the_nodes_map(world_file):
 
 
 def test_a_world_of_land_air_vehicles(world_file, tmp_path):
-    """On the scenario's map if the world is made for it; on level ground the bridge is told that no map will come."""
-    bridge = next(n for n in amphibious_nodes({"scenario": "hills", "world": "forest"}) if "bridge" in n.executable)
+    """On the scenario's map if the world is made for it; on level ground the bridge is told that no
+    map will come.
+    """
+    bridge = next(
+        n
+        for n in amphibious_nodes({"scenario": "hills", "world": "forest"})
+        if "bridge" in n.executable
+    )
     assert bridge.parameters["world"] == "forest"
     assert "level_ground" not in bridge.parameters
-    with pytest.raises(ValueError, match=r"world: 'forest' is made for the map 'RollingHills', the scenario 'valley'"):
+    with pytest.raises(
+        ValueError,
+        match=r"world: 'forest' is made for the map 'RollingHills', the scenario 'valley'",
+    ):
         amphibious_nodes({"scenario": "valley", "world": "forest"})
     anywhere = tmp_path / "anywhere.yaml"
     anywhere.write_text(WORLD.replace("map: plain\n", ""), encoding="utf-8")
@@ -81,27 +93,49 @@ def test_a_world_of_land_air_vehicles(world_file, tmp_path):
 
 @pytest.fixture(scope="module")
 def scene(world_file, shared_domain_id):
-    """All nodes that share it, with the parameters that `rfly up --world` gives them, and a vehicle with a lidar."""
+    """All nodes that share it, with the parameters that `rfly up --world` gives them, and a vehicle
+    with a lidar.
+    """
     from contextlib import ExitStack
 
     from bridge_harness import Window
     from node_harness import NodeProcess, Peer
 
-    arguments = with_map_of_world({"world": str(world_file), "collision": "true", "planner": "true"})
+    arguments = with_map_of_world(
+        {"world": str(world_file), "collision": "true", "planner": "true"}
+    )
     window = Window()
     more = {
         BRIDGE.executable: {"port": window.port, "feedback_port": 0, "objects_resend_period": 0.2},
-        "amphibious_sim_node": {"noise": "false", "id": "610", "ground": "terrain_map", "start": "[0.0, 0.0, 0.0]"},
+        "amphibious_sim_node": {
+            "noise": "false",
+            "id": "610",
+            "ground": "terrain_map",
+            "start": "[0.0, 0.0, 0.0]",
+        },
     }
     with ExitStack() as nodes:
         for node in (TERRAIN, BRIDGE, PLANNER, COLLISION):
             given = {**node_parameters(node, arguments), **more.get(node.executable, {})}
             nodes.enter_context(
-                NodeProcess(node.executable, shared_domain_id, {key: str(value) for key, value in given.items()})
+                NodeProcess(
+                    node.executable,
+                    shared_domain_id,
+                    {key: str(value) for key, value in given.items()},
+                )
             )
-        remapped = ("-r", "__ns:=/seer", "-r", "terrain_map:=/terrain_map", "-r", "placed_objects:=/placed_objects")
+        remapped = (
+            "-r",
+            "__ns:=/seer",
+            "-r",
+            "terrain_map:=/terrain_map",
+            "-r",
+            "placed_objects:=/placed_objects",
+        )
         nodes.enter_context(
-            NodeProcess("amphibious_sim_node", shared_domain_id, more["amphibious_sim_node"], *remapped)
+            NodeProcess(
+                "amphibious_sim_node", shared_domain_id, more["amphibious_sim_node"], *remapped
+            )
         )
         peer = Peer(shared_domain_id)
         peer.window = window
@@ -124,7 +158,9 @@ def objects(scene):
 @pytest.mark.ros
 @pytest.mark.parametrize("axes", ["enu", "ned"])
 def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
-    """Boxes, parts, and a hollow surface in two sizes: the same ranges with and without messages between."""
+    """Boxes, parts, and a hollow surface in two sizes: the same ranges with and without messages
+    between.
+    """
     from rfly_amphibious.sensors.neighbours import Neighbours, world_bodies
     from rfly_amphibious.sensors.scene_rays import SceneRays
     from rfly_collision import load_shapes
@@ -147,7 +183,9 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
         WorldObject(model, x, y, 0.4 * k, 0.0, 2.0 if k == 1 else 1.0)
         for k, (model, (x, y)) in enumerate(zip(models, places, strict=True))
     ), moving=(car,))  # fmt: skip
-    placement = place([replace(o, id=k) for k, o in enumerate(world_to_placed(world, level=True))], None)
+    placement = place(
+        [replace(o, id=k) for k, o in enumerate(world_to_placed(world, level=True))], None
+    )
     told = placement_to_msg(placement.at(100.0), "map" if axes == "enu" else "map_ned", axes, 0)
     neighbours = Neighbours(load_shapes(), own_id=1)
     neighbours.set_objects(msg_to_placed(told, axes, seen=True))
@@ -159,15 +197,24 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
         SceneRays(None, bodies).cast(origins, directions, 50.0, float(bodies.time.max()))
         for bodies in (neighbours.bodies(None, 0, 5.0, 2.0), world_bodies(world, 7.0))
     )
-    np.testing.assert_allclose(by_topic.ranges, in_world.ranges, atol=1e-5)  # triangles are told as float32
+    np.testing.assert_allclose(
+        by_topic.ranges, in_world.ranges, atol=1e-5
+    )  # triangles are told as float32
     assert math.isinf(by_topic.ranges[720])  # through the gate ahead
-    assert len(np.unique(in_world.body)) == 6 + 2  # a lamp's two parts, three others, a car, ground and nothing
+    assert (
+        len(np.unique(in_world.body)) == 6 + 2
+    )  # a lamp's two parts, three others, a car, ground and nothing
     # the car: 28 m along after 7 s, at (-2, -10), and 0.25 s on one metre further
     down = np.array([[0.0, -1.0, 0.0]] * 3)
     x = np.array([[-3.9, 0.0, 1.5], [-2.9, 0.0, 1.5], [0.9, 0.0, 1.5]])
-    for bodies, now in ((neighbours.bodies(None, 0, 5.0, 2.0), 5.0), (world_bodies(world, 7.0), 7.0)):
+    for bodies, now in (
+        (neighbours.bodies(None, 0, 5.0, 2.0), 5.0),
+        (world_bodies(world, 7.0), 7.0),
+    ):
         for later, seen in ((0.0, (9.0, 9.0, np.inf)), (0.25, (np.inf, 9.0, 9.0))):
-            assert SceneRays(None, bodies).cast(x, down, 9.5, now + later).ranges == pytest.approx(seen)
+            assert SceneRays(None, bodies).cast(x, down, 9.5, now + later).ranges == pytest.approx(
+                seen
+            )
 
 
 @pytest.mark.ros
@@ -192,11 +239,17 @@ def test_a_plan_keeps_clear_of_it(scene, objects):
     def pose(x, y, z):
         made = PoseStamped()
         made.header.frame_id = "map"
-        made.pose.position.x, made.pose.position.y, made.pose.position.z = x, y, z
+        made.pose.position.x = x
+        made.pose.position.y = y
+        made.pose.position.z = z
         made.pose.orientation.w = 0.0
         return made
 
-    for mode, vehicle_class, radius in ((0, "car", 1.2), (1, "multirotor", 0.6), (2, "land_air", 0.8)):
+    for mode, vehicle_class, radius in (
+        (0, "car", 1.2),
+        (1, "multirotor", 0.6),
+        (2, "land_air", 0.8),
+    ):
         ends = {"start": pose(-40.0, 0.2, 0.0), "goal": pose(70.0, 0.0, 0.0)}
         wanted = {"vehicle_class": vehicle_class, "mode": mode, **ends}
 
@@ -216,7 +269,9 @@ def test_a_plan_keeps_clear_of_it(scene, objects):
 
 @pytest.mark.ros
 def test_what_touches_it_is_told(scene, objects):
-    """Beside the tower, and in it; in the pillar, and beside its round side within its box; so with the hut's gable."""
+    """Beside the tower, and in it; in the pillar, and beside its round side within its box; so with
+    the hut's gable.
+    """
     from bridge_harness import EAST, fleet
     from rfly_suite.srv import CheckCollision
 
@@ -253,7 +308,9 @@ def test_a_lidar_sees_it(scene, objects):
         index = round((angle - scan.angle_min) / scan.angle_increment) % len(scan.ranges)
         return scan.ranges[index]
 
-    scan = scene.spin_until(lambda: next((s for s in scans[::-1] if math.isfinite(at(s, 0.0))), None))
+    scan = scene.spin_until(
+        lambda: next((s for s in scans[::-1] if math.isfinite(at(s, 0.0))), None)
+    )
     assert at(scan, 0.0) == pytest.approx(17.0, abs=0.05)
     assert at(scan, math.pi / 2) == pytest.approx(13.5, abs=0.05)
     assert at(scan, -math.pi / 2) == pytest.approx(10.0, abs=0.05)
@@ -265,7 +322,10 @@ def test_the_window_shows_it(scene, objects):
     """Datagrams of the tower: at its middle, 75 m up, 6 m x 6 m x 150 m."""
 
     def of_tower():
-        return next((d for d in scene.window.poll()[::-1] if struct.unpack_from("<i", d, 4) == (1001,)), None)
+        return next(
+            (d for d in scene.window.poll()[::-1] if struct.unpack_from("<i", d, 4) == (1001,)),
+            None,
+        )
 
     datagram = scene.spin_until(of_tower)
     position, scale = (struct.unpack_from("<3f", datagram, at) for at in (16, 40))
@@ -276,7 +336,9 @@ def test_the_window_shows_it(scene, objects):
 @pytest.mark.ros
 @pytest.mark.needs("numba")
 def test_what_moves_is_told_shown_and_seen(scene, objects):
-    """A car to and fro on 10 m at 2 m/s: by the clock on its topic, in `placed_objects`, the window, a lidar."""
+    """A car to and fro on 10 m at 2 m/s: by the clock on its topic, in `placed_objects`, the
+    window, a lidar.
+    """
     from rfly_suite.msg import VehicleStateArray
     from sensor_msgs.msg import LaserScan
 
@@ -299,7 +361,9 @@ def test_what_moves_is_told_shown_and_seen(scene, objects):
     assert list(objects.path_corners[:3]) == [0, 0, 0]
     line = np.reshape(objects.path, (-1, 3))
     assert len(line) == objects.path_corners[3]
-    assert np.vstack([line[0], line[-1]]) == pytest.approx(np.array([(-20, 6, 0.75), (-12, 12, 0.75)]))
+    assert np.vstack([line[0], line[-1]]) == pytest.approx(
+        np.array([(-20, 6, 0.75), (-12, 12, 0.75)])
+    )
 
     def shown():
         datagrams = [d for d in scene.window.poll() if struct.unpack_from("<i", d, 4) == (1004,)]
@@ -314,7 +378,9 @@ def test_what_moves_is_told_shown_and_seen(scene, objects):
         """Returns beside the path, where nothing stands."""
         angles = scan.angle_min + scan.angle_increment * np.arange(len(scan.ranges))
         ranges = np.asarray(scan.ranges)
-        xy = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])[np.isfinite(ranges)]
+        xy = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])[
+            np.isfinite(ranges)
+        ]
         return (np.abs((xy + np.array((20.0, -6.0))) @ (-0.6, 0.8)) < 1.6) & (xy[:, 0] < -9.0)
 
     assert scene.spin_until(lambda: next((True for s in scans[::-1] if seen(s).any()), None))

@@ -1,4 +1,6 @@
-"""rviz/*.rviz beside running nodes: each display asks for a topic that is there, of its type, with a fitting QoS."""
+"""rviz/*.rviz beside running nodes: each display asks for a topic that is there, of its type, with
+a fitting QoS.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,23 @@ TAKES = {
 OF_OTHERS = {"rviz_default_plugins/RobotModel", "rviz_default_plugins/TF"}
 """displays of robot_state_publisher's topic, and of /tf"""
 NODES = {
-    "rfly": [(name, "") for name in ("terrain_node", "trajectory_node", "collision_node", "planner_node")],
+    "rfly": [
+        (name, "") for name in ("terrain_node", "trajectory_node", "collision_node", "planner_node")
+    ],
     "amphibious": [
         ("terrain_node", ""),
-        *((name, "/amphibious_1") for name in ("amphibious_sim_node", "guidance_node", "mapping_node")),
+        *(
+            (name, "/amphibious_1")
+            for name in ("amphibious_sim_node", "guidance_node", "mapping_node")
+        ),
     ],
 }
 
 
 def read(name: str) -> Any:
-    return yaml.safe_load((FOLDER / f"{name}.rviz").read_text(encoding="utf-8"))["Visualization Manager"]
+    return yaml.safe_load((FOLDER / f"{name}.rviz").read_text(encoding="utf-8"))[
+        "Visualization Manager"
+    ]
 
 
 @pytest.fixture(params=list(NODES))
@@ -63,13 +72,21 @@ def test_everything_is_shown_in_map(name):
 
 def test_the_costs_lie_on_the_ground_for_who_ticks_them(name):
     shown = displays(read(name))
-    assert (shown["Terrain"]["Enabled"], shown["Terrain"]["Topic"]["Value"].strip("/")) == (True, "terrain_marker")
+    assert (shown["Terrain"]["Enabled"], shown["Terrain"]["Topic"]["Value"].strip("/")) == (
+        True,
+        "terrain_marker",
+    )
     costs = shown["Traversability"]
-    assert (costs["Enabled"], costs["Topic"]["Value"].strip("/")) == (False, "traversability_marker")
+    assert (costs["Enabled"], costs["Topic"]["Value"].strip("/")) == (
+        False,
+        "traversability_marker",
+    )
 
 
 def test_depth_is_told_apart_as_far_as_one_sees(name):
-    """24 bits over the whole way: at z m from the eye they are z² / (near 2^24) apart, less than LIFT of the costs."""
+    """24 bits over the whole way: at z m from the eye they are z² / (near 2^24) apart, less than
+    LIFT of the costs.
+    """
     views = read(name)["Views"]
     for view in [views["Current"], *views["Saved"]]:
         if "Distance" in view:
@@ -79,7 +96,11 @@ def test_depth_is_told_apart_as_far_as_one_sees(name):
 def test_the_cloud_is_coloured_by_height_dark_to_light():
     """RViz's own AxisColor has no such choice: its lowest points are red."""
     cloud = displays(read("rfly"))["Terrain points"]
-    assert (cloud["Color Transformer"], cloud["Channel Name"], cloud["Use rainbow"]) == ("Intensity", "z", False)
+    assert (cloud["Color Transformer"], cloud["Channel Name"], cloud["Use rainbow"]) == (
+        "Intensity",
+        "z",
+        False,
+    )
     assert lightness(cloud["Min Color"]) < 30
     assert lightness(cloud["Max Color"]) > 90
     assert cloud["Autocompute Intensity Bounds"] is True
@@ -89,10 +110,14 @@ def test_the_cloud_is_coloured_by_height_dark_to_light():
 def test_saved_views_follow_vehicles_that_there_are():
     follow = {view["Name"]: view for view in read("rfly")["Views"]["Saved"]}["Follow lead"]
     assert follow["Class"] == "rviz_default_plugins/ThirdPersonFollower"
-    assert follow["Target Frame"] in {f"{vehicle.name}/base_link" for vehicle in load_fleet("demo_convoy").vehicles}
+    assert follow["Target Frame"] in {
+        f"{vehicle.name}/base_link" for vehicle in load_fleet("demo_convoy").vehicles
+    }
     views = read("amphibious")["Views"]
     frames = {view["Target Frame"] for view in (views["Current"], *views["Saved"])}
-    assert frames == {"<Fixed Frame>", "amphibious_1/base_link"}, "in flight its footprint stays on the ground"
+    assert frames == {"<Fixed Frame>", "amphibious_1/base_link"}, (
+        "in flight its footprint stays on the ground"
+    )
 
 
 def test_the_land_air_vehicle_is_the_first_one_of_the_launch_file():
@@ -108,13 +133,17 @@ def test_the_land_air_vehicle_is_the_first_one_of_the_launch_file():
 
 
 def test_the_tool_2d_goal_pose_publishes_what_the_planner_takes():
-    (tool,) = (tool for tool in read("rfly")["Tools"] if tool["Class"] == "rviz_default_plugins/SetGoal")
+    (tool,) = (
+        tool for tool in read("rfly")["Tools"] if tool["Class"] == "rviz_default_plugins/SetGoal"
+    )
     assert (tool["Topic"]["Value"], tool["Topic"]["Durability Policy"]) == ("goal_pose", "Volatile")
 
 
 @pytest.mark.ros
 def test_every_display_fits_a_publisher_of_the_nodes(name, domain_id, tmp_path):
-    """The nodes with their defaults, and for each display one publisher that rmw itself calls compatible."""
+    """The nodes with their defaults, and for each display one publisher that rmw itself calls
+    compatible.
+    """
     from contextlib import ExitStack
 
     from node_harness import NodeProcess, Peer
@@ -135,7 +164,11 @@ def test_every_display_fits_a_publisher_of_the_nodes(name, domain_id, tmp_path):
             stack.enter_context(NodeProcess(node, domain_id, {}, "-r", f"__ns:={namespace or '/'}"))
         peer = Peer(domain_id)
         stack.callback(peer.close)
-        peer.spin_until(lambda: all(peer.node.count_publishers(topic) for topic in [*topics, "/tf", "/tf_static"]))
+        peer.spin_until(
+            lambda: all(
+                peer.node.count_publishers(topic) for topic in [*topics, "/tf", "/tf_static"]
+            )
+        )
         for display, topic in zip(wanted, topics, strict=True):
             (offer,) = peer.node.get_publishers_info_by_topic(topic)
             assert offer.topic_type == TAKES[display["Class"]], topic
@@ -143,10 +176,13 @@ def test_every_display_fits_a_publisher_of_the_nodes(name, domain_id, tmp_path):
             qos = QoSProfile(
                 depth=asked["Depth"],
                 history=HistoryPolicy[asked["History Policy"].upper().replace(" ", "_")],
-                reliability=ReliabilityPolicy[asked["Reliability Policy"].upper().replace(" ", "_")],
+                reliability=ReliabilityPolicy[
+                    asked["Reliability Policy"].upper().replace(" ", "_")
+                ],
                 durability=DurabilityPolicy[asked["Durability Policy"].upper().replace(" ", "_")],
                 liveliness=LivelinessPolicy.AUTOMATIC,
             )
             assert qos_check_compatible(offer.qos_profile, qos)[0] == QoSCompatibility.OK, topic
-            # what is published once reaches an RViz that is started later only if the display asks for it
+            # what is published once reaches an RViz that is started later only if the display asks
+            # for it
             assert qos.durability == offer.qos_profile.durability, topic

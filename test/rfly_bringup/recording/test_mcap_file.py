@@ -64,7 +64,8 @@ def test_a_message_that_came_later_but_is_older_is_read_in_its_place(tmp_path):
 
 def test_a_file_that_was_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
     """At each byte from the header on: a beginning of what was written, and an error that says so."""
-    file, cut = tmp_path / "a.mcap", tmp_path / "cut.mcap"
+    file = tmp_path / "a.mcap"
+    cut = tmp_path / "cut.mcap"
     writer, content = written(file, 3)
     flushed = file.read_bytes()
     writer.close()
@@ -82,7 +83,10 @@ def test_a_file_that_was_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
 def test_what_was_flushed_is_in_the_file_while_it_is_written(tmp_path):
     writer, content = written(tmp_path / "a.mcap", 4)
     found = {}
-    with McapReader(tmp_path / "a.mcap") as reader, pytest.raises(TruncatedCaptureError, match="its writer was killed"):
+    with (
+        McapReader(tmp_path / "a.mcap") as reader,
+        pytest.raises(TruncatedCaptureError, match="its writer was killed"),
+    ):
         read(reader, found)
     writer.close()
     assert found == content
@@ -118,7 +122,9 @@ def test_an_existing_file_is_kept_unless_it_may_be_written_over(tmp_path):
     assert is_mcap(file)
 
 
-@pytest.mark.parametrize("names", [("keep_last", "transient_local", "best_effort"), (1, 1, 2)], ids=["jazzy", "humble"])
+@pytest.mark.parametrize(
+    "names", [("keep_last", "transient_local", "best_effort"), (1, 1, 2)], ids=["jazzy", "humble"]
+)
 def test_rosbag2s_files_tell_their_qos(tmp_path, names):
     """rosbag2 writes names from Jazzy on, numbers before (rosbag2_storage/qos.cpp)."""
     from mcap.writer import Writer
@@ -184,7 +190,9 @@ def test_damage_anywhere_is_a_typed_error(tmp_path):
 
 
 def test_a_chunk_that_says_it_becomes_gigabytes_is_not_unpacked(tmp_path):
-    """The chunk's own size in the records of a file without an end, and in the index of a whole one."""
+    """The chunk's own size in the records of a file without an end, and in the index of a whole
+    one.
+    """
     import struct
 
     from mcap.reader import SeekingReader
@@ -193,12 +201,16 @@ def test_a_chunk_that_says_it_becomes_gigabytes_is_not_unpacked(tmp_path):
     written(path, 1)[0].close()
     data = path.read_bytes()
     with path.open("rb") as file:
-        size = struct.pack("<Q", SeekingReader(file).get_summary().chunk_indexes[0].uncompressed_size)
+        size = struct.pack(
+            "<Q", SeekingReader(file).get_summary().chunk_indexes[0].uncompressed_size
+        )
     assert data.count(size) >= 2
     damaged = data.replace(size, struct.pack("<Q", 4_000_000_000))
     for end in (len(damaged), len(damaged) - 100):
         path.write_bytes(damaged[:end])
-        with pytest.raises(CaptureError, match=r"a chunk of 4,000,000,000 bytes, expected at most 256,000,000"):
+        with pytest.raises(
+            CaptureError, match=r"a chunk of 4,000,000,000 bytes, expected at most 256,000,000"
+        ):
             McapReader(path)
 
 

@@ -1,4 +1,6 @@
-"""`rfly record --mcap`, `rfly replay` and recorder_node between a test's own node and libraries that are not ours."""
+"""`rfly record --mcap`, `rfly replay` and recorder_node between a test's own node and libraries
+that are not ours.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,18 @@ ROUNDS = 20
 def expected():
     """{topic: what was published}; latched ones once."""
     return {
-        topic: [told(topic, messages(number)[topic]) for number in range(1 if topic in LATCHED_ONES else ROUNDS)]
+        topic: [
+            told(topic, messages(number)[topic])
+            for number in range(1 if topic in LATCHED_ONES else ROUNDS)
+        ]
         for topic in TYPES
     }
 
 
 def check(found):
     """All of it in its order; of the lossy topic, a part in its order."""
-    lossy, everything = list(found[LOSSY]), expected()
+    lossy = list(found[LOSSY])
+    everything = expected()
     assert lossy == [each for each in everything[LOSSY] if each in lossy]
     assert {**found, LOSSY: everything[LOSSY]} == everything
 
@@ -59,18 +65,25 @@ def read_by_rosbags(path):
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
     store = get_typestore(Stores.EMPTY)
-    found, qos = defaultdict(list), {}
+    found = defaultdict(list)
+    qos = {}
     with Reader(path) as reader:
         for connection in reader.connections:
             store.register(get_types_from_msg(connection.msgdef.data, connection.msgtype))
             (profile,) = connection.ext.offered_qos_profiles
             qos[connection.topic] = (profile.durability.name, profile.reliability.name)
-        for connection, _, data in reader.messages([c for c in reader.connections if c.topic in TYPES]):
-            found[connection.topic].append(told(connection.topic, store.deserialize_cdr(data, connection.msgtype)))
+        for connection, _, data in reader.messages(
+            [c for c in reader.connections if c.topic in TYPES]
+        ):
+            found[connection.topic].append(
+                told(connection.topic, store.deserialize_cdr(data, connection.msgtype))
+            )
     return found, qos
 
 
-def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(domain_id, tmp_path, monkeypatch, capsys):
+def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(
+    domain_id, tmp_path, monkeypatch, capsys
+):
     """Ctrl-C, kill, a closed terminal; and what kill -9 leaves is played to a node."""
     from node_harness import Peer
 
@@ -92,9 +105,17 @@ def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(domain_id
         peer.spin_for(1.2)  # two more flushes; everything was received long before
         code, _ = fourth.end(signal.SIGKILL)
         assert code == -signal.SIGKILL
-        for each, number in ((first, signal.SIGINT), (second, signal.SIGTERM), (third, signal.SIGHUP)):
+        for each, number in (
+            (first, signal.SIGINT),
+            (second, signal.SIGTERM),
+            (third, signal.SIGHUP),
+        ):
             each.process.send_signal(number)
-        for each, number in ((first, signal.SIGINT), (second, signal.SIGTERM), (third, signal.SIGHUP)):
+        for each, number in (
+            (first, signal.SIGINT),
+            (second, signal.SIGTERM),
+            (third, signal.SIGHUP),
+        ):
             code, output = each.end()
             assert code in (0, 128 + number, -number), output
             assert re.search(r"\d+ messages on \d+ topics, \d+ bytes in", output), output
@@ -102,7 +123,9 @@ def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(domain_id
     for number in signals[:3]:
         by_rosbags, qos = read_by_rosbags(files[number])
         for found in (by_rosbags, read_by_mcap_ros2(files[number])):
-            found["/diagnostics"] = [each for each in found["/diagnostics"] if each[0] == "ä node: task"]
+            found["/diagnostics"] = [
+                each for each in found["/diagnostics"] if each[0] == "ä node: task"
+            ]
             check(found)
         assert all(qos[topic] == ("TRANSIENT_LOCAL", "RELIABLE") for topic in LATCHED_ONES)
         assert qos[LOSSY] == ("VOLATILE", "BEST_EFFORT")
@@ -111,8 +134,12 @@ def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(domain_id
     files[signal.SIGINT].rename(tmp_path / "flight.mcap")
     monkeypatch.chdir(tmp_path)
     exec(example_of_the_page(), {})
-    lines = re.findall(r"^\d+ \[\s*(\d+)\s+7\] \[\[\s*([\d.]+) ", capsys.readouterr().out, re.MULTILINE)
-    assert [(int(first), float(x)) for first, x in lines] == [(number, 0.5 * number) for number in range(ROUNDS)]
+    lines = re.findall(
+        r"^\d+ \[\s*(\d+)\s+7\] \[\[\s*([\d.]+) ", capsys.readouterr().out, re.MULTILINE
+    )
+    assert [(int(first), float(x)) for first, x in lines] == [
+        (number, 0.5 * number) for number in range(ROUNDS)
+    ]
     for each in made.values():  # what they have latched is no part of the replay
         peer.node.destroy_publisher(each)
     played = play(peer, domain_id, cut, "--speed", "0")
@@ -122,14 +149,18 @@ def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(domain_id
 
 
 def example_of_the_page():
-    page = (Path(__file__).parents[3] / "docs" / "howto" / "record-and-replay.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "record-and-replay.md").read_text(
+        encoding="utf-8"
+    )
     (example,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     return example
 
 
 class Played:
     def __init__(self, found, times, output):
-        self.found, self.times, self.output = found, times, output
+        self.found = found
+        self.times = times
+        self.output = output
 
 
 def play(peer, domain_id, file, *options):
@@ -138,7 +169,8 @@ def play(peer, domain_id, file, *options):
 
     from rfly_bringup.ros.message_definitions import message_class
 
-    found, times = defaultdict(list), defaultdict(list)
+    found = defaultdict(list)
+    times = defaultdict(list)
 
     def listen(topic):
         def on_message(message):
@@ -211,10 +243,16 @@ def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
         (["record", "--mcap", "-"], "takes a name, not a pipe"),
         (["record", "--mcap", "{file}"], "exists; choose another name"),
         (["record", "--mcap", "/no/such/folder/a.mcap"], "a.mcap: No such file or directory"),
-        (["record", "--mcap", "{file}x", "--port", "20020"], "--port: with --mcap it has no meaning"),
+        (
+            ["record", "--mcap", "{file}x", "--port", "20020"],
+            "--port: with --mcap it has no meaning",
+        ),
         (["record", "a.pcap", "--topic", "/tf"], "--topic: without --mcap it has no meaning"),
         (["replay", "{file}", "--host", "10.0.0.1"], "holds topics it has no meaning"),
-        (["replay", "{file}", "--topic", "/tf"], "no messages on topics that are to be published; there are "),
+        (
+            ["replay", "{file}", "--topic", "/tf"],
+            "no messages on topics that are to be published; there are ",
+        ),
         (["replay", "{file}", "--topic", "*"], "expected a regular expression"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
@@ -255,7 +293,11 @@ def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tm
         statuses = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         publish(publishers(peer, 1))
         level, text, values = peer.spin_until(
-            lambda: (found := diagnostic(statuses, "recording")) and int(found[2].get("messages", 0)) > 60 and found
+            lambda: (
+                (found := diagnostic(statuses, "recording"))
+                and int(found[2].get("messages", 0)) > 60
+                and found
+            )
         )
         assert (level, text) == (0, "recording")
         assert int(values["topics"]) >= len(TYPES)
@@ -267,7 +309,8 @@ def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tm
 
 
 @pytest.mark.parametrize(
-    "kind", ["antigravity/msg/X", "../msg/X", "x", "", "std_msgs/msg/String/a", "os/msg/path", "a b/msg/X"]
+    "kind",
+    ["antigravity/msg/X", "../msg/X", "x", "", "std_msgs/msg/String/a", "os/msg/path", "a b/msg/X"],
 )
 def test_only_packages_of_messages_are_imported(kind):
     """A recording's types are names that somebody else chose: `import antigravity` opens a browser."""
@@ -282,7 +325,9 @@ def test_only_packages_of_messages_are_imported(kind):
 
 
 def test_topics_and_types_that_cannot_be_are_left_out_and_named(domain_id, tmp_path):
-    """A topic's name with a space and an escape sequence, and a type that is none, beside nothing good."""
+    """A topic's name with a space and an escape sequence, and a type that is none, beside nothing
+    good.
+    """
     from mcap.writer import Writer
 
     path = tmp_path / "odd.mcap"
@@ -294,9 +339,17 @@ def test_topics_and_types_that_cannot_be_are_left_out_and_named(domain_id, tmp_p
             channel = writer.register_channel(name, "cdr", schema, {})
             writer.add_message(channel, 1, b"\0\1\0\0\1\0\0\0\0", 1, 0)
         writer.finish()
-    command = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", "replay", str(path)]
+    command = [
+        sys.executable,
+        "-c",
+        "from rfly_bringup.cli.main import main; main()",
+        "replay",
+        str(path),
+    ]
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=environment, check=False
+    )
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
     assert "no messages on topics that are to be published" in line

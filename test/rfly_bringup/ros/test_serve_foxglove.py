@@ -25,15 +25,18 @@ PLOTTED = {
 class Client:
     """Speaks Foxglove's protocol (github.com/foxglove/ws-protocol, docs/spec.md).
 
-    Asks again for a channel that the server does not know yet: the SDK sends an advertisement before it notes the
-    channel (0.30.3, rust/foxglove/src/websocket/connected_client.rs, `advertise_channels`).
+    Asks again for a channel that the server does not know yet: the SDK sends an advertisement
+    before it notes the channel (0.30.3, rust/foxglove/src/websocket/connected_client.rs,
+    `advertise_channels`).
     """
 
     def __init__(self, address):
         from websockets.sync.client import connect
 
         self.socket = connect(address, subprotocols=["foxglove.sdk.v1"], max_size=None)
-        self.channels, self.messages, self.subscribed = {}, [], {}
+        self.channels = {}
+        self.messages = []
+        self.subscribed = {}
 
     def read_until(self, ready, patience_s=20.0):
         while not ready():
@@ -47,7 +50,13 @@ class Client:
             for channel in message.get("channels", ()):
                 self.channels[channel["topic"]] = channel
             if unknown := re.match(r"Unknown channel ID: (\d+)", message.get("message", "")):
-                self.subscribe(*(topic for topic, each in self.channels.items() if str(each["id"]) == unknown[1]))
+                self.subscribe(
+                    *(
+                        topic
+                        for topic, each in self.channels.items()
+                        if str(each["id"]) == unknown[1]
+                    )
+                )
 
     def subscribe(self, *topics):
         for topic in topics:
@@ -61,7 +70,9 @@ class Client:
 
 
 def publish_until(made, topics, client):
-    """Publish until a message of each topic has come; a subscriber may know its publisher later than that one it."""
+    """Publish until a message of each topic has come; a subscriber may know its publisher later
+    than that one it.
+    """
     deadline = time.monotonic() + 20.0
     while missing := [topic for topic in topics if not client.of(topic)]:
         assert time.monotonic() < deadline, missing
@@ -101,7 +112,10 @@ def test_a_client_gets_what_is_published_and_a_late_one_what_is_latched(domain_i
         assert not re.search("Traceback|Error", output), output
     peer.close()
     store = get_typestore(Stores.EMPTY)
-    for client, topic in [*((first, topic) for topic in topics), *((late, topic) for topic in LATCHED_ONES)]:
+    for client, topic in [
+        *((first, topic) for topic in topics),
+        *((late, topic) for topic in LATCHED_ONES),
+    ]:
         channel = client.channels[topic]
         assert (channel["schemaName"], channel["encoding"], channel["schemaEncoding"]) == (
             TYPES[topic],
@@ -109,7 +123,9 @@ def test_a_client_gets_what_is_published_and_a_late_one_what_is_latched(domain_i
             "ros2msg",
         )
         store.register(get_types_from_msg(channel["schema"], TYPES[topic]))
-        found = [told(topic, store.deserialize_cdr(data, TYPES[topic])) for data in client.of(topic)]
+        found = [
+            told(topic, store.deserialize_cdr(data, TYPES[topic])) for data in client.of(topic)
+        ]
         assert told(topic, messages(3)[topic]) in found
 
 
@@ -125,12 +141,16 @@ def test_a_port_that_is_taken_is_named():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ConfigError, match=f"127.0.0.1:{port}: no server for Foxglove can be had there"):
+        with pytest.raises(
+            ConfigError, match=f"127.0.0.1:{port}: no server for Foxglove can be had there"
+        ):
             FoxgloveServer("127.0.0.1", port)
 
 
 def panels(kind):
-    return {name: config for name, config in LAYOUT["configById"].items() if name.startswith(f"{kind}!")}
+    return {
+        name: config for name, config in LAYOUT["configById"].items() if name.startswith(f"{kind}!")
+    }
 
 
 def test_the_layout_holds_each_panel_once():
@@ -144,7 +164,12 @@ def test_the_layout_holds_each_panel_once():
         return [*leaves(node["first"]), *leaves(node["second"])]
 
     assert sorted(leaves(LAYOUT["layout"])) == sorted(LAYOUT["configById"])
-    assert {name.partition("!")[0] for name in LAYOUT["configById"]} == {"3D", "Image", "Plot", "DiagnosticSummary"}
+    assert {name.partition("!")[0] for name in LAYOUT["configById"]} == {
+        "3D",
+        "Image",
+        "Plot",
+        "DiagnosticSummary",
+    }
 
 
 @pytest.mark.needs("foxglove")

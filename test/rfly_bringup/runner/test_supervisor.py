@@ -19,7 +19,9 @@ time.sleep(60.0)
 def test_who_is_stopped_before_it_has_its_signals_in_hand_prints_no_trace():
     lines = []
     command = [sys.executable, "-c", NOT_IN_HAND_YET]
-    supervisor = Supervisor([("view", command)], lambda name, line: lines.append(line), dict(os.environ))
+    supervisor = Supervisor(
+        [("view", command)], lambda name, line: lines.append(line), dict(os.environ)
+    )
     supervisor.start()
     process = supervisor.processes["view"]
     supervisor.stop()

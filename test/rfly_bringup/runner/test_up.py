@@ -71,7 +71,8 @@ def pid_of(executable, domain_id):
                     open(f"/proc/{entry}/cmdline", "rb") as command,
                     open(f"/proc/{entry}/environ", "rb") as environment,
                 ):
-                    words, variables = command.read().split(b"\0"), environment.read().split(b"\0")
+                    words = command.read().split(b"\0")
+                    variables = environment.read().split(b"\0")
             except OSError:
                 continue
             is_node = any(w.endswith(f"/{executable}".encode()) for w in words[:3])
@@ -82,9 +83,14 @@ def pid_of(executable, domain_id):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda s: s.name)
 def test_up_starts_all_nodes_and_ends_cleanly(domain_id, number):
-    """Lines bear the node's name; Ctrl-C or a closed terminal ends all in seconds, exit code 0, no trace."""
+    """Lines bear the node's name; Ctrl-C or a closed terminal ends all in seconds, exit code 0, no
+    trace.
+    """
     with Running([*RFLY, "up", "--frame-id", "map_ned"]) as up:
-        for pattern in (r"terrain_node +\| .*JacksboroFault", r"ue_bridge_node +\| .*127\.0\.0\.1:20010"):
+        for pattern in (
+            r"terrain_node +\| .*JacksboroFault",
+            r"ue_bridge_node +\| .*127\.0\.0\.1:20010",
+        ):
             up.read_until(pattern)
         up.process.send_signal(number)
         started = time.monotonic()
@@ -105,7 +111,9 @@ def is_running(pid):
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="the program setpriv is not installed")
 @pytest.mark.parametrize("moment", ["at once", "later"])
 def test_nodes_end_with_rfly_up_even_where_it_is_killed(domain_id, moment):
-    """kill -9: within 2 s none of its nodes is left, whether they run already or have just been started."""
+    """kill -9: within 2 s none of its nodes is left, whether they run already or have just been
+    started.
+    """
     with Running([*RFLY, "up"]) as up:
         if moment == "later":
             up.read_until(r"ue_bridge_node +\| .*sending to")
@@ -136,7 +144,9 @@ def test_up_goes_on_where_nobody_reads_its_lines(domain_id):
 
 
 def test_all_nodes_in_one_process(domain_id):
-    """They serve and drive as several do: altitudes are answered, a fleet moves, Ctrl-C ends them with exit code 0."""
+    """They serve and drive as several do: altitudes are answered, a fleet moves, Ctrl-C ends them
+    with exit code 0.
+    """
     from node_harness import Peer
     from rfly_suite.msg import VehicleStateArray
     from rfly_suite.srv import GetTerrainAltitude
@@ -168,7 +178,9 @@ def test_a_second_up_on_the_same_domain_says_so(domain_id, tmp_path):
         first.read_until(r"ue_bridge_node +\| .*sending to")
         with Running([*RFLY, "up", "--params-file", str(params)]) as second:
             # whichever of the first one's nodes it has heard of until it looks
-            warning = r"rfly up +\| warning: .*domain (\d+): /\w+_node.*Is another `rfly up` running\?"
+            warning = (
+                r"rfly up +\| warning: .*domain (\d+): /\w+_node.*Is another `rfly up` running\?"
+            )
             assert second.read_until(warning)[1] == str(domain_id)
             second.read_until(r"ue_bridge_node +\| .*sending to")
             second.process.send_signal(signal.SIGINT)
@@ -224,14 +236,18 @@ def test_an_argument_wins_over_the_params_file(domain_id, tmp_path):
 
 
 def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp_path):
-    """On the address that faces the host; a machine without a way there is told that it will not hear it."""
+    """On the address that faces the host; a machine without a way there is told that it will not
+    hear it.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("", 0))
         port = sock.getsockname()[1]
     params = tmp_path / "params.yaml"
     params.write_text(f"ue_bridge_node:\n  ros__parameters:\n    feedback_port: {port}\n")
     address = local_address_towards("203.0.113.9")
-    expected = f"listening to RflySim3D on {address}:{port}" if address else "feedback_bind is 127.0.0.1"
+    expected = (
+        f"listening to RflySim3D on {address}:{port}" if address else "feedback_bind is 127.0.0.1"
+    )
     with Running([*RFLY, "up", "--params-file", str(params), "--host", "203.0.113.9"]) as up:
         up.read_until(r"ue_bridge_node +\| .*" + re.escape(expected))
         up.process.send_signal(signal.SIGINT)
@@ -252,7 +268,9 @@ def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp
 )
 def test_mistakes_are_one_line_and_exit_code_2(arguments, text):
     """No trace, no usage text, one line that says what is wrong."""
-    run = subprocess.run([*RFLY, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    run = subprocess.run(
+        [*RFLY, *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
     assert run.returncode == 2
     assert run.stdout == ""
     assert run.stderr.startswith("rfly: ")
@@ -261,7 +279,8 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments, text):
 
 
 def test_the_demo_measures_from_outside_and_ends_by_itself(domain_id, tmp_path):
-    """DURATION: exit code 0, vehicles on the ground by the service's word, a picture of the received tracks.
+    """DURATION: exit code 0, vehicles on the ground by the service's word, a picture of the
+    received tracks.
 
     With RflySim3D's port in use the demo goes elsewhere and says so.
     """
@@ -269,11 +288,19 @@ def test_the_demo_measures_from_outside_and_ends_by_itself(domain_id, tmp_path):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as blocker:
         blocker.bind(("127.0.0.1", 20010))
         run = subprocess.run(
-            DEMO, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path, check=False, env=environment
+            DEMO,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            cwd=tmp_path,
+            check=False,
+            env=environment,
         )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "UDP port 20010 is in use" in run.stdout + run.stderr
-    lines = re.findall(r"(\d+) datagrams received.*? (\d+) vehicles\s+within ([\d.]+) mm", run.stdout)
+    lines = re.findall(
+        r"(\d+) datagrams received.*? (\d+) vehicles\s+within ([\d.]+) mm", run.stdout
+    )
     datagrams, vehicles, millimetres = lines[-1]
     assert int(datagrams) > 100
     assert int(vehicles) >= 2
@@ -314,7 +341,9 @@ def test_the_demo_fails_when_the_bridge_hangs(domain_id, tmp_path):
     ids=["braces", "no number", "5000 digits", "hour 99", "an alias of itself", "deep lists"],
 )
 def test_odd_params_files_are_one_line(tmp_path, text):
-    """PyYAML ends in RecursionError, IndexError or ValueError for these, of which none names the file."""
+    """PyYAML ends in RecursionError, IndexError or ValueError for these, of which none names the
+    file.
+    """
     path = tmp_path / "params.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"^params_file: .*params\.yaml:[12]: ") as caught:

@@ -1,4 +1,6 @@
-"""`rfly up amphibious` as a user runs it: processes, real DDS, and a vehicle that sets out by itself."""
+"""`rfly up amphibious` as a user runs it: processes, real DDS, and a vehicle that sets out by
+itself.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim
 
     command = [*RFLY, "--scenario", "hop", "--seed", "2"]
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
     peer = Peer(domain_id)
     try:
         truth = peer.receive(Odometry, "/amphibious_1/ground_truth/odom", SENSORS)
@@ -61,8 +65,13 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim
 
 
 def test_mistakes_are_one_line() -> None:
-    run = subprocess.run([*RFLY, "--count", "many"], capture_output=True, text=True, timeout=60, check=False)
-    assert (run.returncode, run.stderr) == (2, "rfly: count: 'many', expected a whole number from 1 to 20\n")
+    run = subprocess.run(
+        [*RFLY, "--count", "many"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (run.returncode, run.stderr) == (
+        2,
+        "rfly: count: 'many', expected a whole number from 1 to 20\n",
+    )
     before = [*RFLY[:-1], "--map", "JacksboroFault", "amphibious"]
     run = subprocess.run(before, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2
@@ -76,8 +85,12 @@ def test_mistakes_are_one_line() -> None:
         (lambda: up.up({"single_process": "true"}), {"terrain_node", "trajectory_node"}),
     ],
 )
-def test_kernels_are_compiled_before_nodes_start_by_whatever_name_they_have(monkeypatch, start, compiled) -> None:
-    """On a cold cache each node would compile by itself, beside others that do the same, and without a word."""
+def test_kernels_are_compiled_before_nodes_start_by_whatever_name_they_have(
+    monkeypatch, start, compiled
+) -> None:
+    """On a cold cache each node would compile by itself, beside others that do the same, and
+    without a word.
+    """
     asked: set[str] = set()
     monkeypatch.setattr(up, "compile_for_nodes", asked.update)
     monkeypatch.setattr(up, "_run_until_signal", lambda *_: 0)

@@ -46,8 +46,10 @@ def test_all_overlaps_once(name, module):
     rng = np.random.default_rng(3)
     for n, width in ((2, 1), (40, 3), (600, 60)):
         # on a raster of 1/4: many sides meet exactly
-        middle, half = np.round(4 * rng.uniform(-width, width, (n, 3))) / 4, SCENES[name](rng, n) / 2
-        low, high = middle - half, middle + half
+        middle = np.round(4 * rng.uniform(-width, width, (n, 3))) / 4
+        half = SCENES[name](rng, n) / 2
+        low = middle - half
+        high = middle + half
         assert found(module, low, high).tolist() == all_pairs(low, high).tolist()
 
 
@@ -55,7 +57,9 @@ def test_a_list_that_is_too_short_is_told():
     low = np.zeros((50, 3))
     keys = np.empty(7, np.int64)
     for module in (broad_kernels, kernels_numpy):
-        found_here = module.overlaps(low, low + 1, np.zeros(50, bool), np.full(50, -1), NONE, NO_LIMITS, keys)
+        found_here = module.overlaps(
+            low, low + 1, np.zeros(50, bool), np.full(50, -1), NONE, NO_LIMITS, keys
+        )
         assert found_here == 50 * 49 // 2
 
 
@@ -63,10 +67,13 @@ def test_a_list_that_is_too_short_is_told():
 def test_filters(module):
     """Six boxes in one place; of 15 pairs fall: static 0-1, one group 2-3, ignored 4-5 and 0-5."""
     low = np.zeros((6, 3))
-    static, group = np.array([1, 1, 0, 0, 0, 0], bool), np.array([-1, -1, 7, 7, 8, -1])
+    static = np.array([1, 1, 0, 0, 0, 0], bool)
+    group = np.array([-1, -1, 7, 7, 8, -1])
     keys = found(module, low, low + 1, static, group, np.array([5, 4 * 6 + 5]))
     dropped = {(0, 1), (2, 3), (4, 5), (0, 5)}
-    assert keys.tolist() == [a * 6 + b for a in range(6) for b in range(a + 1, 6) if (a, b) not in dropped]
+    assert keys.tolist() == [
+        a * 6 + b for a in range(6) for b in range(a + 1, 6) if (a, b) not in dropped
+    ]
 
 
 def test_filters_of_a_scene():
@@ -88,7 +95,9 @@ def test_filters_of_a_scene():
 
 @pytest.mark.parametrize("dt", [0.0, 0.3])
 def test_boxes_hold_bodies_at_every_moment(dt):
-    """Corners of tumbling boxes at 50 moments of the step lie within; NumPy's and the compiled boxes are the same."""
+    """Corners of tumbling boxes at 50 moments of the step lie within; NumPy's and the compiled
+    boxes are the same.
+    """
     rng = np.random.default_rng(1)
     n = 50
     size = (4.0, 2.0, 1.5)
@@ -112,7 +121,9 @@ def test_boxes_hold_bodies_at_every_moment(dt):
 
     corners = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).T.reshape(-1, 3) * size + (0.5, 0, 0)
     for moment in np.linspace(0, dt, 50):
-        turned = Rotation.from_quat(quat) * Rotation.from_rotvec(bodies.angular_velocity * (moment - dt))
+        turned = Rotation.from_quat(quat) * Rotation.from_rotvec(
+            bodies.angular_velocity * (moment - dt)
+        )
         middle = bodies.position + bodies.velocity * (moment - dt)
         for index in range(n):
             points = corners if index % 2 == 0 else np.array([(1.0, 0, 0)])

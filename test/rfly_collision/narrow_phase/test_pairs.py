@@ -1,4 +1,6 @@
-"""Contacts of two bodies: random ones beside the hull of their differences, and ones whose answer is known."""
+"""Contacts of two bodies: random ones beside the hull of their differences, and ones whose answer
+is known.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ def compare_scenes(seed, count):
     rows = []
     for scene in range(count):
         at = np.array([100.0 * scene, 0, 0])
-        first, second = scene % KINDS, (scene // KINDS) % KINDS
+        first = scene % KINDS
+        second = (scene // KINDS) % KINDS
         rows.append((random_shape(rng, first), at, random_quat(rng)))
         away = at + rng.normal(size=3) * rng.uniform(0.4, 1.8)
         rows.append((random_shape(rng, second), away, random_quat(rng)))
@@ -50,7 +53,8 @@ def compare_scenes(seed, count):
     assert (contacts.a % 2 == 0).all()
     row_of = {int(a) // 2: row for row, a in enumerate(contacts.a)}
     for scene in range(count):
-        a, b = solid(*rows[2 * scene]), solid(*rows[2 * scene + 1])
+        a = solid(*rows[2 * scene])
+        b = solid(*rows[2 * scene + 1])
         expected = overlap(a, b)
         row = row_of.get(scene)
         if row is None:
@@ -91,8 +95,20 @@ def only(contacts):
 
 KNOWN = {
     "spheres": ((Sphere(1), (0, 0, 0)), (Sphere(0.5), (1.2, 0, 0)), (0.85, 0, 0), (-1, 0, 0), 0.3),
-    "sphere on a box": ((Sphere(1), (0.3, 0.2, 1.4)), (Box((2, 2, 1)), (0, 0, 0)), (0.3, 0.2, 0.45), (0, 0, 1), 0.1),
-    "sphere in a box": ((Sphere(0.1), (0, 0, 0.3)), (Box((4, 4, 1)), (0, 0, 0)), (0, 0, 0.35), (0, 0, 1), 0.3),
+    "sphere on a box": (
+        (Sphere(1), (0.3, 0.2, 1.4)),
+        (Box((2, 2, 1)), (0, 0, 0)),
+        (0.3, 0.2, 0.45),
+        (0, 0, 1),
+        0.1,
+    ),
+    "sphere in a box": (
+        (Sphere(0.1), (0, 0, 0.3)),
+        (Box((4, 4, 1)), (0, 0, 0)),
+        (0, 0, 0.35),
+        (0, 0, 1),
+        0.3,
+    ),
     "sphere at a box's edge": (
         (Sphere(1), (1 + DIAGONAL, 0, 1 + DIAGONAL - 0.1)),
         (Box((2, 4, 2)), (0, 0, 0)),
@@ -115,7 +131,11 @@ KNOWN = {
         0.05,
     ),
     "two edges across": (
-        (Box((4, 1, 1)), (0, 0, 2 * DIAGONAL - 0.02), (math.sin(math.pi / 8), 0, 0, math.cos(math.pi / 8))),
+        (
+            Box((4, 1, 1)),
+            (0, 0, 2 * DIAGONAL - 0.02),
+            (math.sin(math.pi / 8), 0, 0, math.cos(math.pi / 8)),
+        ),
         (Box((1, 4, 1)), (0, 0, 0), ABOUT_Y_45),
         (0, 0, DIAGONAL - 0.01),
         (0, 0, 1),
@@ -156,7 +176,13 @@ KNOWN = {
         (0, 0, 1),
         0.1,
     ),
-    "box inside a box": ((Box((1, 1, 1)), (0.1, 0, 0)), (Box((5, 9, 9)), (0, 0, 0)), None, (1, 0, 0), 2.9),
+    "box inside a box": (
+        (Box((1, 1, 1)), (0.1, 0, 0)),
+        (Box((5, 9, 9)), (0, 0, 0)),
+        None,
+        (1, 0, 0),
+        2.9,
+    ),
 }
 
 
@@ -175,14 +201,19 @@ def test_contacts_with_known_answers(name):
 
 def both_ways_or_one(name, a, b):
     """Where the axes meet up and down are as good, and no order is better than the other."""
-    return Scene().contacts(bodies_of((a, b))) if name == "capsules whose axes meet" else both_ways(a, b)
+    return (
+        Scene().contacts(bodies_of((a, b)))
+        if name == "capsules whose axes meet"
+        else both_ways(a, b)
+    )
 
 
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_corner_on_every_face_of_a_box(axis, side):
     """A cube on its tip, turned about it, 5 cm deep in each face; as boxes and as hulls."""
-    size, outwards = np.array([4.0, 2.0, 1.5]), side * np.eye(3)[axis]
+    size = np.array([4.0, 2.0, 1.5])
+    outwards = side * np.eye(3)[axis]
     tip, _ = Rotation.align_vectors([-outwards], [np.ones(3) / math.sqrt(3)])
     quat = (Rotation.from_rotvec(0.3 * outwards) * tip).as_quat()
     corner = outwards * (size[axis] / 2 - 0.05) + (np.array([0.3, 0.2, 0.1]) * (outwards == 0))
@@ -239,5 +270,6 @@ def test_no_bodies_and_lonely_ones():
 def test_far_from_the_origin():
     """Coordinates of 1e6 m cost some of the last digits, not the contact."""
     at = np.array([1e6, -2e6, 5e3])
-    a, b = (Box((4, 2, 1.5)), at, ABOUT_Z_45), (Sphere(1.0), at + np.array((0, 0, 1.65)))
+    a = (Box((4, 2, 1.5)), at, ABOUT_Z_45)
+    b = (Sphere(1.0), at + np.array((0, 0, 1.65)))
     assert both_ways(a, b).depth == pytest.approx([0.1], abs=1e-6)

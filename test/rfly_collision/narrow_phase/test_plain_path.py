@@ -1,4 +1,6 @@
-"""Without numba the same contacts come out: the kernels as plain Python, the broad phase as NumPy, in a new process."""
+"""Without numba the same contacts come out: the kernels as plain Python, the broad phase as NumPy,
+in a new process.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def crowd_over_ground() -> Contacts:
         group=np.arange(n) // 6,
         ignore=[(1, 8), (20, -1)],
     )
-    ground = HeightMap(rng.normal(0.5, 0.5, (9, 9)), origin_x=-3, origin_y=-3, step_x=0.75, step_y=0.75)
+    ground = HeightMap(
+        rng.normal(0.5, 0.5, (9, 9)), origin_x=-3, origin_y=-3, step_x=0.75, step_y=0.75
+    )
     return Scene(ground).contacts(bodies, 0.05)
 
 
@@ -48,7 +52,11 @@ np.savez(sys.argv[1], **{name: getattr(contacts, name) for name in FIELDS})
 
 def test_the_same_contacts_without_numba(tmp_path):
     folder = os.path.dirname(__file__)
-    env = {**os.environ, "RFLY_DISABLE_NUMBA": "1", "PYTHONPATH": os.pathsep.join([folder, *filter(None, sys.path)])}
+    env = {
+        **os.environ,
+        "RFLY_DISABLE_NUMBA": "1",
+        "PYTHONPATH": os.pathsep.join([folder, *filter(None, sys.path)]),
+    }
     target = tmp_path / "plain.npz"
     subprocess.run([sys.executable, "-c", PROGRAM, str(target)], env=env, check=True, timeout=120)
     contacts = crowd_over_ground()

@@ -60,9 +60,13 @@ def test_a_bullet_passes_over_the_ridge():
 @pytest.mark.parametrize("second", BULLETS)
 def test_two_bullets_that_cross(first, second):
     """Both pass (0, 0, 0) at once in the middle of the step, 10 m away from it at its ends."""
-    one, other = BULLETS[first][0], BULLETS[second][0]
+    one = BULLETS[first][0]
+    other = BULLETS[second][0]
     across = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
-    rows = [(one, (10.0, 0, 0), LEVEL, (1000.0, 0, 0)), (other, (0, 10.0, 0), across, (0, 1000.0, 0))]
+    rows = [
+        (one, (10.0, 0, 0), LEVEL, (1000.0, 0, 0)),
+        (other, (0, 10.0, 0), across, (0, 1000.0, 0)),
+    ]
     contacts = Scene().contacts(bodies_of(rows), 0.02)
     assert (contacts.a.tolist(), contacts.b.tolist()) == ([0], [1])
     # the first touch: not farther from the middle than both are long
@@ -74,7 +78,10 @@ def test_two_bullets_that_cross(first, second):
 
 
 def test_spheres_that_meet_head_on():
-    rows = [(Sphere(0.5), (3.0, 0.6, 0), LEVEL, (100.0, 0, 0)), (Sphere(0.5), (-3.0, 0, 0), LEVEL, (-100.0, 0, 0))]
+    rows = [
+        (Sphere(0.5), (3.0, 0.6, 0), LEVEL, (100.0, 0, 0)),
+        (Sphere(0.5), (-3.0, 0, 0), LEVEL, (-100.0, 0, 0)),
+    ]
     contacts = Scene().contacts(bodies_of(rows), 0.06)
     gap = 0.8  # along x, where their middles are 1 m apart
     assert contacts.time == pytest.approx([0.06 - (6.0 + gap) / 200], abs=1e-6)
@@ -83,22 +90,33 @@ def test_spheres_that_meet_head_on():
 
 def test_a_spinning_blade_hits_what_it_was_not_near_at_either_end():
     """Half a turn of a bar 10 m long within the step; the sphere lies on its way."""
-    bar, spin = Box((10, 0.1, 0.1)), (0.0, 0.0, math.pi / 0.1)
+    bar = Box((10, 0.1, 0.1))
+    spin = (0.0, 0.0, math.pi / 0.1)
     rows = [(bar, (0, 0, 0), LEVEL, (0, 0, 0), spin), (Sphere(0.2), (0, 4.0, 0))]
     assert not len(Scene().contacts(bodies_of(rows)))
     contacts = Scene().contacts(bodies_of(rows), 0.1)
     assert len(contacts) == 1
-    touch = math.pi / 2 - math.asin(0.25 / 4)  # the bar's side is 0.05 from its axis, the sphere's 0.2
+    touch = math.pi / 2 - math.asin(
+        0.25 / 4
+    )  # the bar's side is 0.05 from its axis, the sphere's 0.2
     assert contacts.time == pytest.approx([0.1 * touch / math.pi], abs=1e-5)
 
 
 def test_at_rest_and_after_a_touch():
     ground = HeightMap(np.zeros((9, 9)), origin_x=-4, origin_y=-4, step_x=1, step_y=1)
     scene = Scene(ground)
-    rows = [(Box((1, 1, 1)), (0, 0, 0.5)), (Box((1, 1, 1)), (0, 0, 1.5)), (Sphere(0.5), (2, 0, 0.5))]
+    rows = [
+        (Box((1, 1, 1)), (0, 0, 0.5)),
+        (Box((1, 1, 1)), (0, 0, 1.5)),
+        (Sphere(0.5), (2, 0, 0.5)),
+    ]
     for dt in (0.0, 0.02):
         contacts = scene.contacts(bodies_of(rows), dt)
-        assert list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)) == [(0, -1), (0, 1), (2, -1)]
+        assert list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)) == [
+            (0, -1),
+            (0, 1),
+            (2, -1),
+        ]
         assert contacts.depth == pytest.approx([0, 0, 0], abs=1e-9)
         assert contacts.time.tolist() == [0, 0, 0]
     # gliding 1 mm above the ground is no contact, however far
@@ -141,50 +159,71 @@ def moved_back(row, before):
 
 
 def random_motion(rng, middle, speed, dt):
-    """Position, quaternion, velocity, angular velocity of a body that is at `middle` in the middle of the step."""
-    quat, velocity = rng.normal(size=4), rng.normal(0, speed, 3)
+    """Position, quaternion, velocity, angular velocity of a body that is at `middle` in the middle
+    of the step.
+    """
+    quat = rng.normal(size=4)
+    velocity = rng.normal(0, speed, 3)
     return middle + velocity * dt / 2, quat / np.linalg.norm(quat), velocity, rng.normal(0, 5, 3)
 
 
 def earliest(touching_at, moments):
-    """The first moment at which they touch, infinity where they never do, from (moment index, …) of all contacts."""
+    """The first moment at which they touch, infinity where they never do, from (moment index, …) of
+    all contacts.
+    """
     return moments[touching_at.min()] if touching_at.size else math.inf
 
 
 def test_times_of_random_pairs_beside_many_moments():
-    """The first of 200 moments of the step at which the bodies touch, each judged for itself, brackets the time."""
+    """The first of 200 moments of the step at which the bodies touch, each judged for itself,
+    brackets the time.
+    """
     rng = np.random.default_rng(7)
-    dt, count = 0.2, 200
+    dt = 0.2
+    count = 200
     moments = np.linspace(0, dt, count + 1)
     hits = 0
     for k in range(32):
         kinds = (k % 4, k // 4 % 4)
-        rows = [(random_shape(rng, kind), *random_motion(rng, rng.normal(0, 0.5, 3), 15, dt)) for kind in kinds]
+        rows = [
+            (random_shape(rng, kind), *random_motion(rng, rng.normal(0, 0.5, 3), 15, dt))
+            for kind in kinds
+        ]
         contacts = Scene().contacts(bodies_of(rows), dt)
         still = [moved_back(row, dt - moment) for moment in moments for row in rows]
         # pairs of one moment each, every pair in a place of its own
-        apart = [(shape, at + np.array((0, 0, 50.0 * (n // 2))), quat) for n, (shape, at, quat) in enumerate(still)]
+        apart = [
+            (shape, at + np.array((0, 0, 50.0 * (n // 2))), quat)
+            for n, (shape, at, quat) in enumerate(still)
+        ]
         expected = earliest(Scene().contacts(bodies_of(apart)).a // 2, moments)
         if len(contacts):
             hits += 1
             slack = dt / count + 1e-5
-            assert expected - slack <= contacts.time[0] <= expected + 1e-9 or grazing(rows, contacts, dt), k
+            assert expected - slack <= contacts.time[0] <= expected + 1e-9 or grazing(
+                rows, contacts, dt
+            ), k
         else:
             assert expected == math.inf, f"{k} missed"
     assert 10 < hits < 31
 
 
 def grazing(rows, contacts, dt):
-    """Bodies that touched between two of the moments only: at the time that was told they do, within 10 µm."""
+    """Bodies that touched between two of the moments only: at the time that was told they do,
+    within 10 µm.
+    """
     a, b = (solid(*moved_back(row, dt - contacts.time[0])) for row in rows)
     return overlap(a, b).depth > -1e-5
 
 
 def test_times_of_random_bodies_over_rough_ground_beside_many_moments():
     rng = np.random.default_rng(8)
-    dt, count = 0.2, 200
+    dt = 0.2
+    count = 200
     moments = np.linspace(0, dt, count + 1)
-    ground = HeightMap(rng.normal(0, 1, (60, 60)), origin_x=-20, origin_y=-20, step_x=0.7, step_y=0.7)
+    ground = HeightMap(
+        rng.normal(0, 1, (60, 60)), origin_x=-20, origin_y=-20, step_x=0.7, step_y=0.7
+    )
     hits = 0
     for k in range(30):
         scene = Scene(ground, "void" if k % 5 == 0 else "extend")

@@ -1,4 +1,6 @@
-"""Contacts with the ground: random ones beside sampling of the bilinear surface, and ones whose answer is known."""
+"""Contacts with the ground: random ones beside sampling of the bilinear surface, and ones whose
+answer is known.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ def random_shape(rng, kind):
 
 
 def random_scene(rng, kind):
-    """(terrain, shape, position, quaternion): rough ground, steps of both signs, bodies about to touch, some outside.
+    """(terrain, shape, position, quaternion): rough ground, steps of both signs, bodies about to
+    touch, some outside.
 
     A part of them lies on grid lines and samples.
     """
@@ -67,7 +70,8 @@ def random_scene(rng, kind):
     ground = terrain(rng.normal(0, roughness, (14, 15)), *steps, *rng.normal(size=2))
     x_min, x_max, y_min, y_max = ground.bounds
     margin = -1.0 if rng.random() < 0.3 else 2.5
-    x, y = rng.uniform(x_min + margin, x_max - margin), rng.uniform(y_min + margin, y_max - margin)
+    x = rng.uniform(x_min + margin, x_max - margin)
+    y = rng.uniform(y_min + margin, y_max - margin)
     where = rng.integers(0, 6)
     if where in (0, 1):
         x = ground.origin_x + round((x - ground.origin_x) / ground.step_x) * ground.step_x
@@ -88,12 +92,15 @@ def compare(ground, shape, position, quat, void):
 
 
 def compare_polyhedron(ground, reference, contacts, void):
-    """The plane at the deepest point along the normal leaves ground below and body above, to first order around it."""
+    """The plane at the deepest point along the normal leaves ground below and body above, to first
+    order around it.
+    """
     expected, _ = deepest_in_ground(ground, reference, void)
     if not len(contacts):
         assert expected < 1e-6, "missed"
         return False
-    normal, depth = contacts.normal[0], contacts.depth[0]
+    normal = contacts.normal[0]
+    depth = contacts.depth[0]
     assert np.linalg.norm(normal) == pytest.approx(1)
     deepest = contacts.position[0] - normal * depth / 2
     assert reference.outside(deepest) < 1e-6, "invented"
@@ -102,7 +109,8 @@ def compare_polyhedron(ground, reference, contacts, void):
     assert depth == pytest.approx(straight_down * normal[2], abs=1e-6)
     assert straight_down * normal[2] > expected * normal[2] - 1e-3, "not the deepest"
     angle = np.linspace(0, 2 * np.pi, 33)[:-1]
-    dx, dy = 1e-5 * np.cos(angle), 1e-5 * np.sin(angle)
+    dx = 1e-5 * np.cos(angle)
+    dy = 1e-5 * np.sin(angle)
     plane = -(normal[0] * dx + normal[1] * dy) / normal[2]
     rise = bilinear(ground, x + dx, y + dy, void) - bilinear(ground, x, y, void) - plane
     fall = lower_side(reference, deepest[0] + dx, deepest[1] + dy) - deepest[2] - plane
@@ -123,7 +131,8 @@ def compare_round(ground, reference, contacts, void):
     below = deepest_on_line(ground, core, void)
     if below >= 0:
         assert len(contacts) == 1
-        normal, depth = contacts.normal[0], contacts.depth[0]
+        normal = contacts.normal[0]
+        depth = contacts.depth[0]
         assert (depth - reference.radius) == pytest.approx(below * normal[2], abs=1e-3)
         return True
     distance, point = distance_to_ground(ground, core, reference.radius + 0.3, void)
@@ -168,7 +177,9 @@ def test_sphere_on_a_slope(degrees, depth):
     normal = np.array([-math.sin(angle), 0, math.cos(angle)])
     foot = np.array([0.3 * math.cos(angle), 0.2, 0.3 * math.sin(angle)])
     scene = Scene(slope(degrees))
-    position, found, found_depth = only(scene.contacts(body(Sphere(1), foot + (1 - depth) * normal)))
+    position, found, found_depth = only(
+        scene.contacts(body(Sphere(1), foot + (1 - depth) * normal))
+    )
     # heights are float32: some 1e-7 m a cell
     assert found_depth == pytest.approx(depth, abs=1e-6)
     assert found == pytest.approx(normal, abs=1e-6)
@@ -204,7 +215,9 @@ def test_capsule_lying_on_the_ground_touches_in_its_middle():
 
 
 def test_capsule_across_a_ridge():
-    """Its axis passes 0.2 m above the crest of a wall, its ends are high above the ground beside it."""
+    """Its axis passes 0.2 m above the crest of a wall, its ends are high above the ground beside
+    it.
+    """
     position, normal, depth = only(Scene(ridge()).contacts(body(Capsule(0.3, 6), (0.4, 0.25, 5.2))))
     assert (*position, *normal, depth) == pytest.approx((0, 0.25, 4.95, 0, 0, 1, 0.1), abs=1e-6)
 
@@ -215,7 +228,9 @@ def test_box_edge_across_a_ridge_and_face_on_a_peak():
     half = math.radians(10) / 2
     tilted = (0.0, math.sin(half), 0.0, math.cos(half))
     face = np.array([math.sin(2 * half), 0, math.cos(2 * half)])
-    _, normal, depth = only(Scene(ridge()).contacts(body(box, np.array([0, 0, 5]) + 0.9 * face, tilted)))
+    _, normal, depth = only(
+        Scene(ridge()).contacts(body(box, np.array([0, 0, 5]) + 0.9 * face, tilted))
+    )
     assert normal == pytest.approx(face, abs=1e-6)
     assert depth == pytest.approx(0.1, abs=1e-6)
     heights = np.zeros((9, 9))
@@ -232,7 +247,9 @@ def test_box_edge_across_a_ridge_and_face_on_a_peak():
 
 @pytest.mark.parametrize("corner", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_the_surface_is_bilinear_and_no_triangles(corner):
-    """One corner of a cell is 1 m high: in the middle the surface is at 0.25, triangles would be at 0 or 0.5."""
+    """One corner of a cell is 1 m high: in the middle the surface is at 0.25, triangles would be at
+    0 or 0.5.
+    """
     heights = np.zeros((2, 2))
     heights[corner] = 1.0
     scene = Scene(terrain(heights))
@@ -242,11 +259,21 @@ def test_the_surface_is_bilinear_and_no_triangles(corner):
     slope_x, slope_y = (0.5 if side else -0.5 for side in corner)
     assert normal == pytest.approx(np.array([-slope_x, -slope_y, 1]) / math.sqrt(1.5), abs=1e-9)
     assert depth == pytest.approx(1e-4 / math.sqrt(1.5), abs=1e-9)
-    # along the diagonal through the high corner it is a parabola below the straight line, and an edge sees its top
+    # along the diagonal through the high corner it is a parabola below the straight line, and an
+    # edge sees its top
     for along, top in (((1, 1), 0.25), ((1, -1), 0.25)):
         angle = math.atan2(along[1], along[0])
         quat = (0, 0, math.sin(angle / 2), math.cos(angle / 2))
-        keel = ConvexHull([(-0.6, 0, 0), (0.6, 0, 0), (-0.6, 0.1, 2), (-0.6, -0.1, 2), (0.6, 0.1, 2), (0.6, -0.1, 2)])
+        keel = ConvexHull(
+            [
+                (-0.6, 0, 0),
+                (0.6, 0, 0),
+                (-0.6, 0.1, 2),
+                (-0.6, -0.1, 2),
+                (0.6, 0.1, 2),
+                (0.6, -0.1, 2),
+            ]
+        )
         high = corner in ((0, 0), (1, 1))
         if (along == (1, 1)) == high:
             continue  # that one rises to the high corner
@@ -268,11 +295,16 @@ def test_points_on_grid_lines_samples_and_the_edge(x, y):
 
 
 def test_outside_of_the_map():
-    """Extended the edge goes on, and with it its slope along the edge; void: nothing, but for what is over the map."""
+    """Extended the edge goes on, and with it its slope along the edge; void: nothing, but for what
+    is over the map.
+    """
     heights = np.tile(0.5 * np.arange(5.0), (5, 1))  # rises along y: 0 … 2 over y = -2 … 2
     ground = terrain(heights)
-    extend, void = Scene(ground), Scene(ground, "void")
-    beside_x, beyond_y, corner = (9, 0, 1.2), (0, 9, 2.2), (9, -9, 0.2)
+    extend = Scene(ground)
+    void = Scene(ground, "void")
+    beside_x = (9, 0, 1.2)
+    beyond_y = (0, 9, 2.2)
+    corner = (9, -9, 0.2)
     for place, normal in (
         (beside_x, (0, -1 / math.sqrt(5), 2 / math.sqrt(5))),
         (beyond_y, (0, 0, 1)),
@@ -294,7 +326,10 @@ def test_static_and_ignored_bodies_do_not_count():
     rows = [(Sphere(1), (x, 0, 0.5)) for x in (-3, 0, 3)]
     scene = Scene(FLAT)
     assert scene.contacts(bodies_of(rows)).a.tolist() == [0, 1, 2]
-    assert scene.contacts(bodies_of(rows, static=np.array([True, False, False]))).a.tolist() == [1, 2]
+    assert scene.contacts(bodies_of(rows, static=np.array([True, False, False]))).a.tolist() == [
+        1,
+        2,
+    ]
     assert scene.contacts(bodies_of(rows, ignore=[(1, -1), (-1, 2)])).a.tolist() == [0]
 
 
@@ -307,16 +342,18 @@ def test_contacts_come_in_order():
 
 
 def test_a_body_much_larger_than_the_cells():
-    """A ball of 20 m in a bowl of 1 m cells whose bottom it does not reach: it touches where the bowl is narrower."""
+    """A ball of 20 m in a bowl of 1 m cells whose bottom it does not reach: it touches where the
+    bowl is narrower.
+    """
     at = np.arange(-30.0, 31.0)
     bowl = terrain(np.hypot(at[:, None], at) ** 2 / 30)  # radius of curvature 15 m at the bottom
     distance, _ = distance_to_ground(bowl, np.array([[0.2, 0.1, 23.0]] * 2), 25.0)
     for radius, touches in ((distance + 0.05, True), (distance - 0.001, False)):
         contacts = Scene(bowl).contacts(body(Sphere(radius), (0.2, 0.1, 23.0)))
         assert len(contacts) == touches
-    assert Scene(bowl).contacts(body(Sphere(distance + 0.05), (0.2, 0.1, 23.0))).depth == pytest.approx(
-        [0.05], abs=1e-3
-    )
+    assert Scene(bowl).contacts(
+        body(Sphere(distance + 0.05), (0.2, 0.1, 23.0))
+    ).depth == pytest.approx([0.05], abs=1e-3)
 
 
 def test_a_wrong_word_for_outside():

@@ -1,7 +1,8 @@
-"""collision_node as other nodes meet it: a running process, real DDS. Two nodes serve the whole module.
+"""collision_node as other nodes meet it: a running process, real DDS. Two nodes serve the whole
+module.
 
-Two vehicles that lie within each other are in every message: the contacts of a step tell of them, whatever else is
-there, so that a test knows when its states have been tested.
+Two vehicles that lie within each other are in every message: the contacts of a step tell of them,
+whatever else is there, so that a test knows when its states have been tested.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 pytestmark = pytest.mark.ros
 
-BEGIN, STAY, END = 0, 1, 2
-GROUND, STATIC = -2, -1
-BOX, CAR = 999, 50
+BEGIN = 0
+STAY = 1
+END = 2
+GROUND = -2
+STATIC = -1
+BOX = 999
+CAR = 50
 MARKS = [(1001, CAR, (500.0, 500.0, 900.0)), (1002, CAR, (501.0, 500.0, 900.0))]
 MINE = """\
 version: 1
@@ -31,7 +36,9 @@ def ground():
     """400 m x 400 m at 100 m, rising by 0.2 to the east."""
     axis = np.linspace(-200.0, 200.0, 21)
     heights = 100.0 + 0.2 * np.repeat(axis[:, None], 21, axis=1)
-    return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=20.0, step_y=20.0, name="ramp")
+    return HeightMap(
+        heights, origin_x=-200.0, origin_y=-200.0, step_x=20.0, step_y=20.0, name="ramp"
+    )
 
 
 class Scene:
@@ -44,7 +51,9 @@ class Scene:
 
         from rfly_common.ros.qos import FLEET_OUT, LATCHED
 
-        self.peer, self.node, self.namespace = peer, node, namespace
+        self.peer = peer
+        self.node = node
+        self.namespace = namespace
         self.contacts = peer.receive(ContactArray, f"{namespace}/contacts", 100)
         self.markers = peer.receive(MarkerArray, f"{namespace}/contact_markers", 10)
         self.statuses = peer.receive(DiagnosticArray, "/diagnostics", 10)
@@ -54,15 +63,22 @@ class Scene:
         self._known = {}
 
     def publish(self, *vehicles, source="/test", frame="map", seconds=None, **arrays):
-        """Send states of (id, type, position); returns the stamp in seconds, 0.02 s after the one before."""
+        """Send states of (id, type, position); returns the stamp in seconds, 0.02 s after the one
+        before.
+        """
         from bridge_harness import fleet
 
         seconds = next(self._seconds) / 50 if seconds is None else seconds
         ids, types, positions = (list(column) for column in zip(*vehicles, strict=True))
-        self._known = {**{vehicle_id: (kind, source) for vehicle_id, kind, _ in vehicles}, **self._known}
+        self._known = {
+            **{vehicle_id: (kind, source) for vehicle_id, kind, _ in vehicles},
+            **self._known,
+        }
         position = [float(value) for place in positions for value in place]
         arrays.setdefault("orientation", [0.0, 0.0, 0.0, 1.0] * len(ids))
-        self.states.publish(fleet(ids, source, frame, seconds, vehicle_type=types, position=position, **arrays))
+        self.states.publish(
+            fleet(ids, source, frame, seconds, vehicle_type=types, position=position, **arrays)
+        )
         return seconds
 
     def part(self):
@@ -70,7 +86,9 @@ class Scene:
         apart = {}
         for vehicle_id, (kind, source) in self._known.items():
             if (vehicle_id, kind) not in [mark[:2] for mark in MARKS]:
-                apart.setdefault(source, []).append((vehicle_id, kind, (100.0 * vehicle_id, 5000.0, 5000.0)))
+                apart.setdefault(source, []).append(
+                    (vehicle_id, kind, (100.0 * vehicle_id, 5000.0, 5000.0))
+                )
         for source, vehicles in apart.items():
             self.publish(*vehicles, source=source)
         self.tested(self.publish(*MARKS))
@@ -82,7 +100,9 @@ class Scene:
         return self.peer.spin_until(lambda: next((m for m in self.contacts if stamps(m)), None))
 
     def see(self, *vehicles, **options):
-        """What the step with these states tells of them: {(id_a, id_b, object_id): (event, position, normal, …)}."""
+        """What the step with these states tells of them: {(id_a, id_b, object_id): (event,
+        position, normal, …)}.
+        """
         seconds = self.publish(*MARKS, *vehicles, **options)
         found = rows(self.tested(seconds))
         ids = {vehicle[0] for vehicle in vehicles}
@@ -121,7 +141,9 @@ class Scene:
 
 def rows(message):
     """{(id_a, id_b, object_id): (event, position, normal, depth, time)} of a ContactArray."""
-    position, normal = (np.asarray(a).reshape(-1, 3).tolist() for a in (message.position, message.normal))
+    position, normal = (
+        np.asarray(a).reshape(-1, 3).tolist() for a in (message.position, message.normal)
+    )
     keys = zip(message.id_a, message.id_b, message.object_id, strict=True)
     values = zip(message.event, position, normal, message.depth, message.time, strict=True)
     return dict(zip(keys, values, strict=True))
@@ -133,7 +155,9 @@ def events(found):
 
 @pytest.fixture(scope="module")
 def scenes(shared_domain_id, tmp_path_factory):
-    """A node with the shipped shapes over a terrain, and one in map_ned with shapes of its own and no terrain."""
+    """A node with the shipped shapes over a terrain, and one in map_ned with shapes of its own and
+    no terrain.
+    """
     from node_harness import NodeProcess, Peer
     from rfly_suite.msg import TerrainMap
 
@@ -171,11 +195,14 @@ def ned(scenes):
 
 
 def test_two_vehicles_crash(scene):
-    """Begin where they meet, stay while they lie in each other, end when they part: in this order, with ids, place,
-    depth, normal from the second to the first, and the time within the step."""
+    """Begin where they meet, stay while they lie in each other, end when they part: in this order,
+    with ids, place, depth, normal from the second to the first, and the time within the step.
+    """
     other = (102, BOX, (0, 0, 500))
     assert scene.see((101, BOX, (-1.5, 0, 500)), other) == {}
-    event, position, normal, depth, seconds = scene.see((101, BOX, (-0.75, 0, 500)), other)[101, 102, 0]
+    event, position, normal, depth, seconds = scene.see((101, BOX, (-0.75, 0, 500)), other)[
+        101, 102, 0
+    ]
     assert (event, depth) == (BEGIN, pytest.approx(0.25))
     assert normal == pytest.approx([-1, 0, 0])
     assert position[0] == pytest.approx(-0.375)
@@ -208,8 +235,9 @@ def test_partial_updates_of_several_sources_are_one_world(scene):
 
 
 def test_the_ground(scene):
-    """At x = 20 m the ground is at 104 m. A car is 0.2 m off it on its wheels; a box sent level into the slope touches
-    it, with the slope's normal."""
+    """At x = 20 m the ground is at 104 m. A car is 0.2 m off it on its wheels; a box sent level
+    into the slope touches it, with the slope's normal.
+    """
     slope = np.array([-0.2, 0, 1]) / math.sqrt(1.04)
     found = scene.see((131, BOX, (20, 0, 104.4)), (132, CAR, (20, 50, 104.5)))
     assert events(found) == {(131, GROUND, 0): BEGIN}
@@ -218,7 +246,9 @@ def test_the_ground(scene):
 
 
 def test_fit_ground_puts_vehicles_on_the_ground_before_the_test(scene):
-    """Both are sent 50 m below the ground; on it they are beside each other, within a metre of 104 m."""
+    """Both are sent 50 m below the ground; on it they are beside each other, within a metre of 104
+    m.
+    """
     three = (141, CAR, (20, -50, 50)), (142, CAR, (23, -50, 50)), (143, BOX, (20, -50, 105))
     found = scene.see(*three, fit_ground=[0, 0, 1, 1, 0])
     assert events(found) == {(141, 142, 0): BEGIN, (141, 143, 0): BEGIN}
@@ -234,7 +264,9 @@ def test_a_placed_object_is_static(scene):
     assert events(found) == {(151, STATIC, 2001): BEGIN}
     assert found[151, STATIC, 2001][2] == pytest.approx([-1, 0, 0])
     scene.place()
-    scene.peer.spin_until(lambda: rows(scene.contacts[-1]).get((151, STATIC, 2001), (STAY,))[0] == END)
+    scene.peer.spin_until(
+        lambda: rows(scene.contacts[-1]).get((151, STATIC, 2001), (STAY,))[0] == END
+    )
     assert scene.see((151, BOX, (-0.8, 80, 205))) == {}
 
 
@@ -265,7 +297,9 @@ def test_what_no_vehicle_can_be_is_dropped_alone(scene):
     """One NaN in a message: its vehicle is counted and left out, the others are tested."""
     before = int(scene.status()[2].get("not_finite", 0))
     at = (0, 100, 500)
-    assert events(scene.see((161, BOX, (math.nan, 0, 0)), (162, BOX, at), (163, BOX, at))) == {(162, 163, 0): BEGIN}
+    assert events(scene.see((161, BOX, (math.nan, 0, 0)), (162, BOX, at), (163, BOX, at))) == {
+        (162, 163, 0): BEGIN
+    }
     scene.peer.spin_until(lambda: int(scene.status()[2]["not_finite"]) == before + 1)
     level, message, _ = scene.status()
     assert (level, "not_finite: vehicle_states of '/test'" in message) == (1, True)
@@ -276,7 +310,9 @@ def test_types_without_a_shape_are_told_once(scene):
         scene.see((171, 777, (0, 0, 600)))
     scene.peer.spin_until(lambda: "777" in scene.status()[1])
     assert (
-        scene.node.output.count("types without a shape of their own, taken for the default: 777 (parameter shapes)")
+        scene.node.output.count(
+            "types without a shape of their own, taken for the default: 777 (parameter shapes)"
+        )
         == 1
     )
 
@@ -310,12 +346,19 @@ def test_arrows_come_and_go(scene):
 
     shown = scene.peer.spin_until(arrow)
     assert (shown.ns, shown.type, shown.header.frame_id) == ("contacts", Marker.ARROW, "map")
-    assert [shown.points[1].x - shown.points[0].x, shown.points[1].z - shown.points[0].z] == pytest.approx([-10, 0])
+    assert [
+        shown.points[1].x - shown.points[0].x,
+        shown.points[1].z - shown.points[0].z,
+    ] == pytest.approx([-10, 0])
     scene.markers.clear()
 
     def gone():
         scene.see((191, BOX, (-5, 0, 700)), other)
-        return any((m.id, m.action) == (shown.id, Marker.DELETE) for message in scene.markers for m in message.markers)
+        return any(
+            (m.id, m.action) == (shown.id, Marker.DELETE)
+            for message in scene.markers
+            for m in message.markers
+        )
 
     scene.peer.spin_until(gone)
 
@@ -330,7 +373,9 @@ def test_check_collision_tells_of_poses_that_nobody_has(scene):
     assert answer.contacts.header.frame_id == "map"
     assert scene.see((201, BOX, (0, 0, 800))) == {}
     answer = scene.check((204, 778, (0, 0, 900)))
-    assert answer.message.startswith("types without a shape of their own, taken for the default: 778")
+    assert answer.message.startswith(
+        "types without a shape of their own, taken for the default: 778"
+    )
 
 
 @pytest.mark.parametrize(
@@ -350,7 +395,9 @@ def test_a_check_that_cannot_be_made_says_why(scene, fields, message):
 
 
 def test_the_other_world_frame_and_shapes_of_ones_own(ned):
-    """Balls of 1 m: one at 10 m north, 1.5 m over the other. In map_ned: x north, z down, normals too. No ground."""
+    """Balls of 1 m: one at 10 m north, 1.5 m over the other. In map_ned: x north, z down, normals
+    too. No ground.
+    """
     found = ned.see((301, 8, (0, 10, 51.5)), (302, 8, (0, 10, 50)))
     _, position, normal, depth, _ = found[301, 302, 0]
     assert depth == pytest.approx(0.5)
@@ -365,12 +412,21 @@ def test_the_other_world_frame_and_shapes_of_ones_own(ned):
 
 
 def test_the_deepest_contacts_are_shown(ned):
-    """At most one arrow here: that of 1.9 m, between 311 and 312, not that of 0.1 m or of the test before."""
-    balls = (311, 8, (0, 0, 60)), (312, 8, (0, 0.1, 60)), (313, 8, (0, 50, 60)), (314, 8, (0, 51.9, 60))
+    """At most one arrow here: that of 1.9 m, between 311 and 312, not that of 0.1 m or of the test
+    before.
+    """
+    balls = (
+        (311, 8, (0, 0, 60)),
+        (312, 8, (0, 0.1, 60)),
+        (313, 8, (0, 50, 60)),
+        (314, 8, (0, 51.9, 60)),
+    )
 
     def arrow():
         assert set(ned.see(*balls)) == {(311, 312, 0), (313, 314, 0)}
-        return ned.markers and any(abs(m.points[0].x - 0.05) < 1e-6 for m in ned.markers[-1].markers if m.points)
+        return ned.markers and any(
+            abs(m.points[0].x - 0.05) < 1e-6 for m in ned.markers[-1].markers if m.points
+        )
 
     ned.peer.spin_until(arrow)
     assert all(sum(m.action == m.ADD for m in message.markers) <= 1 for message in ned.markers)
@@ -379,13 +435,18 @@ def test_the_deepest_contacts_are_shown(ned):
 def test_a_wrong_file_or_rule_ends_the_node_with_one_line(domain_id, tmp_path):
     from node_harness import NodeProcess
 
-    (tmp_path / "bad.yaml").write_text("version: 1\nvehicles:\n  - {name: x, types: [1]}\n", encoding="utf-8")
+    (tmp_path / "bad.yaml").write_text(
+        "version: 1\nvehicles:\n  - {name: x, types: [1]}\n", encoding="utf-8"
+    )
     starts = {
         "bad.yaml:3: vehicles[0]: the key shape is missing": {"shapes": str(tmp_path / "bad.yaml")},
         "0 .xml files, expected 1 to 1000": {"vehicle_xml": str(tmp_path)},
         "ignore: 'cars' in 'cars,2', expected an id or range": {"ignore": "['cars,2']"},
     }
-    running = {text: NodeProcess("collision_node", domain_id, parameters) for text, parameters in starts.items()}
+    running = {
+        text: NodeProcess("collision_node", domain_id, parameters)
+        for text, parameters in starts.items()
+    }
     for text, node in running.items():
         with node:
             assert node.process.wait(30) == 2
@@ -402,7 +463,8 @@ def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(
     from node_harness import NodeProcess, Peer
     from rcl_interfaces.srv import GetParameters
 
-    n, peer = 100_000, Peer(domain_id)
+    n = 100_000
+    peer = Peer(domain_id)
     try:
         with NodeProcess("collision_node", domain_id, {"stale_after": "100.0"}) as node:
             scene = Scene(peer, node)
@@ -417,7 +479,10 @@ def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(
             peer.call(GetParameters, "collision_node/get_parameters")
             assert time.monotonic() - start < 10.0
             peer.spin_until(
-                lambda: "only the ground is tested: the boxes of more than 50,000" in scene.status()[1], 20.0
+                lambda: (
+                    "only the ground is tested: the boxes of more than 50,000" in scene.status()[1]
+                ),
+                20.0,
             )
             crowd.header.stamp.sec = 2
             scene.states.publish(crowd)

@@ -1,4 +1,6 @@
-"""Shapes: what they refuse, what of a hull remains, and the faces and edges that the narrow phase works with."""
+"""Shapes: what they refuse, what of a hull remains, and the faces and edges that the narrow phase
+works with.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Shapes of vehicle types: the shipped set, scales, and files that are wrong, each named with file, line and key."""
+"""Shapes of vehicle types: the shipped set, scales, and files that are wrong, each named with file,
+line and key.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,14 @@ def names(table, types):
 
 
 def test_the_shipped_set_knows_rflysims_types():
-    """100150 and 200150 are looks of class 150; what is not listed is a box of 1 m around its origin."""
+    """100150 and 200150 are looks of class 150; what is not listed is a box of 1 m around its
+    origin.
+    """
     assert shipped_shapes() == ["rflysim3d"]
     table = load_shapes()
-    found = names(table, [3, 30, 50, 150, 100150, 200150, 100, 151, 0, 10, 29, 200, 250000, 2**31 - 1, -5])
+    found = names(
+        table, [3, 30, 50, 150, 100150, 200150, 100, 151, 0, 10, 29, 200, 250000, 2**31 - 1, -5]
+    )
     assert found == ["multirotor", "person", *["car"] * 4, "aeroplane", "target", *["box"] * 7]
     assert table.default.touching == Box((1, 1, 1))
 
@@ -48,10 +54,20 @@ def test_what_can_touch_of_a_car_begins_above_its_wheels():
 
 
 def test_one_of_each_shape():
-    """Without an offset a shape stands centre_height below the origin; a hull lies where its corners are."""
+    """Without an offset a shape stands centre_height below the origin; a hull lies where its
+    corners are.
+    """
     table = parse_shapes(ONE_OF_EACH.encode(), "shapes.yaml", "mine")
     assert table.name == "mine"
-    assert names(table, [7, 105, 300150, 150, 8, 9, 1]) == ["buggy", "buggy", "rocket", "box", "ball", "wedge", "box"]
+    assert names(table, [7, 105, 300150, 150, 8, 9, 1]) == [
+        "buggy",
+        "buggy",
+        "rocket",
+        "box",
+        "ball",
+        "wedge",
+        "box",
+    ]
     buggy, rocket, ball, wedge = table.shapes
     assert buggy.touching == Box((4, 2, 1.2), (0, 0, 0.4))  # from -0.5 + 0.3 up
     assert rocket.touching == Capsule(0.5, 3, (1, 0, 0))
@@ -64,7 +80,11 @@ def test_one_of_each_shape():
 
 def test_a_type_of_its_own_goes_before_its_class():
     text = ONE_OF_EACH.replace("[8]", "[150]")
-    assert names(parse_shapes(text.encode(), "f"), [150, 100150, 300150]) == ["ball", "ball", "rocket"]
+    assert names(parse_shapes(text.encode(), "f"), [150, 100150, 300150]) == [
+        "ball",
+        "ball",
+        "rocket",
+    ]
 
 
 def test_scales_stretch_along_the_axes():
@@ -75,7 +95,9 @@ def test_scales_stretch_along_the_axes():
     hull = scaled(ConvexHull([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]], (0, 0, 1)), (1, 2, 3))
     assert shape_bounds(hull)[1].tolist() == [2, 4, 9]
     table = load_shapes()
-    shapes, which = table.touching(table.index_of([50, 3, 50, 50]), [[1, 1, 2], [1, 1, 1], [1, 1, 2], [1, 1, 1]])
+    shapes, which = table.touching(
+        table.index_of([50, 3, 50, 50]), [[1, 1, 2], [1, 1, 1], [1, 1, 2], [1, 1, 1]]
+    )
     assert len(shapes) == 3
     assert which[0] == which[2]
     low, high = shape_bounds(shapes[which[0]])
@@ -122,7 +144,10 @@ def test_a_wrong_file_is_named_with_line_and_key(old, new, error):
 
 
 def test_files_that_are_not_there_or_no_text(tmp_path):
-    with pytest.raises(ConfigError, match=r"none.yaml': no such file, and no shipped set of this name \(rflysim3d\)"):
+    with pytest.raises(
+        ConfigError,
+        match=r"none.yaml': no such file, and no shipped set of this name \(rflysim3d\)",
+    ):
         load_shapes(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"version: 1\nvehicles: \xff")
     with pytest.raises(ConfigError, match=r"bytes.yaml:2: not UTF-8"):
@@ -135,7 +160,14 @@ def test_the_file_of_the_page_is_one():
     page = Path(__file__).resolve().parents[3] / "docs" / "howto" / "collisions.md"
     text = page.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
     table = parse_shapes(text.encode(), page.name)
-    assert names(table, [55, 100150, 150, 70, 71, 72]) == ["rover", "rover", "box", "balloon", "rocket", "wedge"]
+    assert names(table, [55, 100150, 150, 70, 71, 72]) == [
+        "rover",
+        "rover",
+        "box",
+        "balloon",
+        "rocket",
+        "wedge",
+    ]
     low, high = shape_bounds(table.shapes[0].touching)
     assert (low[2], high[2]) == pytest.approx((0.15, 0.6))
 
@@ -146,7 +178,9 @@ def test_half_a_million_errors_are_not_all_looked_for(monkeypatch):
 
     looked = []
     describe = documents._describe
-    monkeypatch.setattr(documents, "_describe", lambda error: looked.append(error) or describe(error))
+    monkeypatch.setattr(
+        documents, "_describe", lambda error: looked.append(error) or describe(error)
+    )
     text = "version: 1\nvehicles: [" + "1," * 5000 + "1]\n"
     with pytest.raises(ConfigError, match=r"f.yaml:2: vehicles"):
         parse_shapes(text.encode(), "f.yaml")

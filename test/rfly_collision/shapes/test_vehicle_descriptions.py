@@ -43,7 +43,9 @@ def grounded(*types):
 
 
 def test_heights_scales_and_names_are_seen(tmp_path):
-    """The ground is at 10 m; a centre of 150 cm of a vehicle sent at twice its size stands 3 m above it."""
+    """The ground is at 10 m; a centre of 150 cm of a vehicle sent at twice its size stands 3 m
+    above it.
+    """
     write(tmp_path, "a.xml", 9001, "Tall", SCALE.format(z=3), HEIGHT.format(cm=150))
     write(tmp_path, "b.XML", 9002, "Plain")
     (tmp_path / "readme.txt").write_text("no vehicle")
@@ -75,7 +77,10 @@ def test_one_file_alone(tmp_path):
         ([], "0 .xml files, expected 1 to 1000"),
         ([("a.xml", "", {})], "a.xml: ClassID: missing"),
         ([("a.xml", 3, {}), ("b.xml", 3, {})], "b.xml: ClassID 3 is that of .*a.xml already"),
-        ([("a.xml", 3, {"scale": SCALE.format(z=-1)})], "a.xml: Scale .*expected three factors above 0"),
+        (
+            [("a.xml", 3, {"scale": SCALE.format(z=-1)})],
+            "a.xml: Scale .*expected three factors above 0",
+        ),
         ([("a.xml", "x", {})], "ClassID holds 'x', expected a number"),
     ],
 )
@@ -100,7 +105,9 @@ def test_shapes_of_described_types(tmp_path):
     assert [after[int(after.index_of(number))].name for number in (52, 59, 150, 3, 9999)] == [
         shapes[int(shapes.index_of(number))].name for number in (52, 59, 150, 3, 9999)
     ]
-    unknown = after[int(after.index_of(9001))]  # of the default, a box of 1 m with its origin at half its height
+    unknown = after[
+        int(after.index_of(9001))
+    ]  # of the default, a box of 1 m with its origin at half its height
     assert (unknown.centre_height, unknown.low[2], unknown.high[2]) == (2.0, -2.0, 2.0)
 
 

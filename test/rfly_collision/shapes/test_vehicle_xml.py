@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rfly_collision.shapes.vehicle_xml import MAX_BYTES, correct_center_height, parse_vehicle_xml, read_vehicle_xml
+from rfly_collision.shapes.vehicle_xml import (
+    MAX_BYTES,
+    correct_center_height,
+    parse_vehicle_xml,
+    read_vehicle_xml,
+)
 from rfly_common.errors import VehicleXmlError
 
 TARGET = """<?xml version="1.0" encoding="utf-8"?>
@@ -48,16 +53,28 @@ def test_only_the_number_changes():
         pytest.param(lambda text: text.encode(), "utf-8", id="utf-8"),
         pytest.param(lambda text: text.encode(), None, id="nothing-declared"),
         pytest.param(lambda text: codecs.BOM_UTF8 + text.encode(), "UTF-8", id="utf-8-bom"),
-        pytest.param(lambda text: codecs.BOM_UTF8 + text.encode(), "gbk", id="bom-beats-declaration"),
-        pytest.param(lambda text: codecs.BOM_UTF16_LE + text.encode("utf-16-le"), "UTF-16", id="utf-16-le"),
-        pytest.param(lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"), "UTF-16", id="utf-16-be"),
+        pytest.param(
+            lambda text: codecs.BOM_UTF8 + text.encode(), "gbk", id="bom-beats-declaration"
+        ),
+        pytest.param(
+            lambda text: codecs.BOM_UTF16_LE + text.encode("utf-16-le"), "UTF-16", id="utf-16-le"
+        ),
+        pytest.param(
+            lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"), "UTF-16", id="utf-16-be"
+        ),
         pytest.param(lambda text: text.encode("utf-16-le"), "UTF-16", id="utf-16-no-bom"),
         pytest.param(lambda text: text.encode(), "utf-16", id="declared-utf-16-but-single-bytes"),
         pytest.param(lambda text: text.encode("gb2312", "replace"), "GB2312", id="gb2312"),
-        pytest.param(lambda text: text.replace("目标", "鏢靶").encode("gbk"), "gb2312", id="gbk-that-says-gb2312"),
+        pytest.param(
+            lambda text: text.replace("目标", "鏢靶").encode("gbk"),
+            "gb2312",
+            id="gbk-that-says-gb2312",
+        ),
         pytest.param(lambda text: text.encode("gbk"), "GBK", id="gbk"),
         pytest.param(lambda text: text.encode("gbk"), None, id="gbk-nothing-declared"),
-        pytest.param(lambda text: text.encode("cp1251", "replace"), "windows-1251", id="windows-1251"),
+        pytest.param(
+            lambda text: text.encode("cp1251", "replace"), "windows-1251", id="windows-1251"
+        ),
     ],
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -70,8 +87,14 @@ def test_encoding_and_line_ends_stay(encode, declared, newline):
 @pytest.mark.parametrize(
     ("element", "expected"),
     [
-        ("<CenterHeightAboveGroundCm/>", "<CenterHeightAboveGroundCm>5</CenterHeightAboveGroundCm>"),
-        ("<CenterHeightAboveGroundCm />", "<CenterHeightAboveGroundCm>5</CenterHeightAboveGroundCm>"),
+        (
+            "<CenterHeightAboveGroundCm/>",
+            "<CenterHeightAboveGroundCm>5</CenterHeightAboveGroundCm>",
+        ),
+        (
+            "<CenterHeightAboveGroundCm />",
+            "<CenterHeightAboveGroundCm>5</CenterHeightAboveGroundCm>",
+        ),
         (
             "<CenterHeightAboveGroundCm></CenterHeightAboveGroundCm>",
             "<CenterHeightAboveGroundCm>5</CenterHeightAboveGroundCm>",
@@ -93,10 +116,19 @@ def test_other_ways_to_write_it(element, expected):
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_missing_element_comes_in_as_the_last_of_body_with_its_neighbours_layout(newline):
-    lines = ["<vehicle>", "\t<body>", "\t\t<MeshPath>a</MeshPath> <!-- mesh -->", "\t</body>", "</vehicle>", ""]
+    lines = [
+        "<vehicle>",
+        "\t<body>",
+        "\t\t<MeshPath>a</MeshPath> <!-- mesh -->",
+        "\t</body>",
+        "</vehicle>",
+        "",
+    ]
     expected = [*lines]
     expected[2] = "\t\t<MeshPath>a</MeshPath>"
-    expected.insert(3, "\t\t<CenterHeightAboveGroundCm>30</CenterHeightAboveGroundCm> <!-- mesh -->")
+    expected.insert(
+        3, "\t\t<CenterHeightAboveGroundCm>30</CenterHeightAboveGroundCm> <!-- mesh -->"
+    )
     assert corrected(newline.join(lines).encode(), 30.0) == newline.join(expected).encode()
 
 
@@ -106,9 +138,13 @@ def test_a_missing_element_in_one_line():
     assert corrected(text, -1.5) == text.replace(b"</MeshPath></body>", new)
 
 
-@pytest.mark.parametrize(("height", "text"), [(0.1 + 0.2, "0.3"), (-0.00001, "0"), (100.0, "100"), (1e-3, "0.001")])
+@pytest.mark.parametrize(
+    ("height", "text"), [(0.1 + 0.2, "0.3"), (-0.00001, "0"), (100.0, "100"), (1e-3, "0.001")]
+)
 def test_numbers_as_people_write_them(height, text):
-    data = b"<vehicle><body><CenterHeightAboveGroundCm>1</CenterHeightAboveGroundCm></body></vehicle>"
+    data = (
+        b"<vehicle><body><CenterHeightAboveGroundCm>1</CenterHeightAboveGroundCm></body></vehicle>"
+    )
     assert corrected(data, height) == data.replace(b">1<", b">" + text.encode() + b"<")
 
 
@@ -125,13 +161,21 @@ HEIGHT = b"<CenterHeightAboveGroundCm>1</CenterHeightAboveGroundCm>"
     [
         pytest.param(BOMB, "line 2", id="entities"),
         pytest.param(EXTERNAL, "document type", id="external"),
-        pytest.param(b"<vehicle>" + b" " * MAX_BYTES + b"</vehicle>", "at most 1,000,000", id="huge"),
+        pytest.param(
+            b"<vehicle>" + b" " * MAX_BYTES + b"</vehicle>", "at most 1,000,000", id="huge"
+        ),
         pytest.param(DEEP, "100 elements deep", id="deep"),
         pytest.param(b"", "no element found", id="empty"),
         pytest.param(b"<vehicle>\n<body>\n</vehicle>", "line 3", id="mismatched-tag"),
         pytest.param(b"<robot/>", "<robot>", id="no-vehicle"),
-        pytest.param(b"<vehicle><body>" + HEIGHT + b"\n" + HEIGHT + b"</body></vehicle>", "line 2", id="twice"),
-        pytest.param(b"<vehicle>" + HEIGHT + b"</vehicle>", "expected it in <body>", id="elsewhere"),
+        pytest.param(
+            b"<vehicle><body>" + HEIGHT + b"\n" + HEIGHT + b"</body></vehicle>",
+            "line 2",
+            id="twice",
+        ),
+        pytest.param(
+            b"<vehicle>" + HEIGHT + b"</vehicle>", "expected it in <body>", id="elsewhere"
+        ),
         pytest.param(
             b"<vehicle><body><CenterHeightAboveGroundCm>tall</CenterHeightAboveGroundCm></body></vehicle>",
             "'tall', expected a number",
@@ -142,8 +186,14 @@ HEIGHT = b"<CenterHeightAboveGroundCm>1</CenterHeightAboveGroundCm>"
             "<b> in CenterHeightAboveGroundCm",
             id="child",
         ),
-        pytest.param(b'<?xml version="1.0" encoding="rot13"?><vehicle/>', "'rot13'", id="codec-of-no-text"),
-        pytest.param(b'<?xml version="1.0" encoding="utf-8"?><vehicle>\xff</vehicle>', "byte 48 (0xff)", id="bad-byte"),
+        pytest.param(
+            b'<?xml version="1.0" encoding="rot13"?><vehicle/>', "'rot13'", id="codec-of-no-text"
+        ),
+        pytest.param(
+            b'<?xml version="1.0" encoding="utf-8"?><vehicle>\xff</vehicle>',
+            "byte 48 (0xff)",
+            id="bad-byte",
+        ),
         pytest.param(codecs.BOM_UTF32_LE + "<vehicle/>".encode("utf-32-le"), "UTF-32", id="utf-32"),
     ],
 )
@@ -215,13 +265,27 @@ def test_a_link_is_followed(tmp_path):
 
 PIECES = st.lists(
     st.sampled_from(
-        ["\n", "\r\n", "\t", "  ", "<!-- <body> 目 -->", "<?app <x> ?>", "<!-- CenterHeightAboveGroundCm -->"]
+        [
+            "\n",
+            "\r\n",
+            "\t",
+            "  ",
+            "<!-- <body> 目 -->",
+            "<?app <x> ?>",
+            "<!-- CenterHeightAboveGroundCm -->",
+        ]
     ),
     max_size=5,
 ).map("".join)
 CHILDREN = st.lists(
     st.sampled_from(
-        ["<MeshPath>/Game/目标</MeshPath>", "<a b='>'/>", '<c d="/body>"></c>', "<e><![CDATA[<body>]]></e>", "x&lt;y"]
+        [
+            "<MeshPath>/Game/目标</MeshPath>",
+            "<a b='>'/>",
+            '<c d="/body>"></c>',
+            "<e><![CDATA[<body>]]></e>",
+            "x&lt;y",
+        ]
     ),
     max_size=4,
 ).map("".join)
@@ -241,7 +305,8 @@ def test_every_other_byte_stays(gaps, children, inside, old, new, encoding):
     head = '<?xml version="1.0" encoding="gbk"?>' if encoding == "gbk" else ""
     before = f"{head}{gaps[0]}<vehicle>{children[0]}{gaps[1]}<body>{gaps[2]}{children[1]}<CenterHeightAboveGroundCm>"
     behind = f"</CenterHeightAboveGroundCm>{gaps[3]}{children[2]}</body>{gaps[4]}</vehicle>\n"
-    before, behind = before + inside[0], inside[1] + behind
+    before = before + inside[0]
+    behind = inside[1] + behind
     data = (before + old + behind).encode(encoding)
     result = corrected(data, new)
     number = f"{new:.4f}".rstrip("0").rstrip(".")
@@ -251,7 +316,8 @@ def test_every_other_byte_stays(gaps, children, inside, old, new, encoding):
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.binary(max_size=200) | st.lists(st.sampled_from(TARGET.split(" ")), max_size=40).map(" ".join).map(str.encode)
+    st.binary(max_size=200)
+    | st.lists(st.sampled_from(TARGET.split(" ")), max_size=40).map(" ".join).map(str.encode)
 )
 def test_any_bytes_give_a_description_or_its_own_error(data):
     with contextlib.suppress(VehicleXmlError):

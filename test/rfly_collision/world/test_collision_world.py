@@ -22,7 +22,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.moving import MovingPath
 
 MS = 1_000_000
-BOX, CAR, QUAD = 999, 50, 3
+BOX = 999
+CAR = 50
+QUAD = 3
 SHAPES = load_shapes()
 
 
@@ -30,7 +32,9 @@ def flat(height=0.0, slope=0.0):
     """200 m x 200 m around the origin, rising by `slope` to the east."""
     axis = np.linspace(-100.0, 100.0, 21)
     heights = height + slope * np.repeat(axis[:, None], 21, axis=1)
-    return HeightMap(heights, origin_x=-100.0, origin_y=-100.0, step_x=10.0, step_y=10.0, name="flat")
+    return HeightMap(
+        heights, origin_x=-100.0, origin_y=-100.0, step_x=10.0, step_y=10.0, name="flat"
+    )
 
 
 def states(*vehicles, **fields):
@@ -39,18 +43,30 @@ def states(*vehicles, **fields):
     n = len(ids)
     euler = fields.pop("euler", np.zeros((n, 3)))
     return VehicleStates(
-        np.array(ids), np.array(types), np.array(positions, float), euler_to_quat(np.array(euler, float)), **fields
+        np.array(ids),
+        np.array(types),
+        np.array(positions, float),
+        euler_to_quat(np.array(euler, float)),
+        **fields,
     )
 
 
 def objects(*placed):
     """PlacedBodies of (id, box middle, half extent), or (id, position, None) of type 50."""
     n = len(placed)
-    half = np.array([(0, 0, 0) if each[2] is None else each[2] for each in placed], float).reshape(n, 3)
+    half = np.array([(0, 0, 0) if each[2] is None else each[2] for each in placed], float).reshape(
+        n, 3
+    )
     place = np.array([each[1] for each in placed], float).reshape(n, 3)
     ids = np.array([each[0] for each in placed], np.int64)
     return PlacedBodies(
-        ids, np.full(n, CAR), place, np.tile([0.0, 0, 0, 1], (n, 1)), np.ones((n, 3)), place.copy(), half
+        ids,
+        np.full(n, CAR),
+        place,
+        np.tile([0.0, 0, 0, 1], (n, 1)),
+        np.ones((n, 3)),
+        place.copy(),
+        half,
     )
 
 
@@ -68,7 +84,9 @@ def test_what_moves_is_touched_where_it_is_by_then():
     for seconds in (6.0, 10.0, 14.0):
         world.update(states((7, BOX, (0.0, 0.0, 1.0))), round(seconds * 1e9), 0)
         step = world.step()
-        touched.append([(o, e) for o, e in zip(step.events.contacts.object_id, step.events.event, strict=True)])
+        touched.append(
+            [(o, e) for o, e in zip(step.events.contacts.object_id, step.events.event, strict=True)]
+        )
     assert touched == [[], [(1001, BEGIN)], [(1001, END)]]
 
 
@@ -92,12 +110,16 @@ class World(CollisionWorld):
             return None
         assert step.stamp_ns == self.now_ms * MS
         self.last = step.events.contacts
-        rows = zip(step.events.event, self.last.vehicle, self.last.other, self.last.object_id, strict=True)
+        rows = zip(
+            step.events.event, self.last.vehicle, self.last.other, self.last.object_id, strict=True
+        )
         return [tuple(value.item() for value in row) for row in rows]
 
 
 def test_two_vehicles_crash_and_part():
-    """Boxes of 1 m, one comes from the west: at x = -0.9 they overlap by 0.1 m; the normal points from 8 to 3."""
+    """Boxes of 1 m, one comes from the west: at x = -0.9 they overlap by 0.1 m; the normal points
+    from 8 to 3.
+    """
     world = World()
     assert world.see((8, BOX, (0, 0, 50)), (3, BOX, (-1.2, 0, 50))) == []
     assert world.see((3, BOX, (-0.9, 0, 50))) == [(BEGIN, 3, 8, 0)]
@@ -131,7 +153,9 @@ def test_one_that_was_put_elsewhere_crosses_nothing():
 
 
 def test_states_of_several_sources_are_swept_each_from_where_it_was_tested():
-    """The first comes every 20 ms, the second every 40 ms: while no word of it comes it stands still."""
+    """The first comes every 20 ms, the second every 40 ms: while no word of it comes it stands
+    still.
+    """
     world = World()
     world.see((1, BOX, (0, 0, 50)), (2, BOX, (20, 0, 50)))
     assert world.see((1, BOX, (1, 0, 50))) == []
@@ -139,8 +163,9 @@ def test_states_of_several_sources_are_swept_each_from_where_it_was_tested():
 
 
 def test_a_turning_vehicle_sweeps_what_it_turns_through():
-    """A car of 4.3 m turns from east to north in one step; 1.7 m north-east of its middle there is a box in the way,
-    which it touches neither before nor after."""
+    """A car of 4.3 m turns from east to north in one step; 1.7 m north-east of its middle there is
+    a box in the way, which it touches neither before nor after.
+    """
     world = World()
     post = (2, BOX, (1.8, 1.8, 50.8))
     assert world.see((1, CAR, (0, 0, 50)), post) == []
@@ -207,7 +232,9 @@ def test_wrong_rules_are_named(rule, error):
 
 
 def test_placed_objects_by_their_box_or_by_their_type():
-    """A box of 2 x 2 x 4 m, and a car without a size; the objects stand in each other, which never counts."""
+    """A box of 2 x 2 x 4 m, and a car without a size; the objects stand in each other, which never
+    counts.
+    """
     world = World()
     world.set_objects(objects((1001, (0, 0, 2), (1, 1, 2)), (1002, (0, 2, 0), None)))
     assert world.see((5, BOX, (1.4, 0, 3))) == [(BEGIN, 5, STATIC, 1001)]
@@ -220,7 +247,9 @@ def test_placed_objects_by_their_box_or_by_their_type():
 
 
 def test_clearance_holds_contacts_with_objects():
-    """A box on a table of 1 m touches it still at 1.9 mm, at 2.1 mm no more. Two vehicles part at once."""
+    """A box on a table of 1 m touches it still at 1.9 mm, at 2.1 mm no more. Two vehicles part at
+    once.
+    """
     world = World()
     world.set_objects(objects((9, (30, 0, 0.5), (1, 1, 0.5)), (1001, (0, 0, 0.5), (1, 1, 0.5))))
     at = lambda z: (5, BOX, (0.3, 0, 1.5 + z))  # noqa: E731
@@ -241,7 +270,9 @@ def test_clearance_holds_for_a_tenth_of_a_second():
 
 
 def test_landing_and_standing_on_the_ground():
-    """A multirotor stands 0.2 m below its origin; on the ground it touches, and at 1 mm goes on to touch."""
+    """A multirotor stands 0.2 m below its origin; on the ground it touches, and at 1 mm goes on to
+    touch.
+    """
     world = World()
     world.set_terrain(flat(10.0))
     assert world.see((1, QUAD, (3, 4, 10.3))) == []
@@ -254,21 +285,29 @@ def test_landing_and_standing_on_the_ground():
 
 
 def test_cars_stand_on_wheels_that_never_count():
-    """0.2 m of clearance: at 0.19 m deep a car does not touch the ground, at 0.21 m it does; a scaled one later."""
+    """0.2 m of clearance: at 0.19 m deep a car does not touch the ground, at 0.21 m it does; a
+    scaled one later.
+    """
     world = World()
     world.set_terrain(flat())
-    assert world.see((1, CAR, (0, 0, 0)), (2, CAR, (20, 0, -0.19)), (3, CAR, (40, 0, -0.21))) == [(BEGIN, 3, GROUND, 0)]
+    assert world.see((1, CAR, (0, 0, 0)), (2, CAR, (20, 0, -0.19)), (3, CAR, (40, 0, -0.21))) == [
+        (BEGIN, 3, GROUND, 0)
+    ]
     assert world.see((3, CAR, (40, 0, -0.39)), scale=[(1, 1, 2)]) == [(END, 3, GROUND, 0)]
 
 
 def test_fitted_vehicles_are_tested_on_the_ground():
-    """On a slope of 0.5 a car sent level and 5 m up stands on its wheels along the slope: it does not touch the ground,
-    but a box 1.5 m above its place. One that is not fitted does touch, and a person stays upright."""
+    """On a slope of 0.5 a car sent level and 5 m up stands on its wheels along the slope: it does
+    not touch the ground, but a box 1.5 m above its place. One that is not fitted does touch, and a
+    person stays upright.
+    """
     world = World()
     world.set_terrain(flat(100.0, slope=0.5))
     fit = np.array([True, True, False])
     person = (2, 30, (20, 0, -50))
-    assert world.see((1, CAR, (0, 0, 105)), person, (3, CAR, (40, 0, 120.5)), fit_ground=fit) == [(BEGIN, 3, GROUND, 0)]
+    assert world.see((1, CAR, (0, 0, 105)), person, (3, CAR, (40, 0, 120.5)), fit_ground=fit) == [
+        (BEGIN, 3, GROUND, 0)
+    ]
     assert (BEGIN, 1, 4, 0) in world.see((4, BOX, (0, 0, 101.5)))
     assert (END, 1, 4, 0) in world.see((4, BOX, (0, 0, 105)))
 
@@ -290,12 +329,16 @@ def test_another_terrain_is_tested_at_once():
 
 
 def test_a_check_moves_nothing():
-    """Hypothetical poses with each other, with vehicles that are there and not asked for, with objects and ground."""
+    """Hypothetical poses with each other, with vehicles that are there and not asked for, with
+    objects and ground.
+    """
     world = World()
     world.set_terrain(flat())
     world.set_objects(objects((1001, (30, 0, 0), (1, 1, 1))))
     world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)), (3, BOX, (10, 0, 0.2)))
-    found = world.check(states((3, BOX, (30, 0, 0.5)), (4, BOX, (0, 0.5, 50)), (9, BOX, (30.5, 0, 0.5))))
+    found = world.check(
+        states((3, BOX, (30, 0, 0.5)), (4, BOX, (0, 0.5, 50)), (9, BOX, (30.5, 0, 0.5)))
+    )
     rows = zip(found.vehicle.tolist(), found.other.tolist(), found.object_id.tolist(), strict=True)
     assert list(rows) == [
         (1, 4, 0), (2, 4, 0), (3, GROUND, 0), (3, 9, 0), (3, STATIC, 1001), (9, GROUND, 0), (9, STATIC, 1001),
@@ -311,17 +354,28 @@ def test_in_a_crowd_only_the_ground_is_tested():
     world.set_terrain(flat())
     five = [(i, BOX, (0, 0, 0.1 * i)) for i in range(1, 6)]
     assert world.see(*five) == [(BEGIN, i, GROUND, 0) for i in range(1, 6)]
-    assert world.crowd.startswith("only the ground is tested: the boxes of more than 9 pairs of bodies overlap")
+    assert world.crowd.startswith(
+        "only the ground is tested: the boxes of more than 9 pairs of bodies overlap"
+    )
     with pytest.raises(CrowdError, match="more than 9 pairs"):
         world.check(states(*five))
     found = world.see((5, BOX, (50, 0, 50)))
-    assert [row[1:3] for row in found if row[0] == BEGIN] == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
+    assert [row[1:3] for row in found if row[0] == BEGIN] == [
+        (1, 2),
+        (1, 3),
+        (1, 4),
+        (2, 3),
+        (2, 4),
+        (3, 4),
+    ]
     assert world.crowd == ""
 
 
 @pytest.mark.needs("numba")
 def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
-    """Of five thousand million pairs no more are looked at than are allowed; so it is where all of them had touched."""
+    """Of five thousand million pairs no more are looked at than are allowed; so it is where all of
+    them had touched.
+    """
     n = 100_000
     crowd = VehicleStates(
         id=np.arange(1, n + 1), vehicle_type=np.full(n, BOX), position=np.tile([0.0, 0.0, 0.2], (n, 1)),
@@ -343,7 +397,9 @@ def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
 
 @pytest.mark.needs("numba")
 def test_contacts_of_a_crowd_that_is_lost_are_tested_one_by_one():
-    """Three hundred that were one in another, and part: each pair ends, as it would with two vehicles."""
+    """Three hundred that were one in another, and part: each pair ends, as it would with two
+    vehicles.
+    """
     n = 300
     world = World()
     world.see(*((i, BOX, (0, 0, 50)) for i in range(1, n + 1)))
@@ -391,7 +447,13 @@ def test_types_without_a_shape_are_told():
 
 
 def test_what_cannot_be_tested_is_counted():
-    given = states((1, 3, (0, 0, 0)), (0, 3, (0, 0, 0)), (-2, 3, (0, 0, 0)), (4, 3, (0, 0, 0)), (5, 3, (1e7, 0, 0)))
+    given = states(
+        (1, 3, (0, 0, 0)),
+        (0, 3, (0, 0, 0)),
+        (-2, 3, (0, 0, 0)),
+        (4, 3, (0, 0, 0)),
+        (5, 3, (1e7, 0, 0)),
+    )
     given.scale[3] = (1, 0, 1)
     good, reasons = within_limits(given)
     assert good.tolist() == [True, False, False, False, False]
@@ -399,7 +461,9 @@ def test_what_cannot_be_tested_is_counted():
 
 
 def two_parts(identity, position, gap):
-    """An object of two cubes of 2 m along x, `gap` m between their middles, as two bodies of one id."""
+    """An object of two cubes of 2 m along x, `gap` m between their middles, as two bodies of one
+    id.
+    """
     cube = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
     hulls = (ConvexHull(cube, (-gap / 2, 0, 0)), ConvexHull(cube, (gap / 2, 0, 0)))
     one = PlacedBodies(
@@ -410,24 +474,34 @@ def two_parts(identity, position, gap):
 
 
 def test_an_object_of_several_parts_is_one():
-    """One contact, the deepest, with whichever of its parts; none within its box but beside its parts."""
+    """One contact, the deepest, with whichever of its parts; none within its box but beside its
+    parts.
+    """
     world = World()
     world.set_objects(two_parts(2001, (0.0, 0.0, 50.0), 3.0))
     assert world.objects == 1
-    assert world.see((1, BOX, (-2.8, 0, 50))) == [(BEGIN, 1, -1, 2001)]  # its 1 m cube reaches 0.2 m in
-    assert world.see((1, BOX, (0.0, 0, 50))) == [(STAY, 1, -1, 2001)]  # both parts, 0 m deep in the gap of 1 m
+    assert world.see((1, BOX, (-2.8, 0, 50))) == [
+        (BEGIN, 1, -1, 2001)
+    ]  # its 1 m cube reaches 0.2 m in
+    assert world.see((1, BOX, (0.0, 0, 50))) == [
+        (STAY, 1, -1, 2001)
+    ]  # both parts, 0 m deep in the gap of 1 m
     assert world.see((1, BOX, (0.3, 0, 50))) == [(STAY, 1, -1, 2001)]
     assert world.last.depth[0] == pytest.approx(0.3)
     assert world.last.normal[0] == pytest.approx([-1, 0, 0])
     for ms in (20, 200):
         world.see((1, BOX, (0.0, 0, 60)), ms=ms)
     assert world.active.vehicle.tolist() == []
-    assert world.see((1, BOX, (0.0, 3.0, 50)), ms=400) == []  # within the box of 18 m that the parts have around them
+    assert (
+        world.see((1, BOX, (0.0, 3.0, 50)), ms=400) == []
+    )  # within the box of 18 m that the parts have around them
     assert world.default_types == {BOX}
 
 
 def test_a_contact_is_held_by_the_second_part_too():
-    """1 mm off the far part: still one contact, for a tenth of a second; farther off it ends at once."""
+    """1 mm off the far part: still one contact, for a tenth of a second; farther off it ends at
+    once.
+    """
     world = World()
     world.set_objects(two_parts(2001, (0.0, 0.0, 50.0), 3.0))
     assert world.see((1, BOX, (2.9, 0, 50))) == [(BEGIN, 1, -1, 2001)]

@@ -1,4 +1,6 @@
-"""Contacts that begin, go on and end: sequences worked out by hand, and a slow dictionary beside the tracker."""
+"""Contacts that begin, go on and end: sequences worked out by hand, and a slow dictionary beside
+the tracker.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,15 @@ def pairs(*contacts):
     vehicle, other, object_id, depth = (np.array(column) for column in zip(*contacts, strict=True))
     n = len(contacts)
     place = np.arange(3.0 * n).reshape(n, 3)
-    return PairContacts(vehicle, other, object_id, place, np.tile([0.0, 0, 1], (n, 1)), depth * 1.0, np.full(n, 3e-3))
+    return PairContacts(
+        vehicle,
+        other,
+        object_id,
+        place,
+        np.tile([0.0, 0, 1], (n, 1)),
+        depth * 1.0,
+        np.full(n, 3e-3),
+    )
 
 
 def told(events):
@@ -39,7 +49,8 @@ def told(events):
 
 def test_two_vehicles_touch_and_part():
     """They begin once, stay, end at the first look that does not find them, and may begin again."""
-    tracker, pair = ContactTracker(), (1, 2, 0, 0.5)
+    tracker = ContactTracker()
+    pair = (1, 2, 0, 0.5)
     assert told(tracker.update(0, pairs())) == []
     assert told(tracker.update(20 * MS, pairs(pair))) == [(BEGIN, *pair)]
     assert told(tracker.update(40 * MS, pairs((1, 2, 0, 0.25)))) == [(STAY, 1, 2, 0, 0.25)]
@@ -52,20 +63,28 @@ def test_two_vehicles_touch_and_part():
 
 
 def test_what_rattles_on_the_ground_touches_it_all_the_time():
-    """Lost for 60 ms by less than 2 mm, found, lost for good: one begin, one end with the depth that was seen last."""
-    tracker, ground = ContactTracker(), (7, GROUND, 0, 0.01)
+    """Lost for 60 ms by less than 2 mm, found, lost for good: one begin, one end with the depth
+    that was seen last.
+    """
+    tracker = ContactTracker()
+    ground = (7, GROUND, 0, 0.01)
     assert told(tracker.update(0, pairs(ground))) == [(BEGIN, *ground)]
     for ms in (20, 40, 60):
         lost = tracker.lost(no_pairs(), ms * MS)
         assert told(tracker.update(ms * MS, pairs(), lost.key)) == [(STAY, 7, GROUND, 0, 0.0)]
-    assert told(tracker.update(80 * MS, pairs((7, GROUND, 0, 0.02)))) == [(STAY, 7, GROUND, 0, 0.02)]
-    assert told(tracker.update(100 * MS, pairs(), tracker.lost(no_pairs(), 100 * MS).key)) == [(STAY, 7, GROUND, 0, 0)]
+    assert told(tracker.update(80 * MS, pairs((7, GROUND, 0, 0.02)))) == [
+        (STAY, 7, GROUND, 0, 0.02)
+    ]
+    assert told(tracker.update(100 * MS, pairs(), tracker.lost(no_pairs(), 100 * MS).key)) == [
+        (STAY, 7, GROUND, 0, 0)
+    ]
     assert told(tracker.update(120 * MS, pairs())) == [(END, 7, GROUND, 0, 0.02)]
 
 
 def test_small_clearance_ends_after_a_tenth_of_a_second():
     """Last touched at 0: still there at 99 ms, gone at 100 ms."""
-    tracker, box = ContactTracker(), (7, STATIC, 1001, 0.01)
+    tracker = ContactTracker()
+    box = (7, STATIC, 1001, 0.01)
     tracker.update(0, pairs(box))
     near = pairs(box).key
     assert told(tracker.update(99 * MS, pairs(), near)) == [(STAY, 7, STATIC, 1001, 0)]
@@ -83,9 +102,17 @@ def test_more_than_2_mm_ends_at_once():
 
 
 def test_each_pair_is_one_contact():
-    """One vehicle on the ground, on two objects, beside two vehicles; told in one order, whatever came first."""
+    """One vehicle on the ground, on two objects, beside two vehicles; told in one order, whatever
+    came first.
+    """
     last = 2**31 - 1
-    five = [(3, GROUND, 0, 0.1), (3, 4, 0, 0.2), (3, last, 0, 0.3), (3, STATIC, 0, 0.4), (3, STATIC, last, 0.5)]
+    five = [
+        (3, GROUND, 0, 0.1),
+        (3, 4, 0, 0.2),
+        (3, last, 0, 0.3),
+        (3, STATIC, 0, 0.4),
+        (3, STATIC, last, 0.5),
+    ]
     mixed = [five[i] for i in (4, 1, 3, 0, 2)]
     tracker = ContactTracker()
     assert told(tracker.update(0, pairs((last, GROUND, 0, 1.0), *mixed))) == [
@@ -123,7 +150,15 @@ def test_a_clock_that_went_back_holds_nothing():
     assert len(tracker.lost(no_pairs(), 49 * MS)) == 0
 
 
-_CONTACTS = [(1, 2, 0), (1, 3, 0), (2, 3, 0), (1, GROUND, 0), (2, GROUND, 0), (1, STATIC, 5), (1, STATIC, 6)]
+_CONTACTS = [
+    (1, 2, 0),
+    (1, 3, 0),
+    (2, 3, 0),
+    (1, GROUND, 0),
+    (2, GROUND, 0),
+    (1, STATIC, 5),
+    (1, STATIC, 6),
+]
 _looks = st.lists(
     st.tuples(
         st.sampled_from([5 * MS, 40 * MS, 100 * MS]),
@@ -137,7 +172,10 @@ _looks = st.lists(
 @given(_looks)
 def test_the_tracker_agrees_with_one_dictionary_entry_after_the_other(looks):
     """So that no contact ends that has not begun, and none begins twice."""
-    tracker, slow, now, open_contacts = ContactTracker(), {}, 0, set()
+    tracker = ContactTracker()
+    slow = {}
+    now = 0
+    open_contacts = set()
     for pause, touching, near in looks:
         now += pause
         expected = {}
@@ -150,7 +188,9 @@ def test_the_tracker_agrees_with_one_dictionary_entry_after_the_other(looks):
             else:
                 expected[contact] = END
                 del slow[contact]
-        events = tracker.update(now, pairs(*[(*c, 0.1) for c in touching]), pairs(*[(*c, 0.0) for c in near]).key)
+        events = tracker.update(
+            now, pairs(*[(*c, 0.1) for c in touching]), pairs(*[(*c, 0.0) for c in near]).key
+        )
         rows = told(events)
         assert {row[1:4]: row[0] for row in rows} == expected
         assert len(rows) == len(expected)

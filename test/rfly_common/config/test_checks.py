@@ -23,7 +23,11 @@ def test_numbers_within_their_bounds_pass_as_floats():
     [
         (0.0, {"above": 0.0}, "dt: 0.0 s, expected a finite number above 0"),
         (-1, {"at_least": 0.0}, "dt: -1 s, expected a finite number of at least 0"),
-        (0.02, {"above": 0.0, "at_most": 0.01}, "dt: 0.02 s, expected a finite number above 0 and of at most 0.01"),
+        (
+            0.02,
+            {"above": 0.0, "at_most": 0.01},
+            "dt: 0.02 s, expected a finite number above 0 and of at most 0.01",
+        ),
         (math.nan, {}, "dt: nan s, expected a finite number"),
         (math.inf, {"above": 0.0}, "dt: inf s, expected a finite number above 0"),
     ],

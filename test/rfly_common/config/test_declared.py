@@ -1,4 +1,6 @@
-"""Parameters declared once: the schema that follows from dataclass fields, and the values read by it."""
+"""Parameters declared once: the schema that follows from dataclass fields, and the values read by
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,29 @@ import math
 import jsonschema
 import pytest
 
-from rfly_common.config.declared import choice, declarations, file_schema, flag, number, triple, unit_of, values_of
+from rfly_common.config.declared import (
+    choice,
+    declarations,
+    file_schema,
+    flag,
+    number,
+    triple,
+    unit_of,
+    values_of,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cart:
     mass: float = number("body.mass_kg", "of everything", above=0.0)
-    tilt: float = number("body.tilt_deg", "of the tray", scale=math.pi / 180, default=10.0, optional=True, at_most=45.0)
+    tilt: float = number(
+        "body.tilt_deg",
+        "of the tray",
+        scale=math.pi / 180,
+        default=10.0,
+        optional=True,
+        at_most=45.0,
+    )
     wheels: int = number("wheels", "in all", kind="integer", at_least=3, at_most=8)
     colour: str = choice("paint.colour", "outside", ("red", "green"))
     bell: bool = flag("paint.bell", "rings", default=True)
@@ -73,7 +91,11 @@ def test_the_schema_is_what_one_would_write_by_hand():
                 "additionalProperties": False,
                 "required": ["colour"],
                 "properties": {
-                    "colour": {"type": "string", "description": "outside", "enum": ["red", "green"]},
+                    "colour": {
+                        "type": "string",
+                        "description": "outside",
+                        "enum": ["red", "green"],
+                    },
                     "bell": {"type": "boolean", "description": "rings"},
                 },
             },
@@ -85,7 +107,13 @@ def test_values_are_read_in_si_with_defaults():
     jsonschema.validate(GOOD, file_schema("Carts", Cart))
     values = values_of(Cart, GOOD)
     assert values.pop("tilt") == pytest.approx(0.17453292519943295, rel=1e-15)
-    assert values == {"mass": 12.0, "wheels": 4, "colour": "red", "bell": True, "size": (1.0, 2.0, 3.0)}
+    assert values == {
+        "mass": 12.0,
+        "wheels": 4,
+        "colour": "red",
+        "bell": True,
+        "size": (1.0, 2.0, 3.0),
+    }
     assert values_of(Cart, {**GOOD, "paint": {"colour": "red", "bell": False}})["bell"] is False
     assert Cart(**values_of(Cart, GOOD)).name == "cart"
 
@@ -112,7 +140,13 @@ def test_fields_without_a_declaration_are_no_keys():
 
 
 @pytest.mark.parametrize(
-    ("key", "unit"), [("mass_kg", "kg"), ("stiffness_per_rad", "1/rad"), ("rate_radps", "rad/s"), ("friction_x", "1")]
+    ("key", "unit"),
+    [
+        ("mass_kg", "kg"),
+        ("stiffness_per_rad", "1/rad"),
+        ("rate_radps", "rad/s"),
+        ("friction_x", "1"),
+    ],
 )
 def test_a_key_ends_with_its_unit(key, unit):
     assert unit_of(key) == unit

@@ -13,7 +13,8 @@ from rfly_common.kernels.jit import kernel
 @kernel
 def _both(x, out):
     for n in range(x.size):
-        out[n, 0], out[n, 1] = atan(x[n]), sin(min(x[n], math.pi))
+        out[n, 0] = atan(x[n])
+        out[n, 1] = sin(min(x[n], math.pi))
 
 
 def _of(x):

@@ -1,4 +1,6 @@
-"""The cache of compiled kernels: never old code, one for all checkouts, and it does without a folder."""
+"""The cache of compiled kernels: never old code, one for all checkouts, and it does without a
+folder.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ class Checkout:
             **os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": "",
             **dict.fromkeys(("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"), str(cache)),
         }  # fmt: skip
-        shutil.copytree(PACKAGES / "rfly_common", folder / "rfly_common", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            PACKAGES / "rfly_common",
+            folder / "rfly_common",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
         self.folder.mkdir()
         for name, text in (("outer", OUTER), ("inner", INNER), ("table", "FACTOR = 2.0\n")):
             (self.folder / f"{name}.py").write_text(text)
@@ -92,7 +98,9 @@ def test_a_changed_inner_kernel_is_compiled_and_the_old_one_found_again(tmp_path
 def test_processes_that_compile_at_once(tmp_path):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     processes = [checkout.start() for _ in range(3)]
-    assert [process.communicate(timeout=300)[0].split()[:2] for process in processes] == 3 * [["11.0", "11.0"]]
+    assert [process.communicate(timeout=300)[0].split()[:2] for process in processes] == 3 * [
+        ["11.0", "11.0"]
+    ]
     assert checkout.call() == "11.0 11.0 2"
     assert not list((tmp_path / "cache").rglob("*.part"))
 
@@ -119,9 +127,17 @@ def test_unused_folders_go_and_a_broken_file_is_replaced(tmp_path):
 
 
 def in_suite(file):
-    """`rfly_terrain/…/x.py`: a kernel from the cache bears the path of the checkout that compiled it."""
+    """`rfly_terrain/…/x.py`: a kernel from the cache bears the path of the checkout that compiled
+    it.
+    """
     parts = Path(file).parts
-    return parts[max(k for k, part in enumerate(parts) if part.startswith("rfly_") and (PACKAGES / part).is_dir()) :]
+    return parts[
+        max(
+            k
+            for k, part in enumerate(parts)
+            if part.startswith("rfly_") and (PACKAGES / part).is_dir()
+        ) :
+    ]
 
 
 def test_source_files_hold_all_that_kernels_refer_to():
@@ -130,7 +146,9 @@ def test_source_files_hold_all_that_kernels_refer_to():
                "rfly_collision.narrow_phase.terrain_contact", "rfly_terrain.planning.search_kernels")  # fmt: skip
     for name in modules:
         module = importlib.import_module(name)
-        covered = {in_suite(file) for file in source_files(PACKAGES / f"{name.replace('.', '/')}.py")}
+        covered = {
+            in_suite(file) for file in source_files(PACKAGES / f"{name.replace('.', '/')}.py")
+        }
         waiting = [value for value in vars(module).values() if hasattr(value, "py_func")]
         seen = set()
         while waiting:
@@ -138,24 +156,35 @@ def test_source_files_hold_all_that_kernels_refer_to():
             assert in_suite(function.__code__.co_filename) in covered, function
             seen.add(function)
             named = (function.__globals__.get(part) for part in function.__code__.co_names)
-            waiting += [value for value in named if hasattr(value, "py_func") and value.py_func not in seen]
+            waiting += [
+                value for value in named if hasattr(value, "py_func") and value.py_func not in seen
+            ]
         assert len(seen) > 5
 
 
 def test_digest_of_kernels_changes_with_an_inner_kernel_only(tmp_path):
     """By this the set-up knows whether to compile."""
     for package in ("rfly_common", "rfly_terrain"):
-        shutil.copytree(PACKAGES / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "maps"))
+        shutil.copytree(
+            PACKAGES / package,
+            tmp_path / package,
+            ignore=shutil.ignore_patterns("__pycache__", "maps"),
+        )
 
     def digest() -> str:
-        code = "from rfly_common.kernels.sources import digest_of_kernels; print(digest_of_kernels())"
+        code = (
+            "from rfly_common.kernels.sources import digest_of_kernels; print(digest_of_kernels())"
+        )
         command = [sys.executable, "-S", "-c", code]  # no third-party package
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         return done.stdout
 
     before = digest()
     assert before.strip() != digest_of_kernels()  # of all packages
-    for name, same in (("rfly_terrain/planning/planner.py", True), ("rfly_terrain/planning/kernels.py", False)):
+    for name, same in (
+        ("rfly_terrain/planning/planner.py", True),
+        ("rfly_terrain/planning/kernels.py", False),
+    ):
         (tmp_path / name).write_text((tmp_path / name).read_text() + "\n# edited\n")
         assert (digest() == before) == same, name
 

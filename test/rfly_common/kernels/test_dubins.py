@@ -1,4 +1,6 @@
-"""Dubins' curves: ways known by hand, ends that are met, and no shorter way among thousands of others."""
+"""Dubins' curves: ways known by hand, ends that are met, and no shorter way among thousands of
+others.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,14 @@ def drive(pose, word, radius):
     x, y, heading = pose
     for length, turn in zip(word[:3], word[3:], strict=True):
         if turn == 0:
-            x, y = x + length * math.cos(heading), y + length * math.sin(heading)
+            x = x + length * math.cos(heading)
+            y = y + length * math.sin(heading)
             continue
-        centre_x, centre_y = x - turn * radius * math.sin(heading), y + turn * radius * math.cos(heading)
+        centre_x = x - turn * radius * math.sin(heading)
+        centre_y = y + turn * radius * math.cos(heading)
         heading += turn * length / radius
-        x, y = centre_x + turn * radius * math.sin(heading), centre_y - turn * radius * math.cos(heading)
+        x = centre_x + turn * radius * math.sin(heading)
+        y = centre_y - turn * radius * math.cos(heading)
     return x, y, heading
 
 
@@ -33,7 +38,8 @@ def drive(pose, word, radius):
         ((2.0, 2.0, math.pi / 2), math.pi),  # a quarter
         ((12.0, 2.0, math.pi / 2), 10 + math.pi),
         ((4.0, 4.0, 0.0), 2 * math.pi),  # two quarters, left then right
-        # turned about where it stands: three arcs about centres 4 m apart: 60° + 300° + 60° of radius 2
+        # turned about where it stands: three arcs about centres 4 m apart: 60° + 300° + 60° of
+        # radius 2
         ((0.0, 0.0, math.pi), 2 * math.radians(420)),
         ((0.0, 0.0, 0.0), 0.0),
     ],
@@ -58,10 +64,13 @@ def test_random_ways_end_at_the_goal_and_none_of_a_fine_search_is_shorter():
         x, y, heading = drive(start, word, radius)
         assert (x, y) == pytest.approx(goal[:2], abs=1e-7)
         assert math.cos(heading - goal[2]) == pytest.approx(1.0)
-    # every word of arcs in steps of 6° from the origin: the pose that it ends at can't have a longer shortest way
+    # every word of arcs in steps of 6° from the origin: the pose that it ends at can't have a
+    # longer shortest way
     for turns in itertools.product((-1, 0, 1), repeat=3):
         for _ in range(60):
-            lengths = [rng.uniform(0, 8) if turn == 0 else radius * rng.choice(arcs) for turn in turns]
+            lengths = [
+                rng.uniform(0, 8) if turn == 0 else radius * rng.choice(arcs) for turn in turns
+            ]
             end = drive((0.0, 0.0, 0.0), (*lengths, *turns), radius)
             found = sum(shortest_dubins(0.0, 0.0, 0.0, *end, radius)[:3])
             assert found <= sum(lengths) + 1e-6

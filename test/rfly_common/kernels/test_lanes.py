@@ -1,4 +1,6 @@
-"""Kernels in lanes: the same numbers, bit by bit, as the same kernel for one vehicle after the other."""
+"""Kernels in lanes: the same numbers, bit by bit, as the same kernel for one vehicle after the
+other.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from rfly_common.kernels.lanes import LANES, any_lane, flat, lane_record, lane_r
 
 pytestmark = pytest.mark.needs("numba")
 
-RECORD = np.dtype([("total", float, (LANES,)), ("rows", float, (4, LANES)), ("table", float, (4, 3, LANES))])
+RECORD = np.dtype(
+    [("total", float, (LANES,)), ("rows", float, (4, LANES)), ("table", float, (4, 3, LANES))]
+)
 
 
 @inlined_kernel
@@ -43,7 +47,8 @@ def _one_by_one(numbers, out):
 
 @kernel
 def _abreast(numbers, out):
-    x, rows = lane_rows(numbers), lane_rows(out)
+    x = lane_rows(numbers)
+    rows = lane_rows(out)
     for n in range(4):
         rows[n] = _work(x[n], x[0], 2.0)
 
@@ -51,7 +56,9 @@ def _abreast(numbers, out):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-50.0, 50.0), min_size=4 * LANES, max_size=4 * LANES))
 def test_arithmetic(numbers):
-    x, alone, abreast = np.reshape(numbers, (4, LANES)), np.empty((4, LANES)), np.empty((4, LANES))
+    x = np.reshape(numbers, (4, LANES))
+    alone = np.empty((4, LANES))
+    abreast = np.empty((4, LANES))
     _one_by_one(x, alone)
     _abreast(x, abreast)
     assert abreast.tobytes() == alone.tobytes()
@@ -59,7 +66,8 @@ def test_arithmetic(numbers):
 
 @kernel
 def _fill(numbers, records):
-    record, x = lane_record(records[0]), lane_rows(numbers)
+    record = lane_record(records[0])
+    x = lane_rows(numbers)
     record.total = 1.0
     for n in range(4):
         record.rows[n] = x[n]
@@ -71,7 +79,8 @@ def _fill(numbers, records):
 
 
 def test_records_and_their_numbers_one_after_the_other():
-    x, records = np.arange(4.0 * LANES).reshape(4, LANES), np.zeros(1, RECORD)
+    x = np.arange(4.0 * LANES).reshape(4, LANES)
+    records = np.zeros(1, RECORD)
     _fill(x, records)
     assert (records["total"][0] == 1.0 + x.sum(axis=0)).all()
     assert (records["rows"][0] == x + 10.0).all()

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[3]
 def answer(program):
     """What a Python of its own prints."""
     program = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{program}"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout.split()
 
@@ -64,7 +66,9 @@ print(*product(numpy.array([[1.0, 2.0], [3.0, 4.0]]), numpy.eye(2)).flat, "scipy
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize("name", ["ue_bridge_node", "flight_control_node", "guidance_node", "link_node"])
+@pytest.mark.parametrize(
+    "name", ["ue_bridge_node", "flight_control_node", "guidance_node", "link_node"]
+)
 def test_nodes_without_kernels_import_neither_numba_nor_scipy(name):
     """100 and 40 MB."""
     program = f"""

@@ -55,8 +55,13 @@ def test_a_negative_time_on_clock_is_dropped_and_counted(node, peer):
     peer.spin_until(counted)
     clock.publish(Clock(clock=Time(sec=77)))
     peer.spin_until(lambda: statuses[-1].header.stamp.sec == 77)
-    assert len(peer.call(GetParameters, f"{node.name}/get_parameters", names=["use_sim_time"]).values) == 1
-    assert re.search(r"what came is dropped, by an error in \S*rclpy/time.py:\d+: ValueError", node.output)
+    assert (
+        len(peer.call(GetParameters, f"{node.name}/get_parameters", names=["use_sim_time"]).values)
+        == 1
+    )
+    assert re.search(
+        r"what came is dropped, by an error in \S*rclpy/time.py:\d+: ValueError", node.output
+    )
 
 
 def test_a_parameter_of_no_known_type_is_answered(node, peer):
@@ -66,7 +71,10 @@ def test_a_parameter_of_no_known_type_is_answered(node, peer):
 
     odd = [Parameter(name="anything", value=ParameterValue(type=255))]
     assert peer.call(SetParameters, f"{node.name}/set_parameters", parameters=odd).results == []
-    assert len(peer.call(GetParameters, f"{node.name}/get_parameters", names=["use_sim_time"]).values) == 1
+    assert (
+        len(peer.call(GetParameters, f"{node.name}/get_parameters", names=["use_sim_time"]).values)
+        == 1
+    )
 
 
 def test_bytes_that_are_no_message_are_dropped(node, peer):
@@ -83,7 +91,10 @@ def test_bytes_that_are_no_message_are_dropped(node, peer):
     out = peer.publisher(kind, topic, LATCHED)
     for size in (0, 3, 4, 5, 9, 40):
         out.publish(b"\x00\x01\x00\x00" + b"\xff" * size)
-    assert len(peer.call(GetParameters, f"{node.name}/get_parameters", names=["use_sim_time"]).values) == 1
+    assert (
+        len(peer.call(GetParameters, f"{node.name}/get_parameters", names=["use_sim_time"]).values)
+        == 1
+    )
 
 
 def test_many_bad_transforms_are_told_in_one_line(shared_domain_id, peer):

@@ -1,4 +1,6 @@
-"""What versions 1 and 2.1 of simulation_interfaces call differently, and expressions for names, without a graph."""
+"""What versions 1 and 2.1 of simulation_interfaces call differently, and expressions for names,
+without a graph.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,11 @@ def services():
     """The callbacks by the names of their services, and the entity that they act on."""
     from rfly_common.ros.entity_services import EntityServices
 
-    callbacks, entity = {}, OneEntity()
-    node = SimpleNamespace(create_service=lambda _, name, callback: callbacks.update({name: callback}))
+    callbacks = {}
+    entity = OneEntity()
+    node = SimpleNamespace(
+        create_service=lambda _, name, callback: callbacks.update({name: callback})
+    )
     EntityServices(node, entity, {"map_ned": "ned"}.get)
     return callbacks, entity
 
@@ -50,7 +55,12 @@ def services():
     [
         pytest.param({}, True, True, id="version 1 sets both"),
         pytest.param({"set_pose": True, "set_twist": False}, True, False, id="2.1, the pose"),
-        pytest.param({"set_pose": False, "set_twist": True, "set_acceleration": True}, False, True, id="2.1, a twist"),
+        pytest.param(
+            {"set_pose": False, "set_twist": True, "set_acceleration": True},
+            False,
+            True,
+            id="2.1, a twist",
+        ),
     ],
 )
 def test_only_what_the_flags_say_is_set(services, flags, pose, twist):
@@ -61,7 +71,9 @@ def test_only_what_the_flags_say_is_set(services, flags, pose, twist):
     callbacks, entity = services
     state = EntityState()
     state.header.frame_id = "map_ned"
-    state.pose.position.x, state.pose.position.y, state.pose.position.z = 1.0, 2.0, 3.0
+    state.pose.position.x = 1.0
+    state.pose.position.y = 2.0
+    state.pose.position.z = 3.0
     state.twist.linear.x = 4.0
     request = SimpleNamespace(entity="car", state=state, **flags)
     response = callbacks["~/set_entity_state"](request, SetEntityState.Response())
@@ -93,7 +105,18 @@ def test_names_are_found_by_posix_extended_expressions(pattern, found):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(", "a" * 201, "(a+)" * 9, "a{256}", "(a{2}){2}{2}", r"(a)\1", "a\0b", "[[:nothing:]]", "*(" * 50]
+    "pattern",
+    [
+        "(",
+        "a" * 201,
+        "(a+)" * 9,
+        "a{256}",
+        "(a{2}){2}{2}",
+        r"(a)\1",
+        "a\0b",
+        "[[:nothing:]]",
+        "*(" * 50,
+    ],
 )
 def test_expressions_that_are_none_or_would_take_long_are_refused(pattern):
     from rfly_common.errors import ConfigError
@@ -103,7 +126,9 @@ def test_expressions_that_are_none_or_would_take_long_are_refused(pattern):
         name_filter(pattern)
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "((((((((a+)+)+)+)+)+)+)+)b", "(a|aa|aaa)*b", "((a{0,255})+)+b"])
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+$", "((((((((a+)+)+)+)+)+)+)+)b", "(a|aa|aaa)*b", "((a{0,255})+)+b"]
+)
 def test_no_expression_takes_long(pattern):
     from rfly_common.ros.entity_services import name_filter
 
@@ -124,6 +149,9 @@ def test_states_of_none_while_there_is_no_ground(services):
     from simulation_interfaces.srv import GetEntitiesStates
 
     callbacks, entity = services
-    entity.entities, entity.motions = lambda: None, None
-    answer = callbacks["~/get_entities_states"](GetEntitiesStates.Request(), GetEntitiesStates.Response())
+    entity.entities = lambda: None
+    entity.motions = None
+    answer = callbacks["~/get_entities_states"](
+        GetEntitiesStates.Request(), GetEntitiesStates.Response()
+    )
     assert (answer.result.result, list(answer.states)) == (3, [])

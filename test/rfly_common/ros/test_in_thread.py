@@ -14,7 +14,8 @@ from rfly_common.errors import PlanError, RflyError, WorkError
 def test_work_that_breaks_off_is_told(domain_id):
     from rfly_common.ros.run_loop import in_thread
 
-    peer, told = Peer(domain_id), []
+    peer = Peer(domain_id)
+    told = []
 
     async def ask(work):
         try:

@@ -1,4 +1,6 @@
-"""Clouds written byte by byte with struct, read by sensor_msgs_py and by the few lines that stand in for it."""
+"""Clouds written byte by byte with struct, read by sensor_msgs_py and by the few lines that stand
+in for it.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,23 @@ pytestmark = pytest.mark.ros
 sensor_msgs = late_module("sensor_msgs.msg")
 point_clouds = late_module("rfly_common.ros.point_clouds")
 
-POINTS = [(1.0, 2.0, 3.0, 7), (4.0, 5.0, 6.0, 8), (7.5, 8.5, 9.5, 9), (-1.0, -2.0, float("nan"), 10)]
+POINTS = [
+    (1.0, 2.0, 3.0, 7),
+    (4.0, 5.0, 6.0, 8),
+    (7.5, 8.5, 9.5, 9),
+    (-1.0, -2.0, float("nan"), 10),
+]
 
 
 def written(order="<", height=2, padding=0):
-    """A cloud of 2 x 2 points: z before x and y, a ring as uint16 behind them, 16 bytes a point, padded rows."""
+    """A cloud of 2 x 2 points: z before x and y, a ring as uint16 behind them, 16 bytes a point,
+    padded rows.
+    """
     width = len(POINTS) // height
     rows = [POINTS[k * width : (k + 1) * width] for k in range(height)]
     data = b"".join(
-        b"".join(struct.pack(order + "fffHxx", z, x, y, ring) for x, y, z, ring in row) + b"\xff" * padding
+        b"".join(struct.pack(order + "fffHxx", z, x, y, ring) for x, y, z, ring in row)
+        + b"\xff" * padding
         for row in rows
     )
     places = (
@@ -66,17 +76,28 @@ def test_fields_are_read_row_by_row(reader, order, padding):
 
 def test_an_empty_cloud_has_no_points(reader):
     cloud = written(height=1)
-    cloud.width, cloud.row_step, cloud.data = 0, 0, array("B")
+    cloud.width = 0
+    cloud.row_step = 0
+    cloud.data = array("B")
     assert reader(cloud, "xyz").shape == (0,)
 
 
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda c: setattr(c, "data", array("B", c.data[:-1])), "63 bytes do not hold 2 x 2 points"),
-        (lambda c: setattr(c, "point_step", 2**32 - 1), "points have 4294967295 bytes, expected at most 65536"),
+        (
+            lambda c: setattr(c, "data", array("B", c.data[:-1])),
+            "63 bytes do not hold 2 x 2 points",
+        ),
+        (
+            lambda c: setattr(c, "point_step", 2**32 - 1),
+            "points have 4294967295 bytes, expected at most 65536",
+        ),
         (lambda c: setattr(c, "row_step", 31), "do not hold 2 x 2 points"),
-        (lambda c: setattr(c.fields[2], "offset", 13), "field y lies beyond its points of 16 bytes"),
+        (
+            lambda c: setattr(c.fields[2], "offset", 13),
+            "field y lies beyond its points of 16 bytes",
+        ),
         (lambda c: setattr(c.fields[2], "datatype", 99), "field y lies beyond"),
         (lambda c: setattr(c.fields[2], "name", "why"), "fields z, x, why, ring; y is missing"),
     ],

@@ -21,7 +21,8 @@ def test_every_topic_is_made_where_its_qos_can_be_overridden():
         str(path.relative_to(ROOT))
         for path in ROOT.glob("rfly_*/**/*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr in {"create_publisher", "create_subscription"}
+        if isinstance(node, ast.Attribute)
+        and node.attr in {"create_publisher", "create_subscription"}
         if path.parent != ROOT / "rfly_bringup" / "ros" or path.name not in of_commands
     }
     assert made == {"rfly_common/ros/endpoints.py"}
@@ -37,7 +38,9 @@ def flat_map(tmp_path):
 
 @pytest.mark.ros
 def test_an_override_counts_for_its_topic_alone(domain_id, flat_map):
-    """Two latched publishers share a profile, and so do two latched subscriptions: one of each is overridden."""
+    """Two latched publishers share a profile, and so do two latched subscriptions: one of each is
+    overridden.
+    """
     from node_harness import NodeProcess, Peer
     from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
@@ -45,7 +48,9 @@ def test_an_override_counts_for_its_topic_alone(domain_id, flat_map):
         "qos_overrides./site/outTerrainPoint.publisher.reliability": "best_effort",
         "qos_overrides./site/placed_objects.subscription.reliability": "best_effort",
     }
-    with NodeProcess("terrain_node", domain_id, {"map": flat_map, **overrides}, "-r", "__ns:=/site"):
+    with NodeProcess(
+        "terrain_node", domain_id, {"map": flat_map, **overrides}, "-r", "__ns:=/site"
+    ):
         peer = Peer(domain_id)
 
         def profile(topic, infos=peer.node.get_publishers_info_by_topic):
@@ -56,7 +61,10 @@ def test_an_override_counts_for_its_topic_alone(domain_id, flat_map):
         assert profile("/site/outTerrainPoint").durability == DurabilityPolicy.TRANSIENT_LOCAL
         assert profile("/site/terrain_map").reliability == ReliabilityPolicy.RELIABLE
         assert profile("/site/terrain_occupancy").reliability == ReliabilityPolicy.RELIABLE
-        assert profile("/site/placed_objects", subscriptions).reliability == ReliabilityPolicy.BEST_EFFORT
+        assert (
+            profile("/site/placed_objects", subscriptions).reliability
+            == ReliabilityPolicy.BEST_EFFORT
+        )
         assert profile("/tf_static", subscriptions).reliability == ReliabilityPolicy.RELIABLE
         peer.close()
 
@@ -89,7 +97,10 @@ def test_a_destroyed_endpoint_takes_its_parameters_along_and_looks_at_no_others(
     class Subscription:
         topic_name = "/a/follow_path"
 
-    own = [f"qos_overrides./a/follow_path.subscription.{policy}" for policy in ("history", "depth", "reliability")]
+    own = [
+        f"qos_overrides./a/follow_path.subscription.{policy}"
+        for policy in ("history", "depth", "reliability")
+    ]
     given = dict.fromkeys([*own, "qos_overrides./a/pose.publisher.depth", "rate"])
     node = SimpleNamespace(_parameters=Parameters(given), _descriptors=Parameters(given))
     node.destroy_subscription = lambda _: None

@@ -10,7 +10,10 @@ def test_pythons_warnings_are_lines_of_the_log_and_a_client_that_has_gone_is_non
     from rfly_common.ros.run_loop import _log_warning
 
     _log_warning(
-        "failed to send response (timeout): client will not receive response", RuntimeWarning, "executors.py", 7
+        "failed to send response (timeout): client will not receive response",
+        RuntimeWarning,
+        "executors.py",
+        7,
     )
     _log_warning(DeprecationWarning("old\nand new"), DeprecationWarning, "a.py", 3)
     said = capfd.readouterr()

@@ -1,4 +1,6 @@
-"""Arrays of files that lie: what is announced is checked first, and only what is asked for is unpacked."""
+"""Arrays of files that lie: what is announced is checked first, and only what is asked for is
+unpacked.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,10 @@ def test_every_kind_of_number_as_float64(kind, order):
 )
 def test_what_is_no_array_of_numbers_is_a_typed_error(data):
     """And nothing as large as announced is ever made room for."""
-    with pytest.raises(ConfigError, match=r"a.npy: ."), reader_errors(lambda text: ConfigError(f"a.npy: {text}")):
+    with (
+        pytest.raises(ConfigError, match=r"a.npy: ."),
+        reader_errors(lambda text: ConfigError(f"a.npy: {text}")),
+    ):
         read(data)
 
 
@@ -80,7 +85,9 @@ def packed(members, method=zipfile.ZIP_DEFLATED):
 def test_only_the_wanted_array_is_unpacked():
     """The other one, of 80 GB by its header, and a text are passed over."""
     huge = headed("{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000,)}")
-    archive = NpzReader(packed({"a.npy": npy(np.arange(3)), "huge.npy": huge, "readme.txt": b"no array"}))
+    archive = NpzReader(
+        packed({"a.npy": npy(np.arange(3)), "huge.npy": huge, "readme.txt": b"no array"})
+    )
     assert set(archive.headers) == {"a", "huge"}
     assert archive.read("a", np.float32, 3).tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="at most 3 numbers"):
@@ -114,10 +121,23 @@ def encrypted():
         b"PK\3\4 junk",
         b"",
     ],
-    ids=["lzma", "bzip2", "many", "no array", "another name", "damaged", "encrypted", "junk", "empty"],
+    ids=[
+        "lzma",
+        "bzip2",
+        "many",
+        "no array",
+        "another name",
+        "damaged",
+        "encrypted",
+        "junk",
+        "empty",
+    ],
 )
 def test_what_is_no_npz_is_a_typed_error(data):
-    with pytest.raises(ConfigError, match=r"a.npz: ."), reader_errors(lambda text: ConfigError(f"a.npz: {text}")):
+    with (
+        pytest.raises(ConfigError, match=r"a.npz: ."),
+        reader_errors(lambda text: ConfigError(f"a.npz: {text}")),
+    ):
         NpzReader(io.BytesIO(data)).read("a", np.float64, 10_000)
 
 
@@ -129,5 +149,8 @@ def test_one_line_of_limited_length_and_the_cause():
     assert isinstance(caught.value.__cause__, RuntimeError)
     with pytest.raises(ConfigError, match="not enough memory"), reader_errors(ConfigError):
         raise MemoryError
-    with pytest.raises(ConfigError, match="its own"), reader_errors(lambda text: ConfigError("another")):
+    with (
+        pytest.raises(ConfigError, match="its own"),
+        reader_errors(lambda text: ConfigError("another")),
+    ):
         raise ConfigError("its own")

@@ -39,7 +39,9 @@ CASES = {
 
 
 def monitor(kind="MR", **options):
-    return CompletionMonitor(**({"uav_type": "fixed-wing", "loiter_radius": 40.0} if kind == "FW" else {}), **options)
+    return CompletionMonitor(
+        **({"uav_type": "fixed-wing", "loiter_radius": 40.0} if kind == "FW" else {}), **options
+    )
 
 
 @pytest.mark.parametrize(("kind", "item", "position", "done"), CASES.values(), ids=CASES)
@@ -64,7 +66,12 @@ def around(watch, item, degrees, radius=40.0, down=-30.0, center=(7.0, -3.0)):
     """The first bearing (deg) at which an orbit is done; None for never."""
     for bearing in degrees:
         angle = math.radians(bearing)
-        pose = (center[0] + radius * math.cos(angle), center[1] + radius * math.sin(angle), down, 0.0)
+        pose = (
+            center[0] + radius * math.cos(angle),
+            center[1] + radius * math.sin(angle),
+            down,
+            0.0,
+        )
         if watch.update(pose, item):
             return bearing
     return None
@@ -85,15 +92,19 @@ def test_turns_are_counted_in_their_own_direction():
 
 
 def test_a_turn_back_does_not_count_twice():
-    watch, item = monitor(), orbit(0, 1)
+    watch = monitor()
+    item = orbit(0, 1)
     assert around(watch, item, [0, 90, 180, 90, 180, 90, 180, 270]) is None
     assert around(watch, item, [359.9]) is None
     assert around(watch, item, [360]) == 360
 
 
 def test_counting_begins_on_the_circle():
-    """Within 10 % of the radius, height included; once begun it goes on wherever the vehicle drifts."""
-    watch, item = monitor(), orbit(1, 1)
+    """Within 10 % of the radius, height included; once begun it goes on wherever the vehicle
+    drifts.
+    """
+    watch = monitor()
+    item = orbit(1, 1)
     assert around(watch, item, range(0, 720, 10), radius=44.1) is None
     assert around(watch, item, range(0, 720, 10), down=-25.9) is None
     assert around(watch, item, [0], radius=43.9) is None
@@ -106,7 +117,8 @@ def test_counting_begins_on_the_circle():
 
 
 def test_it_starts_afresh_with_another_item_and_at_a_new_pass():
-    watch, item = monitor(), orbit(1, 1)
+    watch = monitor()
+    item = orbit(1, 1)
     assert around(watch, item, range(0, 350, 10)) is None
     assert around(watch, W, [0]) is None
     assert around(watch, item, range(0, 350, 10)) is None

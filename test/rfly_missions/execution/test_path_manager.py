@@ -1,4 +1,6 @@
-"""The mission state machine: worked scenarios, bad input, and any run beside the rules written plainly."""
+"""The mission state machine: worked scenarios, bad input, and any run beside the rules written
+plainly.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def number(text):
 
 def item(text):
     mode, position, params = re.split("[@/]", NAMES.get(text, text))
-    return MissionItem(int(mode), [*map(number, position.split(","))], [*map(number, params.split(","))])
+    return MissionItem(
+        int(mode), [*map(number, position.split(","))], [*map(number, params.split(","))]
+    )
 
 
 def inputs(text, mission):
@@ -44,7 +48,11 @@ def inputs(text, mission):
 
 
 def manager(uav):
-    return PathManager() if uav == "MR" else PathManager("fixed-wing", loiter_radius=float(uav.split()[1]))
+    return (
+        PathManager()
+        if uav == "MR"
+        else PathManager("fixed-wing", loiter_radius=float(uav.split()[1]))
+    )
 
 
 def assert_item(got, expected, where):
@@ -74,17 +82,22 @@ BAD = {
     "expected one of": lambda: [MissionItem(8, (0, 0, 0), (0, 0, 0, 0))],
     "MissionItem": lambda: ["land"],
 }
-T, A, B = item("T"), item("A"), item("B")
+T = item("T")
+A = item("A")
+B = item("B")
 
 
 @pytest.mark.parametrize(("text", "mission"), BAD.items())
 def test_a_bad_mission_is_named_and_changes_nothing(text, mission):
-    path_manager, untouched = PathManager(), PathManager()
+    path_manager = PathManager()
+    untouched = PathManager()
     for each in (path_manager, untouched):
         each.step((0, 0, 0, 0), [T, A])
     with pytest.raises(ValueError, match=text):
         path_manager.step((1, 1, 1, 1), mission(), is_mode_done=True)
-    after = [each.step((5, 0, -9, 0), [T, A], is_mode_done=True) for each in (path_manager, untouched)]
+    after = [
+        each.step((5, 0, -9, 0), [T, A], is_mode_done=True) for each in (path_manager, untouched)
+    ]
     assert after[0] == after[1] == (A, MissionItem.takeoff((0, 0, -10), (0, 25, 0, 0)))
 
 
@@ -103,7 +116,9 @@ def test_a_bad_input_is_named_and_changes_nothing(name, wrong):
     path_manager = PathManager()
     path_manager.step((0, 0, 0, 0), [T, A])
     with pytest.raises(ValueError, match=name):
-        path_manager.step(**{"pose": (0, 0, 0, 0), "mission": [T, A], "is_mode_done": True, **wrong})
+        path_manager.step(
+            **{"pose": (0, 0, 0, 0), "mission": [T, A], "is_mode_done": True, **wrong}
+        )
     assert path_manager.step((0, 0, 0, 0), [T, A]).current == T
 
 
@@ -122,7 +137,11 @@ def test_a_bad_argument_is_named(name, arguments):
 
 
 def test_the_fixed_wing_hold_turns_as_asked():
-    held = PathManager("fixed-wing", 60.0, -1).step((1, 2, -30, 0), [T], command=MissionCommand.HOLD).current
+    held = (
+        PathManager("fixed-wing", 60.0, -1)
+        .step((1, 2, -30, 0), [T], command=MissionCommand.HOLD)
+        .current
+    )
     assert held == MissionItem(MissionMode.HOLD, (1, 2, -30), (60, -1, -1, -1))
 
 
@@ -131,7 +150,10 @@ def test_an_equal_mission_sent_again_is_no_change_and_another_is():
     nan = math.nan
 
     def mission(yaw):
-        return [MissionItem.takeoff((0, 0, -10), (0, 0, 0, nan)), MissionItem.waypoint((1, 2, -3), yaw)]
+        return [
+            MissionItem.takeoff((0, 0, -10), (0, 0, 0, nan)),
+            MissionItem.waypoint((1, 2, -3), yaw),
+        ]
 
     path_manager.step((0, 0, 0, 0), mission(nan))
     path_manager.step((0, 0, 0, 0), mission(nan), is_mode_done=True)
@@ -141,7 +163,8 @@ def test_an_equal_mission_sent_again_is_no_change_and_another_is():
 
 
 def test_a_mission_changed_in_place_is_noticed():
-    path_manager, mission = PathManager(), [T, A]
+    path_manager = PathManager()
+    mission = [T, A]
     path_manager.step((0, 0, 0, 0), mission)
     path_manager.step((0, 0, 0, 0), mission, is_mode_done=True)
     mission.append(B)
@@ -160,7 +183,8 @@ def test_what_feedback_shows():
 
 
 def test_starting_over_is_a_new_pass_of_an_equal_mission():
-    path_manager, mission = PathManager(), (A, B)
+    path_manager = PathManager()
+    mission = (A, B)
     for done in (False, True):
         path_manager.step((0, 0, 0, 0), mission, done)
     switches = path_manager.state.switches
@@ -189,23 +213,38 @@ def test_items_are_copied_read_only_and_equal_by_value():
 
 def test_the_position_of_a_return_is_never_read():
     back = MissionItem(MissionMode.RTL, (math.nan, 0, 0), (0, 0, 0, 0))
-    assert PathManager().step((0, 0, 0, 0), [back], home=(4, 5, 6)).current.position.tolist() == [4, 5, 6]
+    assert PathManager().step((0, 0, 0, 0), [back], home=(4, 5, 6)).current.position.tolist() == [
+        4,
+        5,
+        6,
+    ]
 
 
 class Slow:
-    """The rules, item by item, over a mission of waypoints and at most one landing at its end: which one is shown."""
+    """The rules, item by item, over a mission of waypoints and at most one landing at its end:
+    which one is shown.
+    """
 
     def __init__(self, length, lands):
-        self.length, self.lands, self.at, self.done_all, self.was_item = length, lands, None, False, False
+        self.length = length
+        self.lands = lands
+        self.at = None
+        self.done_all = False
+        self.was_item = False
 
     def step(self, done, command):
         if self.at is None:
             self.at = 0
         elif done and self.was_item and not self.done_all:
-            self.at, self.done_all = (self.at, True) if self.at == self.length - 1 else (self.at + 1, False)
+            self.at, self.done_all = (
+                (self.at, True) if self.at == self.length - 1 else (self.at + 1, False)
+            )
         if self.done_all and command == 2:
-            self.at, self.done_all = 0, False
-        shown = {1: "hold", 3: "return"}.get(command) or ("hold" if self.done_all and not self.lands else self.at)
+            self.at = 0
+            self.done_all = False
+        shown = {1: "hold", 3: "return"}.get(command) or (
+            "hold" if self.done_all and not self.lands else self.at
+        )
         self.was_item = not isinstance(shown, str)
         return shown
 
@@ -219,7 +258,8 @@ def test_any_run_shows_what_the_rules_say(length, lands, steps):
     mission = [MissionItem.waypoint((10.0 * i, 0, -5)) for i in range(length)]
     if lands:
         mission[-1] = MissionItem.land((0, 0, 0))
-    path_manager, slow = PathManager(), Slow(length, lands)
+    path_manager = PathManager()
+    slow = Slow(length, lands)
     before = None
     for done, command in steps:
         got = path_manager.step((1, 1, -1, 0), mission, done, command)
@@ -238,15 +278,25 @@ def test_any_run_shows_what_the_rules_say(length, lands, steps):
 
 @pytest.mark.parametrize(("data_type", "real"), [("double", np.float64), ("single", np.float32)])
 def test_a_mission_as_a_bus_in_single_and_double(data_type, real):
-    """The Path Manager block's UAVPathManagerBus in and out, mode uint8, the same items as in Python's form."""
+    """The Path Manager block's UAVPathManagerBus in and out, mode uint8, the same items as in
+    Python's form.
+    """
     items = [MissionItem.takeoff((0, 0, -10)), MissionItem.waypoint((100.25, 0, -10), 0.5, 5.0)]
-    bus = np.array([(item.mode.value, item.position, item.params) for item in items], bus_type(data_type))
+    bus = np.array(
+        [(item.mode.value, item.position, item.params) for item in items], bus_type(data_type)
+    )
     structures = [
-        {"mode": np.uint8(row["mode"]), "position": row["position"][:, None], "params": row["params"]} for row in bus
+        {
+            "mode": np.uint8(row["mode"]),
+            "position": row["position"][:, None],
+            "params": row["params"],
+        }
+        for row in bus
     ]
     pose = np.array([0.0, 0.0, 0.0, 0.0], real)
     for mission in (bus, bus[:, None].ravel(), structures):
-        manager, plain = PathManager(), PathManager()
+        manager = PathManager()
+        plain = PathManager()
         for done in (False, True):
             params = manager.step(pose, mission, done)
             assert params == plain.step((0, 0, 0, 0), items, done)
@@ -262,9 +312,15 @@ def test_a_mission_as_a_bus_in_single_and_double(data_type, real):
     ("value", "text"),
     [
         (7, "mission item 0: 7, expected a MissionItem, or a structure"),
-        ({"mode": 2, "position": (0, 0, 0)}, "mission item 0: .*expected a MissionItem, or a structure"),
+        (
+            {"mode": 2, "position": (0, 0, 0)},
+            "mission item 0: .*expected a MissionItem, or a structure",
+        ),
         ({"mode": 9, "position": (0, 0, 0), "params": (0, 0, 0, 0)}, "mission item 0: mode: 9"),
-        ({"mode": 2, "position": (0, 0), "params": (0, 0, 0, 0)}, "mission item 0: WAYPOINT position"),
+        (
+            {"mode": 2, "position": (0, 0), "params": (0, 0, 0, 0)},
+            "mission item 0: WAYPOINT position",
+        ),
     ],
 )
 def test_structures_that_are_no_item(value, text):

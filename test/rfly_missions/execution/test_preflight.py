@@ -42,13 +42,17 @@ def random_plan(random, home):
 
 def dense(items, home):
     """For each item that is led to: (k, 3) places on the way there, as the howto describes the way."""
-    at, parts = np.array([*home[:2], items[0].position[2]]), {}
+    at = np.array([*home[:2], items[0].position[2]])
+    parts = {}
     for index, item in enumerate(items):
         if item.mode is MissionMode.ORBIT:
-            centre, radius = item.position, item.params[0]
+            centre = item.position
+            radius = item.params[0]
             first = math.atan2(*(at[:2] - centre[:2])[::-1])
             angles = first + np.linspace(0, 2 * math.pi, int(2 * math.pi * radius / SAMPLE) + 2)
-            ring = centre + radius * np.column_stack((np.cos(angles), np.sin(angles), np.zeros(len(angles))))
+            ring = centre + radius * np.column_stack(
+                (np.cos(angles), np.sin(angles), np.zeros(len(angles)))
+            )
             parts[index] = np.concatenate((line(at, ring[0]), ring))
             at = ring[-1]
         elif item.mode in (MissionMode.LAND, MissionMode.RTL):
@@ -82,20 +86,26 @@ def one_by_one(boxes):
 
 def random_boxes(random, terrain, count=6):
     center = random.uniform(-100, 100, (count, 2))
-    half, yaw = random.uniform(1, 8, (count, 2)), random.uniform(-3, 3, count)
-    top = np.asarray(terrain.altitude_ned(center[:, 0], center[:, 1])) - random.uniform(2, 30, count)
+    half = random.uniform(1, 8, (count, 2))
+    yaw = random.uniform(-3, 3, count)
+    top = np.asarray(terrain.altitude_ned(center[:, 0], center[:, 1])) - random.uniform(
+        2, 30, count
+    )
     return Boxes(center, half, yaw, top)
 
 
 def test_random_plans_beside_dense_sampling():
-    """Every item whose way the samples find too low, too near to an object or out of sight is named, and no other."""
+    """Every item whose way the samples find too low, too near to an object or out of sight is
+    named, and no other.
+    """
     random = np.random.default_rng(11)
     demands = Demands(clearance=8.0, antenna_height=2.0)
     named = {"ground": 0, "object": 0, "radio": 0}
     for _ in range(PLANS):
         terrain = terrain_of(random)
         home = (0.0, 0.0, float(terrain.altitude_ned(0.0, 0.0)))
-        items, boxes = random_plan(random, home), random_boxes(random, terrain)
+        items = random_plan(random, home)
+        boxes = random_boxes(random, terrain)
         report = preflight(items, home, terrain, boxes=boxes, demands=demands)
         found = {(problem.kind, problem.item): problem for problem in report.problems}
         lowest = math.inf
@@ -127,39 +137,57 @@ def test_repaired_plans_are_clear():
     for _ in range(15):
         terrain = terrain_of(random)
         home = (0.0, 0.0, float(terrain.altitude_ned(0.0, 0.0)))
-        items, boxes = random_plan(random, home), random_boxes(random, terrain)
+        items = random_plan(random, home)
+        boxes = random_boxes(random, terrain)
         raised, report = repaired(items, home, terrain, boxes=boxes, demands=demands)
         assert not [problem for problem in report.problems if problem.kind in ("ground", "object")]
         for before, after in zip(items, raised, strict=True):
-            assert (after.mode, after.params.tolist()[1:]) == (before.mode, before.params.tolist()[1:])
+            assert (after.mode, after.params.tolist()[1:]) == (
+                before.mode,
+                before.params.tolist()[1:],
+            )
             np.testing.assert_array_equal(after.position[:2], before.position[:2])
             assert after.position[2] <= before.position[2]
         for points in dense(raised, home).values():
-            assert (np.asarray(terrain.altitude_ned(points[:, 0], points[:, 1])) - points[:, 2]).min() >= 8.0 - 0.011
+            assert (
+                np.asarray(terrain.altitude_ned(points[:, 0], points[:, 1])) - points[:, 2]
+            ).min() >= 8.0 - 0.011
             for box in one_by_one(boxes):
                 assert distance_to_box(points, *box).min() >= 8.0 - 0.011
 
 
 RIDGE = HeightMap(
-    np.repeat([[0.0], [0.0], [40.0], [0.0], [0.0]], 5, axis=1), origin_x=-200, origin_y=-200, step_x=100, step_y=100
+    np.repeat([[0.0], [0.0], [40.0], [0.0], [0.0]], 5, axis=1),
+    origin_x=-200,
+    origin_y=-200,
+    step_x=100,
+    step_y=100,
 )
 """40 m high along north at x = 0, level from 100 m on"""
 
 
 def test_a_line_over_a_ridge_by_hand():
-    """From 100 m west to 100 m east at 50 m: 10 m over the ridge, half-way; a slanted one by similar triangles."""
+    """From 100 m west to 100 m east at 50 m: 10 m over the ridge, half-way; a slanted one by
+    similar triangles.
+    """
     height, share = height_over_ground(RIDGE, np.array([0, -100, -50.0]), np.array([0, 100, -50.0]))
     assert (height, share) == pytest.approx((10.0, 0.5))
     height, share = height_over_ground(RIDGE, np.array([0, -100, -20.0]), np.array([0, 100, -80.0]))
     assert (height, share) == pytest.approx((10.0, 0.5))
-    height, share = height_over_ground(RIDGE, np.array([5000, -9000, -7.0]), np.array([5000, -9000, -7.0]))
+    height, share = height_over_ground(
+        RIDGE, np.array([5000, -9000, -7.0]), np.array([5000, -9000, -7.0])
+    )
     assert height == pytest.approx(7.0)  # off the map its edge goes on
-    assert height_over_ground(RIDGE, np.array([0, -50, -30.0]), np.array([0, -50, -50.0]))[0] == pytest.approx(10.0)
+    assert height_over_ground(RIDGE, np.array([0, -50, -30.0]), np.array([0, -50, -50.0]))[
+        0
+    ] == pytest.approx(10.0)
 
 
 def test_distances_to_a_box_by_hand():
     """A box of 4 x 2 m, its long side to the east, 10 m high."""
-    box = Boxes(np.zeros((1, 2)), np.array([[2.0, 1.0]]), np.array([math.pi / 2]), np.array([-10.0]))
+    box = Boxes(
+        np.zeros((1, 2)), np.array([[2.0, 1.0]]), np.array([math.pi / 2]), np.array([-10.0])
+    )
     for start, end, metres in (
         ((-9, 5, -5), (9, 5, -5), 3.0),
         ((4, -9, -5), (4, 9, -5), 3.0),
@@ -170,7 +198,11 @@ def test_distances_to_a_box_by_hand():
         near = near_boxes(box, np.array([start], float), np.array([end], float), 50.0)
         assert (near.line.tolist(), near.box.tolist()) == ([0], [0])
         assert near.distance[0] == pytest.approx(metres, abs=1e-6)
-        assert not len(near_boxes(box, np.array([start], float), np.array([end], float), max(0.0, metres - 1e-6)).line)
+        assert not len(
+            near_boxes(
+                box, np.array([start], float), np.array([end], float), max(0.0, metres - 1e-6)
+            ).line
+        )
 
 
 def over_the_ridge(down):
@@ -190,7 +222,8 @@ def test_the_ridge_hides_home_and_sets_the_height_of_a_return():
     assert (ground.kind, ground.item, ground.text) == ("ground", 1, "5.0 m over the ground")
     assert ground.place == pytest.approx((0.0, 0.0, -45.0))
     assert (radio.kind, radio.item, landing.item) == ("radio", 1, 2)
-    # from 2 m the line over the top, 150 m away and 38 m higher, is at 45 m 169.7 m from home: 19.7 m beyond the ridge
+    # from 2 m the line over the top, 150 m away and 38 m higher, is at 45 m 169.7 m from home: 19.7
+    # m beyond the ridge
     assert radio.place == pytest.approx((0.0, 19.7, -45.0), abs=2.0)
     assert report.return_height == pytest.approx(50.0)
     assert report.lowest == pytest.approx(5.0)
@@ -200,13 +233,16 @@ def test_the_ridge_hides_home_and_sets_the_height_of_a_return():
 
 
 def test_time_and_energy_by_hand():
-    """60 m up at 4 m/s, 300 m at 8 m/s, 60 m down at 2 m/s: 15 + 37.5 + 30 s; 200 W for it are 4.58 Wh."""
+    """60 m up at 4 m/s, 300 m at 8 m/s, 60 m down at 2 m/s: 15 + 37.5 + 30 s; 200 W for it are 4.58
+    Wh.
+    """
     full = Demands(clearance=0.0, battery_wh=10.0, power_w=200.0)
     report = preflight(over_the_ridge(-60.0), HOME, RIDGE, demands=full)
     assert (report.seconds, report.length) == pytest.approx((82.5, 420.0))
     assert report.energy_wh == pytest.approx(200 * 82.5 / 3600)
     assert "battery" not in [problem.kind for problem in report.problems]
-    # at the way-point 52.5 s are flown and 37.5 + 30 s are left: 6.67 Wh of 8 Wh without the reserve
+    # at the way-point 52.5 s are flown and 37.5 + 30 s are left: 6.67 Wh of 8 Wh without the
+    # reserve
     short = Demands(clearance=0.0, battery_wh=8.0, power_w=200.0)
     problems = preflight(over_the_ridge(-60.0), HOME, RIDGE, demands=short).problems
     (problem,) = [problem for problem in problems if problem.kind == "battery"]
@@ -221,7 +257,8 @@ def jump(to, times):
 
 
 def test_jumps_are_followed_and_their_way_back_is_checked():
-    a, b = MissionItem.waypoint((50, 0, -20)), MissionItem.waypoint((50, 50, -20))
+    a = MissionItem.waypoint((50, 0, -20))
+    b = MissionItem.waypoint((50, 50, -20))
     way = planned_way([MissionItem.takeoff((0, 0, -20)), a, b, jump(2, 2)], (1, 2, 3, 4), (0, 0, 0))
     assert [leg.item for leg in way.legs if leg.flown] == [0, 1, 2, 1, 2, 1, 2]
     assert [leg.repeated for leg in way.legs if leg.flown] == [False] * 4 + [True] * 3
@@ -238,7 +275,9 @@ def test_a_fixed_wing_circles_where_it_waits():
     length = {}
     flat = HeightMap(np.zeros((2, 2)), origin_x=-99, origin_y=-99, step_x=198, step_y=198)
     for fixed_wing in (False, True):
-        report = preflight([MissionItem.takeoff((0, 0, -30)), loiter], (0, 0, 0), flat, fixed_wing=fixed_wing)
+        report = preflight(
+            [MissionItem.takeoff((0, 0, -30)), loiter], (0, 0, 0), flat, fixed_wing=fixed_wing
+        )
         length[fixed_wing] = report.length
         assert not report.problems
     assert length[False] == pytest.approx(130.0)

@@ -1,4 +1,6 @@
-"""Whole missions flown without ROS: order of items, limits of the vehicles, the ground, fence, jumps, conditions."""
+"""Whole missions flown without ROS: order of items, limits of the vehicles, the ground, fence,
+jumps, conditions.
+"""
 
 import json
 import math
@@ -49,10 +51,18 @@ class Flight:
         ground = Ground(terrain, min_height)
         vehicle = Multirotor if kind == "multirotor" else FixedWing
         self.vehicle = vehicle(home, ground=ground, limits=limits)
-        self.dt, self.t, self.logged = dt, 0.0, []
-        self.runner = MissionRunner(kind, follower=self.vehicle, custom=custom, log=self.logged.append)
+        self.dt = dt
+        self.t = 0.0
+        self.logged = []
+        self.runner = MissionRunner(
+            kind, follower=self.vehicle, custom=custom, log=self.logged.append
+        )
         self.runner.load(items, home, **load)
-        self.shown, self.times, self.track, self.velocities, self.eulers = [], [], [], [], []
+        self.shown = []
+        self.times = []
+        self.track = []
+        self.velocities = []
+        self.eulers = []
         self.state = None
 
     def step(self):
@@ -85,7 +95,13 @@ class Flight:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mission_passes_every_point_in_order(kind):
     flight = Flight(kind, [T, A, B, C, L]).to_end()
-    assert flight.shown == [("TAKEOFF", 0), ("WAYPOINT", 1), ("WAYPOINT", 2), ("WAYPOINT", 3), ("LAND", 4)]
+    assert flight.shown == [
+        ("TAKEOFF", 0),
+        ("WAYPOINT", 1),
+        ("WAYPOINT", 2),
+        ("WAYPOINT", 3),
+        ("LAND", 4),
+    ]
     assert (flight.state.items_done, flight.state.item_count) == (5, 5)
     track = np.array(flight.track)
     reached = [np.argmin(np.linalg.norm(track - item.position, axis=1)) for item in (T, A, B, C, L)]
@@ -102,9 +118,14 @@ def test_a_mission_passes_every_point_in_order(kind):
 def test_the_limits_are_kept(kind):
     """From the track alone: speeds, climb, acceleration, bank; no jump of position or velocity."""
     dt = 0.02
-    flight = Flight(kind, [T, A, B, C, MissionItem.orbit((0, 0, -40), 40.0, -1, 1), L], dt=dt).to_end()
-    track, velocity = np.array(flight.track), np.array(flight.velocities)
-    np.testing.assert_allclose(np.diff(track, axis=0)[:-1], dt * velocity[1:-1], atol=0.5 * 20 * dt * dt)
+    flight = Flight(
+        kind, [T, A, B, C, MissionItem.orbit((0, 0, -40), 40.0, -1, 1), L], dt=dt
+    ).to_end()
+    track = np.array(flight.track)
+    velocity = np.array(flight.velocities)
+    np.testing.assert_allclose(
+        np.diff(track, axis=0)[:-1], dt * velocity[1:-1], atol=0.5 * 20 * dt * dt
+    )
     horizontal = np.linalg.norm(velocity[:, :2], axis=1)
     acceleration = np.linalg.norm(np.diff(velocity[:, :2], axis=0), axis=1) / dt
     if kind == "multirotor":
@@ -130,7 +151,9 @@ def test_an_orbit_turns_its_way_and_as_often_as_told(kind, direction):
     center = np.array([100.0, 50.0])
     orbit = MissionItem.orbit((*center, -35), 45.0, direction, 2.5)
     flight = Flight(kind, [T, orbit, A]).to_end()
-    begin, end = (np.searchsorted(np.arange(len(flight.track)) * flight.dt, t) for t in flight.times[1:3])
+    begin, end = (
+        np.searchsorted(np.arange(len(flight.track)) * flight.dt, t) for t in flight.times[1:3]
+    )
     relative = np.array(flight.track)[begin:end, :2] - center
     distance = np.linalg.norm(relative, axis=1)
     on_circle = np.argmax(np.abs(distance - 45.0) <= 4.5)
@@ -158,7 +181,8 @@ def test_the_surface_above_which_a_climb_suffices():
     rows, columns = np.indices(heights.shape)
     expected = heights.copy()
     for (row, column), height in np.ndenumerate(heights):
-        across, along = np.abs(rows - row), np.abs(columns - column)
+        across = np.abs(rows - row)
+        along = np.abs(columns - column)
         both = np.minimum(across, along)
         distance = both * math.hypot(3.0, 5.0) + (across - both) * 3.0 + (along - both) * 5.0
         expected = np.maximum(expected, height - 0.7 * distance)
@@ -167,15 +191,24 @@ def test_the_surface_above_which_a_climb_suffices():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_over_rough_ground_never_below_the_minimum(kind):
-    """Hills with bumps of 5 m from cell to cell, waypoints deep inside of them; the landing is on the ground."""
+    """Hills with bumps of 5 m from cell to cell, waypoints deep inside of them; the landing is on
+    the ground.
+    """
     random = np.random.default_rng(1)
     heights = np.cumsum(np.cumsum(random.normal(0, 1, (81, 81)), 0), 1)
     heights = 100 * (heights - heights.min()) / np.ptp(heights) + random.uniform(0, 5, (81, 81))
     rough = HeightMap(heights, origin_x=-400.0, origin_y=-400.0, step_x=10.0, step_y=10.0)
     home = (0.0, 0.0, float(rough.altitude_ned(0.0, 0.0)))
-    points = [MissionItem.waypoint((*random.uniform(-330, 330, 2), 0.0), NAN, 3.0) for _ in range(3)]
+    points = [
+        MissionItem.waypoint((*random.uniform(-330, 330, 2), 0.0), NAN, 3.0) for _ in range(3)
+    ]
     up = MissionItem.takeoff((0, 0, home[2] - 30))
-    items = [up, *points, MissionItem.orbit((50, 50, 0), 60.0, -1, 0.5), MissionItem.land((10, 20, 0))]
+    items = [
+        up,
+        *points,
+        MissionItem.orbit((50, 50, 0), 60.0, -1, 0.5),
+        MissionItem.land((10, 20, 0)),
+    ]
     flight = Flight(kind, items, terrain=rough, min_height=10.0, home=home, dt=0.1).to_end(2000.0)
     track = np.array(flight.track)
     height = np.asarray(rough.altitude_ned(track[:, 0], track[:, 1])) - track[:, 2]
@@ -192,7 +225,9 @@ def test_a_fixed_wing_climbs_over_a_ridge_in_time():
     terrain = HeightMap(ridge.T, origin_x=-600.0, origin_y=-600.0, step_x=10.0, step_y=10.0)
     items = [MissionItem.waypoint((north, 0.0, -12.0), NAN, 3.0) for north in (-400.0, 400.0)]
     flight = Flight("fixed-wing", items, terrain=terrain, min_height=10.0)
-    flight.vehicle.airborne, flight.vehicle.position, flight.vehicle._speed = True, (-550.0, 0.0, -12.0), 14.0
+    flight.vehicle.airborne = True
+    flight.vehicle.position = (-550.0, 0.0, -12.0)
+    flight.vehicle._speed = 14.0
     track = np.array(flight.to_end(200.0).track)
     height = np.asarray(terrain.altitude_ned(track[:, 0], track[:, 1])) - track[:, 2]
     assert height.min() >= 10.0
@@ -217,7 +252,9 @@ def test_over_mountains_never_under_the_ground(kind, mountains):
         MissionItem.land((100, -50, 0)),
     ]
     limits = MultirotorLimits(speed=20.0) if kind == "multirotor" else None
-    flight = Flight(kind, items, terrain=mountains, min_height=8.0, home=home, dt=0.1, limits=limits).to_end(4000.0)
+    flight = Flight(
+        kind, items, terrain=mountains, min_height=8.0, home=home, dt=0.1, limits=limits
+    ).to_end(4000.0)
     track = np.array(flight.track)
     ground = np.asarray(mountains.altitude_ned(track[:, 0], track[:, 1]))
     height = ground - track[:, 2]
@@ -259,7 +296,10 @@ def test_a_jump_back_to_the_first_item_for_ever():
 
 def test_a_jump_by_the_numbers_of_the_file():
     flight = Flight(
-        "multirotor", [A, B, custom(177, 20, 1), C], numbers=(10, 20, 30, 40), limits=MultirotorLimits(speed=25.0)
+        "multirotor",
+        [A, B, custom(177, 20, 1), C],
+        numbers=(10, 20, 30, 40),
+        limits=MultirotorLimits(speed=25.0),
     )
     assert visited(flight.to_end()) == [0, 1, 1, 3]
 
@@ -274,7 +314,9 @@ def test_a_jump_to_a_tag():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_camera_looks_at_does_not_bend_the_way(kind):
-    """From one waypoint to the next past something far aside, and beyond the fence, that is looked at."""
+    """From one waypoint to the next past something far aside, and beyond the fence, that is looked
+    at.
+    """
     aside = MissionItem.custom((400, 300, 0), (201, 0, 0, 0))
     fence = Geofence((FenceCircle((0.0, 0.0), 300.0),))
     flight = Flight(kind, [T, A, aside, B], fence=fence).to_end()
@@ -293,13 +335,27 @@ SURVEY = {
         "version": 2,
         "plannedHomePosition": [47.0, 8.0, 500.0],
         "items": [
-            {"type": "SimpleItem", "command": 530, "frame": 2, "params": [0, 2, None, None, None, None, None]},
+            {
+                "type": "SimpleItem",
+                "command": 530,
+                "frame": 2,
+                "params": [0, 2, None, None, None, None, None],
+            },
             {"type": "SimpleItem", "command": 22, "frame": 3, "params": [15, 0, 0, None, 0, 0, 25]},
             {"type": "SimpleItem", "command": 178, "frame": 2, "params": [1, 11, -1, 0, 0, 0, 0]},
-            {"type": "ComplexItem", "complexItemType": "survey", "TransectStyleComplexItem": {"Items": []}},
+            {
+                "type": "ComplexItem",
+                "complexItemType": "survey",
+                "TransectStyleComplexItem": {"Items": []},
+            },
             {"type": "SimpleItem", "command": 18, "frame": 3, "params": [1, 0, -40, 0, 0, 0, 0]},
             {"type": "SimpleItem", "command": 177, "frame": 2, "params": [4, 1, 0, 0, 0, 0, 0]},
-            {"type": "SimpleItem", "command": 21, "frame": 3, "params": [0, 0, 0, None, 47.0, 8.0005, 0]},
+            {
+                "type": "SimpleItem",
+                "command": 21,
+                "frame": 3,
+                "params": [0, 0, 0, None, 47.0, 8.0005, 0],
+            },
         ],
     },
 }
@@ -311,7 +367,12 @@ def test_a_survey_file_flies_to_its_end_and_so_does_what_is_written_of_it(kind, 
     plan = json.loads(json.dumps(SURVEY))
     lines = [(47.001, 8.0), (47.001, 8.002), (47.0015, 8.002), (47.0015, 8.0)]
     plan["mission"]["items"][3]["TransectStyleComplexItem"]["Items"] = [
-        {"type": "SimpleItem", "command": command, "frame": 2 if command == 206 else 3, "params": params}
+        {
+            "type": "SimpleItem",
+            "command": command,
+            "frame": 2 if command == 206 else 3,
+            "params": params,
+        }
         for place in lines
         for command, params in ((16, [0, 0, 0, None, *place, 40]), (206, [25, 0, 1, 0, 0, 0, 0]))
     ]
@@ -333,7 +394,9 @@ def test_a_survey_file_flies_to_its_end_and_so_does_what_is_written_of_it(kind, 
 
 
 def test_a_late_start_and_then_the_whole_again():
-    flight = Flight("multirotor", [T, A, B, C], start_index=2, repeat=True, limits=MultirotorLimits(speed=25.0))
+    flight = Flight(
+        "multirotor", [T, A, B, C], start_index=2, repeat=True, limits=MultirotorLimits(speed=25.0)
+    )
     flight.until(lambda: len(flight.shown) == 7)
     assert [index for _, index in flight.shown] == [2, 3, 0, 1, 2, 3, 0]
 
@@ -344,7 +407,9 @@ def test_speed_changes(kind):
     speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
     at = dict(zip(flight.shown, (int(t / flight.dt) for t in flight.times), strict=True))
     default = {"multirotor": 8.0, "fixed-wing": 14.0}[kind]
-    assert speed[at["WAYPOINT", 1] + 150 : at["CUSTOM", 2] - 100].max() == pytest.approx(default, abs=0.2)
+    assert speed[at["WAYPOINT", 1] + 150 : at["CUSTOM", 2] - 100].max() == pytest.approx(
+        default, abs=0.2
+    )
     middle = (at["WAYPOINT", 3] + at["CUSTOM", 4]) // 2
     assert speed[middle] == pytest.approx(12.0, abs=0.2)
     assert speed[(at["WAYPOINT", 5] + len(speed)) // 2] == pytest.approx(default, abs=0.2)
@@ -367,14 +432,24 @@ def test_hold_resume_and_return(kind):
     flight.runner.command = MissionCommand.RTL
     flight.run(60)
     assert np.hypot(*flight.vehicle.position[:2]) < (1.0 if kind == "multirotor" else 28.0)
-    assert flight.vehicle.position[2] == pytest.approx(0.0 if kind == "multirotor" else where[2], abs=0.5)
+    assert flight.vehicle.position[2] == pytest.approx(
+        0.0 if kind == "multirotor" else where[2], abs=0.5
+    )
     flight.runner.command = MissionCommand.DEFAULT
     flight.to_end()
-    assert [index for mode, index in flight.shown if mode in ("TAKEOFF", "WAYPOINT", "LAND")] == [0, 1, 1, 2, 3]
+    assert [index for mode, index in flight.shown if mode in ("TAKEOFF", "WAYPOINT", "LAND")] == [
+        0,
+        1,
+        1,
+        2,
+        3,
+    ]
 
 
 def test_progress_within_items_and_what_interrupts_them():
-    """Never back, in small steps, also along an orbit's turns and while it holds; told when a return has come home."""
+    """Never back, in small steps, also along an orbit's turns and while it holds; told when a
+    return has come home.
+    """
     orbit = MissionItem.orbit((60, 0, -30), radius=20.0, turn_direction=1, turns=2)
     flight = Flight("multirotor", [T, orbit, A, L])
     shares = []
@@ -410,7 +485,9 @@ def test_progress_within_items_and_what_interrupts_them():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_out_of_the_fence_it_holds_and_then_returns(kind):
-    """The straight ways lie inside; blown out by a hand, the vehicle goes home, until a command is given inside."""
+    """The straight ways lie inside; blown out by a hand, the vehicle goes home, until a command is
+    given inside.
+    """
     fence = Geofence((FenceCircle((0.0, 0.0), 250.0),))
     flight = Flight(kind, [T, A, B, C], fence=fence)
     flight.until(lambda: flight.shown[-1:] == [("WAYPOINT", 1)]).run(3)
@@ -429,10 +506,16 @@ def test_out_of_the_fence_it_holds_and_then_returns(kind):
 
 
 def test_missions_out_of_the_fence_are_refused():
-    ring = Geofence((FenceCircle((0.0, 0.0), 200.0), FenceCircle((75.0, 0.0), 20.0, inclusion=False)))
-    with pytest.raises(ConfigError, match=r"item 1 \(WAYPOINT\), or the way to it, breaches area 2"):
+    ring = Geofence(
+        (FenceCircle((0.0, 0.0), 200.0), FenceCircle((75.0, 0.0), 20.0, inclusion=False))
+    )
+    with pytest.raises(
+        ConfigError, match=r"item 1 \(WAYPOINT\), or the way to it, breaches area 2"
+    ):
         Flight("multirotor", [T, A], fence=ring)
-    with pytest.raises(ConfigError, match=r"item 1 \(WAYPOINT\), or the way to it, breaches area 1"):
+    with pytest.raises(
+        ConfigError, match=r"item 1 \(WAYPOINT\), or the way to it, breaches area 1"
+    ):
         Flight("multirotor", [T, B], fence=ring)
     with pytest.raises(ConfigError, match=r"item 0 \(ORBIT\).* breaches area 1"):
         Flight("multirotor", [MissionItem.orbit((0, 150, -9), 60.0)], fence=ring)
@@ -447,8 +530,14 @@ def test_missions_out_of_the_fence_are_refused():
         ([T, custom(177, 9, 1)], "item 1: jump to 9"),
         ([MissionItem.orbit((0, 0, 0), 0.0)], "item 0: radius 0"),
         ([MissionItem.orbit((0, 0, 0), 5.0, 0, -1)], "item 0: -1 turns"),
-        ([T, MissionItem.waypoint((0, 0, -9), NAN, -1.0)], r"item 1: radius -1, expected 0 to 100,000 m"),
-        ([MissionItem.takeoff((0, 0, -1e300))], r"item 0: z -1e\+300, expected at most 100,000 m up or down"),
+        (
+            [T, MissionItem.waypoint((0, 0, -9), NAN, -1.0)],
+            r"item 1: radius -1, expected 0 to 100,000 m",
+        ),
+        (
+            [MissionItem.takeoff((0, 0, -1e300))],
+            r"item 0: z -1e\+300, expected at most 100,000 m up or down",
+        ),
     ],
 )
 def test_missions_that_cannot_be_flown_are_refused_and_change_nothing(items, text):
@@ -456,7 +545,9 @@ def test_missions_that_cannot_be_flown_are_refused_and_change_nothing(items, tex
     flight.run(5)
     with pytest.raises(ValueError, match=text):
         flight.runner.load(items)
-    with pytest.raises(ConfigError, match=r"home: z 1e\+300, expected at most 100,000 m up or down"):
+    with pytest.raises(
+        ConfigError, match=r"home: z 1e\+300, expected at most 100,000 m up or down"
+    ):
         flight.runner.load([T, A], (0, 0, 1e300))
     with pytest.raises(ConfigError, match="start_index: 2, the mission has 2 items"):
         flight.runner.load([T, A], start_index=2)
@@ -474,7 +565,9 @@ def test_a_new_mission_starts_at_its_first_item_with_the_old_item_before_it():
 
 
 def test_conditions_and_waiting():
-    """Each takes its time where it should: delay 5 s, climb to 60 m, 40 m from the next, yaw, loiter 4 s, hold 3 s."""
+    """Each takes its time where it should: delay 5 s, climb to 60 m, 40 m from the next, yaw,
+    loiter 4 s, hold 3 s.
+    """
     stay = MissionItem.waypoint((150, 150, -30), NAN, 3.0, p3=3.0)
     items = [
         T,
@@ -508,7 +601,10 @@ def test_conditions_and_waiting():
 def test_what_is_done_at_once_does_not_slow_the_flight():
     """Camera triggers along a line: the multirotor keeps its speed."""
     line = [MissionItem.waypoint((0, 40.0 * k, -20), NAN, 8.0) for k in range(1, 6)]
-    items = [T, *[item for way in line for item in (way, custom(206, 25, 0, 1, position=way.position))]]
+    items = [
+        T,
+        *[item for way in line for item in (way, custom(206, 25, 0, 1, position=way.position))],
+    ]
     flight = Flight("multirotor", items).to_end()
     assert len(flight.logged) == 5
     speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
@@ -557,7 +653,9 @@ def test_a_landing_above_home_ends_on_the_ground_without_a_map(kind):
 
 def test_what_lies_below_home_is_flown_above_it_without_a_map():
     """An item 100 m above sea, home at 500 m."""
-    flight = Flight("multirotor", [T, MissionItem.waypoint((100, 0, 400), NAN, 2.0), R], home=(0.0, 0.0, 0.0)).to_end()
+    flight = Flight(
+        "multirotor", [T, MissionItem.waypoint((100, 0, 400), NAN, 2.0), R], home=(0.0, 0.0, 0.0)
+    ).to_end()
     assert np.array(flight.track)[:, 2].max() <= 1e-9
     assert "item 1 by 400.0 m: without a map the ground is taken as level" in flight.logged[0]
     assert flight.state.items_done == 3
@@ -583,7 +681,9 @@ def test_a_vehicle_that_stands_on_a_hill_nobody_knows_has_landed():
     runner = MissionRunner("multirotor")
     runner.load([MissionItem.land((0, 0, 0))], (0.0, 0.0, 0.0))
     runner.guide = Multirotor((0.0, 0.0, -20.0))
-    down, landed_at, state = -20.0, None, None
+    down = -20.0
+    landed_at = None
+    state = None
     for step in range(1200):
         state = runner.step(0.05, (0.0, 0.0, down, 0.0))
         down = min(-12.0, runner.guide.position[2])
@@ -623,7 +723,9 @@ def test_places_to_return_to_lie_within_the_fence():
 
 
 def test_a_landing_in_a_pit_is_given_up():
-    """Walls of 150 m stand 40 m around the touchdown point: no approach is free, and the aircraft holds above."""
+    """Walls of 150 m stand 40 m around the touchdown point: no approach is free, and the aircraft
+    holds above.
+    """
     axis = np.arange(-400.0, 401.0, 5.0)
     heights = np.clip((np.hypot(*np.meshgrid(axis, axis)) - 40.0) * 3.0, 0.0, 150.0)
     pit = HeightMap(heights, origin_x=-400.0, origin_y=-400.0, step_x=5.0, step_y=5.0)

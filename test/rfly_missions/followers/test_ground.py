@@ -1,4 +1,6 @@
-"""Missions on wheels and half on wheels: where they lead, what limits they keep, when their items are done."""
+"""Missions on wheels and half on wheels: where they lead, what limits they keep, when their items
+are done.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def hills():
     axis = np.arange(-200.0, 201.0, 5.0)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     heights = 6 * np.sin(x / 37) * np.cos(y / 29) + 0.03 * x
-    return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=5.0, step_y=5.0, name="hills")
+    return HeightMap(
+        heights, origin_x=-200.0, origin_y=-200.0, step_x=5.0, step_y=5.0, name="hills"
+    )
 
 
 class Drive:
@@ -37,14 +41,21 @@ class Drive:
         self.vehicle = (GroundVehicle if kind == "ground" else LandAir)(start, yaw, ground=ground)
         self.runner = MissionRunner(kind, follower=self.vehicle)
         self.runner.load(items, start, **load)
-        self.track, self.speeds, self.courses, self.shown, self.modes, self.distances = [], [], [], [], [], []
+        self.track = []
+        self.speeds = []
+        self.courses = []
+        self.shown = []
+        self.modes = []
+        self.distances = []
 
     def to_end(self, limit=300.0):
         for _ in range(int(limit / DT)):
             state = self.runner.step(DT)
             if not self.shown or self.runner.manager.state.switches != self.switches:
                 self.switches = self.runner.manager.state.switches
-                self.shown.append((state.params.current.mode.name, state.driven, np.array(self.vehicle.position)))
+                self.shown.append(
+                    (state.params.current.mode.name, state.driven, np.array(self.vehicle.position))
+                )
             self.track.append(self.vehicle.position)
             self.speeds.append(math.hypot(*self.vehicle.velocity[:2]))
             self.courses.append(self.vehicle.pose[3])
@@ -64,18 +75,24 @@ WAY = [MissionItem.waypoint((*point, -500.0), NAN, 2.0) for point in POINTS]
 def test_a_car_drives_its_way_points_on_the_ground_within_its_limits(hills):
     """The heights of the items, half a kilometre up, are not read; the terrain's are."""
     drive = Drive("ground", [*WAY, MissionItem.return_to_launch()], hills, yaw=1.0).to_end()
-    assert [(mode, driven) for mode, driven, _ in drive.shown] == [("WAYPOINT", True)] * 3 + [("RTL", True)]
+    assert [(mode, driven) for mode, driven, _ in drive.shown] == [("WAYPOINT", True)] * 3 + [
+        ("RTL", True)
+    ]
     for (_, _, left_at), point in zip(drive.shown[1:], POINTS, strict=True):
         assert math.dist(left_at[:2], point) <= 2.1
     assert math.hypot(*drive.track[-1, :2]) <= 1.0
     above = np.asarray(hills.altitude_ned(drive.track[:, 0], drive.track[:, 1])) - drive.track[:, 2]
     assert above.min() >= -1e-9
     assert above.max() < 0.1  # the wheels' plane over a bump
-    limits, speed = GroundVehicleLimits(), np.array(drive.speeds)
+    limits = GroundVehicleLimits()
+    speed = np.array(drive.speeds)
     assert speed.max() == pytest.approx(limits.speed, abs=1e-6)
     assert np.abs(np.diff(speed)).max() <= limits.acceleration * DT + 1e-9
     turned = np.abs(
-        [math.remainder(b - a, 2 * math.pi) for a, b in zip(drive.courses, drive.courses[1:], strict=False)]
+        [
+            math.remainder(b - a, 2 * math.pi)
+            for a, b in zip(drive.courses, drive.courses[1:], strict=False)
+        ]
     )
     way = np.hypot(*np.diff(drive.track[:, :2], axis=0).T)
     assert (turned[way > 0.02] / way[way > 0.02]).max() <= 1.001 / limits.turn_radius
@@ -120,9 +137,14 @@ def test_a_car_stops_to_hold_and_goes_on():
 @pytest.mark.parametrize("item", [MissionItem.takeoff((0, 0, -9)), MissionItem.land((0, 0, 0))])
 def test_what_a_car_cannot_do_is_refused_by_name(item):
     runner = MissionRunner("ground")
-    with pytest.raises(ConfigError, match=f"mission item 1: {item.mode.name}, which a ground vehicle can't do"):
+    with pytest.raises(
+        ConfigError, match=f"mission item 1: {item.mode.name}, which a ground vehicle can't do"
+    ):
         runner.load([WAY[0], item])
-    with pytest.raises(ValueError, match="uav_type: 'boat', expected one of multirotor, fixed-wing, ground, land-air"):
+    with pytest.raises(
+        ValueError,
+        match="uav_type: 'boat', expected one of multirotor, fixed-wing, ground, land-air",
+    ):
         MissionRunner("boat")
 
 
@@ -142,7 +164,9 @@ def test_a_land_air_vehicle_drives_flies_and_drives(hills, over):
     drive = Drive("land-air", LAND_AIR, terrain).to_end()
     assert [driven for _, driven, _ in drive.shown] == [True, False, False, False, True, True]
     assert drive.modes == ["DRIVE", "TAKEOFF", "FLIGHT", "LAND", "DRIVE"]
-    starts = [int(np.argmin(np.linalg.norm(drive.track - place, axis=1))) for _, _, place in drive.shown]
+    starts = [
+        int(np.argmin(np.linalg.norm(drive.track - place, axis=1))) for _, _, place in drive.shown
+    ]
     ground = np.zeros(len(drive.track))
     if terrain is not None:
         ground = np.asarray(hills.altitude_ned(drive.track[:, 0], drive.track[:, 1]))
@@ -181,7 +205,10 @@ def test_the_mode_of_a_vehicle_says_when_it_flies_and_stands(hills):
     floor = float(hills.altitude_ned(40.0, 10.0))
     assert step((0, 0, 0), "DRIVE") == ("WAYPOINT", True)
     assert runner.step(DT, (0, 0, 0, 0), mode="DRIVE").flown.position.tolist() == [40, 10, floor]
-    assert step((40, 10, floor - 1.8), "DRIVE") == ("TAKEOFF", False)  # its origin is 1.8 m above its wheels
+    assert step((40, 10, floor - 1.8), "DRIVE") == (
+        "TAKEOFF",
+        False,
+    )  # its origin is 1.8 m above its wheels
     assert step((40, 10, -30), "TAKEOFF") == ("TAKEOFF", False)
     assert step((40, 10, floor - 2), "FLIGHT") == ("WAYPOINT", False)
     assert step((80, 60, floor), "FLIGHT") == ("WAYPOINT", False)
@@ -235,8 +262,9 @@ def test_what_a_land_air_vehicle_is_asked_for(item, mode, place, driven, asked):
 
 
 def test_what_flies_ahead_waits_for_the_vehicle():
-    """A guide goes the way that the vehicle is to go; it never gets farther ahead than it may, and orbits count by the
-    vehicle's own way."""
+    """A guide goes the way that the vehicle is to go; it never gets farther ahead than it may, and
+    orbits count by the vehicle's own way.
+    """
     runner = MissionRunner("multirotor")
     guide = LandAir((0, 0, -20), airborne=True)
     runner.guide = guide

@@ -14,7 +14,9 @@ def test_voltage_falls_with_current_and_charge():
     assert battery.voltage == pytest.approx(16.8)
     battery.draw(200.0, 1.0)
     assert battery.current == pytest.approx(12.894, abs=1e-3)
-    assert battery.voltage == pytest.approx(200.0 / 12.894, abs=5e-3)  # and a little charge has gone
+    assert battery.voltage == pytest.approx(
+        200.0 / 12.894, abs=5e-3
+    )  # and a little charge has gone
     assert battery.used_ah == pytest.approx(12.894 / 3600.0, rel=1e-4)
 
 

@@ -1,4 +1,6 @@
-"""The endpoint against a ground station of pymavlink: what it tells, what it does, and what it refuses."""
+"""The endpoint against a ground station of pymavlink: what it tells, what it does, and what it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ pytestmark = pytest.mark.needs("pymavlink")
 
 common = late_module("pymavlink.dialects.v20.common")
 
-ARM, TAKEOFF, LAND, RETURN, REPOSITION, SET_MODE = 400, 22, 21, 20, 192, 176
+ARM = 400
+TAKEOFF = 22
+LAND = 21
+RETURN = 20
+REPOSITION = 192
+SET_MODE = 176
 CUSTOM = 1
 """MAV_MODE_FLAG_CUSTOM_MODE_ENABLED"""
 
@@ -29,7 +36,9 @@ def station():
 
 
 def test_what_a_vehicle_tells_of_itself():
-    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's radii there)."""
+    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's
+    radii there).
+    """
     station = Station(at=(100.0, 200.0, -3.5), yaw=math.pi / 2)
     station.run(2.0)
     told = station.last("GLOBAL_POSITION_INT")
@@ -50,19 +59,28 @@ def test_what_a_vehicle_tells_of_itself():
     assert heartbeat.base_mode & common.MAV_MODE_FLAG_SAFETY_ARMED
     assert len(of_type("ATTITUDE", station.heard)) == pytest.approx(41, abs=3)  # 20 Hz
     status = station.last("SYS_STATUS")
-    assert status.voltage_battery == pytest.approx(16_800 - 200 / 16.8 * 20, rel=0.01)  # 4 · 4.2 V less R I
-    assert station.last("BATTERY_STATUS").current_battery == pytest.approx(205 / 16.5 * 100, rel=0.02)
+    assert status.voltage_battery == pytest.approx(
+        16_800 - 200 / 16.8 * 20, rel=0.01
+    )  # 4 · 4.2 V less R I
+    assert station.last("BATTERY_STATUS").current_battery == pytest.approx(
+        205 / 16.5 * 100, rel=0.02
+    )
 
 
 def test_armed_taken_off_sent_somewhere_and_landed(station):
-    assert station.command(REPOSITION, -1.0, 1.0, 0.0, NAN, 47.0001, 8.0, 510.0) == "TEMPORARILY_REJECTED"
+    assert (
+        station.command(REPOSITION, -1.0, 1.0, 0.0, NAN, 47.0001, 8.0, 510.0)
+        == "TEMPORARILY_REJECTED"
+    )
     assert station.command(ARM, 1.0) == "ACCEPTED"
     assert station.command(TAKEOFF, 0.0, 0.0, 0.0, NAN, NAN, NAN, 512.0) == "ACCEPTED"
     assert station.vehicle.flight.shown_mode is FlightMode.TAKEOFF
     station.run(15.0)
     assert station.last("GLOBAL_POSITION_INT").relative_alt == pytest.approx(12_000, abs=300)
     assert station.last("HEARTBEAT").custom_mode == 4 << 16 | 3 << 24  # PX4's hold
-    assert station.command(ARM, 0.0, 21196.0) == "TEMPORARILY_REJECTED"  # whatever force: it would fall
+    assert (
+        station.command(ARM, 0.0, 21196.0) == "TEMPORARILY_REJECTED"
+    )  # whatever force: it would fall
     assert station.command(REPOSITION, -1.0, 1.0, 0.0, NAN, 47.0001, 8.0, 510.0) == "ACCEPTED"
     station.run(15.0)
     assert station.pilot.follower.position == pytest.approx((11.117, 0.0, -10.0), abs=0.3)
@@ -80,7 +98,9 @@ def test_a_take_off_that_was_chosen_before_begins_with_arming(station):
     assert station.pilot.asked == []
     assert station.command(ARM, 1.0) == "ACCEPTED"
     station.run(10.0)
-    assert station.pilot.follower.position[2] == pytest.approx(-10.0, abs=0.3)  # MIS_TAKEOFF_ALT's default
+    assert station.pilot.follower.position[2] == pytest.approx(
+        -10.0, abs=0.3
+    )  # MIS_TAKEOFF_ALT's default
 
 
 def test_who_is_armed_and_stays_down_is_disarmed(station):
@@ -122,7 +142,14 @@ def test_without_a_position_or_a_pilot_nothing_is_armed(station):
 
 
 def test_what_is_not_supported_says_so(station):
-    for number in (185, 183, 205, 1000, 42600, 65535):  # flight termination, servo, no gimbal here, others' own
+    for number in (
+        185,
+        183,
+        205,
+        1000,
+        42600,
+        65535,
+    ):  # flight termination, servo, no gimbal here, others' own
         assert station.command(number, 1.0) == "UNSUPPORTED"
     assert station.command(512, 24.0) == "ACCEPTED"
     assert station.heard[-2].get_type() == "GPS_RAW_INT"
@@ -168,7 +195,9 @@ def test_set_points_in_offboard_and_without_them(station):
 
 
 def test_velocities_in_offboard(station):
-    """3 m/s east and 1 m/s down for 8 s, then 2 m/s to the right of its heading; without any it holds."""
+    """3 m/s east and 1 m/s down for 8 s, then 2 m/s to the right of its heading; without any it
+    holds.
+    """
 
     def setpoint(vx, vy, vz, frame=1):
         fields = (0, 1, 1, frame, 0xDC7, 0, 0, 0, vx, vy, vz, 0, 0, 0, 0.0, 0.0)
@@ -213,7 +242,9 @@ def test_attitudes_in_offboard(station):
     nose_down = (math.cos(0.1), 0.0, math.sin(0.1), 0.0)
 
     def setpoint(mask=7, thrust=0.4, q=nose_down):
-        station.tell(common.MAVLink_set_attitude_target_message(0, 1, 1, mask, q, 0.0, 0.0, 0.0, thrust))
+        station.tell(
+            common.MAVLink_set_attitude_target_message(0, 1, 1, mask, q, 0.0, 0.0, 0.0, thrust)
+        )
 
     def offboard():
         return station.command(SET_MODE, CUSTOM, 6.0, 0.0)
@@ -234,12 +265,23 @@ def test_attitudes_in_offboard(station):
     assert offboard() == "ACCEPTED"
     station.run(0.5)
     asked = station.pilot.asked[-9:]
-    assert asked == [((0.0, pytest.approx(math.sin(0.1)), 0.0, pytest.approx(math.cos(0.1))), pytest.approx(0.4))] * 9
+    assert (
+        asked
+        == [
+            (
+                (0.0, pytest.approx(math.sin(0.1)), 0.0, pytest.approx(math.cos(0.1))),
+                pytest.approx(0.4),
+            )
+        ]
+        * 9
+    )
     station.pilot.follower.position = (30.0, 0.0, -12.0)  # where it has come to by them
     station.run(1.0)
     assert station.texts[-1] == "No set-points: OFFBOARD ends, holding"
     assert station.vehicle.flight.mode is FlightMode.HOLD
-    assert station.pilot.asked[-1].items[0].position == pytest.approx((30.0, 0.0, -12.0), abs=0.8)  # less its way since
+    assert station.pilot.asked[-1].items[0].position == pytest.approx(
+        (30.0, 0.0, -12.0), abs=0.8
+    )  # less its way since
     version = station.d.MAVLINK_MSG_ID_AUTOPILOT_VERSION
     assert station.command(512, float(version)) == "ACCEPTED"
     capable = common.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
@@ -266,7 +308,8 @@ def test_several_vehicles_by_their_system_ids():
 
 
 def test_gains_of_the_controller_are_parameters_as_long_as_it_tells_them(station):
-    gains, asked = station.vehicle.gains, []
+    gains = station.vehicle.gains
+    asked = []
 
     def ask(name, value, done):
         asked.append((name, value))
@@ -277,7 +320,8 @@ def test_gains_of_the_controller_are_parameters_as_long_as_it_tells_them(station
         return station.tell(common.MAVLink_param_set_message(1, 1, b"RFLY_POS_GAIN", value, 9))
 
     assert written(2.0)[-1].error == common.MAV_PARAM_ERROR_DOES_NOT_EXIST
-    gains.values["RFLY_POS_GAIN"], gains.ranges["RFLY_POS_GAIN"] = 1.5, (0.5, 4.0)
+    gains.values["RFLY_POS_GAIN"] = 1.5
+    gains.ranges["RFLY_POS_GAIN"] = (0.5, 4.0)
     (refused, same) = written(2.0)[-2:]  # nobody sets it yet
     assert (refused.get_type(), same.param_value) == ("PARAM_ERROR", 1.5)
     gains.ask = ask
@@ -305,7 +349,10 @@ def test_parameters(station):
 
     assert written(b"MIS_TAKEOFF_ALT", 20.0)[-1].param_value == 20.0
     *_, error, answer = written(b"MIS_TAKEOFF_ALT", 1e6)
-    assert (error.get_type(), error.error) == ("PARAM_ERROR", common.MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE)
+    assert (error.get_type(), error.error) == (
+        "PARAM_ERROR",
+        common.MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE,
+    )
     assert answer.param_value == 20.0
     assert "0.5 to 1000" in station.texts[-1]
     assert written(b"MIS_TAKEOFF_ALT", NAN)[-1].param_value == 20.0
@@ -330,14 +377,16 @@ def test_only_who_has_the_key_is_heard():
     for other in (None, signing_key("another one")):
         stranger = common.MAVLink(None, 245, 190)
         if other is not None:
-            stranger.signing.secret_key, stranger.signing.sign_outgoing = other, True
+            stranger.signing.secret_key = other
+            stranger.signing.sign_outgoing = True
             stranger.signing.timestamp = 2**47  # does not make the right one's messages old
         station.endpoint.receive(bytes(arm.pack(stranger)), ("127.0.0.1", 1), station.now)
     assert not station.vehicle.flight.armed
     assert station.endpoint.peers == []
     assert station.endpoint.bad_data == 2
     right = common.MAVLink(None, 245, 190)
-    right.signing.secret_key, right.signing.sign_outgoing = key, True
+    right.signing.secret_key = key
+    right.signing.sign_outgoing = True
     right.signing.timestamp = station.packer.signing.timestamp = 10**14
     once = bytes(arm.pack(right))
     station.endpoint.receive(once, ("127.0.0.1", 1), station.now)
@@ -353,31 +402,45 @@ def test_who_has_spoken_is_told_until_he_is_silent(station):
         station.endpoint.receive(heartbeat, ("127.0.0.1", port), station.now)
     assert len(station.endpoint.peers) == 16
     station.endpoint.tick(station.now + 1.0, station.now)
-    assert {address for address, _ in station.endpoint.datagrams()} >= {("127.0.0.1", 1), ("127.0.0.1", 14550)}
+    assert {address for address, _ in station.endpoint.datagrams()} >= {
+        ("127.0.0.1", 1),
+        ("127.0.0.1", 14550),
+    }
     station.endpoint.tick(station.now + 16.0, station.now)
     assert station.endpoint.peers == []
 
 
 def test_whatever_comes_nothing_dies_and_nothing_flies_without_arming(station):
-    """Messages of every kind with any content and a right check, whole or not, and garbage; all but the arming."""
+    """Messages of every kind with any content and a right check, whole or not, and garbage; all but
+    the arming.
+    """
     from pymavlink.generator import mavcrc as crc
 
     rng = random.Random(5)
     kinds = list(common.mavlink_map.items())
-    likely = [common.mavlink_map[number] for number in (11, 39, 41, 43, 44, 45, 47, 51, 73, 75, 76, 84, 86, 20, 21, 23)]
+    likely = [
+        common.mavlink_map[number]
+        for number in (11, 39, 41, 43, 44, 45, 47, 51, 73, 75, 76, 84, 86, 20, 21, 23)
+    ]
     for k in range(6000):
         number, kind = rng.choice(kinds)
         if k % 2:
             kind = rng.choice(likely)
             number = kind.id
-        payload = bytearray(rng.randbytes(rng.choice((min(kind.unpacker.size, 255), rng.randrange(256)))))
+        payload = bytearray(
+            rng.randbytes(rng.choice((min(kind.unpacker.size, 255), rng.randrange(256))))
+        )
         for name in ("target_system", "target_component"):
             if name in kind.ordered_fieldnames:  # for this vehicle
-                at = struct.calcsize("<" + kind.native_format.decode()[1 : 1 + kind.ordered_fieldnames.index(name)])
+                at = struct.calcsize(
+                    "<" + kind.native_format.decode()[1 : 1 + kind.ordered_fieldnames.index(name)]
+                )
                 payload[at : at + 1] = b"\1"
         if number in (75, 76):
             payload[28:30] = struct.pack("<H", rng.choice([c for c in range(3000) if c != ARM]))
-        head = struct.pack("<BBBBBBBHB", 0xFD, len(payload), 0, 0, k & 255, 245, 190, number & 0xFFFF, number >> 16)
+        head = struct.pack(
+            "<BBBBBBBHB", 0xFD, len(payload), 0, 0, k & 255, 245, 190, number & 0xFFFF, number >> 16
+        )
         check = crc.x25crc(head[1:] + bytes(payload) + bytes((kind.crc_extra,))).crc
         data = head + bytes(payload) + struct.pack("<H", check)
         data = data[: rng.randrange(len(data))] if rng.random() < 0.05 else data
@@ -399,20 +462,41 @@ def test_armed_too_nothing_dies_of_odd_commands(station):
     station.command(TAKEOFF)
     for _ in range(1500):
         number = rng.choice(
-            [TAKEOFF, LAND, RETURN, REPOSITION, SET_MODE, 34, 178, 193, 300, 224, 511, 510, 512, 17, 410]
+            [
+                TAKEOFF,
+                LAND,
+                RETURN,
+                REPOSITION,
+                SET_MODE,
+                34,
+                178,
+                193,
+                300,
+                224,
+                511,
+                510,
+                512,
+                17,
+                410,
+            ]
         )
         station.command(number, *(rng.choice(odd) for _ in range(7)))
         frame = rng.randrange(12)
-        x, y = rng.choice((0, 470000000, 2**31 - 1, -(2**31))), rng.choice((0, 80000000, 2**31 - 1))
+        x = rng.choice((0, 470000000, 2**31 - 1, -(2**31)))
+        y = rng.choice((0, 80000000, 2**31 - 1))
         params = [rng.choice(odd) for _ in range(4)]
-        message = common.MAVLink_command_int_message(1, 1, frame, number, 0, 0, *params, x, y, rng.choice(odd))
+        message = common.MAVLink_command_int_message(
+            1, 1, frame, number, 0, 0, *params, x, y, rng.choice(odd)
+        )
         assert of_type("COMMAND_ACK", station.tell(message))
         station.run(0.05)
     assert all(map(math.isfinite, station.pilot.follower.position))
     assert station.vehicle.flight.world.origin == ORIGIN
 
 
-@pytest.mark.parametrize("home", [(1e300, 0.0, 0.0), (0.0, 0.0, -1e300), (NAN, 0.0, 0.0), (math.inf, math.inf, 0.0)])
+@pytest.mark.parametrize(
+    "home", [(1e300, 0.0, 0.0), (0.0, 0.0, -1e300), (NAN, 0.0, 0.0), (math.inf, math.inf, 0.0)]
+)
 def test_a_home_of_nowhere_does_not_stop_telemetry(station, home):
     """As odd maps and poses make one: a float of MAVLink ends at 3.4e38, an integer knows no NaN."""
     station.vehicle.flight.home = home
@@ -428,7 +512,8 @@ def test_a_home_of_nowhere_does_not_stop_telemetry(station, home):
 def test_a_velocity_that_is_none_does_not_stop_telemetry(station):
     """Between places 1e308 m apart: infinite less infinite."""
     station.run(0.5)
-    flight, telemetry = station.vehicle.flight, station.vehicle._telemetry
+    flight = station.vehicle.flight
+    telemetry = station.vehicle._telemetry
     flight.pose.velocity[:] = NAN
     assert telemetry.message("GPS_RAW_INT").cog == 0
     for name in ("GLOBAL_POSITION_INT", "LOCAL_POSITION_NED", "VFR_HUD"):

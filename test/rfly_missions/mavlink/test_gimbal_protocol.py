@@ -1,4 +1,6 @@
-"""The gimbal of a vehicle against a ground station of pymavlink: signs, limits, rates, control, and who has none."""
+"""The gimbal of a vehicle against a ground station of pymavlink: signs, limits, rates, control, and
+who has none.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ pytestmark = pytest.mark.needs("pymavlink")
 
 common = late_module("pymavlink.dialects.v20.common")
 
-PITCHYAW, CONFIGURE, MOUNT, REQUEST = 1000, 1001, 205, 512
+PITCHYAW = 1000
+CONFIGURE = 1001
+MOUNT = 205
+REQUEST = 512
 TARGETING = 2
 """MAV_MOUNT_MODE_MAVLINK_TARGETING"""
 INF = math.inf
@@ -40,7 +45,11 @@ def quaternion(roll, pitch, yaw):
         )
 
     c, s = zip(
-        *((math.cos(math.radians(a) / 2), math.sin(math.radians(a) / 2)) for a in (roll, pitch, yaw)), strict=True
+        *(
+            (math.cos(math.radians(a) / 2), math.sin(math.radians(a) / 2))
+            for a in (roll, pitch, yaw)
+        ),
+        strict=True,
     )
     return times(times((c[2], 0, 0, s[2]), (c[1], 0, s[1], 0)), (c[0], s[0], 0, 0))
 
@@ -51,7 +60,13 @@ def set_attitude(q, *rates, flags=12, device=1):
 
 def test_without_a_gimbal_nothing_is_told_of_one():
     station = Station()
-    for command in ((PITCHYAW, -45.0), (CONFIGURE, 245.0, 190.0), (MOUNT, -45.0), (REQUEST, 280.0), (REQUEST, 283.0)):
+    for command in (
+        (PITCHYAW, -45.0),
+        (CONFIGURE, 245.0, 190.0),
+        (MOUNT, -45.0),
+        (REQUEST, 280.0),
+        (REQUEST, 283.0),
+    ):
         assert station.command(*command) == "UNSUPPORTED"
     assert station.command(511, 281.0, 100_000.0) == "UNSUPPORTED"  # no interval either
     station.tell(set_attitude(quaternion(0, -45, 0), NAN, NAN, NAN))
@@ -65,7 +80,14 @@ def test_what_the_manager_tells_of_itself(station):
     told = station.last("GIMBAL_MANAGER_INFORMATION")
     assert told.gimbal_device_id == 1
     assert told.cap_flags == 32 + 64  # it pitches, and its pitch follows the vehicle
-    limits = (told.roll_min, told.roll_max, told.pitch_min, told.pitch_max, told.yaw_min, told.yaw_max)
+    limits = (
+        told.roll_min,
+        told.roll_max,
+        told.pitch_min,
+        told.pitch_max,
+        told.yaw_min,
+        told.yaw_max,
+    )
     assert limits == pytest.approx((0.0, 0.0, -1.570796, 0.523599, 0.0, 0.0), abs=1e-6)
     assert station.command(REQUEST, 283.0) == "ACCEPTED"
     device = station.last("GIMBAL_DEVICE_INFORMATION")
@@ -76,7 +98,8 @@ def test_what_the_manager_tells_of_itself(station):
 
 
 @pytest.mark.parametrize(
-    ("asked", "pitch"), [((-45.0,), -0.785398), ((20.0, 0.0), 0.349066), ((-120.0,), -1.570796), ((3e38,), 0.523599)]
+    ("asked", "pitch"),
+    [((-45.0,), -0.785398), ((20.0, 0.0), 0.349066), ((-120.0,), -1.570796), ((3e38,), 0.523599)],
 )
 def test_an_angle_is_clipped_and_up_is_positive(station, asked, pitch):
     assert station.command(PITCHYAW, *asked) == "ACCEPTED"
@@ -91,7 +114,9 @@ def test_the_attitude_is_that_of_the_joint_on_the_tilted_vehicle():
     assert not of_type("GIMBAL_DEVICE_ATTITUDE_STATUS", station.heard)
     station.pilot.gimbal = math.radians(-45.0)
     station.pilot.follower.euler = (0.0, math.radians(10.0), math.pi / 2)
-    station.vehicle.flight.pose.take(station.now + 0.01, (0.0, 0.0, 0.0), (0.0, math.radians(10.0), math.pi / 2))
+    station.vehicle.flight.pose.take(
+        station.now + 0.01, (0.0, 0.0, 0.0), (0.0, math.radians(10.0), math.pi / 2)
+    )
     assert station.command(REQUEST, 285.0) == "ACCEPTED"
     told = station.last("GIMBAL_DEVICE_ATTITUDE_STATUS")
     assert told.q == pytest.approx(quaternion(0, -35, 0), abs=1e-6)
@@ -112,7 +137,9 @@ def test_rates_are_integrated_to_the_limit_and_stopped(station):
     station.run(0.2)
     assert station.pilot.gimbal == pytest.approx(math.radians(30.0))
     station.pilot.gimbal = 0.0  # by somebody else: there it goes on
-    assert station.command(PITCHYAW, -20.0, NAN, 10.0) == "ACCEPTED"  # to an angle at a rate, whatever its sign
+    assert (
+        station.command(PITCHYAW, -20.0, NAN, 10.0) == "ACCEPTED"
+    )  # to an angle at a rate, whatever its sign
     station.run(1.0)
     assert station.pilot.gimbal == pytest.approx(math.radians(-10.0), abs=math.radians(0.6))
     station.run(2.0)
@@ -147,10 +174,16 @@ def test_streams_by_messages(station):
         assert of_type("COMMAND_ACK", station.tell(message)) == []
         return station.pilot.gimbal
 
-    assert joint_after(set_attitude(quaternion(0, -45, 0), NAN, NAN, NAN)) == pytest.approx(-0.785398, abs=1e-5)
-    assert joint_after(set_attitude(quaternion(0, -90, 0), NAN, NAN, NAN)) == pytest.approx(-1.570796, abs=1e-5)
+    assert joint_after(set_attitude(quaternion(0, -45, 0), NAN, NAN, NAN)) == pytest.approx(
+        -0.785398, abs=1e-5
+    )
+    assert joint_after(set_attitude(quaternion(0, -90, 0), NAN, NAN, NAN)) == pytest.approx(
+        -1.570796, abs=1e-5
+    )
     negated = tuple(-part for part in quaternion(0, -30, 0))  # the same attitude
-    assert joint_after(set_attitude(negated, NAN, NAN, NAN)) == pytest.approx(math.radians(-30.0), abs=1e-5)
+    assert joint_after(set_attitude(negated, NAN, NAN, NAN)) == pytest.approx(
+        math.radians(-30.0), abs=1e-5
+    )
     pitch_yaw = common.MAVLink_gimbal_manager_set_pitchyaw_message
     assert joint_after(pitch_yaw(1, 1, 0, 1, 0.25, NAN, NAN, NAN)) == pytest.approx(0.25)
     hostile = [
@@ -220,10 +253,19 @@ def test_whatever_is_asked_for_no_pitch_beyond_the_limits_is_sent(station):
     odd = (NAN, INF, -INF, 0.0, 1.0, -1.0, -80.0, 3e38, -3e38, 1e-30)
     accepted = 0
     for k in range(400):
-        rate, few = rng.choice(odd), (NAN, 0.0, rng.choice(odd))
-        params = (rng.choice(odd), rng.choice(few), rate, rng.choice(few), rng.choice((NAN, 0.0, 12.0, 2.0**31, -INF)))
+        rate = rng.choice(odd)
+        few = (NAN, 0.0, rng.choice(odd))
+        params = (
+            rng.choice(odd),
+            rng.choice(few),
+            rate,
+            rng.choice(few),
+            rng.choice((NAN, 0.0, 12.0, 2.0**31, -INF)),
+        )
         accepted += station.command(PITCHYAW, *params) == "ACCEPTED"
-        station.tell(set_attitude([rng.choice(odd) for _ in range(4)], *(rng.choice(odd) for _ in range(3))))
+        station.tell(
+            set_attitude([rng.choice(odd) for _ in range(4)], *(rng.choice(odd) for _ in range(3)))
+        )
         if k % 10 == 0:
             station.run(0.1)
     assert accepted > 50

@@ -28,7 +28,9 @@ def folder(tmp_path):
 
 
 def listed(station, start=0, end=0xFFFF):
-    entries = of_type("LOG_ENTRY", station.tell(station.d.MAVLink_log_request_list_message(1, 1, start, end)))
+    entries = of_type(
+        "LOG_ENTRY", station.tell(station.d.MAVLink_log_request_list_message(1, 1, start, end))
+    )
     return [(e.id, e.num_logs, e.last_log_num, e.time_utc, e.size) for e in entries]
 
 
@@ -37,7 +39,11 @@ def data(station, log_id, start, count, seconds=0.5):
     before = len(station.heard)
     station.tell(station.d.MAVLink_log_request_data_message(1, 1, log_id, start, count))
     station.run(seconds)
-    return {m.ofs: bytes(m.data[: m.count]) for m in of_type("LOG_DATA", station.heard[before:]) if m.id == log_id}
+    return {
+        m.ofs: bytes(m.data[: m.count])
+        for m in of_type("LOG_DATA", station.heard[before:])
+        if m.id == log_id
+    }
 
 
 def test_listed_and_downloaded_byte_by_byte(folder):
@@ -60,7 +66,11 @@ def test_gaps_are_filled_one_after_the_other_and_a_longer_wish_replaces_the_last
     for start in (90, 900, 99_990):
         station.tell(ask(1, 1, 1, start, 90))
     station.run(0.1)
-    assert [(m.ofs, m.count) for m in of_type("LOG_DATA", station.heard)] == [(90, 90), (900, 90), (99_990, 10)]
+    assert [(m.ofs, m.count) for m in of_type("LOG_DATA", station.heard)] == [
+        (90, 90),
+        (900, 90),
+        (99_990, 10),
+    ]
     station.tell(ask(1, 1, 1, 0, 100_000))
     station.run(0.1)
     begun = of_type("LOG_DATA", station.heard)[3:]
@@ -75,7 +85,9 @@ def test_gaps_are_filled_one_after_the_other_and_a_longer_wish_replaces_the_last
     assert len(of_type("LOG_DATA", station.heard)) == before
 
 
-def test_a_log_that_vanishes_while_it_is_sent_ends_there_and_what_it_is_listed_as_then_does_not_matter(folder):
+def test_a_log_that_vanishes_while_it_is_sent_ends_there_and_what_it_is_listed_as_then_does_not_matter(
+    folder,
+):
     (folder / "second.mcap").write_bytes(bytes(100_000))
     station = Station(logs=LogFolder(folder))
     listed(station)
@@ -102,5 +114,10 @@ def test_erased_only_where_that_is_allowed_and_nobody_writes_or_flies(folder):
     os.utime(folder / "first.mcap")  # somebody still writes it
     station.tell(station.d.MAVLink_log_erase_message(1, 1))
     assert station.texts[-1] == "1 logs erased"
-    assert {path.name for path in folder.iterdir()} == {"first.mcap", "empty.mcap", "elsewhere.mcap", "notes.txt"}
+    assert {path.name for path in folder.iterdir()} == {
+        "first.mcap",
+        "empty.mcap",
+        "elsewhere.mcap",
+        "notes.txt",
+    }
     assert listed(Station()) == [(0, 0, 0, 0, 0)]  # without a folder there are no logs

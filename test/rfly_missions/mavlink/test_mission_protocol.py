@@ -16,7 +16,8 @@ pytestmark = pytest.mark.needs("pymavlink")
 
 common = late_module("pymavlink.dialects.v20.common")
 
-ARM, MISSION_START = 400, 300
+ARM = 400
+MISSION_START = 300
 NORTH_30 = 470000000 + round(1e7 * 30.0 / 111_170.9)
 """30 m north of 47°, in 1e-7 degrees (WGS 84's radius there)"""
 MISSION = [
@@ -35,7 +36,20 @@ def station():
 
 def item(station, seq, row, mission_type=0):
     frame, command, autocontinue, params, x, y, z = row
-    fields = (1, 1, seq, frame, command, int(seq == 0), autocontinue, *params, x, y, z, mission_type)
+    fields = (
+        1,
+        1,
+        seq,
+        frame,
+        command,
+        int(seq == 0),
+        autocontinue,
+        *params,
+        x,
+        y,
+        z,
+        mission_type,
+    )
     return station.tell(common.MAVLink_mission_item_int_message(*fields))
 
 
@@ -65,7 +79,17 @@ def downloaded(station):
     for seq in range(told.count):
         (m,) = station.tell(common.MAVLink_mission_request_int_message(1, 1, seq, 0))
         assert (m.get_type(), m.seq) == ("MISSION_ITEM_INT", seq)
-        rows.append((m.frame, m.command, m.autocontinue, (m.param1, m.param2, m.param3, m.param4), m.x, m.y, m.z))
+        rows.append(
+            (
+                m.frame,
+                m.command,
+                m.autocontinue,
+                (m.param1, m.param2, m.param3, m.param4),
+                m.x,
+                m.y,
+                m.z,
+            )
+        )
     return rows
 
 
@@ -74,7 +98,10 @@ def test_comes_down_as_it_went_up(station):
     assert str(downloaded(station)) == str(MISSION)  # text: NaN is equal to NaN there
     station.run(1.1)
     assert station.last("MISSION_CURRENT").total == 5
-    assert result(station.tell(common.MAVLink_mission_request_int_message(1, 1, 5, 0))) == "INVALID_SEQUENCE"
+    assert (
+        result(station.tell(common.MAVLink_mission_request_int_message(1, 1, 5, 0)))
+        == "INVALID_SEQUENCE"
+    )
     assert result(station.tell(common.MAVLink_mission_clear_all_message(1, 1, 255))) == "ACCEPTED"
     assert downloaded(station) == []
 
@@ -86,7 +113,10 @@ def test_rows_that_are_lost_or_come_twice(station):
     assert item(station, 2, MISSION[2]) == []  # too early
     station.heard.clear()
     station.run(0.6)
-    assert [m.seq for m in of_type("MISSION_REQUEST_INT", station.heard)] == [1, 1]  # asked for again
+    assert [m.seq for m in of_type("MISSION_REQUEST_INT", station.heard)] == [
+        1,
+        1,
+    ]  # asked for again
     item(station, 1, MISSION[1])
     assert result(item(station, 2, MISSION[2])) == "ACCEPTED"
     count(station, 3)
@@ -111,7 +141,11 @@ def test_floats_are_taken_too(station):
     ("row", "expected", "text"),
     [
         ((99, 16, 1, (0.0,) * 4, 0, 0, 0.0), "UNSUPPORTED_FRAME", "frame 99"),
-        ((6, 94, 1, (0.0,) * 4, 470000000, 80000000, 10.0), "UNSUPPORTED", "command 94"),  # payload place
+        (
+            (6, 94, 1, (0.0,) * 4, 470000000, 80000000, 10.0),
+            "UNSUPPORTED",
+            "command 94",
+        ),  # payload place
         ((6, 16, 1, (0.0,) * 4, 1000000000, 80000000, 10.0), "INVALID", "latitude"),
         ((2, 177, 1, (7.0, 1.0, 0.0, 0.0), 0, 0, 0.0), "INVALID", "jump to"),
         ((6, 16, 1, (0.0,) * 4, 470000000, 80000000, math.inf), "INVALID", ""),
@@ -168,7 +202,15 @@ def test_is_flown_to_its_end_and_told_row_by_row(station):
 
 def test_a_speed_that_is_changed_while_it_is_paused_is_flown_at_afterwards(station):
     """300 m north of it: 2 m/s from the pause on, where 8 m/s are its own."""
-    far = (6, 16, 1, (0.0, 3.0, 0.0, NAN), 470000000 + round(1e7 * 300.0 / 111_170.9), 80000000, 10.0)
+    far = (
+        6,
+        16,
+        1,
+        (0.0, 3.0, 0.0, NAN),
+        470000000 + round(1e7 * 300.0 / 111_170.9),
+        80000000,
+        10.0,
+    )
     upload(station, [MISSION[0], far])
     station.command(ARM, 1.0)
     station.command(MISSION_START, 0.0, 0.0)
@@ -201,7 +243,10 @@ def test_another_speed_in_the_middle_keeps_rows_and_jumps(station):
     station.run(2.0)
     assert station.vehicle.flight.seq == seq
     station.run(3.0)
-    fastest = max(np.hypot(*(np.array([m.vx, m.vy]) / 100)) for m in of_type("LOCAL_POSITION_NED", station.heard)[-10:])
+    fastest = max(
+        np.hypot(*(np.array([m.vx, m.vy]) / 100))
+        for m in of_type("LOCAL_POSITION_NED", station.heard)[-10:]
+    )
     assert fastest * 100 <= 3.1
     station.run(120.0)
     assert "Mission finished" in station.texts
@@ -219,11 +264,15 @@ def test_without_a_take_off_it_rises_first(station):
 
 
 def test_items_by_hand():
-    """A stay of 2 s becomes a delay (93) after the way-point; the jump to row 1 leads to its number, 2."""
+    """A stay of 2 s becomes a delay (93) after the way-point; the jump to row 1 leads to its
+    number, 2.
+    """
     rows = [Row(*row) for row in MISSION]
     plan = plan_of(rows, (*ORIGIN[:2], 510.0), ORIGIN, ImportSettings(), "multirotor")
     assert plan.seqs == (0, 1, 1, 2, 3, 4)
-    assert plan.items[1].position == pytest.approx((30.0, 0.0, -22.0), abs=0.02)  # 12 m above a home at 10 m
+    assert plan.items[1].position == pytest.approx(
+        (30.0, 0.0, -22.0), abs=0.02
+    )  # 12 m above a home at 10 m
     assert plan.items[2].params.tolist() == [93.0, 2.0, 0.0, 0.0]
     assert plan.items[4].params.tolist() == [177.0, 2.0, 1.0, 0.0]
     more = plan.with_item(1, plan.items[0])

@@ -15,7 +15,8 @@ from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_missions.mission.items import MissionItem, MissionMode
 
 HOME = (47.0, 8.0, 500.0)
-NAN, INF = math.nan, math.inf
+NAN = math.nan
+INF = math.inf
 
 
 def simple(command, frame, params, **more):
@@ -24,14 +25,22 @@ def simple(command, frame, params, **more):
 
 def plan(*items, **changes):
     mission = {"plannedHomePosition": list(HOME), "items": list(items), "version": 2}
-    return {"fileType": "Plan", "version": 1, "groundStation": "QGroundControl", "mission": mission, **changes}
+    return {
+        "fileType": "Plan",
+        "version": 1,
+        "groundStation": "QGroundControl",
+        "mission": mission,
+        **changes,
+    }
 
 
 @pytest.fixture
 def read(tmp_path):
     def read(content, **options):
         path = tmp_path / "some.plan"
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        path.write_text(
+            content if isinstance(content, str) else json.dumps(content), encoding="utf-8"
+        )
         return read_mission(path, **options)
 
     return read
@@ -48,7 +57,12 @@ WORKED = {
         (0, 76.0560, -30),
         (-math.pi / 2, 2, 0, 0),
     ),
-    "turns, counter-clockwise": ([simple(18, 3, [2, 0, -40, 1, 47.0, 8.0, 30])], "ORBIT", (0, 0, -30), (40, -1, 2, 1)),
+    "turns, counter-clockwise": (
+        [simple(18, 3, [2, 0, -40, 1, 47.0, 8.0, 30])],
+        "ORBIT",
+        (0, 0, -30),
+        (40, -1, 2, 1),
+    ),
     "return": ([simple(20, 2, [0] * 7)], "RTL", (0, 0, 0), (0, 0, 0, 0)),
     "speed, at the waypoint before it": (
         [FAR, simple(178, 2, [1, 7, -1, 0, 0, 0, 0])],
@@ -56,18 +70,78 @@ WORKED = {
         (111.1708, 0, -30),
         (178, 1, 7, -1),
     ),
-    "orbit": ([simple(34, 3, [60, 5, 0, 9.42477796, 47.0, 8.0, 40])], "ORBIT", (0, 0, -40), (60, 1, 1.5, 5)),
-    "endless, local ENU": ([simple(17, 4, [0, 0, 0, 0, 12, 34, 56])], "ORBIT", (34, 12, -56), (25, 0, INF, 0)),
-    "local NED": ([simple(16, 1, [0, 0, 0, 0, 12, 34, -56])], "WAYPOINT", (12, 34, -56), (0, 2, 0, 0)),
-    "vertical take-off": ([simple(84, 6, [0, 0, 0, 180, 47.0, 8.0, 9])], "TAKEOFF", (0, 0, -9), (0, 0, 0, math.pi)),
-    "land": ([simple(21, 3, [1, 2, 3, -90, 47.0, 8.001, 0])], "LAND", (0, 76.056, 0), (1, 2, 3, -math.pi / 2)),
-    "vertical land": ([simple(85, 5, [0, 0, 0, None, 47.0, 8.0, 501])], "LAND", (0, 0, -1), (0, 0, 0, NAN)),
-    "spline": ([simple(82, 3, [4, 0, 6, 90, 47.0, 8.0, 5])], "WAYPOINT", (0, 0, -5), (NAN, 2, 4, 6)),
-    "orbit without turns": ([simple(34, 3, [-60, 5, 0, 0, 47.0, 8.0, 40])], "ORBIT", (0, 0, -40), (60, -1, INF, 5)),
-    "take-off here": ([FAR, simple(22, 3, [0, 0, 0, 0, 0, 0, 20])], "TAKEOFF", (0, 0, -20), (0, 0, 0, 0)),
-    "waypoint here": ([FAR, simple(16, 3, [0, 0, 0, 0, 0, 0, 50])], "WAYPOINT", (111.1708, 0, -50), (0, 2, 0, 0)),
-    "turns here": ([FAR, simple(18, 3, [1, 0, 5, 0, None, None, 0])], "ORBIT", (111.1708, 0, -30), (5, 1, 1, 0)),
-    "land here": ([FAR, simple(21, 3, [0, 0, 0, 0, None, None, None])], "LAND", (111.1708, 0, 0), (0, 0, 0, 0)),
+    "orbit": (
+        [simple(34, 3, [60, 5, 0, 9.42477796, 47.0, 8.0, 40])],
+        "ORBIT",
+        (0, 0, -40),
+        (60, 1, 1.5, 5),
+    ),
+    "endless, local ENU": (
+        [simple(17, 4, [0, 0, 0, 0, 12, 34, 56])],
+        "ORBIT",
+        (34, 12, -56),
+        (25, 0, INF, 0),
+    ),
+    "local NED": (
+        [simple(16, 1, [0, 0, 0, 0, 12, 34, -56])],
+        "WAYPOINT",
+        (12, 34, -56),
+        (0, 2, 0, 0),
+    ),
+    "vertical take-off": (
+        [simple(84, 6, [0, 0, 0, 180, 47.0, 8.0, 9])],
+        "TAKEOFF",
+        (0, 0, -9),
+        (0, 0, 0, math.pi),
+    ),
+    "land": (
+        [simple(21, 3, [1, 2, 3, -90, 47.0, 8.001, 0])],
+        "LAND",
+        (0, 76.056, 0),
+        (1, 2, 3, -math.pi / 2),
+    ),
+    "vertical land": (
+        [simple(85, 5, [0, 0, 0, None, 47.0, 8.0, 501])],
+        "LAND",
+        (0, 0, -1),
+        (0, 0, 0, NAN),
+    ),
+    "spline": (
+        [simple(82, 3, [4, 0, 6, 90, 47.0, 8.0, 5])],
+        "WAYPOINT",
+        (0, 0, -5),
+        (NAN, 2, 4, 6),
+    ),
+    "orbit without turns": (
+        [simple(34, 3, [-60, 5, 0, 0, 47.0, 8.0, 40])],
+        "ORBIT",
+        (0, 0, -40),
+        (60, -1, INF, 5),
+    ),
+    "take-off here": (
+        [FAR, simple(22, 3, [0, 0, 0, 0, 0, 0, 20])],
+        "TAKEOFF",
+        (0, 0, -20),
+        (0, 0, 0, 0),
+    ),
+    "waypoint here": (
+        [FAR, simple(16, 3, [0, 0, 0, 0, 0, 0, 50])],
+        "WAYPOINT",
+        (111.1708, 0, -50),
+        (0, 2, 0, 0),
+    ),
+    "turns here": (
+        [FAR, simple(18, 3, [1, 0, 5, 0, None, None, 0])],
+        "ORBIT",
+        (111.1708, 0, -30),
+        (5, 1, 1, 0),
+    ),
+    "land here": (
+        [FAR, simple(21, 3, [0, 0, 0, 0, None, None, None])],
+        "LAND",
+        (111.1708, 0, 0),
+        (0, 0, 0, 0),
+    ),
     "loiter, a command with a place": (
         [FAR, simple(19, 3, [30, 0, 10, 0, 47.0, 8.0, 12])],
         "CUSTOM",
@@ -93,7 +167,16 @@ WORKED = {
         (178, 1, 7, 0),
     ),
     "above sea, known when it was planned": (
-        [simple(16, 0, [0, 0, 0, 0, 47.0, 8.0, None], AltitudeMode=3, Altitude=80, AMSLAltAboveTerrain=590)],
+        [
+            simple(
+                16,
+                0,
+                [0, 0, 0, 0, 47.0, 8.0, None],
+                AltitudeMode=3,
+                Altitude=80,
+                AMSLAltAboveTerrain=590,
+            )
+        ],
         "WAYPOINT",
         (0, 0, -90),
         (0, 2, 0, 0),
@@ -135,7 +218,16 @@ def test_altitudes_above_terrain_need_one(read):
     np.testing.assert_allclose(asked, [(47.001, 8.001)], atol=1e-9)
     with pytest.raises(MissionFileError, match=r"item 1 .*frame: 10, expected .*map"):
         read(file)
-    computed = plan(simple(16, 0, [0, 0, 0, 0, 47.0, 8.0, None], AltitudeMode=3, Altitude=80, AMSLAltAboveTerrain=None))
+    computed = plan(
+        simple(
+            16,
+            0,
+            [0, 0, 0, 0, 47.0, 8.0, None],
+            AltitudeMode=3,
+            Altitude=80,
+            AMSLAltAboveTerrain=None,
+        )
+    )
     assert read(computed, terrain=terrain).items[0].position[2] == 500 - 620 - 80
     with pytest.raises(MissionFileError, match=r"item 1 \(AltitudeMode 3\).*expected .*map"):
         read(computed)
@@ -156,7 +248,9 @@ SURVEY = {
 
 
 def test_a_survey_is_its_simple_items_and_every_custom_is_listed(read):
-    mission = read(plan({**TAKEOFF, "doJumpId": 1}, SURVEY, simple(177, 2, [2, 3, 0, 0, 0, 0, 0], doJumpId=6)))
+    mission = read(
+        plan({**TAKEOFF, "doJumpId": 1}, SURVEY, simple(177, 2, [2, 3, 0, 0, 0, 0, 0], doJumpId=6))
+    )
     assert [item.mode.name for item in mission.items] == [
         "TAKEOFF",
         "WAYPOINT",
@@ -172,8 +266,15 @@ def test_a_survey_is_its_simple_items_and_every_custom_is_listed(read):
 
 def test_what_has_no_place_is_listed(read):
     spline = simple(82, 3, [0, 0, 0, 45, 47.0, 8.0, 9])
-    items = [simple(203, 2, [0, 0, 0, 0, 1, 0, 0]), simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9]), spline]
-    rest = [SURVEY, *(simple(command, 3, [0, 0, 0, None, 47.0, 8.0, 9]) for command in (84, 85, 34))]
+    items = [
+        simple(203, 2, [0, 0, 0, 0, 1, 0, 0]),
+        simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9]),
+        spline,
+    ]
+    rest = [
+        SURVEY,
+        *(simple(command, 3, [0, 0, 0, None, 47.0, 8.0, 9]) for command in (84, 85, 34)),
+    ]
     mission = read(plan(*items, *rest))
     assert mission.lost[0] == "item 4 (survey): read as its 4 simple items, and written as these"
     assert [text.split(":")[0] for text in mission.lost[5:]] == [
@@ -195,7 +296,9 @@ def test_about_another_place(read):
 
 
 FENCE = {
-    "polygons": [{"inclusion": True, "polygon": [[46.99, 7.99], [46.99, 8.01], [47.01, 8.01], [47.01, 7.99]]}],
+    "polygons": [
+        {"inclusion": True, "polygon": [[46.99, 7.99], [46.99, 8.01], [47.01, 8.01], [47.01, 7.99]]}
+    ],
     "circles": [{"inclusion": False, "circle": {"center": [47.001, 8.0], "radius": 50}}],
     "version": 2,
 }
@@ -215,7 +318,9 @@ def test_the_fence_is_read(read):
 
 def test_a_line_through_a_notch_of_a_polygon_breaches_it():
     """Both ends lie inside of a U."""
-    u = FencePolygon(np.array([[0, 0], [10, 0], [10, 3], [2, 3], [2, 7], [10, 7], [10, 10], [0, 10]], float))
+    u = FencePolygon(
+        np.array([[0, 0], [10, 0], [10, 3], [2, 3], [2, 7], [10, 7], [10, 10], [0, 10]], float)
+    )
     fence = Geofence((u,))
     assert fence.breach_of_line((9, 1), (9, 9)) == "area 1 of the fence (inclusion polygon)"
     assert fence.breach_of_line((1, 1), (1, 9)) == ""
@@ -226,10 +331,22 @@ REFUSED = {
     "fileType": (plan(fileType="Mission"), "fileType: 'Mission', expected 'Plan'"),
     "no fileType": ({"version": "1.0", "items": []}, "fileType: missing, expected 'Plan'"),
     "version": (plan(version=2), "version: 2, expected 1"),
-    "no items": ({"fileType": "Plan", "version": 1, "mission": {"plannedHomePosition": [1, 2, 3]}}, "items: missing"),
-    "home": (plan(mission={"plannedHomePosition": [97, 8, 0], "items": []}), "plannedHomePosition: .*latitude"),
-    "rally": (plan(rallyPoints={"points": [[97, 8, 50]]}), r"rallyPoints.points\[0\]: \[97, 8\], expected latitude"),
-    "rally too high": (plan(rallyPoints={"points": [[47, 8, 1e9]]}), r"rallyPoints.points\[0\]: altitude 1e\+09"),
+    "no items": (
+        {"fileType": "Plan", "version": 1, "mission": {"plannedHomePosition": [1, 2, 3]}},
+        "items: missing",
+    ),
+    "home": (
+        plan(mission={"plannedHomePosition": [97, 8, 0], "items": []}),
+        "plannedHomePosition: .*latitude",
+    ),
+    "rally": (
+        plan(rallyPoints={"points": [[97, 8, 50]]}),
+        r"rallyPoints.points\[0\]: \[97, 8\], expected latitude",
+    ),
+    "rally too high": (
+        plan(rallyPoints={"points": [[47, 8, 1e9]]}),
+        r"rallyPoints.points\[0\]: altitude 1e\+09",
+    ),
     "rally of 5": (plan(rallyPoints={"points": 5}), "rallyPoints.points: 5, expected a list"),
     "complex": (
         plan(TAKEOFF, {"type": "ComplexItem", "complexItemType": "Odd"}),
@@ -240,7 +357,13 @@ REFUSED = {
         r"item 2 \(fwLandingPattern\): loiterCoordinate: missing",
     ),
     "half a structure scan": (
-        plan({"type": "ComplexItem", "complexItemType": "StructureScan", "CameraCalc": {"DistanceToSurface": "far"}}),
+        plan(
+            {
+                "type": "ComplexItem",
+                "complexItemType": "StructureScan",
+                "CameraCalc": {"DistanceToSurface": "far"},
+            }
+        ),
         r"item 1 \(StructureScan\): StructureHeight: None, expected a number",
     ),
     "a scan of a million way-points": (
@@ -248,56 +371,123 @@ REFUSED = {
             {
                 "type": "ComplexItem",
                 "complexItemType": "StructureScan",
-                "CameraCalc": {"AdjustedFootprintFrontal": 8, "AdjustedFootprintSide": 5, "DistanceToSurface": 10},
+                "CameraCalc": {
+                    "AdjustedFootprintFrontal": 8,
+                    "AdjustedFootprintSide": 5,
+                    "DistanceToSurface": 10,
+                },
                 "StructureHeight": 20,
                 "Layers": 1000,
                 "polygon": [
-                    [47 + math.cos(math.tau * n / 1000), 8 + math.sin(math.tau * n / 1000)] for n in range(1000)
+                    [47 + math.cos(math.tau * n / 1000), 8 + math.sin(math.tau * n / 1000)]
+                    for n in range(1000)
                 ],
             }
         ),
         r"item 1 \(StructureScan\): 1000 layers of 1000 corners, allowed: 60,000 in all",
     ),
-    "a type of 6000 characters": (plan({"type": "x" * 6000}), "item 1: type: 'x{56}…, expected 'SimpleItem'"),
+    "a type of 6000 characters": (
+        plan({"type": "x" * 6000}),
+        "item 1: type: 'x{56}…, expected 'SimpleItem'",
+    ),
     "an altitude of nobody": (
         plan(simple(16, 3, [0, 0, 0, 0, 47, 8, 1e300])),
         r"params\[6\]: 1e\+300, expected an alt",
     ),
-    "a place of nobody": (plan(simple(16, 1, [0, 0, 0, 0, 1e9, 8, 1])), r"params\[4\], params\[5\]: .*of home"),
-    "a radius below 0": (plan(simple(16, 3, [0, -1, 0, 0, 47, 8, 9])), r"params\[1\]: -1.0, expected a radius of 0 to"),
-    "a circle of nobody": (plan(simple(18, 3, [1, 0, 1e9, 0, 47, 8, 9])), r"params\[2\]: 1000000000.0, expected a rad"),
+    "a place of nobody": (
+        plan(simple(16, 1, [0, 0, 0, 0, 1e9, 8, 1])),
+        r"params\[4\], params\[5\]: .*of home",
+    ),
+    "a radius below 0": (
+        plan(simple(16, 3, [0, -1, 0, 0, 47, 8, 9])),
+        r"params\[1\]: -1.0, expected a radius of 0 to",
+    ),
+    "a circle of nobody": (
+        plan(simple(18, 3, [1, 0, 1e9, 0, 47, 8, 9])),
+        r"params\[2\]: 1000000000.0, expected a rad",
+    ),
     "type": (plan({"type": "Odd"}), "item 1: type: 'Odd', expected 'SimpleItem' or 'ComplexItem'"),
-    "frame": (plan(TAKEOFF, simple(16, 8, [0] * 7)), r"item 2 \(command 16\): frame: 8, expected one of 0, 1, 2, 3"),
+    "frame": (
+        plan(TAKEOFF, simple(16, 8, [0] * 7)),
+        r"item 2 \(command 16\): frame: 8, expected one of 0, 1, 2, 3",
+    ),
     "six params": (plan(simple(16, 3, [0] * 6)), "item 1: params: 6 values, expected 7"),
-    "a word": (plan(simple(16, 3, [0, "x", 0, 0, 47, 8, 1])), r"item 1: params\[1\]: 'x', expected a number"),
-    "a bool": (plan(simple(16, 3, [0, True, 0, 0, 47, 8, 1])), r"item 1: params\[1\]: True, expected a number"),
-    "latitude": (plan(simple(16, 3, [0, 0, 0, 0, 91, 8, 1])), r"params\[4\]: 91.0, expected a latitude"),
-    "longitude": (plan(simple(16, 3, [0, 0, 0, 0, 1, 181, 1])), r"params\[5\]: 181.0, expected a longitude"),
+    "a word": (
+        plan(simple(16, 3, [0, "x", 0, 0, 47, 8, 1])),
+        r"item 1: params\[1\]: 'x', expected a number",
+    ),
+    "a bool": (
+        plan(simple(16, 3, [0, True, 0, 0, 47, 8, 1])),
+        r"item 1: params\[1\]: True, expected a number",
+    ),
+    "latitude": (
+        plan(simple(16, 3, [0, 0, 0, 0, 91, 8, 1])),
+        r"params\[4\]: 91.0, expected a latitude",
+    ),
+    "longitude": (
+        plan(simple(16, 3, [0, 0, 0, 0, 1, 181, 1])),
+        r"params\[5\]: 181.0, expected a longitude",
+    ),
     "half a place": (plan(simple(16, 3, [0, 0, 0, 0, 1, None, 1])), r"params\[4\], params\[5\]"),
     "command": (plan(simple("go", 3, [0] * 7)), "item 1: command: 'go', expected a whole number"),
-    "take-off to nowhere": (plan(simple(22, 3, [0, 0, 0, 0, 47, 8, None])), r"params\[6\]: nan, expected an altitude"),
-    "turns": (plan(simple(18, 3, [-1, 0, 0, 0, 47, 8, 1])), r"params\[0\]: -1.0, expected turns of at least 0"),
-    "jump": (plan(simple(177, 2, [7, 1, 0, 0, 0, 0, 0])), r"params\[0\]: 7.0, expected the number of an item"),
+    "take-off to nowhere": (
+        plan(simple(22, 3, [0, 0, 0, 0, 47, 8, None])),
+        r"params\[6\]: nan, expected an altitude",
+    ),
+    "turns": (
+        plan(simple(18, 3, [-1, 0, 0, 0, 47, 8, 1])),
+        r"params\[0\]: -1.0, expected turns of at least 0",
+    ),
+    "jump": (
+        plan(simple(177, 2, [7, 1, 0, 0, 0, 0, 0])),
+        r"params\[0\]: 7.0, expected the number of an item",
+    ),
     "a number too large": ('{"fileType": "Plan", "version": 1e999}', "version: inf, expected 1"),
     "a command too large": (
         json.dumps(plan(simple(16, 3, [0] * 7))).replace('"command": 16', '"command": 1e999'),
         "item 1: command: inf, expected a whole number",
     ),
     "two of a number": (
-        plan(TAKEOFF | {"doJumpId": 4}, FAR | {"doJumpId": 4}, simple(177, 2, [4, 1, 0, 0, 0, 0, 0], doJumpId=5)),
+        plan(
+            TAKEOFF | {"doJumpId": 4},
+            FAR | {"doJumpId": 4},
+            simple(177, 2, [4, 1, 0, 0, 0, 0, 0], doJumpId=5),
+        ),
         "doJumpId: 4 is that of several items",
     ),
-    "a tag of nobody": (plan(simple(601, 2, [7, 1, 0, 0, 0, 0, 0])), r"params\[0\]: 7.0, expected the tag of one item"),
+    "a tag of nobody": (
+        plan(simple(601, 2, [7, 1, 0, 0, 0, 0, 0])),
+        r"params\[0\]: 7.0, expected the tag of one item",
+    ),
     "a tag of two": (
-        plan(simple(600, 2, [7] + [0] * 6), simple(600, 2, [7] + [0] * 6), simple(601, 2, [7] + [0] * 6)),
+        plan(
+            simple(600, 2, [7] + [0] * 6),
+            simple(600, 2, [7] + [0] * 6),
+            simple(601, 2, [7] + [0] * 6),
+        ),
         "item 3 .*the tag of one item",
     ),
-    "a time of day": (plan(simple(93, 2, [-1, 12, 30, 0, 0, 0, 0])), r"params\[0\]: -1.0, expected seconds"),
-    "a turn from the yaw of now": (plan(simple(115, 2, [90, 9, 1, 1, 0, 0, 0])), r"params\[3\]: 1.0, expected 0"),
-    "a corner of a fence": (plan(simple(5001, 0, [4, 0, 0, 0, 47, 8, 0])), "command: 5001, expected a mission item"),
-    "a rally point": (plan(simple(5100, 3, [0, 0, 0, 0, 47, 8, 50])), "command: 5100, expected a mission item"),
+    "a time of day": (
+        plan(simple(93, 2, [-1, 12, 30, 0, 0, 0, 0])),
+        r"params\[0\]: -1.0, expected seconds",
+    ),
+    "a turn from the yaw of now": (
+        plan(simple(115, 2, [90, 9, 1, 1, 0, 0, 0])),
+        r"params\[3\]: 1.0, expected 0",
+    ),
+    "a corner of a fence": (
+        plan(simple(5001, 0, [4, 0, 0, 0, 47, 8, 0])),
+        "command: 5001, expected a mission item",
+    ),
+    "a rally point": (
+        plan(simple(5100, 3, [0, 0, 0, 0, 47, 8, 50])),
+        "command: 5100, expected a mission item",
+    ),
     "pause": (plan(simple(16, 3, [0] * 7, autoContinue=False)), "item 1: autoContinue: false"),
-    "fence of old": (plan(geoFence={"polygon": [[1, 2]], "version": 1}), r"geoFence.polygons\[0\]: 1 corners"),
+    "fence of old": (
+        plan(geoFence={"polygon": [[1, 2]], "version": 1}),
+        r"geoFence.polygons\[0\]: 1 corners",
+    ),
     "corners of a fence": (
         "#saved by a ground station\n47.0 8.0\n47.1 8.0\n47.1 8.1\n47.0 8.0\n",
         r"line 2: '47.0 8.0': the corners of a geofence \(.fen\), no mission",
@@ -306,8 +496,14 @@ REFUSED = {
         "RALLY\t47.0\t8.0\t100\t40\t0\t0\n",
         r"line 1: 'RALLY 47.0 .*: rally points \(.ral\), no mission",
     ),
-    "two corners": (plan(geoFence={"polygons": [{"polygon": [[1, 2], [3, 4]]}]}), r"polygons\[0\]: 2 corners"),
-    "no radius": (plan(geoFence={"circles": [{"circle": {"center": [1, 2], "radius": 0}}]}), r"circle.radius: 0.0"),
+    "two corners": (
+        plan(geoFence={"polygons": [{"polygon": [[1, 2], [3, 4]]}]}),
+        r"polygons\[0\]: 2 corners",
+    ),
+    "no radius": (
+        plan(geoFence={"circles": [{"circle": {"center": [1, 2], "radius": 0}}]}),
+        r"circle.radius: 0.0",
+    ),
     "NaN": ('{"fileType": NaN}', "NaN is no JSON number"),
     "half a file": ('{"fileType": "Plan",', "no JSON"),
     "a list in a list in …": ('{"a":' + "[" * 200_000, "no JSON"),
@@ -319,7 +515,10 @@ REFUSED = {
         "QGC WPL 110\n0 1 0 16 0 0 0 0 47 8 500 1\n1 0 3 16 0 0 a 0 47 8 9 1\n",
         r"item 1, line 3: params\[2\]: 'a'",
     ),
-    "infinite": ("QGC WPL 110\n0 1 0 16 0 0 0 0 47 8 500 1\n1 0 3 16 0 0 inf 0 47 8 9 1\n", "'inf', expected a finite"),
+    "infinite": (
+        "QGC WPL 110\n0 1 0 16 0 0 0 0 47 8 500 1\n1 0 3 16 0 0 inf 0 47 8 9 1\n",
+        "'inf', expected a finite",
+    ),
 }
 
 
@@ -335,17 +534,25 @@ def test_a_first_row_that_is_not_home_is_told(read):
     takeoff = "0 1 3 22 0 0 0 0 47 8 20 1\n"
     assert read("QGC WPL 110\n" + home + takeoff).lost == ()
     mission = read("QGC WPL 110\n" + takeoff + home)
-    assert "item 0, line 2 (command 22, frame 3): the first row is home and is not flown" in mission.lost[0]
+    assert (
+        "item 0, line 2 (command 22, frame 3): the first row is home and is not flown"
+        in mission.lost[0]
+    )
     assert len(mission.items) == 1
 
 
 def test_a_home_without_an_altitude_is_read_with_a_note(read):
     """Altitudes above sea then count from sea level, or from the map's ground."""
     above_sea = simple(16, 0, [0, 0, 0, 0, 47.0, 8.0, 530])
-    file = plan(above_sea, mission={"plannedHomePosition": [47.0, 8.0, None], "items": [above_sea], "version": 2})
+    file = plan(
+        above_sea,
+        mission={"plannedHomePosition": [47.0, 8.0, None], "items": [above_sea], "version": 2},
+    )
     mission = read(file)
     assert (mission.home, mission.items[0].position[2]) == ((47.0, 8.0, 0.0), -530.0)
-    assert mission.lost[0].startswith("mission.plannedHomePosition: no altitude, taken as 0 m (sea level")
+    assert mission.lost[0].startswith(
+        "mission.plannedHomePosition: no altitude, taken as 0 m (sea level"
+    )
     mission = read(file, terrain=lambda latitude, longitude: 512.0)
     assert (mission.home[2], mission.items[0].position[2]) == (512.0, -18.0)
     assert "512 m (the map's ground)" in mission.lost[0]
@@ -353,7 +560,10 @@ def test_a_home_without_an_altitude_is_read_with_a_note(read):
 
 def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path):
     """Both lie relative to home: 0.001° north is 111.1708 m."""
-    fence = {"circles": [{"circle": {"center": [47, 8], "radius": 900}}], "breachReturn": [47.001, 8.0, 60]}
+    fence = {
+        "circles": [{"circle": {"center": [47, 8], "radius": 900}}],
+        "breachReturn": [47.001, 8.0, 60],
+    }
     rally = {"points": [[47.001, 8.001, 50], [47.0, 8.0, None]], "version": 2}
     mission = read(plan(FAR, geoFence=fence, rallyPoints=rally))
     np.testing.assert_allclose(mission.rally, [(111.1708, 76.0560, -50), (0, 0, 0)], atol=1e-4)
@@ -365,11 +575,15 @@ def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path
     again = read_mission(tmp_path / "back.plan")
     np.testing.assert_allclose(again.rally, mission.rally, atol=1e-6)
     np.testing.assert_allclose(again.fence.breach_return, mission.fence.breach_return, atol=1e-6)
-    assert "rallyPoints: a .waypoints" in " ".join(write_mission(tmp_path / "back.waypoints", mission))
+    assert "rallyPoints: a .waypoints" in " ".join(
+        write_mission(tmp_path / "back.waypoints", mission)
+    )
 
 
 def test_a_fence_of_version_1_is_one_polygon_to_stay_in(read):
-    fence = read(plan(geoFence={"polygon": [[47, 8], [47.001, 8], [47.001, 8.001]], "version": 1})).fence
+    fence = read(
+        plan(geoFence={"polygon": [[47, 8], [47.001, 8], [47.001, 8.001]], "version": 1})
+    ).fence
     assert [type(area).__name__ for area in fence.areas] == ["FencePolygon"]
     assert fence.breach(60.0, 20.0) == ""
     assert fence.breach(20.0, 60.0)
@@ -423,25 +637,40 @@ def test_a_landing_pattern_is_its_items(read, changes, commands, approach):
 
 def test_a_landing_pattern_of_version_1(read):
     old = {
-        key: value for key, value in LANDING.items() if key not in ("altitudesAreRelative", "landingApproachCoordinate")
+        key: value
+        for key, value in LANDING.items()
+        if key not in ("altitudesAreRelative", "landingApproachCoordinate")
     }
     old |= {"version": 1, "loiterCoordinate": [47.001, 8.0, 540], "loiterAltitudeRelative": False}
     old |= {"landCoordinate": [47.0, 8.0, 500], "landAltitudeRelative": False}
     np.testing.assert_allclose(read(plan(old)).items[-2].position, (111.1708, 0, -40), atol=1e-4)
-    with pytest.raises(MissionFileError, match="landAltitudeRelative: expected the value of loiterAltitudeRelative"):
+    with pytest.raises(
+        MissionFileError, match="landAltitudeRelative: expected the value of loiterAltitudeRelative"
+    ):
         read(plan(old | {"landAltitudeRelative": True}))
 
 
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
-    """A square of 40 m, scanned from 10 m away: the corners of the way lie 10 m outside in north and in east."""
-    corners = [(0.0, 0.0), (40.0, 0.0), (40.0, 40.0), (0.0, 40.0)]  # north, east: clockwise from above
+    """A square of 40 m, scanned from 10 m away: the corners of the way lie 10 m outside in north
+    and in east.
+    """
+    corners = [
+        (0.0, 0.0),
+        (40.0, 0.0),
+        (40.0, 40.0),
+        (0.0, 40.0),
+    ]  # north, east: clockwise from above
     if not clockwise:
         corners = corners[:1] + corners[:0:-1]
     scan = {
         "type": "ComplexItem",
         "complexItemType": "StructureScan",
-        "CameraCalc": {"AdjustedFootprintFrontal": 8, "AdjustedFootprintSide": 5, "DistanceToSurface": 10},
+        "CameraCalc": {
+            "AdjustedFootprintFrontal": 8,
+            "AdjustedFootprintSide": 5,
+            "DistanceToSurface": 10,
+        },
         "EntranceAltitude": 60,
         "Layers": 2,
         "ScanBottomAlt": 4,
@@ -451,8 +680,16 @@ def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
         "version": 3,
     }
     way = [item.position for item in read(plan(scan)).items if item.mode is MissionMode.WAYPOINT]
-    outside = [(n + math.copysign(10, n - 20), e + math.copysign(10, e - 20)) for n, e in [*corners, corners[0]]]
-    expected = [(*outside[0], -60), *[(*c, -8) for c in outside], *[(*c, -16) for c in outside], (*outside[0], -60)]
+    outside = [
+        (n + math.copysign(10, n - 20), e + math.copysign(10, e - 20))
+        for n, e in [*corners, corners[0]]
+    ]
+    expected = [
+        (*outside[0], -60),
+        *[(*c, -8) for c in outside],
+        *[(*c, -16) for c in outside],
+        (*outside[0], -60),
+    ]
     np.testing.assert_allclose(way, expected, atol=1e-3)
     down = [item.position[2] for item in read(plan(scan | {"StartFromTop": True})).items[2:12:5]]
     np.testing.assert_allclose(down, [-16, -16], atol=1e-6)
@@ -462,7 +699,9 @@ def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 places_in_a_plan = st.sampled_from(
@@ -474,7 +713,10 @@ places_in_a_plan = st.sampled_from(
         ("rallyPoints",),
         ("mission", "items"),
         ("mission", "plannedHomePosition"),
-        *(("mission", "items", 1, key) for key in ("type", "command", "frame", "params", "doJumpId", "autoContinue")),
+        *(
+            ("mission", "items", 1, key)
+            for key in ("type", "command", "frame", "params", "doJumpId", "autoContinue")
+        ),
         *(("mission", "items", 1, "params", index) for index in range(7)),
         ("mission", "items", 2, "TransectStyleComplexItem"),
         ("mission", "items", 2, "TransectStyleComplexItem", "Items", 0),
@@ -494,7 +736,11 @@ places_in_a_plan = st.sampled_from(
 def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
     """Never another error, and what is read has finite positions."""
     content = json.loads(
-        json.dumps(plan(TAKEOFF, FAR, SURVEY, LANDING, geoFence=FENCE, rallyPoints={"points": [[47, 8, 50]]}))
+        json.dumps(
+            plan(
+                TAKEOFF, FAR, SURVEY, LANDING, geoFence=FENCE, rallyPoints={"points": [[47, 8, 50]]}
+            )
+        )
     )
     inner = content
     for key in place[:-1]:
@@ -512,7 +758,8 @@ def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.integers(0, 40), st.sampled_from(["nan", "-1", "1e400", "x", "", "65536", "0x1", "1e9", "16 17", "\x00", "½"])
+    st.integers(0, 40),
+    st.sampled_from(["nan", "-1", "1e400", "x", "", "65536", "0x1", "1e9", "16 17", "\x00", "½"]),
 )
 def test_any_word_in_any_column_is_read_or_refused(tmp_path_factory, place, word):
     words = WPL.split(" ")
@@ -586,8 +833,22 @@ number = st.floats(-1000, 1000, allow_nan=False) | st.just(NAN)
 places = st.tuples(coordinate, coordinate, coordinate)
 yaws = st.floats(-3.14, 3.14) | st.just(NAN)
 mission_items = st.one_of(
-    st.builds(lambda p, a, b, c, y: MissionItem.takeoff(p, (a, b, c, y)), places, number, number, number, yaws),
-    st.builds(lambda p, a, b, c, y: MissionItem.land(p, (a, b, c, y)), places, number, number, number, yaws),
+    st.builds(
+        lambda p, a, b, c, y: MissionItem.takeoff(p, (a, b, c, y)),
+        places,
+        number,
+        number,
+        number,
+        yaws,
+    ),
+    st.builds(
+        lambda p, a, b, c, y: MissionItem.land(p, (a, b, c, y)),
+        places,
+        number,
+        number,
+        number,
+        yaws,
+    ),
     st.builds(MissionItem.waypoint, places, yaws, st.floats(0.1, 500), number, number),
     st.builds(
         MissionItem.orbit,
@@ -607,7 +868,11 @@ mission_items = st.one_of(
         number,
         number,
     ),
-    st.builds(lambda p, a: MissionItem.custom(p, (93, a, NAN, NAN)), places, st.floats(0, 1000) | st.just(NAN)),
+    st.builds(
+        lambda p, a: MissionItem.custom(p, (93, a, NAN, NAN)),
+        places,
+        st.floats(0, 1000) | st.just(NAN),
+    ),
 )
 
 
@@ -635,25 +900,40 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
     again = read_mission(tmp_path / "again.plan")
     assert again.items[2].params.tolist() == [177, 2, 2, 0]
     same(again.items[:2], mission.items[:2])
-    np.testing.assert_allclose(again.fence.areas[0].vertices, mission.fence.areas[0].vertices, atol=1e-6)
+    np.testing.assert_allclose(
+        again.fence.areas[0].vertices, mission.fence.areas[0].vertices, atol=1e-6
+    )
     assert [area.inclusion for area in again.fence.areas] == [True, False]
-    assert write_mission(tmp_path / "again.waypoints", mission) == ("geoFence: a .waypoints file has no place for it",)
+    assert write_mission(tmp_path / "again.waypoints", mission) == (
+        "geoFence: a .waypoints file has no place for it",
+    )
 
 
 @pytest.mark.parametrize(
     ("item", "text"),
     [
-        (MissionItem.custom((0, 0, 0), (0.5, 0, 0, 0)), r"item 1 \(CUSTOM\): params\[0\]: 0.5, expected the id"),
+        (
+            MissionItem.custom((0, 0, 0), (0.5, 0, 0, 0)),
+            r"item 1 \(CUSTOM\): params\[0\]: 0.5, expected the id",
+        ),
         (MissionItem.custom((0, 0, 0), (177, 5, 0, 0)), r"item 1 \(DO_JUMP\): params\[1\]: 5.0"),
-        (MissionItem.custom((0, 0, 0), (93, -1, NAN, NAN)), r"item 1 \(command 93\): params\[0\]: -1.0, expected sec"),
-        (MissionItem.custom((0, 0, 0), (5001, 0, 0, 0)), r"item 1 \(command 5001\): command: 5001, expected a mission"),
+        (
+            MissionItem.custom((0, 0, 0), (93, -1, NAN, NAN)),
+            r"item 1 \(command 93\): params\[0\]: -1.0, expected sec",
+        ),
+        (
+            MissionItem.custom((0, 0, 0), (5001, 0, 0, 0)),
+            r"item 1 \(command 5001\): command: 5001, expected a mission",
+        ),
         (MissionItem(MissionMode.HOLD, (0, 0, 0)), "item 1: mode: HOLD is the manager's own"),
     ],
 )
 def test_what_mavlink_cannot_say_is_refused(tmp_path, item, text):
     with pytest.raises(MissionFileError, match=text):
         write_mission(tmp_path / "m.plan", Mission((item,), HOME))
-    with pytest.raises(MissionFileError, match=r"extension '\.txt', expected \.plan or \.waypoints"):
+    with pytest.raises(
+        MissionFileError, match=r"extension '\.txt', expected \.plan or \.waypoints"
+    ):
         write_mission(tmp_path / "m.txt", Mission((), HOME))
 
 
@@ -666,21 +946,38 @@ def test_what_changes_on_writing_is_told(tmp_path):
 
 
 def test_tags_and_a_survey_there_and_back(read, tmp_path):
-    """A tag is an item's own: it is written as it is. What was simple in a survey stays, its settings don't."""
-    tag, jump = simple(600, 2, [7] + [0] * 6, doJumpId=6), simple(601, 2, [7, 3] + [0] * 5, doJumpId=7)
+    """A tag is an item's own: it is written as it is. What was simple in a survey stays, its
+    settings don't.
+    """
+    tag = simple(600, 2, [7] + [0] * 6, doJumpId=6)
+    jump = simple(601, 2, [7, 3] + [0] * 5, doJumpId=7)
     mission = read(plan({**TAKEOFF, "doJumpId": 1}, SURVEY, tag, jump))
     for extension in (".plan", ".waypoints"):
         assert write_mission(tmp_path / f"m{extension}", mission) == ()
         same(read_mission(tmp_path / f"m{extension}").items, mission.items)
     landing = read(plan(FAR, simple(189, 2, [0] * 7), simple(189, 3, [0, 0, 0, 0, 47.0, 8.0, 20])))
     assert write_mission(tmp_path / "l.plan", landing) == ()
-    places = [row["params"][4] for row in json.loads((tmp_path / "l.plan").read_text())["mission"]["items"]]
+    places = [
+        row["params"][4]
+        for row in json.loads((tmp_path / "l.plan").read_text())["mission"]["items"]
+    ]
     assert places == pytest.approx([47.001, 0.0, 47.0])
     same(read_mission(tmp_path / "l.plan").items, landing.items)
     written = json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))
-    assert [item["command"] for item in written["mission"]["items"]] == [22, 16, 206, 16, 206, 600, 601]
+    assert [item["command"] for item in written["mission"]["items"]] == [
+        22,
+        16,
+        206,
+        16,
+        206,
+        600,
+        601,
+    ]
     for uav_type, number in (("fixed-wing", 1), ("ground", 10), ("land-air", 20)):
         write_mission(tmp_path / "m.plan", mission, uav_type=uav_type)
-        assert json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))["mission"]["vehicleType"] == number
+        assert (
+            json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))["mission"]["vehicleType"]
+            == number
+        )
     with pytest.raises(ValueError, match="uav_type: 'boat', expected one of multirotor"):
         write_mission(tmp_path / "m.plan", mission, uav_type="boat")

@@ -1,4 +1,6 @@
-"""mavlink_node with mission_node behind it, and ground stations in processes of their own or of pymavlink."""
+"""mavlink_node with mission_node behind it, and ground stations in processes of their own or of
+pymavlink.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,19 @@ def clock(peer):
     from rfly_common.ros.stamps import ns_to_stamp
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
-    level = HeightMap(np.zeros((41, 41)), origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="level")
-    peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED).publish(height_map_to_msg(level, ORIGIN, 1, 10**9))
+    level = HeightMap(
+        np.zeros((41, 41)), origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="level"
+    )
+    peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED).publish(
+        height_map_to_msg(level, ORIGIN, 1, 10**9)
+    )
     publisher = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
     begun = time.monotonic_ns()
 
     def tell():
-        publisher.publish(Clock(clock=ns_to_stamp(1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun))))
+        publisher.publish(
+            Clock(clock=ns_to_stamp(1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun)))
+        )
 
     timer = peer.node.create_timer(0.005, tell, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
     yield
@@ -60,7 +68,9 @@ def clock(peer):
 
 @pytest.fixture
 def start(domain_id, clock):
-    """Starts mission_node and mavlink_node for hawk (system 1) and kite (system 2); the port that they send to."""
+    """Starts mission_node and mavlink_node for hawk (system 1) and kite (system 2); the port that
+    they send to.
+    """
     from node_harness import NodeProcess
 
     with ExitStack() as stack:
@@ -92,7 +102,9 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
     recording = bytes(k * k % 251 for k in range(150_001))
     (tmp_path / "run.mcap").write_bytes(recording)
     port, nodes = start(log_folder=str(tmp_path))
-    attitudes = peer.receive(AttitudeTarget, "kite/cmd/attitude", COMMANDS)  # as a flight controller does
+    attitudes = peer.receive(
+        AttitudeTarget, "kite/cmd/attitude", COMMANDS
+    )  # as a flight controller does
     batteries = peer.receive(BatteryState, "kite/battery_state", STATE_IN)
     command = [sys.executable, str(CLIENT), str(port), "2", str(tmp_path / "downloaded")]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -106,11 +118,17 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
     assert seen["log"] == [1, 150_001, 100]
     assert (tmp_path / "downloaded").read_bytes() == recording
     q = attitudes[-1].orientation  # east is yaw 0 in ENU; rolled by 10° to the right
-    assert (q.x, q.y, q.z, q.w) == pytest.approx((math.sin(math.radians(5)), 0, 0, math.cos(math.radians(5))), abs=1e-3)
+    assert (q.x, q.y, q.z, q.w) == pytest.approx(
+        (math.sin(math.radians(5)), 0, 0, math.cos(math.radians(5))), abs=1e-3
+    )
     assert attitudes[-1].thrust == pytest.approx(0.5)
     assert seen["armable"]
-    assert "DENIED" in seen["return_disarmed"].upper() or "REJECTED" in seen["return_disarmed"].upper()
-    assert seen["home"] == pytest.approx([47.0, 8.0 + 10.0 / 76_056.1, 500.0], abs=5e-5)  # kite starts 10 m east
+    assert (
+        "DENIED" in seen["return_disarmed"].upper() or "REJECTED" in seen["return_disarmed"].upper()
+    )
+    assert seen["home"] == pytest.approx(
+        [47.0, 8.0 + 10.0 / 76_056.1, 500.0], abs=5e-5
+    )  # kite starts 10 m east
     assert seen["takeoff_altitude"] == 6.0
     assert seen["equal"]
     assert 5.5 < seen["height"] < 6.5
@@ -125,7 +143,9 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
 
 @pytest.mark.needs("mavsdk")
 def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
-    """Of hawk: what stands in for its gimbal turns camera_link as it is told. Positive looks down there."""
+    """Of hawk: what stands in for its gimbal turns camera_link as it is told. Positive looks down
+    there.
+    """
     from std_msgs.msg import Float64
     from tf2_msgs.msg import TFMessage
 
@@ -138,9 +158,16 @@ def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
 
     def turned():
         half = 0.5 * told[-1].data if told else 0.0
-        rotation, now = (0.0, math.sin(half), 0.0, math.cos(half)), peer.node.get_clock().now().nanoseconds
+        rotation = (0.0, math.sin(half), 0.0, math.cos(half))
+        now = peer.node.get_clock().now().nanoseconds
         link.publish(
-            TFMessage(transforms=[transform_to_msg("hawk/base_link", "hawk/camera_link", (0.2, 0, 0), rotation, now)])
+            TFMessage(
+                transforms=[
+                    transform_to_msg(
+                        "hawk/base_link", "hawk/camera_link", (0.2, 0, 0), rotation, now
+                    )
+                ]
+            )
         )
 
     peer.node.create_timer(0.02, turned)
@@ -159,7 +186,9 @@ def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
     seen = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
     assert seen["gimbals"] == [[1, 1, "camera gimbal"]]
     assert (seen["control"], seen["released"]) == ("PRIMARY", "NONE")
-    assert (seen["once"], seen["streamed"], seen["lowest"]) == pytest.approx((-45.0, 20.0, -60.0), abs=0.5)
+    assert (seen["once"], seen["streamed"], seen["lowest"]) == pytest.approx(
+        (-45.0, 20.0, -60.0), abs=0.5
+    )
     assert "yaw" in seen
     commands = [message.data for message in told]
     assert commands[:2] == pytest.approx([0.785398, -0.349066], abs=1e-5)
@@ -187,7 +216,8 @@ def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
     link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{port}", source_system=245)
     try:
         heard("GLOBAL_POSITION_INT")
-        link.target_system, link.target_component = 1, 1
+        link.target_system = 1
+        link.target_component = 1
         link.param_fetch_all()
         first = heard("PARAM_VALUE")
         names = {first.param_id: first.param_value}
@@ -213,7 +243,9 @@ def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
         assert heard("MISSION_COUNT").count == 2
         link.mav.mission_request_int_send(1, 1, 1)
         back = heard("MISSION_ITEM_INT")
-        assert (back.x, back.y, back.z) == pytest.approx((470001000, 80001000, 15.0), abs=20)  # it went up as floats
+        assert (back.x, back.y, back.z) == pytest.approx(
+            (470001000, 80001000, 15.0), abs=20
+        )  # it went up as floats
 
         link.arducopter_arm()
         assert heard("COMMAND_ACK").result == mavutil.mavlink.MAV_RESULT_ACCEPTED
@@ -233,7 +265,9 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
     from rcl_interfaces.srv import GetParameters
 
     real = mavutil.mavlink.MAV_PARAM_TYPE_REAL32
-    with NodeProcess("flight_control_node", domain_id, {"position_gain": "1.25"}, "-r", "__ns:=/duck") as controller:
+    with NodeProcess(
+        "flight_control_node", domain_id, {"position_gain": "1.25"}, "-r", "__ns:=/duck"
+    ) as controller:
         parameters = {"vehicles": "[duck]", "duck.uav_type": "land-air"}
         port, nodes = start(**parameters)
         link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{port}", source_system=245)
@@ -254,11 +288,14 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
 
         try:
             peer.spin_until(lambda: link.recv_match(type="HEARTBEAT", blocking=False))
-            link.target_system, link.target_component = 1, 1
+            link.target_system = 1
+            link.target_component = 1
             peer.spin_until(lambda: value("RFLY_POS_GAIN") == 1.25)
             assert value("RFLY_POS_GAIN", 0.75, real) == 0.75
             assert value("RFLY_TILT_MAX", 1.5, real) < 1.4  # beyond its range
-            client = peer.node.create_client(GetParameters, "/duck/flight_control_node/get_parameters")
+            client = peer.node.create_client(
+                GetParameters, "/duck/flight_control_node/get_parameters"
+            )
             peer.spin_until(client.service_is_ready)
             asked = client.call_async(GetParameters.Request(names=["position_gain"]))
             peer.spin_until(asked.done)
@@ -281,7 +318,13 @@ def test_a_map_without_a_place_is_told(domain_id, peer):
     told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
     TerrainSource(peer).publish(ground())  # at 0, 0, 0
     with NodeProcess("mavlink_node", domain_id, {"vehicles": "[hawk]", "port": "0"}):
-        peer.spin_until(lambda: (row := diagnostic(told, "mavlink")) and row[0] == 1 and "geo_origin 0, 0, 0" in row[1])
+        peer.spin_until(
+            lambda: (
+                (row := diagnostic(told, "mavlink"))
+                and row[0] == 1
+                and "geo_origin 0, 0, 0" in row[1]
+            )
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""mission_node as other nodes meet it: a running process, real DDS, goals, commands, several vehicles."""
+"""mission_node as other nodes meet it: a running process, real DDS, goals, commands, several
+vehicles.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def ground(lift=0.0):
     axis = np.arange(-200.0, 201.0, 10.0)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     heights = lift + 6 * np.sin(x / 37) * np.cos(y / 29) + 0.03 * x
-    return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="hills")
+    return HeightMap(
+        heights, origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="hills"
+    )
 
 
 @pytest.fixture
@@ -39,12 +43,18 @@ def peer(domain_id):
 
 @pytest.fixture
 def start(domain_id):
-    """Starts mission_node with parameters (a dot is written __); it is stopped when the test is over."""
+    """Starts mission_node with parameters (a dot is written __); it is stopped when the test is
+    over.
+    """
     from node_harness import NodeProcess
 
     with ExitStack() as stack:
         yield lambda **parameters: stack.enter_context(
-            NodeProcess("mission_node", domain_id, {key.replace("__", "."): value for key, value in parameters.items()})
+            NodeProcess(
+                "mission_node",
+                domain_id,
+                {key.replace("__", "."): value for key, value in parameters.items()},
+            )
         )
 
 
@@ -62,7 +72,9 @@ def start_fast(start, peer):
     begun = time.monotonic_ns()
 
     def tell():
-        clock.publish(Clock(clock=ns_to_stamp(1_000_000_000_000 + 5 * (time.monotonic_ns() - begun))))
+        clock.publish(
+            Clock(clock=ns_to_stamp(1_000_000_000_000 + 5 * (time.monotonic_ns() - begun)))
+        )
 
     timer = peer.node.create_timer(0.005, tell, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
     yield lambda **parameters: start(use_sim_time="true", **parameters)
@@ -120,7 +132,8 @@ class Pilot:
 
         from rfly_common.ros.qos import LATCHED
 
-        self.peer, self.name = peer, name
+        self.peer = peer
+        self.name = name
         self.client = ActionClient(peer.node, ExecuteMission, f"{name}/execute_mission")
         self.params = peer.receive(MissionParams, f"{name}/mission_params", LATCHED)
         self.feedback = []
@@ -132,7 +145,9 @@ class Pilot:
 
         fields.setdefault("home_source", 2)
         goal = ExecuteMission.Goal(items=list(items), **fields)
-        sent = self.client.send_goal_async(goal, feedback_callback=lambda m: self.feedback.append(m.feedback))
+        sent = self.client.send_goal_async(
+            goal, feedback_callback=lambda m: self.feedback.append(m.feedback)
+        )
         self.peer.spin_until(sent.done)
         self.handle = sent.result()
         assert self.handle.accepted
@@ -144,7 +159,9 @@ class Pilot:
         return answer.status, answer.result
 
     def until_mode(self, *modes):
-        return self.peer.spin_until(lambda: self.params and self.params[-1].current.mode in modes and self.params[-1])
+        return self.peer.spin_until(
+            lambda: self.params and self.params[-1].current.mode in modes and self.params[-1]
+        )
 
     def command(self, number):
         from rfly_suite.srv import SetMissionCommand
@@ -152,11 +169,15 @@ class Pilot:
         return self.peer.call(SetMissionCommand, f"{self.name}/set_mission_command", command=number)
 
 
-SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
+SUCCEEDED = 4
+CANCELED = 5
+ABORTED = 6
 
 
 def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
-    """Take-off, way-point, land in `map`: every item in order, shown to the bridge, never under the ground."""
+    """Take-off, way-point, land in `map`: every item in order, shown to the bridge, never under the
+    ground.
+    """
     from geometry_msgs.msg import PoseStamped
     from rfly_suite.msg import VehicleStateArray
     from visualization_msgs.msg import MarkerArray
@@ -192,7 +213,8 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     track = np.array([m.position for m in states])
     assert np.all(track[:, 2] >= terrain.altitude(track[:, 0], track[:, 1]) - 1e-6)
     np.testing.assert_allclose(track[-1], [25, 10, terrain.altitude(25.0, 10.0)], atol=1.1)
-    p, stamp = poses[-1].pose.position, poses[-1].header.stamp
+    p = poses[-1].pose.position
+    stamp = poses[-1].header.stamp
     state = next(m for m in states if m.header.stamp == stamp)
     assert [p.x, p.y, p.z] == list(state.position)
     assert [f.index for f in pilot.feedback] == sorted(f.index for f in pilot.feedback)
@@ -215,13 +237,19 @@ BAD = {
     "start": ([(1, (0, 0, 9))], {"start_index": 1}, "start_index: 1, the mission has 1 items"),
     "no home": ([(1, (0, 0, 9))], {"home_source": 1}, "parameter hawk.home is not set"),
     "home of nowhere": ([(1, (0, 0, 9))], {"home_source": 3}, "home_source: 3"),
-    "no file": ([], {"file": "/no/such.plan"}, "not below the folders of the parameter file_folders"),
+    "no file": (
+        [],
+        {"file": "/no/such.plan"},
+        "not below the folders of the parameter file_folders",
+    ),
     "file and items": ([(1, (0, 0, 9))], {"file": "/no/such.plan"}, "items: expected none"),
 }
 
 
 def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, peer):
-    """All of them while a good mission is flown, which goes on. A car beside it can't take off, but drives."""
+    """All of them while a good mission is flown, which goes on. A car beside it can't take off, but
+    drives.
+    """
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Header
 
@@ -246,11 +274,15 @@ def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, pe
     poses = peer.receive(PoseStamped, "cart/pose", STATE_OUT)
     cart = Pilot(peer, "cart")
     status, result = cart.result(cart.send([waypoint(30, 0, 99), takeoff(0, 0, 9)]))
-    assert (status, result.message) == (ABORTED, "mission item 1: TAKEOFF, which a ground vehicle can't do")
+    assert (status, result.message) == (
+        ABORTED,
+        "mission item 1: TAKEOFF, which a ground vehicle can't do",
+    )
     status, result = cart.result(cart.send([waypoint(30, 0, 99)]))
     assert (status, result.items_done) == (SUCCEEDED, 1)
     peer.spin_until(lambda: poses and poses[-1].pose.position.x > 27.5)
-    place, terrain = poses[-1].pose.position, ground()
+    place = poses[-1].pose.position
+    terrain = ground()
     assert place.z == pytest.approx(terrain.altitude(place.x, place.y), abs=0.1)
 
 
@@ -264,7 +296,9 @@ def test_cancel_holds_and_a_new_goal_replaces(start_fast, peer):
     second = pilot.send([waypoint(0, 150, 20)])
     status, result = pilot.result(first)
     assert (status, result.message, result.items_done) == (ABORTED, "replaced by a new goal", 1)
-    message = peer.spin_until(lambda: pilot.params[-1].current.position.y == 150.0 and pilot.params[-1])
+    message = peer.spin_until(
+        lambda: pilot.params[-1].current.position.y == 150.0 and pilot.params[-1]
+    )
     assert (message.previous.mode, message.previous.position.x) == (2, 150.0)
 
     cancelled = pilot.handle.cancel_goal_async()
@@ -322,7 +356,12 @@ def test_a_commanded_return_ends_the_goal_and_progress_moves_within_an_item(star
     assert shares == sorted(shares)
     assert pilot.command(3).success
     status, result = pilot.result(goal)
-    assert (status, result.success, result.message, result.items_done) == (ABORTED, False, "returned by command", 1)
+    assert (status, result.success, result.message, result.items_done) == (
+        ABORTED,
+        False,
+        "returned by command",
+        1,
+    )
     assert pilot.feedback[-1].current.mode == 5
     assert pilot.feedback[-1].progress < 2 / 3
     assert pilot.result(pilot.send([takeoff(0, 0, 12)]))[0] == SUCCEEDED
@@ -342,7 +381,8 @@ def test_several_vehicles_at_once(start_fast, peer):
         jet__loiter_radius="30.0",
     )
     publish_ground(peer)
-    hawk, jet = Pilot(peer), Pilot(peer, "jet")
+    hawk = Pilot(peer)
+    jet = Pilot(peer, "jet")
     jet.until_mode(7)
     of_jet = jet.send([takeoff(20, 20, 25), item(3, (20, 20, 30), (40, 1, 0.25, 0))])
     of_hawk = hawk.send([takeoff(0, 0, 12), waypoint(20, 0, 14)])
@@ -362,7 +402,9 @@ def test_several_vehicles_at_once(start_fast, peer):
 
 
 def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path):
-    """Home of the file is 30 m north of the map's origin and 10 m higher; a way-point is 20 m east of it."""
+    """Home of the file is 30 m north of the map's origin and 10 m higher; a way-point is 20 m east
+    of it.
+    """
     home = ned_to_geodetic((30.0, 0.0, -10.0), ORIGIN).tolist()
     over = ned_to_geodetic((30.0, 20.0, 0.0), ORIGIN).tolist()
 
@@ -372,16 +414,24 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     plan = {
         "fileType": "Plan",
         "version": 1,
-        "geoFence": {"circles": [{"circle": {"center": home[:2], "radius": 90}, "inclusion": True}], "version": 2},
+        "geoFence": {
+            "circles": [{"circle": {"center": home[:2], "radius": 90}, "inclusion": True}],
+            "version": 2,
+        },
         "mission": {
             "version": 2,
             "plannedHomePosition": home,
-            "items": [simple(22, [0, 0, 0, None, 0, 0, 12]), simple(16, [0, 0, 0, None, *over[:2], 20])],
+            "items": [
+                simple(22, [0, 0, 0, None, 0, 0, 12]),
+                simple(16, [0, 0, 0, None, *over[:2], 20]),
+            ],
         },
     }
     path = tmp_path / "survey.plan"
     path.write_text(json.dumps(plan), encoding="utf-8")
-    node = start_fast(vehicles="[hawk]", hawk__start="[0.0, 25.0, 0.0]", file_folders=f"['{tmp_path}']")
+    node = start_fast(
+        vehicles="[hawk]", hawk__start="[0.0, 25.0, 0.0]", file_folders=f"['{tmp_path}']"
+    )
     publish_ground(peer)
     pilot = Pilot(peer)
     pilot.until_mode(7)
@@ -407,16 +457,21 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     status, result = pilot.result(pilot.send(file=str(path)))
     assert status == ABORTED
     assert (
-        "mission item 2 (WAYPOINT), or the way to it, breaches area 1 of the fence (inclusion circle)" in result.message
+        "mission item 2 (WAYPOINT), or the way to it, breaches area 1 of the fence (inclusion circle)"
+        in result.message
     )
     assert "geo_origin 0, 0, 0" not in node.output
     publish_ground(peer, origin=(0.0, 0.0, 0.0))
-    peer.spin_until(lambda: "geo_origin 0, 0, 0" in pilot.result(pilot.send(file=str(path)))[1].message)
+    peer.spin_until(
+        lambda: "geo_origin 0, 0, 0" in pilot.result(pilot.send(file=str(path)))[1].message
+    )
     peer.spin_until(lambda: f"hawk: {path}: terrain_map has the geo_origin 0, 0, 0" in node.output)
 
 
 def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
-    """simulate false: the pose comes from a topic, in either frame; is_mode_done decides as long as it is published."""
+    """simulate false: the pose comes from a topic, in either frame; is_mode_done decides as long as
+    it is published.
+    """
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Bool
 
@@ -434,8 +489,11 @@ def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
     def fly(x, y, z, ready):
         pose = PoseStamped()
         pose.header.frame_id = "map_ned"
-        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(y), float(x), float(-z)
-        pose.pose.orientation.x, pose.pose.orientation.w = 1.0, 0.0
+        pose.pose.position.x = float(y)
+        pose.pose.position.y = float(x)
+        pose.pose.position.z = float(-z)
+        pose.pose.orientation.x = 1.0
+        pose.pose.orientation.w = 0.0
 
         def told():
             poses.publish(pose)
@@ -465,15 +523,22 @@ def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
     assert not peer.node.get_publishers_info_by_topic("/vehicle_states")
 
     path = tmp_path / "anywhere.waypoints"  # no map origin: its home is put where the vehicle is
-    path.write_text("QGC WPL 110\n0 1 0 16 0 0 0 0 -35 149 580 1\n1 0 3 22 0 0 0 0 -35 149 9 1\n", encoding="utf-8")
+    path.write_text(
+        "QGC WPL 110\n0 1 0 16 0 0 0 0 -35 149 580 1\n1 0 3 22 0 0 0 0 -35 149 9 1\n",
+        encoding="utf-8",
+    )
     pilot.send(file=str(path))
-    target = fly(50, 0, 12, lambda: pilot.params[-1].current.mode == 1 and pilot.params[-1]).current.position
+    target = fly(
+        50, 0, 12, lambda: pilot.params[-1].current.mode == 1 and pilot.params[-1]
+    ).current.position
     assert (target.x, target.y, target.z) == pytest.approx((50, 0, 21))
     assert "no map origin is known: home of" in node.output
 
 
 def test_a_land_air_vehicle_of_somebody_else(start, peer):
-    """It is asked for modes, led by set-points, and its own word of its mode counts, not where it is."""
+    """It is asked for modes, led by set-points, and its own word of its mode counts, not where it
+    is.
+    """
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import String
 
@@ -485,7 +550,8 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
     asked = peer.receive(String, "hawk/cmd/mode", COMMANDS)
     targets = peer.receive(PoseStamped, "hawk/cmd/pose", COMMANDS)
     poses, modes = (
-        peer.publisher(t, f"hawk/{n}", q) for t, n, q in ((PoseStamped, "pose", STATE_OUT), (String, "mode", LATCHED))
+        peer.publisher(t, f"hawk/{n}", q)
+        for t, n, q in ((PoseStamped, "pose", STATE_OUT), (String, "mode", LATCHED))
     )
     pilot = Pilot(peer)
     mode = "DISARMED"
@@ -493,7 +559,9 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
     def be(x, y, z, ready):
         pose = PoseStamped()
         pose.header.frame_id = "map"
-        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(x), float(y), float(z)
+        pose.pose.position.x = float(x)
+        pose.pose.position.y = float(y)
+        pose.pose.position.z = float(z)
 
         def told():
             poses.publish(pose)
@@ -505,7 +573,9 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
     floor = terrain.altitude(0.0, 0.0)
     be(0, 0, floor, lambda: pilot.params)
     assert not targets
-    goal = pilot.send([waypoint(20, 0, 99), takeoff(20, 0, 30), item(4, (20, 0, 0)), waypoint(20, 30, 99)])
+    goal = pilot.send(
+        [waypoint(20, 0, 99), takeoff(20, 0, 30), item(4, (20, 0, 0)), waypoint(20, 30, 99)]
+    )
     be(0, 0, floor, lambda: asked and asked[-1].data == "arm")
     modes.publish(String(data="DRIVE"))
     ahead = be(0, 0, floor, lambda: targets and targets[-1].pose.position.x > 3.0 and targets[-1])
@@ -545,7 +615,9 @@ def test_it_stops_within_two_seconds_with_goals_on_the_way(start, peer):
     for pilot in pilots:
         pilot.until_mode(7)
         pilot.send([takeoff(0, 0, 12), waypoint(150, 0, 20)])
-    told = peer.spin_until(lambda: (d := diagnostic(heard, "missions")) and d[0] == 0 and "hawk" in d[2] and d)
+    told = peer.spin_until(
+        lambda: (d := diagnostic(heard, "missions")) and d[0] == 0 and "hawk" in d[2] and d
+    )
     assert told[1] == "running"
     begun = time.monotonic()
     assert node.stop() == 0
@@ -557,7 +629,9 @@ def test_it_stops_within_two_seconds_with_goals_on_the_way(start, peer):
     ("parameters", "text"),
     [
         ({"vehicles": "[a b]"}, "parameter vehicles: 'a b'"),
-        pytest.param({"vehicles": "[hawk, hawk]"}, "belongs to two vehicles", marks=pytest.mark.exhaustive),
+        pytest.param(
+            {"vehicles": "[hawk, hawk]"}, "belongs to two vehicles", marks=pytest.mark.exhaustive
+        ),
         pytest.param(
             {"vehicles": "[hawk]", "hawk__uav_type": "plane"},
             "hawk.uav_type: 'plane', expected one of multirotor",

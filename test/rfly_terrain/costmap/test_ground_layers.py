@@ -19,9 +19,16 @@ def some_map(step=(0.5, 0.5), shape=(19, 27)):
 
 
 def plane_at(terrain, x, y, side, radius):
-    """(slope, roughness, normal) of the plane through all cells of `side` around x, y, by lstsq; None off the map."""
+    """(slope, roughness, normal) of the plane through all cells of `side` around x, y, by lstsq;
+    None off the map.
+    """
     reach = range(-math.floor(radius / side), math.floor(radius / side) + 1)
-    places = [(x + a * side, y + b * side) for a in reach for b in reach if math.hypot(a, b) * side <= radius + 1e-9]
+    places = [
+        (x + a * side, y + b * side)
+        for a in reach
+        for b in reach
+        if math.hypot(a, b) * side <= radius + 1e-9
+    ]
     if not all(terrain.inside(*place) for place in places):
         return None
     rows = np.array([(1.0, a - x, b - y) for a, b in places])
@@ -32,7 +39,9 @@ def plane_at(terrain, x, y, side, radius):
     return math.atan(math.hypot(east, north)), roughness, normal
 
 
-@pytest.mark.parametrize(("step", "resolution"), [((0.5, 0.5), None), ((0.5, -0.7), None), ((0.5, 0.5), 1.5)])
+@pytest.mark.parametrize(
+    ("step", "resolution"), [((0.5, 0.5), None), ((0.5, -0.7), None), ((0.5, 0.5), 1.5)]
+)
 def test_layers_are_those_of_planes_fitted_one_by_one(step, resolution):
     terrain = some_map(step)
     costs = traversability(terrain, LIMITS, resolution=resolution)
@@ -45,10 +54,15 @@ def test_layers_are_those_of_planes_fitted_one_by_one(step, resolution):
         x = grid.origin[0] + (column + 0.5) * grid.resolution
         y = grid.origin[1] + (row + 0.5) * grid.resolution
         assert at["elevation"] == pytest.approx(terrain.altitude(x, y), abs=1e-4)
-        assert at["traversability"] == pytest.approx(1 - cost / 100 if cost >= 0 else math.nan, nan_ok=True)
+        assert at["traversability"] == pytest.approx(
+            1 - cost / 100 if cost >= 0 else math.nan, nan_ok=True
+        )
         expected = plane_at(terrain, x, y, 0.5, 1.1)
         if expected is None:
-            assert all(math.isnan(at[name]) for name in ("slope", "roughness", "normal_x", "normal_y", "normal_z"))
+            assert all(
+                math.isnan(at[name])
+                for name in ("slope", "roughness", "normal_x", "normal_y", "normal_z")
+            )
             continue
         slope, roughness, normal = expected
         assert (at["slope"], at["roughness"]) == pytest.approx((slope, roughness), abs=2e-6)
@@ -69,25 +83,35 @@ def test_windows_meet_without_a_seam(monkeypatch):
 
 
 def test_a_region_gets_the_cells_that_it_touches():
-    """Cells of 0.5 m: x 0.8 … 2.2 touches those about 1, 1.5 and 2, y 41.25 … 42 those about 41.5 and 42."""
+    """Cells of 0.5 m: x 0.8 … 2.2 touches those about 1, 1.5 and 2, y 41.25 … 42 those about 41.5
+    and 42.
+    """
     terrain = some_map()
     costs = traversability(terrain, LIMITS)
     whole = ground_layers(terrain, costs, LIMITS)
-    grid = ground_layers(terrain, costs, LIMITS, region=(0.8, 2.2, 41.25, 42.0), names=("slope", "elevation"))
+    grid = ground_layers(
+        terrain, costs, LIMITS, region=(0.8, 2.2, 41.25, 42.0), names=("slope", "elevation")
+    )
     assert list(grid.layers) == ["slope", "elevation"]
     assert grid.shape == (2, 3)
     assert grid.origin == pytest.approx((0.75, 41.25))
-    rows, columns = slice(3, 5), slice(8, 11)
+    rows = slice(3, 5)
+    columns = slice(8, 11)
     for name, layer in grid.layers.items():
         np.testing.assert_allclose(layer, whole.layers[name][rows, columns], atol=1e-6)
-    assert ground_layers(terrain, costs, LIMITS, region=(-1e9, 1e9, -1e9, 1e9)).shape == costs.cost.shape
+    assert (
+        ground_layers(terrain, costs, LIMITS, region=(-1e9, 1e9, -1e9, 1e9)).shape
+        == costs.cost.shape
+    )
     assert ground_layers(terrain, costs, LIMITS, region=(1.1, 1.1, 41.1, 41.1)).shape == (1, 1)
     for off in ((100, 200, 41, 42), (-200, -100, 41, 42), (0, 1, -10, 0)):
         assert ground_layers(terrain, costs, LIMITS, region=off) is None
 
 
 def test_too_many_cells_become_larger_ones():
-    """27 x 19 cells; at most 60 remain: 3 to a side makes 9 x 6. The worst of each nine, the centre's elevation."""
+    """27 x 19 cells; at most 60 remain: 3 to a side makes 9 x 6. The worst of each nine, the
+    centre's elevation.
+    """
     terrain = some_map()
     costs = traversability(terrain, LIMITS)
     grid = ground_layers(terrain, costs, LIMITS, max_cells=60)
@@ -96,16 +120,21 @@ def test_too_many_cells_become_larger_ones():
     for (row, column), value in np.ndenumerate(grid.layers["traversability"]):
         block = costs.cost[3 * row : 3 * row + 3, 3 * column : 3 * column + 3]
         worst = block.max() if (block.min() >= 0 or block.max() == 100) else None
-        assert value == pytest.approx(math.nan if worst is None else 1 - worst / 100, nan_ok=True, abs=1e-6)
+        assert value == pytest.approx(
+            math.nan if worst is None else 1 - worst / 100, nan_ok=True, abs=1e-6
+        )
     whole = ground_layers(terrain, costs, LIMITS)
     for name in ("elevation", "slope", "normal_x"):
-        np.testing.assert_allclose(grid.layers[name], whole.layers[name][1::3, 1::3][:9, :6], atol=1e-6)
+        np.testing.assert_allclose(
+            grid.layers[name], whole.layers[name][1::3, 1::3][:9, :6], atol=1e-6
+        )
     one = ground_layers(terrain, costs, LIMITS, max_cells=1)
     assert one.shape == (1, 1)
 
 
 def test_a_disc_wider_than_the_map_is_unknown_everywhere():
-    terrain, wide = some_map(), TraversabilityLimits(half_wheelbase=500.0)
+    terrain = some_map()
+    wide = TraversabilityLimits(half_wheelbase=500.0)
     grid = ground_layers(terrain, traversability(terrain, wide), wide)
     assert np.isnan(grid.layers["slope"]).all()
     assert np.isfinite(grid.layers["elevation"]).all()
@@ -116,7 +145,10 @@ def test_a_disc_wider_than_the_map_is_unknown_everywhere():
     [
         ({"names": ("elevation", "colour")}, "layers: colour, expected some of elevation, slope"),
         ({"names": ()}, "layers: none, expected some of"),
-        ({"region": (0.0, math.nan, 0.0, 1.0)}, "region: .*nan.*, expected finite x_min, x_max, y_min, y_max"),
+        (
+            {"region": (0.0, math.nan, 0.0, 1.0)},
+            "region: .*nan.*, expected finite x_min, x_max, y_min, y_max",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(fields, expected):

@@ -1,7 +1,8 @@
-"""Traversability beside a slow implementation that looks at one cell after the other, and beside planes, steps, peaks.
+"""Traversability beside a slow implementation that looks at one cell after the other, and beside
+planes, steps, peaks.
 
-The slow one fits each plane by `lstsq` over the cells that it finds in the disc by their distances, looks at each pair
-of neighbours in it, and grows what is forbidden by measuring every distance.
+The slow one fits each plane by `lstsq` over the cells that it finds in the disc by their distances,
+looks at each pair of neighbours in it, and grows what is forbidden by measuring every distance.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ ONLY_SLOPE = {"max_roughness": math.inf, "max_step": math.inf, "vehicle_radius":
 
 
 def slow_costs(heights, side, limits, under=()):
-    """(rows along north, columns along east) of heights in that order; `under`: (row, column) below objects."""
+    """(rows along north, columns along east) of heights in that order; `under`: (row, column) below
+    objects.
+    """
     rows, columns = heights.shape
     radius = max(limits.half_wheelbase, side) + 1e-9
     cost = np.full(heights.shape, -1)
     for i in range(rows):
         for j in range(columns):
             reach = range(-math.floor(radius / side), math.floor(radius / side) + 1)
-            disc = [(i + a, j + b) for a in reach for b in reach if math.hypot(a, b) * side <= radius]
+            disc = [
+                (i + a, j + b) for a in reach for b in reach if math.hypot(a, b) * side <= radius
+            ]
             if all(0 <= a < rows and 0 <= b < columns for a, b in disc):
                 cost[i, j] = cost_of_disc(disc, heights, side, limits)
             if limits.water_level is not None and heights[i, j] < limits.water_level:
@@ -37,7 +42,10 @@ def slow_costs(heights, side, limits, under=()):
     lethal = np.argwhere(cost == 100)
     for i in range(rows):
         for j in range(columns):
-            if any(math.hypot(*(cell - (i, j))) * side <= limits.vehicle_radius + 1e-9 for cell in lethal):
+            if any(
+                math.hypot(*(cell - (i, j))) * side <= limits.vehicle_radius + 1e-9
+                for cell in lethal
+            ):
                 cost[i, j] = 100
     return cost
 
@@ -50,7 +58,9 @@ def cost_of_disc(disc, heights, side, limits):
     roughness = math.sqrt(np.mean((z - (places - places[0] * (0, 1, 1)) @ plane) ** 2))
     pairs = [(a, b) for a in disc for b in disc if abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1]
     step = max(abs(heights[a] - heights[b]) for a, b in pairs)
-    worst = max(slope / limits.max_slope_deg, roughness / limits.max_roughness, step / limits.max_step)
+    worst = max(
+        slope / limits.max_slope_deg, roughness / limits.max_roughness, step / limits.max_step
+    )
     return 100 if worst >= 1 else round(99 * worst)
 
 
@@ -72,12 +82,20 @@ def some_map(seed, shape=(17, 23), step=(0.5, 0.5), level=0.0):
 
 @pytest.mark.parametrize(
     ("half_wheelbase", "steps"),
-    [(0.1, (0.5, 0.5)), (0.5, (-0.5, 0.5)), (0.75, (0.5, -0.5)), (1.3, (-0.5, -0.5)), (3.2, (0.5, 0.5))],
+    [
+        (0.1, (0.5, 0.5)),
+        (0.5, (-0.5, 0.5)),
+        (0.75, (0.5, -0.5)),
+        (1.3, (-0.5, -0.5)),
+        (3.2, (0.5, 0.5)),
+    ],
 )
 def test_equals_the_slow_implementation(half_wheelbase, steps):
     """All directions of the samples, discs of one cell to more than the map's half."""
     terrain = some_map(round(half_wheelbase * 10), step=steps)
-    limits = TraversabilityLimits(25.0, 0.12, 0.3, vehicle_radius=0.8, half_wheelbase=half_wheelbase)
+    limits = TraversabilityLimits(
+        25.0, 0.12, 0.3, vehicle_radius=0.8, half_wheelbase=half_wheelbase
+    )
     grid = traversability(terrain, limits)
     expected = slow_costs(north_up(terrain), 0.5, limits)
     assert (expected == -1).any()
@@ -100,13 +118,17 @@ def test_tiles_leave_no_seams(tile, monkeypatch):
     monkeypatch.setattr("rfly_terrain.costmap.traversability._TILE", tile)
     terrain = some_map(6)
     limits = TraversabilityLimits(40.0, 0.3, 0.6, vehicle_radius=0.0, half_wheelbase=1.0)
-    np.testing.assert_array_equal(traversability(terrain, limits).cost, slow_costs(north_up(terrain), 0.5, limits))
+    np.testing.assert_array_equal(
+        traversability(terrain, limits).cost, slow_costs(north_up(terrain), 0.5, limits)
+    )
 
 
 def plane(slope_deg, towards_deg=0.0, level=0.0, shape=(30, 40), step=0.5, seed=None):
     x, y = np.meshgrid(np.arange(shape[0]) * step, np.arange(shape[1]) * step, indexing="ij")
     towards = math.radians(towards_deg)
-    heights = math.tan(math.radians(slope_deg)) * (x * math.cos(towards) + y * math.sin(towards)) + level
+    heights = (
+        math.tan(math.radians(slope_deg)) * (x * math.cos(towards) + y * math.sin(towards)) + level
+    )
     if seed is not None:
         heights += np.random.default_rng(seed).normal(0, 0.05, shape)
     return HeightMap(heights, origin_x=0, origin_y=0, step_x=step, step_y=step)
@@ -121,9 +143,14 @@ def test_a_plane_costs_its_share_of_the_limit(towards_deg):
 
 
 def test_altitudes_of_thousands_of_metres_lose_nothing():
-    """Noise of 5 cm on a slope at 8,000 m costs what it costs at 0 m, but for what float32 heights cannot hold."""
+    """Noise of 5 cm on a slope at 8,000 m costs what it costs at 0 m, but for what float32 heights
+    cannot hold.
+    """
     limits = TraversabilityLimits(60.0, 0.1, math.inf, vehicle_radius=0.0, half_wheelbase=2.0)
-    low, high = (traversability(plane(20, 50, level, (60, 60), seed=1), limits).cost for level in (0.0, 8000.0))
+    low, high = (
+        traversability(plane(20, 50, level, (60, 60), seed=1), limits).cost
+        for level in (0.0, 8000.0)
+    )
     assert np.abs(low.astype(int) - high).max() <= 1
     flat = plane(0, 0, 8848.0, (60, 60))
     assert traversability(flat, limits).cost[4:-4, 4:-4].max() == 0
@@ -137,23 +164,36 @@ def test_a_step_forbids_what_has_it_in_its_disc():
     limits = TraversabilityLimits(89.0, math.inf, 0.3, vehicle_radius=0.0, half_wheelbase=1.0)
     (row,) = {tuple(row) for row in traversability(terrain, limits).cost[2:-2].tolist()}
     assert [j for j, cost in enumerate(row) if cost == 100] == [8, 9, 10, 11]
-    for max_step, forbidden in ((0.32, False), (float(terrain.heights[10, 0]), True)):  # at the limit is too much
-        limits = TraversabilityLimits(89.0, math.inf, max_step, vehicle_radius=0.0, half_wheelbase=1.0)
+    for max_step, forbidden in (
+        (0.32, False),
+        (float(terrain.heights[10, 0]), True),
+    ):  # at the limit is too much
+        limits = TraversabilityLimits(
+            89.0, math.inf, max_step, vehicle_radius=0.0, half_wheelbase=1.0
+        )
         assert (traversability(terrain, limits).share_lethal > 0) == forbidden
 
 
 def test_one_peak_off_the_diagonal_lies_where_the_map_says():
-    """A peak at x_east 7, y_north -12 of a map whose samples run from north to south: neither mirrored nor turned."""
+    """A peak at x_east 7, y_north -12 of a map whose samples run from north to south: neither
+    mirrored nor turned.
+    """
     heights = np.zeros((21, 33))  # x 0 … 20, y 0 … -32
     heights[7, 12] = 5.0
     terrain = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=-1.0)
     grid = traversability(terrain, TraversabilityLimits(vehicle_radius=0.0, half_wheelbase=0.0))
     assert (grid.cost.shape, grid.resolution, grid.origin) == ((33, 21), 1.0, (-0.5, -32.5))
     rows, columns = np.nonzero(grid.cost == 100)
-    x, y = grid.origin[0] + (columns + 0.5) * grid.resolution, grid.origin[1] + (rows + 0.5) * grid.resolution
+    x = grid.origin[0] + (columns + 0.5) * grid.resolution
+    y = grid.origin[1] + (rows + 0.5) * grid.resolution
     assert set(zip(x, y, strict=True)) == {(7, -12), (6, -12), (8, -12), (7, -11), (7, -13)}
     occupied = grid.occupancy_map(unknown=False)
-    assert occupied.get_occupancy([[7, -12], [8, -12], [12, -7], [7, -20]]).tolist() == [True, True, False, False]
+    assert occupied.get_occupancy([[7, -12], [8, -12], [12, -7], [7, -20]]).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_water_is_forbidden_also_at_the_edge():
@@ -161,7 +201,9 @@ def test_water_is_forbidden_also_at_the_edge():
     heights = north_up(terrain)
     limits = TraversabilityLimits(water_level=0.3, vehicle_radius=0.0, half_wheelbase=0.5)
     np.testing.assert_array_equal((traversability(terrain, limits).cost == 100), heights < 0.3)
-    exact = TraversabilityLimits(water_level=float(heights[0, 3]), vehicle_radius=0.0, half_wheelbase=0.5)
+    exact = TraversabilityLimits(
+        water_level=float(heights[0, 3]), vehicle_radius=0.0, half_wheelbase=0.5
+    )
     assert traversability(terrain, exact).cost[5, 3] < 100, "at the water's level is not below it"
 
 
@@ -176,7 +218,9 @@ def test_cells_whose_disc_leaves_the_map_are_unknown():
 def test_a_disc_wider_than_the_map_leaves_it_everywhere(half_wheelbase):
     heights = np.zeros((4, 7))
     heights[1, 2] = -3.0  # x 1, y 2
-    limits = TraversabilityLimits(water_level=-1.0, vehicle_radius=0.0, half_wheelbase=half_wheelbase)
+    limits = TraversabilityLimits(
+        water_level=-1.0, vehicle_radius=0.0, half_wheelbase=half_wheelbase
+    )
     grid = traversability(HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1), limits)
     expected = np.full((7, 4), -1)
     expected[2, 1] = 100  # water needs no disc
@@ -186,9 +230,14 @@ def test_a_disc_wider_than_the_map_leaves_it_everywhere(half_wheelbase):
 def test_growth_by_the_radius_reaches_unknown_cells_too():
     terrain = plane(0, shape=(9, 9), step=1.0)
     box = ObjectBoxes([(2.0, 3.0, 0.0)], [(0.2, 0.2, 1.0)])
-    grid = traversability(terrain, TraversabilityLimits(vehicle_radius=2.3, half_wheelbase=1.0), box)
+    grid = traversability(
+        terrain, TraversabilityLimits(vehicle_radius=2.3, half_wheelbase=1.0), box
+    )
     expected = slow_costs(
-        np.zeros((9, 9)), 1.0, TraversabilityLimits(25, 1, 1, vehicle_radius=2.3, half_wheelbase=1.0), [(3, 2)]
+        np.zeros((9, 9)),
+        1.0,
+        TraversabilityLimits(25, 1, 1, vehicle_radius=2.3, half_wheelbase=1.0),
+        [(3, 2)],
     )
     np.testing.assert_array_equal(grid.cost, expected)
     assert (expected[3, 0], expected[1, 0]) == (100, -1)
@@ -198,13 +247,19 @@ def shares_area(corners, side, row, column):
     """Whether a convex outline and a cell share area, by 41 x 41 points within the cell."""
     inner = (np.arange(41) + 0.5) / 41 - 0.5
     x, y = np.meshgrid((column + inner) * side, (row + inner) * side)
-    a, b = corners, np.roll(corners, -1, axis=0)
-    left = [(q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]) > 0 for p, q in zip(a, b, strict=True)]
+    a = corners
+    b = np.roll(corners, -1, axis=0)
+    left = [
+        (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]) > 0
+        for p, q in zip(a, b, strict=True)
+    ]
     return np.all(left, axis=0).any()
 
 
 def test_turned_boxes_forbid_the_cells_that_they_cover():
-    side, shape = 0.5, (30, 26)  # samples along east, along north
+    # samples along east, along north
+    side = 0.5
+    shape = (30, 26)
     terrain = plane(0, shape=shape, step=side)
     yaws = np.radians([0.0, 30.0, 45.0, 200.0])
     centres = np.array([(3.1, 2.7, 0.0), (9.0, 4.0, 1.0), (4.0, 9.0, 0.0), (13.9, 11.8, 0.0)])
@@ -214,8 +269,11 @@ def test_turned_boxes_forbid_the_cells_that_they_cover():
     grid = traversability(terrain, limits, ObjectBoxes(centres, halves, turned))
     expected = np.zeros(grid.cost.shape, bool)
     for (x, y, _), (a, b, _), yaw in zip(centres, halves, yaws, strict=True):
-        along, across = np.array((math.cos(yaw), math.sin(yaw))), np.array((-math.sin(yaw), math.cos(yaw)))
-        corners = [(x, y) + p * a * along + q * b * across for p, q in ((1, -1), (1, 1), (-1, 1), (-1, -1))]
+        along = np.array((math.cos(yaw), math.sin(yaw)))
+        across = np.array((-math.sin(yaw), math.cos(yaw)))
+        corners = [
+            (x, y) + p * a * along + q * b * across for p, q in ((1, -1), (1, 1), (-1, 1), (-1, -1))
+        ]
         for row in range(shape[1]):
             for column in range(shape[0]):
                 expected[row, column] |= shares_area(np.array(corners), side, row, column)
@@ -227,8 +285,12 @@ def test_turned_boxes_forbid_the_cells_that_they_cover():
 def test_a_box_on_its_side_has_its_outline_from_above():
     """A mast of 6 m along its own z axis, laid towards the east: 6 m long on the ground."""
     terrain = plane(0, shape=(20, 20), step=1.0)
-    lying = ObjectBoxes([(10.0, 8.0, 0.0)], [(0.1, 0.1, 3.0)], [(0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))])
-    grid = traversability(terrain, TraversabilityLimits(vehicle_radius=0.0, half_wheelbase=1.0), lying)
+    lying = ObjectBoxes(
+        [(10.0, 8.0, 0.0)], [(0.1, 0.1, 3.0)], [(0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))]
+    )
+    grid = traversability(
+        terrain, TraversabilityLimits(vehicle_radius=0.0, half_wheelbase=1.0), lying
+    )
     assert np.argwhere(grid.cost == 100).tolist() == [[8, column] for column in range(7, 14)]
 
 
@@ -239,7 +301,9 @@ def test_objects_without_size_and_off_the_map():
     assert np.argwhere(traversability(terrain, limits, points).cost == 100).tolist() == [[5, 3]]
     on_corner = ObjectBoxes([(3.5, 5.5, 0.0)], np.zeros((1, 3)))
     found = np.argwhere(traversability(terrain, limits, on_corner).cost == 100).tolist()
-    assert found == [[5, 3], [5, 4], [6, 3], [6, 4]], "it stands in none of them for sure, so in all"
+    assert found == [[5, 3], [5, 4], [6, 3], [6, 4]], (
+        "it stands in none of them for sure, so in all"
+    )
     no_objects = ObjectBoxes(np.empty((0, 3)), np.empty((0, 3)))
     assert traversability(terrain, limits, no_objects).share_lethal == 0
 
@@ -247,7 +311,10 @@ def test_objects_without_size_and_off_the_map():
 def test_unequal_steps_become_square_cells_of_the_smaller_one():
     """Samples every 2 m to the east, 0.5 m to the north: between them heights are bilinear."""
     terrain = some_map(3, shape=(7, 25), step=(2.0, -0.5))
-    grid = traversability(terrain, limits := TraversabilityLimits(30, 0.2, 0.4, vehicle_radius=0.6, half_wheelbase=1.0))
+    grid = traversability(
+        terrain,
+        limits := TraversabilityLimits(30, 0.2, 0.4, vehicle_radius=0.6, half_wheelbase=1.0),
+    )
     assert (grid.resolution, grid.cost.shape, grid.origin) == (0.5, (25, 25), (-3.25, 27.75))
     y, x = np.meshgrid(28.0 + 0.5 * np.arange(25), -3.0 + 0.5 * np.arange(25), indexing="ij")
     np.testing.assert_array_equal(grid.cost, slow_costs(terrain.altitude(x, y), 0.5, limits))
@@ -273,9 +340,12 @@ def test_coarser_cells_keep_what_is_narrower_than_they_are():
     fine = traversability(terrain, limits).cost
     for row in range(10):
         for column in range(11):
-            y, x = 3 * row, 3 * column
+            y = 3 * row
+            x = 3 * column
             block = [
-                fine[i, j] if 0 <= i < 28 and 0 <= j < 31 else -1 for i in (y - 1, y, y + 1) for j in (x - 1, x, x + 1)
+                fine[i, j] if 0 <= i < 28 and 0 <= j < 31 else -1
+                for i in (y - 1, y, y + 1)
+                for j in (x - 1, x, x + 1)
             ]
             expected = 100 if 100 in block else -1 if -1 in block else max(block)
             assert grid.cost[row, column] == expected
@@ -288,7 +358,9 @@ def test_default_limits_of_step_and_roughness_follow_the_slope_on_large_cells():
     assert TraversabilityLimits().step_limit(20.0) == pytest.approx(20 * math.tan(math.radians(25)))
     assert TraversabilityLimits(max_step=0.3).step_limit(20.0) == 0.3
     assert TraversabilityLimits().roughness_limit(0.1) == 0.2
-    assert TraversabilityLimits().roughness_limit(20.0) == pytest.approx(2 * math.tan(math.radians(25)))
+    assert TraversabilityLimits().roughness_limit(20.0) == pytest.approx(
+        2 * math.tan(math.radians(25))
+    )
     known = traversability(plane(20, 30, shape=(12, 12), step=20.0)).cost[1:-1, 1:-1]
     assert set(known.ravel().tolist()) == {79}
 
@@ -381,7 +453,13 @@ def test_the_picture_shows_each_cost_in_its_place():
     assert image.origin == "lower"
     x = left + (columns + 0.5) * (right - left) / red.shape[1]
     y = bottom + (rows + 0.5) * (top - bottom) / red.shape[0]
-    assert set(zip(x.tolist(), y.tolist(), strict=True)) == {(2, 10), (1, 10), (3, 10), (2, 9), (2, 11)}
+    assert set(zip(x.tolist(), y.tolist(), strict=True)) == {
+        (2, 10),
+        (1, 10),
+        (3, 10),
+        (2, 9),
+        (2, 11),
+    }
 
 
 def test_a_picture_of_many_cells_keeps_the_single_forbidden_one(monkeypatch):

@@ -1,4 +1,6 @@
-"""The world for Gazebo, read back from its files by Gazebo's rules: its ground lies where the map's does."""
+"""The world for Gazebo, read back from its files by Gazebo's rules: its ground lies where the map's
+does.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +21,35 @@ from rfly_terrain.height_map.height_map import HeightMap
 def hills(rows: int, columns: int, **grid: Any) -> HeightMap:
     rng = np.random.default_rng(5)
     r, c = np.mgrid[0:rows, 0:columns]
-    z = 40 * np.sin(r / 9.0) + 25 * np.cos(c / 7.0 + r / 30.0) + rng.uniform(-3, 3, (rows, columns)) - 12.0
+    z = (
+        40 * np.sin(r / 9.0)
+        + 25 * np.cos(c / 7.0 + r / 30.0)
+        + rng.uniform(-3, 3, (rows, columns))
+        - 12.0
+    )
     return HeightMap(z, name="hills", **grid)
 
 
 class Shown(NamedTuple):
-    """A height map of an SDF file as Gazebo's renderer takes it (gz-common ImageHeightmap, gz-rendering)."""
+    """A height map of an SDF file as Gazebo's renderer takes it (gz-common ImageHeightmap,
+    gz-rendering).
+    """
 
     image: np.ndarray
     size: list[float]
     middle: list[float]
 
     def height(self, x: float, y: float) -> float:
-        """Between the four samples around, one at a time: row 0 in the north, values of 65535 at the top of <size>."""
+        """Between the four samples around, one at a time: row 0 in the north, values of 65535 at
+        the top of <size>.
+        """
         n = self.image.shape[0]
         column = (x - (self.middle[0] - self.size[0] / 2)) / self.size[0] * (n - 1)
         row = ((self.middle[1] + self.size[1] / 2) - y) / self.size[1] * (n - 1)
-        i, j = min(int(row), n - 2), min(int(column), n - 2)
-        a, b = row - i, column - j
+        i = min(int(row), n - 2)
+        j = min(int(column), n - 2)
+        a = row - i
+        b = column - j
         value = (1 - a) * ((1 - b) * self.image[i, j] + b * self.image[i, j + 1]) + a * (
             (1 - b) * self.image[i + 1, j] + b * self.image[i + 1, j + 1]
         )
@@ -90,10 +103,14 @@ def test_other_samples_lie_on_the_maps_surface(tmp_path, step_x, step_y):
     x_min, x_max, y_min, y_max = terrain.bounds
     rng = np.random.default_rng(2)
     for i, j in rng.integers(0, 129, (200, 2)).tolist():
-        x, y = x_min + (x_max - x_min) * i / 128, y_max - (y_max - y_min) * j / 128
+        x = x_min + (x_max - x_min) * i / 128
+        y = y_max - (y_max - y_min) * j / 128
         assert shown.height(x, y) == pytest.approx(terrain.altitude(x, y), abs=half_a_count + 1e-4)
     worst = max(
-        abs(shown.height(terrain.origin_x + r * step_x, terrain.origin_y + c * step_y) - terrain.heights[r, c])
+        abs(
+            shown.height(terrain.origin_x + r * step_x, terrain.origin_y + c * step_y)
+            - terrain.heights[r, c]
+        )
         for r in range(40)
         for c in range(61)
     )
@@ -102,10 +119,14 @@ def test_other_samples_lie_on_the_maps_surface(tmp_path, step_x, step_y):
 
 
 def test_a_peak_in_the_north_west_is_at_the_upper_left(tmp_path):
-    """x -100 … 156, y 1000 … 1512 m, 129 samples 2 and 4 m apart: the peak at x -80, y 1500 is row 3, column 10."""
+    """x -100 … 156, y 1000 … 1512 m, 129 samples 2 and 4 m apart: the peak at x -80, y 1500 is row
+    3, column 10.
+    """
     heights = np.full((129, 129), 7.0)
     heights[10, 125] = 7.0 + 91.0
-    terrain = HeightMap(heights, origin_x=-100.0, origin_y=1000.0, step_x=2.0, step_y=4.0, name="peak")
+    terrain = HeightMap(
+        heights, origin_x=-100.0, origin_y=1000.0, step_x=2.0, step_y=4.0, name="peak"
+    )
     _, shown = read(write_gazebo_world(terrain, tmp_path / "w").world)
     assert shown.size == [256.0, 512.0, 91.0]
     assert shown.middle == [28.0, 1256.0, 7.0]
@@ -114,19 +135,26 @@ def test_a_peak_in_the_north_west_is_at_the_upper_left(tmp_path):
 
 
 def test_collisions_lie_under_what_is_seen(tmp_path):
-    """gz-physics: n samples <size>/n apart around the collision's pose, z from 0; the visual: <size>/(n - 1) around
-    <pos>."""
+    """gz-physics: n samples <size>/n apart around the collision's pose, z from 0; the visual:
+    <size>/(n - 1) around <pos>.
+    """
     terrain = hills(129, 129, origin_x=-70.0, origin_y=33.0, step_x=1.5, step_y=2.5)
     root, shown = read(write_gazebo_world(terrain, tmp_path / "w").world)
     collision = root.find(".//collision")
     assert collision.find("geometry/heightmap/pos") is None  # gz-sim's physics does not read it
-    pose, size = numbers(collision.find("pose")), numbers(collision.find("geometry/heightmap/size"))
+    pose = numbers(collision.find("pose"))
+    size = numbers(collision.find("geometry/heightmap/size"))
     assert pose == [*shown.middle, 0.0, 0.0, 0.0]
     for axis, (start, step) in enumerate(((-70.0, 1.5), (33.0, 2.5))):
         for i in (0, 1, 64, 128):
-            assert pose[axis] + (i - 64) * size[axis] / 129 == pytest.approx(start + i * step, abs=1e-8)
+            assert pose[axis] + (i - 64) * size[axis] / 129 == pytest.approx(
+                start + i * step, abs=1e-8
+            )
     assert size[2] == shown.size[2]
-    assert collision.find("geometry/heightmap/uri").text == root.find(".//visual/geometry/heightmap/uri").text
+    assert (
+        collision.find("geometry/heightmap/uri").text
+        == root.find(".//visual/geometry/heightmap/uri").text
+    )
 
 
 def test_level_ground(tmp_path):
@@ -161,7 +189,11 @@ def test_the_model_is_that_of_the_world_and_its_files_are_there(tmp_path):
     model, _ = read(folder / "model.sdf")
     assert contents(model.find("model")) == contents(world.find("world/model"))
     config = defusedxml.ElementTree.parse(folder / "model.config").getroot()
-    assert (config.find("name").text, config.find("sdf").text, config.find("sdf").get("version")) == (
+    assert (
+        config.find("name").text,
+        config.find("sdf").text,
+        config.find("sdf").get("version"),
+    ) == (
         "hills",
         "model.sdf",
         "1.9",
@@ -173,14 +205,18 @@ def test_the_model_is_that_of_the_world_and_its_files_are_there(tmp_path):
 
 
 def test_the_texture_of_an_oblong_map_keeps_its_proportions(tmp_path):
-    """Twice as long east as north: the upper half of the square picture, the snow of the peak where the peak is."""
+    """Twice as long east as north: the upper half of the square picture, the snow of the peak where
+    the peak is.
+    """
     heights = np.zeros((81, 41))
     heights[20, 30] = 50.0  # a quarter east, three quarters north
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=5, step_y=5, name="oblong")
     root, _ = read(write_gazebo_world(terrain, tmp_path / "w").world)
     texture = root.find(".//texture")
     assert numbers(texture.find("size")) == [400.0]
-    picture = cv2.imread(str(tmp_path / "w" / texture.find("diffuse").text), cv2.IMREAD_UNCHANGED).astype(int)
+    picture = cv2.imread(
+        str(tmp_path / "w" / texture.find("diffuse").text), cv2.IMREAD_UNCHANGED
+    ).astype(int)
     assert picture.shape == (256, 256, 3)
     rows, columns = np.nonzero(np.abs(picture - picture[0, 0]).max(axis=2) > 20)
     assert columns.mean() == pytest.approx(256 * 0.25, abs=3)
@@ -189,7 +225,9 @@ def test_the_texture_of_an_oblong_map_keeps_its_proportions(tmp_path):
 
 def test_what_cannot_be_written_is_said(tmp_path):
     terrain = hills(20, 20, origin_x=0, origin_y=0, step_x=10, step_y=10)
-    with pytest.raises(ConfigError, match=r"256 samples on a side: Gazebo takes 2ⁿ \+ 1, one of 129, 257"):
+    with pytest.raises(
+        ConfigError, match=r"256 samples on a side: Gazebo takes 2ⁿ \+ 1, one of 129, 257"
+    ):
         gazebo_heights(terrain, 256)
     with pytest.raises(ConfigError, match="a folder that exists"):
         write_gazebo_world(terrain, tmp_path / "no" / "where")
@@ -205,7 +243,8 @@ def test_what_cannot_be_written_is_said(tmp_path):
 def test_the_side_follows_the_map():
     grid = {"origin_x": 0.0, "origin_y": 0.0, "step_x": 1.0, "step_y": 1.0}
     sides = [
-        len(gazebo_heights(HeightMap(np.zeros(shape), **grid)).pixels) for shape in ((2, 129), (130, 2), (5000, 2))
+        len(gazebo_heights(HeightMap(np.zeros(shape), **grid)).pixels)
+        for shape in ((2, 129), (130, 2), (5000, 2))
     ]
     assert sides == [129, 257, 4097]
 
@@ -214,4 +253,6 @@ def test_the_surface_as_a_height_map():
     terrain = hills(129, 129, origin_x=-70.0, origin_y=33.0, step_x=1.5, step_y=2.5)
     surface = gazebo_surface(gazebo_heights(terrain))
     assert surface.bounds == pytest.approx(terrain.bounds)
-    np.testing.assert_allclose(surface.heights, terrain.heights, atol=1.1 * (terrain.z_max - terrain.z_min) / 65535 / 2)
+    np.testing.assert_allclose(
+        surface.heights, terrain.heights, atol=1.1 * (terrain.z_max - terrain.z_min) / 65535 / 2
+    )

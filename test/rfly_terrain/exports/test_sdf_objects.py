@@ -1,4 +1,6 @@
-"""Objects of a world in Gazebo's file, read back as XML and STL by rules of SDF 1.9: the solids lie where ours do."""
+"""Objects of a world in Gazebo's file, read back as XML and STL by rules of SDF 1.9: the solids lie
+where ours do.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from rfly_terrain.exports import sdf
 from rfly_terrain.world.models import Model, box_part, cylinder_part, hull_part, placed_part
 from rfly_terrain.world.world import World, WorldObject
 
-SLOPE = HeightMap([[0.0, 0.0], [50.0, 50.0]], origin_x=0, origin_y=0, step_x=100, step_y=100, name="slope")
+SLOPE = HeightMap(
+    [[0.0, 0.0], [50.0, 50.0]], origin_x=0, origin_y=0, step_x=100, step_y=100, name="slope"
+)
 WEDGE = Model("wedge", (hull_part([(0, 0, 0), (4, 0, 0), (0, 3, 0), (0, 0, 2)]),))
 TREE = Model(
     "tree",
@@ -42,7 +46,9 @@ def stl(file):
 
 
 def corners_in_gazebo(folder, link, shape):
-    """(n, 3) world positions of a shape's corners; of a cylinder those of the square around its circles."""
+    """(n, 3) world positions of a shape's corners; of a cylinder those of the square around its
+    circles.
+    """
     x, y, z, roll, pitch, yaw = numbers(link, "pose")
     assert (roll, pitch) == (0.0, 0.0)
     geometry = shape.find("geometry")
@@ -54,11 +60,15 @@ def corners_in_gazebo(folder, link, shape):
         if geometry.find("box") is not None:
             half = np.array(numbers(geometry, "box/size")) / 2
         else:
-            (radius,), (length,) = numbers(geometry, "cylinder/radius"), numbers(geometry, "cylinder/length")
+            (radius,), (length,) = (
+                numbers(geometry, "cylinder/radius"),
+                numbers(geometry, "cylinder/length"),
+            )
             half = np.array([radius, radius, length / 2])
         signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
         local = signs * half + numbers(shape, "pose")[:3]
-    c, s = math.cos(yaw), math.sin(yaw)
+    c = math.cos(yaw)
+    s = math.sin(yaw)
     return local @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + (x, y, z)
 
 
@@ -72,8 +82,15 @@ def objects(folder):
 
 def test_by_hand(tmp_path):
     """The ground rises by 0.5 to the east: 10 m up at x 20. A box turned by 90°, twice as large."""
-    box = Model("box", (placed_part(box_part(4.0, 2.0, 3.0), (1.0, 0.0, -0.5), 0.0),), color=(255, 0, 51))
-    world = World(objects=(WorldObject(box, 20, 30, math.pi / 2, scale=2.0), WorldObject(WEDGE, 60, 10, z=7.0)))
+    box = Model(
+        "box", (placed_part(box_part(4.0, 2.0, 3.0), (1.0, 0.0, -0.5), 0.0),), color=(255, 0, 51)
+    )
+    world = World(
+        objects=(
+            WorldObject(box, 20, 30, math.pi / 2, scale=2.0),
+            WorldObject(WEDGE, 60, 10, z=7.0),
+        )
+    )
     write_gazebo_world(SLOPE, tmp_path / "w", world=world)
     placed = objects(tmp_path / "w")
     first, second = placed.findall("link")
@@ -83,16 +100,31 @@ def test_by_hand(tmp_path):
         assert corners.min(axis=0) == pytest.approx([18, 28, 9])
         assert corners.max(axis=0) == pytest.approx([22, 36, 15])
     assert numbers(first, "visual/material/diffuse") == pytest.approx([1, 0, 0.2, 1])
-    two = Model("two", (box.parts[0], box_part(1.0, 1.0, 9.0)), color=(9, 9, 9), part_colors=((255, 0, 51), (51, 0, 0)))
+    two = Model(
+        "two",
+        (box.parts[0], box_part(1.0, 1.0, 9.0)),
+        color=(9, 9, 9),
+        part_colors=((255, 0, 51), (51, 0, 0)),
+    )
     write_gazebo_world(SLOPE, tmp_path / "two", world=World(objects=(WorldObject(two, 0, 0),)))
-    diffuse = [visual.find("material/diffuse").text for visual in objects(tmp_path / "two").findall("link/visual")]
+    diffuse = [
+        visual.find("material/diffuse").text
+        for visual in objects(tmp_path / "two").findall("link/visual")
+    ]
     assert [float(text.split()[0]) for text in diffuse] == pytest.approx([1.0, 0.2])
     corners = corners_in_gazebo(tmp_path / "w", second, second.find("collision"))
-    assert {tuple(row) for row in np.round(corners, 6).tolist()} == {(60, 10, 7), (64, 10, 7), (60, 13, 7), (60, 10, 9)}
+    assert {tuple(row) for row in np.round(corners, 6).tolist()} == {
+        (60, 10, 7),
+        (64, 10, 7),
+        (60, 13, 7),
+        (60, 10, 9),
+    }
 
 
 def test_round_things_are_round_and_others_are_meshes_once(tmp_path):
-    world = World(objects=tuple(WorldObject(TREE, 10.0 * k, 50, scale=1 + 0.5 * k) for k in range(1, 4)))
+    world = World(
+        objects=tuple(WorldObject(TREE, 10.0 * k, 50, scale=1 + 0.5 * k) for k in range(1, 4))
+    )
     write_gazebo_world(SLOPE, tmp_path / "w", world=world)
     links = objects(tmp_path / "w").findall("link")
     trunk = links[1].findall("collision")[0]
@@ -114,7 +146,8 @@ def test_the_shipped_worlds_lie_where_their_solids_do(tmp_path, name):
     links = objects(tmp_path / "w").findall("link")
     assert len(links) == len(world.objects)
     assert len({link.get("name") for link in links}) == len(links)
-    kinds, row = set(), 0
+    kinds = set()
+    row = 0
     for each, link in zip(world.objects, links, strict=True):
         shapes = link.findall("collision")
         assert len(shapes) == len(each.model.parts) == len(link.findall("visual"))
@@ -123,12 +156,20 @@ def test_the_shipped_worlds_lie_where_their_solids_do(tmp_path, name):
             theirs = corners_in_gazebo(tmp_path / "w", link, shape)
             round_ = shape.find("geometry/cylinder") is not None
             for axis in range(3):
-                spread = 0.03 * float(np.ptp(ours[:, axis])) if round_ and axis < 2 and each.yaw == 0 else 0.002
-                if round_ and axis < 2 and each.yaw:  # of a square turned about the circle nothing is known
+                spread = (
+                    0.03 * float(np.ptp(ours[:, axis]))
+                    if round_ and axis < 2 and each.yaw == 0
+                    else 0.002
+                )
+                if (
+                    round_ and axis < 2 and each.yaw
+                ):  # of a square turned about the circle nothing is known
                     continue
                 assert theirs[:, axis].min() == pytest.approx(ours[:, axis].min(), abs=spread)
                 assert theirs[:, axis].max() == pytest.approx(ours[:, axis].max(), abs=spread)
             kinds.add(shape.find("geometry")[0].tag)
             row += 1
     assert row == len(world.solids)
-    assert kinds == {"forest": {"cylinder", "mesh"}, "pillars": {"cylinder"}}.get(name, {"box", "cylinder", "mesh"})
+    assert kinds == {"forest": {"cylinder", "mesh"}, "pillars": {"cylinder"}}.get(
+        name, {"box", "cylinder", "mesh"}
+    )

@@ -1,4 +1,6 @@
-"""Elevation models into height maps, against their own formulas and PROJ's geodesics, not the importer's path."""
+"""Elevation models into height maps, against their own formulas and PROJ's geodesics, not the
+importer's path.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def write_tif(path, raster, transform, crs=UTM32, nodata=None, **tags):
         if "unit" in tags:
             dataset.set_band_unit(1, tags["unit"])
         if "scale" in tags:
-            dataset.scales, dataset.offsets = (tags["scale"],), (tags["offset"],)
+            dataset.scales = (tags["scale"],)
+            dataset.offsets = (tags["offset"],)
     return path
 
 
@@ -58,9 +61,13 @@ def rows_and_columns(rows, columns):
 
 
 def test_a_metric_raster_keeps_its_cells(tmp_path):
-    """3 rows x 4 columns of 10 x 20 m: row 0 is the north, the middle is the origin, every value bit by bit."""
+    """3 rows x 4 columns of 10 x 20 m: row 0 is the north, the middle is the origin, every value
+    bit by bit.
+    """
     raster = rows_and_columns(3, 4) / 3
-    terrain = import_dem(write_tif(tmp_path / "a.tif", raster, affine.from_origin(500_000, 5_200_060, 10, 20)))
+    terrain = import_dem(
+        write_tif(tmp_path / "a.tif", raster, affine.from_origin(500_000, 5_200_060, 10, 20))
+    )
     assert (terrain.rows, terrain.columns, terrain.step_x, terrain.step_y) == (4, 3, 10, 20)
     assert terrain.bounds == (-15, 15, -20, 20)
     np.testing.assert_array_equal(terrain.heights, raster[::-1].T)
@@ -70,7 +77,9 @@ def test_a_metric_raster_keeps_its_cells(tmp_path):
 
 
 def test_the_origin_is_found_on_the_globe(tmp_path):
-    """UTM zone 32's central meridian, 9 degrees east; the latitude from the distance along the meridian."""
+    """UTM zone 32's central meridian, 9 degrees east; the latitude from the distance along the
+    meridian.
+    """
     path = write_tif(
         tmp_path / "a.tif",
         rows_and_columns(10, 10),
@@ -88,7 +97,8 @@ def test_part_of_a_metric_raster(tmp_path):
     raster = rows_and_columns(20, 30)
     path = write_tif(tmp_path / "a.tif", raster, affine.from_origin(400_000, 5_000_200, 10, 10))
     terrain = import_dem(path, size=(100, 60))
-    # the middle lies between columns 14 and 15 (centres at -45 … 45) and between rows 9 and 10 (-25 … 25)
+    # the middle lies between columns 14 and 15 (centres at -45 … 45) and between rows 9 and 10 (-25
+    # … 25)
     assert terrain.bounds == (-45, 45, -25, 25)
     np.testing.assert_array_equal(terrain.heights, raster[7:13, 10:20][::-1].T)
     with pytest.raises(ConfigError, match="asks for -200 … 200 m"):
@@ -96,11 +106,14 @@ def test_part_of_a_metric_raster(tmp_path):
 
 
 def test_a_plane_survives_resampling(tmp_path):
-    """z = 100 + 0.1 east - 0.2 north on cells of 10 m, asked for at 4 m: bilinear resampling of a plane is exact."""
+    """z = 100 + 0.1 east - 0.2 north on cells of 10 m, asked for at 4 m: bilinear resampling of a
+    plane is exact.
+    """
     row, column = np.mgrid[0:50, 0:60]
     raster = (100 + 0.1 * (column - 29.5) * 10 - 0.2 * (24.5 - row) * 10).astype(np.float32)
     terrain = import_dem(
-        write_tif(tmp_path / "a.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10)), resolution=4
+        write_tif(tmp_path / "a.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10)),
+        resolution=4,
     )
     assert (terrain.step_x, terrain.step_y) == (4, 4)
     x, y = np.meshgrid(np.linspace(-280, 280, 23), np.linspace(-230, 230, 19))
@@ -108,7 +121,9 @@ def test_a_plane_survives_resampling(tmp_path):
 
 
 def test_a_south_up_and_a_turned_raster(tmp_path):
-    """A raster whose rows run north, and one turned by 30 degrees (cut to where it has data): the same ground."""
+    """A raster whose rows run north, and one turned by 30 degrees (cut to where it has data): the
+    same ground.
+    """
 
     def ground(x, y):
         return 50 + 0.05 * x + 0.03 * y
@@ -116,16 +131,23 @@ def test_a_south_up_and_a_turned_raster(tmp_path):
     column, row = np.meshgrid(np.arange(80) + 0.5, np.arange(80) + 0.5)
     south_up = affine.Affine(10, 0, 500_000, 0, 10, 5_200_000)
     turned = affine.Affine(
-        10 * math.cos(0.5), 10 * math.sin(0.5), 500_000, 10 * math.sin(0.5), -10 * math.cos(0.5), 5_200_800
+        10 * math.cos(0.5),
+        10 * math.sin(0.5),
+        500_000,
+        10 * math.sin(0.5),
+        -10 * math.cos(0.5),
+        5_200_800,
     )
     for transform in (south_up, turned):
         a, b, c, d, e, f = transform[:6]
-        x, y = a * column + b * row + c, d * column + e * row + f
+        x = a * column + b * row + c
+        y = d * column + e * row + f
         x_0 = (a + b) * 40 + c
         y_0 = (d + e) * 40 + f
         path = write_tif(tmp_path / "a.tif", ground(x - x_0, y - y_0).astype(np.float32), transform)
         terrain = import_dem(path, size=(400, 400), resampling="bilinear")
-        # a turned raster comes on the local grid: grid north of UTM and true north differ by up to a degree here
+        # a turned raster comes on the local grid: grid north of UTM and true north differ by up to
+        # a degree here
         latitude, longitude, _ = terrain.geo_origin
         turn = math.radians((longitude - 9.0) * math.sin(math.radians(latitude))) if b else 0.0
         for east, north in ((0, 0), (150, 0), (0, 150), (-180, 120)):
@@ -136,7 +158,9 @@ def test_a_south_up_and_a_turned_raster(tmp_path):
 
 
 def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
-    """Peaks at known places: distance and azimuth from the origin on the ellipsoid give their x east and y north."""
+    """Peaks at known places: distance and azimuth from the origin on the ellipsoid give their x
+    east and y north.
+    """
     raster = np.zeros((200, 300), np.float32)
     peaks = [(30, 40), (150, 260), (100, 150), (190, 20)]
     for row, column in peaks:
@@ -150,8 +174,11 @@ def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
         azimuth, _, distance = pyproj.Geod(ellps="WGS84").inv(
             longitude, latitude, 8 + (column + 0.5) / 3600, 47 - (row + 0.5) / 3600
         )
-        x, y = distance * math.sin(math.radians(azimuth)), distance * math.cos(math.radians(azimuth))
-        window = terrain.altitude(*np.meshgrid(x + np.arange(-40, 41, 2.0), y + np.arange(-40, 41, 2.0)))
+        x = distance * math.sin(math.radians(azimuth))
+        y = distance * math.cos(math.radians(azimuth))
+        window = terrain.altitude(
+            *np.meshgrid(x + np.arange(-40, 41, 2.0), y + np.arange(-40, 41, 2.0))
+        )
         v, u = np.unravel_index(np.argmax(window), window.shape)
         assert math.hypot(u - 20, v - 20) * 2 < 6  # a cell of 5 m, and sampling steps of 2 m
         assert window.max() > 70
@@ -167,18 +194,24 @@ def test_center_and_altitude(tmp_path):
         "EPSG:4326",
     )
     place = (47 - 80.5 * 0.001, 8 + 120.5 * 0.001)  # the cell of row 80, column 120: 920 m
-    ground = import_dem(path, center=place, size=(2000, 3000), resolution=10, origin_altitude="ground")
+    ground = import_dem(
+        path, center=place, size=(2000, 3000), resolution=10, origin_altitude="ground"
+    )
     assert ground.altitude(0.0, 0.0) == pytest.approx(0, abs=0.01)
     assert ground.geo_origin == (*place, pytest.approx(920, abs=0.5))
     assert ground.bounds == (-1000, 1000, -1500, 1500)
     given = import_dem(path, center=place, size=(2000, 3000), resolution=10, origin_altitude=500.0)
-    np.testing.assert_allclose(given.heights, ground.heights + (ground.geo_origin[2] - 500), atol=1e-3)
+    np.testing.assert_allclose(
+        given.heights, ground.heights + (ground.geo_origin[2] - 500), atol=1e-3
+    )
     with pytest.raises(ConfigError, match="choose another --center or --size"):
         import_dem(path, center=(46.0, 8.1), size=(2000, 3000))
 
 
 def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):
-    """Meridians converge, so the raster is no rectangle on the ground: the map is cut to where it has data."""
+    """Meridians converge, so the raster is no rectangle on the ground: the map is cut to where it
+    has data.
+    """
     path = write_tif(
         tmp_path / "d.tif",
         np.full((300, 300), 7, np.int16),
@@ -194,35 +227,53 @@ def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):
 def test_units_scales_and_offsets(tmp_path):
     """Feet become metres; stored numbers become heights by the band's scale and offset."""
     where = affine.from_origin(500_000, 5_200_000, 10, 10)
-    feet = import_dem(write_tif(tmp_path / "f.tif", np.full((3, 3), 100, np.int16), where, unit="ft"))
+    feet = import_dem(
+        write_tif(tmp_path / "f.tif", np.full((3, 3), 100, np.int16), where, unit="ft")
+    )
     assert feet.z_min == pytest.approx(30.48)
-    scaled = import_dem(write_tif(tmp_path / "s.tif", np.full((3, 3), 100, np.int16), where, scale=0.1, offset=5.0))
+    scaled = import_dem(
+        write_tif(tmp_path / "s.tif", np.full((3, 3), 100, np.int16), where, scale=0.1, offset=5.0)
+    )
     assert scaled.z_min == pytest.approx(15.0)
     with pytest.raises(TerrainFormatError, match="'parsec', expected metres or feet"):
-        import_dem(write_tif(tmp_path / "p.tif", np.full((3, 3), 100, np.int16), where, unit="parsec"))
+        import_dem(
+            write_tif(tmp_path / "p.tif", np.full((3, 3), 100, np.int16), where, unit="parsec")
+        )
 
 
 def test_cells_without_data_are_refused_or_filled(tmp_path):
     """A hole of one cell in a plane: refused by default, interpolated on request."""
     raster = np.add.outer(np.arange(12.0), np.arange(9.0)).astype(np.float32)
     raster[5, 4] = -9999
-    path = write_tif(tmp_path / "n.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10), nodata=-9999)
-    with pytest.raises(TerrainFormatError, match="1 of 108 cells hold no data; interpolate them with --fill-nodata"):
+    path = write_tif(
+        tmp_path / "n.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10), nodata=-9999
+    )
+    with pytest.raises(
+        TerrainFormatError, match="1 of 108 cells hold no data; interpolate them with --fill-nodata"
+    ):
         import_dem(path)
     counted = []
     filled = import_dem(path, fill_nodata=True, on_filled=counted.append)
     assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=1e-5)  # a plane is harmonic
     assert counted == [1]
-    empty = write_tif(tmp_path / "e.tif", np.full((3, 3), -9999.0), affine.from_origin(5e5, 5e6, 10, 10), nodata=-9999)
+    empty = write_tif(
+        tmp_path / "e.tif",
+        np.full((3, 3), -9999.0),
+        affine.from_origin(5e5, 5e6, 10, 10),
+        nodata=-9999,
+    )
     with pytest.raises(TerrainFormatError, match="no cell has data"):
         import_dem(empty, fill_nodata=True)
 
 
 def test_its_own_resolution_keeps_all_cells(tmp_path):
-    """An even number of cells has no cell in the middle; asking for the same cells must not lose a row and a column."""
+    """An even number of cells has no cell in the middle; asking for the same cells must not lose a
+    row and a column.
+    """
     raster = np.add.outer(np.arange(6.0), 10 * np.arange(8.0)).astype(np.float32)
     path = write_tif(tmp_path / "e.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10))
-    kept, asked = import_dem(path), import_dem(path, resolution=10.0)
+    kept = import_dem(path)
+    asked = import_dem(path, resolution=10.0)
     assert (kept.rows, kept.columns) == (asked.rows, asked.columns) == (8, 6)
     np.testing.assert_array_equal(asked.heights, kept.heights)
 
@@ -235,7 +286,9 @@ def test_faults_are_named(tmp_path):
     with pytest.raises(TerrainFormatError, match="cannot be read as a raster"):
         import_dem(tmp_path / "x.tif")
     unplaced = write_tif(tmp_path / "u.tif", rows_and_columns(3, 3), where, crs=None)
-    with pytest.raises(TerrainFormatError, match="names no coordinate reference system; say which one"):
+    with pytest.raises(
+        TerrainFormatError, match="names no coordinate reference system; say which one"
+    ):
         import_dem(unplaced)
     assert import_dem(unplaced, crs=UTM32).rows == 3
     good = write_tif(tmp_path / "g.tif", rows_and_columns(3, 3), where)
@@ -253,13 +306,19 @@ def test_faults_are_named(tmp_path):
 
 def test_without_rasterio_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rasterio", None)
-    with pytest.raises(ConfigError, match=rf"reading rasters needs rasterio; {re.escape(how_to_install('geo'))}"):
+    with pytest.raises(
+        ConfigError, match=rf"reading rasters needs rasterio; {re.escape(how_to_install('geo'))}"
+    ):
         import_dem(tmp_path / "any.tif")
 
 
 def test_progress_ends_at_one(tmp_path):
     shares = []
-    path = write_tif(tmp_path / "p.tif", np.zeros((700, 5), np.float32), affine.from_origin(500_000, 5_200_000, 10, 10))
+    path = write_tif(
+        tmp_path / "p.tif",
+        np.zeros((700, 5), np.float32),
+        affine.from_origin(500_000, 5_200_000, 10, 10),
+    )
     import_dem(path, progress=shares.append)
     assert shares == sorted(shares)
     assert len(shares) > 1
@@ -270,7 +329,15 @@ def hills(rows=60, columns=40, step_x=5.0, step_y=-8.0) -> HeightMap:
     r, c = np.mgrid[0:rows, 0:columns]
     heights = 300 + 40 * np.sin(r / 9) + 25 * np.cos(c / 5)
     place = (46.5, 7.9, 1200.0)
-    return HeightMap(heights, origin_x=-100, origin_y=200, step_x=step_x, step_y=step_y, name="hills", geo_origin=place)
+    return HeightMap(
+        heights,
+        origin_x=-100,
+        origin_y=200,
+        step_x=step_x,
+        step_y=step_y,
+        name="hills",
+        geo_origin=place,
+    )
 
 
 def test_a_geotiff_goes_out_and_comes_back(tmp_path):
@@ -323,7 +390,12 @@ def test_array_faults_are_named(tmp_path):
     for name, options, error, text in (
         ("two.npz", cell, ConfigError, "2 arrays with rows and columns .*choose one with --key"),
         ("two.npz", {**cell, "key": "z"}, ConfigError, "no array 'z', only a, b, c"),
-        ("two.npz", {**cell, "key": "c"}, TerrainFormatError, "expected numbers in rows and columns"),
+        (
+            "two.npz",
+            {**cell, "key": "c"},
+            TerrainFormatError,
+            "expected numbers in rows and columns",
+        ),
         ("two.npz", {}, ConfigError, "--cell-size"),
         ("two.npz", {"cell_size": (1.0, 0.0), "key": "a"}, ConfigError, "above 0 m"),
         ("objects.npy", cell, TerrainFormatError, "cannot be read as NumPy arrays"),
@@ -348,12 +420,17 @@ def test_an_imported_model_becomes_a_map(tmp_path):
         )
     )
     back = to_height_map(read_map(write_height_map(terrain, tmp_path / "map")))
-    assert np.abs(back.heights - terrain.heights).max() <= (terrain.z_max - terrain.z_min) / 65535 / 2 * 1.01
+    assert (
+        np.abs(back.heights - terrain.heights).max()
+        <= (terrain.z_max - terrain.z_min) / 65535 / 2 * 1.01
+    )
     assert back.geo_origin == pytest.approx(terrain.geo_origin)
 
 
 def test_the_demo_map_is_the_ground_of_its_source():
-    """At least 250 x 250 cells in under 1 MB, and everywhere near the source's own samples, found by geodesics."""
+    """At least 250 x 250 cells in under 1 MB, and everywhere near the source's own samples, found
+    by geodesics.
+    """
     files = find_map("JacksboroFault")
     terrain = to_height_map(read_map(files))
     assert min(terrain.rows, terrain.columns) >= 250
@@ -364,8 +441,11 @@ def test_the_demo_map_is_the_ground_of_its_source():
 
     source = np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))
     latitude, longitude, altitude = terrain.geo_origin
-    x, y = (v.ravel() for v in np.meshgrid(np.linspace(-2950, 2950, 60), np.linspace(-2950, 2950, 60)))
-    azimuth, distance = np.degrees(np.arctan2(x, y)), np.hypot(x, y)
+    x, y = (
+        v.ravel() for v in np.meshgrid(np.linspace(-2950, 2950, 60), np.linspace(-2950, 2950, 60))
+    )
+    azimuth = np.degrees(np.arctan2(x, y))
+    distance = np.hypot(x, y)
     lon, lat, _ = pyproj.Geod(ellps="WGS84").fwd(
         np.full_like(x, longitude), np.full_like(x, latitude), azimuth, distance
     )
@@ -373,10 +453,13 @@ def test_the_demo_map_is_the_ground_of_its_source():
     row = (float(source["ymin"]) - lat) / float(source["dy"]) - 0.5  # its ymin is the northern edge
     expected = map_coordinates(source["elevation"].astype(float), [row, column], order=3)
     difference = terrain.altitude(x, y) + altitude - expected
-    # the map's spline smooths a little where the reference interpolates; a shift by one source cell is far worse
+    # the map's spline smooths a little where the reference interpolates; a shift by one source cell
+    # is far worse
     assert np.sqrt(np.mean(difference**2)) < 6
     shifted = map_coordinates(source["elevation"].astype(float), [row + 1, column], order=3)
-    assert np.sqrt(np.mean((terrain.altitude(x, y) + altitude - shifted) ** 2)) > 2 * np.sqrt(np.mean(difference**2))
+    assert np.sqrt(np.mean((terrain.altitude(x, y) + altitude - shifted) ** 2)) > 2 * np.sqrt(
+        np.mean(difference**2)
+    )
 
 
 def vrt(source):
@@ -398,7 +481,9 @@ def raw_vrt(source):
 
 
 def test_no_raster_leads_to_another_file_or_address(tmp_path):
-    """Whatever the ending says: neither the web server of this test is asked, nor another file read."""
+    """Whatever the ending says: neither the web server of this test is asked, nor another file
+    read.
+    """
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -416,8 +501,15 @@ def test_no_raster_leads_to_another_file_or_address(tmp_path):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/a.tif"
-        texts = [vrt(f"/vsicurl/{address}"), vrt(tmp_path / "good.tif"), raw_vrt(tmp_path / "secret.txt")]
-        texts += [f"<GDAL_WMS><Service><ServerUrl>{address}</ServerUrl></Service></GDAL_WMS>", f"ENVI {address}"]
+        texts = [
+            vrt(f"/vsicurl/{address}"),
+            vrt(tmp_path / "good.tif"),
+            raw_vrt(tmp_path / "secret.txt"),
+        ]
+        texts += [
+            f"<GDAL_WMS><Service><ServerUrl>{address}</ServerUrl></Service></GDAL_WMS>",
+            f"ENVI {address}",
+        ]
         for number, text in enumerate(texts):
             for ending in ("tif", "vrt", "asc"):
                 (tmp_path / f"{number}.{ending}").write_text(text, encoding="ascii")
@@ -434,8 +526,12 @@ def test_no_raster_leads_to_another_file_or_address(tmp_path):
 
 
 def test_files_beside_a_raster_are_not_read(tmp_path):
-    """A mask, a world file and GDAL's .aux.xml, each of which would change or add to what the raster says."""
-    file = write_tif(tmp_path / "a.tif", rows_and_columns(3, 4), affine.from_origin(5e5, 5.2e6, 10, 10))
+    """A mask, a world file and GDAL's .aux.xml, each of which would change or add to what the
+    raster says.
+    """
+    file = write_tif(
+        tmp_path / "a.tif", rows_and_columns(3, 4), affine.from_origin(5e5, 5.2e6, 10, 10)
+    )
     before = import_dem(file)
     (tmp_path / "a.tif.aux.xml").write_text(
         '<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue><Scale>7</Scale></PAMRasterBand></PAMDataset>',

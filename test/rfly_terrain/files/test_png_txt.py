@@ -1,4 +1,6 @@
-"""Map files against values worked out by hand: calibration, every refusal, the png formats and the search order."""
+"""Map files against values worked out by hand: calibration, every refusal, the png formats and the
+search order.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ E_COUNTS = [[0, 100, 200, 300], [50, 150, 250, 350], [100, 200, 300, 500]]
 E_TXT = "300,200,1600,-300,-200,600,100,0,1100"
 
 
-def write_files(folder: Path, counts, txt: str | bytes, name: str = "E", bits: int = 16) -> MapFiles:
+def write_files(
+    folder: Path, counts, txt: str | bytes, name: str = "E", bits: int = 16
+) -> MapFiles:
     """A map from counts of height (16 bit) or from pixel values (8 bit)."""
     folder.mkdir(parents=True, exist_ok=True)
     values = np.asarray(counts)
@@ -40,11 +44,25 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def png(columns: int, rows: int, bits: int, colour: int, raw: bytes, extra: bytes = b"", interlace: int = 0) -> bytes:
+def png(
+    columns: int,
+    rows: int,
+    bits: int,
+    colour: int,
+    raw: bytes,
+    extra: bytes = b"",
+    interlace: int = 0,
+) -> bytes:
     """A png spelled out chunk by chunk; `raw` holds the filter byte of each row."""
     header = struct.pack(">IIBBBBB", columns, rows, bits, colour, 0, 0, interlace)
     return b"".join(
-        [b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", header), extra, chunk(b"IDAT", zlib.compress(raw)), chunk(b"IEND", b"")]
+        [
+            b"\x89PNG\r\n\x1a\n",
+            chunk(b"IHDR", header),
+            extra,
+            chunk(b"IDAT", zlib.compress(raw)),
+            chunk(b"IEND", b""),
+        ]
     )
 
 
@@ -57,20 +75,30 @@ def write_png(folder: Path, data: bytes, txt: str = "100,100,0,-100,-100,0,0,0,0
 def altitude(files: MapFiles, x_north: float, y_east: float, third_pixel="truncate") -> float:
     """NED z of the map by the formula of the format, cell by cell, in float64."""
     rfly_map = read_map(files, third_pixel)
-    c, z = rfly_map.calibration, rfly_map.heights_ned.astype(float)
+    c = rfly_map.calibration
+    z = rfly_map.heights_ned.astype(float)
     u = min(max((100 * x_north - c.pos_offset_x_cm) / c.pos_scale_x_cm, 0.0), c.columns - 1.0)
     v = min(max((100 * y_east - c.pos_offset_y_cm) / c.pos_scale_y_cm, 0.0), c.rows - 1.0)
-    j, i = min(int(u), c.columns - 2), min(int(v), c.rows - 2)
-    a, b = u - j, v - i
+    j = min(int(u), c.columns - 2)
+    i = min(int(v), c.rows - 2)
+    a = u - j
+    b = v - i
     near = z[i, j] * (1 - a) + z[i, j + 1] * a
     return near * (1 - b) + (z[i + 1, j] * (1 - a) + z[i + 1, j + 1] * a) * b
 
 
 def test_example_1_attributes(tmp_path):
-    """Offset, scale, extent and the third pixel of map E: a tie between the corners takes the left-bottom one."""
+    """Offset, scale, extent and the third pixel of map E: a tie between the corners takes the
+    left-bottom one.
+    """
     rfly_map = read_map(write_files(tmp_path, E_COUNTS, E_TXT))
     c = rfly_map.calibration
-    assert (c.pos_offset_x_cm, c.pos_offset_y_cm, c.pos_scale_x_cm, c.pos_scale_y_cm) == (-300, -200, 200, 200)
+    assert (c.pos_offset_x_cm, c.pos_offset_y_cm, c.pos_scale_x_cm, c.pos_scale_y_cm) == (
+        -300,
+        -200,
+        200,
+        200,
+    )
     assert (c.x_max_m, c.y_max_m, c.points.gps, c.rows, c.columns) == (3, 2, None, 3, 4)
     assert (c.third_row, c.third_column, c.z_scale_cm, c.z_scale_from) == (1, 2, 2, "left-bottom")
     assert rfly_map.heights_ned.dtype == np.float32
@@ -89,19 +117,25 @@ def test_examples_2_to_4_altitudes(tmp_path, x, y, z):
     """Altitudes of map E at corners, inside and outside, through the height map too."""
     files = write_files(tmp_path, E_COUNTS, E_TXT)
     assert altitude(files, x, y) == pytest.approx(z, abs=1e-4)
-    assert to_height_map(read_map(files)).altitude_ned(float(x), float(y)) == pytest.approx(z, abs=1e-4)
+    assert to_height_map(read_map(files)).altitude_ned(float(x), float(y)) == pytest.approx(
+        z, abs=1e-4
+    )
 
 
 @pytest.mark.parametrize(("x", "y", "z"), [(-3, -2, -6), (-1, 0, -10.5), (3, 2, -21)])
 def test_example_5_right_top_pair(tmp_path, x, y, z):
-    """The third point is paired with the corner that differs more; only the left-bottom height is kept."""
+    """The third point is paired with the corner that differs more; only the left-bottom height is
+    kept.
+    """
     files = write_files(tmp_path, E_COUNTS, "300,200,1600,-300,-200,600,-100,0,550")
     assert read_map(files).calibration.z_scale_from == "right-top"
     assert altitude(files, x, y) == pytest.approx(z, abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("last", "scale", "corner", "centre"), [(10, 1, -0.1, -0.04), (11, 500 / 11, -5, -1.931818)], ids=["ten", "eleven"]
+    ("last", "scale", "corner", "centre"),
+    [(10, 1, -0.1, -0.04), (11, 500 / 11, -5, -1.931818)],
+    ids=["ten", "eleven"],
 )
 def test_examples_6_and_7_more_than_ten_counts(tmp_path, last, scale, corner, centre):
     """Ten counts of difference give 1 cm a count, eleven are computed."""
@@ -115,8 +149,11 @@ def test_examples_6_and_7_more_than_ten_counts(tmp_path, last, scale, corner, ce
 
 @pytest.mark.parametrize(("last", "scale"), [(210, 1), (211, 150 / 11)], ids=["ten", "eleven"])
 def test_ten_and_eleven_counts_of_the_right_top_pair(tmp_path, last, scale):
-    """The threshold holds for the other corner too: kL 0, kT 200 is nearer to neither; kR decides by one count."""
-    # kT = 200 at row 0, column 1; kL = 195 (5 away), kR = 210 or 211 (10 or 11 away): the right-top pair
+    """The threshold holds for the other corner too: kL 0, kT 200 is nearer to neither; kR decides
+    by one count.
+    """
+    # kT = 200 at row 0, column 1; kL = 195 (5 away), kR = 210 or 211 (10 or 11 away): the right-top
+    # pair
     files = write_files(tmp_path, [[195, 200], [0, last]], "100,100,250,-100,-100,0,100,-100,100")
     c = read_map(files).calibration
     assert c.z_scale_cm == pytest.approx(scale, rel=1e-15)
@@ -124,7 +161,8 @@ def test_ten_and_eleven_counts_of_the_right_top_pair(tmp_path, last, scale):
 
 
 @pytest.mark.parametrize(
-    ("rule", "column", "corner", "z"), [("truncate", 1, "right-top", -13.142857), ("round", 2, "left-bottom", -16)]
+    ("rule", "column", "corner", "z"),
+    [("truncate", 1, "right-top", -13.142857), ("round", 2, "left-bottom", -16)],
 )
 def test_example_8_python_truncates_matlab_rounds(tmp_path, rule, column, corner, z):
     """A third point at column 1.9 is column 1 for the Python tool, column 2 for MATLAB."""
@@ -134,15 +172,21 @@ def test_example_8_python_truncates_matlab_rounds(tmp_path, rule, column, corner
     assert altitude(files, 3, 2, rule) == pytest.approx(z, abs=1e-4)
 
 
-@pytest.mark.parametrize(("rule", "z"), [((), -13.142857), (("truncate",), -13.142857), (("round",), -16)])
+@pytest.mark.parametrize(
+    ("rule", "z"), [((), -13.142857), (("truncate",), -13.142857), (("round",), -16)]
+)
 def test_example_8_a_height_map_follows_the_python_tool_unless_told(tmp_path, rule, z):
     files = write_files(tmp_path, E_COUNTS, "300,200,1600,-300,-200,600,80,0,1100")
     assert HeightMap.load(files.png, (), *rule).altitude_ned(3.0, 2.0) == pytest.approx(z, abs=1e-4)
 
 
-@pytest.mark.parametrize(("rule", "column", "scale", "z"), [("truncate", 6, 10, -20), ("round", 7, 5, -10)])
+@pytest.mark.parametrize(
+    ("rule", "column", "scale", "z"), [("truncate", 6, 10, -20), ("round", 7, 5, -10)]
+)
 def test_example_9_quotient_below_seven(tmp_path, rule, column, scale, z):
-    """The quotient of the right edge comes out as 6.999… and truncation reads one pixel too early, as the SDK does."""
+    """The quotient of the right edge comes out as 6.999… and truncation reads one pixel too early,
+    as the SDK does.
+    """
     counts = [[0, 0, 0, 0, 0, 0, 100, 200], [0] * 8]
     files = write_files(tmp_path, counts, "900,100,0,-900,-100,0,900,-100,1000")
     assert (900 + 900) / ((900 + 900) / 7) < 7
@@ -153,7 +197,9 @@ def test_example_9_quotient_below_seven(tmp_path, rule, column, scale, z):
 
 def test_example_10_eight_bit(tmp_path):
     """8-bit pixels are read with their own values, nothing is scaled up."""
-    files = write_files(tmp_path, [[0, 50], [100, 255]], "100,50,2550,-100,-50,0,100,50,2550", bits=8)
+    files = write_files(
+        tmp_path, [[0, 50], [100, 255]], "100,50,2550,-100,-50,0,100,50,2550", bits=8
+    )
     assert read_map(files).calibration.z_scale_cm == 10
     assert read_map(files).calibration.count_left_bottom == -32768
     assert altitude(files, 0, 0) == pytest.approx(-10.125, abs=1e-4)
@@ -162,7 +208,9 @@ def test_example_10_eight_bit(tmp_path):
 
 def test_example_11_gps_and_an_origin_off_the_centre(tmp_path):
     """Twelve values: GPS in file order; xMax comes from the right-top point alone."""
-    files = write_files(tmp_path, E_COUNTS, "500,300,1600,-100,-100,600,300,100,1100,30.5,120.25,50")
+    files = write_files(
+        tmp_path, E_COUNTS, "500,300,1600,-100,-100,600,300,100,1100,30.5,120.25,50"
+    )
     rfly_map = read_map(files)
     assert rfly_map.calibration.points.gps == (30.5, 120.25, 50)
     assert (rfly_map.calibration.x_max_m, rfly_map.calibration.y_max_m) == (5, 3)
@@ -174,7 +222,9 @@ def test_example_11_gps_and_an_origin_off_the_centre(tmp_path):
 
 
 def test_gps_that_fits_no_place_is_kept_but_is_no_origin(tmp_path):
-    """Three numbers that cannot be latitude, longitude, altitude (their order is documented nowhere) are no origin."""
+    """Three numbers that cannot be latitude, longitude, altitude (their order is documented
+    nowhere) are no origin.
+    """
     files = write_files(tmp_path, E_COUNTS, E_TXT + ",120.25,30.5,50")
     rfly_map = read_map(files)
     assert rfly_map.calibration.points.gps == (120.25, 30.5, 50)
@@ -215,13 +265,16 @@ def test_z_scale_may_be_negative_or_zero(tmp_path, z3, scale):
     ],
 )
 def test_third_point_on_and_off_the_map(tmp_path, x3, rule, column):
-    """The index counts after the façade's rule; outside it is refused, never wrapped to the opposite edge."""
+    """The index counts after the façade's rule; outside it is refused, never wrapped to the
+    opposite edge.
+    """
     files = write_files(tmp_path, E_COUNTS, f"300,200,1600,-300,-200,600,{x3},0,1100")
     if column is not None:
         assert read_map(files, rule).calibration.third_column == column
         return
     with pytest.raises(
-        TerrainFormatError, match=r"E\.txt: the third point lies outside the map: x3 = .* expected 0 … 3"
+        TerrainFormatError,
+        match=r"E\.txt: the third point lies outside the map: x3 = .* expected 0 … 3",
     ):
         read_map(files, rule)
 
@@ -236,7 +289,10 @@ def test_third_point_on_and_off_the_map(tmp_path, x3, rule, column):
 )
 def test_txt_that_the_python_tool_reads(tmp_path, line):
     """Blanks, signs, exponents, CR LF and further lines are fine."""
-    assert read_map(write_files(tmp_path, E_COUNTS, line.encode("gb18030"))).calibration.z_scale_cm == 2
+    assert (
+        read_map(write_files(tmp_path, E_COUNTS, line.encode("gb18030"))).calibration.z_scale_cm
+        == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,9 +309,18 @@ def test_txt_that_the_python_tool_reads(tmp_path, line):
             b"300,200,1600,-300,-200m,600,100,0,1100",
             r"value 5 \(y2 of the left-bottom point\): '-200m' is not a number",
         ),
-        (b"300,200,,-300,-200,600,100,0,1100", r"value 3 \(z1 of the right-top point\): '' is not a number"),
-        (b"300,200,1600,-300,-200,600,100,0,nan", r"value 9 \(z3 of the third point\): 'nan' is not finite"),
-        (b"inf,200,1600,-300,-200,600,100,0,1100", r"value 1 \(x1 of the right-top point\): 'inf' is not finite"),
+        (
+            b"300,200,,-300,-200,600,100,0,1100",
+            r"value 3 \(z1 of the right-top point\): '' is not a number",
+        ),
+        (
+            b"300,200,1600,-300,-200,600,100,0,nan",
+            r"value 9 \(z3 of the third point\): 'nan' is not finite",
+        ),
+        (
+            b"inf,200,1600,-300,-200,600,100,0,1100",
+            r"value 1 \(x1 of the right-top point\): 'inf' is not finite",
+        ),
         (b"1e999,200,1600,-300,-200,600,100,0,1100", "not finite"),
         (E_TXT.encode() + b",30,120,-Infinity", r"value 12 \(third GPS value\)"),
         (b"\xef\xbb\xbf" + E_TXT.encode(), "byte order mark"),
@@ -292,17 +357,28 @@ def test_points_that_are_refused(tmp_path, txt, text):
         read_map(write_files(tmp_path, E_COUNTS, txt))
 
 
-@pytest.mark.parametrize("counts", [[[0, 100, 200]], [[0], [100], [200]], [[7]]], ids=["row", "column", "pixel"])
+@pytest.mark.parametrize(
+    "counts", [[[0, 100, 200]], [[0], [100], [200]], [[7]]], ids=["row", "column", "pixel"]
+)
 def test_one_row_or_one_column_is_refused(tmp_path, counts):
     with pytest.raises(TerrainFormatError, match="expected at least 2 of each"):
         read_map(write_files(tmp_path, counts, E_TXT))
 
 
 def test_matlab_reads_the_first_nine_numbers():
-    """MATLAB takes nine numbers from any form and ignores the rest; Python's own spellings of numbers are none."""
-    nine = parse_calibration(b"300, 200 1600\n-300,-200,600,1.0e2,0,1100, -1, text, 3", "t", "matlab")
+    """MATLAB takes nine numbers from any form and ignores the rest; Python's own spellings of
+    numbers are none.
+    """
+    nine = parse_calibration(
+        b"300, 200 1600\n-300,-200,600,1.0e2,0,1100, -1, text, 3", "t", "matlab"
+    )
     assert nine == parse_calibration(E_TXT.encode(), "t")
-    for txt in (b"1,2,3,4,5,6,7,8", b"1,2,3,,4,5,6,7,8,9", b"1_0,2,3,4,5,6,7,8,9", b"1,2,3,4,nan,6,7,8,9"):
+    for txt in (
+        b"1,2,3,4,5,6,7,8",
+        b"1,2,3,,4,5,6,7,8,9",
+        b"1_0,2,3,4,5,6,7,8,9",
+        b"1,2,3,4,nan,6,7,8,9",
+    ):
         with pytest.raises(TerrainFormatError):
             parse_calibration(txt, "t", "matlab")
 
@@ -311,22 +387,55 @@ def test_matlab_reads_the_first_nine_numbers():
     ("data", "expected"),
     [
         (png(2, 2, 8, 2, b"\0\1\1\1\2\2\2\0\3\3\3\4\4\4"), [[1, 2], [3, 4]]),
-        (png(2, 2, 16, 2, b"\0" + b"\1\1" * 3 + b"\2\2" * 3 + b"\0" + b"\3\3" * 6), [[257, 514], [771, 771]]),
+        (
+            png(2, 2, 16, 2, b"\0" + b"\1\1" * 3 + b"\2\2" * 3 + b"\0" + b"\3\3" * 6),
+            [[257, 514], [771, 771]],
+        ),
         (png(2, 2, 8, 4, b"\0\1\xff\2\x80\0\3\0\4\x01"), [[1, 2], [3, 4]]),
         (png(2, 2, 8, 6, b"\0\1\1\1\0\2\2\2\0\0\3\3\3\0\4\4\4\0"), [[1, 2], [3, 4]]),
         (png(2, 2, 16, 4, b"\0\0\1\0\0\0\2\0\0\0\0\3\0\0\0\4\0\0"), [[1, 2], [3, 4]]),
-        (png(2, 2, 8, 3, b"\0\1\0\0\0\1", chunk(b"PLTE", bytes([5, 5, 5, 9, 9, 9]))), [[9, 5], [5, 9]]),
-        (png(2, 2, 8, 0, b"\0\1\2\0\3\4", chunk(b"gAMA", struct.pack(">I", 45455))), [[1, 2], [3, 4]]),
-        (png(2, 2, 8, 0, b"\0\1\2\0\3\4", chunk(b"tRNS", b"\0\2") + chunk(b"iCCP", b"x\0\0broken")), [[1, 2], [3, 4]]),
+        (
+            png(2, 2, 8, 3, b"\0\1\0\0\0\1", chunk(b"PLTE", bytes([5, 5, 5, 9, 9, 9]))),
+            [[9, 5], [5, 9]],
+        ),
+        (
+            png(2, 2, 8, 0, b"\0\1\2\0\3\4", chunk(b"gAMA", struct.pack(">I", 45455))),
+            [[1, 2], [3, 4]],
+        ),
+        (
+            png(
+                2,
+                2,
+                8,
+                0,
+                b"\0\1\2\0\3\4",
+                chunk(b"tRNS", b"\0\2") + chunk(b"iCCP", b"x\0\0broken"),
+            ),
+            [[1, 2], [3, 4]],
+        ),
         (png(2, 2, 8, 0, b"\0\1\0\2\0\3\4", interlace=1), [[1, 2], [3, 4]]),
     ],
-    ids=["rgb8", "rgb16", "grey alpha", "rgba", "grey16 alpha", "palette", "gamma", "ancillary", "interlaced"],
+    ids=[
+        "rgb8",
+        "rgb16",
+        "grey alpha",
+        "rgba",
+        "grey16 alpha",
+        "palette",
+        "gamma",
+        "ancillary",
+        "interlaced",
+    ],
 )
 def test_every_grey_picture_keeps_its_values(tmp_path, capfd, data, expected):
-    """Equal channels, ignored alpha, palettes; gamma and transparency change nothing and the decoder stays silent."""
+    """Equal channels, ignored alpha, palettes; gamma and transparency change nothing and the
+    decoder stays silent.
+    """
     rfly_map = read_map(write_png(tmp_path, data))
     expected_cm = np.array(expected) - expected[0][0]
-    np.testing.assert_allclose(rfly_map.heights_ned, -expected_cm * rfly_map.calibration.z_scale_cm / 100, atol=1e-6)
+    np.testing.assert_allclose(
+        rfly_map.heights_ned, -expected_cm * rfly_map.calibration.z_scale_cm / 100, atol=1e-6
+    )
     assert capfd.readouterr().err == ""
 
 
@@ -351,7 +460,10 @@ BOMB = png(60_000, 60_000, 16, 0, b"\0" * 50_000)
         (GOOD[:-12], "cut off at byte .* before the end chunk"),
         (GOOD[:45] + b"\0" + GOOD[46:], "chunk IDAT at byte 33 is damaged"),
         (GOOD[:33] + chunk(b"WXYZ", b"") + GOOD[33:], "unknown critical chunk WXYZ"),
-        (BOMB, "60000 columns x 60000 rows, expected .* at most 100,000,000 pixels; it was not decoded"),
+        (
+            BOMB,
+            "60000 columns x 60000 rows, expected .* at most 100,000,000 pixels; it was not decoded",
+        ),
         (png(9000, 9000, 16, 0, b"\0" * 100), "cannot hold the 9000 columns x 9000 rows"),
         (png(0, 2, 8, 0, b"\0"), "0 columns x 2 rows"),
         (png(2, 2, 8, 5, b"\0\1\2\0\3\4"), "colour type 5"),
@@ -359,7 +471,18 @@ BOMB = png(60_000, 60_000, 16, 0, b"\0" * 50_000)
         (png(2, 2, 8, 0, b"\0\1\2\0"), "cannot be decoded"),
     ],
     ids=[
-        *("empty", "gif", "header", "data", "end", "checksum", "critical", "bomb", "too little data", "no columns"),
+        *(
+            "empty",
+            "gif",
+            "header",
+            "data",
+            "end",
+            "checksum",
+            "critical",
+            "bomb",
+            "too little data",
+            "no columns",
+        ),
         *("colour type", "bit depth", "too few rows"),
     ],
 )
@@ -387,17 +510,28 @@ def test_a_bomb_takes_no_memory(tmp_path):
     [(0, 16, False), (0, 8, False), (3, 1, True), (2, 8, True), (4, 16, True), (6, 8, True)],
 )
 def test_decoded_bytes_are_what_is_limited(colour, depth, refused):
-    """10,000 x 10,000 is taken as grey, 200 MB; in colour, from a palette or with alpha it would be 300 MB or more."""
+    """10,000 x 10,000 is taken as grey, 200 MB; in colour, from a palette or with alpha it would be
+    300 MB or more.
+    """
     head = struct.pack(">IIBBBBB", 10_000, 10_000, depth, colour, 0, 0, 0)
     data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + head + bytes(4)
-    with pytest.raises(TerrainFormatError, match="Save it as grey") if refused else contextlib.nullcontext():
+    with (
+        pytest.raises(TerrainFormatError, match="Save it as grey")
+        if refused
+        else contextlib.nullcontext()
+    ):
         assert read_png_header(data, "a.png").width == 10_000
 
 
 def test_the_header_alone(tmp_path):
     """Size and pixel format without decoding."""
     header = read_header(write_files(tmp_path, E_COUNTS, E_TXT).png)
-    assert (header.width, header.height, header.bit_depth, header.colour_name) == (4, 3, 16, "16-bit grey")
+    assert (header.width, header.height, header.bit_depth, header.colour_name) == (
+        4,
+        3,
+        16,
+        "16-bit grey",
+    )
 
 
 @pytest.fixture
@@ -412,7 +546,9 @@ def clean_places(tmp_path, monkeypatch):
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
     version_file = tmp_path / "home" / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
     version_file.parent.mkdir(parents=True)
-    savemat(version_file, {"RflyPSP_Px4_Base_Dir": str(tmp_path / "toolbox"), "FirmwareVersion": "1.12"})
+    savemat(
+        version_file, {"RflyPSP_Px4_Base_Dir": str(tmp_path / "toolbox"), "FirmwareVersion": "1.12"}
+    )
     monkeypatch.setattr("rfly_terrain.files.search.DEFAULT_PSP_PATH", str(tmp_path / "default"))
     monkeypatch.setattr("rfly_terrain.files.search.package_maps", lambda: tmp_path / "package")
     return [
@@ -459,7 +595,13 @@ def test_not_found_lists_places_and_the_next_step(clean_places):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"MATLAB 5.0" + bytes(200), {"RflyPSP_Px4_Base_Dir": 7.0}, {"RflyPSP_Px4_Base_Dir": {"a": "b"}}, {}],
+    [
+        b"",
+        b"MATLAB 5.0" + bytes(200),
+        {"RflyPSP_Px4_Base_Dir": 7.0},
+        {"RflyPSP_Px4_Base_Dir": {"a": "b"}},
+        {},
+    ],
 )
 def test_a_toolbox_without_its_installation_is_no_place(clean_places, tmp_path, content):
     version_file = tmp_path / "home" / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
@@ -487,12 +629,18 @@ def test_a_near_miss_is_suggested(clean_places):
         find_map("mountainterrain")
 
 
-@pytest.mark.parametrize("name", ["E", "E.png", "E.txt", "E.PNG", "./E", "../b/E.png", "{cwd}/E", "{cwd}/E.txt"])
+@pytest.mark.parametrize(
+    "name", ["E", "E.png", "E.txt", "E.PNG", "./E", "../b/E.png", "{cwd}/E", "{cwd}/E.txt"]
+)
 def test_names_and_paths_with_or_without_extension(clean_places, name):
     """A name, a relative or an absolute path, with or without extension: the same files, absolute."""
     write_files(clean_places[3], E_COUNTS, E_TXT)
     files = find_map(name.format(cwd=clean_places[3]))
-    assert (files.png, files.txt, files.name) == (clean_places[3] / "E.png", clean_places[3] / "E.txt", "E")
+    assert (files.png, files.txt, files.name) == (
+        clean_places[3] / "E.png",
+        clean_places[3] / "E.txt",
+        "E",
+    )
 
 
 def test_a_given_path_beats_the_places(clean_places):
@@ -545,4 +693,6 @@ def test_peak_memory_is_below_three_times_the_heights(tmp_path):
     heights = read_map(files).heights_up
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak + 2 * heights.size < 3 * heights.nbytes  # OpenCV's own 16-bit picture is not seen by tracemalloc
+    assert (
+        peak + 2 * heights.size < 3 * heights.nbytes
+    )  # OpenCV's own 16-bit picture is not seen by tracemalloc

@@ -1,4 +1,6 @@
-"""Our maps in place of RflySim's MountainTerrain and Grasslands: the experiments' ground, told once, last in order."""
+"""Our maps in place of RflySim's MountainTerrain and Grasslands: the experiments' ground, told
+once, last in order.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,22 @@ def nothing_told(monkeypatch, tmp_path):
 
 @pytest.fixture
 def told(monkeypatch):
-    """Texts of the warnings. Not by caplog: `launch`, where it is installed, takes the root logger's place."""
+    """Texts of the warnings. Not by caplog: `launch`, where it is installed, takes the root
+    logger's place.
+    """
     texts = []
-    monkeypatch.setattr(search._logger, "warning", lambda text, *values: texts.append(text % values))
+    monkeypatch.setattr(
+        search._logger, "warning", lambda text, *values: texts.append(text % values)
+    )
     return texts
 
 
 def test_the_experiments_stand_on_their_ground():
-    """Experiment 3: the person at z -177.181. Experiments 1 and 2: click point z -10.465 below the targets."""
-    mountain, grass = HeightMap.load("MountainTerrain"), HeightMap.load("Grasslands")
+    """Experiment 3: the person at z -177.181. Experiments 1 and 2: click point z -10.465 below the
+    targets.
+    """
+    mountain = HeightMap.load("MountainTerrain")
+    grass = HeightMap.load("Grasslands")
     assert mountain.altitude_ned(-16.479, 1.45) == pytest.approx(-177.181, abs=0.01)
     for north, east in ((43.943, 1.620), (72.946, -4.388)):
         assert grass.altitude_ned(north, east) == pytest.approx(-10.465, abs=0.01)
@@ -60,7 +69,9 @@ def test_rflysims_own_comes_first_and_nothing_is_told(tmp_path, monkeypatch, tol
     folder = tmp_path / "psp" / "CopterSim" / "external" / "map"
     folder.mkdir(parents=True)
     for ending in ("png", "txt"):
-        (folder / f"Grasslands.{ending}").write_bytes((package_maps() / f"RollingHills.{ending}").read_bytes())
+        (folder / f"Grasslands.{ending}").write_bytes(
+            (package_maps() / f"RollingHills.{ending}").read_bytes()
+        )
     monkeypatch.setenv("PSP_PATH", str(tmp_path / "psp"))
     assert find_map("Grasslands").png.parent == folder
     assert find_map("RollingHills").png.parent == package_maps()
@@ -72,7 +83,12 @@ def test_rflysims_own_comes_first_and_nothing_is_told(tmp_path, monkeypatch, tol
 def test_a_script_sees_the_warning(tmp_path):
     code = "from rfly_terrain import UEMapServe; UEMapServe('Grasslands'); UEMapServe('Grasslands')"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.count("stand-in")) == (0, "", 1)
 
@@ -80,6 +96,7 @@ def test_a_script_sees_the_warning(tmp_path):
 def test_the_script_makes_what_is_shipped(tmp_path):
     runpy.run_path(str(SCRIPT))["main"](tmp_path)
     for name in ("RollingHills", "MountainTerrain", "Grasslands"):
-        made, shipped = HeightMap.load(tmp_path / f"{name}.png"), HeightMap.load(package_maps() / f"{name}.png")
+        made = HeightMap.load(tmp_path / f"{name}.png")
+        shipped = HeightMap.load(package_maps() / f"{name}.png")
         np.testing.assert_allclose(made.heights, shipped.heights, atol=0.01)
         assert (made.bounds, made.geo_origin) == (shipped.bounds, shipped.geo_origin)

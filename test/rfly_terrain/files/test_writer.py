@@ -19,7 +19,11 @@ PLACE = {"origin_x": -20.0, "origin_y": -30.0, "step_x": 2.0, "step_y": 3.0}
 def slow_write_and_read(tmp_path, heights, **place):
     """Both readings of a written map, in file order (rows by rising east, columns by rising north)."""
     files = write_map(heights, tmp_path / "W", overwrite=True, **{**PLACE, **place})
-    return read_map(files, "truncate"), read_map(files, "round"), read_map(files, "round", txt_rule="matlab")
+    return (
+        read_map(files, "truncate"),
+        read_map(files, "round"),
+        read_map(files, "round", txt_rule="matlab"),
+    )
 
 
 def assert_same_ground(readings, heights, place):
@@ -32,7 +36,9 @@ def assert_same_ground(readings, heights, place):
     step = (heights.max() - heights.min()) / 65535
     tolerance = 0.5 * step * (1 + 1e-6) + np.spacing(np.float32(np.abs(heights).max()))
     east = sorted((place["origin_x"], place["origin_x"] + (heights.shape[0] - 1) * place["step_x"]))
-    north = sorted((place["origin_y"], place["origin_y"] + (heights.shape[1] - 1) * place["step_y"]))
+    north = sorted(
+        (place["origin_y"], place["origin_y"] + (heights.shape[1] - 1) * place["step_y"])
+    )
     for reading in readings:
         assert np.abs(reading.heights_up.astype(float) - heights).max() <= tolerance
         c = reading.calibration
@@ -41,10 +47,14 @@ def assert_same_ground(readings, heights, place):
         assert (c.pos_offset_x_cm + (c.columns - 1) * c.pos_scale_x_cm) / 100 == pytest.approx(
             north[1], rel=1e-9, abs=1e-6
         )
-        assert (c.pos_offset_y_cm + (c.rows - 1) * c.pos_scale_y_cm) / 100 == pytest.approx(east[1], rel=1e-9, abs=1e-6)
+        assert (c.pos_offset_y_cm + (c.rows - 1) * c.pos_scale_y_cm) / 100 == pytest.approx(
+            east[1], rel=1e-9, abs=1e-6
+        )
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     heights=npst.arrays(
         np.float32,
@@ -60,10 +70,14 @@ def test_any_heights_come_back_within_half_a_count(tmp_path, heights, origin, st
     assert_same_ground(slow_write_and_read(tmp_path, heights, **place), heights, place)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(columns=st.integers(2, 400), extent=st.integers(1, 10**7), peak=st.integers(0, 399))
 def test_awkward_extents_find_the_third_pixel(tmp_path, columns, extent, peak):
-    """Extents whose quotient comes out as 6.999… are no trap for a written map, on the edge or inside."""
+    """Extents whose quotient comes out as 6.999… are no trap for a written map, on the edge or
+    inside.
+    """
     heights = np.zeros((2, columns))
     heights[0, peak % columns] = 100.0
     step = extent / 100 / (columns - 1)
@@ -88,12 +102,15 @@ def test_all_counts_are_used(tmp_path):
 
 
 def test_the_txt_of_a_small_map(tmp_path):
-    """Spelled out: 3 rows (east) x 4 columns (north), lowest 1 m, highest 656.35 m, so one count is 1 cm."""
+    """Spelled out: 3 rows (east) x 4 columns (north), lowest 1 m, highest 656.35 m, so one count is
+    1 cm.
+    """
     heights = np.full((3, 4), 1.0)
     heights[1, 2] = 656.35
     heights[2, 3] = 101.0
     files = write_map(heights, tmp_path / "T", **PLACE, gps=(36.6, -84.2, 300))
-    # x2 = -30 m, x1 = -30 + 3·3 = -21 m; y2 = -20, y1 = -16; third at x -24, y -18; heights in cm to float32
+    # x2 = -30 m, x1 = -30 + 3·3 = -21 m; y2 = -20, y1 = -16; third at x -24, y -18; heights in cm
+    # to float32
     numbers = [float(v) for v in files.txt.read_text().split(",")]
     assert numbers == pytest.approx(
         [-2100, -1600, 10100, -3000, -2000, 100, -2400, -1800, 65635, 36.6, -84.2, 300], abs=0.01

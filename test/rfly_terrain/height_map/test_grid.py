@@ -1,4 +1,6 @@
-"""The regular grid: corners, centres, edges and rows from the north, with values worked out by hand."""
+"""The regular grid: corners, centres, edges and rows from the north, with values worked out by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,17 @@ def test_row_0_is_in_the_south_or_by_a_step_below_0_in_the_north(grid, row):
 
 def test_a_position_on_an_edge_belongs_to_the_higher_index_as_does_one_just_before_it():
     just_before = -8.0 - 0.5 * SNAP * 2.0
-    rows, columns = SOUTH_FIRST.cells(np.array([-8.0, just_before, -8.001]), np.array([1.5, 1.5, 1.499]))
+    rows, columns = SOUTH_FIRST.cells(
+        np.array([-8.0, just_before, -8.001]), np.array([1.5, 1.5, 1.499])
+    )
     assert columns.tolist() == [1, 1, 0]
     assert rows.tolist() == [1, 1, 0]
 
 
 def test_outside_the_grid_cells_are_outside_the_array():
-    rows, columns = SOUTH_FIRST.cells(np.array([-10.5, -9.0, -2.0, -3.0]), np.array([1.2, 0.9, 1.2, 2.4]))
+    rows, columns = SOUTH_FIRST.cells(
+        np.array([-10.5, -9.0, -2.0, -3.0]), np.array([1.2, 0.9, 1.2, 2.4])
+    )
     assert SOUTH_FIRST.holds(rows, columns).tolist() == [False, False, False, True]
 
 

@@ -25,8 +25,12 @@ COUNTS_E = np.array([[0, 100, 200, 300], [50, 150, 250, 350], [100, 200, 300, 50
 
 
 def map_e() -> HeightMap:
-    """Map E of RflySim's format description with its first txt: 2 cm a count, 2 m a pixel, z2 = 600 cm."""
-    return HeightMap((600 + 2 * COUNTS_E) / 100, origin_x=-2, origin_y=-3, step_x=2, step_y=2, name="E")
+    """Map E of RflySim's format description with its first txt: 2 cm a count, 2 m a pixel, z2 = 600
+    cm.
+    """
+    return HeightMap(
+        (600 + 2 * COUNTS_E) / 100, origin_x=-2, origin_y=-3, step_x=2, step_y=2, name="E"
+    )
 
 
 def sampled(surface: Any, rows: int, columns: int, **grid: float) -> HeightMap:
@@ -37,15 +41,24 @@ def sampled(surface: Any, rows: int, columns: int, **grid: float) -> HeightMap:
     return HeightMap(surface(x, y) + 0 * x * y, **grid)
 
 
-def slow_altitude(heights: Any, origin: tuple[float, float], step: tuple[float, float], x: float, y: float) -> float:
+def slow_altitude(
+    heights: Any, origin: tuple[float, float], step: tuple[float, float], x: float, y: float
+) -> float:
     """The documented formula: clamp each axis, floor, four weights."""
     rows, columns = heights.shape
     u = min(max((x - origin[0]) / step[0], 0.0), rows - 1)
     v = min(max((y - origin[1]) / step[1], 0.0), columns - 1)
-    i, j = math.floor(u), math.floor(v)
-    a, b = u - i, v - j
+    i = math.floor(u)
+    j = math.floor(v)
+    a = u - i
+    b = v - j
     total = 0.0
-    for di, dj, weight in ((0, 0, (1 - a) * (1 - b)), (1, 0, a * (1 - b)), (0, 1, (1 - a) * b), (1, 1, a * b)):
+    for di, dj, weight in (
+        (0, 0, (1 - a) * (1 - b)),
+        (1, 0, a * (1 - b)),
+        (0, 1, (1 - a) * b),
+        (1, 1, a * b),
+    ):
         if weight:
             total += weight * float(heights[i + di, j + dj])
     return total
@@ -72,13 +85,19 @@ def test_worked_examples_of_the_format(x_north, y_east, z_down):
     terrain = map_e()
     assert terrain.altitude_ned(x_north, y_east) == pytest.approx(z_down, abs=1e-12)
     assert terrain.altitude(y_east, x_north) == pytest.approx(-z_down, abs=1e-12)
-    assert terrain.altitude_ned(np.array([x_north]), np.array([y_east])) == pytest.approx([z_down], abs=1e-12)
+    assert terrain.altitude_ned(np.array([x_north]), np.array([y_east])) == pytest.approx(
+        [z_down], abs=1e-12
+    )
     assert terrain.query(y_east, x_north).altitude == pytest.approx(-z_down, abs=1e-12)
-    assert terrain.query_ned(np.full(2, x_north), y_east).altitude == pytest.approx([z_down] * 2, abs=1e-12)
+    assert terrain.query_ned(np.full(2, x_north), y_east).altitude == pytest.approx(
+        [z_down] * 2, abs=1e-12
+    )
 
 
 def test_layout_of_rows_and_columns():
-    """heights[r, c] lies at origin_x + r·step_x east, origin_y + c·step_y north; nothing is exchanged or mirrored."""
+    """heights[r, c] lies at origin_x + r·step_x east, origin_y + c·step_y north; nothing is
+    exchanged or mirrored.
+    """
     heights = np.arange(12, dtype=np.float32).reshape(3, 4)
     terrain = HeightMap(heights, origin_x=10, origin_y=-20, step_x=3, step_y=5)
     assert (terrain.rows, terrain.columns) == (3, 4)
@@ -91,7 +110,9 @@ def test_layout_of_rows_and_columns():
 
 
 def test_negative_steps():
-    """A map may run westwards and southwards: bounds are sorted, positions are those of the samples."""
+    """A map may run westwards and southwards: bounds are sorted, positions are those of the
+    samples.
+    """
     heights = np.array([[0, 10, 20], [1, 11, 21]])
     terrain = HeightMap(heights, origin_x=5, origin_y=8, step_x=-2, step_y=-4)
     assert terrain.bounds == (3, 5, 0, 8)
@@ -102,7 +123,12 @@ def test_negative_steps():
     # z = 0.5·(5 - x) + 2.5·(8 - y)
     assert terrain.gradient(4.0, 6.0) == pytest.approx([-0.5, -2.5])
     assert terrain.gradient(4.0, 6.0, smooth=True) == pytest.approx([-0.5, -2.5])
-    assert [bool(v) for v in terrain.inside([3, 2.9, 5, 5.1], [4, 4, 8, 8])] == [True, False, True, False]
+    assert [bool(v) for v in terrain.inside([3, 2.9, 5, 5.1], [4, 4, 8, 8])] == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 slopes = st.floats(-3, 3)
@@ -113,17 +139,26 @@ steps = st.floats(0.01, 50).flatmap(lambda s: st.sampled_from([s, -s]))
 @settings(deadline=None)
 @given(a=slopes, b=slopes, u=unit, v=unit, step_x=steps, step_y=steps)
 def test_plane_is_exact_up_to_the_border(a, b, u, v, step_x, step_y):
-    """Bilinear interpolation reproduces a plane: heights, both gradients, slope and normal, edges included."""
-    terrain = sampled(lambda x, y: a * x + b * y, 5, 7, origin_x=-3.5, origin_y=40.0, step_x=step_x, step_y=step_y)
-    x, y = -3.5 + 4 * u * step_x, 40.0 + 6 * v * step_y
+    """Bilinear interpolation reproduces a plane: heights, both gradients, slope and normal, edges
+    included.
+    """
+    terrain = sampled(
+        lambda x, y: a * x + b * y, 5, 7, origin_x=-3.5, origin_y=40.0, step_x=step_x, step_y=step_y
+    )
+    x = -3.5 + 4 * u * step_x
+    y = 40.0 + 6 * v * step_y
     size = 1 + abs(terrain.z_min) + abs(terrain.z_max)  # heights are float32
     assert terrain.altitude(x, y) == pytest.approx(a * x + b * y, abs=1e-6 * size)
     slack = 1e-6 * size * (1 / abs(step_x) + 1 / abs(step_y))
     for smooth in (False, True):
         assert terrain.gradient(x, y, smooth) == pytest.approx([a, b], abs=slack)
         norm = math.sqrt(a * a + b * b + 1)
-        assert terrain.normal(x, y, smooth) == pytest.approx([-a / norm, -b / norm, 1 / norm], abs=slack)
-        assert terrain.slope(x, y, smooth) == pytest.approx(math.acos(1 / norm), abs=max(slack, 1e-7))
+        assert terrain.normal(x, y, smooth) == pytest.approx(
+            [-a / norm, -b / norm, 1 / norm], abs=slack
+        )
+        assert terrain.slope(x, y, smooth) == pytest.approx(
+            math.acos(1 / norm), abs=max(slack, 1e-7)
+        )
     assert terrain.inside(x, y) is True
 
 
@@ -137,10 +172,14 @@ def test_saddle_is_exact_everywhere():
 
 
 def test_sine_terrain_within_the_error_of_interpolation():
-    """Bilinear error is at most h²/8 times the second derivatives; the smooth gradient's is of second order too."""
+    """Bilinear error is at most h²/8 times the second derivatives; the smooth gradient's is of
+    second order too.
+    """
     h = 0.05
     terrain = sampled(lambda x, y: np.sin(x) * np.cos(y), 127, 127, step_x=h, step_y=h)
-    x, y = np.random.default_rng(0).uniform(h, 125 * h, (2, 2000))  # off the edges, where differences are one-sided
+    x, y = np.random.default_rng(0).uniform(
+        h, 125 * h, (2, 2000)
+    )  # off the edges, where differences are one-sided
     assert np.abs(terrain.altitude(x, y) - np.sin(x) * np.cos(y)).max() < h * h / 4 + 1e-6
     truth = np.stack([np.cos(x) * np.cos(y), -np.sin(x) * np.sin(y)], -1)
     assert np.abs(terrain.gradient(x, y, smooth=True) - truth).max() < h * h
@@ -148,7 +187,9 @@ def test_sine_terrain_within_the_error_of_interpolation():
 
 
 grids = hnp.arrays(
-    np.float32, st.tuples(st.integers(2, 6), st.integers(2, 6)), elements=st.floats(-8000, 8000, width=32)
+    np.float32,
+    st.tuples(st.integers(2, 6), st.integers(2, 6)),
+    elements=st.floats(-8000, 8000, width=32),
 )
 
 
@@ -169,7 +210,8 @@ def test_altitude_is_the_documented_formula(heights, x, y, step_x, step_y):
 @settings(deadline=None)
 @given(heights=grids, i=st.integers(0, 4), j=st.integers(0, 4), a=unit, b=unit)
 def test_a_cell_stays_between_its_corners(heights, i, j, a, b):
-    i, j = min(i, heights.shape[0] - 2), min(j, heights.shape[1] - 2)
+    i = min(i, heights.shape[0] - 2)
+    j = min(j, heights.shape[1] - 2)
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
     corners = heights[i : i + 2, j : j + 2].astype(float)
     tolerance = 1e-12 * (1 + float(np.abs(corners).max()))
@@ -181,9 +223,30 @@ def test_borders(shape):
     """Corners, edges, the last cell, one step and one bit outside: each axis is clamped on its own."""
     heights = np.random.default_rng(5).normal(0, 100, shape).astype(np.float32)
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
-    last_x, last_y = float(shape[0] - 1), float(shape[1] - 1)
-    for x in (-1.0, -1e-9, 0.0, 0.25, last_x - 1e-9, last_x, math.nextafter(last_x, 99), last_x + 1, 1e300):
-        for y in (-1.0, -1e-9, 0.0, 0.75, last_y - 1e-9, last_y, math.nextafter(last_y, 99), last_y + 1, -1e300):
+    last_x = float(shape[0] - 1)
+    last_y = float(shape[1] - 1)
+    for x in (
+        -1.0,
+        -1e-9,
+        0.0,
+        0.25,
+        last_x - 1e-9,
+        last_x,
+        math.nextafter(last_x, 99),
+        last_x + 1,
+        1e300,
+    ):
+        for y in (
+            -1.0,
+            -1e-9,
+            0.0,
+            0.75,
+            last_y - 1e-9,
+            last_y,
+            math.nextafter(last_y, 99),
+            last_y + 1,
+            -1e300,
+        ):
             expected = slow_altitude(heights, (0, 0), (1, 1), x, y)
             assert terrain.altitude(x, y) == pytest.approx(expected, rel=1e-13)
             assert terrain.altitude([x], [y])[0] == terrain.altitude(x, y)
@@ -193,7 +256,9 @@ def test_borders(shape):
             along_x, along_y = terrain.gradient(x, y)
             assert (along_x == 0) == (not -1e-12 < x < last_x + 1e-12)
             assert (along_y == 0) == (not -1e-12 < y < last_y + 1e-12)
-            assert terrain.query(x, y).normal == pytest.approx(terrain.query([x], [y]).normal[0], rel=1e-15)
+            assert terrain.query(x, y).normal == pytest.approx(
+                terrain.query([x], [y]).normal[0], rel=1e-15
+            )
 
 
 def test_the_gradient_on_the_last_edge_is_that_of_the_last_cell():
@@ -204,7 +269,9 @@ def test_the_gradient_on_the_last_edge_is_that_of_the_last_cell():
 
 def test_the_smooth_gradient_is_continuous_where_the_exact_one_jumps():
     """Vertex gradients by hand: one-sided at the ends, central inside, linear in between."""
-    terrain = HeightMap([[0, 0], [1, 1], [5, 5], [5, 5]], origin_x=0, origin_y=0, step_x=2, step_y=1)
+    terrain = HeightMap(
+        [[0, 0], [1, 1], [5, 5], [5, 5]], origin_x=0, origin_y=0, step_x=2, step_y=1
+    )
     vertices = [1 / 2, 5 / 4, 4 / 4, 0]  # (1-0)/2, (5-0)/4, (5-1)/4, (5-5)/2
     along_x = terrain.gradient([0, 2, 4, 6, 1, 3], 0.5, smooth=True)[:, 0]
     assert along_x == pytest.approx([*vertices, (1 / 2 + 5 / 4) / 2, (5 / 4 + 4 / 4) / 2])
@@ -218,10 +285,13 @@ def test_gradient_rate_is_the_derivative_of_the_smooth_gradient(outside):
     """Against a central difference along the velocity, inside cells; clamped axes stand still."""
     rng = np.random.default_rng(3)
     terrain = HeightMap(rng.normal(0, 5, (8, 9)), origin_x=-2, origin_y=3, step_x=0.7, step_y=-1.3)
-    u, v = rng.integers(0, 7, 300) + rng.uniform(0.1, 0.9, 300), rng.integers(0, 8, 300) + rng.uniform(0.1, 0.9, 300)
+    u = rng.integers(0, 7, 300) + rng.uniform(0.1, 0.9, 300)
+    v = rng.integers(0, 8, 300) + rng.uniform(0.1, 0.9, 300)
     if outside:
-        u[::2], v[1::3] = -3.0, 40.0
-    x, y = -2 + 0.7 * u, 3 - 1.3 * v
+        u[::2] = -3.0
+        v[1::3] = 40.0
+    x = -2 + 0.7 * u
+    y = 3 - 1.3 * v
     vx, vy = rng.normal(0, 10, (2, 300))
     dt = 1e-6
     ahead, behind = (terrain.gradient(x + s * vx, y + s * vy, smooth=True) for s in (dt, -dt))
@@ -229,26 +299,35 @@ def test_gradient_rate_is_the_derivative_of_the_smooth_gradient(outside):
     assert rate.shape == (300, 2)
     assert rate == pytest.approx((ahead - behind) / (2 * dt), abs=1e-6)
     assert np.abs(rate).max() > 1
-    assert terrain.gradient_rate(float(x[0]), float(y[0]), float(vx[0]), float(vy[0])) == pytest.approx(rate[0])
+    assert terrain.gradient_rate(
+        float(x[0]), float(y[0]), float(vx[0]), float(vy[0])
+    ) == pytest.approx(rate[0])
 
 
 def test_gradient_is_the_derivative_of_altitude():
     rng = np.random.default_rng(4)
     terrain = HeightMap(rng.normal(0, 5, (8, 9)), origin_x=-2, origin_y=3, step_x=-0.7, step_y=1.3)
-    u, v = rng.integers(0, 7, 200) + rng.uniform(0.1, 0.9, 200), rng.integers(0, 8, 200) + rng.uniform(0.1, 0.9, 200)
-    x, y, h = -2 - 0.7 * u, 3 + 1.3 * v, 1e-5
+    u = rng.integers(0, 7, 200) + rng.uniform(0.1, 0.9, 200)
+    v = rng.integers(0, 8, 200) + rng.uniform(0.1, 0.9, 200)
+    x = -2 - 0.7 * u
+    y = 3 + 1.3 * v
+    h = 1e-5
     along_x = (terrain.altitude(x + h, y) - terrain.altitude(x - h, y)) / (2 * h)
     along_y = (terrain.altitude(x, y + h) - terrain.altitude(x, y - h)) / (2 * h)
     assert terrain.gradient(x, y) == pytest.approx(np.stack([along_x, along_y], -1), abs=1e-7)
 
 
 def test_normals_in_both_frames():
-    """z = x_east/2: the normal leans to the west; in NED its second component is negative and its third points up."""
+    """z = x_east/2: the normal leans to the west; in NED its second component is negative and its
+    third points up.
+    """
     terrain = sampled(lambda x, y: 0.5 * x + 0 * y, 3, 3)
     norm = math.sqrt(1.25)
     assert terrain.query(1.0, 1.0).normal == pytest.approx([-0.5 / norm, 0, 1 / norm])
     assert terrain.query_ned(1.0, 1.0).normal == pytest.approx([0, -0.5 / norm, -1 / norm])
-    assert terrain.query_ned([1.0], [1.0]).normal == pytest.approx(np.array([[0, -0.5 / norm, -1 / norm]]))
+    assert terrain.query_ned([1.0], [1.0]).normal == pytest.approx(
+        np.array([[0, -0.5 / norm, -1 / norm]])
+    )
     assert terrain.query_ned(1.0, 1.5).altitude == -0.75
     assert terrain.normal(-9.0, 1.0).tolist() == [0, 0, 1]
     assert not np.signbit(terrain.normal([-9.0], [1.0])).any()
@@ -284,7 +363,11 @@ def test_kinds_of_one_number(number):
     """Ints, NumPy scalars and 0-d arrays are answered by a plain float."""
     terrain = map_e()
     expected = terrain.altitude(float(number), 0.0)
-    for z in (terrain.altitude(number, 0), terrain.altitude(number, 0.0), -terrain.altitude_ned(0.0, number)):
+    for z in (
+        terrain.altitude(number, 0),
+        terrain.altitude(number, 0.0),
+        -terrain.altitude_ned(0.0, number),
+    ):
         assert type(z) is float
         assert z == expected
     assert type(terrain.inside(number, 0)) is bool
@@ -296,7 +379,10 @@ def test_kinds_of_arrays():
     terrain = map_e()
     x, y = np.random.default_rng(1).uniform(-4, 4, (2, 6, 8))
     expected = np.array(
-        [[terrain.altitude(float(a), float(b)) for a, b in zip(*r, strict=True)] for r in zip(x, y, strict=True)]
+        [
+            [terrain.altitude(float(a), float(b)) for a, b in zip(*r, strict=True)]
+            for r in zip(x, y, strict=True)
+        ]
     )
     assert np.array_equal(terrain.altitude(x, y), expected)
     assert np.array_equal(terrain.altitude(x[::2, ::-3], y[::2, ::-3]), expected[::2, ::-3])
@@ -307,7 +393,8 @@ def test_kinds_of_arrays():
     packed = np.zeros(48, np.dtype([("pad", "u1"), ("x", "f8")]))  # an unaligned column
     packed["x"] = x.reshape(-1)
     assert np.array_equal(terrain.altitude(packed["x"], y.reshape(-1)), expected.reshape(-1))
-    x32, y32 = x.astype(np.float32), y.astype(np.float32)
+    x32 = x.astype(np.float32)
+    y32 = y.astype(np.float32)
     rounded = terrain.altitude(x32.astype(float), y32.astype(float))
     assert np.array_equal(terrain.altitude(x32, y32), rounded)
     assert np.array_equal(terrain.altitude(x32, y32.astype(float)), rounded)
@@ -318,7 +405,8 @@ def test_kinds_of_arrays():
 
 def test_broadcasting_and_empty_arrays():
     terrain = map_e()
-    x, y = np.linspace(-3, 3, 5), np.linspace(-4, 4, 7)
+    x = np.linspace(-3, 3, 5)
+    y = np.linspace(-4, 4, 7)
     table = terrain.altitude(x[:, None], y)
     assert table.shape == (5, 7)
     assert table[3, 2] == terrain.altitude(float(x[3]), float(y[2]))
@@ -344,7 +432,14 @@ def test_broadcasting_and_empty_arrays():
 def test_coordinates_that_are_not_finite(bad):
     """ValueError that names the argument and the first offending index, whoever answers."""
     terrain = map_e()
-    for ask in (terrain.altitude, terrain.inside, terrain.query, terrain.normal, terrain.gradient, terrain.slope):
+    for ask in (
+        terrain.altitude,
+        terrain.inside,
+        terrain.query,
+        terrain.normal,
+        terrain.gradient,
+        terrain.slope,
+    ):
         with pytest.raises(ValueError, match=rf"x is {bad}"):
             ask(bad, 0.0)
         with pytest.raises(ValueError, match=rf"y is {bad}"):
@@ -371,7 +466,9 @@ def test_large_arrays_are_shared_among_threads():
     rng = np.random.default_rng(6)
     terrain = HeightMap(rng.normal(0, 100, (300, 200)), origin_x=0, origin_y=0, step_x=1, step_y=1)
     x, y = rng.uniform(-10, 310, (2, 150_001))
-    expected = np.concatenate([terrain.altitude(x[k : k + 1000], y[k : k + 1000]) for k in range(0, x.size, 1000)])
+    expected = np.concatenate(
+        [terrain.altitude(x[k : k + 1000], y[k : k + 1000]) for k in range(0, x.size, 1000)]
+    )
     with ThreadPoolExecutor(4) as pool:
         for answer in pool.map(lambda _: terrain.query(x, y), range(8)):
             assert np.array_equal(answer.altitude, expected)
@@ -379,18 +476,24 @@ def test_large_arrays_are_shared_among_threads():
 
 
 def test_edges_count_as_inside_in_spite_of_rounding():
-    """-9 + 7·(18/7) is 9.000000000000002, and the map still ends at 9; a thousandth of a cell beyond is outside."""
+    """-9 + 7·(18/7) is 9.000000000000002, and the map still ends at 9; a thousandth of a cell
+    beyond is outside.
+    """
     terrain = HeightMap(np.zeros((2, 8)), origin_x=0, origin_y=-9, step_x=1, step_y=18 / 7)
     assert terrain.inside(0.0, 9.0)
     assert terrain.inside([1.0], [9.0]).all()
     assert not terrain.inside(0.0, 9.002)
-    far = HeightMap(np.zeros((4, 4)), origin_x=500_000.1, origin_y=4_000_000.7, step_x=0.1, step_y=0.1)
+    far = HeightMap(
+        np.zeros((4, 4)), origin_x=500_000.1, origin_y=4_000_000.7, step_x=0.1, step_y=0.1
+    )
     assert far.inside(500_000.4, 4_000_001.0)
     assert not far.inside(500_000.4001, 4_000_001.0)
 
 
 def test_immutable():
-    """No attribute can be set or deleted, the heights can't be written, and what the caller keeps is not shared."""
+    """No attribute can be set or deleted, the heights can't be written, and what the caller keeps
+    is not shared.
+    """
     mine = np.ones((3, 3), np.float32)
     terrain = HeightMap(mine, origin_x=0, origin_y=0, step_x=1, step_y=1)
     mine[:] = 7
@@ -414,7 +517,9 @@ def test_heights_that_nobody_can_write_are_shared():
     writable = np.zeros((4, 4), np.float32)
     seen = writable.view()
     seen.flags.writeable = False  # the owner can still write
-    assert not np.shares_memory(HeightMap(seen, origin_x=0, origin_y=0, step_x=1, step_y=1).heights, writable)
+    assert not np.shares_memory(
+        HeightMap(seen, origin_x=0, origin_y=0, step_x=1, step_y=1).heights, writable
+    )
 
 
 def test_the_hash_is_of_the_little_endian_heights():
@@ -450,22 +555,35 @@ def test_copies_and_pickles_answer_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("heights", "grid", "text"),
     [
-        pytest.param(np.zeros((1, 5)), {}, "1 rows x 5 columns, expected at least 2 x 2", id="one row"),
+        pytest.param(
+            np.zeros((1, 5)), {}, "1 rows x 5 columns, expected at least 2 x 2", id="one row"
+        ),
         pytest.param(np.zeros((5, 1)), {}, "at least 2 x 2", id="one column"),
         pytest.param(np.zeros((0, 0)), {}, "at least 2 x 2", id="nothing"),
         pytest.param(np.zeros(4), {}, r"expected shape \(rows, columns\)", id="flat"),
         pytest.param(np.zeros((2, 2, 3)), {}, r"expected shape \(rows, columns\)", id="colour"),
         pytest.param([["a", "b"], ["c", "d"]], {}, "expected real numbers", id="text"),
-        pytest.param(np.broadcast_to(np.float32(0), (10_000, 10_001)), {}, "at most 100,000,000", id="too large"),
+        pytest.param(
+            np.broadcast_to(np.float32(0), (10_000, 10_001)),
+            {},
+            "at most 100,000,000",
+            id="too large",
+        ),
         pytest.param([[0, 1], [np.nan, 2]], {}, r"heights_up\[1, 0\] is nan", id="NaN"),
         pytest.param([[0, 1], [2, -np.inf]], {}, r"heights_up\[1, 1\] is -inf", id="infinity"),
         pytest.param([[0, 1], [2, 1e39]], {}, r"heights_up\[1, 1\] is inf", id="beyond float32"),
         pytest.param(np.zeros((2, 2)), {"step_x": 0}, "step_x is 0", id="no step"),
         pytest.param(np.zeros((2, 2)), {"step_y": 1e-320}, "step_y is", id="step of no size"),
         pytest.param(np.zeros((2, 2)), {"step_y": math.nan}, "step_y: nan m", id="NaN step"),
-        pytest.param(np.zeros((2, 2)), {"origin_x": math.inf}, "origin_x: inf m", id="infinite origin"),
-        pytest.param(np.zeros((2, 2)), {"geo_origin": (1, 2)}, "geo_origin", id="two geodetic numbers"),
-        pytest.param(np.zeros((2, 2)), {"geo_origin": (1, 2, math.nan)}, "geo_origin", id="NaN altitude"),
+        pytest.param(
+            np.zeros((2, 2)), {"origin_x": math.inf}, "origin_x: inf m", id="infinite origin"
+        ),
+        pytest.param(
+            np.zeros((2, 2)), {"geo_origin": (1, 2)}, "geo_origin", id="two geodetic numbers"
+        ),
+        pytest.param(
+            np.zeros((2, 2)), {"geo_origin": (1, 2, math.nan)}, "geo_origin", id="NaN altitude"
+        ),
     ],
 )
 def test_maps_that_are_refused(heights, grid, text):
@@ -477,11 +595,15 @@ def test_maps_that_are_refused(heights, grid, text):
 
 
 def test_the_largest_map():
-    """10,000 x 10,000 heights that can't be written are shared, not copied; corners and cells are found."""
+    """10,000 x 10,000 heights that can't be written are shared, not copied; corners and cells are
+    found.
+    """
     heights = np.broadcast_to(np.float32(3), (10_000, 10_000))
     assert heights.size == MAX_CELLS
     heights = np.zeros((10_000, 10_000), np.float32)  # pages that nobody touches take no memory
-    heights[-1, -1], heights[-1, -2], heights[5000, 7000] = 8, 4, 16
+    heights[-1, -1] = 8
+    heights[-1, -2] = 4
+    heights[5000, 7000] = 16
     heights.flags.writeable = False
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=0.5, step_y=0.5)
     assert np.shares_memory(terrain.heights, heights)

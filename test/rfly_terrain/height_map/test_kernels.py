@@ -33,14 +33,24 @@ POINT_KERNELS = {
 }
 
 
-def example(seed: int, rows: int, columns: int, count: int) -> tuple[HeightMap, np.ndarray, np.ndarray]:
+def example(
+    seed: int, rows: int, columns: int, count: int
+) -> tuple[HeightMap, np.ndarray, np.ndarray]:
     """A rough map and points on it, on its nodes and edges, and off it."""
     rng = np.random.default_rng(seed)
     step_x, step_y = rng.choice([-1, 1], 2) * 10 ** rng.uniform(-2, 2, 2)
     heights = rng.normal(0, 10 ** rng.uniform(-2, 4), (rows, columns))
-    terrain = HeightMap(heights, origin_x=rng.normal(0, 100), origin_y=rng.normal(0, 100), step_x=step_x, step_y=step_y)
-    u, v = rng.uniform(-1, rows, count), rng.uniform(-1, columns, count)
-    u[::3], v[::4] = np.round(u[::3]), np.round(v[::4])
+    terrain = HeightMap(
+        heights,
+        origin_x=rng.normal(0, 100),
+        origin_y=rng.normal(0, 100),
+        step_x=step_x,
+        step_y=step_y,
+    )
+    u = rng.uniform(-1, rows, count)
+    v = rng.uniform(-1, columns, count)
+    u[::3] = np.round(u[::3])
+    v[::4] = np.round(v[::4])
     return terrain, terrain.origin_x + u * step_x, terrain.origin_y + v * step_y
 
 
@@ -53,11 +63,17 @@ def assert_close(ours: np.ndarray, theirs: np.ndarray):
     if ours.dtype == bool:
         assert np.array_equal(ours, theirs)
     else:
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.abs(theirs).max(initial=0.0))
+        np.testing.assert_allclose(
+            ours, theirs, rtol=1e-12, atol=1e-12 * np.abs(theirs).max(initial=0.0)
+        )
 
 
 def assert_same(
-    implementations: list[Any], terrain: HeightMap, inputs: list[Any], options: tuple[Any, ...], shapes: Any
+    implementations: list[Any],
+    terrain: HeightMap,
+    inputs: list[Any],
+    options: tuple[Any, ...],
+    shapes: Any,
 ):
     results = []
     for implementation in implementations:
@@ -76,14 +92,24 @@ def test_compiled_and_numpy_give_the_same(seed, rows, columns):
     for name, (options, shapes) in POINT_KERNELS.items():
         for option in options or (None,):
             chosen = () if option is None else (option,)
-            assert_same([getattr(kernels, name), getattr(kernels_numpy, name)], terrain, [x, y], chosen, shapes)
+            assert_same(
+                [getattr(kernels, name), getattr(kernels_numpy, name)],
+                terrain,
+                [x, y],
+                chosen,
+                shapes,
+            )
     velocity = list(np.random.default_rng(seed).normal(0, 10, (2, x.size)))
     both = [kernels.gradient_rates, kernels_numpy.gradient_rates]
     assert_same(both, terrain, [x, y, *velocity], (), [(2,)])
-    assert_surfaces_are_those_one_by_one([kernels.surfaces, kernels_numpy.surfaces], terrain, x, y, *velocity)
+    assert_surfaces_are_those_one_by_one(
+        [kernels.surfaces, kernels_numpy.surfaces], terrain, x, y, *velocity
+    )
 
 
-def assert_surfaces_are_those_one_by_one(implementations: list[Any], terrain: HeightMap, *inputs: np.ndarray):
+def assert_surfaces_are_those_one_by_one(
+    implementations: list[Any], terrain: HeightMap, *inputs: np.ndarray
+):
     expected = np.empty((7, inputs[0].size))
     ground = terrain.ground
     kernels_numpy.altitudes(ground, *inputs[:2], expected[0])
@@ -107,7 +133,9 @@ def test_the_python_source_gives_the_same(rows, columns):
     velocity = list(np.random.default_rng(1).normal(0, 10, (2, x.size)))
     rates = kernels.gradient_rates
     assert_same([rates, as_python(rates, bilinear)], terrain, [x, y, *velocity], (), [(2,)])
-    assert_surfaces_are_those_one_by_one([as_python(kernels.surfaces, bilinear)], terrain, x, y, *velocity)
+    assert_surfaces_are_those_one_by_one(
+        [as_python(kernels.surfaces, bilinear)], terrain, x, y, *velocity
+    )
 
 
 @settings(max_examples=200, deadline=None)
@@ -141,7 +169,9 @@ def test_not_finite_is_reported_from_any_place(module, bad, place):
         inputs[coordinate][place] = bad
         for name, (options, shapes) in POINT_KERNELS.items():
             chosen = options[:1]
-            assert not getattr(module, name)(terrain.ground, *inputs, *chosen, *outputs(shapes, 300))
+            assert not getattr(module, name)(
+                terrain.ground, *inputs, *chosen, *outputs(shapes, 300)
+            )
         (rates,) = outputs([(2,)], 300)
         assert not module.gradient_rates(terrain.ground, *inputs, x, y, rates)
         assert not module.gradient_rates(terrain.ground, x, y, *inputs, rates)
@@ -153,7 +183,8 @@ def test_not_finite_is_reported_from_any_place(module, bad, place):
 @pytest.mark.parametrize("ned", [False, True])
 def test_clouds_are_the_same(ned):
     terrain, _, _ = example(2, 9, 7, 1)
-    x, y = np.arange(4, dtype=np.float32), np.arange(10, 13, dtype=np.float32)
+    x = np.arange(4, dtype=np.float32)
+    y = np.arange(10, 13, dtype=np.float32)
     clouds = []
     for fill in (kernels.cloud, kernels.cloud.py_func, kernels_numpy.cloud):
         points = np.zeros((4, 3, 3), np.float32)
@@ -161,7 +192,9 @@ def test_clouds_are_the_same(ned):
         clouds.append(points)
     assert np.array_equal(clouds[0], clouds[1])
     assert np.array_equal(clouds[0], clouds[2])
-    assert clouds[0][3, 2].tolist() == ([12, 3, -terrain.heights[7, 6]] if ned else [3, 12, terrain.heights[7, 6]])
+    assert clouds[0][3, 2].tolist() == (
+        [12, 3, -terrain.heights[7, 6]] if ned else [3, 12, terrain.heights[7, 6]]
+    )
 
 
 QUERY = """
@@ -189,7 +222,9 @@ def query_elsewhere(packages: Path, **environment: str) -> str:
 def copy_packages(folder: Path) -> Path:
     root = Path(rfly_terrain.__file__).parent.parent
     for package in ("rfly_common", "rfly_terrain"):
-        shutil.copytree(root / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "maps"))
+        shutil.copytree(
+            root / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "maps")
+        )
     return folder
 
 
@@ -199,7 +234,9 @@ def test_where_no_cache_can_be_written(tmp_path):
     not_a_folder = tmp_path / "file"
     not_a_folder.write_text("")
     nowhere = str(not_a_folder / "below")
-    answer = query_elsewhere(packages, HOME=nowhere, XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere, NUMBA_CACHE_DIR="")
+    answer = query_elsewhere(
+        packages, HOME=nowhere, XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere, NUMBA_CACHE_DIR=""
+    )
     assert answer == "1.5 CPUDispatcher"
 
 
@@ -213,7 +250,10 @@ def test_warm_up_leaves_nothing_to_compile():
     from rfly_terrain.warm_up import warm_up
 
     warm_up()
-    compiled = {name: len(getattr(kernels, name).signatures) for name in (*POINT_KERNELS, "gradient_rates", "cloud")}
+    compiled = {
+        name: len(getattr(kernels, name).signatures)
+        for name in (*POINT_KERNELS, "gradient_rates", "cloud")
+    }
     one = len(kernels.altitude_at.signatures)
     terrain, x, y = example(0, 5, 5, 50)
     frozen = x.copy()

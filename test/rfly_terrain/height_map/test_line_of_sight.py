@@ -22,12 +22,16 @@ def test_line_of_sight_over_a_ridge():
     heights[20] = 10
     terrain = grid_map(heights)
     start = (0, 15, 1)
-    seen = terrain.line_of_sight(start, np.stack(np.broadcast_arrays(40.0, 15.0, [0, 10, 18.99, 19.01, 40]), axis=-1))
+    seen = terrain.line_of_sight(
+        start, np.stack(np.broadcast_arrays(40.0, 15.0, [0, 10, 18.99, 19.01, 40]), axis=-1)
+    )
     assert seen.tolist() == [False, False, False, True, True]
     assert terrain.line_of_sight((40, 15, 19.01), start) is True
     assert terrain.line_of_sight(start, (19, 15, 1)) is True
     assert terrain.line_of_sight(start, (21, 3, 1)) is False
-    assert terrain.line_of_sight((-1, 15, 1), (-1, 40, -5)) is True  # beside the map nothing is in the way
+    assert (
+        terrain.line_of_sight((-1, 15, 1), (-1, 40, -5)) is True
+    )  # beside the map nothing is in the way
     assert terrain.line_of_sight((5, 5, 0), (5, 5, 0)) is True
     assert terrain.line_of_sight((5, 5, -1), (5, 5, -1)) is False
 
@@ -35,7 +39,8 @@ def test_line_of_sight_over_a_ridge():
 def test_points_on_the_ground_see_and_are_seen():
     rng = np.random.default_rng(8)
     terrain = grid_map(rng.normal(0, 1, (30, 30)), step_x=2, step_y=3)
-    x, y = rng.uniform(0, 58, 500), rng.uniform(0, 87, 500)
+    x = rng.uniform(0, 58, 500)
+    y = rng.uniform(0, 87, 500)
     ground = np.stack([x, y, terrain.altitude(x, y)], axis=1)
     aloft = ground + 30 * UP
     assert terrain.line_of_sight(aloft, ground).all()
@@ -43,7 +48,8 @@ def test_points_on_the_ground_see_and_are_seen():
     assert terrain.line_of_sight(ground, ground).all()
     assert not terrain.line_of_sight(aloft, ground - 0.01 * UP).any()
     assert terrain.line_of_sight(aloft, ground - 0.01 * UP, tolerance=0.02).all()
-    there, back = terrain.line_of_sight(ground[:250], ground[250:]), terrain.line_of_sight(ground[250:], ground[:250])
+    there = terrain.line_of_sight(ground[:250], ground[250:])
+    back = terrain.line_of_sight(ground[250:], ground[:250])
     assert (there == back).mean() > 0.99
     assert 0.0 < there.mean() < 0.9
 

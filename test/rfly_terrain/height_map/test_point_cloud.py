@@ -33,7 +33,8 @@ def test_worked_example_of_the_format():
 def test_enu_is_the_same_points_in_the_same_order():
     """x and y exchanged, z turned: rows run east, columns north."""
     terrain = map_e()
-    enu, ned = terrain.point_cloud(), terrain.point_cloud_ned()
+    enu = terrain.point_cloud()
+    ned = terrain.point_cloud_ned()
     assert np.array_equal(enu, ned[..., [1, 0, 2]] * np.array([1, 1, -1]))
     assert enu[2, 0].tolist() == [2, -3, 8]
     assert enu.flags.c_contiguous
@@ -54,7 +55,12 @@ def slow_cloud(terrain: HeightMap, stride: int) -> list[list[list[float]]]:
 
 
 @settings(deadline=None)
-@given(rows=st.integers(2, 12), columns=st.integers(2, 12), stride=st.integers(1, 15), turned=st.booleans())
+@given(
+    rows=st.integers(2, 12),
+    columns=st.integers(2, 12),
+    stride=st.integers(1, 15),
+    turned=st.booleans(),
+)
 def test_stride_takes_every_nth_sample(rows, columns, stride, turned):
     heights = np.random.default_rng(rows * 100 + columns).normal(0, 50, (rows, columns))
     step = -0.3 if turned else 0.3
@@ -67,7 +73,9 @@ def test_stride_takes_every_nth_sample(rows, columns, stride, turned):
 @pytest.mark.parametrize(
     ("region", "x", "y"),
     [
-        pytest.param((-2, 2, -3, 3), [-2, 0, 2], [-3, -1, 1, 3], id="the whole map, borders included"),
+        pytest.param(
+            (-2, 2, -3, 3), [-2, 0, 2], [-3, -1, 1, 3], id="the whole map, borders included"
+        ),
         pytest.param((-1, 1, -2, 2), [0], [-1, 1], id="inside"),
         pytest.param((0, 0, 1, 1), [0], [1], id="one sample"),
         pytest.param((-100, -1, 0, 1e300), [-2], [1, 3], id="over the edge"),
@@ -82,7 +90,9 @@ def test_region(region, x, y):
 
 
 def test_region_with_negative_steps_and_stride():
-    """The region is in ENU metres whichever way the map runs; the stride counts from the first sample in it."""
+    """The region is in ENU metres whichever way the map runs; the stride counts from the first
+    sample in it.
+    """
     heights = np.arange(30.0).reshape(5, 6)
     terrain = HeightMap(heights, origin_x=4, origin_y=10, step_x=-1, step_y=-2)
     points = terrain.point_cloud(2, (0, 3, 2, 8))

@@ -1,4 +1,6 @@
-"""Rays against planes and saddles worked out by hand, and against dense sampling of the bilinear function."""
+"""Rays against planes and saddles worked out by hand, and against dense sampling of the bilinear
+function.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ UP = np.array((0.0, 0.0, 1.0))
 
 
 def grid_map(heights: Any, **grid: float) -> HeightMap:
-    return HeightMap(heights, **{"origin_x": 0.0, "origin_y": 0.0, "step_x": 1.0, "step_y": 1.0, **grid})
+    return HeightMap(
+        heights, **{"origin_x": 0.0, "origin_y": 0.0, "step_x": 1.0, "step_y": 1.0, **grid}
+    )
 
 
 def sampled(surface: Any, rows: int, columns: int, **grid: float) -> HeightMap:
@@ -45,7 +49,8 @@ def either_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 pytestmark = pytest.mark.usefixtures("either_path")
 
 
-# The slow, obvious reference: the height above the ground at very many points of a ray, then bisection.
+# The slow, obvious reference: the height above the ground at very many points of a ray, then
+# bisection.
 
 
 def above_ground(terrain: HeightMap, points: np.ndarray) -> np.ndarray:
@@ -53,23 +58,38 @@ def above_ground(terrain: HeightMap, points: np.ndarray) -> np.ndarray:
     u = (points[..., 0] - terrain.origin_x) / terrain.step_x
     v = (points[..., 1] - terrain.origin_y) / terrain.step_y
     # to within rounding: what crosses the very edge is on it
-    on_map = (u >= -1e-9) & (u <= terrain.rows - 1 + 1e-9) & (v >= -1e-9) & (v <= terrain.columns - 1 + 1e-9)
+    on_map = (
+        (u >= -1e-9)
+        & (u <= terrain.rows - 1 + 1e-9)
+        & (v >= -1e-9)
+        & (v <= terrain.columns - 1 + 1e-9)
+    )
     i = np.clip(np.floor(u), 0, terrain.rows - 2).astype(int)
     j = np.clip(np.floor(v), 0, terrain.columns - 2).astype(int)
-    a, b = u - i, v - j
+    a = u - i
+    b = v - j
     z = terrain.heights.astype(float)
     ground = (
-        z[i, j] * (1 - a) * (1 - b) + z[i + 1, j] * a * (1 - b) + z[i, j + 1] * (1 - a) * b + z[i + 1, j + 1] * a * b
+        z[i, j] * (1 - a) * (1 - b)
+        + z[i + 1, j] * a * (1 - b)
+        + z[i, j + 1] * (1 - a) * b
+        + z[i + 1, j + 1] * a * b
     )
     return np.where(on_map, points[..., 2] - ground, np.inf)
 
 
 def sampled_ranges(
-    terrain: HeightMap, origins: np.ndarray, directions: np.ndarray, limit: float, samples: int = 200
+    terrain: HeightMap,
+    origins: np.ndarray,
+    directions: np.ndarray,
+    limit: float,
+    samples: int = 200,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(range, smallest |height| of a dip): the first root of the height along each ray between 0 and limit metres.
+    """(range, smallest |height| of a dip): the first root of the height along each ray between 0
+    and limit metres.
 
-    Where the samples come close to the ground without reaching it, the lowest point is searched between them.
+    Where the samples come close to the ground without reaching it, the lowest point is searched
+    between them.
     """
     unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
@@ -83,44 +103,62 @@ def sampled_ranges(
         (1, terrain.origin_y, terrain.step_y, terrain.columns),
     ):
         with np.errstate(divide="ignore", invalid="ignore"):
-            crossed = (origin + step * np.arange(count) - origins[:, axis, None]) / unit[:, axis, None]
+            crossed = (origin + step * np.arange(count) - origins[:, axis, None]) / unit[
+                :, axis, None
+            ]
         times.append(np.clip(np.nan_to_num(crossed), 0.0, limit))
     t = np.sort(np.concatenate(times, axis=1), axis=1)
     every_ray = np.arange(len(unit))
     heights = height(every_ray[:, None], t)
-    low, high = np.full(len(unit), np.nan), np.full(len(unit), np.nan)
+    low = np.full(len(unit), np.nan)
+    high = np.full(len(unit), np.nan)
     first = np.argmax(heights <= 0.0, axis=1)
     hits = (heights <= 0.0).any(axis=1)
-    high[hits], low[hits] = t[every_ray, first][hits], t[every_ray, np.maximum(first - 1, 0)][hits]
-    # between two samples above the ground the height, a quadratic there, may dip: its lowest point is searched
-    one, other = heights[:, :-1], heights[:, 1:]
+    high[hits] = t[every_ray, first][hits]
+    low[hits] = t[every_ray, np.maximum(first - 1, 0)][hits]
+    # between two samples above the ground the height, a quadratic there, may dip: its lowest point
+    # is searched
+    one = heights[:, :-1]
+    other = heights[:, 1:]
     ray, k = np.nonzero((one > 0.0) & (other > 0.0) & (np.minimum(one, other) < 0.01 * limit))
-    first_z, middle_z, last_z = one[ray, k], height(ray, (t[ray, k] + t[ray, k + 1]) / 2), other[ray, k]
+    first_z = one[ray, k]
+    middle_z = height(ray, (t[ray, k] + t[ray, k + 1]) / 2)
+    last_z = other[ray, k]
     with np.errstate(invalid="ignore"):
-        dips = (4 * middle_z < 3 * first_z + last_z) & (4 * middle_z < first_z + 3 * last_z)  # falls first, then rises
-    ray, k = ray[dips], k[dips]
+        dips = (4 * middle_z < 3 * first_z + last_z) & (
+            4 * middle_z < first_z + 3 * last_z
+        )  # falls first, then rises
+    ray = ray[dips]
+    k = k[dips]
     start_of_dip = t[ray, k]
-    left, right = t[ray, k], t[ray, k + 1]
+    left = t[ray, k]
+    right = t[ray, k + 1]
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(36):
-        one, two = right - golden * (right - left), left + golden * (right - left)
+        one = right - golden * (right - left)
+        two = left + golden * (right - left)
         lower = height(ray, one) < height(ray, two)
-        left, right = np.where(lower, left, one), np.where(lower, two, right)
+        left = np.where(lower, left, one)
+        right = np.where(lower, two, right)
     depth = height(ray, (left + right) / 2)
     closest = np.full(len(unit), np.inf)
     np.minimum.at(closest, ray, np.abs(depth))
     lowest = (left + right) / 2
     for n in np.flatnonzero(depth <= 0.0):
         if not lowest[n] >= high[ray[n]]:
-            low[ray[n]], high[ray[n]] = start_of_dip[n], lowest[n]
+            low[ray[n]] = start_of_dip[n]
+            high[ray[n]] = lowest[n]
     hits = np.isfinite(high)
-    found, every = np.flatnonzero(hits), np.full(len(unit), np.inf)
-    left, right = low[hits], high[hits]
+    found = np.flatnonzero(hits)
+    every = np.full(len(unit), np.inf)
+    left = low[hits]
+    right = high[hits]
     left = np.where(height(found, left) <= 0.0, right, left)  # starts in the ground
     for _ in range(45):
         centre = (left + right) / 2
         below = height(found, centre) <= 0.0
-        left, right = np.where(below, left, centre), np.where(below, centre, right)
+        left = np.where(below, left, centre)
+        right = np.where(below, centre, right)
     every[found] = right
     return every, closest
 
@@ -130,7 +168,9 @@ def agree(ranges: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
-    """A rough map and rays of all kinds: free, grazing, at vertices, along lines of the grid, vertical."""
+    """A rough map and rays of all kinds: free, grazing, at vertices, along lines of the grid,
+    vertical.
+    """
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(2, 14, 2)
     step_x, step_y = rng.choice([-1, 1], 2) * rng.uniform(0.3, 3.0, 2)
@@ -146,7 +186,8 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
     size = math.hypot(x_max - x_min, y_max - y_min, terrain.z_max - terrain.z_min)
 
     def on_ground(count: int) -> np.ndarray:
-        x, y = rng.uniform(x_min, x_max, count), rng.uniform(y_min, y_max, count)
+        x = rng.uniform(x_min, x_max, count)
+        y = rng.uniform(y_min, y_max, count)
         return np.stack([x, y, terrain.altitude(x, y)], axis=1)
 
     def unit(count: int) -> np.ndarray:
@@ -154,13 +195,17 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     vertices = terrain.point_cloud().reshape(-1, 3).astype(float)
-    origins, directions = [], []
+    origins = []
+    directions = []
 
     def add(origin: np.ndarray, direction: np.ndarray) -> None:
         origins.append(origin)
         directions.append(direction)
 
-    start = np.stack([*rng.uniform((x_min, y_min), (x_max, y_max), (8, 2)).T, rng.uniform(-1, 3, 8) * rough], axis=1)
+    start = np.stack(
+        [*rng.uniform((x_min, y_min), (x_max, y_max), (8, 2)).T, rng.uniform(-1, 3, 8) * rough],
+        axis=1,
+    )
     add(start, unit(8))
     add(start + rng.normal(0, 1, (8, 3)) * size, -unit(8) - rng.normal(0, 0.2, (8, 3)))
     # tangents, from both sides of touching the ground
@@ -174,29 +219,41 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
     add(touched - along * rng.uniform(0, 1, (8, 1)) * size / 3 + lift[:, None] * UP, along)
     # at vertices and along the lines between them
     aimed = vertices[rng.integers(0, len(vertices), 6)]
-    # at the map's own edge rounding decides whether a ray is over it: see the tests of corners and edges
+    # at the map's own edge rounding decides whether a ray is over it: see the tests of corners and
+    # edges
     aimed[:, :2] = np.clip(aimed[:, :2], (x_min + 1e-6, y_min + 1e-6), (x_max - 1e-6, y_max - 1e-6))
     away = unit(6)
     away[:, 2] = np.abs(away[:, 2])
     add(aimed + away * size / 3 + rng.choice([-1e-4, 1e-4], (6, 1)) * UP, -away)
     lines = vertices[rng.integers(0, len(vertices), 4)] + rough * UP
-    inner = ((lines[:, :2] > (x_min + 1e-6, y_min + 1e-6)) & (lines[:, :2] < (x_max - 1e-6, y_max - 1e-6))).all(axis=1)
+    inner = (
+        (lines[:, :2] > (x_min + 1e-6, y_min + 1e-6))
+        & (lines[:, :2] < (x_max - 1e-6, y_max - 1e-6))
+    ).all(axis=1)
     turn = rng.integers(0, 2, 4)[:, None]
-    slanted = np.concatenate([turn, 1 - turn, rng.uniform(-0.5, 0.1, (4, 1))], axis=1) * rng.choice([-1, 1])
+    slanted = np.concatenate([turn, 1 - turn, rng.uniform(-0.5, 0.1, (4, 1))], axis=1) * rng.choice(
+        [-1, 1]
+    )
     add(lines[inner], slanted[inner])
-    add(on_ground(3) + rng.uniform(-0.5, 2, (3, 1)) * UP, np.array(DOWN) * rng.uniform(0.1, 9, (3, 1)))
+    add(
+        on_ground(3) + rng.uniform(-0.5, 2, (3, 1)) * UP,
+        np.array(DOWN) * rng.uniform(0.1, 9, (3, 1)),
+    )
     return terrain, np.concatenate(origins), np.concatenate(directions), 2 * size
 
 
 def test_random_scenes_have_no_missed_and_no_invented_hit(either_path):
-    """Ranges within 1e-5 m of sampling; the two may differ about a hit only where a ray touches to 1e-9 m."""
+    """Ranges within 1e-5 m of sampling; the two may differ about a hit only where a ray touches to
+    1e-9 m.
+    """
     rays = hits = touching = 0
     for seed in range(200 if either_path == "compiled" else 40):
         terrain, origins, directions, limit = scene(seed)
         expected, dip = sampled_ranges(terrain, origins, directions, limit)
         ranges = terrain.cast(origins, directions, limit)
         differs = ~agree(ranges, expected)
-        rays, hits = rays + len(ranges), hits + int(np.isfinite(ranges).sum())
+        rays = rays + len(ranges)
+        hits = hits + int(np.isfinite(ranges).sum())
         touching += int((dip[differs] < 1e-9).sum())
         wrong = np.flatnonzero(differs & ~(dip < 1e-9))
         assert wrong.size == 0, (
@@ -222,18 +279,25 @@ def test_where_it_hits_the_ground_is_and_before_that_it_is_not(either_path):
         assert (points[hit, 2] - terrain.altitude(points[hit, 0], points[hit, 1]) < 1e-9).all()
         unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
         before = (
-            origins + np.linspace(0, 1, 500, endpoint=False)[:, None, None] * np.minimum(ranges, limit)[:, None] * unit
+            origins
+            + np.linspace(0, 1, 500, endpoint=False)[:, None, None]
+            * np.minimum(ranges, limit)[:, None]
+            * unit
         )
         assert (above_ground(terrain, before)[:, ranges > 0] > -1e-9).all()
 
 
 def test_a_plane_by_its_formula():
     """z = 0.5 x - 0.25 y + 3, whose samples float32 holds exactly."""
-    terrain = sampled(lambda x, y: 0.5 * x - 0.25 * y + 3, 41, 33, origin_x=-20, origin_y=8, step_y=-0.5)
+    terrain = sampled(
+        lambda x, y: 0.5 * x - 0.25 * y + 3, 41, 33, origin_x=-20, origin_y=8, step_y=-0.5
+    )
     rng = np.random.default_rng(4)
     target = np.stack([rng.uniform(-19, 19, 5_000), rng.uniform(-7.5, 7.5, 5_000)], axis=1)
     target = np.concatenate([target, (0.5 * target[:, :1] - 0.25 * target[:, 1:] + 3)], axis=1)
-    origins = target + np.stack([*rng.uniform(-30, 30, (2, 5_000)), rng.uniform(30, 60, 5_000)], axis=1)
+    origins = target + np.stack(
+        [*rng.uniform(-30, 30, (2, 5_000)), rng.uniform(30, 60, 5_000)], axis=1
+    )
     normal = np.array((-0.5, 0.25, 1)) / math.sqrt(0.25 + 0.0625 + 1)
     ranges, normals = terrain.cast(origins, target - origins, normals=True)
     expected = np.linalg.norm(target - origins, axis=1)
@@ -245,14 +309,30 @@ def test_a_plane_by_its_formula():
 @pytest.mark.parametrize(
     ("origin", "direction", "expected"),
     [
-        pytest.param((0, 0, 2), (1, 1, 0), 4 * math.sqrt(2), id="up the rising diagonal: x^2 / 8 = 2"),
+        pytest.param(
+            (0, 0, 2), (1, 1, 0), 4 * math.sqrt(2), id="up the rising diagonal: x^2 / 8 = 2"
+        ),
         pytest.param((0, 0, 2), (-3, -3, 0), 4 * math.sqrt(2), id="up the other rising diagonal"),
-        pytest.param((1, 7, 2), (1, -1, 0), 3 * math.sqrt(2), id="touches (8 x - x^2) / 8 at its highest point"),
+        pytest.param(
+            (1, 7, 2),
+            (1, -1, 0),
+            3 * math.sqrt(2),
+            id="touches (8 x - x^2) / 8 at its highest point",
+        ),
         pytest.param((1, 7, 2 + 1e-9), (1, -1, 0), math.inf, id="passes it by a nanometre"),
-        pytest.param((0, 8, 1.5), (1, -1, 0), 2 * math.sqrt(2), id="through the hill: 8 x - x^2 = 12, x = 2"),
+        pytest.param(
+            (0, 8, 1.5), (1, -1, 0), 2 * math.sqrt(2), id="through the hill: 8 x - x^2 = 12, x = 2"
+        ),
         pytest.param((8, 0, 1.5), (-1, 1, 0), 2 * math.sqrt(2), id="the same from the other side"),
-        pytest.param((4, 4, 2.5), (1, 1, -1), math.sqrt(3) * (math.sqrt(68) - 8), id="(4+s)^2 / 8 = 2.5 - s"),
-        pytest.param((-3, 3, 0), (1, 1, 0), 3 * math.sqrt(2), id="(s - 3)(s + 3) = 0: out of the valley onto the rise"),
+        pytest.param(
+            (4, 4, 2.5), (1, 1, -1), math.sqrt(3) * (math.sqrt(68) - 8), id="(4+s)^2 / 8 = 2.5 - s"
+        ),
+        pytest.param(
+            (-3, 3, 0),
+            (1, 1, 0),
+            3 * math.sqrt(2),
+            id="(s - 3)(s + 3) = 0: out of the valley onto the rise",
+        ),
         pytest.param((0, 5, 8), (1, -1, 0), math.inf, id="above all"),
         pytest.param((3.3, -2.2, 5), DOWN, 5 + 3.3 * 2.2 / 8, id="straight down"),
     ],
@@ -264,7 +344,9 @@ def test_a_saddle_by_hand(origin, direction, expected):
     assert ranges == pytest.approx(expected, abs=1e-6 if expected == 3 * math.sqrt(2) else 1e-12)
     if math.isfinite(expected):
         x, y, _ = hit_points(origin, direction, ranges)
-        assert normal == pytest.approx(np.array((-y, -x, 8)) / math.sqrt(64 + x * x + y * y), abs=1e-6)
+        assert normal == pytest.approx(
+            np.array((-y, -x, 8)) / math.sqrt(64 + x * x + y * y), abs=1e-6
+        )
     else:
         assert np.isnan(normal).all()
 
@@ -274,11 +356,16 @@ def test_the_diagonal_on_which_triangles_differ():
     terrain = grid_map([[0, 1], [1, 0]])
     assert terrain.cast((0.5, 0.5, 2), DOWN) == 1.5
     # along one diagonal the ground is 2 a (1 - a), along the other 1 - 2 a (1 - a)
-    along, across = (1, 1, 0), (1, -1, 0)
-    assert terrain.cast((0, 0, 0.4), along) == pytest.approx(math.sqrt(2) * (1 - math.sqrt(0.2)) / 2, abs=1e-14)
+    along = (1, 1, 0)
+    across = (1, -1, 0)
+    assert terrain.cast((0, 0, 0.4), along) == pytest.approx(
+        math.sqrt(2) * (1 - math.sqrt(0.2)) / 2, abs=1e-14
+    )
     assert terrain.cast((0, 0, 0.5 - 1e-9), along) == pytest.approx(math.sqrt(0.5), abs=1e-4)
     assert terrain.cast((0, 0, 0.5 + 1e-9), along) == math.inf
-    assert terrain.cast((0.5, 0.5, 0.6), across) == pytest.approx(math.sqrt(2) * math.sqrt(0.05), abs=1e-14)
+    assert terrain.cast((0.5, 0.5, 0.6), across) == pytest.approx(
+        math.sqrt(2) * math.sqrt(0.05), abs=1e-14
+    )
     assert terrain.cast((0.5, 0.5, 0.6), along) == math.inf
 
 
@@ -286,10 +373,13 @@ def test_vertical_rays_give_the_altitude():
     rng = np.random.default_rng(5)
     terrain = grid_map(rng.normal(0, 3, (37, 23)), origin_x=5, step_x=-0.7, step_y=2.3)
     x_min, x_max, y_min, y_max = terrain.bounds
-    x, y = rng.uniform(x_min, x_max, 4_000), rng.uniform(y_min, y_max, 4_000)
+    x = rng.uniform(x_min, x_max, 4_000)
+    y = rng.uniform(y_min, y_max, 4_000)
     nodes = terrain.point_cloud().reshape(-1, 3)
-    x[: len(nodes)], y[: len(nodes)] = nodes[:, 0], nodes[:, 1]
-    x, y = np.clip(x, x_min, x_max), np.clip(y, y_min, y_max)
+    x[: len(nodes)] = nodes[:, 0]
+    y[: len(nodes)] = nodes[:, 1]
+    x = np.clip(x, x_min, x_max)
+    y = np.clip(y, y_min, y_max)
     origins = np.stack([x, y, np.full(4_000, 50.0)], axis=1)
     altitude, _, normal = terrain.query(x, y)
     ranges, normals = terrain.cast(origins, DOWN, normals=True)
@@ -319,7 +409,9 @@ def test_corners_and_edges_belong_to_the_map(x, y):
 
 
 def test_a_peak_on_a_line_of_the_grid_is_not_passed_between_blocks():
-    """One sample of 1 m among zeros, wherever it lies: rays just below its top hit it, along lines and diagonals."""
+    """One sample of 1 m among zeros, wherever it lies: rays just below its top hit it, along lines
+    and diagonals.
+    """
     for i in range(1, 18):
         heights = np.zeros((19, 11))
         heights[i, 5] = 1
@@ -330,7 +422,10 @@ def test_a_peak_on_a_line_of_the_grid_is_not_passed_between_blocks():
             slope = {1: 1.0, 2: math.sqrt(2)}[abs(direction[0]) + abs(direction[1])]
             # along a line the cell falls linearly, along a diagonal its height is (1 - s)^2
             before = 0.25 if slope == 1.0 else slope * (1 - math.sqrt(0.75))
-            assert terrain.cast(start, unit) == pytest.approx(30 - before, abs=1e-12), (i, direction)
+            assert terrain.cast(start, unit) == pytest.approx(30 - before, abs=1e-12), (
+                i,
+                direction,
+            )
             assert terrain.cast(start + (0.25 + 1e-9) * UP, unit) == math.inf
 
 
@@ -368,7 +463,9 @@ def test_the_length_of_a_direction_does_not_matter(length):
     terrain = sampled(lambda x, y: 0.125 * x * y, 9, 9)
     assert terrain.cast((1, 2, 9), np.array(DOWN) * length) == 8.75
     if length > 1e-300:
-        assert terrain.cast((1, 1, 0.5), np.array((length, length, 0))) == pytest.approx(math.sqrt(2), abs=1e-12)
+        assert terrain.cast((1, 1, 0.5), np.array((length, length, 0))) == pytest.approx(
+            math.sqrt(2), abs=1e-12
+        )
 
 
 def test_nearly_vertical_and_nearly_parallel_rays():
@@ -378,7 +475,9 @@ def test_nearly_vertical_and_nearly_parallel_rays():
             assert terrain.cast((3, 5, 9), (signs[0] * tiny, signs[1] * tiny, -1)) == pytest.approx(
                 9 - 15 / 8, abs=1e-12
             )
-            assert terrain.cast((3, 5, 2), (1, signs[0] * tiny, signs[1] * tiny)) == pytest.approx(0.2, abs=1e-12)
+            assert terrain.cast((3, 5, 2), (1, signs[0] * tiny, signs[1] * tiny)) == pytest.approx(
+                0.2, abs=1e-12
+            )
 
 
 def test_far_origins_cost_no_more_than_their_own_rounding():
@@ -386,7 +485,9 @@ def test_far_origins_cost_no_more_than_their_own_rounding():
     target = np.array((3.3, 5.1, 0.125 * 3.3 * 5.1))
     for distance in (1e3, 1e6, 1e9):
         origin = target + distance * np.array((2, 3, 6)) / 7
-        assert terrain.cast(origin, target - origin) == pytest.approx(distance, abs=1e-14 * distance + 1e-12)
+        assert terrain.cast(origin, target - origin) == pytest.approx(
+            distance, abs=1e-14 * distance + 1e-12
+        )
     assert terrain.cast((3, 5, 1e300), DOWN) == 1e300
 
 
@@ -404,7 +505,9 @@ def test_a_map_turned_over_with_negative_steps_is_the_same_ground(either_path):
         )
         # away from tangents, where rounding decides
         free = slice(0, 16)
-        ours, theirs = (m.cast(origins[free], directions[free], limit, normals=True) for m in (terrain, turned))
+        ours, theirs = (
+            m.cast(origins[free], directions[free], limit, normals=True) for m in (terrain, turned)
+        )
         assert np.allclose(ours[0], theirs[0], rtol=0, atol=1e-7)
         assert np.allclose(ours[1], theirs[1], rtol=0, atol=1e-6, equal_nan=True)
 
@@ -421,13 +524,16 @@ def test_east_is_x_and_north_is_y():
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns"), [(2, 2), (2, 3), (3, 2), (2, 60), (60, 2), (5, 5), (6, 5), (17, 18), (33, 4)]
+    ("rows", "columns"),
+    [(2, 2), (2, 3), (3, 2), (2, 60), (60, 2), (5, 5), (6, 5), (17, 18), (33, 4)],
 )
 def test_maps_of_any_shape(rows, columns):
     """Blocks that the map does not fill, and maps of one cell or one strip of cells."""
     rng = np.random.default_rng(rows * 100 + columns)
     terrain = grid_map(rng.normal(0, 1, (rows, columns)))
-    origins = np.stack([rng.uniform(-1, rows, 400), rng.uniform(-1, columns, 400), rng.uniform(0, 5, 400)], axis=1)
+    origins = np.stack(
+        [rng.uniform(-1, rows, 400), rng.uniform(-1, columns, 400), rng.uniform(0, 5, 400)], axis=1
+    )
     directions = rng.normal(0, 1, (400, 3))
     expected, dip = sampled_ranges(terrain, origins, directions, 100.0, 4_000)
     ranges = terrain.cast(origins, directions, 100.0)
@@ -437,7 +543,10 @@ def test_maps_of_any_shape(rows, columns):
 def test_shapes_broadcast_and_one_ray_gives_a_float():
     terrain = sampled(lambda x, y: 0.25 * x + 0 * y, 9, 9)
     azimuth = np.linspace(0, 2 * np.pi, 7)
-    sweep = np.stack(np.broadcast_arrays(np.cos(azimuth), np.sin(azimuth), np.linspace(-1, -0.1, 4)[:, None]), axis=-1)
+    sweep = np.stack(
+        np.broadcast_arrays(np.cos(azimuth), np.sin(azimuth), np.linspace(-1, -0.1, 4)[:, None]),
+        axis=-1,
+    )
     ranges, normals = terrain.cast((4, 4, 3), sweep, normals=True)
     assert ranges.shape == (4, 7)
     assert ranges.dtype == np.float64
@@ -449,18 +558,24 @@ def test_shapes_broadcast_and_one_ray_gives_a_float():
     several = terrain.cast(np.array([[[4, 4, 3]], [[4, 4, 2]]]), DOWN, [1.5, 2.5, 0.5])
     assert several.tolist() == [[math.inf, 2, math.inf], [1, 1, math.inf]]
     assert terrain.cast(np.zeros((0, 3)), DOWN).shape == (0,)
-    assert [part.shape for part in terrain.cast(np.zeros((2, 0, 3)), DOWN, normals=True)] == [(2, 0), (2, 0, 3)]
+    assert [part.shape for part in terrain.cast(np.zeros((2, 0, 3)), DOWN, normals=True)] == [
+        (2, 0),
+        (2, 0, 3),
+    ]
 
 
 def test_float32_rays_are_read_as_they_are():
     terrain = scene(3)[0]
     _, origins, directions, limit = scene(3)
     single = terrain.cast(origins.astype(np.float32), directions.astype(np.float32), limit)
-    double = terrain.cast(origins.astype(np.float32).astype(float), directions.astype(np.float32).astype(float), limit)
+    double = terrain.cast(
+        origins.astype(np.float32).astype(float), directions.astype(np.float32).astype(float), limit
+    )
     assert np.array_equal(single, double)
     strided = np.asfortranarray(origins)[::-1]
     assert np.array_equal(
-        terrain.cast(strided, directions[::-1], limit), terrain.cast(origins, directions, limit)[::-1]
+        terrain.cast(strided, directions[::-1], limit),
+        terrain.cast(origins, directions, limit)[::-1],
     )
 
 
@@ -468,16 +583,44 @@ def test_float32_rays_are_read_as_they_are():
     ("origins", "directions", "max_range", "message"),
     [
         pytest.param((0, math.nan, 0), DOWN, 1, r"origins\[1\] is nan", id="NaN origin"),
-        pytest.param(np.full((2, 3), [[0, 0, 0], [0, 0, np.inf]]), DOWN, 1, r"origins\[1, 2\] is inf", id="inf origin"),
-        pytest.param((0, 0, 9), [DOWN, (0, math.nan, 1)], 1, r"directions\[1, 1\] is nan", id="NaN direction"),
-        pytest.param((0, 0, 9), [DOWN, (0, 0, -math.inf)], 1, r"directions\[1, 2\] is -inf", id="inf direction"),
-        pytest.param((0, 0, 9), [[DOWN, (0, 0, 0)]], 1, r"directions\[0, 1\] is 0, 0, 0", id="no direction"),
-        pytest.param((0, 0, 9), (0, -0.0, 0), 1, r"directions is 0, 0, 0: a ray needs a direction", id="negative zero"),
-        pytest.param((0, 0, 9), DOWN, math.nan, "max_range is nan, expected 0 or more", id="NaN range"),
+        pytest.param(
+            np.full((2, 3), [[0, 0, 0], [0, 0, np.inf]]),
+            DOWN,
+            1,
+            r"origins\[1, 2\] is inf",
+            id="inf origin",
+        ),
+        pytest.param(
+            (0, 0, 9), [DOWN, (0, math.nan, 1)], 1, r"directions\[1, 1\] is nan", id="NaN direction"
+        ),
+        pytest.param(
+            (0, 0, 9),
+            [DOWN, (0, 0, -math.inf)],
+            1,
+            r"directions\[1, 2\] is -inf",
+            id="inf direction",
+        ),
+        pytest.param(
+            (0, 0, 9), [[DOWN, (0, 0, 0)]], 1, r"directions\[0, 1\] is 0, 0, 0", id="no direction"
+        ),
+        pytest.param(
+            (0, 0, 9),
+            (0, -0.0, 0),
+            1,
+            r"directions is 0, 0, 0: a ray needs a direction",
+            id="negative zero",
+        ),
+        pytest.param(
+            (0, 0, 9), DOWN, math.nan, "max_range is nan, expected 0 or more", id="NaN range"
+        ),
         pytest.param((0, 0, 9), DOWN, [1, -1], r"max_range\[1\] is -1", id="negative range"),
-        pytest.param((0, 0), DOWN, 1, r"origins: expected shape \(…, 3\), got \(2,\)", id="two numbers"),
+        pytest.param(
+            (0, 0), DOWN, 1, r"origins: expected shape \(…, 3\), got \(2,\)", id="two numbers"
+        ),
         pytest.param(0.0, DOWN, 1, r"origins: expected shape", id="one number"),
-        pytest.param(np.zeros((2, 3)), np.ones((5, 3)), 1, r"do not broadcast: origins \(2, 3\)", id="shapes"),
+        pytest.param(
+            np.zeros((2, 3)), np.ones((5, 3)), 1, r"do not broadcast: origins \(2, 3\)", id="shapes"
+        ),
     ],
 )
 def test_what_is_no_ray_is_refused_by_name(origins, directions, max_range, message):
@@ -504,17 +647,23 @@ def test_a_ray_that_starts_later_hits_where_it_did(seed, share):
     clear = ~np.isin(np.flatnonzero(hit), range(16, 24))
     assert np.allclose((later + gone)[clear], ranges[hit][clear], rtol=0, atol=1e-6)
     # a shorter ray does not reach it, one of that length does
-    assert np.array_equal(terrain.cast(origins[hit], directions[hit], ranges[hit] * (1 + 1e-12)), ranges[hit])
+    assert np.array_equal(
+        terrain.cast(origins[hit], directions[hit], ranges[hit] * (1 + 1e-12)), ranges[hit]
+    )
     assert np.isinf(terrain.cast(origins[hit], directions[hit], ranges[hit] * (1 - 1e-12))).all()
 
 
 def test_rays_in_several_threads_and_pieces():
     terrain = grid_map(np.random.default_rng(6).normal(0, 1, (120, 90)))
     rng = np.random.default_rng(7)
-    origins = np.stack([rng.uniform(0, 119, 9_001), rng.uniform(0, 89, 9_001), rng.uniform(3, 9, 9_001)], axis=1)
+    origins = np.stack(
+        [rng.uniform(0, 119, 9_001), rng.uniform(0, 89, 9_001), rng.uniform(3, 9, 9_001)], axis=1
+    )
     directions = rng.normal(0, 1, (9_001, 3))
     whole, normals = terrain.cast(origins, directions, normals=True)
-    parts = [terrain.cast(origins[k : k + 500], directions[k : k + 500]) for k in range(0, 9_001, 500)]
+    parts = [
+        terrain.cast(origins[k : k + 500], directions[k : k + 500]) for k in range(0, 9_001, 500)
+    ]
     assert np.array_equal(whole, np.concatenate(parts))
     assert np.array_equal(np.isnan(normals[:, 0]), np.isinf(whole))
     bad = directions.copy()
@@ -531,7 +680,10 @@ def test_the_pyramid_holds_the_highest_point_of_every_block():
         for level, (begin, wide) in enumerate(levels):
             size = side << level
             expected = [
-                [heights[i : i + size + 1, j : j + size + 1].max() for j in range(0, columns - 1, size)]
+                [
+                    heights[i : i + size + 1, j : j + size + 1].max()
+                    for j in range(0, columns - 1, size)
+                ]
                 for i in range(0, rows - 1, size)
             ]
             assert wide == len(expected[0])

@@ -34,18 +34,28 @@ def example(seed: int, rows: int, columns: int, count: int) -> tuple[HeightMap, 
         step_x=step_x,
         step_y=step_y,
     )
-    u, v = rng.uniform(-1, rows, count), rng.uniform(-1, columns, count)
-    u[::3], v[::4] = np.round(u[::3]), np.round(v[::4])
+    u = rng.uniform(-1, rows, count)
+    v = rng.uniform(-1, columns, count)
+    u[::3] = np.round(u[::3])
+    v[::4] = np.round(v[::4])
     z = rng.uniform(terrain.z_min - 1, 2 * terrain.z_max + 1, count)
     origins = np.stack([terrain.origin_x + u * step_x, terrain.origin_y + v * step_y, z], axis=1)
     directions = rng.normal(0, 1, (count, 3))
     directions[rng.random((count, 3)) < 0.25] = 0
-    return terrain, origins, directions, np.where(rng.random(count) < 0.5, np.inf, rng.exponential(100, count))
+    return (
+        terrain,
+        origins,
+        directions,
+        np.where(rng.random(count) < 0.5, np.inf, rng.exponential(100, count)),
+    )
 
 
-def run(function: Any, terrain: HeightMap, rays: Any, level: int = ray_cast.START_LEVEL) -> tuple[bool, Any, Any]:
+def run(
+    function: Any, terrain: HeightMap, rays: Any, level: int = ray_cast.START_LEVEL
+) -> tuple[bool, Any, Any]:
     count = len(rays[0])
-    ranges, normals = np.full(count, 77.0), np.full((count, 3), 77.0)
+    ranges = np.full(count, 77.0)
+    normals = np.full((count, 3), 77.0)
     pyramid = pyramid_of(terrain)
     surface = (terrain.ground, terrain.z_max)
     good = function(*surface, pyramid, level, Rays(*rays), ranges, normals)
@@ -55,7 +65,10 @@ def run(function: Any, terrain: HeightMap, rays: Any, level: int = ray_cast.STAR
 def assert_same(one: Any, other: Any) -> None:
     assert one[0] == other[0]
     np.testing.assert_allclose(
-        one[1], other[1], rtol=1e-12, atol=1e-12 * np.abs(one[1]).max(where=one[1] < np.inf, initial=0.0)
+        one[1],
+        other[1],
+        rtol=1e-12,
+        atol=1e-12 * np.abs(one[1]).max(where=one[1] < np.inf, initial=0.0),
     )
     np.testing.assert_allclose(one[2], other[2], rtol=1e-12, atol=1e-12)
 
@@ -71,12 +84,18 @@ def test_compiled_and_numpy_give_the_same(seed, rows, columns):
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 9), (9, 2), (21, 34)])
 def test_the_python_source_gives_the_same(rows, columns):
-    """Run as Python, where an index beyond an array is an error: compiled code would read on in silence."""
+    """Run as Python, where an index beyond an array is an error: compiled code would read on in
+    silence.
+    """
     terrain, *rays = example(rows * 10 + columns, rows, columns, 500)
     with np.errstate(all="ignore"):
         assert_same(
             run(ray_kernels.cast, terrain, rays),
-            run(as_python(ray_kernels.cast, bilinear, sys.modules[ray_kernels.__name__]), terrain, rays),
+            run(
+                as_python(ray_kernels.cast, bilinear, sys.modules[ray_kernels.__name__]),
+                terrain,
+                rays,
+            ),
         )
 
 
@@ -84,7 +103,9 @@ def test_the_python_source_gives_the_same(rows, columns):
 def test_it_does_not_matter_where_in_the_pyramid_a_ray_begins(level):
     for seed in range(20):
         terrain, *rays = example(seed, 70, 50, 400)
-        assert_same(run(ray_kernels.cast, terrain, rays), run(ray_kernels.cast, terrain, rays, level))
+        assert_same(
+            run(ray_kernels.cast, terrain, rays), run(ray_kernels.cast, terrain, rays, level)
+        )
 
 
 def test_a_few_rays_do_not_import_numba():

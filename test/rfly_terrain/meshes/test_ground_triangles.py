@@ -21,7 +21,13 @@ MANY = 1_000_000
 
 
 def ground(heights, step_x=10.0, step_y=10.0, origin=(0.0, 0.0)) -> HeightMap:
-    return HeightMap(np.asarray(heights, float), origin_x=origin[0], origin_y=origin[1], step_x=step_x, step_y=step_y)
+    return HeightMap(
+        np.asarray(heights, float),
+        origin_x=origin[0],
+        origin_y=origin[1],
+        step_x=step_x,
+        step_y=step_y,
+    )
 
 
 def lightness(colour):
@@ -29,7 +35,9 @@ def lightness(colour):
     colour = np.asarray(colour, float)
     linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
     luminance = linear @ (0.2126, 0.7152, 0.0722)
-    return np.where(luminance > (6 / 29) ** 3, 116 * np.cbrt(luminance) - 16, luminance * (29 / 3) ** 3)
+    return np.where(
+        luminance > (6 / 29) ** 3, 116 * np.cbrt(luminance) - 16, luminance * (29 / 3) ** 3
+    )
 
 
 def tint(text):
@@ -42,12 +50,24 @@ def normals(points):
 
 
 def test_four_samples_are_two_triangles():
-    """heights[r, c] lies at x = 100 + 10 r, y = 200 + 20 c. The lower diagonal: 3 + 2 < 1 + 5, but 4 + 3 > 1 + 5."""
-    south_west, north_east = (100, 200, 1), (110, 220, 5)
+    """heights[r, c] lies at x = 100 + 10 r, y = 200 + 20 c. The lower diagonal: 3 + 2 < 1 + 5, but
+    4 + 3 > 1 + 5.
+    """
+    south_west = (100, 200, 1)
+    north_east = (110, 220, 5)
     for east, north, parts in ((3, 2, "sw se nw, se ne nw"), (4, 3, "sw se ne, sw ne nw")):
-        points, colours = terrain_triangles(ground([[1, north], [east, 5]], 10, 20, (100, 200)), MANY)
-        named = {"sw": south_west, "ne": north_east, "se": (110, 200, east), "nw": (100, 220, north)}
-        assert points.tolist() == [[list(named[corner]) for corner in part.split()] for part in parts.split(", ")]
+        points, colours = terrain_triangles(
+            ground([[1, north], [east, 5]], 10, 20, (100, 200)), MANY
+        )
+        named = {
+            "sw": south_west,
+            "ne": north_east,
+            "se": (110, 200, east),
+            "nw": (100, 220, north),
+        }
+        assert points.tolist() == [
+            [list(named[corner]) for corner in part.split()] for part in parts.split(", ")
+        ]
     assert (colours.shape, colours.dtype) == ((2, 3, 4), np.float32)
     assert (colours[..., 3] == 1.0).all()
 
@@ -57,22 +77,29 @@ def test_normals_point_up_whichever_way_the_samples_run(step_x, step_y):
     """A plane that rises 0.5 m a metre eastwards: its normal is (-0.5, 0, 1) / sqrt(1.25)."""
     heights = 0.5 * step_x * np.arange(6)[:, None] + np.zeros((6, 4))
     points, _ = terrain_triangles(ground(heights, step_x, step_y), MANY)
-    np.testing.assert_allclose(normals(points), np.tile([-0.4472135955, 0.0, 0.894427191], (30, 1)), atol=1e-6)
+    np.testing.assert_allclose(
+        normals(points), np.tile([-0.4472135955, 0.0, 0.894427191], (30, 1)), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("limit", [2, 3, 7, 24, 60, 999, MANY])
 def test_the_map_is_covered_without_gaps_at_any_limit(limit):
-    """Every edge belongs to two triangles, or lies on the map's edge; seen from above they make up its area."""
+    """Every edge belongs to two triangles, or lies on the map's edge; seen from above they make up
+    its area.
+    """
     rng = np.random.default_rng(1)
     points, _ = terrain_triangles(ground(rng.uniform(0, 50, (23, 31)), 10, -5, (-40, 70)), limit)
     assert 1 <= len(points) <= limit
-    edges = Counter(frozenset((tuple(t[i]), tuple(t[i - 1]))) for t in points.tolist() for i in range(3))
+    edges = Counter(
+        frozenset((tuple(t[i]), tuple(t[i - 1]))) for t in points.tolist() for i in range(3)
+    )
     for edge, count in edges.items():
         (xa, ya, _), (xb, yb, _) = edge
         on_rim = (xa == xb and xa in (-40, 180)) or (ya == yb and ya in (-80, 70))
         assert count == (1 if on_rim else 2), edge
     flat = points[..., :2]
-    u, v = flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0]
+    u = flat[:, 1] - flat[:, 0]
+    v = flat[:, 2] - flat[:, 0]
     areas = (u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]) / 2
     assert (areas > 0).all(), "counter-clockwise from above"
     assert areas.sum() == pytest.approx(220 * 150)
@@ -82,7 +109,9 @@ def test_all_samples_are_corners_where_the_limit_allows():
     rng = np.random.default_rng(2)
     terrain = ground(rng.uniform(0, 50, (7, 9)))
     points, _ = terrain_triangles(terrain, 2 * 6 * 8)
-    expected = {(10.0 * r, 10.0 * c, float(terrain.heights[r, c])) for r in range(7) for c in range(9)}
+    expected = {
+        (10.0 * r, 10.0 * c, float(terrain.heights[r, c])) for r in range(7) for c in range(9)
+    }
     assert {tuple(corner) for corner in points.reshape(-1, 3).tolist()} == expected
 
 
@@ -111,11 +140,14 @@ def test_tints_rise_in_lightness_in_even_steps():
 
 
 def test_low_is_dark_and_blue_high_is_light():
-    """On a plane the light is the same everywhere: lightness rises with the height, and only with it."""
+    """On a plane the light is the same everywhere: lightness rises with the height, and only with
+    it.
+    """
     heights = np.repeat(np.linspace(-20, 60, 81)[:, None], 5, axis=1)
     points, colours = terrain_triangles(ground(heights), MANY)
     order = np.argsort(points[..., 2].ravel(), kind="stable")
-    z, rgb = points[..., 2].ravel()[order], colours[..., :3].reshape(-1, 3)[order]
+    z = points[..., 2].ravel()[order]
+    rgb = colours[..., :3].reshape(-1, 3)[order]
     light = lightness(rgb)
     assert (np.diff(light)[np.diff(z) > 0] > 0).all()
     assert light[-1] - light[0] > 55
@@ -125,7 +157,9 @@ def test_low_is_dark_and_blue_high_is_light():
 
 def test_level_ground_has_the_lowest_tint():
     _, colours = terrain_triangles(ground(np.full((4, 4), 7.0)), MANY)
-    np.testing.assert_allclose(colours[..., :3], np.broadcast_to(tint("#243e62"), colours[..., :3].shape), atol=1e-6)
+    np.testing.assert_allclose(
+        colours[..., :3], np.broadcast_to(tint("#243e62"), colours[..., :3].shape), atol=1e-6
+    )
 
 
 def test_slopes_are_lit_from_the_north_west():
@@ -134,7 +168,9 @@ def test_slopes_are_lit_from_the_north_west():
     points, colours = terrain_triangles(ground(-np.hypot(x, y), 1.0, 1.0, (-20, -20)), MANY)
     light = {
         (corner[0], corner[1]): float(lightness(colour[:3]))
-        for corner, colour in zip(points.reshape(-1, 3).tolist(), colours.reshape(-1, 4), strict=True)
+        for corner, colour in zip(
+            points.reshape(-1, 3).tolist(), colours.reshape(-1, 4), strict=True
+        )
     }
     assert light[-8, 8] > light[8, -8] + 20
     assert light[-8, -8] == pytest.approx(light[8, 8], abs=15)
@@ -169,20 +205,30 @@ def test_costs_lie_above_the_corners_of_the_ground():
 
 
 def test_a_forbidden_cell_outlasts_thinning():
-    """5 x 5 samples become 3 x 3 corners, 20 m apart: each shows the worst of what is nearest to it."""
+    """5 x 5 samples become 3 x 3 corners, 20 m apart: each shows the worst of what is nearest to
+    it.
+    """
     cost = np.zeros((5, 5), np.int8)
-    cost[1, 3] = 100  # y 10, x 30: in the middle between corners, counts for the one to the north-east
+    cost[1, 3] = (
+        100  # y 10, x 30: in the middle between corners, counts for the one to the north-east
+    )
     cost[4, 0] = 99
     costed = corner_colours(traversability_triangles(ground(np.zeros((5, 5))), costs(cost), 8))
     assert set(costed) == {(x, y) for x in (0, 20, 40) for y in (0, 20, 40)}
-    forbidden = [place for place, colour in costed.items() if colour[:3] == (0.1647, 0.0392, 0.1804)]
+    forbidden = [
+        place for place, colour in costed.items() if colour[:3] == (0.1647, 0.0392, 0.1804)
+    ]
     hard = [place for place, colour in costed.items() if colour[:3] == (0.4784, 0.0863, 0.3765)]
     assert (forbidden, hard) == ([(40, 20)], [(0, 40)])
-    assert all(colour[3] == 0.25 for place, colour in costed.items() if place not in (*forbidden, *hard))
+    assert all(
+        colour[3] == 0.25 for place, colour in costed.items() if place not in (*forbidden, *hard)
+    )
 
 
 def test_coarse_cells_colour_all_corners_within_them():
     """Two cells of 40 m over a map with samples every 10 m."""
-    costed = corner_colours(traversability_triangles(ground(np.zeros((9, 5))), costs([[0, 100]], 40.0, (0, 0)), MANY))
+    costed = corner_colours(
+        traversability_triangles(ground(np.zeros((9, 5))), costs([[0, 100]], 40.0, (0, 0)), MANY)
+    )
     dark = {place for place, colour in costed.items() if colour[0] < 0.2}
     assert dark == {(x, y) for x in (50, 60, 70, 80) for y in (0, 10, 20, 30, 40)}

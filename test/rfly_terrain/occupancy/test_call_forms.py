@@ -1,4 +1,6 @@
-"""Each of MATLAB's call forms beside the Python form that it stands for, as methods and as functions."""
+"""Each of MATLAB's call forms beside the Python form that it stands for, as methods and as
+functions.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,18 @@ SCAN = LidarScan([1.5, np.nan, np.inf, 2.0], [0.0, 0.1, 0.2, np.pi / 2])
 
 def made():
     """Three rows of four cells of half a metre, local and world frame apart."""
-    return BinaryOccupancyMap.from_matrix(MATRIX, 2, grid_origin_in_local=(-1, -2), local_origin_in_world=(10, 20))
+    return BinaryOccupancyMap.from_matrix(
+        MATRIX, 2, grid_origin_in_local=(-1, -2), local_origin_in_world=(10, 20)
+    )
 
 
 def other():
     return BinaryOccupancyMap.from_matrix(np.ones((6, 6)), 2, local_origin_in_world=(9, 18))
 
 
-XY, LOCAL, IJ = [[9.2, 19.2], [10.4, 18.1]], [[-0.8, -0.8], [0.4, -1.9]], [[0, 0], [2, 3]]
+XY = [[9.2, 19.2], [10.4, 18.1]]
+LOCAL = [[-0.8, -0.8], [0.4, -1.9]]
+IJ = [[0, 0], [2, 3]]
 READING = [
     # MATLAB's name, MATLAB's form, the Python form: method, arguments, keywords
     (name, form, (python, arguments, keywords))
@@ -43,23 +49,47 @@ READING = [
 ]
 WRITING = [
     ("setOccupancy", ((XY, 1), {}), ("set_occupancy", (XY, 1), {})),
-    ("setOccupancy", ((XY, [0, 1], "world"), {}), ("set_occupancy", (XY, [0, 1]), {"frame": "world"})),
-    ("setOccupancy", ((LOCAL, [[0], [1]], "local"), {}), ("set_occupancy", (LOCAL, [[0], [1]]), {"frame": "local"})),
-    ("setOccupancy", ((IJ, [0, 0], "grid"), {}), ("set_occupancy", (IJ, [0, 0]), {"frame": "grid"})),
+    (
+        "setOccupancy",
+        ((XY, [0, 1], "world"), {}),
+        ("set_occupancy", (XY, [0, 1]), {"frame": "world"}),
+    ),
+    (
+        "setOccupancy",
+        ((LOCAL, [[0], [1]], "local"), {}),
+        ("set_occupancy", (LOCAL, [[0], [1]]), {"frame": "local"}),
+    ),
+    (
+        "setOccupancy",
+        ((IJ, [0, 0], "grid"), {}),
+        ("set_occupancy", (IJ, [0, 0]), {"frame": "grid"}),
+    ),
     ("setOccupancy", (((9.5, 18.5), [[1, 1]]), {}), ("set_occupancy", ((9.5, 18.5), [[1, 1]]), {})),
     (
         "setOccupancy",
         (((-0.5, -1.5), [[1, 1]], "local"), {}),
         ("set_occupancy", ((-0.5, -1.5), [[1, 1]]), {"frame": "local"}),
     ),
-    ("setOccupancy", (((0, 1), [[1, 1]], "grid"), {}), ("set_occupancy", ((0, 1), [[1, 1]]), {"frame": "grid"})),
+    (
+        "setOccupancy",
+        (((0, 1), [[1, 1]], "grid"), {}),
+        ("set_occupancy", ((0, 1), [[1, 1]]), {"frame": "grid"}),
+    ),
     ("inflate", ((0.5,), {}), ("inflate", (0.5,), {})),
     ("inflate", ((0.5, "world"), {}), ("inflate", (0.5,), {"frame": "world"})),
     ("inflate", ((1, "grid"), {}), ("inflate", (1,), {"frame": "grid"})),
     ("move", (([11, 20],), {}), ("move", ([11, 20],), {})),
-    ("move", (([11, 20],), {"MoveType": "Absolute"}), ("move", ([11, 20],), {"move_type": "absolute"})),
+    (
+        "move",
+        (([11, 20],), {"MoveType": "Absolute"}),
+        ("move", ([11, 20],), {"move_type": "absolute"}),
+    ),
     ("move", (([1, 0],), {"MoveType": "Relative"}), ("move", ([1, 0],), {"move_type": "relative"})),
-    ("move", (([1, 0], "MoveType", "Relative"), {}), ("move", ([1, 0],), {"move_type": "relative"})),
+    (
+        "move",
+        (([1, 0], "MoveType", "Relative"), {}),
+        ("move", ([1, 0],), {"move_type": "relative"}),
+    ),
     ("move", (([11, 20],), {"FillValue": 1}), ("move", ([11, 20],), {"fill_value": 1})),
     ("move", (([11, 20],), {"SyncWith": other()}), ("move", ([11, 20],), {"sync_with": other()})),
     (
@@ -68,9 +98,21 @@ WRITING = [
         ("move", ([1, 1],), {"fill_value": 1, "move_type": "relative", "sync_with": other()}),
     ),
     ("syncWith", ((other(),), {}), ("sync_with", (other(),), {})),
-    ("insertRay", (([10, 18.5, 0], SCAN, 1.8), {}), ("insert_ray", ([10, 18.5, 0], SCAN.ranges, SCAN.angles, 1.8), {})),
-    ("insertRay", (([10, 18.5, 0], [1.0], [0.5], 3), {}), ("insert_ray", ([10, 18.5, 0], [1.0], [0.5], 3), {})),
-    ("insertRay", (([9.2, 18.2], [[10.4, 19.2]]), {}), ("insert_ray", ([9.2, 18.2], [[10.4, 19.2]]), {})),
+    (
+        "insertRay",
+        (([10, 18.5, 0], SCAN, 1.8), {}),
+        ("insert_ray", ([10, 18.5, 0], SCAN.ranges, SCAN.angles, 1.8), {}),
+    ),
+    (
+        "insertRay",
+        (([10, 18.5, 0], [1.0], [0.5], 3), {}),
+        ("insert_ray", ([10, 18.5, 0], [1.0], [0.5], 3), {}),
+    ),
+    (
+        "insertRay",
+        (([9.2, 18.2], [[10.4, 19.2]]), {}),
+        ("insert_ray", ([9.2, 18.2], [[10.4, 19.2]]), {}),
+    ),
 ]
 ASKING = [
     ("occupancyMatrix", ((), {}), ("occupancy_matrix", (), {})),
@@ -102,7 +144,9 @@ def called(how, occupancy, arguments, keywords):
     return [None if part is None else np.asarray(part).tolist() for part in parts], state(occupancy)
 
 
-@pytest.mark.parametrize(("name", "form", "python"), FORMS, ids=[f"{name}{form[0]}" for name, form, _ in FORMS])
+@pytest.mark.parametrize(
+    ("name", "form", "python"), FORMS, ids=[f"{name}{form[0]}" for name, form, _ in FORMS]
+)
 def test_matlabs_form_does_what_pythons_does(name, form, python):
     """As a method by either name, and as a function of the map."""
     method, arguments, keywords = python
@@ -113,8 +157,16 @@ def test_matlabs_form_does_what_pythons_does(name, form, python):
     assert called(lambda m: lambda *a, **k: function(m, *a, **k), made(), *form) == expected
 
 
-PROPERTIES = {"grid_origin_in_local": (-1, -2), "local_origin_in_world": (10, 20), "default_value": True}
-MATLAB_PROPERTIES = {"GridOriginInLocal": (-1, -2), "LocalOriginInWorld": (10, 20), "DefaultValue": True}
+PROPERTIES = {
+    "grid_origin_in_local": (-1, -2),
+    "local_origin_in_world": (10, 20),
+    "default_value": True,
+}
+MATLAB_PROPERTIES = {
+    "GridOriginInLocal": (-1, -2),
+    "LocalOriginInWorld": (10, 20),
+    "DefaultValue": True,
+}
 CONSTRUCTORS = [
     ((), {}, BinaryOccupancyMap()),
     ((4, 3), {}, BinaryOccupancyMap(4, 3)),
@@ -123,7 +175,11 @@ CONSTRUCTORS = [
     ((4, 3, 2), MATLAB_PROPERTIES, BinaryOccupancyMap(4, 3, 2, **PROPERTIES)),
     ((4, 3, 2, "DefaultValue", 1), {}, BinaryOccupancyMap(4, 3, 2, default_value=1)),
     ((3, 4, 2, "grid"), {}, BinaryOccupancyMap.from_grid_size(3, 4, 2)),
-    ((3, 4, 2, "grid"), MATLAB_PROPERTIES, BinaryOccupancyMap.from_grid_size(3, 4, 2, **PROPERTIES)),
+    (
+        (3, 4, 2, "grid"),
+        MATLAB_PROPERTIES,
+        BinaryOccupancyMap.from_grid_size(3, 4, 2, **PROPERTIES),
+    ),
     ((MATRIX,), {}, BinaryOccupancyMap.from_matrix(MATRIX)),
     ((MATRIX.tolist(), 2), {}, BinaryOccupancyMap.from_matrix(MATRIX, 2)),
     ((MATRIX,), {"resolution": 2}, BinaryOccupancyMap.from_matrix(MATRIX, 2)),
@@ -176,16 +232,34 @@ WRONG = [
     (lambda m: m.getOccupancy(XY, "map"), "'map', expected 'world' or 'local' or 'grid'"),
     (lambda m: m.setOccupancy(XY, 1, "row"), "'row', expected 'world' or 'local' or 'grid'"),
     (lambda m: m.inflate(1, "local"), "'local', expected 'world' or 'grid'"),
-    (lambda m: m.move((1, 1), MoveType="Relative", move_type="relative"), "move_type and MoveType are the same option"),
-    (lambda m: m.move((1, 1), "FillValue", 1, fill_value=1), "fill_value and FillValue are the same option"),
+    (
+        lambda m: m.move((1, 1), MoveType="Relative", move_type="relative"),
+        "move_type and MoveType are the same option",
+    ),
+    (
+        lambda m: m.move((1, 1), "FillValue", 1, fill_value=1),
+        "fill_value and FillValue are the same option",
+    ),
     (lambda m: m.getOccupancy(XY, "local", frame="local"), "frame and Frame are the same option"),
-    (lambda m: m.move((1, 1), "up"), "'up', expected the name of an option and its value: MoveType, FillValue, Sync"),
-    (lambda m: m.move((1, 1), "MoveType"), "'MoveType', expected the name of an option and its value"),
+    (
+        lambda m: m.move((1, 1), "up"),
+        "'up', expected the name of an option and its value: MoveType, FillValue, Sync",
+    ),
+    (
+        lambda m: m.move((1, 1), "MoveType"),
+        "'MoveType', expected the name of an option and its value",
+    ),
     (lambda m: m.move((1, 1), MoveType="up"), "move_type: 'up', expected 'absolute' or 'relative'"),
     (lambda m: m.move("FillValue", 1, (1, 1)), "after an option"),
-    (lambda m: BinaryOccupancyMap(MATRIX, 2, Resolution=3), "expected \\(matrix\\), \\(matrix, resolution\\)"),
+    (
+        lambda m: BinaryOccupancyMap(MATRIX, 2, Resolution=3),
+        "expected \\(matrix\\), \\(matrix, resolution\\)",
+    ),
     (lambda m: BinaryOccupancyMap(3, 4, 1, "local"), "'local', expected 'world' or 'grid'"),
-    (lambda m: BinaryOccupancyMap(1, 1, GridLocationInWorld=(0, 0), LocalOriginInWorld=(0, 0)), "expected one"),
+    (
+        lambda m: BinaryOccupancyMap(1, 1, GridLocationInWorld=(0, 0), LocalOriginInWorld=(0, 0)),
+        "expected one",
+    ),
     (lambda m: BinaryOccupancyMap([1, 0]), "width: expected one number"),
 ]
 
@@ -215,7 +289,8 @@ def connected(free):
 
 
 @pytest.mark.parametrize(
-    ("passage", "wall", "size", "resolution"), [(2, 1, (10, 10), 1), (5, 2, (50, 30), 5), (1, 1, (3, 3), 1)]
+    ("passage", "wall", "size", "resolution"),
+    [(2, 1, (10, 10), 1), (5, 2, (50, 30), 5), (1, 1, (3, 3), 1)],
 )
 def test_mazes_are_closed_and_connected(passage, wall, size, resolution):
     maze = matlab_mapping.mapMaze(passage, wall, MapSize=size, MapResolution=resolution, seed=4)
@@ -244,12 +319,15 @@ def test_a_maze_as_matlab_makes_it_by_default():
 def test_clutter_is_so_many_obstacles_apart(shapes):
     from scipy.ndimage import label
 
-    clutter = matlab_mapping.mapClutter(15, shapes, MapSize=(40, 30), MapResolution=4, CollisionFree=True, seed=1)
+    clutter = matlab_mapping.mapClutter(
+        15, shapes, MapSize=(40, 30), MapResolution=4, CollisionFree=True, seed=1
+    )
     cells = clutter.occupancy_matrix()
     assert cells.shape == (120, 160)
     assert label(cells, np.ones((3, 3)))[1] == 15
     assert np.array_equal(
-        cells, map_clutter(15, shapes, map_size=(40, 30), map_resolution=4, seed=1).occupancy_matrix()
+        cells,
+        map_clutter(15, shapes, map_size=(40, 30), map_resolution=4, seed=1).occupancy_matrix(),
     )
 
 
@@ -258,7 +336,11 @@ def test_clutter_that_has_no_room_is_told():
         map_clutter(9999, map_size=(10, 10), map_resolution=1)
     with pytest.raises(ValueError, match=r"shapes: .*expected 'Box', 'Circle' or both"):
         map_clutter(1, "Star")
-    assert map_clutter(300, map_size=(10, 10), map_resolution=1, collision_free=False).occupancy_matrix().any()
+    assert (
+        map_clutter(300, map_size=(10, 10), map_resolution=1, collision_free=False)
+        .occupancy_matrix()
+        .any()
+    )
 
 
 @pytest.mark.parametrize("resolution", [10, 20, 3])
@@ -274,12 +356,16 @@ def test_points_in_single_and_double_lie_in_the_same_cells(resolution):
     twin.setOccupancy(xy[::2], 1)
     assert np.array_equal(occupancy.occupancyMatrix(), twin.occupancyMatrix())
     assert np.array_equal(occupancy.getOccupancy(single), twin.getOccupancy(xy))
-    assert np.array_equal(occupancy.checkOccupancy(single, "local"), twin.checkOccupancy(xy, "local"))
+    assert np.array_equal(
+        occupancy.checkOccupancy(single, "local"), twin.checkOccupancy(xy, "local")
+    )
 
 
 def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
     grid = BinaryOccupancyMap(10, 10)
     with pytest.raises(TypeError, match="inflate: no option frmae, expected one of Frame"):
         grid.inflate(1.0, frmae="grid")
-    with pytest.raises(TypeError, match="no option fill, expected one of MoveType, FillValue, SyncWith"):
+    with pytest.raises(
+        TypeError, match="no option fill, expected one of MoveType, FillValue, SyncWith"
+    ):
         grid.move((1.0, 1.0), fill=1)

@@ -468,7 +468,8 @@ def check(actual: Any, expected: Any) -> None:
         for one, other in zip(actual, expected, strict=True):
             check(one, other)
         return
-    actual, expected = np.asarray(actual, float), np.asarray(expected, float)
+    actual = np.asarray(actual, float)
+    expected = np.asarray(expected, float)
     assert actual.shape == expected.shape
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
 
@@ -476,7 +477,8 @@ def check(actual: Any, expected: Any) -> None:
 def run(setup: str, call: str, expected: str) -> None:
     names = dict(NAMES)
     exec(setup, names)
-    actual, wanted = eval(call, names), eval(expected, names)
+    actual = eval(call, names)
+    wanted = eval(expected, names)
     if "raycast" in call:
         for cells, wanted_cells in zip(actual, wanted, strict=True):
             assert cells.shape == (len(wanted_cells), 2)
@@ -503,10 +505,16 @@ def test_all_examples_are_here():
 
 
 @pytest.mark.parametrize(
-    "compiled", [pytest.param(True, id="numba", marks=pytest.mark.needs("numba")), pytest.param(False, id="numpy")]
+    "compiled",
+    [
+        pytest.param(True, id="numba", marks=pytest.mark.needs("numba")),
+        pytest.param(False, id="numpy"),
+    ],
 )
 def test_examples_in_a_process_of_their_own(compiled, monkeypatch):
-    """Whatever this process has loaded: once with the compiled kernels from the first ray on, once without numba."""
+    """Whatever this process has loaded: once with the compiled kernels from the first ray on, once
+    without numba.
+    """
     if compiled:
         begin = "from rfly_terrain.occupancy.rays import KERNELS\nKERNELS.load()"
     else:
@@ -526,6 +534,8 @@ for name, *example in module.EXAMPLES:
 import sys
 print(len(module.EXAMPLES), "numba" in sys.modules)
 """
-    run_ = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    run_ = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False
+    )
     assert run_.returncode == 0, run_.stderr
     assert run_.stdout.split() == [str(len(EXAMPLES)), str(compiled)]

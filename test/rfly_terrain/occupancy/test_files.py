@@ -22,7 +22,10 @@ def write_map(folder: Path, image: bytes, name: str = "office.pgm", **changes: o
     keys |= {"occupied_thresh": 0.65, "free_thresh": 0.196, **changes}
     (folder / name).write_bytes(image)
     path = folder / "office.yaml"
-    path.write_text(yaml.safe_dump({key: value for key, value in keys.items() if value is not None}), encoding="utf-8")
+    path.write_text(
+        yaml.safe_dump({key: value for key, value in keys.items() if value is not None}),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -37,7 +40,9 @@ def png(pixels: np.ndarray) -> bytes:
 
 @pytest.mark.parametrize("image_format", ["pgm", "png"])
 def test_there_and_back(tmp_path, image_format):
-    m = BinaryOccupancyMap.from_matrix(MATRIX, 20, grid_origin_in_local=(1, 1), local_origin_in_world=(-3.3, 7))
+    m = BinaryOccupancyMap.from_matrix(
+        MATRIX, 20, grid_origin_in_local=(1, 1), local_origin_in_world=(-3.3, 7)
+    )
     m.save(tmp_path / "office.yaml", image_format)
     again = BinaryOccupancyMap.load(tmp_path / "office.yaml")
     assert np.array_equal(again.occupancy_matrix(), MATRIX)
@@ -63,12 +68,19 @@ def test_the_saved_image_is_what_map_saver_writes(tmp_path):
 
 
 def test_a_map_of_map_saver(tmp_path):
-    """The image's first row is the top row; grey 205 is unknown with the threshold 0.196, and a comment is no size."""
-    image = b"P5\n# CREATOR: map_saver.cpp 0.050 m/pix\n3 2\n255\n" + bytes([0, 205, 254, 254, 0, 205])
+    """The image's first row is the top row; grey 205 is unknown with the threshold 0.196, and a
+    comment is no size.
+    """
+    image = b"P5\n# CREATOR: map_saver.cpp 0.050 m/pix\n3 2\n255\n" + bytes(
+        [0, 205, 254, 254, 0, 205]
+    )
     path = write_map(tmp_path, image)
     m = BinaryOccupancyMap.load(path)
     assert m.occupancy_matrix().tolist() == [[True, False, False], [False, True, False]]
-    assert BinaryOccupancyMap.load(path, unknown=True).occupancy_matrix().tolist() == [[1, 1, 0], [0, 1, 1]]
+    assert BinaryOccupancyMap.load(path, unknown=True).occupancy_matrix().tolist() == [
+        [1, 1, 0],
+        [0, 1, 1],
+    ]
     assert (m.resolution, m.grid_location_in_world.tolist()) == (20.0, [-1.0, 2.5])
     assert m.get_occupancy([[-0.975, 2.575], [-0.975, 2.525]]).tolist() == [True, False]
 
@@ -81,7 +93,12 @@ def test_a_map_of_map_saver(tmp_path):
         (png(np.array([[0, 254, 254], [254, 0, 254]], np.uint8)), "grey.png"),
         (png(np.array([[0, 65000, 65000], [65000, 0, 65000]], np.uint16)), "deep.png"),
         (
-            png(np.array([[[0, 0, 0], [255, 255, 240], [255] * 3], [[255] * 3, [0, 9, 0], [255] * 3]], np.uint8)),
+            png(
+                np.array(
+                    [[[0, 0, 0], [255, 255, 240], [255] * 3], [[255] * 3, [0, 9, 0], [255] * 3]],
+                    np.uint8,
+                )
+            ),
             "c.png",
         ),
     ],
@@ -93,9 +110,17 @@ def test_images_of_all_kinds(tmp_path, image, name):
 
 
 def test_defaults_and_other_keys_of_the_yaml(tmp_path):
-    """Only image, resolution and origin are needed; origin may lack its yaw; keys of other programs do no harm."""
+    """Only image, resolution and origin are needed; origin may lack its yaw; keys of other programs
+    do no harm.
+    """
     path = write_map(
-        tmp_path, pgm([[0, 254]]), negate=None, occupied_thresh=None, origin=[1, 2], free_thresh=None, cost=3
+        tmp_path,
+        pgm([[0, 254]]),
+        negate=None,
+        occupied_thresh=None,
+        origin=[1, 2],
+        free_thresh=None,
+        cost=3,
     )
     assert BinaryOccupancyMap.load(path).occupancy_matrix().tolist() == [[True, False]]
     path = write_map(tmp_path, pgm([[0, 254]]), negate=True)
@@ -111,14 +136,21 @@ def test_colours_and_alpha():
     see_through = [[[0, 0, 0, 255], [0, 0, 0, 254], [255, 255, 255, 0]]]
     assert image_to_cells(see_through, mode="scale").tolist() == [[100, -1, -1]]
     assert image_to_cells(see_through).tolist() == [[100, 100, 0]]
-    assert image_to_cells([[[0, 255], [128, 255], [128, 0]]], mode="scale").tolist() == [[100, 62, -1]]
+    assert image_to_cells([[[0, 255], [128, 255], [128, 0]]], mode="scale").tolist() == [
+        [100, 62, -1]
+    ]
 
 
 def test_every_grey_level_survives():
-    """Saved levels mean again what they were written for, with the thresholds that are saved with them."""
+    """Saved levels mean again what they were written for, with the thresholds that are saved with
+    them.
+    """
     cells = np.arange(-1, 101)[None]
     found = image_to_cells(cells_to_image(cells), free_thresh=0.196)
-    assert found.tolist() == np.where(cells >= 65, 100, np.where((cells >= 0) & (cells <= 25), 0, -1)).tolist()
+    assert (
+        found.tolist()
+        == np.where(cells >= 65, 100, np.where((cells >= 0) & (cells <= 25), 0, -1)).tolist()
+    )
 
 
 def cut_png() -> bytes:
@@ -127,7 +159,13 @@ def cut_png() -> bytes:
 
 def huge_png() -> bytes:
     header = b"IHDR" + struct.pack(">IIBBBBB", 60000, 60000, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header)) + b"\0" * 40
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + struct.pack(">I", 13)
+        + header
+        + struct.pack(">I", zlib.crc32(header))
+        + b"\0" * 40
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +216,8 @@ def test_yaml_that_is_none(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "image", [pgm([[0, 254], [205, 0]]), b"P2\n2 2\n255\n0 254 205 0\n", png(np.eye(9, dtype=np.uint8))]
+    "image",
+    [pgm([[0, 254], [205, 0]]), b"P2\n2 2\n255\n0 254 205 0\n", png(np.eye(9, dtype=np.uint8))],
 )
 def test_damaged_files_are_refused_or_read(tmp_path, image):
     """Bytes changed, cut and added: a map, or one typed error, never anything else."""
@@ -229,7 +268,9 @@ def test_refused_grids(changes, data):
         BinaryOccupancyMap.from_occupancy_grid(info, data)
 
 
-@pytest.mark.parametrize(("cell_size", "per_metre"), [(np.float32(0.05), 20), (np.float32(1 / 3), 3), (4.0, 0.25)])
+@pytest.mark.parametrize(
+    ("cell_size", "per_metre"), [(np.float32(0.05), 20), (np.float32(1 / 3), 3), (4.0, 0.25)]
+)
 def test_resolution_of_float32(cell_size, per_metre):
     info = {"width": 1, "height": 1, "resolution": cell_size, "origin": (0, 0, 0)}
     assert BinaryOccupancyMap.from_occupancy_grid(info, [0]).resolution == per_metre
@@ -247,9 +288,15 @@ class TestMessage:
     def test_there_and_back(self):
         from rfly_terrain.ros.occupancy_msgs import msg_to_occupancy_map, occupancy_map_to_msg
 
-        m = BinaryOccupancyMap.from_matrix(MATRIX, 20, grid_origin_in_local=(1, 1), local_origin_in_world=(-3, 7))
+        m = BinaryOccupancyMap.from_matrix(
+            MATRIX, 20, grid_origin_in_local=(1, 1), local_origin_in_world=(-3, 7)
+        )
         message = self.sent(occupancy_map_to_msg(m, "site", 1_500_000_000))
-        assert (message.header.frame_id, message.header.stamp.sec, message.header.stamp.nanosec) == (
+        assert (
+            message.header.frame_id,
+            message.header.stamp.sec,
+            message.header.stamp.nanosec,
+        ) == (
             "site",
             1,
             500_000_000,
@@ -258,7 +305,12 @@ class TestMessage:
         assert message.info.resolution == np.float32(0.05)
         origin = message.info.origin
         assert (origin.position.x, origin.position.y, origin.position.z) == (-2, 8, 0)
-        assert (origin.orientation.x, origin.orientation.y, origin.orientation.z, origin.orientation.w) == (0, 0, 0, 1)
+        assert (
+            origin.orientation.x,
+            origin.orientation.y,
+            origin.orientation.z,
+            origin.orientation.w,
+        ) == (0, 0, 0, 1)
         assert list(message.data) == [0, 0, 0, 100, 0, 100, 0, 0, 100, 0, 0, 0]
         again = msg_to_occupancy_map(message)
         assert np.array_equal(again.occupancy_matrix(), MATRIX)
@@ -270,17 +322,25 @@ class TestMessage:
         from rfly_terrain.ros.occupancy_msgs import msg_to_occupancy_map
 
         message = OccupancyGrid()
-        message.info.width, message.info.height, message.info.resolution = 2, 2, 1.0
+        message.info.width = 2
+        message.info.height = 2
+        message.info.resolution = 1.0
         message.data = [-1, 50, 49, 100]
         assert msg_to_occupancy_map(message).occupancy_matrix().tolist() == [[0, 1], [0, 1]]
-        assert msg_to_occupancy_map(message, 60, True).occupancy_matrix().tolist() == [[0, 1], [1, 0]]
+        assert msg_to_occupancy_map(message, 60, True).occupancy_matrix().tolist() == [
+            [0, 1],
+            [1, 0],
+        ]
 
     @pytest.mark.parametrize(
         "change",
         [
             lambda m: setattr(m.info.origin.orientation, "z", 0.1),
             lambda m: setattr(m.info.origin.orientation, "w", 0.0),
-            lambda m: (setattr(m.info.origin.orientation, "x", 0.01), setattr(m.info.origin.orientation, "w", 0.99995)),
+            lambda m: (
+                setattr(m.info.origin.orientation, "x", 0.01),
+                setattr(m.info.origin.orientation, "w", 0.99995),
+            ),
             lambda m: setattr(m.info, "width", 3),
             lambda m: setattr(m.info, "resolution", 0.0),
             lambda m: setattr(m.info.origin.position, "x", float("nan")),

@@ -12,7 +12,8 @@ from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_terrain import BinaryOccupancyMap, LidarScan, load_mat_maps
 from rfly_terrain.sdk import matlab_mapping
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
+INF = math.inf
 
 
 def test_ranges_and_angles_are_points_and_back():
@@ -29,8 +30,13 @@ def test_invalid_readings_stay_until_they_are_removed():
     assert scan.count == 6
     assert scan.removeInvalidData().ranges.tolist() == [0.5, 2.0, 3.0, 9.0]
     assert scan.removeInvalidData(RangeLimits=[0.5, 3.0]).ranges.tolist() == [0.5, 2.0, 3.0]
-    assert matlab_mapping.removeInvalidData(scan, "AngleLimits", [0.5, 0.7]).angles.tolist() == [0.5, 0.7]
-    assert scan.remove_invalid_data(range_limits=(1, 5), angle_limits=(0, 0.6)).ranges.tolist() == [2.0]
+    assert matlab_mapping.removeInvalidData(scan, "AngleLimits", [0.5, 0.7]).angles.tolist() == [
+        0.5,
+        0.7,
+    ]
+    assert scan.remove_invalid_data(range_limits=(1, 5), angle_limits=(0, 0.6)).ranges.tolist() == [
+        2.0
+    ]
     with pytest.raises(ValueError, match=r"range_limits: .*the least and the greatest"):
         scan.remove_invalid_data(range_limits=(5, 1))
     with pytest.raises(ValueError, match="2 ranges for 1 angles"):
@@ -63,8 +69,17 @@ def test_maps_of_a_mat_file(tmp_path):
     """Logical, double and integer matrices; vectors, texts, structures and cells are left out."""
     walls = np.eye(3, 4)
     file = tmp_path / "maps.mat"
-    others = {"text": "hello", "number": 3.0, "struct": {"a": np.eye(2)}, "cell": np.array([1, "b"], object)}
-    savemat(file, {"walls": walls, "flags": walls > 0, "bytes": walls.astype(np.uint8), **others}, do_compression=True)
+    others = {
+        "text": "hello",
+        "number": 3.0,
+        "struct": {"a": np.eye(2)},
+        "cell": np.array([1, "b"], object),
+    }
+    savemat(
+        file,
+        {"walls": walls, "flags": walls > 0, "bytes": walls.astype(np.uint8), **others},
+        do_compression=True,
+    )
     maps = load_mat_maps(file)
     assert set(maps) == {"walls", "flags", "bytes"}
     occupancy = BinaryOccupancyMap(matlab_mapping.load(tmp_path / "maps").flags, 2)

@@ -29,7 +29,9 @@ def matrix_of(seed: int, size: tuple[int, int], share: float = 0.4) -> np.ndarra
 
 
 def obvious_cell(point: tuple[Fraction, Fraction], rows: int) -> tuple[int, int]:
-    """row, column: an edge belongs to the left or lower cell, the left and lower border to the first ones."""
+    """row, column: an edge belongs to the left or lower cell, the left and lower border to the
+    first ones.
+    """
     right, up = (ceil(value) - 1 if value != 0 else 0 for value in point)
     return rows - 1 - up, right
 
@@ -37,12 +39,21 @@ def obvious_cell(point: tuple[Fraction, Fraction], rows: int) -> tuple[int, int]
 def floats(
     places: list[tuple[Fraction, Fraction]], resolution: float, corner: tuple[float, float]
 ) -> list[list[float]]:
-    return [[float(v) / resolution + c for v, c in zip(place, corner, strict=True)] for place in places]
+    return [
+        [float(v) / resolution + c for v, c in zip(place, corner, strict=True)] for place in places
+    ]
 
 
 @settings(max_examples=100, deadline=None)
-@given(seed=st.integers(0, 2**32), size=SIZES, places=st.lists(PLACES, min_size=1, max_size=20), default=st.booleans())
-@pytest.mark.parametrize(("resolution", "corner"), [(1, (0.0, 0.0)), (10, CORNER), (0.3, (-5.0, 1e4))])
+@given(
+    seed=st.integers(0, 2**32),
+    size=SIZES,
+    places=st.lists(PLACES, min_size=1, max_size=20),
+    default=st.booleans(),
+)
+@pytest.mark.parametrize(
+    ("resolution", "corner"), [(1, (0.0, 0.0)), (10, CORNER), (0.3, (-5.0, 1e4))]
+)
 def test_points(resolution, corner, seed, size, places, default):
     matrix = matrix_of(seed, size)
     origin = (2.0, 3.0)
@@ -58,10 +69,16 @@ def test_points(resolution, corner, seed, size, places, default):
     inside = [all(0 <= v <= n for v, n in zip(place, size[::-1], strict=True)) for place in places]
     assert m.world2grid(xy).tolist() == [list(cell) for cell in cells]
     assert m.local2grid(m.world2local(xy)).tolist() == [list(cell) for cell in cells]
-    values = [bool(matrix[cell]) if is_inside else default for cell, is_inside in zip(cells, inside, strict=True)]
+    values = [
+        bool(matrix[cell]) if is_inside else default
+        for cell, is_inside in zip(cells, inside, strict=True)
+    ]
     found, valid = m.get_occupancy(xy, return_valid=True)
     assert (found.tolist(), valid.tolist()) == (values, inside)
-    checked = [int(matrix[cell]) if is_inside else -1 for cell, is_inside in zip(cells, inside, strict=True)]
+    checked = [
+        int(matrix[cell]) if is_inside else -1
+        for cell, is_inside in zip(cells, inside, strict=True)
+    ]
     assert m.check_occupancy(m.world2local(xy), frame="local").tolist() == checked
     assert m.world2grid(m.grid2world(cells)).tolist() == [list(cell) for cell in cells]
     assert m.local2grid(m.grid2local(cells)).tolist() == [list(cell) for cell in cells]
@@ -85,16 +102,22 @@ def test_points(resolution, corner, seed, size, places, default):
 )
 def test_blocks(seed, size, corner, lengths, default):
     matrix = matrix_of(seed, size)
-    m = BinaryOccupancyMap.from_matrix(matrix, 10, local_origin_in_world=CORNER, default_value=default)
+    m = BinaryOccupancyMap.from_matrix(
+        matrix, 10, local_origin_in_world=CORNER, default_value=default
+    )
     x, y = (floor(value) for value in corner)
     width, height = (ceil(Fraction(length, 8)) for length in lengths)
-    cells = [[(size[0] - 1 - (y + up), x + right) for right in range(width)] for up in reversed(range(height))]
+    cells = [
+        [(size[0] - 1 - (y + up), x + right) for right in range(width)]
+        for up in reversed(range(height))
+    ]
     inside = [[0 <= i < size[0] and 0 <= j < size[1] for i, j in row] for row in cells]
     values = [
         [bool(matrix[c]) if ok else default for c, ok in zip(*rows, strict=True)]
         for rows in zip(cells, inside, strict=True)
     ]
-    place, metres = floats([corner], 10, CORNER)[0], [length / 80 for length in lengths]
+    place = floats([corner], 10, CORNER)[0]
+    metres = [length / 80 for length in lengths]
     found, valid = m.get_occupancy(place, metres, return_valid=True)
     assert (found.tolist(), valid.tolist()) == (values, inside)
     assert np.array_equal(m.check_occupancy(place, metres), np.where(inside, values, -1))
@@ -154,7 +177,8 @@ def test_resampled(seed, size, resolution, new):
         up = size[0] - 1 - row
         for i, j in itertools.product(range(rows), range(columns)):
             overlaps = [
-                max(Fraction(k, new), Fraction(c, resolution)) < min(Fraction(k + 1, new), Fraction(c + 1, resolution))
+                max(Fraction(k, new), Fraction(c, resolution))
+                < min(Fraction(k + 1, new), Fraction(c + 1, resolution))
                 for k, c in ((rows - 1 - i, up), (j, column))
             ]
             expected[i, j] |= all(overlaps)
@@ -169,7 +193,9 @@ def test_resampled(seed, size, resolution, new):
 @given(
     seed=st.integers(0, 2**32),
     size=SIZES,
-    moves=st.lists(st.tuples(PLACES, st.sampled_from(["absolute", "relative"])), min_size=1, max_size=4),
+    moves=st.lists(
+        st.tuples(PLACES, st.sampled_from(["absolute", "relative"])), min_size=1, max_size=4
+    ),
     origin=PLACES,
     fill=st.sampled_from([None, 0, 1]),
     with_world=st.booleans(),
@@ -178,7 +204,9 @@ def test_move(seed, size, moves, origin, fill, with_world):
     """The map is a dictionary of cells in the world, of which the window shows some."""
     rows, columns = size
     resolution = 4
-    world = BinaryOccupancyMap.from_matrix(matrix_of(seed + 1, (15, 11)), 4, local_origin_in_world=(0.03, 0.03))
+    world = BinaryOccupancyMap.from_matrix(
+        matrix_of(seed + 1, (15, 11)), 4, local_origin_in_world=(0.03, 0.03)
+    )
     matrix = matrix_of(seed, size)
     m = BinaryOccupancyMap.from_matrix(
         matrix,
@@ -202,7 +230,9 @@ def test_move(seed, size, moves, origin, fill, with_world):
             fill_value=fill,
             sync_with=world if with_world else None,
         )
-        assert np.allclose(m.local_origin_in_world * resolution, [float(v) for v in place], rtol=0, atol=1e-9)
+        assert np.allclose(
+            m.local_origin_in_world * resolution, [float(v) for v in place], rtol=0, atol=1e-9
+        )
         for i, j in itertools.product(range(rows), range(columns)):
             old = i - shift[1], j + shift[0]
             if 0 <= old[0] < rows and 0 <= old[1] < columns:
@@ -214,9 +244,16 @@ def test_move(seed, size, moves, origin, fill, with_world):
 
 
 @settings(max_examples=80, deadline=None)
-@given(seed=st.integers(0, 2**32), size=SIZES, corner=PLACES, resolution=st.sampled_from([1, 3, 4, 0.7]))
+@given(
+    seed=st.integers(0, 2**32),
+    size=SIZES,
+    corner=PLACES,
+    resolution=st.sampled_from([1, 3, 4, 0.7]),
+)
 def test_sync_with(seed, size, corner, resolution):
-    source = BinaryOccupancyMap.from_matrix(matrix_of(seed, (9, 11)), 2, local_origin_in_world=(1, 1))
+    source = BinaryOccupancyMap.from_matrix(
+        matrix_of(seed, (9, 11)), 2, local_origin_in_world=(1, 1)
+    )
     before = source.occupancy_matrix()
     m = BinaryOccupancyMap.from_matrix(
         matrix_of(seed + 1, size),
@@ -249,7 +286,11 @@ def test_nothing_is_shared():
     m.set_occupancy([0.5, 0.5], 1)
     m.default_value = 1
     m.grid_origin_in_local = (4, 4)
-    assert (other.occupancy_matrix().sum(), other.default_value, other.x_local_limits.tolist()) == (0, False, [0, 3])
+    assert (other.occupancy_matrix().sum(), other.default_value, other.x_local_limits.tolist()) == (
+        0,
+        False,
+        [0, 3],
+    )
 
 
 def test_moving_a_map_with_itself():
@@ -261,7 +302,14 @@ def test_moving_a_map_with_itself():
 def test_read_only_properties():
     m = BinaryOccupancyMap()
     assert (m.data_type, m.layer_name) == ("logical", "binaryLayer")
-    for name in ("resolution", "grid_size", "x_world_limits", "y_local_limits", "data_type", "layer_name"):
+    for name in (
+        "resolution",
+        "grid_size",
+        "x_world_limits",
+        "y_local_limits",
+        "data_type",
+        "layer_name",
+    ):
         with pytest.raises(AttributeError):
             setattr(m, name, 1)
 
@@ -279,7 +327,11 @@ def test_the_names_of_matlab():
     m.DefaultValue = True
     m.GridLocationInWorld = (5, 5)
     assert m.GridSize == (4, 8)
-    assert (m.LocalOriginInWorld.tolist(), m.GridOriginInLocal.tolist(), m.DefaultValue) == ([4, 3], [1, 2], True)
+    assert (m.LocalOriginInWorld.tolist(), m.GridOriginInLocal.tolist(), m.DefaultValue) == (
+        [4, 3],
+        [1, 2],
+        True,
+    )
     assert m.XLocalLimits.tolist() + m.YLocalLimits.tolist() == [1, 5, 2, 4]
     assert m.XWorldLimits.tolist() + m.YWorldLimits.tolist() == [5, 9, 5, 7]
     assert (m.Resolution, m.DataType, m.LayerName) == (2, "logical", "binaryLayer")
@@ -356,13 +408,21 @@ def test_show():
     figure, (left, right) = plt.subplots(1, 2)
     try:
         image = m.show(ax=left)
-        assert (image.get_extent(), left.get_xlim(), left.get_ylim()) == ([10, 11.5, 20, 21], (10, 11.5), (20, 21))
+        assert (image.get_extent(), left.get_xlim(), left.get_ylim()) == (
+            [10, 11.5, 20, 21],
+            (10, 11.5),
+            (20, 21),
+        )
         assert (left.get_title(), left.get_xlabel(), left.get_ylabel()) == (
             "Binary Occupancy Grid",
             "X [meters]",
             "Y [meters]",
         )
-        assert (image.get_clim(), image.get_interpolation(), left.get_aspect()) == ((0, 1), "nearest", 1)
+        assert (image.get_clim(), image.get_interpolation(), left.get_aspect()) == (
+            (0, 1),
+            "nearest",
+            1,
+        )
         colours = image.cmap(image.norm(np.array([0, 1])))[:, :3].tolist()
         assert colours == [[1, 1, 1], [0, 0, 0]]
         plt.sca(right)
@@ -398,7 +458,9 @@ def test_maps_need_neither_matplotlib_nor_numba_nor_ros():
         "m.ray_intersection([1, 1, 0], [0], 5)\n"
         "print([name for name in ('matplotlib', 'numba', 'scipy', 'rclpy') if name in sys.modules])"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
     assert run.stdout.strip() == "[]"
 
 

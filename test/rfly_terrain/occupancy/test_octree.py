@@ -1,4 +1,6 @@
-"""Octrees in OctoMap's binary form, by bytes worked out by hand, against the writer, and against OctoMap itself."""
+"""Octrees in OctoMap's binary form, by bytes worked out by hand, against the writer, and against
+OctoMap itself.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,10 @@ from rfly_terrain.occupancy.octree import read_octree
 
 
 def test_bytes_by_hand():
-    """The root's eighth child (x, y, z positive) leads down 13 levels along the lowest corner to a node of the 14th
-    whose first child is 4³ occupied voxels and whose last is free: 0.8 m beside the origin, and beyond it."""
+    """The root's eighth child (x, y, z positive) leads down 13 levels along the lowest corner to a
+    node of the 14th whose first child is 4³ occupied voxels and whose last is free: 0.8 m beside
+    the origin, and beyond it.
+    """
     data = bytes((0, 0b11000000)) + bytes((0b11, 0)) * 12 + bytes((0b10, 0b01000000))
     leaves = read_octree(data, 0.2)
     assert leaves.occupied.tolist() == [True, False]
@@ -76,13 +80,18 @@ def test_octomap_reads_the_same():
     leaves = read_octree(data, 0.1)
     expected = {}
     for node in tree.begin_leafs():
-        middle, side = np.array(node.getCoordinate()), node.getSize()
+        middle = np.array(node.getCoordinate())
+        side = node.getSize()
         expected[tuple(np.round((middle - side / 2) / 0.1).astype(int))] = (
             round(side / 0.1),
             tree.isNodeOccupied(node),
         )
-    got = zip(np.round(leaves.low / 0.1).astype(int).tolist(), leaves.side, leaves.occupied, strict=True)
-    assert {tuple(low): (round(side / 0.1), bool(is_occupied)) for low, side, is_occupied in got} == expected
+    got = zip(
+        np.round(leaves.low / 0.1).astype(int).tolist(), leaves.side, leaves.occupied, strict=True
+    )
+    assert {
+        tuple(low): (round(side / 0.1), bool(is_occupied)) for low, side, is_occupied in got
+    } == expected
     assert max(side for side, _ in expected.values()) == 4
 
 

@@ -1,4 +1,6 @@
-"""Rays over random maps beside exact rational geometry, with the compiled kernels, their Python source and NumPy."""
+"""Rays over random maps beside exact rational geometry, with the compiled kernels, their Python
+source and NumPy.
+"""
 
 from __future__ import annotations
 
@@ -32,23 +34,32 @@ def implementation(request, monkeypatch):
     return request.param
 
 
-def first_meeting(start: Point, way: Point, longest: Fraction | None, low: Point) -> Fraction | None:
-    """The least t ≥ 0 for which start + t·way lies in the closed unit square with its lower corner at `low`."""
-    begin, end = Fraction(0), longest
+def first_meeting(
+    start: Point, way: Point, longest: Fraction | None, low: Point
+) -> Fraction | None:
+    """The least t ≥ 0 for which start + t·way lies in the closed unit square with its lower corner
+    at `low`.
+    """
+    begin = Fraction(0)
+    end = longest
     for s, d, edge in zip(start, way, low, strict=True):
         if d == 0:
             if not edge <= s <= edge + 1:
                 return None
             continue
         t_in, t_out = sorted(((edge - s) / d, (edge + 1 - s) / d))
-        begin, end = max(begin, t_in), t_out if end is None else min(end, t_out)
+        begin = max(begin, t_in)
+        end = t_out if end is None else min(end, t_out)
     return begin if end is None or begin <= end else None
 
 
-def reference_cells(start: Point, end: Point, rows: int, columns: int) -> tuple[list[Any], list[Any]]:
+def reference_cells(
+    start: Point, end: Point, rows: int, columns: int
+) -> tuple[list[Any], list[Any]]:
     """(endpoints, midpoints in order) of a segment in cell coordinates: every cell is looked at."""
     way = end[0] - start[0], end[1] - start[1]
-    ends, others = [], []
+    ends = []
+    others = []
     for row in range(rows):
         for column in range(columns):
             low = Fraction(column), Fraction(rows - 1 - row)
@@ -62,7 +73,9 @@ def reference_cells(start: Point, end: Point, rows: int, columns: int) -> tuple[
 
 EIGHTHS = st.integers(-24, 120).map(lambda n: Fraction(n, 8))
 PLACES = st.tuples(EIGHTHS, EIGHTHS)
-"""on, beside and around a map of 12 x 12 cells: every eighth lies on a grid line, every 64th on a corner"""
+"""on, beside and around a map of 12 x 12 cells: every eighth lies on a grid line, every 64th on a
+corner
+"""
 
 
 def as_floats(point: Point, resolution: int, corner: tuple[float, float]) -> list[float]:
@@ -80,7 +93,9 @@ def test_every_touched_cell_and_no_other_in_order(resolution, corner, rows, colu
     for kernels in [ray_kernels_numpy] + [ray_kernels] * use_numba():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ray_module.KERNELS, "choose", lambda _, kernels=kernels: kernels)
-            m = BinaryOccupancyMap.from_grid_size(rows, columns, resolution, local_origin_in_world=corner)
+            m = BinaryOccupancyMap.from_grid_size(
+                rows, columns, resolution, local_origin_in_world=corner
+            )
             starts, ends = ([as_floats(ray[i], resolution, corner) for ray in rays] for i in (0, 1))
             many = m.raycast_many(starts, ends)
             for n, (start, end) in enumerate(rays):
@@ -100,12 +115,16 @@ def test_every_touched_cell_and_no_other_in_order(resolution, corner, rows, colu
     columns=st.integers(1, 12),
     share=st.sampled_from([0.02, 0.1, 0.4]),
     start=PLACES,
-    ways=st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)).filter(any), min_size=1, max_size=8),
+    ways=st.lists(
+        st.tuples(st.integers(-9, 9), st.integers(-9, 9)).filter(any), min_size=1, max_size=8
+    ),
     max_range=st.floats(0.3, 30.0) | st.just(math.inf),
     leaps=st.booleans(),
 )
 @pytest.mark.parametrize("resolution", [1, 20])
-def test_first_point_on_an_occupied_cell(resolution, seed, rows, columns, share, start, ways, max_range, leaps):
+def test_first_point_on_an_occupied_cell(
+    resolution, seed, rows, columns, share, start, ways, max_range, leaps
+):
     matrix = np.random.default_rng(seed).random((rows, columns)) < share
     heading = 0.3
     angles = [math.atan2(y, x) - heading for x, y in ways]
@@ -115,7 +134,12 @@ def test_first_point_on_an_occupied_cell(resolution, seed, rows, columns, share,
         met = [
             t
             for row, column in np.argwhere(matrix).tolist()
-            if (t := first_meeting(start, direction, None, (Fraction(column), Fraction(rows - 1 - row)))) is not None
+            if (
+                t := first_meeting(
+                    start, direction, None, (Fraction(column), Fraction(rows - 1 - row))
+                )
+            )
+            is not None
         ]
         t = min(met, default=None)
         far = t is not None and float(t) * math.hypot(*way) / resolution >= max_range * (1 - 1e-12)
@@ -130,7 +154,9 @@ def test_first_point_on_an_occupied_cell(resolution, seed, rows, columns, share,
             m = BinaryOccupancyMap.from_matrix(matrix, resolution)
             if leaps:
                 m._clearance = ray_module.clearance_of(matrix)
-            found = m.ray_intersection([*as_floats(start, resolution, (0, 0)), heading], angles, max_range)
+            found = m.ray_intersection(
+                [*as_floats(start, resolution, (0, 0)), heading], angles, max_range
+            )
             np.testing.assert_allclose(found * resolution, wanted, rtol=0, atol=2e-9)
 
 
@@ -140,7 +166,8 @@ def example(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     rows, columns = rng.integers(1, 120, 2)
     matrix = np.zeros((rows, columns), bool)
     for _ in range(rng.integers(0, 8)):
-        row, column = rng.integers(0, rows), rng.integers(0, columns)
+        row = rng.integers(0, rows)
+        column = rng.integers(0, columns)
         height, width = rng.integers(1, 9, 2)
         matrix[row : row + height, column : column + width] = True
     segments = rng.uniform(-40, 160, (count, 4))
@@ -152,7 +179,9 @@ def example(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix, segments
 
 
-def results(kernels: Any, matrix: np.ndarray, segments: np.ndarray, plain: bool = False) -> list[np.ndarray]:
+def results(
+    kernels: Any, matrix: np.ndarray, segments: np.ndarray, plain: bool = False
+) -> list[np.ndarray]:
     def function(name: str) -> Any:
         kernel = getattr(kernels, name)
         return kernel.py_func if plain else kernel
@@ -162,13 +191,15 @@ def results(kernels: Any, matrix: np.ndarray, segments: np.ndarray, plain: bool 
     one_way = np.zeros(len(segments), bool)
     function("count_touched")(segments, rows, columns, offsets[1:], one_way)
     offsets = np.cumsum(offsets)
-    cells, is_end = np.full((offsets[-1], 2), -9, np.int32), np.zeros(offsets[-1], bool)
+    cells = np.full((offsets[-1], 2), -9, np.int32)
+    is_end = np.zeros(offsets[-1], bool)
     function("fill_touched")(segments, rows, columns, offsets, one_way, cells, is_end)
     freed = np.ones_like(matrix)
     function("free_touched")(segments, freed)
     made = [offsets, cells, is_end, freed]
     for clearance in (ray_module.clearance_of(matrix), ray_module.occupancy_as_clearance(matrix)):
-        distances, hits = np.zeros(len(segments)), np.zeros((len(segments), 2))
+        distances = np.zeros(len(segments))
+        hits = np.zeros((len(segments), 2))
         function("first_hits")(segments, clearance, distances, hits)
         made += [distances, hits]
     return made
@@ -194,7 +225,9 @@ def test_leaps_and_numpy_give_the_same(seed):
 @pytest.mark.needs("numba")
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_the_python_source_gives_the_same(seed):
-    """Run as Python, where an index beyond an array is an error: compiled code would read on in silence."""
+    """Run as Python, where an index beyond an array is an error: compiled code would read on in
+    silence.
+    """
     matrix, segments = example(seed, 60)
     same(results(ray_kernels, matrix, segments, plain=True), results(ray_kernels, matrix, segments))
 
@@ -202,7 +235,11 @@ def test_the_python_source_gives_the_same(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_clearance_is_the_chessboard_distance(seed):
     matrix, _ = example(seed, 1)
-    expected = distance_transform_cdt(~matrix, "chessboard") if matrix.any() else np.full(matrix.shape, 255)
+    expected = (
+        distance_transform_cdt(~matrix, "chessboard")
+        if matrix.any()
+        else np.full(matrix.shape, 255)
+    )
     assert np.array_equal(ray_module.clearance_of(matrix), np.minimum(expected, 255))
 
 
@@ -214,7 +251,11 @@ def test_leaps_over_wide_free_space(implementation):
     m._clearance = ray_module.clearance_of(matrix)
     found = m.ray_intersection([0.5, 600.0, 0.0], [0.0, 0.001, -0.4], 2000)
     expected = [[1000.0, 600.0], [math.nan] * 2, [1000.0, 600.0 - 999.5 * math.tan(0.4)]]
-    expected[2] = [1000.0, 600 - 999.5 * math.tan(0.4)] if 600 - 999.5 * math.tan(0.4) >= 300 else [math.nan] * 2
+    expected[2] = (
+        [1000.0, 600 - 999.5 * math.tan(0.4)]
+        if 600 - 999.5 * math.tan(0.4) >= 300
+        else [math.nan] * 2
+    )
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -263,7 +304,8 @@ def test_inserted_rays(seed, start, ends):
 
 
 def test_a_scan_is_its_ranges_and_angles(implementation):
-    ranges, angles = [3.0, math.inf, math.nan, 2.0], [0.0, 1.0, 2.0, -0.5]
+    ranges = [3.0, math.inf, math.nan, 2.0]
+    angles = [0.0, 1.0, 2.0, -0.5]
     scan = SimpleNamespace(ranges=ranges, angles=angles)
     maps = [BinaryOccupancyMap(10, 10, 5, default_value=True) for _ in range(4)]
     maps[0].insert_ray([5, 5, 0.2], ranges, angles, 4)
@@ -276,13 +318,17 @@ def test_a_scan_is_its_ranges_and_angles(implementation):
 
 
 def test_far_ends_cost_no_accuracy(implementation):
-    """A start off the map, an infinite range, an end as far as the moon: the cells are those of the line."""
+    """A start off the map, an infinite range, an end as far as the moon: the cells are those of the
+    line.
+    """
     m = BinaryOccupancyMap(5, 3, 1, default_value=True)
     m.insert_ray([-1e6, 1.5, 0], [math.inf], [0.0], math.inf)
     assert m.occupancy_matrix().tolist() == [[True] * 5, [False] * 5, [True] * 5]
     endpoints, midpoints = m.raycast([0.5, 0.5], [4e8 + 0.5, 2e8 + 0.5])
     assert len(endpoints) == 0
-    assert midpoints.tolist() == reference_list((Fraction(1, 2), Fraction(1, 2)), (Fraction(9, 2), Fraction(5, 2)))
+    assert midpoints.tolist() == reference_list(
+        (Fraction(1, 2), Fraction(1, 2)), (Fraction(9, 2), Fraction(5, 2))
+    )
 
 
 def reference_list(start: Point, end: Point) -> list[list[int]]:

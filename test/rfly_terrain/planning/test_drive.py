@@ -35,7 +35,9 @@ class Grid:
 
 
 def check(path, grid, start, goal, radius, reverses=False):
-    """On free cells only, no bend tighter than the radius, and from pose to pose: all by dense samples."""
+    """On free cells only, no bend tighter than the radius, and from pose to pose: all by dense
+    samples.
+    """
     fine = path.poses(0.01 * grid.resolution)
     cells = grid.cells(fine[:, :2])
     assert cells.min() >= 0
@@ -48,7 +50,9 @@ def check(path, grid, start, goal, radius, reverses=False):
     off = np.abs(np.remainder(along - fine[:-1, 2] + math.pi, 2 * math.pi) - math.pi)
     if reverses:
         off = np.minimum(off, math.pi - off)
-    assert np.all(off[long] <= step[long] / radius + 1e-6)  # headings point along the way: nothing is driven backwards
+    assert np.all(
+        off[long] <= step[long] / radius + 1e-6
+    )  # headings point along the way: nothing is driven backwards
     assert fine[0, :2] == pytest.approx([start.x, start.y], abs=1e-9)
     assert fine[-1, :2] == pytest.approx([goal.x, goal.y], abs=1e-6)
     for pose, heading in ((start, fine[0, 2]), (goal, fine[-1, 2])):
@@ -62,42 +66,55 @@ def check(path, grid, start, goal, radius, reverses=False):
 @pytest.mark.parametrize("goal_heading", [0.3, 3.0, 5.5])
 def test_on_an_empty_plain_the_way_is_dubins(start_heading, goal_heading):
     grid = Grid(np.zeros((120, 140)), 0.5)
-    start, goal = grid.pose(40, 50, start_heading), grid.pose(70, 90, goal_heading)
+    start = grid.pose(40, 50, start_heading)
+    goal = grid.pose(70, 90, goal_heading)
     path = plan_drive(grid, start, goal, 4.0)
     word = shortest_dubins(start.x, start.y, start_heading, goal.x, goal.y, goal_heading, 4.0)
     assert path.length == pytest.approx(sum(word[:3]), abs=1e-6)
-    assert path.cost == pytest.approx(path.length, rel=1e-6)  # the best ground: a metre costs a metre
+    assert path.cost == pytest.approx(
+        path.length, rel=1e-6
+    )  # the best ground: a metre costs a metre
     check(path, grid, start, goal, 4.0)
 
 
 def test_free_headings_at_both_ends_give_the_straight_line():
     grid = Grid(np.zeros((60, 60)))
-    start, goal = grid.pose(5, 8), grid.pose(50, 41)
+    start = grid.pose(5, 8)
+    goal = grid.pose(50, 41)
     path = plan_drive(grid, start, goal, 6.0)
     assert path.length == pytest.approx(math.hypot(45, 33), abs=1e-6)
     check(path, grid, start, goal, 6.0)
 
 
-@pytest.mark.parametrize(("left", "ahead"), [(1.0, 0.5), (0.2, -0.1), (-3.0, 1.0), (5.0, -9.0), (-20.0, 0.0)])
+@pytest.mark.parametrize(
+    ("left", "ahead"), [(1.0, 0.5), (0.2, -0.1), (-3.0, 1.0), (5.0, -9.0), (-20.0, 0.0)]
+)
 def test_the_way_to_a_point_is_the_best_over_all_headings(left, ahead):
     word = plan_kernels.shortest_to_point(0.0, 0.0, 0.0, ahead, left, 3.0)
     end = (0.0, 0.0, 0.0)
     for k in range(3):
         end = plan_kernels.piece_end(*end, word[k], word[3 + k] / 3.0)
     assert end[:2] == pytest.approx((ahead, left), abs=1e-7)
-    every = [sum(shortest_dubins(0, 0, 0, ahead, left, h, 3.0)[:3]) for h in np.radians(np.arange(0, 360, 0.25))]
+    every = [
+        sum(shortest_dubins(0, 0, 0, ahead, left, h, 3.0)[:3])
+        for h in np.radians(np.arange(0, 360, 0.25))
+    ]
     assert min(every) - 1e-3 * 3.0 <= sum(word[:3]) <= min(every) + 1e-9
 
 
 def test_around_a_wall():
-    """From below to above the middle of a wall that ends 5 cells from the map's edge: by hand around its corner."""
+    """From below to above the middle of a wall that ends 5 cells from the map's edge: by hand
+    around its corner.
+    """
     cost = np.zeros((60, 60))
     cost[30:32, :55] = 100
     grid = Grid(cost)
-    start, goal = grid.pose(10, 40), grid.pose(51, 40)
+    start = grid.pose(10, 40)
+    goal = grid.pose(51, 40)
     path = plan_drive(grid, start, goal, 2.0)
     check(path, grid, start, goal, 2.0)
-    # a string around both corners of the wall's end, (55, 30) and (55, 32), from (40.5, 10.5) to (40.5, 51.5)
+    # a string around both corners of the wall's end, (55, 30) and (55, 32), from (40.5, 10.5) to
+    # (40.5, 51.5)
     string = math.hypot(14.5, 19.5) + 2.0 + math.hypot(14.5, 19.5)
     assert string < path.length < 1.04 * string
 
@@ -112,9 +129,12 @@ def bay():
 
 @pytest.mark.parametrize("free_start", [False, True])
 def test_backwards_into_a_bay_that_is_too_narrow_to_turn_in(free_start):
-    """Nose out at its end: who drives forwards only can't; who reverses passes by, stops and backs in."""
+    """Nose out at its end: who drives forwards only can't; who reverses passes by, stops and backs
+    in.
+    """
     grid = bay()
-    start, goal = grid.pose(38, 10, None if free_start else 0.0), PlanPose(12.0, 14.5, math.pi / 2)
+    start = grid.pose(38, 10, None if free_start else 0.0)
+    goal = PlanPose(12.0, 14.5, math.pi / 2)
     with pytest.raises(PlanError, match="can drive forwards with") as refused:
         plan_drive(grid, start, goal, 2.0)
     assert refused.value.reason == "too_tight"
@@ -123,29 +143,37 @@ def test_backwards_into_a_bay_that_is_too_narrow_to_turn_in(free_start):
     lengths = path.pieces[:, 0]
     assert lengths[0] > 0 > lengths[-1]
     assert np.count_nonzero(np.diff(np.sign(lengths))) == 1
-    assert path.cost == pytest.approx(lengths[lengths > 0].sum() - 2.0 * lengths[lengths < 0].sum() + 5.0, rel=1e-6)
+    assert path.cost == pytest.approx(
+        lengths[lengths > 0].sum() - 2.0 * lengths[lengths < 0].sum() + 5.0, rel=1e-6
+    )
 
 
 def test_on_a_plain_it_is_the_cheapest_of_reeds_and_shepps():
     """Straight back is shorter than any turn, and dear backwards metres make it Dubins' way again."""
     grid = Grid(np.zeros((60, 60)))
-    start, goal = grid.pose(30, 30, 0.0), grid.pose(30, 25, 0.0)
+    start = grid.pose(30, 30, 0.0)
+    goal = grid.pose(30, 25, 0.0)
     path = plan_drive(grid, start, goal, 3.0, backward_cost=2.0, cusp_cost=5.0)
     check(path, grid, start, goal, 3.0, reverses=True)
     assert path.pieces == pytest.approx(np.array([[-5.0, 0.0]]), abs=1e-9)
     assert path.cost == pytest.approx(10.0)
-    nobody = plan_drive(grid, start, PlanPose(goal.x, goal.y), 3.0, backward_cost=2.0, cusp_cost=5.0)
+    nobody = plan_drive(
+        grid, start, PlanPose(goal.x, goal.y), 3.0, backward_cost=2.0, cusp_cost=5.0
+    )
     assert nobody.pieces == pytest.approx(np.array([[-5.0, 0.0]]), abs=1e-9)
     ahead = plan_drive(grid, start, goal, 3.0, backward_cost=20.0, cusp_cost=50.0)
     assert ahead.cost == pytest.approx(plan_drive(grid, start, goal, 3.0).cost, rel=1e-3)
 
 
 def test_the_cheaper_detour_is_taken():
-    """A strip whose metres cost 3 instead of 1: across it is the shorter way, around it the cheaper one."""
+    """A strip whose metres cost 3 instead of 1: across it is the shorter way, around it the cheaper
+    one.
+    """
     cost = np.zeros((40, 40))
     cost[10:30, :32] = 99
     grid = Grid(cost)
-    start, goal = grid.pose(5, 25), grid.pose(34, 25)
+    start = grid.pose(5, 25)
+    goal = grid.pose(34, 25)
     path = plan_drive(grid, start, goal, 2.0)
     check(path, grid, start, goal, 2.0)
     straight = 9 + 20 * 3  # 29 m, of which 20 cost three times as much
@@ -168,7 +196,8 @@ def hills(seed, size=220, smooth=4.0, threshold=0.6):
 @pytest.mark.parametrize("radius", [1.0, 3.5])
 def test_ways_through_random_ground(seed, radius):
     grid = hills(seed)
-    start, goal = grid.pose(7, 7, 0.5), grid.pose(212, 212, None if seed % 2 else 1.0)
+    start = grid.pose(7, 7, 0.5)
+    goal = grid.pose(212, 212, None if seed % 2 else 1.0)
     path = plan_drive(grid, start, goal, radius)
     check(path, grid, start, goal, radius)
     # not far from the best: Dijkstra of SciPy, which knows no turning radius
@@ -189,7 +218,9 @@ def test_unreachable_is_what_scipy_calls_another_region(seed):
 
 
 def test_cost_to_go_beside_scipy():
-    """The same costs, also where the search for the start's stops early: up to there exact, beyond a lower bound."""
+    """The same costs, also where the search for the start's stops early: up to there exact, beyond
+    a lower bound.
+    """
     weight = weights(hills(11, 150))
     ours = plan_kernels.cost_to_go(weight, (3, 4), (140, 140), 1e9)
     peer = plain_cost_to_go(weight, (3, 4))
@@ -224,7 +255,8 @@ def test_what_is_wrong_is_said():
     cost[12:15] = 100
     cost[20, 20] = -1
     grid = Grid(cost)
-    inside, beyond = grid.pose(3, 3, 0.0), grid.pose(25, 3)
+    inside = grid.pose(3, 3, 0.0)
+    beyond = grid.pose(25, 3)
 
     def reason(start, goal, radius=2.0):
         with pytest.raises(PlanError) as error:
@@ -236,7 +268,9 @@ def test_what_is_wrong_is_said():
     assert reason(grid.pose(20, 20), beyond) == "start_blocked"
     assert reason(inside, PlanPose(100.0, 5.0)) == "outside"
     assert reason(inside, inside) == "same_place"
-    assert reason(grid.pose(1, 1, math.pi), grid.pose(5, 25, 0.0), 6.0) == "too_tight"  # no room to turn at the edge
+    assert (
+        reason(grid.pose(1, 1, math.pi), grid.pose(5, 25, 0.0), 6.0) == "too_tight"
+    )  # no room to turn at the edge
     assert reason(inside, grid.pose(5, 5), math.nan) == "bad_radius"
     for bad in (math.nan, math.inf):
         with pytest.raises(PlanError, match="finite"):

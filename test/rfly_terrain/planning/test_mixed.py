@@ -27,21 +27,29 @@ MULE = VehicleClass(
     Flying(8.0, 10.0, 4.0, 2.0, power=2000.0, hover_power=2400.0, efficiency=0.5),
 )
 WEIGHT = 20 * 9.80665
-A_METRE_DRIVEN, A_METRE_FLOWN = WEIGHT * 0.05 / 0.8, 2000.0 / 10.0
+A_METRE_DRIVEN = WEIGHT * 0.05 / 0.8
+A_METRE_FLOWN = 2000.0 / 10.0
 UP_AND_DOWN = WEIGHT * 8 / 0.5 + 2400 * 8 / 4 + 2400 * 8 / 2
 
 
 def ground(height, size=121, step=2.0):
     at = np.arange(size) * step
-    return HeightMap(height(at[:, None], at[None, :]), origin_x=0.0, origin_y=0.0, step_x=step, step_y=step)
+    return HeightMap(
+        height(at[:, None], at[None, :]), origin_x=0.0, origin_y=0.0, step_x=step, step_y=step
+    )
 
 
 def channel(end=1e9, bank=2.0):
-    """Level at 0, with a channel 3 m deep between x = 100 and 140 up to y = `end`; its banks are `bank` m wide."""
-    return ground(lambda x, y: -3.0 * np.clip((20 + bank - np.abs(x - 120)) / bank, 0, 1) * (y <= end))
+    """Level at 0, with a channel 3 m deep between x = 100 and 140 up to y = `end`; its banks are
+    `bank` m wide.
+    """
+    return ground(
+        lambda x, y: -3.0 * np.clip((20 + bank - np.abs(x - 120)) / bank, 0, 1) * (y <= end)
+    )
 
 
-A, B = PlanPose(30.0, 120.0, 0.0), PlanPose(210.0, 120.0)
+A = PlanPose(30.0, 120.0, 0.0)
+B = PlanPose(210.0, 120.0)
 
 
 def runs(plan):
@@ -50,7 +58,9 @@ def runs(plan):
 
 
 def test_over_a_channel_by_hand():
-    """180 m, of which 44 to 56 are flown: the water, the cells about its shores and the vehicle's radius."""
+    """180 m, of which 44 to 56 are flown: the water, the cells about its shores and the vehicle's
+    radius.
+    """
     planner = Planner(channel(), water_level=-1.0)
     with pytest.raises(PlanError, match="no way leads"):
         planner.plan(MULE, A, B, DRIVE)
@@ -73,7 +83,9 @@ def test_over_a_channel_by_hand():
 
 
 def test_around_the_channel_where_that_takes_less():
-    """Around its end at y = 150 it is some 200 m, at 12 J; over it 50 m at 200 J, and 17 kJ up and down."""
+    """Around its end at y = 150 it is some 200 m, at 12 J; over it 50 m at 200 J, and 17 kJ up and
+    down.
+    """
     planner = Planner(channel(150.0), water_level=-1.0)
     plan = planner.plan(MULE, A, B, MIXED)
     assert set(plan.mode.tolist()) == {DRIVE}
@@ -82,7 +94,9 @@ def test_around_the_channel_where_that_takes_less():
 
 
 def test_flown_all_the_way_where_that_takes_less():
-    """A metre at 5 J in the air and at 49 J on the ground: 180 m · 5 J, m g h / η, 6 s of hovering at 100 W."""
+    """A metre at 5 J in the air and at 49 J on the ground: 180 m · 5 J, m g h / η, 6 s of hovering
+    at 100 W.
+    """
     vehicle = dataclasses.replace(
         MULE,
         drive=dataclasses.replace(MULE.drive, rolling_resistance=0.2),
@@ -95,11 +109,19 @@ def test_flown_all_the_way_where_that_takes_less():
 
 
 def test_take_off_and_landing_only_where_the_ground_is_gentle():
-    """An island, and a shore that rises by 15° for 40 m: what can be driven on is too steep to take off from."""
+    """An island, and a shore that rises by 15° for 40 m: what can be driven on is too steep to take
+    off from.
+    """
     rise = math.tan(math.radians(15))
-    terrain = ground(lambda x, y: np.where(x < 80, 0.0, np.minimum((x - 80) * rise, 40 * rise)) + 0 * y)
+    terrain = ground(
+        lambda x, y: np.where(x < 80, 0.0, np.minimum((x - 80) * rise, 40 * rise)) + 0 * y
+    )
     lake = HeightMap(
-        np.where((np.arange(121)[:, None] * 2.0 > 124) & (np.arange(121)[:, None] * 2.0 < 160), -5.0, terrain.heights),
+        np.where(
+            (np.arange(121)[:, None] * 2.0 > 124) & (np.arange(121)[:, None] * 2.0 < 160),
+            -5.0,
+            terrain.heights,
+        ),
         origin_x=0.0,
         origin_y=0.0,
         step_x=2.0,
@@ -120,9 +142,14 @@ def test_take_off_and_landing_only_where_the_ground_is_gentle():
     alone = dataclasses.replace(MULE, drive=dataclasses.replace(MULE.drive, turning_radius=1e4))
     with pytest.raises(PlanError, match="too steep or rough to take off from") as refused:
         planner.plan(alone, PlanPose(100.0, 120.0, 1.5), B, MIXED)
-    (place,) = re.findall(r"above 10°; the nearest free place is \((\S+), (\S+)\) in map", str(refused.value))
+    (place,) = re.findall(
+        r"above 10°; the nearest free place is \((\S+), (\S+)\) in map", str(refused.value)
+    )
     x, y = map(float, place)
-    assert (x, y) == (pytest.approx(77.0, abs=3.0), pytest.approx(120.0, abs=1.0))  # the foot of the shore is at 80
+    assert (x, y) == (
+        pytest.approx(77.0, abs=3.0),
+        pytest.approx(120.0, abs=1.0),
+    )  # the foot of the shore is at 80
 
 
 def test_what_starts_in_the_air_flies_on_or_lands():

@@ -14,7 +14,9 @@ GRID = """
 .#####...
 .........
 """
-"""what is free within the walls is no part of what surrounds them; cells of 2 m, the south-west corner at (10, 20)"""
+"""what is free within the walls is no part of what surrounds them; cells of 2 m, the south-west
+corner at (10, 20)
+"""
 
 
 def free():
@@ -28,7 +30,9 @@ def free():
         pytest.param((13.0, 25.0), (11.0, 21.0), (11.0, 25.0), id="the-wall-at-its-west-side"),
         pytest.param((17.5, 25.0), (27.0, 21.0), (17.0, 29.0), id="beyond-the-pockets-within"),
         pytest.param((17.5, 25.0), (15.0, 25.0), (15.0, 25.0), id="from-within-a-pocket"),
-        pytest.param((17.5, 25.0), (13.0, 25.0), (19.0, 25.0), id="from-a-wall-any-free-cell-counts"),
+        pytest.param(
+            (17.5, 25.0), (13.0, 25.0), (19.0, 25.0), id="from-a-wall-any-free-cell-counts"
+        ),
     ],
 )
 def test_by_hand(goal, start, expected):
@@ -40,7 +44,9 @@ def test_by_hand(goal, start, expected):
 
 
 def test_far_away_and_nowhere():
-    """400 forbidden cells all around the goal: the nearest of all free ones, as a look at each of them says."""
+    """400 forbidden cells all around the goal: the nearest of all free ones, as a look at each of
+    them says.
+    """
     cells = np.zeros((1001, 1001), bool)
     rows, columns = np.mgrid[:1001, :1001]
     cells[np.hypot(rows - 500, columns - 500) > 400] = True

@@ -1,4 +1,6 @@
-"""Plans keep clear of what stands on the ground, by an oracle of its own: distances of dense samples to the objects."""
+"""Plans keep clear of what stands on the ground, by an oracle of its own: distances of dense
+samples to the objects.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,20 @@ from rfly_terrain.planning.planner import MARGIN, Planner
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 from rfly_terrain.world.solids import ObjectBoxes, Solids
 
-RADIUS, MIN_HEIGHT = 0.8, 8.0
-DRIVING = Driving(5.0, 1.5, TraversabilityLimits(25.0, vehicle_radius=RADIUS, half_wheelbase=0.5), 0.05, 0.8)
+RADIUS = 0.8
+MIN_HEIGHT = 8.0
+DRIVING = Driving(
+    5.0, 1.5, TraversabilityLimits(25.0, vehicle_radius=RADIUS, half_wheelbase=0.5), 0.05, 0.8
+)
 FLYING = Flying(MIN_HEIGHT, 10.0, 4.0, 2.0, power=2000.0, hover_power=2400.0, efficiency=0.5)
 MULE = VehicleClass("mule", "land_air", 20.0, RADIUS, DRIVING, FLYING)
 WING = VehicleClass(
-    "wing", "fixed_wing", 6.0, RADIUS, None, Flying(MIN_HEIGHT, 18.0, 3.0, 3.0, power=150.0, turning_radius=30.0)
+    "wing",
+    "fixed_wing",
+    6.0,
+    RADIUS,
+    None,
+    Flying(MIN_HEIGHT, 18.0, 3.0, 3.0, power=150.0, turning_radius=30.0),
 )
 
 
@@ -40,7 +50,9 @@ def tower(height=150.0, half=4.0):
 def dense(plan, count=4000):
     """(count, 3) places along a plan, evenly."""
     way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(plan.position, axis=0), axis=1))])
-    return np.column_stack([np.interp(np.linspace(0, way[-1], count), way, column) for column in plan.position.T])
+    return np.column_stack(
+        [np.interp(np.linspace(0, way[-1], count), way, column) for column in plan.position.T]
+    )
 
 
 def box_distance(points, boxes):
@@ -52,7 +64,8 @@ def box_distance(points, boxes):
 @pytest.mark.parametrize("mode", [FLY, MIXED, DRIVE])
 def test_a_tower_on_the_straight_way(mode):
     """561 of 4,000 samples of the flown plan lay inside a tower of 150 m, as many as without it."""
-    a, b = PlanPose(-100.0, 0.3), PlanPose(100.0, 0.0)
+    a = PlanPose(-100.0, 0.3)
+    b = PlanPose(100.0, 0.0)
     without = dense(Planner(hills()).plan(MULE, a, b, mode))
     assert (box_distance(without, tower()) == 0.0).sum() > 100
     plan = Planner(hills(), tower()).plan(MULE, a, b, mode)
@@ -63,7 +76,9 @@ def test_a_tower_on_the_straight_way(mode):
 def test_a_wide_wall_is_flown_over_with_the_height_kept():
     """From rim to rim of the map: over its top at 12 m, no lower than `min_height` above it."""
     wall = ObjectBoxes([(0.0, 0.0, 6.0)], [(1.0, 150.0, 6.0)])
-    terrain = HeightMap(np.zeros((151, 151)), origin_x=-150.0, origin_y=-150.0, step_x=2.0, step_y=2.0)
+    terrain = HeightMap(
+        np.zeros((151, 151)), origin_x=-150.0, origin_y=-150.0, step_x=2.0, step_y=2.0
+    )
     plan = Planner(terrain, wall).plan(MULE, PlanPose(-100.0, 0.0), PlanPose(100.0, 0.0), FLY)
     way = dense(plan)
     above = np.abs(way[:, 0]) <= 1.0 + RADIUS
@@ -78,14 +93,22 @@ def test_a_wide_wall_is_flown_over_with_the_height_kept():
 
 
 def cylinders(seed, count=60):
-    """Solids of upright cylinders as prisms of 16 sides around them, with their middles (n, 2), radii, and tops."""
+    """Solids of upright cylinders as prisms of 16 sides around them, with their middles (n, 2),
+    radii, and tops.
+    """
     rng = np.random.default_rng(seed)
-    middle, radius = rng.uniform(-90, 90, (count, 2)), rng.uniform(0.3, 4.0, count)
+    middle = rng.uniform(-90, 90, (count, 2))
+    radius = rng.uniform(0.3, 4.0, count)
     keep = np.hypot(*(middle - (-100, 0)).T) > 12
-    middle, radius = middle[keep], radius[keep]
+    middle = middle[keep]
+    radius = radius[keep]
     top = rng.uniform(3.0, 90.0, len(middle))
     angle = (np.arange(16) + 0.5) * math.pi / 8
-    ring = radius[:, None, None] / math.cos(math.pi / 16) * np.column_stack([np.cos(angle), np.sin(angle)])
+    ring = (
+        radius[:, None, None]
+        / math.cos(math.pi / 16)
+        * np.column_stack([np.cos(angle), np.sin(angle)])
+    )
     low, high = (
         np.concatenate([ring + middle[:, None], np.broadcast_to(z, (len(middle), 16, 1))], axis=2)
         for z in (np.full((len(middle), 1, 1), -9.0), top[:, None, None])
@@ -102,7 +125,9 @@ def cylinder_distance(points, middle, radius, top):
 
 @pytest.mark.needs("numba")
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("vehicle", "mode"), [(MULE, FLY), (MULE, DRIVE), (MULE, MIXED), (WING, FLY)])
+@pytest.mark.parametrize(
+    ("vehicle", "mode"), [(MULE, FLY), (MULE, DRIVE), (MULE, MIXED), (WING, FLY)]
+)
 def test_sixty_pillars(vehicle, mode, seed):
     solids, *where = cylinders(seed)
     goal = PlanPose(110.0, -20.0)
@@ -113,10 +138,15 @@ def test_sixty_pillars(vehicle, mode, seed):
 
 
 def test_between_two_towers_only_where_the_vehicle_fits():
-    """A gap of 5 m takes a vehicle of 1.6 m with margins of 0.5 m on both sides, and none with margins of 2 m."""
+    """A gap of 5 m takes a vehicle of 1.6 m with margins of 0.5 m on both sides, and none with
+    margins of 2 m.
+    """
     gate = ObjectBoxes([(0.0, 77.5, 60.0), (0.0, -77.5, 60.0)], [(2.0, 75.0, 70.0)] * 2)
-    terrain = HeightMap(np.zeros((601, 601)), origin_x=-150.0, origin_y=-150.0, step_x=0.5, step_y=0.5)
-    a, b = PlanPose(-60.0, 0.0), PlanPose(60.0, 0.0)
+    terrain = HeightMap(
+        np.zeros((601, 601)), origin_x=-150.0, origin_y=-150.0, step_x=0.5, step_y=0.5
+    )
+    a = PlanPose(-60.0, 0.0)
+    b = PlanPose(60.0, 0.0)
     through = Planner(terrain, gate).plan(MULE, a, b, FLY)
     assert through.position[:, 2].max() == pytest.approx(MIN_HEIGHT)
     assert box_distance(dense(through), gate).min() >= RADIUS + MARGIN
@@ -129,7 +159,9 @@ def test_between_two_towers_only_where_the_vehicle_fits():
 def test_a_start_below_or_inside_an_object_is_refused():
     roof = ObjectBoxes([(0.0, 0.0, 20.0)], [(5.0, 5.0, 1.0)])  # 19 to 21 m up
     for z in (10.0, 20.0):
-        with pytest.raises(PlanError, match=r"start \(5.5, 0, .* reaches up to 21.0 m, or below it") as error:
+        with pytest.raises(
+            PlanError, match=r"start \(5.5, 0, .* reaches up to 21.0 m, or below it"
+        ) as error:
             Planner(hills(), roof).plan(MULE, PlanPose(5.5, 0.0, z=z), PlanPose(80.0, 0.0), FLY)
         assert error.value.reason == "start_blocked"
     above = Planner(hills(), roof).plan(MULE, PlanPose(5.5, 0.0, z=22.0), PlanPose(80.0, 0.0), FLY)
@@ -147,7 +179,9 @@ def test_a_margin_that_cannot_be():
 def test_from_the_air_to_the_air_it_stays_there(distance):
     """From 60 m above the ground to 60 m above it a mixed plan came back as driving at height 0."""
     terrain = hills()
-    ends = [(x, 10.0, float(terrain.altitude(x, 10.0)) + 60.0) for x in (-distance / 2, distance / 2)]
+    ends = [
+        (x, 10.0, float(terrain.altitude(x, 10.0)) + 60.0) for x in (-distance / 2, distance / 2)
+    ]
     plan = Planner(terrain).plan(MULE, *(PlanPose(x, y, z=z) for x, y, z in ends), MIXED)
     assert set(plan.mode.tolist()) == {FLY}
     assert plan.position[[0, -1]] == pytest.approx(np.array(ends))
@@ -155,10 +189,13 @@ def test_from_the_air_to_the_air_it_stays_there(distance):
 
 
 def test_ways_straight_down_and_up_belong_to_the_plan():
-    """Flying costs so much that it lands from 60 m at once, drives, and rises at the goal again: energy by hand."""
+    """Flying costs so much that it lands from 60 m at once, drives, and rises at the goal again:
+    energy by hand.
+    """
     flat = HeightMap(np.zeros((301, 21)), origin_x=0.0, origin_y=-20.0, step_x=2.0, step_y=2.0)
     dear = dataclasses.replace(MULE, fly=dataclasses.replace(FLYING, power=50_000.0))
-    air, ground = PlanPose(20.0, 0.0, z=60.0), PlanPose(580.0, 0.0)
+    air = PlanPose(20.0, 0.0, z=60.0)
+    ground = PlanPose(580.0, 0.0)
     down = Planner(flat).plan(dear, air, ground, MIXED)
     assert down.position[0] == pytest.approx([20.0, 0.0, 60.0])
     assert down.position[1] == pytest.approx([20.0, 0.0, 0.0])

@@ -1,4 +1,6 @@
-"""Reeds' and Shepp's curves: ways known by hand, ends that are met, symmetries, and no shorter way among thousands."""
+"""Reeds' and Shepp's curves: ways known by hand, ends that are met, symmetries, and no shorter way
+among thousands.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,20 @@ ANGLES = st.integers(-314, 314).map(lambda number: 0.01 * number)
 
 
 def drive(word, radius):
-    """The end of the pieces from the origin, by the geometry of circles: independent of the formulas."""
+    """The end of the pieces from the origin, by the geometry of circles: independent of the
+    formulas.
+    """
     x = y = heading = 0.0
     for length, turn in zip(word[:5], word[5:], strict=True):
         if turn == 0:
-            x, y = x + length * math.cos(heading), y + length * math.sin(heading)
+            x = x + length * math.cos(heading)
+            y = y + length * math.sin(heading)
             continue
-        centre_x, centre_y = x - turn * radius * math.sin(heading), y + turn * radius * math.cos(heading)
+        centre_x = x - turn * radius * math.sin(heading)
+        centre_y = y + turn * radius * math.cos(heading)
         heading += turn * length / radius
-        x, y = centre_x + turn * radius * math.sin(heading), centre_y - turn * radius * math.cos(heading)
+        x = centre_x + turn * radius * math.sin(heading)
+        y = centre_y - turn * radius * math.cos(heading)
     return x, y, heading
 
 
@@ -52,7 +59,9 @@ def test_ways_known_by_hand(goal, length):
 @given(PLACES, PLACES, ANGLES)
 @settings(max_examples=300, deadline=None)
 def test_ends_and_symmetries_of_any_way(x, y, heading):
-    """Turned in time, mirrored, there and back, scaled: lengths agree. No way is longer than Dubins'."""
+    """Turned in time, mirrored, there and back, scaled: lengths agree. No way is longer than
+    Dubins'.
+    """
     word = shortest_reeds_shepp(x, y, heading, 1.5, 1.0, 0.0)
     end = drive(word, 1.5)
     assert end[:2] == pytest.approx((x, y), abs=1e-6)
@@ -60,14 +69,22 @@ def test_ends_and_symmetries_of_any_way(x, y, heading):
     length = length_to(x, y, heading, 1.5)
     assert length <= sum(shortest_dubins(0.0, 0.0, 0.0, x, y, heading, 1.5)[:3]) + 1e-9
     assert length >= math.hypot(x, y) - 1e-9
-    c, s = math.cos(heading), math.sin(heading)
-    same = [(-x, y, -heading), (x, -y, -heading), (-x, -y, heading), (-x * c - y * s, x * s - y * c, -heading)]
+    c = math.cos(heading)
+    s = math.sin(heading)
+    same = [
+        (-x, y, -heading),
+        (x, -y, -heading),
+        (-x, -y, heading),
+        (-x * c - y * s, x * s - y * c, -heading),
+    ]
     assert [length_to(*pose, 1.5) for pose in same] == pytest.approx([length] * 4, abs=1e-6)
     assert length_to(2 * x, 2 * y, heading, 3.0) == pytest.approx(2 * length, abs=1e-6)
 
 
 def test_none_of_many_other_ways_is_shorter():
-    """Words of up to five pieces drawn at random: the poses where they end can't have a longer shortest way."""
+    """Words of up to five pieces drawn at random: the poses where they end can't have a longer
+    shortest way.
+    """
     rng = np.random.default_rng(5)
     equal = 0
     for _ in range(6000):
@@ -85,11 +102,17 @@ def test_none_of_many_other_ways_is_shorter():
 @given(PLACES, PLACES, ANGLES)
 @settings(max_examples=200, deadline=None)
 def test_what_backwards_and_cusps_cost(x, y, heading):
-    """The price lies between the shortest length and that of Dubins' way; at any price the way ends at the goal."""
+    """The price lies between the shortest length and that of Dubins' way; at any price the way ends
+    at the goal.
+    """
     word = np.array(shortest_reeds_shepp(x, y, heading, 1.0, 3.0, 4.0))
     assert drive(word, 1.0)[:2] == pytest.approx((x, y), abs=1e-6)
     pieces = word[:5][word[:5] != 0.0]
-    price = pieces[pieces > 0].sum() - 3.0 * pieces[pieces < 0].sum() + 4.0 * (np.diff(np.sign(pieces)) != 0).sum()
+    price = (
+        pieces[pieces > 0].sum()
+        - 3.0 * pieces[pieces < 0].sum()
+        + 4.0 * (np.diff(np.sign(pieces)) != 0).sum()
+    )
     ahead = sum(shortest_dubins(0.0, 0.0, 0.0, x, y, heading, 1.0)[:3])
     assert length_to(x, y, heading) - 1e-9 <= price
     if not (pieces < 0).any():

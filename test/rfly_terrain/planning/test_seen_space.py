@@ -19,14 +19,23 @@ from rfly_terrain.planning.seen_space import SeenSpace, seen_space
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 from rfly_terrain.world.solids import ObjectBoxes
 
-RADIUS, MARGIN = 0.5, 0.5
-DRIVING = Driving(3.0, 1.0, TraversabilityLimits(25.0, vehicle_radius=RADIUS, half_wheelbase=0.5), 0.05, 0.8)
+RADIUS = 0.5
+MARGIN = 0.5
+DRIVING = Driving(
+    3.0, 1.0, TraversabilityLimits(25.0, vehicle_radius=RADIUS, half_wheelbase=0.5), 0.05, 0.8
+)
 MULE = VehicleClass(
-    "mule", "land_air", 20.0, RADIUS, DRIVING, Flying(3.0, 4.0, 2.0, 2.0, power=2000.0, hover_power=2400.0)
+    "mule",
+    "land_air",
+    20.0,
+    RADIUS,
+    DRIVING,
+    Flying(3.0, 4.0, 2.0, 2.0, power=2000.0, hover_power=2400.0),
 )
 GROUND = HeightMap(np.full((61, 61), 10.0), origin_x=-30.0, origin_y=-30.0, step_x=1.0, step_y=1.0)
 """level, at 10 m"""
-START, GOAL = PlanPose(-20.0, 0.1, 0.0, 13.0), PlanPose(20.0, 0.1)
+START = PlanPose(-20.0, 0.1, 0.0, 13.0)
+GOAL = PlanPose(20.0, 0.1)
 
 
 def leaves(occupied, free=()):
@@ -49,12 +58,18 @@ def planner():
 
 def test_rows_of_voxels_are_boxes_and_the_ground_is_none():
     seen = seen_space(
-        leaves([(x, 2.0, z, 0.5) for x in (1.0, 1.5, 2.0, 4.0) for z in (10.5, 11.0)] + [(0.0, 0.0, 10.0, 0.5)]), GROUND
+        leaves(
+            [(x, 2.0, z, 0.5) for x in (1.0, 1.5, 2.0, 4.0) for z in (10.5, 11.0)]
+            + [(0.0, 0.0, 10.0, 0.5)]
+        ),
+        GROUND,
     )
     boxes = seen.obstacles
     assert (boxes.centre - boxes.half_extent).tolist() == [[1.0, 2.0, 10.5], [4.0, 2.0, 10.5]]
     assert (boxes.centre + boxes.half_extent).tolist() == [[2.5, 2.5, 11.5], [4.5, 2.5, 11.5]]
-    assert len(seen_space(leaves([(0.0, 0.0, 10.0, 0.5)]), GROUND, ground_margin=0.0).obstacles) == 1
+    assert (
+        len(seen_space(leaves([(0.0, 0.0, 10.0, 0.5)]), GROUND, ground_margin=0.0).obstacles) == 1
+    )
     assert not len(seen_space(leaves([]), GROUND).obstacles)
 
 
@@ -87,11 +102,18 @@ def test_voxels_larger_than_the_world_take_no_room():
 
 
 def test_what_nothing_is_known_above_may_be_taller():
-    """A free voxel on top of the first, within a larger free one on top of the second, none on the third's."""
+    """A free voxel on top of the first, within a larger free one on top of the second, none on the
+    third's.
+    """
     seen = seen_space(
         leaves(
             [(x, 2.0, 11.5, 0.5) for x in (0.0, 4.0, 8.0)],
-            [(0.0, 2.0, 12.0, 0.5), (4.0, 2.0, 12.0, 2.0), (8.0, 2.0, 12.5, 0.5), (8.5, 2.0, 12.0, 0.5)],
+            [
+                (0.0, 2.0, 12.0, 0.5),
+                (4.0, 2.0, 12.0, 2.0),
+                (8.0, 2.0, 12.5, 0.5),
+                (8.5, 2.0, 12.0, 0.5),
+            ],
         ),
         GROUND,
         unknown_height=7.0,
@@ -101,14 +123,19 @@ def test_what_nothing_is_known_above_may_be_taller():
 
 
 def test_costs_around_what_has_been_seen():
-    """Cells with any part within 1 m of the box of x 0 … 0.5, y 0 … 0.5; what nothing is known of is dear."""
+    """Cells with any part within 1 m of the box of x 0 … 0.5, y 0 … 0.5; what nothing is known of
+    is dear.
+    """
     grid = planner().grid(MULE)
     assert not grid.cost[20:-20, 20:-20].any()
     seen = seen_space(leaves(column(0.0, 0.0), [(-4.0, -4.0, 10.0, 8.0)]), GROUND)
     cost = seen.on(grid, 1.0, 60).cost
     rows, columns = np.indices(cost.shape)
-    x, y = grid.origin[0] + (columns + 0.5) * 0.5, grid.origin[1] + (rows + 0.5) * 0.5
-    away = np.hypot(*(np.maximum(np.abs(at - 0.25) - 0.5, 0.0) for at in (x, y)))  # of the cell's nearest part
+    x = grid.origin[0] + (columns + 0.5) * 0.5
+    y = grid.origin[1] + (rows + 0.5) * 0.5
+    away = np.hypot(
+        *(np.maximum(np.abs(at - 0.25) - 0.5, 0.0) for at in (x, y))
+    )  # of the cell's nearest part
     assert (cost[away < 1.0 - 1e-6] == 100).all()
     assert (cost[(away > 1.03) & (np.maximum(np.abs(x), np.abs(y)) < 4.0)] == 0).all()
     far = (np.maximum(np.abs(x), np.abs(y)) > 4.5) & (grid.cost >= 0)
@@ -121,13 +148,21 @@ def test_unknown_ground_is_shunned_or_forbidden():
     known = [(x, y, 10.0, 1.0) for x in np.arange(-24.0, 24.0) for y in (-1.0, 0.0)]
     detour = [(x, y, 10.0, 1.0) for x in np.arange(-24.0, 24.0) for y in np.arange(-1.0, 12.0)]
     gap = [voxel for voxel in detour if not (-8.0 <= voxel[0] < 8.0 and voxel[1] < 9.0)]
-    assert planner().amid(seen_space(leaves([], gap), GROUND), MULE, START).drive(MULE, START, GOAL).length < 41.0
+    assert (
+        planner()
+        .amid(seen_space(leaves([], gap), GROUND), MULE, START)
+        .drive(MULE, START, GOAL)
+        .length
+        < 41.0
+    )
     for cost in (99, 100):
         amid = planner().amid(seen_space(leaves([], gap), GROUND), MULE, START, cost)
         assert amid.drive(MULE, START, GOAL).position[:, 1].max() > 8.5
     without = [voxel for voxel in known if not -8.0 <= voxel[0] < 8.0]
     with pytest.raises(PlanError, match="no way leads"):
-        planner().amid(seen_space(leaves([], without), GROUND), MULE, START, 100).drive(MULE, START, GOAL)
+        planner().amid(seen_space(leaves([], without), GROUND), MULE, START, 100).drive(
+            MULE, START, GOAL
+        )
 
 
 @pytest.mark.parametrize("mode", [DRIVE, FLY])
@@ -137,15 +172,23 @@ def test_a_plan_holds_until_something_is_too_near(mode):
     assert first.length == pytest.approx(40.0, rel=0.01)
     aside = seen_space(leaves(wall(3.0, 6.0)), GROUND)
     assert way.update(aside, START) is None
-    across = seen_space(leaves(wall(-3.0, 3.0), [(x, -5.0, 17.0, 0.5) for x in (0.0,)]), GROUND, unknown_height=20.0)
+    across = seen_space(
+        leaves(wall(-3.0, 3.0), [(x, -5.0, 17.0, 0.5) for x in (0.0,)]), GROUND, unknown_height=20.0
+    )
     second = way.update(across, PlanPose(-10.0, 0.1, 0.0, 13.0))
     assert second.position[0, :2].tolist() == [-10.0, 0.1]
     near = np.abs(second.position[:, 0] - 0.25) < 0.75
     assert np.abs(second.position[near, 1]).min() > 3.0 + RADIUS + MARGIN - 0.05
     assert (
-        way.update(across, PlanPose(-5.0, *second.position[second.position[:, 0] > -5.0][0, 1:2], None, 13.0)) is None
+        way.update(
+            across,
+            PlanPose(-5.0, *second.position[second.position[:, 0] > -5.0][0, 1:2], None, 13.0),
+        )
+        is None
     )
-    assert way.update(seen_space(leaves([]), GROUND), START) is None, "what is gone asks for no other way"
+    assert way.update(seen_space(leaves([]), GROUND), START) is None, (
+        "what is gone asks for no other way"
+    )
     behind = seen_space(leaves(wall(-3.0, 3.0, -15.0)), GROUND)
     assert way.update(behind, PlanPose(-10.0, 0.1, 0.0, 13.0)) is None, "the rest of the way counts"
 
@@ -158,7 +201,9 @@ def test_without_a_way_it_says_so_and_tries_again():
         with pytest.raises(PlanError, match="no way leads"):
             way.update(closed, START)
         assert way.plan is None
-    assert way.update(seen_space(leaves(wall(-30.0, 10.0)), GROUND), START).position[:, 1].max() > 10.0
+    assert (
+        way.update(seen_space(leaves(wall(-30.0, 10.0)), GROUND), START).position[:, 1].max() > 10.0
+    )
 
 
 def test_at_the_goal_nothing_is_planned():
@@ -170,7 +215,9 @@ def test_at_the_goal_nothing_is_planned():
 
 
 def test_beside_what_was_hidden_it_leaves_with_less_margin():
-    """0.9 m from a wall a start within radius and margin was refused; the way there keeps the margin elsewhere."""
+    """0.9 m from a wall a start within radius and margin was refused; the way there keeps the
+    margin elsewhere.
+    """
     beside = PlanPose(-20.0, 0.0, 0.0)
     seen = seen_space(leaves([(-20.25, y, 10.5, 0.5) for y in (0.9, 1.4)]), GROUND)
     fine = Planner(GROUND, margin=MARGIN, resolution=0.25)

@@ -56,7 +56,11 @@ def test_a_file_of_ones_own(tmp_path):
     ("old", "new", "message"),
     [
         ("version: 1", "version: 2", r"own:2: version: 2, allowed: 1"),
-        ("turning_radius: 3", "turning_radius: 0", r"own:4: classes\[0\].drive.turning_radius: 0, allowed: 1e-06"),
+        (
+            "turning_radius: 3",
+            "turning_radius: 0",
+            r"own:4: classes\[0\].drive.turning_radius: 0, allowed: 1e-06",
+        ),
         ("turning_radius: 3", "turning_radius: .nan", "is not a finite number"),
         ("turning_radius: 3, ", "", r"the key turning_radius is missing"),
         ("speed: 2,", "speed: 2, sped: 2,", r"did you mean speed"),
@@ -64,7 +68,11 @@ def test_a_file_of_ones_own(tmp_path):
         ("kind: fixed_wing", "kind: multirotor", "hover_power is missing"),
         ("kind: fixed_wing", "kind: plane", "allowed: ground, multirotor, fixed_wing, land_air"),
         ("kind: ground", "kind: fixed_wing", r"classes\[0\]: the key fly is missing"),
-        ("power: 50", "power: 50, hover_power: 60", r"fly.hover_power: a fixed_wing vehicle has no such key"),
+        (
+            "power: 50",
+            "power: 50, hover_power: 60",
+            r"fly.hover_power: a fixed_wing vehicle has no such key",
+        ),
         (
             "radius: 0.5\n",
             "radius: 0.5\n    drive: {speed: 1, turning_radius: 1}\n",
@@ -79,7 +87,9 @@ def test_what_is_refused(old, new, message):
 
 
 def test_energy_of_driving_by_hand():
-    """100 kg, μ 0.05, efficiency 0.8, 200 m over ground that rise by 10 m: 9.80665·100·(0.05·200 + 10)/0.8 J."""
+    """100 kg, μ 0.05, efficiency 0.8, 200 m over ground that rise by 10 m: 9.80665·100·(0.05·200 +
+    10)/0.8 J.
+    """
     driving = Driving(2.0, 3.0, TraversabilityLimits(), rolling_resistance=0.05, efficiency=0.8)
     assert driving.energy(100.0, 200.0, 10.0) == pytest.approx(980.665 * 20 / 0.8)
     assert driving.energy(100.0, 200.0, -4.0) == pytest.approx(980.665 * 6 / 0.8)
@@ -87,15 +97,27 @@ def test_energy_of_driving_by_hand():
     # the work against the force m g (μ cos θ + sin θ) along the slope, θ 20°, 30 m along it
     angle = math.radians(20)
     along = 100 * 9.80665 * (0.05 * math.cos(angle) + math.sin(angle)) * 30
-    assert driving.energy(100.0, 30 * math.cos(angle), 30 * math.sin(angle)) == pytest.approx(along / 0.8)
+    assert driving.energy(100.0, 30 * math.cos(angle), 30 * math.sin(angle)) == pytest.approx(
+        along / 0.8
+    )
 
 
 def test_energy_and_time_of_flying_by_hand():
     flying = Flying(10.0, 10.0, 2.0, 4.0, 100.0, 150.0, efficiency=0.5)
-    assert flying.duration([50, 50, 50, 0, 0], [0, 20, -40, 6, -6]) == pytest.approx([5, 10, 10, 3, 1.5])
+    assert flying.duration([50, 50, 50, 0, 0], [0, 20, -40, 6, -6]) == pytest.approx(
+        [5, 10, 10, 3, 1.5]
+    )
     lift = 2 * 9.80665 / 0.5
-    expected = [500, 1000 + 20 * lift, 1000, 450 + 6 * lift, 225]  # straight up and down at the hover power
-    assert flying.energy(2.0, np.array([50, 50, 50, 0, 0]), np.array([0, 20, -40, 6, -6])) == pytest.approx(expected)
+    expected = [
+        500,
+        1000 + 20 * lift,
+        1000,
+        450 + 6 * lift,
+        225,
+    ]  # straight up and down at the hover power
+    assert flying.energy(
+        2.0, np.array([50, 50, 50, 0, 0]), np.array([0, 20, -40, 6, -6])
+    ) == pytest.approx(expected)
 
 
 def test_the_class_of_the_howto_is_one():
@@ -103,5 +125,7 @@ def test_the_class_of_the_howto_is_one():
     from pathlib import Path
 
     page = Path(__file__).parents[3] / "docs" / "howto" / "plan-a-path.md"
-    text = re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)[0]
+    text = re.findall(
+        r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )[0]
     assert parse_vehicle_classes(text.encode(), page.name)["mule"].fly.hover_power == 2900

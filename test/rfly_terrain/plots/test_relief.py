@@ -14,7 +14,9 @@ from rfly_terrain.plots.relief import draw_relief, write_relief
 
 
 def terrain(heights, step_x=10.0, step_y=10.0, origin=(0.0, 0.0)) -> HeightMap:
-    return HeightMap(heights, origin_x=origin[0], origin_y=origin[1], step_x=step_x, step_y=step_y, name="hill")
+    return HeightMap(
+        heights, origin_x=origin[0], origin_y=origin[1], step_x=step_x, step_y=step_y, name="hill"
+    )
 
 
 def drawn(height_map, **options):
@@ -50,16 +52,18 @@ def test_a_peak_lies_where_its_coordinates_are(step_x, step_y):
 
 
 def test_light_comes_from_the_north_west():
-    """The side of a cone that faces north-west is brighter than the opposite one; level ground keeps its tint."""
+    """The side of a cone that faces north-west is brighter than the opposite one; level ground
+    keeps its tint.
+    """
     _, _, image, colours = drawn(terrain(cone(41, 41, 20, 20)), contours=False)
     brightness = np.asarray(image.get_array()).mean(axis=2)  # first index north, second east
     scale = (brightness.shape[0] - 1) / 40
-    north_west, south_east = (
-        brightness[round(24 * scale), round(16 * scale)],
-        brightness[round(16 * scale), round(24 * scale)],
-    )
+    north_west = brightness[round(24 * scale), round(16 * scale)]
+    south_east = brightness[round(16 * scale), round(24 * scale)]
     assert north_west > south_east + 0.15
-    np.testing.assert_allclose(np.asarray(image.get_array())[0, 0], colours.to_rgba(0.0)[:3], atol=0.02)
+    np.testing.assert_allclose(
+        np.asarray(image.get_array())[0, 0], colours.to_rgba(0.0)[:3], atol=0.02
+    )
 
 
 def test_axes_and_colour_bar_are_labelled_with_units():
@@ -74,7 +78,11 @@ def test_contours_are_at_round_heights(monkeypatch):
     contours = []
     draw = Axes.contour
     monkeypatch.setattr(
-        Axes, "contour", lambda axes, *args, **options: contours.append(draw(axes, *args, **options)) or contours[-1]
+        Axes,
+        "contour",
+        lambda axes, *args, **options: (
+            contours.append(draw(axes, *args, **options)) or contours[-1]
+        ),
     )
     r, c = np.mgrid[0:61, 0:61]
     drawn(terrain(4 - 4 * np.cos(np.pi * r / 30) * np.cos(np.pi * c / 30)))
@@ -87,14 +95,20 @@ def test_contours_are_at_round_heights(monkeypatch):
 
 
 def test_steep_ground_has_no_hatch():
-    """The light on a steep wave is that of the wave itself: nothing of the samples' grid shows between them."""
+    """The light on a steep wave is that of the wave itself: nothing of the samples' grid shows
+    between them.
+    """
     r, c = np.mgrid[0:81, 0:81]
     _, _, image, _ = drawn(terrain(60 * np.sin(r / 9) + 50 * np.cos(c / 8), 5, 5), contours=False)
-    picture = np.asarray(image.get_array())[..., 1]  # twelve and a half pixels from sample to sample
+    picture = np.asarray(image.get_array())[
+        ..., 1
+    ]  # twelve and a half pixels from sample to sample
     rough = np.diff(picture[100:-100, 100:-100], n=3, axis=1)
     spectrum = np.abs(np.fft.rfft(rough * np.hanning(rough.shape[1]), axis=1)).mean(axis=0)
     at_grid = round(rough.shape[1] / ((picture.shape[1] - 1) / 80))
-    assert spectrum[at_grid - 2 : at_grid + 3].max() < 2 * np.median(spectrum[at_grid - 20 : at_grid + 20])
+    assert spectrum[at_grid - 2 : at_grid + 3].max() < 2 * np.median(
+        spectrum[at_grid - 20 : at_grid + 20]
+    )
 
 
 def test_a_cliff_leaves_the_level_ground_beside_it_level():

@@ -1,6 +1,8 @@
-"""`get_grid_map` and `terrain_grid_map` as grid_map's users meet them: a running terrain_node, a decoder of our own.
+"""`get_grid_map` and `terrain_grid_map` as grid_map's users meet them: a running terrain_node, a
+decoder of our own.
 
-The map's samples run from north to south and hold numbers that no other place holds, so that nothing can be mirrored.
+The map's samples run from north to south and hold numbers that no other place holds, so that
+nothing can be mirrored.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from grid_map_reference import cells
 pytestmark = pytest.mark.ros
 
 LAYERS = {"elevation", "slope", "roughness", "traversability", "normal_x", "normal_y", "normal_z"}
-ROWS, COLUMNS = 7, 5
+ROWS = 7
+COLUMNS = 5
 
 
 def height(x, y):
@@ -29,9 +32,17 @@ def peer(shared_domain_id, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("maps")
     heights = [[height(r, -c) for c in range(COLUMNS)] for r in range(ROWS)]
-    write_map(np.array(heights), folder / "slant", origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=-1.0)
-    parameters = {"map": f"'{folder / 'slant.png'}'", "vehicle_radius": "0.0", "publish_grid_map": "true"}
-    with NodeProcess("terrain_node", shared_domain_id, {**parameters, "max_slope_deg": "60.0"}) as node:
+    write_map(
+        np.array(heights), folder / "slant", origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=-1.0
+    )
+    parameters = {
+        "map": f"'{folder / 'slant.png'}'",
+        "vehicle_radius": "0.0",
+        "publish_grid_map": "true",
+    }
+    with NodeProcess(
+        "terrain_node", shared_domain_id, {**parameters, "max_slope_deg": "60.0"}
+    ) as node:
         peer = Peer(shared_domain_id)
         peer.process = node
         yield peer
@@ -80,11 +91,15 @@ def test_each_cell_of_the_topic_has_the_ground_below_it(whole, terrain):
     # off the peak's neighbours the ground rises by 1/8 to the east and 1/2 to the north
     at = found[5.0, -1.0]
     up = 1 / math.sqrt(1 + 1 / 64 + 1 / 4)
-    assert [at[f"normal_{axis}"] for axis in "xyz"] == pytest.approx([-up / 8, -up / 2, up], abs=2e-4)
+    assert [at[f"normal_{axis}"] for axis in "xyz"] == pytest.approx(
+        [-up / 8, -up / 2, up], abs=2e-4
+    )
     slope = math.atan(math.hypot(1 / 8, 1 / 2))
     assert at["slope"] == pytest.approx(slope, abs=2e-4)
     # slope against 60°, the rise of half a metre a cell against tan 60°: the slope is the worse
-    assert at["traversability"] == pytest.approx(1 - round(99 * math.degrees(slope) / 60) / 100, abs=1e-6)
+    assert at["traversability"] == pytest.approx(
+        1 - round(99 * math.degrees(slope) / 60) / 100, abs=1e-6
+    )
     assert found[2.0, -3.0]["traversability"] == 0.0, "a step of 4 m"
     assert math.isnan(found[0.0, -2.0]["slope"]), "its disc leaves the map"
 
@@ -100,9 +115,17 @@ def test_a_region_has_the_same_cells_as_the_whole(peer, whole):
 
 
 def test_a_region_in_map_ned_and_some_layers(peer, whole):
-    """x north, y east: lengths 1.4 m along north and 2.2 m along east about the same place. The answer is in map."""
+    """x north, y east: lengths 1.4 m along north and 2.2 m along east about the same place. The
+    answer is in map.
+    """
     part = ask(
-        peer, frame_id="map_ned", position_x=-1.0, position_y=4.0, length_x=1.4, length_y=2.2, layers=["elevation"]
+        peer,
+        frame_id="map_ned",
+        position_x=-1.0,
+        position_y=4.0,
+        length_x=1.4,
+        length_y=2.2,
+        layers=["elevation"],
     )
     assert part.header.frame_id == "map"
     everything = cells(whole)
@@ -139,8 +162,14 @@ def test_a_new_map_makes_a_new_grid_map_and_a_limit_makes_larger_cells(domain_id
     from rfly_terrain.files.writer import write_map
 
     for name, level in (("low", 1.0), ("high", 7.0)):
-        write_map(np.full((9, 6), level), tmp_path / name, origin_x=10, origin_y=20, step_x=2, step_y=2)
-    parameters = {"map": f"'{tmp_path / 'low.png'}'", "publish_grid_map": "true", "grid_map_max_cells": "10"}
+        write_map(
+            np.full((9, 6), level), tmp_path / name, origin_x=10, origin_y=20, step_x=2, step_y=2
+        )
+    parameters = {
+        "map": f"'{tmp_path / 'low.png'}'",
+        "publish_grid_map": "true",
+        "grid_map_max_cells": "10",
+    }
     parameters["map_search_path"] = f"['{tmp_path}']"
     with NodeProcess("terrain_node", domain_id, parameters):
         peer = Peer(domain_id)

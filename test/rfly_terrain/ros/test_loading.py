@@ -1,4 +1,6 @@
-"""Long work beside the executor: what is served goes on meanwhile, and a second call is refused by name."""
+"""Long work beside the executor: what is served goes on meanwhile, and a second call is refused by
+name.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ def test_queries_are_answered_while_a_large_map_loads(domain_id, tmp_path):
     from rfly_terrain.files.writer import write_map
 
     x = np.linspace(0.0, 9.0, 4000)
-    write_map(np.sin(x)[:, None] * np.cos(x), tmp_path / "large", origin_x=0, origin_y=0, step_x=1, step_y=1)
+    write_map(
+        np.sin(x)[:, None] * np.cos(x),
+        tmp_path / "large",
+        origin_x=0,
+        origin_y=0,
+        step_x=1,
+        step_y=1,
+    )
     peer = Peer(domain_id)
     try:
         with NodeProcess("terrain_node", domain_id, {"map_search_path": f"[{tmp_path}]"}):
@@ -30,9 +39,12 @@ def test_queries_are_answered_while_a_large_map_loads(domain_id, tmp_path):
             peer.spin_until(lambda: load.service_is_ready() and query.service_is_ready())
             loaded = load.call_async(LoadTerrain.Request(map="large"))
             second = load.call_async(LoadTerrain.Request(map="JacksboroFault"))
-            start, answers, longest = time.monotonic(), [], 0.0
+            start = time.monotonic()
+            answers = []
+            longest = 0.0
             while not loaded.done():
-                asked, answer = time.monotonic(), query.call_async(GetTerrainAltitude.Request(**ask))
+                asked = time.monotonic()
+                answer = query.call_async(GetTerrainAltitude.Request(**ask))
                 peer.spin_until(answer.done)
                 longest = max(longest, time.monotonic() - asked)
                 answers.append(answer.result().altitude)
@@ -42,6 +54,10 @@ def test_queries_are_answered_while_a_large_map_loads(domain_id, tmp_path):
             assert "another map is being loaded" in second.result().message
             assert answers.count(before) >= 5
             assert longest < 0.5 * took
-            peer.spin_until(lambda: abs(peer.call(GetTerrainAltitude, "get_terrain_altitude", **ask).altitude) < 1.1)
+            peer.spin_until(
+                lambda: (
+                    abs(peer.call(GetTerrainAltitude, "get_terrain_altitude", **ask).altitude) < 1.1
+                )
+            )
     finally:
         peer.close()

@@ -1,7 +1,8 @@
-"""What Nav2 checks before it takes our grid and our paths: the rules of its sources, Jazzy to Lyrical, one by one.
+"""What Nav2 checks before it takes our grid and our paths: the rules of its sources, Jazzy to
+Lyrical, one by one.
 
-nav2_util/validate_messages.hpp, nav2_costmap_2d's StaticLayer, nav2_controller's setPlannerPath, and the path handlers
-of Regulated Pure Pursuit, MPPI and Graceful.
+nav2_util/validate_messages.hpp, nav2_costmap_2d's StaticLayer, nav2_controller's setPlannerPath,
+and the path handlers of Regulated Pure Pursuit, MPPI and Graceful.
 """
 
 from __future__ import annotations
@@ -12,14 +13,24 @@ import numpy as np
 import pytest
 
 from rfly_common.transform_buffer import FrameToWorld
-from rfly_terrain import DRIVE, HeightMap, Planner, PlanPose, TraversabilityLimits, load_vehicle_classes
+from rfly_terrain import (
+    DRIVE,
+    HeightMap,
+    Planner,
+    PlanPose,
+    TraversabilityLimits,
+    load_vehicle_classes,
+)
 from rfly_terrain.costmap.traversability import traversability
 
 pytestmark = pytest.mark.ros
 
 
 INT16_MAX = 32767
-NO_INFORMATION, LETHAL, INSCRIBED, FREE = 255, 254, 253, 0
+NO_INFORMATION = 255
+LETHAL = 254
+INSCRIBED = 253
+FREE = 0
 
 
 def is_unit(q):
@@ -28,7 +39,8 @@ def is_unit(q):
 
 def is_valid(grid):
     """`validateMsg` of an OccupancyGrid."""
-    info, numbers = grid.info, grid.info.origin.position
+    info = grid.info
+    numbers = grid.info.origin.position
     return (
         grid.header.frame_id != ""
         and grid.header.stamp.nanosec < 10**9
@@ -41,13 +53,25 @@ def is_valid(grid):
     )
 
 
-def static_layer(grid, lethal_cost_threshold=100, trinary_costmap=False, inscribed_obstacle_cost_value=None):
-    """(height, width) costs that the static layer makes of it, row 0 in the south: `interpretValue`.
+def static_layer(
+    grid, lethal_cost_threshold=100, trinary_costmap=False, inscribed_obstacle_cost_value=None
+):
+    """(height, width) costs that the static layer makes of it, row 0 in the south:
+    `interpretValue`.
 
     `inscribed_obstacle_cost_value` is from Lyrical on, 99 by default there.
     """
-    value = np.asarray(grid.data, np.int8).view(np.uint8).astype(int).reshape(grid.info.height, grid.info.width)
-    scaled = np.zeros_like(value) if trinary_costmap else (value / lethal_cost_threshold * LETHAL).astype(int)
+    value = (
+        np.asarray(grid.data, np.int8)
+        .view(np.uint8)
+        .astype(int)
+        .reshape(grid.info.height, grid.info.width)
+    )
+    scaled = (
+        np.zeros_like(value)
+        if trinary_costmap
+        else (value / lethal_cost_threshold * LETHAL).astype(int)
+    )
     costs = np.where(value >= lethal_cost_threshold, LETHAL, scaled)
     if inscribed_obstacle_cost_value is not None:
         costs[value == inscribed_obstacle_cost_value] = INSCRIBED
@@ -80,11 +104,17 @@ def test_the_static_layer_takes_the_grid_and_keeps_its_costs(grid):
     between = (ours >= 0) & (ours < 100)
     assert np.abs(costs[between] - ours[between] * 2.54).max() < 1.0
     assert costs[between].max() <= 251 < INSCRIBED
-    assert set(static_layer(grid, trinary_costmap=True).ravel().tolist()) == {FREE, LETHAL, NO_INFORMATION}
+    assert set(static_layer(grid, trinary_costmap=True).ravel().tolist()) == {
+        FREE,
+        LETHAL,
+        NO_INFORMATION,
+    }
 
 
 def test_from_lyrical_on_the_hardest_free_cells_are_blocked_unless_told_otherwise(grid):
-    """99 means inscribed there by default; a value that no cell has, as the how-to sets it, leaves them as they are."""
+    """99 means inscribed there by default; a value that no cell has, as the how-to sets it, leaves
+    them as they are.
+    """
     grid.data[grid.info.width + 1] = 99
     assert static_layer(grid, inscribed_obstacle_cost_value=99)[1, 1] == INSCRIBED
     assert (static_layer(grid, inscribed_obstacle_cost_value=254) == static_layer(grid)).all()
@@ -92,7 +122,9 @@ def test_from_lyrical_on_the_hardest_free_cells_are_blocked_unless_told_otherwis
 
 @pytest.mark.parametrize(("frame", "axes"), [("map", "enu"), ("map_ned", "ned")])
 def test_controllers_take_the_path(hills, frame, axes):
-    """One frame and time, unit quaternions, at least two poses, none twice, each looking along the path."""
+    """One frame and time, unit quaternions, at least two poses, none twice, each looking along the
+    path.
+    """
     from rfly_terrain.ros.plan_msgs import plan_to_path
 
     rover = load_vehicle_classes("")["rover"]
@@ -103,7 +135,9 @@ def test_controllers_take_the_path(hills, frame, axes):
     for pose in path.poses:
         assert pose.header == path.header
         assert is_unit(pose.pose.orientation)
-        assert all(map(math.isfinite, (pose.pose.position.x, pose.pose.position.y, pose.pose.position.z)))
+        assert all(
+            map(math.isfinite, (pose.pose.position.x, pose.pose.position.y, pose.pose.position.z))
+        )
     place = np.array([(p.pose.position.x, p.pose.position.y) for p in path.poses])
     steps = np.linalg.norm(np.diff(place, axis=0), axis=1)
     assert steps.min() > 1e-3, "a pose twice has no direction"
@@ -124,7 +158,9 @@ def forward(q):
 
 @pytest.mark.parametrize("axes", ["enu", "ned"])
 def test_a_way_driven_backwards_is_read_as_one(axes):
-    """Straight back from heading east, whose attitude is that of a pose nobody turned; such poses say nothing."""
+    """Straight back from heading east, whose attitude is that of a pose nobody turned; such poses
+    say nothing.
+    """
     from rfly_terrain.planning.plan import Plan
     from rfly_terrain.ros.plan_msgs import path_to_points, plan_to_path
     from rfly_trajectory.paths.nav_path import Section, sections

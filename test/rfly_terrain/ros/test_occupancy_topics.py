@@ -1,6 +1,8 @@
-"""`terrain_occupancy` as planners and map displays meet it: a running terrain_node, objects and parameters that change.
+"""`terrain_occupancy` as planners and map displays meet it: a running terrain_node, objects and
+parameters that change.
 
-The ground is level but for one peak at x_east 7, y_north -12 of a map whose samples run from north to south.
+The ground is level but for one peak at x_east 7, y_north -12 of a map whose samples run from north
+to south.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ def maps(tmp_path_factory):
     heights[7, 12] = 5.0
     write_map(heights, folder / "peak", origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=-1.0)
     east, _ = np.meshgrid(np.arange(9.0), np.arange(6.0), indexing="ij")
-    write_map(east * 2 * math.tan(math.radians(20)), folder / "hill", origin_x=10, origin_y=20, step_x=2, step_y=2)
+    write_map(
+        east * 2 * math.tan(math.radians(20)),
+        folder / "hill",
+        origin_x=10,
+        origin_y=20,
+        step_x=2,
+        step_y=2,
+    )
     return folder
 
 
@@ -34,7 +43,11 @@ def peer(shared_domain_id, maps):
     """A peer of one running node that serves the peak; each test leaves it so."""
     from node_harness import NodeProcess, Peer
 
-    parameters = {"map": f"'{maps / 'peak.png'}'", "map_search_path": f"['{maps}']", "vehicle_radius": "0.5"}
+    parameters = {
+        "map": f"'{maps / 'peak.png'}'",
+        "map_search_path": f"['{maps}']",
+        "vehicle_radius": "0.5",
+    }
     with NodeProcess("terrain_node", shared_domain_id, parameters):
         peer = Peer(shared_domain_id)
         yield peer
@@ -83,7 +96,9 @@ def set_parameter(peer, name, value):
     from rclpy.parameter import Parameter
 
     parameter = Parameter(name, value=value).to_parameter_msg()
-    (result,) = peer.call(SetParameters, "terrain_node/set_parameters", parameters=[parameter]).results
+    (result,) = peer.call(
+        SetParameters, "terrain_node/set_parameters", parameters=[parameter]
+    ).results
     return result
 
 
@@ -102,12 +117,20 @@ def boxes(places, frame_id="map"):
 
 
 def test_a_late_subscriber_gets_the_grid_in_map(grids):
-    """Width along x_east, height along y_north, the corner half a cell from the first sample; not mirrored."""
-    grid, info = grids[0], grids[0].info
+    """Width along x_east, height along y_north, the corner half a cell from the first sample; not
+    mirrored.
+    """
+    grid = grids[0]
+    info = grids[0].info
     assert (grid.header.frame_id, info.width, info.height, info.resolution) == ("map", 21, 33, 1.0)
     origin = info.origin
     assert (origin.position.x, origin.position.y, origin.position.z) == (-0.5, -32.5, 0.0)
-    assert (origin.orientation.x, origin.orientation.y, origin.orientation.z, origin.orientation.w) == (0, 0, 0, 1)
+    assert (
+        origin.orientation.x,
+        origin.orientation.y,
+        origin.orientation.z,
+        origin.orientation.w,
+    ) == (0, 0, 0, 1)
     assert lethal(grid) == PEAK
     data = np.asarray(grid.data).reshape(33, 21)
     assert (data[[0, -1]] == -1).all()
@@ -121,13 +144,17 @@ def test_objects_forbid_cells_until_they_are_gone(peer, grids, objects):
     peer.spin_until(lambda: lethal(grids[-1]) == PEAK | around)
     objects.publish(boxes([(-20.0, 15.0, -0.5)], "map_ned"))  # x north, y east: the same place
     objects.publish(boxes([(-25.0, 4.0, -0.5)], "map_ned"))
-    peer.spin_until(lambda: lethal(grids[-1]) == PEAK | {(x, y) for x in (3, 4, 5) for y in (-26, -25, -24)})
+    peer.spin_until(
+        lambda: lethal(grids[-1]) == PEAK | {(x, y) for x in (3, 4, 5) for y in (-26, -25, -24)}
+    )
     objects.publish(boxes([]))
     peer.spin_until(lambda: lethal(grids[-1]) == PEAK)
 
 
 def test_traversability_marker_shows_forbidden_ground_on_the_relief(peer, grids, objects):
-    """Corners of the colour of forbidden ground lie on the cells of 100, half a metre above the ground."""
+    """Corners of the colour of forbidden ground lie on the cells of 100, half a metre above the
+    ground.
+    """
     from visualization_msgs.msg import Marker
 
     from rfly_common.ros.qos import LATCHED
@@ -136,7 +163,9 @@ def test_traversability_marker_shows_forbidden_ground_on_the_relief(peer, grids,
 
     def forbidden():
         corners = zip(shown[-1].points, shown[-1].colors, strict=True) if shown else ()
-        return {(p.x, p.y): p.z for p, c in corners if (round(c.r, 2), round(c.a, 2)) == (0.16, 0.85)}
+        return {
+            (p.x, p.y): p.z for p, c in corners if (round(c.r, 2), round(c.a, 2)) == (0.16, 0.85)
+        }
 
     peer.spin_until(forbidden)
     assert (shown[-1].header.frame_id, shown[-1].ns) == ("map", "traversability")
@@ -182,7 +211,9 @@ def test_an_array_that_contradicts_itself_or_has_no_place_is_told(peer, grids, o
 
 
 def test_limits_change_at_run_time(peer, grids):
-    """A radius of 1.1 m grows the peak's cells by their neighbours; a level of 1 m leaves only the peak dry."""
+    """A radius of 1.1 m grows the peak's cells by their neighbours; a level of 1 m leaves only the
+    peak dry.
+    """
     assert set_parameter(peer, "vehicle_radius", 1.1).successful
     grown = PEAK | {(x + a, y + b) for x, y in PEAK for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1))}
     peer.spin_until(lambda: lethal(grids[-1]) == grown)
@@ -197,7 +228,9 @@ def test_limits_change_at_run_time(peer, grids):
     peer.spin_until(lambda: lethal(grids[-1]) == PEAK)
 
 
-@pytest.mark.parametrize(("name", "value"), [("max_slope_deg", 95.0), ("vehicle_radius", -1.0), ("max_step", math.nan)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_slope_deg", 95.0), ("vehicle_radius", -1.0), ("max_step", math.nan)]
+)
 def test_limits_that_make_no_sense_are_refused(peer, name, value):
     refused = set_parameter(peer, name, value)
     assert not refused.successful
@@ -212,7 +245,9 @@ def test_a_resolution_with_too_many_cells_is_an_error_and_keeps_the_grid(peer, g
     reports = peer.receive(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
     before = len(grids)
     assert set_parameter(peer, "occupancy_resolution", 1e-4).successful
-    peer.spin_until(lambda: "resolution: 0.0001 m" in (diagnostic(reports, "occupancy") or ["", ""])[1])
+    peer.spin_until(
+        lambda: "resolution: 0.0001 m" in (diagnostic(reports, "occupancy") or ["", ""])[1]
+    )
     assert len(grids) == before
     assert set_parameter(peer, "occupancy_resolution", 0.0).successful
     peer.spin_until(lambda: (diagnostic(reports, "occupancy") or [9])[0] == 0)
@@ -232,7 +267,9 @@ def test_a_reload_publishes_the_new_maps_grid(peer, grids, maps):
 
 
 def test_a_huge_map_gets_cells_whose_message_is_not(monkeypatch):
-    """1,000 x 500 cells of 2 m x 4 m are 1,000 x 1,000 of 2 m; at most 250,000 may travel: 3 to a side, 6 m."""
+    """1,000 x 500 cells of 2 m x 4 m are 1,000 x 1,000 of 2 m; at most 250,000 may travel: 3 to a
+    side, 6 m.
+    """
     from rfly_terrain import HeightMap
     from rfly_terrain.ros.occupancy_topics import default_resolution
 

@@ -47,7 +47,9 @@ def frame(axes="enu", moved=None):
 
 
 def corners(solids, row):
-    return sorted(map(tuple, np.round(solids.vertices[solids.first[row] : solids.first[row + 1]], 9).tolist()))
+    return sorted(
+        map(tuple, np.round(solids.vertices[solids.first[row] : solids.first[row + 1]], 9).tolist())
+    )
 
 
 def test_boxes_and_parts_where_they_are():
@@ -56,14 +58,26 @@ def test_boxes_and_parts_where_they_are():
     solids = placed_objects_to_solids(message(), frame())
     assert len(solids) == 3
     assert corners(solids, 0)[0] == (-1.0, -2.0, 0.0)
-    assert corners(solids, 1) == [(99.0, 0.0, 5.0), (100.0, 0.0, 5.0), (100.0, 0.0, 8.0), (100.0, 2.0, 5.0)]
-    assert corners(solids, 2) == [(99.0, 5.0, 5.0), (100.0, 5.0, 5.0), (100.0, 5.0, 6.0), (100.0, 6.0, 5.0)]
+    assert corners(solids, 1) == [
+        (99.0, 0.0, 5.0),
+        (100.0, 0.0, 5.0),
+        (100.0, 0.0, 8.0),
+        (100.0, 2.0, 5.0),
+    ]
+    assert corners(solids, 2) == [
+        (99.0, 5.0, 5.0),
+        (100.0, 5.0, 5.0),
+        (100.0, 5.0, 6.0),
+        (100.0, 6.0, 5.0),
+    ]
     moved = placed_objects_to_solids(message(), frame(moved=np.array([0.0, 1000.0, 0.0])))
     assert moved.vertices == pytest.approx(solids.vertices + np.array((0.0, 1000.0, 0.0)))
 
 
 def test_north_east_down_is_turned_back():
-    """The same scene as the bridge tells it in map_ned: x and y exchanged, z down, half a turn about (1, 1, 0)."""
+    """The same scene as the bridge tells it in map_ned: x and y exchanged, z down, half a turn
+    about (1, 1, 0).
+    """
     from rfly_common.frames import QUAT_ENU_NED_XYZW, quat_conjugate, quat_multiply
     from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 
@@ -111,7 +125,9 @@ def test_arrays_that_contradict_each_other(changes, words):
 
 
 def test_contacts_take_the_same_parts():
-    """Rows of bodies: the box, and one for each part; hulls without a volume are refused; colours of 0 0 0 are none."""
+    """Rows of bodies: the box, and one for each part; hulls without a volume are refused; colours
+    of 0 0 0 are none.
+    """
     from rfly_collision.ros.contact_msgs import msg_to_placed
 
     placed = msg_to_placed(message(color=[0, 0, 0, 255, 51, 0], class_id=[3, 5]), "enu")
@@ -121,12 +137,18 @@ def test_contacts_take_the_same_parts():
     assert placed.color[1:] == pytest.approx(np.array([(1.0, 0.2, 0.0)] * 2))
     assert np.isnan(placed.color[0]).all()
     assert placed.class_id.tolist() == [3, 5, 5]
-    parts = msg_to_placed(message(color=[0, 0, 51, 255, 51, 0], part_color=[0, 0, 0, 0, 102, 0]), "enu", seen=True)
-    assert parts.color == pytest.approx(np.array([(0.0, 0.0, 0.2), (1.0, 0.2, 0.0), (0.0, 0.4, 0.0)]))
+    parts = msg_to_placed(
+        message(color=[0, 0, 51, 255, 51, 0], part_color=[0, 0, 0, 0, 102, 0]), "enu", seen=True
+    )
+    assert parts.color == pytest.approx(
+        np.array([(0.0, 0.0, 0.2), (1.0, 0.2, 0.0), (0.0, 0.4, 0.0)])
+    )
     parts = msg_to_placed(message(part_color=[51, 0, 0, 0, 0, 0]), "enu")
     assert parts.color[1].tolist() == [0.2, 0.0, 0.0]
     assert np.isnan(parts.color[[0, 2]]).all()
-    with pytest.raises(PlacementError, match="part_color: 3 numbers for 2 parts, expected 6 or none"):
+    with pytest.raises(
+        PlacementError, match="part_color: 3 numbers for 2 parts, expected 6 or none"
+    ):
         msg_to_placed(message(part_color=[1, 2, 3]), "enu")
     shapes, index = placed.shapes(of_types())
     assert shapes[index[2]].vertices.tolist() == [list(corner) for corner in BLADE]
@@ -139,10 +161,19 @@ def test_contacts_take_the_same_parts():
 
 
 def test_rays_take_triangles_where_there_are_any():
-    """One row for the object of two parts; contacts stay with its parts; counts and numbers that disagree."""
+    """One row for the object of two parts; contacts stay with its parts; counts and numbers that
+    disagree.
+    """
     from rfly_collision.ros.contact_msgs import msg_to_placed
 
-    sheet = [(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (2.0, 0.0, 0.0), (2.0, 1.0, 0.0), (0.0, 1.0, 0.0)]
+    sheet = [
+        (0.0, 0.0, 0.0),
+        (2.0, 0.0, 0.0),
+        (0.0, 1.0, 0.0),
+        (2.0, 0.0, 0.0),
+        (2.0, 1.0, 0.0),
+        (0.0, 1.0, 0.0),
+    ]
     told = message(solid_triangles=[2], triangles=[number for corner in sheet for number in corner])
     seen = msg_to_placed(told, "enu", seen=True)
     assert seen.id.tolist() == [7, 8]
@@ -155,7 +186,10 @@ def test_rays_take_triangles_where_there_are_any():
         ({"solid_triangles": [-1]}, "solid_triangles"),
         ({"solid_triangles": [2]}, "triangles: 0 numbers, expected 18"),
         ({"triangles": [0.0] * 9}, "triangles: 9 numbers, expected 0"),
-        ({"solid_triangles": [1], "triangles": [math.nan] * 9}, "triangles: 9 numbers, expected 9 numbers within"),
+        (
+            {"solid_triangles": [1], "triangles": [math.nan] * 9},
+            "triangles: 9 numbers, expected 9 numbers within",
+        ),
     ):
         with pytest.raises(PlacementError, match=words):
             msg_to_placed(message(**changes), "enu", seen=True)
@@ -178,7 +212,10 @@ def test_class_ids_of_the_message_are_those_of_the_library():
 
 def test_what_moves_is_no_part_of_what_stands_and_is_refused_where_it_contradicts_itself():
     """The solid of two parts goes 4 m west and back at 2 m/s, told in both kinds of axes."""
-    from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_moving, placed_objects_to_solids
+    from rfly_terrain.ros.placed_objects_msgs import (
+        placed_objects_to_moving,
+        placed_objects_to_solids,
+    )
 
     way = {
         "path_corners": [0, 2],
@@ -192,7 +229,9 @@ def test_what_moves_is_no_part_of_what_stands_and_is_refused_where_it_contradict
     assert [len(each) for each in moving.parts] == [2]
     position, _, velocity = moving.paths[0].at(1.0)
     assert (*position, *velocity) == pytest.approx((97.0, 0.0, 5.0, -2.0, 0.0, 0.0))
-    ned = placed_objects_to_moving(message(**way | {"path": [0.0, 100.0, -5.0, 0.0, 96.0, -5.0]}), frame("ned"))
+    ned = placed_objects_to_moving(
+        message(**way | {"path": [0.0, 100.0, -5.0, 0.0, 96.0, -5.0]}), frame("ned")
+    )
     assert ned.paths[0].corners == pytest.approx(moving.paths[0].corners)
     assert placed_objects_to_moving(message(), frame()) is None
     for changes, words in (

@@ -13,7 +13,8 @@ import pytest
 
 pytestmark = pytest.mark.ros
 
-SIZE, STEP = 81, 5.0
+SIZE = 81
+STEP = 5.0
 
 
 def terrain():
@@ -22,7 +23,9 @@ def terrain():
 
     at = (np.arange(SIZE) - SIZE // 2) * STEP
     heights = 10.0 + np.where((np.abs(at)[:, None] < 12) & (at[None, :] < 100), 25.0, 0.0)
-    return HeightMap(heights, origin_x=at[0], origin_y=at[0], step_x=STEP, step_y=STEP, name="ridge")
+    return HeightMap(
+        heights, origin_x=at[0], origin_y=at[0], step_x=STEP, step_y=STEP, name="ridge"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,9 @@ def stamped(frame_id, x, y, z=0.0, quat=(0.0, 0.0, 0.0, 0.0)):
 
     pose = PoseStamped()
     pose.header.frame_id = frame_id
-    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(x), float(y), float(z)
+    pose.pose.position.x = float(x)
+    pose.pose.position.y = float(y)
+    pose.pose.position.z = float(z)
     q = pose.pose.orientation
     q.x, q.y, q.z, q.w = quat
     return pose
@@ -70,7 +75,11 @@ def stamped(frame_id, x, y, z=0.0, quat=(0.0, 0.0, 0.0, 0.0)):
 def ask(peer, start, goal, frame="map", **fields):
     from rfly_suite.srv import PlanPath
 
-    values = {"vehicle_class": "rover", "start": stamped("map", *start) if start else stamped("", 0, 0), **fields}
+    values = {
+        "vehicle_class": "rover",
+        "start": stamped("map", *start) if start else stamped("", 0, 0),
+        **fields,
+    }
     # the first call may meet kernels that nobody has compiled before
     return peer.call(PlanPath, "plan_path", goal=stamped(frame, *goal), **values)
 
@@ -96,7 +105,9 @@ def test_a_path_around_the_ridge(served):
 
 
 def test_the_same_path_in_map_ned(served):
-    """x and y exchanged, z down; the heading is that of FLU in NED: half a turn about x, then the yaw."""
+    """x and y exchanged, z down; the heading is that of FLU in NED: half a turn about x, then the
+    yaw.
+    """
     enu = ask(served, (-100, 0), (100, 20, 0, (0.0, 0.0, 0.0, 1.0)))
     east_in_ned = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
     ned = ask(served, (-100, 0), (20, 100, 0, east_in_ned), frame="map_ned")
@@ -127,7 +138,10 @@ def test_what_cannot_be_planned_is_answered_and_the_node_lives(served):
 
     steep = why((-100, 0), (12, 0))
     assert "slopes of 30° and more" in steep
-    x, y = (float(number) for number in re.search(r"nearest free place is \((\S+), (\S+)\) in map", steep).groups())
+    x, y = (
+        float(number)
+        for number in re.search(r"nearest free place is \((\S+), (\S+)\) in map", steep).groups()
+    )
     assert 12 < abs(x) < 40
     assert abs(y) < 30
     assert ask(served, (-100, 0), (x, y)).success
@@ -187,7 +201,9 @@ def test_a_goal_of_rviz_sends_the_vehicle_there(served):
     assert way[0] == pytest.approx([-120, -40, 10])
     assert way[-1] == pytest.approx([120, -40, 10])
     q = followed[-1].poses[0].pose.orientation
-    assert abs(q.z * math.sqrt(0.5) + q.w * math.sqrt(0.5)) == pytest.approx(1.0, abs=1e-6)  # begins heading north
+    assert abs(q.z * math.sqrt(0.5) + q.w * math.sqrt(0.5)) == pytest.approx(
+        1.0, abs=1e-6
+    )  # begins heading north
     assert points(shown[-1]) == pytest.approx(way)
     # asked by name, the service begins there too
     answer = ask(served, None, (-120, 60), name="cart", vehicle_class="")
@@ -246,7 +262,11 @@ def test_a_plan_asked_for_before_there_is_a_map_waits_for_it(domain_id):
         peer = Peer(domain_id)
         client = peer.node.create_client(PlanPath, "plan_path")
         peer.spin_until(client.service_is_ready)
-        goal = {"vehicle_class": "rover", "start": stamped("map", -100, 0), "goal": stamped("map", -50, 0)}
+        goal = {
+            "vehicle_class": "rover",
+            "start": stamped("map", -100, 0),
+            "goal": stamped("map", -50, 0),
+        }
         begun = time.monotonic()
         refused = client.call_async(PlanPath.Request(**goal))
         peer.spin_until(refused.done)
@@ -267,7 +287,9 @@ def test_a_plan_asked_for_before_there_is_a_map_waits_for_it(domain_id):
 def test_a_bad_parameter_ends_the_node_with_one_line(domain_id):
     from node_harness import NodeProcess
 
-    with NodeProcess("planner_node", domain_id, {"goal_vehicle": "a", "goal_class": "tank"}) as node:
+    with NodeProcess(
+        "planner_node", domain_id, {"goal_vehicle": "a", "goal_class": "tank"}
+    ) as node:
         assert node.process.wait(60) == 2
         node.stop()
         assert "vehicle class 'tank': there are car" in node.output

@@ -1,4 +1,6 @@
-"""planner_node in the map that mapping_node makes, over real DDS: clouds and poses in, a way around what they show."""
+"""planner_node in the map that mapping_node makes, over real DDS: clouds and poses in, a way around
+what they show.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ NAME = "buggy"
 def ground():
     from rfly_terrain import HeightMap
 
-    return HeightMap(np.zeros((61, 61)), origin_x=-30.0, origin_y=-30.0, step_x=1.0, step_y=1.0, name="level")
+    return HeightMap(
+        np.zeros((61, 61)), origin_x=-30.0, origin_y=-30.0, step_x=1.0, step_y=1.0, name="level"
+    )
 
 
 def wall(low, high):
@@ -28,7 +32,9 @@ def cloud(points, stamp_ns):
     from rfly_common.ros.stamps import ns_to_stamp
     from rfly_terrain.ros.terrain_msgs import cloud_to_msg
 
-    message = cloud_to_msg(np.ascontiguousarray(points[None], np.float32), f"{NAME}/base_link", stamp_ns)
+    message = cloud_to_msg(
+        np.ascontiguousarray(points[None], np.float32), f"{NAME}/base_link", stamp_ns
+    )
     message.header.stamp = ns_to_stamp(stamp_ns)
     return message
 
@@ -49,7 +55,8 @@ class Rig:
         from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_OUT
         from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
-        self.peer, self.stamp = peer, START
+        self.peer = peer
+        self.stamp = START
         self.paths = peer.receive(Path, f"{NAME}/follow_path", LATCHED)
         self.maps = peer.receive(Octomap, "octomap", LATCHED)
         self.terrain = peer.publisher(TerrainMap, "terrain_map", LATCHED)
@@ -81,13 +88,15 @@ class Rig:
 
         for later in (-(10**7), 0, 10**7):
             message = Odometry(child_frame_id=f"{NAME}/base_link")
-            message.header.frame_id, message.header.stamp = "map", ns_to_stamp(self.stamp + later)
+            message.header.frame_id = "map"
+            message.header.stamp = ns_to_stamp(self.stamp + later)
             place = message.pose.pose.position
             place.x, place.y, place.z = self.PLACE.tolist()
             message.pose.pose.orientation.w = 1.0
             self.odometry.publish(message)
         transform = TransformStamped(child_frame_id=f"{NAME}/base_link")
-        transform.header.frame_id, transform.header.stamp = "map", ns_to_stamp(self.stamp)
+        transform.header.frame_id = "map"
+        transform.header.stamp = ns_to_stamp(self.stamp)
         shift = transform.transform.translation
         shift.x, shift.y, shift.z = self.PLACE.tolist()
         transform.transform.rotation.w = 1.0
@@ -98,7 +107,8 @@ class Rig:
 
         goal = PoseStamped()
         goal.header.frame_id = "map"
-        goal.pose.position.x, goal.pose.position.y = 20.0, 0.1
+        goal.pose.position.x = 20.0
+        goal.pose.position.y = 0.1
 
         def planned():
             self.tell_pose()
@@ -109,7 +119,9 @@ class Rig:
         self.peer.spin_until(planned)
 
     def way(self):
-        return np.array([(pose.pose.position.x, pose.pose.position.y) for pose in self.paths[-1].poses])
+        return np.array(
+            [(pose.pose.position.x, pose.pose.position.y) for pose in self.paths[-1].poses]
+        )
 
 
 def crossing(way):
@@ -121,7 +133,12 @@ def crossing(way):
 def running(domain_id):
     from node_harness import NodeProcess, Peer
 
-    planner = {"space": "octomap", "goal_vehicle": NAME, "goal_class": "rover", "resolution": "0.25"}
+    planner = {
+        "space": "octomap",
+        "goal_vehicle": NAME,
+        "goal_class": "rover",
+        "resolution": "0.25",
+    }
     mapping = {"forget_after": "0.5", "publish_rate": "20.0", "resolution": "0.25"}
     with (
         NodeProcess("planner_node", domain_id, planner) as node,
@@ -137,7 +154,9 @@ def running(domain_id):
             assert "Traceback" not in process.output, process.output
 
 
-def test_it_plans_anew_as_the_map_grows_stops_where_no_way_is_left_and_goes_on_when_there_is(running):
+def test_it_plans_anew_as_the_map_grows_stops_where_no_way_is_left_and_goes_on_when_there_is(
+    running,
+):
     """A rover of 0.5 m keeps 0.5 m from what is mapped. Nobody tells the planner of any object."""
     running.look(wall(3.0, 8.0))
     running.go()
@@ -152,19 +171,26 @@ def test_it_plans_anew_as_the_map_grows_stops_where_no_way_is_left_and_goes_on_w
     for _ in range(7):  # 0.7 s: what stood south of 3 m has gone
         running.look(wall(3.0, 8.0))
     running.peer.spin_until(lambda: running.paths[-1].poses)
-    assert crossing(running.way()) < 3.0 - 0.9, "a gap of the wall, which is forgotten piece by piece"
+    assert crossing(running.way()) < 3.0 - 0.9, (
+        "a gap of the wall, which is forgotten piece by piece"
+    )
 
 
 def test_the_service_plans_in_the_map_too_and_waits_for_none(running):
     from geometry_msgs.msg import PoseStamped
     from rfly_suite.srv import PlanPath
 
-    start, goal = PoseStamped(), PoseStamped()
+    start = PoseStamped()
+    goal = PoseStamped()
     start.header.frame_id = goal.header.frame_id = "map"
-    start.pose.position.x, goal.pose.position.x = -10.0, 20.0
+    start.pose.position.x = -10.0
+    goal.pose.position.x = 20.0
     asked = {"vehicle_class": "rover", "start": start, "goal": goal}
     answer = running.peer.call(PlanPath, "plan_path", **asked)
-    assert (answer.success, answer.message) == (False, "no octomap has come yet, and the parameter space is octomap")
+    assert (answer.success, answer.message) == (
+        False,
+        "no octomap has come yet, and the parameter space is octomap",
+    )
     running.look(wall(-3.0, 8.0))
 
     def around():

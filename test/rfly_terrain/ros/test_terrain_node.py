@@ -57,7 +57,9 @@ def served(shared_domain_id, map_e):
 def altitude(peer, x, y, frame_id=""):
     from rfly_suite.srv import GetTerrainAltitude
 
-    return peer.call(GetTerrainAltitude, "get_terrain_altitude", x=float(x), y=float(y), frame_id=frame_id)
+    return peer.call(
+        GetTerrainAltitude, "get_terrain_altitude", x=float(x), y=float(y), frame_id=frame_id
+    )
 
 
 def cloud_points(message):
@@ -69,7 +71,9 @@ def cloud_points(message):
     return np.array(
         [
             [
-                struct.unpack_from("<f", data, r * message.row_step + c * message.point_step + offsets[n])[0]
+                struct.unpack_from(
+                    "<f", data, r * message.row_step + c * message.point_step + offsets[n]
+                )[0]
                 for n in "xyz"
             ]
             for r in range(message.height)
@@ -82,13 +86,17 @@ def late_cloud(peer):
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
     from sensor_msgs.msg import PointCloud2
 
-    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    qos = QoSProfile(
+        depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+    )
     received = peer.receive(PointCloud2, "outTerrainPoint", qos)
     return peer.spin_until(lambda: received and received[-1])
 
 
 def test_a_late_subscriber_gets_the_cloud_in_enu(served):
-    """Someone who joins long after the start gets every sample, at the place and height of the format's formula."""
+    """Someone who joins long after the start gets every sample, at the place and height of the
+    format's formula.
+    """
     assert altitude(served, 0, 0).success
     cloud = late_cloud(served)
     assert (cloud.header.frame_id, cloud.height, cloud.width, cloud.is_dense) == ("map", 3, 4, True)
@@ -116,9 +124,16 @@ def test_map_ned_gives_the_sdks_own_numbers(domain_id, peer, tmp_path):
 
 
 def test_altitude_service(served):
-    """Inside and outside, ENU and NED: the format's examples 3 and 4. x and y change places between the frames."""
+    """Inside and outside, ENU and NED: the format's examples 3 and 4. x and y change places between
+    the frames.
+    """
     cases = [((0, 0), -10, True), ((-2, -1), -7.5, True), ((2.5, 1.5), -14.375, True)]
-    cases += [((100, 0), -13, False), ((0, -50), -9, False), ((-1000, 1000), -8, False), ((-2, 50), -9, False)]
+    cases += [
+        ((100, 0), -13, False),
+        ((0, -50), -9, False),
+        ((-1000, 1000), -8, False),
+        ((-2, 50), -9, False),
+    ]
     for (north, east), down, inside in cases:
         ned = altitude(served, north, east, "map_ned")
         assert (ned.success, ned.inside) == (True, inside)
@@ -129,8 +144,11 @@ def test_altitude_service(served):
 
 
 def test_normals_point_out_of_the_ground(served):
-    """In the cell around (-2, -1) NED, by its corners, z_up rises 1 m a metre north and 0.5 m a metre east."""
-    enu, ned = altitude(served, -1.0, -2.0, "map").normal, altitude(served, -2.0, -1.0, "map_ned").normal
+    """In the cell around (-2, -1) NED, by its corners, z_up rises 1 m a metre north and 0.5 m a
+    metre east.
+    """
+    enu = altitude(served, -1.0, -2.0, "map").normal
+    ned = altitude(served, -2.0, -1.0, "map_ned").normal
     length = math.sqrt(0.5**2 + 1**2 + 1)
     np.testing.assert_allclose([enu.x, enu.y, enu.z], np.array([-0.5, -1, 1]) / length, atol=1e-6)
     np.testing.assert_allclose([ned.x, ned.y, ned.z], np.array([-1, -0.5, -1]) / length, atol=1e-6)
@@ -158,7 +176,12 @@ def test_many_altitudes_in_one_call(served):
 
     name = "get_terrain_altitudes"
     answer = served.call(
-        GetTerrainAltitudes, name, x=[0.0, -2, 100], y=[0.0, -1, 0], frame_id="map_ned", want_normals=True
+        GetTerrainAltitudes,
+        name,
+        x=[0.0, -2, 100],
+        y=[0.0, -1, 0],
+        frame_id="map_ned",
+        want_normals=True,
     )
     assert answer.success
     np.testing.assert_allclose(answer.altitude, [-10, -7.5, -13], atol=1e-4)
@@ -181,7 +204,9 @@ def test_many_altitudes_in_one_call(served):
 
 
 def test_a_reload_swaps_the_map_and_a_failed_one_keeps_it(node, peer, tmp_path):
-    """load_terrain: new cloud, new answers; a broken map leaves everything as it was, and /diagnostics says so."""
+    """load_terrain: new cloud, new answers; a broken map leaves everything as it was, and
+    /diagnostics says so.
+    """
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import diagnostic
     from rclpy.qos import QoSProfile
@@ -218,7 +243,9 @@ def test_a_node_without_a_map_stays_up_and_says_so(domain_id, peer, tmp_path):
     from node_harness import NodeProcess
     from rfly_suite.srv import LoadTerrain
 
-    with NodeProcess("terrain_node", domain_id, {"map": "nowhere", "map_search_path": f"['{tmp_path}']"}):
+    with NodeProcess(
+        "terrain_node", domain_id, {"map": "nowhere", "map_search_path": f"['{tmp_path}']"}
+    ):
         answer = altitude(peer, 0, 0)
         assert not answer.success
         assert "nowhere" in answer.message
@@ -235,14 +262,22 @@ def test_terrain_map_rebuilds_the_same_height_map(served, map_e):
     from rfly_terrain import HeightMap
     from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 
-    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    qos = QoSProfile(
+        depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+    )
     received = served.receive(TerrainMap, "terrain_map", qos)
     message = served.spin_until(lambda: received and received[-1])
-    assert (message.name, message.rows, message.columns, message.header.frame_id) == ("E", 3, 4, "map")
+    assert (message.name, message.rows, message.columns, message.header.frame_id) == (
+        "E",
+        3,
+        4,
+        "map",
+    )
     assert message.height[1 * 4 + 2] == pytest.approx(11.0)  # row 1, column 2: count 250
     assert message.origin_x + 1 * message.step_x == pytest.approx(0.0)
     assert message.origin_y + 2 * message.step_y == pytest.approx(1.0)
-    there, here = msg_to_height_map(message), HeightMap.load(str(map_e))
+    there = msg_to_height_map(message)
+    here = HeightMap.load(str(map_e))
     x, y = np.random.default_rng(1).uniform(-4, 4, (2, 1000))
     np.testing.assert_array_equal(there.altitude(x, y), here.altitude(x, y))
     assert there.sha256 == here.sha256 == message.sha256
@@ -258,11 +293,21 @@ def test_static_transform_to_map_ned(served):
         TFMessage, "/tf_static", QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     )
     transform = served.spin_until(
-        lambda: next((t for message in received for t in message.transforms if t.child_frame_id == "map_ned"), None)
+        lambda: next(
+            (
+                t
+                for message in received
+                for t in message.transforms
+                if t.child_frame_id == "map_ned"
+            ),
+            None,
+        )
     )
     q = transform.transform.rotation
     assert transform.header.frame_id == "map"
-    np.testing.assert_allclose([q.x, q.y, q.z, q.w], [math.sqrt(0.5), math.sqrt(0.5), 0, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        [q.x, q.y, q.z, q.w], [math.sqrt(0.5), math.sqrt(0.5), 0, 0], atol=1e-12
+    )
 
 
 def test_a_thousand_by_a_thousand_map_arrives_whole(domain_id, peer, tmp_path):
@@ -275,7 +320,9 @@ def test_a_thousand_by_a_thousand_map_arrives_whole(domain_id, peer, tmp_path):
         cloud = late_cloud(peer)
         assert (cloud.height, cloud.width, len(cloud.data)) == (1000, 1000, 12_000_000)
         assert node.stop() == 0
-    with NodeProcess("terrain_node", domain_id, {"map": f"'{big}'", "cloud_max_points": "10000"}) as node:
+    with NodeProcess(
+        "terrain_node", domain_id, {"map": f"'{big}'", "cloud_max_points": "10000"}
+    ) as node:
         thin = peer.spin_until(lambda: late_cloud(peer).height < 1000 and late_cloud(peer))
         assert (thin.height, thin.width) == (100, 100)
 
@@ -289,7 +336,9 @@ def test_a_frame_of_tf_serves_queries(served):
     def transform(child, rotation):
         t = TransformStamped(child_frame_id=child)
         t.header.frame_id = "map"
-        t.transform.translation.x, t.transform.translation.y, t.transform.translation.z = -1.0, -3.0, 2.0
+        t.transform.translation.x = -1.0
+        t.transform.translation.y = -3.0
+        t.transform.translation.z = 2.0
         q = t.transform.rotation
         q.x, q.y, q.z, q.w = rotation
         return t
@@ -297,13 +346,20 @@ def test_a_frame_of_tf_serves_queries(served):
     qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     h = math.sqrt(0.5)
     sender = served.publisher(TFMessage, "/tf_static", qos)
-    sender.publish(TFMessage(transforms=[transform("site", (0.0, 0.0, h, h)), transform("tilted", (h, 0.0, 0.0, h))]))
-    # site: x points north, y west, origin at east -1, north -3, 2 m up. (1, 0) there is east -1, north -2.
+    sender.publish(
+        TFMessage(
+            transforms=[transform("site", (0.0, 0.0, h, h)), transform("tilted", (h, 0.0, 0.0, h))]
+        )
+    )
+    # site: x points north, y west, origin at east -1, north -3, 2 m up. (1, 0) there is east -1,
+    # north -2.
     answer = served.spin_until(lambda: (a := altitude(served, 1, 0, "site")).success and a)
     assert answer.altitude == pytest.approx(7.5 - 2, abs=1e-4)
     length = math.sqrt(0.5**2 + 1**2 + 1)
     np.testing.assert_allclose(
-        [answer.normal.x, answer.normal.y, answer.normal.z], np.array([-1, 0.5, 1]) / length, atol=1e-6
+        [answer.normal.x, answer.normal.y, answer.normal.z],
+        np.array([-1, 0.5, 1]) / length,
+        atol=1e-6,
     )
     refused = altitude(served, 1, 0, "tilted")
     assert not refused.success
@@ -314,7 +370,9 @@ def latched(peer, msg_type, topic):
     """What a late subscriber gets; only with durability transient local."""
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    qos = QoSProfile(
+        depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+    )
     return peer.receive(msg_type, topic, qos)
 
 
@@ -330,8 +388,15 @@ def test_terrain_marker_is_the_ground_of_the_map(served):
         Marker.TRIANGLE_LIST,
         0,
     )
-    assert (marker.scale.x, marker.scale.y, marker.scale.z, marker.pose.orientation.w) == (1, 1, 1, 1)
-    expected = {(-2 + 2 * r, -3 + 2 * c): 6 + 0.02 * MAP_E_COUNTS[r, c] for r in range(3) for c in range(4)}
+    assert (marker.scale.x, marker.scale.y, marker.scale.z, marker.pose.orientation.w) == (
+        1,
+        1,
+        1,
+        1,
+    )
+    expected = {
+        (-2 + 2 * r, -3 + 2 * c): 6 + 0.02 * MAP_E_COUNTS[r, c] for r in range(3) for c in range(4)
+    }
     assert len(marker.points) == len(marker.colors) == 36
     assert {(p.x, p.y): pytest.approx(p.z, abs=1e-5) for p in marker.points} == expected
     assert all(colour.a == 1 for colour in marker.colors)
@@ -347,7 +412,11 @@ def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path)
 
     rise = np.arange(40)[:, None] * 5 + np.zeros((1, 30), int)
     big = write_map(tmp_path, "big", rise)
-    parameters = {"map": f"'{write_map(tmp_path)}'", "map_search_path": f"['{tmp_path}']", "marker_max_triangles": "10"}
+    parameters = {
+        "map": f"'{write_map(tmp_path)}'",
+        "map_search_path": f"['{tmp_path}']",
+        "marker_max_triangles": "10",
+    }
     with NodeProcess("terrain_node", domain_id, parameters):
         shown = latched(peer, Marker, "terrain_marker")
         first = peer.spin_until(lambda: shown and shown[-1])
@@ -355,7 +424,9 @@ def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path)
         assert peer.call(LoadTerrain, "load_terrain", map=str(big)).success
         second = peer.spin_until(lambda: shown[-1] != first and shown[-1])
         assert len(second.points) == 3 * 8, "2 x 2 quads"
-        assert {(p.x, p.y) for p in second.points} == {(x, y) for x in (-2, 0, 2) for y in (-3, 0, 3)}
+        assert {(p.x, p.y) for p in second.points} == {
+            (x, y) for x in (-2, 0, 2) for y in (-3, 0, 3)
+        }
 
 
 @pytest.mark.parametrize(
@@ -368,7 +439,14 @@ def test_a_map_that_is_no_place_of_this_world_is_refused(wrong):
     from rfly_common.errors import TerrainFormatError
     from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 
-    good = {"name": "odd", "rows": 2, "columns": 3, "step_x": 5.0, "step_y": 5.0, "height": [0.0] * 6}
+    good = {
+        "name": "odd",
+        "rows": 2,
+        "columns": 3,
+        "step_x": 5.0,
+        "step_y": 5.0,
+        "height": [0.0] * 6,
+    }
     assert msg_to_height_map(TerrainMap(**good)).rows == 2
     with pytest.raises(TerrainFormatError, match="expected places up to"):
         msg_to_height_map(TerrainMap(**{**good, **wrong}))

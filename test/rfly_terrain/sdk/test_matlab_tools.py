@@ -36,7 +36,9 @@ def work_folder(tmp_path, monkeypatch):
 
 
 def test_the_five_variables(work_folder):
-    """MapHeightData.mat in the current folder: binmap in double, NED metres; offsets and scales in cm."""
+    """MapHeightData.mat in the current folder: binmap in double, NED metres; offsets and scales in
+    cm.
+    """
     write_map_e(work_folder / "map")
     LoadPngData()
     data = loadmat(work_folder / "MapHeightData.mat")
@@ -44,13 +46,19 @@ def test_the_five_variables(work_folder):
     assert names == {"binmap", "PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY"}
     assert data["binmap"].dtype == np.float64
     np.testing.assert_allclose(data["binmap"], -(np.array(E_COUNTS) * 2 + 600) / 100, rtol=1e-15)
-    assert [data[n].item() for n in ("PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY")] == [-300, 200, -200, 200]
+    assert [data[n].item() for n in ("PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY")] == [
+        -300,
+        200,
+        -200,
+        200,
+    ]
 
 
 def test_heights_are_double(work_folder):
     """A scale that float32 cannot hold: MATLAB's heights are exact to double precision."""
     write_map_e(work_folder / "map", txt="300,200,0,-300,-200,0,-100,0,123.456")
-    # third pixel row 1, column 1: k 150; kL 0, kR 500, so the right-top pair: (0 - 123.456) / (500 - 150)
+    # third pixel row 1, column 1: k 150; kL 0, kR 500, so the right-top pair: (0 - 123.456) / (500
+    # - 150)
     LoadPngData("MountainTerrain")
     binmap = loadmat("MapHeightData.mat")["binmap"]
     assert binmap[0, 1] == pytest.approx(100 * 123.456 / 350 / 100, rel=1e-15)
@@ -59,7 +67,15 @@ def test_heights_are_double(work_folder):
 @pytest.mark.parametrize(
     ("x", "y", "z"),
     [
-        *((-3, -2, -6), (3, -2, -12), (-3, 2, -8), (3, 2, -16), (0, 0, -10), (-2, -1, -7.5), (2.5, 1.5, -14.375)),
+        *(
+            (-3, -2, -6),
+            (3, -2, -12),
+            (-3, 2, -8),
+            (3, 2, -16),
+            (0, 0, -10),
+            (-2, -1, -7.5),
+            (2.5, 1.5, -14.375),
+        ),
         *((100, 0, -13), (0, -50, -9), (-1000, 1000, -8), (-2, 50, -9)),
     ],
 )
@@ -93,7 +109,8 @@ def test_arrays(work_folder):
     """Arrays broadcast, element by element as the scalars."""
     write_map_e(work_folder / "map")
     LoadPngData()
-    x, y = np.array([-3.0, 0.0, 2.5, 100.0]), np.array([[-2.0], [1.5]])
+    x = np.array([-3.0, 0.0, 2.5, 100.0])
+    y = np.array([[-2.0], [1.5]])
     z = getTerrainAltData(x, y)
     assert z.shape == (2, 4)
     assert z.tolist() == [[getTerrainAltData(a, b) for a in x.tolist()] for b in y.ravel().tolist()]
@@ -112,7 +129,9 @@ def test_the_file_is_read_once_until_cleared(work_folder):
 
 
 def test_search_order(work_folder, tmp_path):
-    """map, ../../CopterSim/external/map, the installation, then the other places, such as the current folder."""
+    """map, ../../CopterSim/external/map, the installation, then the other places, such as the
+    current folder.
+    """
     places = [
         work_folder,
         tmp_path / "psp" / "CopterSim" / "external" / "map",
@@ -128,7 +147,9 @@ def test_search_order(work_folder, tmp_path):
 
 def test_faults(work_folder):
     """What is missing or broken is named together with the next step."""
-    with pytest.raises(TerrainNotLoaded, match=r"MapHeightData\.mat: no such file; call LoadPngData"):
+    with pytest.raises(
+        TerrainNotLoaded, match=r"MapHeightData\.mat: no such file; call LoadPngData"
+    ):
         getTerrainAltData(0, 0)
     with pytest.raises(TerrainFileNotFound, match="MountainTerrains"):
         LoadPngData("MountainTerrains")
@@ -136,8 +157,19 @@ def test_faults(work_folder):
         Path("MapHeightData.mat").write_bytes(content)
         with pytest.raises(TerrainFormatError, match="MapHeightData"):
             getTerrainAltData(0, 0)
-    good = {"binmap": np.zeros((2, 2)), "PosOffsetX": 0.0, "PosScaleX": 1.0, "PosOffsetY": 0.0, "PosScaleY": 1.0}
-    for change in ({"binmap": np.zeros((1, 5))}, {"PosScaleX": 0.0}, {"PosOffsetY": np.nan}, {"PosScaleY": [1.0, 2.0]}):
+    good = {
+        "binmap": np.zeros((2, 2)),
+        "PosOffsetX": 0.0,
+        "PosScaleX": 1.0,
+        "PosOffsetY": 0.0,
+        "PosScaleY": 1.0,
+    }
+    for change in (
+        {"binmap": np.zeros((1, 5))},
+        {"PosScaleX": 0.0},
+        {"PosOffsetY": np.nan},
+        {"PosScaleY": [1.0, 2.0]},
+    ):
         savemat("MapHeightData.mat", {**good, **change})
         with pytest.raises(TerrainFormatError):
             getTerrainAltData(0, 0)

@@ -28,7 +28,14 @@ def write_map_e(folder: Path, name: str = "E", txt: str = E_TXT) -> str:
 def test_before_loading():
     """All numbers 0, an empty list, no rows or columns; look-ups say what to call."""
     serve = UEMapServe()
-    assert (serve.PosOffsetX, serve.PosOffsetY, serve.PosScaleX, serve.PosScaleY, serve.xMax, serve.yMax) == (0,) * 6
+    assert (
+        serve.PosOffsetX,
+        serve.PosOffsetY,
+        serve.PosScaleX,
+        serve.PosScaleY,
+        serve.xMax,
+        serve.yMax,
+    ) == (0,) * 6
     assert serve.binmap == []
     assert serve.GPS is None
     assert not hasattr(serve, "rows")
@@ -41,7 +48,12 @@ def test_before_loading():
 
 def test_attributes_of_example_1(tmp_path):
     serve = UEMapServe(write_map_e(tmp_path))
-    assert (serve.PosOffsetX, serve.PosOffsetY, serve.PosScaleX, serve.PosScaleY) == (-300, -200, 200, 200)
+    assert (serve.PosOffsetX, serve.PosOffsetY, serve.PosScaleX, serve.PosScaleY) == (
+        -300,
+        -200,
+        200,
+        200,
+    )
     assert (serve.xMax, serve.yMax, serve.GPS, serve.rows, serve.columns) == (3, 2, None, 3, 4)
     assert serve.binmap.dtype == np.float32
     np.testing.assert_array_equal(serve.binmap, -(np.array(E_COUNTS) * 2 + 600) / 100)
@@ -73,7 +85,9 @@ def test_third_point_is_truncated(tmp_path):
 
 def test_example_11_gps(tmp_path):
     serve = UEMapServe()
-    serve.LoadPngData(name=write_map_e(tmp_path, txt="500,300,1600,-100,-100,600,300,100,1100,30.5,120.25,50"))
+    serve.LoadPngData(
+        name=write_map_e(tmp_path, txt="500,300,1600,-100,-100,600,300,100,1100,30.5,120.25,50")
+    )
     assert serve.GPS == [30.5, 120.25, 50]
     assert (serve.xMax, serve.yMax) == (5, 3)
     assert serve.getTerrainAltData(2, 1) == pytest.approx(-10, abs=1e-4)
@@ -127,8 +141,12 @@ def test_texts_are_errors_as_in_the_sdks_arithmetic(tmp_path, bad):
 
 
 def test_the_sdks_places_come_first(tmp_path, monkeypatch):
-    """The script's folder, then CopterSim's map folder, and only then ./map, which the SDK does not know."""
-    script, psp, cwd = tmp_path / "script", tmp_path / "psp", tmp_path / "cwd"
+    """The script's folder, then CopterSim's map folder, and only then ./map, which the SDK does not
+    know.
+    """
+    script = tmp_path / "script"
+    psp = tmp_path / "psp"
+    cwd = tmp_path / "cwd"
     cwd.mkdir()
     monkeypatch.chdir(cwd)
     monkeypatch.setenv("PSP_PATH", str(psp))
@@ -140,7 +158,9 @@ def test_the_sdks_places_come_first(tmp_path, monkeypatch):
 
 
 def test_a_script_written_for_the_sdk_runs(tmp_path):
-    """Only its import line is changed; the map lies beside the script, the current folder is another one."""
+    """Only its import line is changed; the map lies beside the script, the current folder is
+    another one.
+    """
     write_map_e(tmp_path / "folder with spaces", "Insel ü")
     script = tmp_path / "folder with spaces" / "fly.py"
     script.write_text(

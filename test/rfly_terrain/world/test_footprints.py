@@ -21,7 +21,9 @@ def inside(rings, x, y):
     """Crossings of the ray to the east: an odd number."""
     odd = False
     for ring in rings:
-        for (x0, y0), (x1, y1) in zip(ring.tolist(), np.roll(ring, -1, axis=0).tolist(), strict=True):
+        for (x0, y0), (x1, y1) in zip(
+            ring.tolist(), np.roll(ring, -1, axis=0).tolist(), strict=True
+        ):
             if (y0 > y) != (y1 > y) and x0 + (y - y0) * (x1 - x0) / (y1 - y0) > x:
                 odd = not odd
     return odd
@@ -34,7 +36,9 @@ def depth(polygon, x, y):
 
 def star(rng, corners, least, most):
     angle = np.sort(rng.uniform(0, 2 * math.pi, corners))
-    return rng.uniform(least, most, corners)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return rng.uniform(least, most, corners)[:, None] * np.column_stack(
+        [np.cos(angle), np.sin(angle)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,8 +59,9 @@ def test_by_hand(ring, areas):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_points_inside_and_outside(seed):
-    """Stars of 30 corners with a courtyard: points further than 0.2 m from all walls are where the rule of crossings
-    says."""
+    """Stars of 30 corners with a courtyard: points further than 0.2 m from all walls are where the
+    rule of crossings says.
+    """
     rng = np.random.default_rng(seed)
     rings = [star(rng, 30, 9.0, 25.0), star(rng, 7, 3.0, 4.0)]
     pieces = convex_pieces(rings)

@@ -25,7 +25,11 @@ moving:
   - {box: [4, 2, 1.5], class: vehicle, speed: 10, loop: true, path: [[0, 0], [30, 0], [30, 40]], scale: 2}
 """
 ROOF = HeightMap(
-    np.abs(np.arange(-50, 51.0))[:, None] * -0.1 + np.zeros(101), origin_x=-50, origin_y=-50, step_x=1, step_y=1
+    np.abs(np.arange(-50, 51.0))[:, None] * -0.1 + np.zeros(101),
+    origin_x=-50,
+    origin_y=-50,
+    step_x=1,
+    step_y=1,
 )
 """a ridge along y at x = 0 that falls by 1:10 to both sides"""
 
@@ -36,7 +40,11 @@ ROOF = HeightMap(
         (0.0, (3.0, 0.0), 0.0),
         (18.0, (30.0, 0.0), math.pi / 2),  # 30 m along: the corner
         (18.0 + 4.0, (30.0, 6.0), math.pi / 2),
-        (72.0 / 1.5, (30.0, 35.0), -math.pi / 2),  # 75 m along: 5 m on the way back from the end at 70 m
+        (
+            72.0 / 1.5,
+            (30.0, 35.0),
+            -math.pi / 2,
+        ),  # 75 m along: 5 m on the way back from the end at 70 m
         ((-3.0 + 1400.0) / 1.5, (0.0, 0.0), 0.0),  # ten times there and back
         ((-3.0 - 10.0) / 1.5, (10.0, 0.0), math.pi),  # before the time 0
     ],
@@ -62,7 +70,13 @@ def test_a_loop_by_hand():
 def test_it_keeps_to_the_ground():
     """On a ridge, whose crest lies between two corners: 10 m from it each the ground is 1 m lower."""
     path = MovingPath(np.array([(-10.0, 3.0, 0.0), (10.0, 3.0, 0.0)]), 2.0).on(ROOF, 0.5)
-    for time, z, climb in ((0.0, -0.5, 0.2), (2.5, 0.0, 0.2), (7.5, 0.0, -0.2), (12.5, 0.0, 0.2), (17.5, 0.0, -0.2)):
+    for time, z, climb in (
+        (0.0, -0.5, 0.2),
+        (2.5, 0.0, 0.2),
+        (7.5, 0.0, -0.2),
+        (12.5, 0.0, 0.2),
+        (17.5, 0.0, -0.2),
+    ):
         position, _, velocity = path.at(time)
         assert position[2] == pytest.approx(z, abs=1e-6)
         assert velocity[2] == pytest.approx(climb, abs=1e-6)
@@ -76,8 +90,14 @@ def test_a_file_there_and_back_and_what_is_refused():
     assert [len(parts) for parts in solids.parts] == [1, 1]
     assert solids.parts[1][0].max(axis=0) == pytest.approx((4.0, 2.0, 3.0))
     for broken, words in (
-        (WORLD.replace("[30, 0], [30, 40]], start", "[0, 0]], start"), r"moving\[0\].path: path: two corners in a row"),
-        (WORLD.replace("model: walker, speed", "model: walkers, speed"), "'walkers': there are walker"),
+        (
+            WORLD.replace("[30, 0], [30, 40]], start", "[0, 0]], start"),
+            r"moving\[0\].path: path: two corners in a row",
+        ),
+        (
+            WORLD.replace("model: walker, speed", "model: walkers, speed"),
+            "'walkers': there are walker",
+        ),
         (WORLD.replace("speed: 1.5", "speed: -1.5"), "speed"),
     ):
         with pytest.raises(ConfigError, match=words):
@@ -99,9 +119,15 @@ def test_generated_worlds_have_people_who_run_into_nothing(kind):
             half_width = 0.9 if each.model.name == "car" else 0.3
             on_path, which = outlines.near(points[:, :2], half_width)
             crowns = (
-                [row for row in which.tolist() if outlines.bottom[row] - points[on_path[0], 2] < 1.8]
+                [
+                    row
+                    for row in which.tolist()
+                    if outlines.bottom[row] - points[on_path[0], 2] < 1.8
+                ]
                 if len(which)
                 else []
             )
             assert not crowns, (world.name, each.model.name)
-            assert points[:, 2] == pytest.approx(hills.altitude(points[:, 0], points[:, 1]), abs=0.05)
+            assert points[:, 2] == pytest.approx(
+                hills.altitude(points[:, 0], points[:, 1]), abs=0.05
+            )

@@ -1,4 +1,6 @@
-"""Buildings of an OpenStreetMap file, by hand: at 0° N, 0° E a degree is 110,574.28 m north and 111,319.49 m east."""
+"""Buildings of an OpenStreetMap file, by hand: at 0° N, 0° E a degree is 110,574.28 m north and
+111,319.49 m east.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from rfly_terrain.world.models import CLASSES
 from rfly_terrain.world.populate import Area
 from rfly_terrain.world.world_file import write_world
 
-NORTH, EAST = 110_574.2758, 111_319.4908
+NORTH = 110_574.2758
+EAST = 111_319.4908
 """m a degree: WGS 84's radii of curvature at the equator, 6,335,439.33 and 6,378,137 m"""
 AT = np.arange(101) * 20.0 - 1000.0
 
@@ -34,14 +37,17 @@ class Osm:
     """A file, element by element."""
 
     def __init__(self):
-        self.lines, self.last = [], 0
+        self.lines = []
+        self.last = 0
 
     def nodes(self, places):
         """Ids of nodes at x, y (m)."""
         ids = []
         for x, y in places:
             self.last += 1
-            self.lines.append(f'<node id="{self.last}" lat="{y / NORTH:.9f}" lon="{x / EAST:.9f}"/>')
+            self.lines.append(
+                f'<node id="{self.last}" lat="{y / NORTH:.9f}" lon="{x / EAST:.9f}"/>'
+            )
             ids.append(self.last)
         return ids
 
@@ -62,7 +68,9 @@ class Osm:
 
     def file(self, folder, tail="</osm>"):
         path = folder / "city.osm"
-        path.write_text("\n".join(["<?xml version='1.0'?>", '<osm version="0.6">', *self.lines, tail]), "utf-8")
+        path.write_text(
+            "\n".join(["<?xml version='1.0'?>", '<osm version="0.6">', *self.lines, tail]), "utf-8"
+        )
         return path
 
 
@@ -78,7 +86,12 @@ def test_where_and_how_high(tmp_path):
     city = Osm()
     city.lines += [
         f'<node id="{k}" lat="{lat}" lon="{lon}"/>'
-        for k, lat, lon in ((1, 0.0005, 0.001), (2, 0.0005, 0.0012), (3, 0.0006, 0.0012), (4, 0.0006, 0.001))
+        for k, lat, lon in (
+            (1, 0.0005, 0.001),
+            (2, 0.0005, 0.0012),
+            (3, 0.0006, 0.0012),
+            (4, 0.0006, 0.001),
+        )
     ]
     city.way(77, [1, 2, 3, 4, 1], building="house", height="12.5")
     city.last = 4
@@ -99,16 +112,21 @@ def test_where_and_how_high(tmp_path):
 
 
 def test_turned_by_30_degrees_it_is_a_box_still(tmp_path):
-    c, s = math.cos(math.radians(30)), math.sin(math.radians(30))
+    c = math.cos(math.radians(30))
+    s = math.sin(math.radians(30))
     city = Osm()
-    ids = city.nodes([(40 + c * a - s * b, 60 + s * a + c * b) for a, b in ((-9, -4), (9, -4), (9, 4), (-9, 4))])
+    ids = city.nodes(
+        [(40 + c * a - s * b, 60 + s * a + c * b) for a, b in ((-9, -4), (9, -4), (9, 4), (-9, 4))]
+    )
     city.way(1, [*ids, ids[0]], building="yes")
     (made,) = import_osm(city.file(tmp_path), ground()).world.objects
     assert made.model.is_box
     assert math.degrees(made.yaw) == pytest.approx(30.0, abs=0.3)
     assert (made.x, made.y) == pytest.approx((40.0, 60.0), abs=0.02)
     low, high = made.model.bounds
-    assert (high - low).tolist() == pytest.approx([18.0, 8.0, 6.5], abs=0.06)  # 6 m where nothing is said
+    assert (high - low).tolist() == pytest.approx(
+        [18.0, 8.0, 6.5], abs=0.06
+    )  # 6 m where nothing is said
 
 
 @pytest.mark.parametrize(
@@ -126,7 +144,15 @@ def test_turned_by_30_degrees_it_is_a_box_still(tmp_path):
 )
 def test_heights_as_they_are_written(tmp_path, tags, span):
     city = Osm()
-    city.box(1, 0.0, 0.0, 10.0, 10.0, building="yes", **{k: v.replace('"', "&quot;") for k, v in tags.items()})
+    city.box(
+        1,
+        0.0,
+        0.0,
+        10.0,
+        10.0,
+        building="yes",
+        **{k: v.replace('"', "&quot;") for k, v in tags.items()},
+    )
     world, _ = import_osm(city.file(tmp_path), ground(), default_height=8.0)
     z = world.solids.vertices[:, 2]
     assert (z.min() - 5.0, z.max() - 5.0) == pytest.approx(span, abs=0.006)
@@ -142,7 +168,9 @@ def test_on_a_slope_it_counts_from_the_lowest_ground(tmp_path):
 
 
 def test_a_multipolygon_with_a_courtyard(tmp_path):
-    """The outer ring as two ways, the second one backwards, both with the tag too: one building, its yard free."""
+    """The outer ring as two ways, the second one backwards, both with the tag too: one building,
+    its yard free.
+    """
     city = Osm()
     a, b, c, d = city.nodes([(0, 0), (60, 0), (60, 40), (0, 40)])
     yard = city.nodes([(20, 10), (40, 10), (40, 30), (20, 30)])
@@ -158,7 +186,9 @@ def test_a_multipolygon_with_a_courtyard(tmp_path):
     assert covers(world, 61.0, 20.0) is None
     write_world(world, tmp_path / "w.yaml")
     again = load_world(tmp_path / "w.yaml").on(ground())
-    assert np.sort(again.solids.vertices, axis=0) == pytest.approx(np.sort(world.solids.vertices, axis=0), abs=0.02)
+    assert np.sort(again.solids.vertices, axis=0) == pytest.approx(
+        np.sort(world.solids.vertices, axis=0), abs=0.02
+    )
 
 
 def test_what_is_left_out_is_counted(tmp_path):
@@ -176,8 +206,14 @@ def test_what_is_left_out_is_counted(tmp_path):
     world, left_out = import_osm(city.file(tmp_path), ground())
     # a relation that lacks its courtyard is not a building without one
     assert [o.model.name for o in world.objects] == ["way_11"]
-    assert left_out == {"incomplete in the file": 3, "outside the area": 1, "too thin or too detailed": 1}
-    with pytest.raises(ConfigError, match=r"no building within x 400 … 500, .*the first one at x 2005, y 5 m"):
+    assert left_out == {
+        "incomplete in the file": 3,
+        "outside the area": 1,
+        "too thin or too detailed": 1,
+    }
+    with pytest.raises(
+        ConfigError, match=r"no building within x 400 … 500, .*the first one at x 2005, y 5 m"
+    ):
         import_osm(city.file(tmp_path), ground(), area=Area(400, 500, 0, 9))
 
 
@@ -186,7 +222,9 @@ def test_another_geo_origin(tmp_path):
     city.box(1, 300.0, 0.0, 10.0, 10.0, building="yes")
     (made,) = import_osm(city.file(tmp_path), ground(), geo_origin=(0.0, 0.002, 0.0)).world.objects
     assert (made.x, made.y) == pytest.approx((305.0 - 0.002 * EAST, 5.0), abs=0.03)
-    with pytest.raises(ConfigError, match="'level' does not say where on Earth it lies: give its geo origin"):
+    with pytest.raises(
+        ConfigError, match="'level' does not say where on Earth it lies: give its geo origin"
+    ):
         import_osm(city.file(tmp_path), ground(geo_origin=None))
 
 
@@ -194,16 +232,28 @@ def test_another_geo_origin(tmp_path):
     ("text", "words"),
     [
         ("<gpx/>", r"a.osm:1: the first element is 'gpx', expected 'osm'"),
-        ("<osm>\n<node id='1' lat='91' lon='0'/></osm>", r"a.osm:2: node: lat '91', expected degrees within ±90"),
+        (
+            "<osm>\n<node id='1' lat='91' lon='0'/></osm>",
+            r"a.osm:2: node: lat '91', expected degrees within ±90",
+        ),
         ("<osm><node id='1' lat='nan' lon='0'/></osm>", r"lat 'nan'"),
         ("<osm><node id='1' lat='0'/></osm>", r"lon '', expected degrees within ±180"),
         ("<osm><node id='x' lat='0' lon='0'/></osm>", r"node: id 'x', expected a whole number"),
         ("<osm><way id='1'><nd/></way></osm>", r"nd: ref '', expected a whole number"),
         ("<osm>\n<way", r"a.osm:2: not valid XML"),
-        ("<!DOCTYPE o [<!ENTITY a 'b'>]><osm>&a;</osm>", "document types and entities are not taken"),
+        (
+            "<!DOCTYPE o [<!ENTITY a 'b'>]><osm>&a;</osm>",
+            "document types and entities are not taken",
+        ),
         ("<osm>" + "<a>" * 200, "nested more than 100 elements deep"),
-        ("<osm>" + "<node id='1' lat='0' lon='0'/>" * 20 + "</osm>", "no building within .* none at all"),
-        ("".join(["<osm>", *(f"<node id='{k}' lat='0' lon='0'/>" for k in range(60)), "</osm>"]), "more than 50 nodes"),
+        (
+            "<osm>" + "<node id='1' lat='0' lon='0'/>" * 20 + "</osm>",
+            "no building within .* none at all",
+        ),
+        (
+            "".join(["<osm>", *(f"<node id='{k}' lat='0' lon='0'/>" for k in range(60)), "</osm>"]),
+            "more than 50 nodes",
+        ),
         ("<osm>" + "<tag/>" * 600 + "</osm>", "more than 500 elements"),
         (
             f"<osm><node id='1' lat='0' lon='0'/><way id='1'>{NODE * 30}</way><relation id='1'>"

@@ -19,7 +19,12 @@ def solids(*groups):
 
 def random_solids(seed, count=12):
     rng = np.random.default_rng(seed)
-    return solids(*(rng.uniform(0, 20, 3) + rng.normal(size=(int(rng.integers(4, 30)), 3)) * 1.5 for _ in range(count)))
+    return solids(
+        *(
+            rng.uniform(0, 20, 3) + rng.normal(size=(int(rng.integers(4, 30)), 3)) * 1.5
+            for _ in range(count)
+        )
+    )
 
 
 def corners_of(outlines, row):
@@ -36,17 +41,25 @@ def within(corners, points):
 def distances(corners, points):
     """(n,) from points to a polygon, side by side; 0 within."""
     away = np.full(len(points), np.inf)
-    for (ax, ay), (bx, by) in zip(corners.tolist(), np.roll(corners, -1, axis=0).tolist(), strict=True):
+    for (ax, ay), (bx, by) in zip(
+        corners.tolist(), np.roll(corners, -1, axis=0).tolist(), strict=True
+    ):
         length = math.hypot(bx - ax, by - ay)
         along = ((points[:, 0] - ax) * (bx - ax) + (points[:, 1] - ay) * (by - ay)) / length
         at = np.clip(along, 0.0, length) / length
-        away = np.minimum(away, np.hypot(points[:, 0] - ax - at * (bx - ax), points[:, 1] - ay - at * (by - ay)))
+        away = np.minimum(
+            away, np.hypot(points[:, 0] - ax - at * (bx - ax), points[:, 1] - ay - at * (by - ay))
+        )
     return np.where(within(corners, points), 0.0, away)
 
 
 def test_an_outline_by_hand():
     outlines = solids(TETRAHEDRON).outlines
-    assert sorted(map(tuple, corners_of(outlines, 0).tolist())) == [(0.0, 0.0), (0.0, 3.0), (4.0, 0.0)]
+    assert sorted(map(tuple, corners_of(outlines, 0).tolist())) == [
+        (0.0, 0.0),
+        (0.0, 3.0),
+        (4.0, 0.0),
+    ]
     assert (outlines.bottom.tolist(), outlines.top.tolist()) == ([1.0], [6.0])
 
 
@@ -58,17 +71,22 @@ def test_corners_go_round_all_vertices(seed):
         vertices = made.vertices[made.first[row] : made.first[row + 1], :2]
         middle = vertices.mean(axis=0)
         assert within(corners, middle + (vertices - middle) * (1 - 1e-6)).all()
-        assert {tuple(corner) for corner in corners.tolist()} <= {tuple(vertex) for vertex in vertices.tolist()}
+        assert {tuple(corner) for corner in corners.tolist()} <= {
+            tuple(vertex) for vertex in vertices.tolist()
+        }
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_which_points_are_near(seed):
-    made, points = random_solids(seed), np.random.default_rng(seed).uniform(-3, 23, (400, 2))
+    made = random_solids(seed)
+    points = np.random.default_rng(seed).uniform(-3, 23, (400, 2))
     for distance in (0.0, 0.7, 2.5):
         point, which = made.outlines.near(points, distance)
         found = np.zeros((len(points), len(made)), bool)
         found[point, which] = True
-        expected = np.stack([distances(corners_of(made.outlines, k), points) for k in range(len(made))], axis=1)
+        expected = np.stack(
+            [distances(corners_of(made.outlines, k), points) for k in range(len(made))], axis=1
+        )
         assert (expected[found] <= distance + 1e-3).all()
         assert (expected[~found] > distance - 1e-9).all()
 
@@ -76,17 +94,24 @@ def test_which_points_are_near(seed):
 @pytest.mark.parametrize("grow", [0.0, 0.8])
 def test_which_cells_lie_under_them(grow):
     """Each cell by 9 x 9 points in it; a disc about the outline may count up to 2 % larger."""
-    made, grid = random_solids(7), Grid(30, 17, 0.7, -0.8, 2.0, 21.0)
+    made = random_solids(7)
+    grid = Grid(30, 17, 0.7, -0.8, 2.0, 21.0)
     row, column, which = made.outlines.grown(grow).cells_under(grid)
     assert len(set(zip(row.tolist(), column.tolist(), which.tolist(), strict=True))) == len(row)
     found = np.zeros((grid.rows, grid.columns, len(made)), bool)
     found[row, column, which] = True
     inner = np.linspace(0.001, 0.999, 9)
-    v, u = (np.add.outer(np.arange(n), inner) for n in (grid.rows, grid.columns))  # (rows, 9), (columns, 9)
+    v, u = (
+        np.add.outer(np.arange(n), inner) for n in (grid.rows, grid.columns)
+    )  # (rows, 9), (columns, 9)
     x, y = grid.positions(u[None, :, None, :], v[:, None, :, None])
     points = np.stack(np.broadcast_arrays(x, y), axis=-1).reshape(-1, 2)
     for k in range(len(made)):
-        nearest = distances(corners_of(made.outlines, k), points).reshape(grid.rows, grid.columns, 81).min(axis=2)
+        nearest = (
+            distances(corners_of(made.outlines, k), points)
+            .reshape(grid.rows, grid.columns, 81)
+            .min(axis=2)
+        )
         assert found[nearest < grow, k].all() if grow else found[nearest == 0.0, k].all()
         assert not found[nearest > 1.02 * grow + 0.06, k].any()
     assert found.sum() > 100
@@ -104,7 +129,9 @@ def test_some_of_them_and_none():
 
 
 def test_boxes_are_solids_too():
-    turned = ObjectBoxes([(10.0, 0.0, 2.0)], [(2.0, 1.0, 2.0)], [(0.0, 0.0, math.sin(0.2), math.cos(0.2))])
+    turned = ObjectBoxes(
+        [(10.0, 0.0, 2.0)], [(2.0, 1.0, 2.0)], [(0.0, 0.0, math.sin(0.2), math.cos(0.2))]
+    )
     both = joined([turned, solids(TETRAHEDRON)])
     assert len(both) == 2
     low, high = both.outlines.bounds

@@ -30,16 +30,22 @@ def test_a_seed_makes_one_world(kind, hills):
     assert made == world_to_yaml(make_world(kind, hills, 1))
     assert made != world_to_yaml(make_world(kind, hills, 2))
     shipped = load_world(kind)
-    assert world_to_yaml(shipped) == made, "rfly world make KIND --overwrite in rfly_terrain/data/worlds"
+    assert world_to_yaml(shipped) == made, (
+        "rfly world make KIND --overwrite in rfly_terrain/data/worlds"
+    )
     x, y = np.abs(places(shipped)).max(axis=0)
     assert max(x, y) <= 100.0
     assert np.hypot(*places(shipped).T).min() > CLEARING
 
 
 def test_a_forest_by_density_and_slope():
-    """1,000 m of level ground in the west, a slope of 45° in the east: 2 ha with trees, 2 ha without."""
+    """1,000 m of level ground in the west, a slope of 45° in the east: 2 ha with trees, 2 ha
+    without.
+    """
     at = np.arange(201) * 1.0
-    terrain = HeightMap(np.maximum(at - 100.0, 0.0)[:, None] + 0.0 * at, origin_x=0, origin_y=0, step_x=1, step_y=1)
+    terrain = HeightMap(
+        np.maximum(at - 100.0, 0.0)[:, None] + 0.0 * at, origin_x=0, origin_y=0, step_x=1, step_y=1
+    )
     world = make_world("forest", terrain, 5, density=60.0)
     assert places(world)[:, 0].max() <= 100.0
     assert len(world.objects) == pytest.approx(60 * 4, rel=0.02)
@@ -71,7 +77,8 @@ def test_houses_stand_apart_beside_the_road(hills, seed):
     assert len(on_road) == 0, world.objects[int(which[0])]
     for o in houses:
         assert math.degrees(float(hills.slope(o.x, o.y))) <= 14.0
-        sin, cos = math.sin(o.yaw), math.cos(o.yaw)
+        sin = math.sin(o.yaw)
+        cos = math.cos(o.yaw)
         length, width, _ = o.model.bounds[1] - o.model.bounds[0]
         corners = [(o.x + cos * a - sin * b, o.y + sin * a + cos * b) for a in (-length / 2, length / 2)
                    for b in (-width / 2, width / 2)]  # fmt: skip
@@ -85,7 +92,11 @@ def test_houses_stand_apart_beside_the_road(hills, seed):
 def test_a_road_goes_round_a_hill():
     """A ridge of 30 m from south to north, with a gap at y = 60: the road takes the gap."""
     at = np.arange(101) * 2.0 - 100.0
-    ridge = 30.0 * np.exp(-((at[:, None] - 40) ** 2) / 200) * (1 - np.exp(-((at[None, :] - 60) ** 2) / 300))
+    ridge = (
+        30.0
+        * np.exp(-((at[:, None] - 40) ** 2) / 200)
+        * (1 - np.exp(-((at[None, :] - 60) ** 2) / 300))
+    )
     terrain = HeightMap(ridge, origin_x=-100, origin_y=-100, step_x=2, step_y=2)
     road = find_road(terrain, (-100.0, 100.0, -100.0, 100.0))
     points = road.points(1.0)
@@ -110,6 +121,8 @@ def test_a_road_goes_round_a_hill():
     ],
 )
 def test_what_cannot_be_made(hills, changes, words):
-    kind, area, density = changes.get("kind", "forest"), changes.get("area"), changes.get("density", 0.0)
+    kind = changes.get("kind", "forest")
+    area = changes.get("area")
+    density = changes.get("density", 0.0)
     with pytest.raises(ConfigError, match=words):
         make_world(kind, hills, 1, area=area and Area(*area), density=density)

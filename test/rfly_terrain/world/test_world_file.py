@@ -35,7 +35,9 @@ objects:
 def slope():
     """z = x / 10 over 100 m x 100 m."""
     at = np.arange(51) * 2.0 - 50.0
-    return HeightMap(0.1 * at[:, None] + 0.0 * at, origin_x=-50.0, origin_y=-50.0, step_x=2.0, step_y=2.0)
+    return HeightMap(
+        0.1 * at[:, None] + 0.0 * at, origin_x=-50.0, origin_y=-50.0, step_x=2.0, step_y=2.0
+    )
 
 
 def parts_of(world):
@@ -51,10 +53,15 @@ def test_every_shape_where_it_says():
     trunk, crown, tower, hull = parts_of(placed)
     assert trunk[:, 2].min() == pytest.approx(1.0)  # on the ground at x = 10
     assert trunk[:, 2].max() == pytest.approx(7.0)  # twice 3 m
-    assert np.hypot(trunk[:, 0] - 10, trunk[:, 1] - 4).max() == pytest.approx(0.4 / math.cos(math.pi / 16))
-    assert crown[crown[:, 2].argmax()] == pytest.approx([10.0, 6.0, 19.0])  # its 1 m ahead is 2 m north
+    assert np.hypot(trunk[:, 0] - 10, trunk[:, 1] - 4).max() == pytest.approx(
+        0.4 / math.cos(math.pi / 16)
+    )
+    assert crown[crown[:, 2].argmax()] == pytest.approx(
+        [10.0, 6.0, 19.0]
+    )  # its 1 m ahead is 2 m north
     corner = np.array([(2.0, 1.0), (2.0, -1.0), (-2.0, 1.0), (-2.0, -1.0)])
-    c, s = math.cos(math.radians(30)), math.sin(math.radians(30))
+    c = math.cos(math.radians(30))
+    s = math.sin(math.radians(30))
     for x, y in corner @ np.array([[c, s], [-s, c]]) + (-5, 6):
         assert np.hypot(*(tower[:, :2] - (x, y)).T).min() < 1e-9
     assert (tower[:, 2].min(), tower[:, 2].max()) == (7.0, 157.0)
@@ -62,7 +69,11 @@ def test_every_shape_where_it_says():
     first, second, third = world.objects
     assert (CLASSES[first.model.class_id], first.model.color) == ("vegetation", (34, 85, 43))
     assert (CLASSES[second.model.class_id], second.model.vehicle_type) == ("building", 40)
-    assert (CLASSES[third.model.class_id], second.model.is_box, third.model.is_box) == ("unknown", True, False)
+    assert (CLASSES[third.model.class_id], second.model.is_box, third.model.is_box) == (
+        "unknown",
+        True,
+        False,
+    )
     assert parts_of(world)[0][:, 2].min() == 0.0  # no terrain yet: level ground
 
 
@@ -82,12 +93,18 @@ def test_parts_have_colours_of_their_own(tmp_path):
     tree = parse_world(TREE.encode(), "w.yaml", "w").objects[0].model
     assert (tree.color, tree.part_colors) == ((34, 85, 43), ((90, 60, 30), (34, 85, 43)))
     again = (
-        parse_world(world_to_yaml(World(objects=(WorldObject(tree, 0.0, 0.0),))).encode(), "w.yaml", "w")
+        parse_world(
+            world_to_yaml(World(objects=(WorldObject(tree, 0.0, 0.0),))).encode(), "w.yaml", "w"
+        )
         .objects[0]
         .model
     )
     assert again.part_colors == tree.part_colors
-    alike = parse_world(TREE.replace("[90, 60, 30]", "[34, 85, 43]").encode(), "w.yaml", "w").objects[0].model
+    alike = (
+        parse_world(TREE.replace("[90, 60, 30]", "[34, 85, 43]").encode(), "w.yaml", "w")
+        .objects[0]
+        .model
+    )
     assert alike.part_colors == ()
     assert alike.colors == ((34, 85, 43),) * 2
     with pytest.raises(ConfigError, match=r"w.yaml:6: models.tree.parts\[0\].color\[0\]: 256"):
@@ -95,14 +112,17 @@ def test_parts_have_colours_of_their_own(tmp_path):
     with pytest.raises(ValueError, match="tree: 1 part_colors for 2 parts"):
         dataclasses.replace(tree, part_colors=((1, 2, 3),))
     mesh = "{mesh: wedge.obj, color: [1, 2, 3]}"
-    (tmp_path / "wedge.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    (tmp_path / "wedge.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
+    )
     (tmp_path / "w.yaml").write_text(TREE.replace("{box: [2, 2, 2], z: 3}", mesh))
     with pytest.raises(ConfigError, match=r"w.yaml:6: .*color: a model with a mesh has one color"):
         load_world(tmp_path / "w.yaml")
 
 
 def test_a_cylinder_lies_within_its_prism():
-    prism, angle = cylinder_part(2.0, 5.0)[:16, :2], np.linspace(0, 2 * math.pi, 1000)
+    prism = cylinder_part(2.0, 5.0)[:16, :2]
+    angle = np.linspace(0, 2 * math.pi, 1000)
     rim = 2.0 * np.column_stack([np.cos(angle), np.sin(angle)])
     side = np.roll(prism, -1, axis=0) - prism
     away = rim[:, None] - prism
@@ -147,8 +167,16 @@ def test_written_and_read_again(tmp_path):
         (b"{box: [4, 2, 150], x", b"{box: [4, 2, 150], mesh: a.glb, x", r"w.yaml:12: objects\[1\]"),
         (b"x: -5, y: 6", b"x: -5", r"objects\[1\].*y"),
         (b"x: -5", b"x: 1.0e+9", r"w.yaml:12: objects\[1\].x: 1000000000"),
-        (b"{hull: ", b"{mesh: a.stl, x: 0, y: 0, z: 0}\n  - {hull: ", "expected a file that ends in .glb or .obj"),
-        (b"{hull: ", b"{mesh: ../a.glb, x: 0, y: 0, z: 0}\n  - {hull: ", "in the folder of the world's file"),
+        (
+            b"{hull: ",
+            b"{mesh: a.stl, x: 0, y: 0, z: 0}\n  - {hull: ",
+            "expected a file that ends in .glb or .obj",
+        ),
+        (
+            b"{hull: ",
+            b"{mesh: ../a.glb, x: 0, y: 0, z: 0}\n  - {hull: ",
+            "in the folder of the world's file",
+        ),
         (b"version: 1", b"version: 2", "version: 2"),
     ],
 )
@@ -160,7 +188,9 @@ def test_what_is_wrong_is_named(old, new, words, tmp_path):
 
 def test_a_flat_hull_and_one_of_too_many_corners():
     flat = b"version: 1\nobjects:\n  - {hull: [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], x: 0, y: 0}\n"
-    with pytest.raises(ConfigError, match=r"f.yaml:3: objects\[0\].hull: 4 points .* enclose no volume"):
+    with pytest.raises(
+        ConfigError, match=r"f.yaml:3: objects\[0\].hull: 4 points .* enclose no volume"
+    ):
         parse_world(flat, "f.yaml")
     ball = np.random.default_rng(0).normal(size=(400, 3))
     ball /= np.linalg.norm(ball, axis=1)[:, None]
@@ -190,27 +220,43 @@ f 9 10 11
 def test_a_mesh_counts_as_the_hulls_of_its_pieces(tmp_path):
     (tmp_path / "meshes").mkdir()
     (tmp_path / "meshes" / "two.obj").write_text(OBJ)
-    (tmp_path / "w.yaml").write_text("version: 1\nobjects:\n  - {mesh: meshes/two.obj, x: 10, y: 0, scale: 2}\n")
-    one, other = sorted(parts_of(load_world(tmp_path / "w.yaml")), key=lambda part: part[:, 0].min())
+    (tmp_path / "w.yaml").write_text(
+        "version: 1\nobjects:\n  - {mesh: meshes/two.obj, x: 10, y: 0, scale: 2}\n"
+    )
+    one, other = sorted(
+        parts_of(load_world(tmp_path / "w.yaml")), key=lambda part: part[:, 0].min()
+    )
     assert sorted(map(tuple, one.tolist())) == [(10, 0, 0), (10, 0, 4), (10, 4, 0), (14, 0, 0)]
     assert sorted(map(tuple, other.tolist())) == [(20, 0, 0), (20, 0, 2), (20, 2, 0), (22, 0, 0)]
 
 
 @pytest.mark.needs("trimesh")
 def test_rays_meet_all_triangles_of_a_mesh(tmp_path):
-    """Also that without a volume, and a box beside it by its twelve; in the object's size, moved and turned in it."""
+    """Also that without a volume, and a box beside it by its twelve; in the object's size, moved
+    and turned in it.
+    """
     (tmp_path / "two.obj").write_text(OBJ)
     parts = "{mesh: two.obj, x: 1, yaw_deg: 90}, {box: [2, 2, 2], y: -50}"
     text = f"version: 1\nmodels: {{a: {{parts: [{parts}]}}}}\nobjects: [{{model: a, x: 0, y: 0, scale: 2}}]\n"
     world = parse_world(text.encode(), "w.yaml", "w", str(tmp_path))
     surface = world.objects[0].scaled_model.surface
     assert surface.shape == (9 + 12, 3, 3)
-    assert surface[8].tolist() == pytest.approx(np.array([(-16, 18, 18), (-16, 20, 18), (-18, 18, 18)]))
+    assert surface[8].tolist() == pytest.approx(
+        np.array([(-16, 18, 18), (-16, 20, 18), (-18, 18, 18)])
+    )
     box = surface[9:]
     area = np.linalg.norm(np.cross(box[:, 1] - box[:, 0], box[:, 2] - box[:, 0]), axis=1).sum() / 2
     assert area == pytest.approx(6 * 4.0**2)
-    assert (box.min(axis=(0, 1)), box.max(axis=(0, 1))) == (pytest.approx([-2, -102, 0]), pytest.approx([2, -98, 4]))
-    assert parse_world(b"version: 1\nobjects: [{box: [1, 1, 1], x: 0, y: 0}]\n", "w").objects[0].model.surface is None
+    assert (box.min(axis=(0, 1)), box.max(axis=(0, 1))) == (
+        pytest.approx([-2, -102, 0]),
+        pytest.approx([2, -98, 4]),
+    )
+    assert (
+        parse_world(b"version: 1\nobjects: [{box: [1, 1, 1], x: 0, y: 0}]\n", "w")
+        .objects[0]
+        .model.surface
+        is None
+    )
 
 
 @pytest.mark.needs("trimesh")
@@ -232,8 +278,12 @@ def test_surfaces_in_too_many_sizes(tmp_path):
 def test_aliases_of_parts_are_counted_before_they_are_checked():
     """A file of 9 kB; to check 30,000 parts takes ten seconds."""
     parts = "".join("      - {box: [1, 1, 1]}\n" for _ in range(100))
-    models = f"  a:\n    parts: &p\n{parts}" + "".join(f"  b{k}: {{parts: *p}}\n" for k in range(299))
-    with pytest.raises(ConfigError, match=r"w.yaml:2: models: 30,000 parts, allowed: at most 20,000"):
+    models = f"  a:\n    parts: &p\n{parts}" + "".join(
+        f"  b{k}: {{parts: *p}}\n" for k in range(299)
+    )
+    with pytest.raises(
+        ConfigError, match=r"w.yaml:2: models: 30,000 parts, allowed: at most 20,000"
+    ):
         parse_world(f"version: 1\nmodels:\n{models}objects: []\n".encode(), "w.yaml")
 
 
@@ -243,15 +293,20 @@ def test_a_mesh_in_too_many_models(tmp_path):
     line = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (tmp_path / "m.obj").write_text("v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\n" + 500 * line)
     models = "".join(f"  m{k}: {{parts: [{{mesh: m.obj}}]}}\n" for k in range(400))
-    with pytest.raises(ConfigError, match=r"w.yaml:\d+: models.m\d+.*the models have more than 2,000,000 corners"):
-        parse_world(f"version: 1\nmodels:\n{models}objects: []\n".encode(), "w.yaml", "w", str(tmp_path))
+    with pytest.raises(
+        ConfigError, match=r"w.yaml:\d+: models.m\d+.*the models have more than 2,000,000 corners"
+    ):
+        parse_world(
+            f"version: 1\nmodels:\n{models}objects: []\n".encode(), "w.yaml", "w", str(tmp_path)
+        )
 
 
 def glb(vertices, triangles):
     """A binary glTF 2.0 file of one mesh, by its specification."""
     import json
 
-    points, corners = np.asarray(vertices, "<f4"), np.asarray(triangles, "<u4")
+    points = np.asarray(vertices, "<f4")
+    corners = np.asarray(triangles, "<u4")
     data = points.tobytes() + corners.tobytes()
     content = {
         "asset": {"version": "2.0"},
@@ -272,7 +327,12 @@ def glb(vertices, triangles):
     }  # fmt: skip
     text = json.dumps(content).encode()
     text += b" " * (-len(text) % 4)
-    body = struct.pack("<II", len(text), 0x4E4F534A) + text + struct.pack("<II", len(data), 0x004E4942) + data
+    body = (
+        struct.pack("<II", len(text), 0x4E4F534A)
+        + text
+        + struct.pack("<II", len(data), 0x004E4942)
+        + data
+    )
     return struct.pack("<III", 0x46546C67, 2, 12 + len(body)) + body
 
 
@@ -293,7 +353,11 @@ def test_the_axes_of_gltf(tmp_path):
         ("a.glb", b"glTF nonsense", "cannot be read as .glb"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "0 pieces with a volume"),
         ("a.obj", b"v 0 0 0\n", "no triangles|cannot be read"),
-        ("a.obj", b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n", "within 1,000 km|cannot be read"),
+        (
+            "a.obj",
+            b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n",
+            "within 1,000 km|cannot be read",
+        ),
         ("b.obj", None, "No such file"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 99999999999999999999\n", "cannot be read"),
         ("a.obj", b"v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n", "no triangles|cannot be read"),
@@ -302,18 +366,30 @@ def test_the_axes_of_gltf(tmp_path):
 def test_meshes_that_cannot_be_used(name, data, words, tmp_path):
     if data is not None:
         (tmp_path / name).write_bytes(data)
-    with pytest.raises(ConfigError, match=rf"w.yaml:3: objects\[0\].mesh: mesh '{name}': .*({words})"):
-        parse_world(f"version: 1\nobjects:\n  - {{mesh: {name}, x: 0, y: 0}}\n".encode(), "w.yaml", "w", str(tmp_path))
+    with pytest.raises(
+        ConfigError, match=rf"w.yaml:3: objects\[0\].mesh: mesh '{name}': .*({words})"
+    ):
+        parse_world(
+            f"version: 1\nobjects:\n  - {{mesh: {name}, x: 0, y: 0}}\n".encode(),
+            "w.yaml",
+            "w",
+            str(tmp_path),
+        )
 
 
 @pytest.mark.needs("trimesh")
 @pytest.mark.parametrize(
     ("tree", "words"),
     [
-        (b'{"accessors": [{"componentType": 5126, "count": 1000000000, "type": "VEC3"}]}', "600,000 numbers"),
+        (
+            b'{"accessors": [{"componentType": 5126, "count": 1000000000, "type": "VEC3"}]}',
+            "600,000 numbers",
+        ),
         (b'{"nodes": [' + b'{"mesh": 0},' * 2000 + b'{"mesh": 0}]}', "1,000 nodes"),
         (
-            b'{"accessors": [{"count": 3000}], "nodes": [' + b",".join([b'{"mesh": 0}'] * 900) + b'], "meshes": '
+            b'{"accessors": [{"count": 3000}], "nodes": ['
+            + b",".join([b'{"mesh": 0}'] * 900)
+            + b'], "meshes": '
             b'[{"primitives": [{"attributes": {"POSITION": 0}}]}]}',
             "600,000 numbers",
         ),
@@ -329,13 +405,18 @@ def test_a_glb_that_becomes_far_more_than_it_is(tree, words, tmp_path):
     tree += b" " * (-len(tree) % 4)
     head = struct.pack("<IIIII", 0x46546C67, 2, 20 + len(tree), len(tree), 0x4E4F534A)
     (tmp_path / "a.glb").write_bytes(head + tree)
-    with pytest.raises(ConfigError, match=f"mesh 'a.glb': cannot be read as .glb: .*{words}|{words}"):
-        parse_world(b"version: 1\nobjects:\n  - {mesh: a.glb, x: 0, y: 0}\n", "w.yaml", "w", str(tmp_path))
+    with pytest.raises(
+        ConfigError, match=f"mesh 'a.glb': cannot be read as .glb: .*{words}|{words}"
+    ):
+        parse_world(
+            b"version: 1\nobjects:\n  - {mesh: a.glb, x: 0, y: 0}\n", "w.yaml", "w", str(tmp_path)
+        )
 
 
 @pytest.mark.needs("trimesh")
 def test_a_link_out_of_the_folder_is_no_way(tmp_path):
-    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside = tmp_path / "inside"
+    outside = tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
     (outside / "t.obj").write_text(OBJ)

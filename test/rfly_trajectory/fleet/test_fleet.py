@@ -1,4 +1,6 @@
-"""Fleets: one call for all vehicles gives what each alone gives, on compiled kernels and on NumPy alike."""
+"""Fleets: one call for all vehicles gives what each alone gives, on compiled kernels and on NumPy
+alike.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def ground(cells=40, step=10.0, name="waves"):
     axis = (np.arange(cells + 1) - cells / 2) * step
     x, y = np.meshgrid(axis, axis, indexing="ij")
     heights = 8 * np.sin(x / 31) * np.cos(y / 23) + 0.05 * x
-    return HeightMap(heights, origin_x=axis[0], origin_y=axis[0], step_x=step, step_y=step, name=name)
+    return HeightMap(
+        heights, origin_x=axis[0], origin_y=axis[0], step_x=step, step_y=step, name=name
+    )
 
 
 def mixed_vehicles(count, seed=3):
@@ -67,7 +71,10 @@ def mixed_vehicles(count, seed=3):
 VEHICLES = mixed_vehicles(120)
 
 
-BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
+BACKENDS = [
+    "motion_kernels_numpy",
+    pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
+]
 
 
 def use_backend(monkeypatch, name):
@@ -85,7 +92,9 @@ def same_states(a, b, tolerance=1e-9):
     for name in ("id", "vehicle_type", "fit_ground"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     for name in ("position", "orientation", "velocity", "angular_velocity", "scale"):
-        np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=tolerance, rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(a, name), getattr(b, name), atol=tolerance, rtol=1e-6, err_msg=name
+        )
 
 
 @pytest.mark.usefixtures("either_backend")
@@ -125,14 +134,22 @@ def test_numpy_gives_the_same_as_the_kernels(terrain, monkeypatch):
         np.testing.assert_allclose(first, last, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
-@given(t=st.floats(0.0, 500.0), radius=st.floats(5.0, 200.0), speed=st.floats(0.0, 30.0), delay=st.floats(0.0, 100.0))
+@given(
+    t=st.floats(0.0, 500.0),
+    radius=st.floats(5.0, 200.0),
+    speed=st.floats(0.0, 30.0),
+    delay=st.floats(0.0, 100.0),
+)
 @settings(deadline=None)
 def test_a_circle_in_closed_form(t, radius, speed, delay):
     path = Circle((5.0, -3.0), radius).path()
-    state = Fleet([Vehicle("c", 1, 3, path, SpeedProfile(speed), "repeat", delay=delay, shift=(1.0, 2.0))]).sample(t)
+    state = Fleet(
+        [Vehicle("c", 1, 3, path, SpeedProfile(speed), "repeat", delay=delay, shift=(1.0, 2.0))]
+    ).sample(t)
     angle = speed * max(t - delay, 0.0) / radius
     moving = speed if t >= delay else 0.0
-    c, s = math.cos(angle), math.sin(angle)
+    c = math.cos(angle)
+    s = math.sin(angle)
     np.testing.assert_allclose(state.position, [[6 + radius * c, -1 + radius * s, 0]], atol=1e-8)
     np.testing.assert_allclose(state.velocity, [[-moving * s, moving * c, 0]], atol=1e-5)
     np.testing.assert_allclose(state.angular_velocity, [[0, 0, moving / radius]], atol=1e-6)
@@ -147,7 +164,9 @@ def test_every_state_is_finite_and_every_quaternion_of_unit_norm():
 
 
 def test_no_vehicle_jumps():
-    """Between two instants no one goes farther than its speed allows (ground steps of the cells included)."""
+    """Between two instants no one goes farther than its speed allows (ground steps of the cells
+    included).
+    """
     fleet = Fleet(VEHICLES, ground())
     dt = 0.02
     p = fleet.sample_times(np.arange(0.0, 60.0, dt)).position
@@ -159,7 +178,9 @@ def test_no_vehicle_jumps():
 def test_identity_and_order_are_those_of_the_vehicles():
     state = Fleet(VEHICLES, ground()).sample(1.0)
     np.testing.assert_array_equal(state.id, [vehicle.id for vehicle in VEHICLES])
-    np.testing.assert_array_equal(state.vehicle_type, [vehicle.vehicle_type for vehicle in VEHICLES])
+    np.testing.assert_array_equal(
+        state.vehicle_type, [vehicle.vehicle_type for vehicle in VEHICLES]
+    )
     np.testing.assert_allclose(state.scale, [vehicle.scale for vehicle in VEHICLES], rtol=1e-6)
     assert state.frame_id == "map"
 
@@ -178,14 +199,19 @@ def test_a_track_leads_where_the_vehicle_goes():
     fleet = Fleet(VEHICLES, terrain)
     for i in (0, 5, 9):
         track = fleet.track(i)
-        path, shift = VEHICLES[i].path, VEHICLES[i].shift
+        path = VEHICLES[i].path
+        shift = VEHICLES[i].shift
         np.testing.assert_allclose(track.position[0, :2], path.at(0.0).position + shift, atol=1e-9)
-        np.testing.assert_allclose(track.position[-1, :2], path.at(path.length).position + shift, atol=1e-9)
+        np.testing.assert_allclose(
+            track.position[-1, :2], path.at(path.length).position + shift, atol=1e-9
+        )
         steps = np.linalg.norm(np.diff(track.position[:, :2], axis=0), axis=-1)
         assert steps.max() <= 2.0 + 1e-9
         assert track.orientation.shape == (len(track.position), 4)
         if VEHICLES[i].kind == "ground":
-            np.testing.assert_allclose(track.position[:, 2], terrain.altitude(*track.position[:, :2].T), atol=1e-12)
+            np.testing.assert_allclose(
+                track.position[:, 2], terrain.altitude(*track.position[:, :2].T), atol=1e-12
+            )
 
 
 def test_an_empty_fleet_has_no_states():
@@ -203,7 +229,9 @@ def test_times_that_are_not_finite_are_refused(t):
 
 def test_ids_and_names_are_each_vehicles_own():
     path = PATHS[0]
-    a, b, c = (Vehicle(n, i, 3, path, SpeedProfile(1.0), "stop") for n, i in (("a", 1), ("b", 1), ("a", 2)))
+    a, b, c = (
+        Vehicle(n, i, 3, path, SpeedProfile(1.0), "stop") for n, i in (("a", 1), ("b", 1), ("a", 2))
+    )
     with pytest.raises(ConfigError, match="id: 1 belongs to two vehicles"):
         Fleet([a, b])
     with pytest.raises(ConfigError, match="name: 'a' belongs to two vehicles"):
@@ -228,13 +256,17 @@ class TestCheckTracks:
     def test_a_shift_can_push_a_copy_off(self):
         path = Circle((0, 0), 190.0).path()
         vehicles = [
-            Vehicle(f"c{i}", i + 1, 3, path, SpeedProfile(1.0), "repeat", shift=(0.0, 15.0 * i)) for i in range(2)
+            Vehicle(f"c{i}", i + 1, 3, path, SpeedProfile(1.0), "repeat", shift=(0.0, 15.0 * i))
+            for i in range(2)
         ]
         assert [finding.vehicle for finding in check_tracks(Fleet(vehicles, ground()))] == ["c1"]
 
     def test_copies_on_one_track_are_reported_once(self):
         path = Circle((0, 0), 250.0).path()
-        vehicles = [Vehicle(f"c{i}", i + 1, 3, path, SpeedProfile(1.0), "repeat", phase=9.0 * i) for i in range(5)]
+        vehicles = [
+            Vehicle(f"c{i}", i + 1, 3, path, SpeedProfile(1.0), "repeat", phase=9.0 * i)
+            for i in range(5)
+        ]
         assert len(check_tracks(Fleet(vehicles, ground()))) == 1
 
     def test_an_altitude_below_the_ground_is_named(self):

@@ -1,4 +1,6 @@
-"""Fleet files: what they mean, and that whatever is wrong is told with file, line, key and what is allowed."""
+"""Fleet files: what they mean, and that whatever is wrong is told with file, line, key and what is
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ CIRCLE = "{type: circle, center: [0, 0], radius: 50}"
 
 
 def fleet_of(*vehicles, head="version: 1"):
-    return parse_fleet("\n".join([head, "vehicles:", *(f"  - {vehicle}" for vehicle in vehicles)]).encode(), "f.yaml")
+    return parse_fleet(
+        "\n".join([head, "vehicles:", *(f"  - {vehicle}" for vehicle in vehicles)]).encode(),
+        "f.yaml",
+    )
 
 
 def refused(text):
@@ -41,13 +46,30 @@ def refused(text):
 class TestMeaning:
     def test_one_vehicle_and_its_defaults(self):
         (vehicle,) = fleet_of(f"{{id: 5, type: 30, speed: 1.5, shape: {LINE}}}").vehicles
-        assert (vehicle.name, vehicle.id, vehicle.vehicle_type, vehicle.kind) == ("vehicle_5", 5, 30, "ground")
-        assert (vehicle.at_end, vehicle.delay, vehicle.phase, vehicle.height) == ("stop", 0.0, 0.0, 0.0)
-        assert (vehicle.fit_ground, vehicle.scale, vehicle.absolute) == (False, (1.0, 1.0, 1.0), False)
+        assert (vehicle.name, vehicle.id, vehicle.vehicle_type, vehicle.kind) == (
+            "vehicle_5",
+            5,
+            30,
+            "ground",
+        )
+        assert (vehicle.at_end, vehicle.delay, vehicle.phase, vehicle.height) == (
+            "stop",
+            0.0,
+            0.0,
+            0.0,
+        )
+        assert (vehicle.fit_ground, vehicle.scale, vehicle.absolute) == (
+            False,
+            (1.0, 1.0, 1.0),
+            False,
+        )
         assert vehicle.path.length == pytest.approx(100.0)
 
     def test_closed_paths_repeat_by_default(self):
-        assert fleet_of(f"{{id: 5, type: 30, speed: 1.5, shape: {CIRCLE}}}").vehicles[0].at_end == "repeat"
+        assert (
+            fleet_of(f"{{id: 5, type: 30, speed: 1.5, shape: {CIRCLE}}}").vehicles[0].at_end
+            == "repeat"
+        )
 
     def test_a_key_of_the_vehicle_replaces_the_default_as_a_whole(self):
         head = f"version: 1\ndefaults: {{type: 3, speed: {{cruise: 9, acceleration: 2}}, shape: {CIRCLE}}}"
@@ -57,7 +79,9 @@ class TestMeaning:
         assert a.path is b.path
 
     def test_copies_have_names_and_ids_in_order_and_start_one_after_the_other(self):
-        fleet = fleet_of(f"{{name: car, id: 10, type: 3, count: 3, delay: 2.5, speed: 4, shape: {LINE}}}")
+        fleet = fleet_of(
+            f"{{name: car, id: 10, type: 3, count: 3, delay: 2.5, speed: 4, shape: {LINE}}}"
+        )
         assert [v.name for v in fleet.vehicles] == ["car_1", "car_2", "car_3"]
         assert [v.id for v in fleet.vehicles] == [10, 11, 12]
         assert [v.delay for v in fleet.vehicles] == [0.0, 2.5, 5.0]
@@ -74,20 +98,35 @@ class TestMeaning:
 
     @pytest.mark.parametrize(
         ("delay", "count", "delays"),
-        [("4", 1, [4]), ("{first: 4}", 2, [4, 4]), ("{first: 4, step: 1}", 3, [4, 5, 6]), ("{step: 2}", 2, [0, 2])],
+        [
+            ("4", 1, [4]),
+            ("{first: 4}", 2, [4, 4]),
+            ("{first: 4, step: 1}", 3, [4, 5, 6]),
+            ("{step: 2}", 2, [0, 2]),
+        ],
     )
     def test_delays(self, delay, count, delays):
-        fleet = fleet_of(f"{{id: 7, type: 3, count: {count}, delay: {delay}, speed: 4, shape: {LINE}}}")
+        fleet = fleet_of(
+            f"{{id: 7, type: 3, count: {count}, delay: {delay}, speed: 4, shape: {LINE}}}"
+        )
         assert [v.delay for v in fleet.vehicles] == delays
 
     def test_spacing_in_metres_puts_copies_behind_each_other(self):
-        fleet = fleet_of(f"{{id: 1, type: 3, count: 3, phase: 60, spacing: 20, speed: 4, shape: {LINE}}}")
+        fleet = fleet_of(
+            f"{{id: 1, type: 3, count: 3, phase: 60, spacing: 20, speed: 4, shape: {LINE}}}"
+        )
         np.testing.assert_allclose(fleet.sample(0.0).position[:, 0], [60, 40, 20], atol=1e-12)
 
     def test_spacing_as_a_vector_moves_the_whole_path(self):
-        fleet = fleet_of(f"{{id: 1, type: 3, count: 3, spacing: [1, -10], speed: 4, shape: {LINE}}}")
-        np.testing.assert_allclose(fleet.sample(0.0).position[:, :2], [[0, 0], [1, -10], [2, -20]], atol=1e-12)
-        np.testing.assert_allclose(fleet.sample(99.0).position[:, :2], [[100, 0], [101, -10], [102, -20]], atol=1e-12)
+        fleet = fleet_of(
+            f"{{id: 1, type: 3, count: 3, spacing: [1, -10], speed: 4, shape: {LINE}}}"
+        )
+        np.testing.assert_allclose(
+            fleet.sample(0.0).position[:, :2], [[0, 0], [1, -10], [2, -20]], atol=1e-12
+        )
+        np.testing.assert_allclose(
+            fleet.sample(99.0).position[:, :2], [[100, 0], [101, -10], [102, -20]], atol=1e-12
+        )
 
     def test_even_spacing_fills_a_ring(self):
         fleet = fleet_of(f"{{id: 1, type: 3, count: 4, spacing: even, speed: 4, shape: {CIRCLE}}}")
@@ -95,8 +134,12 @@ class TestMeaning:
         np.testing.assert_allclose(fleet.sample(0.0).position[:, :2], expected, atol=1e-9)
 
     def test_delay_and_spacing_combine(self):
-        fleet = fleet_of(f"{{id: 1, type: 3, count: 2, delay: 5, spacing: [0, 8], speed: 4, shape: {LINE}}}")
-        np.testing.assert_allclose(fleet.sample(10.0).position[:, :2], [[40, 0], [20, 8]], atol=1e-12)
+        fleet = fleet_of(
+            f"{{id: 1, type: 3, count: 2, delay: 5, spacing: [0, 8], speed: 4, shape: {LINE}}}"
+        )
+        np.testing.assert_allclose(
+            fleet.sample(10.0).position[:, :2], [[40, 0], [20, 8]], atol=1e-12
+        )
 
     def test_altitude_scale_and_ground_flag(self):
         a, b, c = fleet_of(
@@ -114,11 +157,27 @@ class TestMeaning:
             (LINE, [0, 0], 0),
             ("{type: circle, center: [1, 2], radius: 5, start_angle_deg: 90}", [1, 7], 180),
             ("{type: circle, center: [1, 2], radius: 5, direction: clockwise}", [6, 2], -90),
-            ("{type: figure_eight, center: [1, 2], width: 100, height: 50, heading_deg: -45}", [1, 2], 0),
+            (
+                "{type: figure_eight, center: [1, 2], width: 100, height: 50, heading_deg: -45}",
+                [1, 2],
+                0,
+            ),
             ("{type: polyline, points: [[0, 0], [0, 50], [50, 50]], corner_radius: 5}", [0, 0], 90),
-            ("{type: ellipse, center: [1, 2], width: 20, height: 10, heading_deg: 90}", [1, 12], 180),
-            ("{type: ellipse, center: [1, 2], width: 20, height: 10, direction: clockwise}", [11, 2], -90),
-            ("{type: lawn_mower, center: [1, 2], length: 20, width: 10, spacing: 5, heading_deg: 90}", [6, -8], 90),
+            (
+                "{type: ellipse, center: [1, 2], width: 20, height: 10, heading_deg: 90}",
+                [1, 12],
+                180,
+            ),
+            (
+                "{type: ellipse, center: [1, 2], width: 20, height: 10, direction: clockwise}",
+                [11, 2],
+                -90,
+            ),
+            (
+                "{type: lawn_mower, center: [1, 2], length: 20, width: 10, spacing: 5, heading_deg: 90}",
+                [6, -8],
+                90,
+            ),
             ("{type: spline, points: [[0, 0], [0, 50]]}", [0, 0], 90),
         ],
     )
@@ -142,7 +201,11 @@ vehicles:
   - {{id: 3, type: 30, speed: 1, shape: *way}}
 """
         fleet = parse_fleet(text.encode(), "f.yaml")
-        assert [(v.id, v.vehicle_type, v.profile.cruise) for v in fleet.vehicles] == [(1, 3, 2), (2, 3, 2), (3, 30, 1)]
+        assert [(v.id, v.vehicle_type, v.profile.cruise) for v in fleet.vehicles] == [
+            (1, 3, 2),
+            (2, 3, 2),
+            (3, 30, 1),
+        ]
         assert len({id(v.path) for v in fleet.vehicles}) == 1
 
 
@@ -156,9 +219,13 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param("# nothing\n", "f.yaml: the file is empty", id="comment only"),
         pytest.param("hello", "f.yaml:1: expected the keys version and vehicles", id="a word"),
         pytest.param("version: 1\n", "f.yaml:1: the key vehicles is missing", id="no vehicles"),
-        pytest.param("version: 2\nvehicles: []\n", "f.yaml:1: version: 2, allowed: 1", id="version"),
         pytest.param(
-            "version: 1\nvehicles: []\n", "f.yaml:2: vehicles: 0 elements, allowed: 1 … 100000", id="no vehicle"
+            "version: 2\nvehicles: []\n", "f.yaml:1: version: 2, allowed: 1", id="version"
+        ),
+        pytest.param(
+            "version: 1\nvehicles: []\n",
+            "f.yaml:2: vehicles: 0 elements, allowed: 1 … 100000",
+            id="no vehicle",
         ),
         pytest.param(
             HEAD + "  - id: 1\n    typ: 3\n",
@@ -167,7 +234,9 @@ HEAD = "version: 1\nvehicles:\n"
             "wheelbase",
             id="unknown key",
         ),
-        pytest.param(HEAD + "  - type: 3\n", "f.yaml:3: vehicles[0]: the key id is missing", id="no id"),
+        pytest.param(
+            HEAD + "  - type: 3\n", "f.yaml:3: vehicles[0]: the key id is missing", id="no id"
+        ),
         pytest.param(
             HEAD + f"  - {{id: 1, speed: 3, shape: {LINE}}}\n",
             "f.yaml:3: vehicles[0]: the key type is missing, here and in defaults",
@@ -185,33 +254,39 @@ HEAD = "version: 1\nvehicles:\n"
             id="shape",
         ),
         pytest.param(
-            HEAD + "  - id: 1\n    type: 3\n    speed: 3\n    shape:\n      type: circle\n      radius: 3\n",
+            HEAD
+            + "  - id: 1\n    type: 3\n    speed: 3\n    shape:\n      type: circle\n      radius: 3\n",
             "f.yaml:6: vehicles[0].shape: the key center is missing",
             id="no centre",
         ),
         pytest.param(
-            HEAD + "  - id: 1\n    type: 3\n    shape:\n      type: circle\n      center: [0, 0]\n      radius: -3\n",
+            HEAD
+            + "  - id: 1\n    type: 3\n    shape:\n      type: circle\n      center: [0, 0]\n      radius: -3\n",
             "f.yaml:8: vehicles[0].shape.radius: -3, allowed: 0.001 … 10000000 (m)",
             id="radius",
         ),
         pytest.param(
-            HEAD + "  - {id: 1, type: 3, speed: 3, shape: {type: line, from: [0, 0, 0], to: [1, 1]}}\n",
+            HEAD
+            + "  - {id: 1, type: 3, speed: 3, shape: {type: line, from: [0, 0, 0], to: [1, 1]}}\n",
             "f.yaml:3: vehicles[0].shape.from: 3 elements, allowed: 2 ([east, north], m)",
             id="point",
         ),
         pytest.param(
-            HEAD + "  - {id: 1, type: 3, speed: fast, shape: {type: line, from: [0, 0], to: [1, 1]}}\n",
+            HEAD
+            + "  - {id: 1, type: 3, speed: fast, shape: {type: line, from: [0, 0], to: [1, 1]}}\n",
             "f.yaml:3: vehicles[0].speed: 'fast', expected a number or keys with values (cruising speed, m/s; as an "
             "object with accelerations, the vehicle starts from standstill and brakes where its way ends)",
             id="speed",
         ),
         pytest.param(
-            HEAD + f"  - {{id: 1, type: 3, speed: {{cruise: 1, deceleration: 2}}, shape: {LINE}}}\n",
+            HEAD
+            + f"  - {{id: 1, type: 3, speed: {{cruise: 1, deceleration: 2}}, shape: {LINE}}}\n",
             "f.yaml:3: vehicles[0].speed: deceleration needs acceleration beside it",
             id="deceleration alone",
         ),
         pytest.param(
-            HEAD + f"  - {{id: 1, type: 3, speed: 1, altitude: {{agl: 1, absolute: 2}}, shape: {LINE}}}\n",
+            HEAD
+            + f"  - {{id: 1, type: 3, speed: 1, altitude: {{agl: 1, absolute: 2}}, shape: {LINE}}}\n",
             "f.yaml:3: vehicles[0].altitude: expected exactly one of the keys absolute, agl",
             id="two altitudes",
         ),
@@ -252,7 +327,8 @@ HEAD = "version: 1\nvehicles:\n"
             id="even on a line",
         ),
         pytest.param(
-            HEAD + "  - id: 1\n    type: 3\n    speed: 1\n    shape:\n      type: polyline\n      corner_radius: 5\n"
+            HEAD
+            + "  - id: 1\n    type: 3\n    speed: 1\n    shape:\n      type: polyline\n      corner_radius: 5\n"
             "      points:\n        - [0, 0]\n        - [9, 0]\n        - [9, 0]\n",
             "f.yaml:12: vehicles[0].shape.points[2]: the same point as points[1] before it",
             id="repeated point",
@@ -295,7 +371,8 @@ HEAD = "version: 1\nvehicles:\n"
             id="too many",
         ),
         pytest.param(
-            HEAD + f"  - id: 2147483646\n    type: 3\n    count: 3\n    speed: 1\n    shape: {LINE}\n",
+            HEAD
+            + f"  - id: 2147483646\n    type: 3\n    count: 3\n    speed: 1\n    shape: {LINE}\n",
             "f.yaml:3: vehicles[0].id: 2147483648 is not within 0 … 2147483647",
             id="a copy's id is too large",
         ),
@@ -316,25 +393,44 @@ HEAD = "version: 1\nvehicles:\n"
             id="an origin without a file",
         ),
         pytest.param(
-            HEAD + "  - {id: 1, type: 3, speed: 1, shape: {type: ellipse, center: [0, 0], width: 3, height: 90}}\n",
+            HEAD
+            + "  - {id: 1, type: 3, speed: 1, shape: {type: ellipse, center: [0, 0], width: 3, height: 90}}\n",
             "f.yaml:3: vehicles[0].shape.height: 90 m beside a width of 3 m; at most 12 : 1 can be driven",
             id="too slender",
         ),
-        pytest.param("a: 1\nb: 2\na: 3\n", "f.yaml:3: key 'a': it is already on line 1", id="repeated key"),
+        pytest.param(
+            "a: 1\nb: 2\na: 3\n", "f.yaml:3: key 'a': it is already on line 1", id="repeated key"
+        ),
         pytest.param("a: .nan\n", "f.yaml:1: a: .nan is not a finite number", id="nan"),
         pytest.param(
             "a: !!python/object/apply:os.getcwd []\n",
             "f.yaml:1: tag 'tag:yaml.org,2002:python/object/apply:os.getcwd' has no meaning here",
             id="python tag",
         ),
-        pytest.param("a: *b\n", "f.yaml:1: alias *b: no anchor of this name ends before it", id="alias"),
-        pytest.param("a: &b [*b]\n", "f.yaml:1: alias *b: no anchor of this name ends before it", id="alias of itself"),
-        pytest.param("a: 1\n---\nb: 2\n", "f.yaml:2: a second document begins; one file holds one", id="two documents"),
+        pytest.param(
+            "a: *b\n", "f.yaml:1: alias *b: no anchor of this name ends before it", id="alias"
+        ),
+        pytest.param(
+            "a: &b [*b]\n",
+            "f.yaml:1: alias *b: no anchor of this name ends before it",
+            id="alias of itself",
+        ),
+        pytest.param(
+            "a: 1\n---\nb: 2\n",
+            "f.yaml:2: a second document begins; one file holds one",
+            id="two documents",
+        ),
         pytest.param("[" * 100_000, "f.yaml:1: nested more than 20 levels deep", id="deep"),
-        pytest.param("a: " + "9" * 5000, f"f.yaml:1: a: {'9' * 40}… is too long for a number", id="long number"),
+        pytest.param(
+            "a: " + "9" * 5000,
+            f"f.yaml:1: a: {'9' * 40}… is too long for a number",
+            id="long number",
+        ),
         pytest.param("? [1, 2]\n: 3\n", "f.yaml:1: a key must be a plain word", id="list as key"),
         pytest.param("1: 2\n", "f.yaml:1: key 1: a key must be a word", id="number as key"),
-        pytest.param("<<: 3\n", "f.yaml:1: <<: expected a mapping, or a list of them, to merge", id="merge"),
+        pytest.param(
+            "<<: 3\n", "f.yaml:1: <<: expected a mapping, or a list of them, to merge", id="merge"
+        ),
         pytest.param(b"a: 1\nb: \xff\n", "f.yaml:2: not UTF-8 text", id="not text"),
     ],
 )
@@ -382,7 +478,10 @@ def test_reads_yaml_as_safe_load_does(loader, monkeypatch):
     monkeypatch.setattr(marked_yaml, "_LOADER", loader)
     document = parse_yaml(SAFE_TEXT, "f.yaml")
     assert document.value == yaml.safe_load(SAFE_TEXT)
-    assert [document.line(path) for path in (["a"], ["b", 3], ["c", "d", "e", 1], ["g", "i"], ["j", "i"])] == [
+    assert [
+        document.line(path)
+        for path in (["a"], ["b", 3], ["c", "d", "e", 1], ["g", "i"], ["j", "i"])
+    ] == [
         2,
         3,
         4,
@@ -434,7 +533,8 @@ def test_a_mutated_file_is_a_fleet_or_a_config_error(data):
         place = data.draw(st.integers(0, len(text) - 1))
         length = data.draw(st.integers(0, 8))
         new = data.draw(
-            st.binary(max_size=4) | st.sampled_from([b"-", b"0", b"9", b"{", b"]", b": ", b"\n", b"*b", b"e9"])
+            st.binary(max_size=4)
+            | st.sampled_from([b"-", b"0", b"9", b"{", b"]", b": ", b"\n", b"*b", b"e9"])
         )
         text[place : place + length] = new
         if not text:
@@ -480,13 +580,17 @@ def test_shipped_convoys_touch_neither_the_ground_nor_each_other(name):
     fleet = load_fleet(name).on_terrain(terrain)
     world = CollisionWorld(load_shapes())
     world.set_terrain(terrain)
-    found = [(t, c.vehicle, c.other) for t in range(0, 120, 3) if len(c := world.check(fleet.sample(t)))]
+    found = [
+        (t, c.vehicle, c.other) for t in range(0, 120, 3) if len(c := world.check(fleet.sample(t)))
+    ]
     assert found == []
 
 
 def test_a_file_is_found_before_a_shipped_name(tmp_path, monkeypatch):
     path = tmp_path / "mine.yaml"
-    path.write_text(f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 1, shape: {LINE}}}]", encoding="utf-8")
+    path.write_text(
+        f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 1, shape: {LINE}}}]", encoding="utf-8"
+    )
     assert load_fleet(path).name == "mine"
     assert len(load_fleet(str(path))) == 1
     monkeypatch.chdir(tmp_path)
@@ -495,7 +599,10 @@ def test_a_file_is_found_before_a_shipped_name(tmp_path, monkeypatch):
 
 
 def test_a_name_that_is_nothing_lists_the_shipped_fleets(tmp_path):
-    with pytest.raises(ConfigError, match=r"'no_such': no such file, and no shipped fleet .*demo_convoy.*ring_convoy"):
+    with pytest.raises(
+        ConfigError,
+        match=r"'no_such': no such file, and no shipped fleet .*demo_convoy.*ring_convoy",
+    ):
         load_fleet("no_such")
     with pytest.raises(ConfigError, match="neither a file nor a name is given"):
         load_fleet("")
@@ -521,5 +628,7 @@ def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
 )
 def test_too_many_vehicles_are_refused_before_one_is_made(text):
     """By the count alone: nothing else of the file is looked at, so that it takes no time."""
-    with pytest.raises(ConfigError, match=r"f.yaml:[23]: vehicles: 100000 of them .* at most 2000 are taken"):
+    with pytest.raises(
+        ConfigError, match=r"f.yaml:[23]: vehicles: 100000 of them .* at most 2000 are taken"
+    ):
         parse_fleet(text.encode(), "f.yaml", max_vehicles=2000)

@@ -1,4 +1,6 @@
-"""Whatever the fleet: nobody below the ground, nothing jumps, headings follow velocities, rates are derivatives."""
+"""Whatever the fleet: nobody below the ground, nothing jumps, headings follow velocities, rates are
+derivatives.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.dubins import Dubins
-from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline, Spline
+from rfly_trajectory.paths.shapes import (
+    Circle,
+    Ellipse,
+    FigureEight,
+    LawnMower,
+    Line,
+    Polyline,
+    Spline,
+)
 
 HALF = 300.0
 """m, of the maps"""
@@ -30,7 +40,10 @@ SMOOTH = [
     Polyline(WAY, 25.0, closed=True).path(),
 ]
 CLIMBING = [Spline(CLIMB).path(), Polyline(CLIMB, 25.0, closed=True).path()]
-STEPPED = [Dubins([(*p, 80.0 * i) for i, p in enumerate(WAY)], 25.0, closed).path() for closed in (False, True)]
+STEPPED = [
+    Dubins([(*p, 80.0 * i) for i, p in enumerate(WAY)], 25.0, closed).path()
+    for closed in (False, True)
+]
 """their curvature has steps, and with it yaw rates and banks"""
 
 rate = st.floats(0.3, 4.0)
@@ -80,14 +93,21 @@ def rough(seed, amplitude, step=10.0):
 def plane(a, b):
     axis = np.array([-HALF, HALF])
     x, y = np.meshgrid(axis, axis, indexing="ij")
-    return HeightMap(a * x + b * y, origin_x=-HALF, origin_y=-HALF, step_x=2 * HALF, step_y=2 * HALF)
+    return HeightMap(
+        a * x + b * y, origin_x=-HALF, origin_y=-HALF, step_x=2 * HALF, step_y=2 * HALF
+    )
 
 
 common = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @common
-@given(vehicle=vehicles(), seed=st.integers(0, 99), amplitude=st.floats(0.0, 4.0), begin=st.floats(-2.0, 200.0))
+@given(
+    vehicle=vehicles(),
+    seed=st.integers(0, 99),
+    amplitude=st.floats(0.0, 4.0),
+    begin=st.floats(-2.0, 200.0),
+)
 def test_nobody_is_below_the_ground_and_all_is_finite(vehicle, seed, amplitude, begin):
     terrain = rough(seed, amplitude)
     moved = Fleet([vehicle], terrain).sample_times(begin + np.linspace(0.0, 40.0, 400))
@@ -100,7 +120,9 @@ def test_nobody_is_below_the_ground_and_all_is_finite(vehicle, seed, amplitude, 
 @common
 @given(vehicle=vehicles(), seed=st.integers(0, 99), begin=st.floats(-2.0, 200.0))
 def test_no_position_jumps(vehicle, seed, begin):
-    """Over ground no step is longer than the speed allows; up and down none than the steepest cell does."""
+    """Over ground no step is longer than the speed allows; up and down none than the steepest cell
+    does.
+    """
     terrain = rough(seed, 2.0)
     dt = 0.01
     moved = Fleet([vehicle], terrain).sample_times(begin + np.arange(0.0, 15.0, dt))
@@ -110,18 +132,23 @@ def test_no_position_jumps(vehicle, seed, begin):
     allowed = np.maximum(speed[1:], speed[:-1]) * dt * 1.02 + 5.0 * dt * dt + 1e-9
     assert np.all(np.hypot(step[:, 0], step[:, 1]) <= allowed)
     steepest = 2.0 * np.hypot(0.4 + 0.1, 0.4) + (1.0 if vehicle.path.altitude is not None else 0.0)
-    turning = 3.0 * dt if vehicle.wheelbase else 0.0  # wheels that come around while the body stands raise it too
+    turning = (
+        3.0 * dt if vehicle.wheelbase else 0.0
+    )  # wheels that come around while the body stands raise it too
     assert np.all(step[:, 2] <= steepest * (allowed + turning) + 1e-9)
 
 
 @common
 @given(vehicle=vehicles(SMOOTH + CLIMBING, s_curves), begin=st.floats(-2.0, 100.0))
 def test_velocities_and_attitudes_do_not_jump(vehicle, begin):
-    """On level ground, on paths of continuous curvature and with S-curves: the change of velocity is an acceleration
-    times the time, which along and across is bounded; the attitude changes by its rate times the time."""
+    """On level ground, on paths of continuous curvature and with S-curves: the change of velocity
+    is an acceleration times the time, which along and across is bounded; the attitude changes by
+    its rate times the time.
+    """
     dt = 1e-3
     moved = Fleet([vehicle]).sample_times(begin + np.arange(0.0, 4.0, dt))
-    velocity, q = moved.velocity[:, 0], moved.orientation[:, 0]
+    velocity = moved.velocity[:, 0]
+    q = moved.orientation[:, 0]
     bend = max(abs(each.curvature) for each in vehicle.path.curvature_range)
     bend /= 1.0 - min(0.6, bend * 9.0)  # in a formation the way inside of a turn is tighter
     fastest = np.abs(moved.speed).max()
@@ -129,22 +156,33 @@ def test_velocities_and_attitudes_do_not_jump(vehicle, begin):
     sideways = fastest**2 * bend
     shear = 9.0 * fastest**2 * 0.05  # a member's speed changes with the path's curvature
     climb = 1.5 * (along + fastest**2 * 0.1) if vehicle.path.altitude is not None else 0.0
-    assert np.linalg.norm(np.diff(velocity, axis=0), axis=1).max() <= (along + sideways + shear + climb) * dt + 1e-9
+    assert (
+        np.linalg.norm(np.diff(velocity, axis=0), axis=1).max()
+        <= (along + sideways + shear + climb) * dt + 1e-9
+    )
     turned = 2.0 * np.linalg.norm(quat_multiply(quat_conjugate(q[:-1]), q[1:])[:, :3], axis=1)
     fast = np.linalg.norm(moved.angular_velocity[:, 0], axis=1)
-    if not (vehicle.kind == "multirotor" and any(vehicle.offset)):  # where a clothoid begins these lean at once
+    if not (
+        vehicle.kind == "multirotor" and any(vehicle.offset)
+    ):  # where a clothoid begins these lean at once
         assert np.all(turned <= np.maximum(fast[1:], fast[:-1]) * dt * 1.1 + 1e-4)
 
 
 @common
 @given(
-    vehicle=vehicles(), a=st.floats(-0.4, 0.4), b=st.floats(-0.4, 0.4), times=st.lists(st.floats(0, 300), min_size=1)
+    vehicle=vehicles(),
+    a=st.floats(-0.4, 0.4),
+    b=st.floats(-0.4, 0.4),
+    times=st.lists(st.floats(0, 300), min_size=1),
 )
 def test_heading_follows_velocity(vehicle, a, b, times):
-    """Seen from above the nose points where the vehicle goes; on the way back of a ping-pong, where it comes from."""
+    """Seen from above the nose points where the vehicle goes; on the way back of a ping-pong, where
+    it comes from.
+    """
     moved = Fleet([vehicle], plane(a, b)).sample_times(times)
     nose = quat_rotate(moved.orientation[:, 0], np.array([1.0, 0.0, 0.0]))[:, :2]
-    velocity, speed = moved.velocity[:, 0, :2], moved.speed[:, 0]
+    velocity = moved.velocity[:, 0, :2]
+    speed = moved.speed[:, 0]
     if vehicle.at_end != "ping_pong":
         assert (speed >= 0.0).all()
     np.testing.assert_allclose(np.hypot(*velocity.T), np.abs(speed), atol=1e-9)
@@ -161,10 +199,12 @@ def test_heading_follows_velocity(vehicle, a, b, times):
     begin=st.floats(0.0, 150.0),
 )
 def test_rates_are_central_differences(vehicle, a, b, begin):
-    """On an even slope, but for two times, at which pieces of path, speed or altitude may meet, or a climbing way the
-    ground: rates have steps there."""
+    """On an even slope, but for two times, at which pieces of path, speed or altitude may meet, or
+    a climbing way the ground: rates have steps there.
+    """
     h = 1e-5
-    fleet, t = Fleet([vehicle], plane(a, b)), begin + np.linspace(0.0, 20.0, 60)
+    fleet = Fleet([vehicle], plane(a, b))
+    t = begin + np.linspace(0.0, 20.0, 60)
     before, at, after = (fleet.sample_times(t + d) for d in (-h, 0.0, h))
     velocity = (after.position - before.position)[:, 0] / (2 * h)
     turn = quat_multiply(quat_conjugate(before.orientation), after.orientation)[:, 0]

@@ -12,7 +12,13 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
-from rfly_trajectory.fleet.follow_path import MAX_POSES, brake_to_stop, corner_radius, follow, reference_paths
+from rfly_trajectory.fleet.follow_path import (
+    MAX_POSES,
+    brake_to_stop,
+    corner_radius,
+    follow,
+    reference_paths,
+)
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 
@@ -25,39 +31,63 @@ def ground():
     axis = np.arange(-300.0, 301.0, 20.0)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(
-        4 * np.sin(x / 60) * np.cos(y / 45) + 0.05 * x, origin_x=-300.0, origin_y=-300.0, step_x=20, step_y=20
+        4 * np.sin(x / 60) * np.cos(y / 45) + 0.05 * x,
+        origin_x=-300.0,
+        origin_y=-300.0,
+        step_x=20,
+        step_y=20,
     )
 
 
 VEHICLES = {
     "car": Vehicle("car", 1, 3, RING, SpeedProfile(10.0), "repeat"),
     "car with brakes": Vehicle("car", 1, 3, RING, SpeedProfile(10.0, 2.0, 4.0, 3.0), "repeat"),
-    "on the outside of a formation": Vehicle("car", 1, 3, RING, SpeedProfile(10.0), "repeat", offset=(-5.0, -20.0)),
+    "on the outside of a formation": Vehicle(
+        "car", 1, 3, RING, SpeedProfile(10.0), "repeat", offset=(-5.0, -20.0)
+    ),
     "shifted": Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0), "stop", shift=(10.0, 30.0)),
     "on wheels": Vehicle("car", 1, 3, RING, SpeedProfile(6.0), "repeat", wheelbase=2.7, track=1.6),
-    "drone": Vehicle("drone", 1, 3, RING, SpeedProfile(8.0, 3.0), "repeat", kind="multirotor", height=30.0),
-    "plane": Vehicle("plane", 1, 3, RING, SpeedProfile(15.0), "repeat", kind="fixed_wing", height=60.0, absolute=True),
+    "drone": Vehicle(
+        "drone", 1, 3, RING, SpeedProfile(8.0, 3.0), "repeat", kind="multirotor", height=30.0
+    ),
+    "plane": Vehicle(
+        "plane",
+        1,
+        3,
+        RING,
+        SpeedProfile(15.0),
+        "repeat",
+        kind="fixed_wing",
+        height=60.0,
+        absolute=True,
+    ),
     "not off yet": Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0), "stop", delay=60.0),
 }
 
 
 @pytest.mark.parametrize("name", VEHICLES)
 def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
-    """Just before and after the hand-over the states are the same; after it positions move as velocities say."""
-    vehicle, time = VEHICLES[name], 12.3
+    """Just before and after the hand-over the states are the same; after it positions move as
+    velocities say.
+    """
+    vehicle = VEHICLES[name]
+    time = 12.3
     fleet = Fleet([vehicle], ground())
     taken = follow(fleet, 0, time, reference_paths(vehicle, GOAL)[0])
     assert taken is not None
     after = Fleet([taken.vehicle], ground())
-    old, new = fleet.sample_times([time]), after.sample_times([time])
+    old = fleet.sample_times([time])
+    new = after.sample_times([time])
     np.testing.assert_allclose(new.position, old.position, atol=1e-9)
     np.testing.assert_allclose(new.velocity[..., :2], old.velocity[..., :2], atol=1e-9)
-    np.testing.assert_allclose(new.velocity[..., 2], old.velocity[..., 2], atol=2e-3 if vehicle.wheelbase else 1e-9)
+    np.testing.assert_allclose(
+        new.velocity[..., 2], old.velocity[..., 2], atol=2e-3 if vehicle.wheelbase else 1e-9
+    )
     for states in (old, new):
         nose = quat_rotate(states.orientation[0, 0], np.array([1.0, 0.0, 0.0]))
-        assert math.atan2(nose[1], nose[0]) == pytest.approx(math.atan2(*old.velocity[0, 0, 1::-1]), abs=0.05) or not (
-            old.velocity.any()
-        )
+        assert math.atan2(nose[1], nose[0]) == pytest.approx(
+            math.atan2(*old.velocity[0, 0, 1::-1]), abs=0.05
+        ) or not (old.velocity.any())
 
     times = np.arange(time, taken.stop_time + 1.0, 0.01)
     states = after.sample_times(times)
@@ -67,13 +97,17 @@ def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
     np.testing.assert_allclose(states.position[-1, 0, :2], GOAL[-1, :2], atol=1e-6)
     assert speed[-1] == 0.0
     z = GOAL[-1, 2] if vehicle.kind != "ground" else ground().altitude(*GOAL[-1, :2])
-    assert states.position[-1, 0, 2] == pytest.approx(z, abs=1e-6 if vehicle.wheelbase is None else 0.2)
+    assert states.position[-1, 0, 2] == pytest.approx(
+        z, abs=1e-6 if vehicle.wheelbase is None else 0.2
+    )
     distance = np.hypot(*(states.position[:, 0, :2] - GOAL[0, :2]).T)
     assert distance.min() < 0.2  # it does not cut off the path's start
 
 
 def test_a_car_that_drives_backwards_stops_first():
-    """On its way back it is told to follow: not yet; the halt brakes with the profile's 4 m/s², 8 m on from 8 m/s."""
+    """On its way back it is told to follow: not yet; the halt brakes with the profile's 4 m/s², 8 m
+    on from 8 m/s.
+    """
     vehicle = Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0, 4.0), "ping_pong")
     fleet = Fleet([vehicle])
     back = 40.0  # a leg: 4 s + 22 s + 2 s
@@ -90,11 +124,14 @@ def test_a_car_that_drives_backwards_stops_first():
 
 
 def around_a_cusp():
-    """East on a line, left on a quarter of radius 8, then backwards on a quarter to the left: (k, 3), (k,)."""
+    """East on a line, left on a quarter of radius 8, then backwards on a quarter to the left: (k,
+    3), (k,).
+    """
     angle = np.radians(np.arange(0.0, 91.0, 9.0))
     line = np.column_stack([np.arange(0.0, 10.0, 2.0), np.zeros(5), np.zeros(5)])
     ahead = np.column_stack([10 + 8 * np.sin(angle), 8 - 8 * np.cos(angle), angle])
-    # from (18, 8), heading north, steered to the left about (10, 8) again would go back: to the right, about (26, 8)
+    # from (18, 8), heading north, steered to the left about (10, 8) again would go back: to the
+    # right, about (26, 8)
     back = np.column_stack([26 - 8 * np.cos(angle), 8 - 8 * np.sin(angle), math.pi / 2 + angle])[1:]
     poses = np.concatenate([line, ahead, back])
     return np.column_stack([poses[:, :2], np.zeros(len(poses))]), poses[:, 2]
@@ -102,14 +139,25 @@ def around_a_cusp():
 
 @pytest.mark.parametrize("wheels", [{}, {"wheelbase": 2.7, "track": 1.6}])
 def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
-    """Poses that look against their motion: it stops at the cusp, the heading goes on, the velocity turns round."""
+    """Poses that look against their motion: it stops at the cusp, the heading goes on, the velocity
+    turns round.
+    """
     points, heading = around_a_cusp()
     start = Vehicle(
-        "car", 1, 3, Line((0.0, 0.0), (0.5, 0.0)).path(), SpeedProfile(3.0, 1.5), "stop", delay=1e6, **wheels
+        "car",
+        1,
+        3,
+        Line((0.0, 0.0), (0.5, 0.0)).path(),
+        SpeedProfile(3.0, 1.5),
+        "stop",
+        delay=1e6,
+        **wheels,
     )
     ahead, back = reference_paths(start, points, heading)
     assert (ahead.backward, back.backward) == (False, True)
-    fleet, time, rows = Fleet([start]), 5.0, []
+    fleet = Fleet([start])
+    time = 5.0
+    rows = []
     for reference in (ahead, back):
         taken = follow(fleet, 0, time, reference)
         fleet = Fleet([taken.vehicle])
@@ -119,7 +167,10 @@ def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
     np.testing.assert_allclose(last.position[0, 0, :2], points[-1, :2], atol=1e-6)
     place = np.concatenate([states.position[:, 0, :2] for states in (*rows, last)])
     nose = np.concatenate(
-        [quat_rotate(states.orientation[:, 0], np.array([1.0, 0, 0]))[:, :2] for states in (*rows, last)]
+        [
+            quat_rotate(states.orientation[:, 0], np.array([1.0, 0, 0]))[:, :2]
+            for states in (*rows, last)
+        ]
     )
     velocity = np.concatenate([states.velocity[:, 0, :2] for states in (*rows, last)])
     assert nose[-1] @ (math.cos(heading[-1]), math.sin(heading[-1])) == pytest.approx(1.0, abs=1e-6)
@@ -143,21 +194,29 @@ def test_a_car_that_moves_stops_before_it_backs_out():
     assert follow(Fleet([vehicle]), 0, 6.0, back) is None
     assert not reference_paths(vehicle, points, None)[0].backward
     sideways = reference_paths(vehicle, points, np.full(3, 1.0))
-    assert [each.backward for each in sideways] == [False], "headings across the way say nothing of it"
+    assert [each.backward for each in sideways] == [False], (
+        "headings across the way say nothing of it"
+    )
 
 
 def test_a_halt_shortly_before_the_end_does_not_run_over_it():
     """Without accelerations a car brakes with 2 m/s²; with 1 m left from 8 m/s it takes 32 m/s²."""
     fleet = Fleet([Vehicle("car", 1, 3, LINE, SpeedProfile(8.0), "stop")])
     halted = brake_to_stop(fleet, 0, 199.0 / 8.0)
-    np.testing.assert_allclose(Fleet([halted.vehicle]).sample_times([199 / 8, 99]).position[:, 0, 0], [99.0, 100.0])
+    np.testing.assert_allclose(
+        Fleet([halted.vehicle]).sample_times([199 / 8, 99]).position[:, 0, 0], [99.0, 100.0]
+    )
 
 
 def test_the_radius_of_corners():
-    """That of the limits; else cruise² over the lateral acceleration of the limits, or 3 m/s² for cars."""
+    """That of the limits; else cruise² over the lateral acceleration of the limits, or 3 m/s² for
+    cars.
+    """
     car = VEHICLES["car"]
     assert corner_radius(car) == pytest.approx(100 / 3)
-    assert corner_radius(dataclasses.replace(car, limits=Limits(lateral_acceleration=5.0))) == pytest.approx(20.0)
+    assert corner_radius(
+        dataclasses.replace(car, limits=Limits(lateral_acceleration=5.0))
+    ) == pytest.approx(20.0)
     assert corner_radius(dataclasses.replace(car, limits=Limits(turn_radius=7.0))) == 7.0
 
 

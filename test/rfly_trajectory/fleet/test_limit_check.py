@@ -10,7 +10,13 @@ import pytest
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
-from rfly_trajectory.fleet.limit_check import check_limits, check_separation, check_tracks, drive, duration
+from rfly_trajectory.fleet.limit_check import (
+    check_limits,
+    check_separation,
+    check_tracks,
+    drive,
+    duration,
+)
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 
@@ -20,7 +26,9 @@ NORTH = Line((0.0, -100.0), (0.0, 100.0)).path()
 
 def vehicle(number, path, speed, **keys):
     profile = speed if isinstance(speed, SpeedProfile) else SpeedProfile(speed)
-    return Vehicle(f"v{number}", number, 3, path, profile, "repeat" if path.closed else "stop", **keys)
+    return Vehicle(
+        f"v{number}", number, 3, path, profile, "repeat" if path.closed else "stop", **keys
+    )
 
 
 def slope(rise_x, rise_y=0.0):
@@ -31,7 +39,9 @@ def slope(rise_x, rise_y=0.0):
 
 
 class TestLimits:
-    """A circle of 50 m at 10 m/s: 2 m/s² sideways. On the parallel circle of 40 m it is 8 m/s and 1.6 m/s²."""
+    """A circle of 50 m at 10 m/s: 2 m/s² sideways. On the parallel circle of 40 m it is 8 m/s and
+    1.6 m/s².
+    """
 
     CIRCLE = Circle((0.0, 0.0), 50.0).path()
 
@@ -39,8 +49,14 @@ class TestLimits:
         ("limits", "texts"),
         [
             (Limits(turn_radius=50.0, lateral_acceleration=2.0, max_speed=10.0), []),
-            (Limits(turn_radius=50.1), ["it can't turn tighter than 50.1 m, but its radius is 50 m"]),
-            (Limits(lateral_acceleration=1.99), ["it takes up to 1.99 m/s² sideways, but gets 2 m/s²"]),
+            (
+                Limits(turn_radius=50.1),
+                ["it can't turn tighter than 50.1 m, but its radius is 50 m"],
+            ),
+            (
+                Limits(lateral_acceleration=1.99),
+                ["it takes up to 1.99 m/s² sideways, but gets 2 m/s²"],
+            ),
             (Limits(max_speed=9.9), ["it goes up to 9.9 m/s, but has 10 m/s"]),
         ],
     )
@@ -50,28 +66,45 @@ class TestLimits:
 
     def test_in_a_formation_it_is_the_members_own_way(self):
         limits = Limits(turn_radius=40.1, lateral_acceleration=1.59, max_speed=7.9)
-        findings = check_limits(Fleet([vehicle(1, self.CIRCLE, 10.0, offset=(0.0, 10.0), limits=limits)]))
+        findings = check_limits(
+            Fleet([vehicle(1, self.CIRCLE, 10.0, offset=(0.0, 10.0), limits=limits)])
+        )
         values = [finding.text.split(" at x ")[0].rsplit(" ", 2)[-2:] for finding in findings]
         assert values == [["40", "m"], ["8", "m/s"], ["1.6", "m/s²"]]
 
     def test_slope_is_that_along_the_way_and_its_place_is_told(self):
-        """The plane rises by 0.2 eastwards; a circle meets its full slope where it leads east or west: atan 0.2 is
-        11.31°. A line to the north is level."""
+        """The plane rises by 0.2 eastwards; a circle meets its full slope where it leads east or
+        west: atan 0.2 is 11.31°. A line to the north is level.
+        """
         terrain = slope(0.2)
         fleet = Fleet([vehicle(1, self.CIRCLE, 10.0, limits=Limits(max_slope_deg=11.3))], terrain)
         (finding,) = check_limits(fleet)
         assert finding.text.startswith("it takes slopes up to 11.3°, but has 11.31° at x ")
         assert abs(float(finding.text.split("y ")[1])) == pytest.approx(50.0, abs=0.1)
-        assert check_limits(Fleet([vehicle(1, NORTH, 10.0, limits=Limits(max_slope_deg=0.1))], terrain)) == []
+        assert (
+            check_limits(
+                Fleet([vehicle(1, NORTH, 10.0, limits=Limits(max_slope_deg=0.1))], terrain)
+            )
+            == []
+        )
 
     def test_an_aircraft_at_one_altitude_has_no_slope(self):
         aircraft = vehicle(
-            1, self.CIRCLE, 10.0, kind="multirotor", height=90.0, absolute=True, limits=Limits(max_slope_deg=1.0)
+            1,
+            self.CIRCLE,
+            10.0,
+            kind="multirotor",
+            height=90.0,
+            absolute=True,
+            limits=Limits(max_slope_deg=1.0),
         )
         assert check_limits(Fleet([aircraft], slope(0.2))) == []
 
     def test_copies_on_one_track_are_told_once_and_nodes_are_told_too(self):
-        copies = [vehicle(i, self.CIRCLE, 10.0, delay=float(i), limits=Limits(max_speed=1.0)) for i in range(1, 5)]
+        copies = [
+            vehicle(i, self.CIRCLE, 10.0, delay=float(i), limits=Limits(max_speed=1.0))
+            for i in range(1, 5)
+        ]
         assert [finding.vehicle for finding in check_tracks(Fleet(copies))] == ["v1"]
 
     def test_a_file_tells_line_and_key(self):
@@ -102,7 +135,9 @@ class TestDrive:
         run = drive(fleet, 0)
         assert run.time[-1] == pytest.approx(25.0)
         assert run.distance[-1] == pytest.approx(200.0)
-        np.testing.assert_allclose(np.interp([2.5, 12.5, 22.5], run.time, run.speed), [5, 10, 5], atol=1e-9)
+        np.testing.assert_allclose(
+            np.interp([2.5, 12.5, 22.5], run.time, run.speed), [5, 10, 5], atol=1e-9
+        )
         np.testing.assert_allclose(run.slope, 0.1, atol=1e-6)
         np.testing.assert_allclose(run.position[:, 2], 0.1 * run.position[:, 0], atol=1e-5)
 
@@ -114,24 +149,34 @@ class TestDrive:
 
 class TestSeparation:
     def test_crossing_ways_by_hand(self):
-        """One is 20 m late at the crossing, both at 10 m/s: they pass at 20/√2 m, 1 s before the late one is there."""
-        early, late = vehicle(1, EAST, 10.0), vehicle(2, NORTH, 10.0, delay=2.0)
+        """One is 20 m late at the crossing, both at 10 m/s: they pass at 20/√2 m, 1 s before the
+        late one is there.
+        """
+        early = vehicle(1, EAST, 10.0)
+        late = vehicle(2, NORTH, 10.0, delay=2.0)
         (finding,) = check_separation(Fleet([early, late], min_separation=15.0))
         assert finding.vehicle == "v1"
-        assert "comes within 14.1 m of 'v2' after 11.0 s at x 10.0, y 0.0; min_separation is 15 m" in finding.text
+        assert (
+            "comes within 14.1 m of 'v2' after 11.0 s at x 10.0, y 0.0; min_separation is 15 m"
+            in finding.text
+        )
         assert check_separation(Fleet([early, late], min_separation=14.1)) == []
         assert check_separation(Fleet([early, late])) == []
 
     def test_a_fast_pass_between_samples_is_found(self):
         """Head-on on ways 0.5 m apart, at 100 m/s each."""
         back = Line((100.0, 0.5), (-100.0, 0.5)).path()
-        (finding,) = check_separation(Fleet([vehicle(1, EAST, 100.0), vehicle(2, back, 100.0)], min_separation=0.6))
+        (finding,) = check_separation(
+            Fleet([vehicle(1, EAST, 100.0), vehicle(2, back, 100.0)], min_separation=0.6)
+        )
         assert "comes within 0.5 m" in finding.text
 
     def test_height_counts(self):
         above = vehicle(2, NORTH, 10.0, kind="multirotor", height=20.0)
         assert check_separation(Fleet([vehicle(1, EAST, 10.0), above], min_separation=19.9)) == []
-        assert len(check_separation(Fleet([vehicle(1, EAST, 10.0), above], min_separation=20.1))) == 1
+        assert (
+            len(check_separation(Fleet([vehicle(1, EAST, 10.0), above], min_separation=20.1))) == 1
+        )
 
     def test_who_waits_at_a_common_start_is_no_finding(self):
         """10 m/s and 2 s between departures: 20 m apart."""

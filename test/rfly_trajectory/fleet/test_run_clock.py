@@ -1,4 +1,6 @@
-"""Fleet time over node time, the common start of several nodes, and shards; against integrals and counts by hand."""
+"""Fleet time over node time, the common start of several nodes, and shards; against integrals and
+counts by hand.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,23 @@ from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet_file import shard_range
-from rfly_trajectory.fleet.run_clock import RunClock, agreed_start, is_near, next_start, run_number, start_at_time
+from rfly_trajectory.fleet.run_clock import (
+    RunClock,
+    agreed_start,
+    is_near,
+    next_start,
+    run_number,
+    start_at_time,
+)
 
 S = 10**9
 START = 1_700_000_000 * S
 
 
 def test_fleet_time_by_hand():
-    """Start; 4 s at 1; from then 6 s at 0.5; pause of 10 s; 2 s at 0.5 again; 1 s at 3: 4 + 3 + 0 + 1 + 3 = 11."""
+    """Start; 4 s at 1; from then 6 s at 0.5; pause of 10 s; 2 s at 0.5 again; 1 s at 3: 4 + 3 + 0 +
+    1 + 3 = 11.
+    """
     clock = RunClock(START)
     assert clock.fleet_time(START - 3 * S) == 0.0
     assert clock.pace(START - 1) == 0.0
@@ -37,7 +48,9 @@ def test_fleet_time_by_hand():
 
 
 def test_what_happens_before_the_start_does_not_move_it():
-    """A pause that ends, or a scale that changes, before the start: the fleet begins at the start all the same."""
+    """A pause that ends, or a scale that changes, before the start: the fleet begins at the start
+    all the same.
+    """
     clock = RunClock(START).paused(START - 5 * S).scaled(START - 4 * S, 2.0).started(START - 3 * S)
     assert clock.fleet_time(START) == 0.0
     assert clock.fleet_time(START + S) == 2.0
@@ -63,10 +76,18 @@ def test_a_scale_that_is_none_is_refused(scale):
 commands = st.tuples(st.sampled_from(["start", "pause", "scale"]), st.floats(0.0, 10.0))
 
 
-@given(st.lists(st.tuples(st.integers(0, 5 * S), commands), max_size=12), st.integers(-8 * S, 8 * S))
+@given(
+    st.lists(st.tuples(st.integers(0, 5 * S), commands), max_size=12), st.integers(-8 * S, 8 * S)
+)
 def test_fleet_time_is_the_integral_of_the_pace(steps, begin):
-    """Whatever is commanded when: no jump at a command, and between commands the scale counts only while running."""
-    clock, now, expected, running, scale = RunClock(START), START + begin, max(0.0, begin * 1e-9), True, 1.0
+    """Whatever is commanded when: no jump at a command, and between commands the scale counts only
+    while running.
+    """
+    clock = RunClock(START)
+    now = START + begin
+    expected = max(0.0, begin * 1e-9)
+    running = True
+    scale = 1.0
     for wait, (command, value) in steps:
         after = now + wait
         if running:
@@ -74,11 +95,14 @@ def test_fleet_time_is_the_integral_of_the_pace(steps, begin):
         now = after
         before = clock.fleet_time(now)
         if command == "start":
-            clock, running = clock.started(now), True
+            clock = clock.started(now)
+            running = True
         elif command == "pause":
-            clock, running = clock.paused(now), False
+            clock = clock.paused(now)
+            running = False
         else:
-            clock, scale = clock.scaled(now, value), value
+            clock = clock.scaled(now, value)
+            scale = value
         assert clock.fleet_time(now) == pytest.approx(before, abs=1e-9)
         assert clock.fleet_time(now) == pytest.approx(expected, abs=1e-6)
 
@@ -88,13 +112,17 @@ def test_the_next_whole_second_and_the_run():
     assert next_start(START) == START + S  # a whole second is over when it is read
     assert next_start(START + S - 1, START) == START + S + 1
     assert run_number(next_start(START, START + 999)) == 0
-    assert next_start(START, START - S, START + 5 * S) == START + 5 * S + 1  # a given start that is to come is kept
+    assert (
+        next_start(START, START - S, START + 5 * S) == START + 5 * S + 1
+    )  # a given start that is to come is kept
     assert next_start(START, START - S, START) == START + S + 1
     assert is_near(START + 1 * S, START)
     assert not is_near(START, START - 100 * S)
 
 
-@pytest.mark.parametrize(("seconds", "start"), [(0.0, 0), (12.5, 12_500_000_000), (1.7e9 + 0.1, START + 100_000_000)])
+@pytest.mark.parametrize(
+    ("seconds", "start"), [(0.0, 0), (12.5, 12_500_000_000), (1.7e9 + 0.1, START + 100_000_000)]
+)
 def test_a_given_start_is_the_first_run_in_whole_microseconds(seconds, start):
     assert start_at_time(seconds) == start
 
@@ -106,8 +134,12 @@ def test_a_start_that_no_message_carries_is_refused(seconds):
 
 
 def test_the_earlier_start_of_the_later_run_counts():
-    assert agreed_start(START, START + S) == agreed_start(START + S, START) == START  # two nodes began at once
-    assert agreed_start(START + S + 1, START) == START + S + 1  # a reset that one node has not heard of
+    assert (
+        agreed_start(START, START + S) == agreed_start(START + S, START) == START
+    )  # two nodes began at once
+    assert (
+        agreed_start(START + S + 1, START) == START + S + 1
+    )  # a reset that one node has not heard of
     assert agreed_start(START + 9 * S, START + 998) == START + 9 * S  # run 1000 is run 0 again
 
 
@@ -117,7 +149,9 @@ starts = st.builds(lambda second, run: START + second * S + run, st.integers(0, 
 
 @given(st.lists(starts, min_size=1, max_size=6), st.randoms())
 def test_nodes_agree_in_whatever_order_they_hear(heard, chance):
-    """The result of every order, with repetitions, is the same: nothing can keep two nodes apart for ever."""
+    """The result of every order, with repetitions, is the same: nothing can keep two nodes apart
+    for ever.
+    """
     order = [*heard, *chance.choices(heard, k=3)]
     chance.shuffle(order)
     assert functools.reduce(agreed_start, order) == functools.reduce(agreed_start, heard)
@@ -132,7 +166,9 @@ def test_shards_are_disjoint_and_together_all(vehicles, n):
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
-@pytest.mark.parametrize("text", ["", "1", "2/2", "-1/2", "1/0", "0/0", "a/b", "1/2/3", "0.5/2", "0/99999"])
+@pytest.mark.parametrize(
+    "text", ["", "1", "2/2", "-1/2", "1/0", "0/0", "a/b", "1/2/3", "0.5/2", "0/99999"]
+)
 def test_a_shard_that_is_none_is_refused(text):
     with pytest.raises(ConfigError, match=r"shard: .*0/2 and 1/2"):
         shard_range(text, 10)

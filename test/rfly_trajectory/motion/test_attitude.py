@@ -1,4 +1,6 @@
-"""Height and attitude over a terrain: planes and slopes by hand, body rates against differences of quaternions."""
+"""Height and attitude over a terrain: planes and slopes by hand, body rates against differences of
+quaternions.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def plane(a, b, c=0.0, cells=20, step=5.0):
     """z = a x + b y + c around the origin."""
     axis = (np.arange(cells + 1) - cells / 2) * step
     x, y = np.meshgrid(axis, axis, indexing="ij")
-    return HeightMap(a * x + b * y + c, origin_x=axis[0], origin_y=axis[0], step_x=step, step_y=step)
+    return HeightMap(
+        a * x + b * y + c, origin_x=axis[0], origin_y=axis[0], step_x=step, step_y=step
+    )
 
 
 def hills(seed=1, cells=80, step=10.0):
@@ -33,7 +37,12 @@ def hills(seed=1, cells=80, step=10.0):
     rng = np.random.default_rng(seed)
     heights = rng.normal(0.0, 3.0, (cells + 1, cells + 1))
     return HeightMap(
-        heights, origin_x=-step * cells / 2, origin_y=-step * cells / 2, step_x=step, step_y=step, name="hills"
+        heights,
+        origin_x=-step * cells / 2,
+        origin_y=-step * cells / 2,
+        step_x=step,
+        step_y=step,
+        name="hills",
     )
 
 
@@ -61,24 +70,34 @@ class TestGroundVehicle:
 
     def test_north_is_a_yaw_of_90_degrees(self):
         np.testing.assert_allclose(
-            one(SOUTH_NORTH).sample(1.0).orientation, [[0, 0, math.sqrt(0.5), math.sqrt(0.5)]], atol=1e-15
+            one(SOUTH_NORTH).sample(1.0).orientation,
+            [[0, 0, math.sqrt(0.5), math.sqrt(0.5)]],
+            atol=1e-15,
         )
 
     def test_uphill_the_nose_goes_up_and_the_speed_over_ground_is_kept(self):
-        """Slope 1:4 along the way: pitch is -atan 0.25 (positive is nose down in FLU), it climbs 2.5 m/s."""
+        """Slope 1:4 along the way: pitch is -atan 0.25 (positive is nose down in FLU), it climbs
+        2.5 m/s.
+        """
         state = one(WEST_EAST, plane(0.25, 0.0, 100.0)).sample(1.0)
         np.testing.assert_allclose(state.position, [[-30, 3, 92.5]], atol=1e-5)
         np.testing.assert_allclose(state.velocity, [[10, 0, 2.5]], atol=1e-5)
-        np.testing.assert_allclose(quat_to_euler(state.orientation), [[0, -math.atan(0.25), 0]], atol=1e-6)
+        np.testing.assert_allclose(
+            quat_to_euler(state.orientation), [[0, -math.atan(0.25), 0]], atol=1e-6
+        )
 
     def test_ground_that_rises_to_the_left_rolls_to_the_right(self):
         state = one(WEST_EAST, plane(0.0, 0.25)).sample(1.0)
-        np.testing.assert_allclose(quat_to_euler(state.orientation), [[math.atan(0.25), 0, 0]], atol=1e-6)
+        np.testing.assert_allclose(
+            quat_to_euler(state.orientation), [[math.atan(0.25), 0, 0]], atol=1e-6
+        )
 
     def test_downhill_to_the_north(self):
         """The same ground driven northwards: it falls to the front, nothing to the side."""
         state = one(SOUTH_NORTH, plane(0.0, -0.25)).sample(1.0)
-        np.testing.assert_allclose(quat_to_euler(state.orientation), [[0, math.atan(0.25), math.pi / 2]], atol=1e-6)
+        np.testing.assert_allclose(
+            quat_to_euler(state.orientation), [[0, math.atan(0.25), math.pi / 2]], atol=1e-6
+        )
         np.testing.assert_allclose(state.velocity, [[0, 10, -2.5]], atol=1e-5)
 
     @settings(deadline=None)
@@ -93,24 +112,31 @@ class TestGroundVehicle:
         np.testing.assert_allclose(forward, velocity / np.linalg.norm(velocity), atol=2e-6)
 
     def test_height_of_the_origin_above_the_ground(self):
-        assert one(WEST_EAST, plane(0.1, 0.0), height=0.5).sample(0.0).position[0, 2] == pytest.approx(-3.5, abs=1e-6)
+        assert one(WEST_EAST, plane(0.1, 0.0), height=0.5).sample(0.0).position[
+            0, 2
+        ] == pytest.approx(-3.5, abs=1e-6)
 
     def test_before_its_delay_it_stands_on_the_slope_with_the_heading_of_the_start(self):
         state = one(SOUTH_NORTH, plane(0.0, 0.25), delay=5.0).sample(4.0)
         np.testing.assert_allclose(state.position, [[3, -40, -10]], atol=1e-5)
         assert not state.velocity.any()
         assert not state.angular_velocity.any()
-        np.testing.assert_allclose(quat_to_euler(state.orientation), [[0, -math.atan(0.25), math.pi / 2]], atol=1e-6)
+        np.testing.assert_allclose(
+            quat_to_euler(state.orientation), [[0, -math.atan(0.25), math.pi / 2]], atol=1e-6
+        )
 
     def test_drives_backwards_on_the_way_back_with_the_heading_of_the_way_out(self):
         fleet = one(WEST_EAST, plane(0.25, 0.0), at_end="ping_pong")
-        out, back = fleet.sample(4.0), fleet.sample(12.0)
+        out = fleet.sample(4.0)
+        back = fleet.sample(12.0)
         np.testing.assert_allclose(back.position, out.position, atol=1e-9)
         np.testing.assert_allclose(back.orientation, out.orientation, atol=1e-12)
         np.testing.assert_allclose(back.velocity, -out.velocity, atol=1e-5)
 
     def test_off_the_map_the_ground_is_as_high_as_the_edge(self):
-        """The map ends at x = 50, where it is 5 m high; beyond it is level along x, and nothing is NaN."""
+        """The map ends at x = 50, where it is 5 m high; beyond it is level along x, and nothing is
+        NaN.
+        """
         state = one(Line((60.0, 0.0), (90.0, 0.0)).path(), plane(0.1, 0.0)).sample(1.0)
         np.testing.assert_allclose(state.position, [[70, 0, 5]], atol=1e-6)
         np.testing.assert_allclose(state.velocity, [[10, 0, 0]], atol=1e-9)
@@ -123,7 +149,9 @@ def smooth_inside_cells(fleet, times, h):
     terrain = fleet.terrain
     keep = np.ones(moved.arc_length.shape, bool)
     reach = 2 * h * 50.0
-    for axis, (origin, step) in enumerate(((terrain.origin_x, terrain.step_x), (terrain.origin_y, terrain.step_y))):
+    for axis, (origin, step) in enumerate(
+        ((terrain.origin_x, terrain.step_x), (terrain.origin_y, terrain.step_y))
+    ):
         cell = (moved.position[..., axis] - origin) / step
         keep &= np.abs(cell - np.round(cell)) > reach / abs(step)
     path = fleet.vehicles[0].path
@@ -137,7 +165,9 @@ PATHS = {
     "line": Line((-300.0, -210.0), (320.0, 170.0)).path(),
     "circle": Circle((10.0, 20.0), 130.0, 33.0, clockwise=True).path(),
     "figure_eight": FigureEight((0.0, 0.0), 600.0, 300.0, 20.0).path(),
-    "polyline": Polyline([(-300, -200), (250, -180), (200, 200), (-150, 30)], 40.0, closed=True).path(),
+    "polyline": Polyline(
+        [(-300, -200), (250, -180), (200, 200), (-150, 30)], 40.0, closed=True
+    ).path(),
 }
 PROFILES = {
     "constant": SpeedProfile(12.0),
@@ -150,7 +180,9 @@ PROFILES = {
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("kind", ["ground", "fixed_wing", "multirotor"])
 def test_velocity_and_body_rates_are_derivatives(kind, path, profile):
-    """Over rough ground, within the cells: velocity is the derivative of position, body rates that of the attitude."""
+    """Over rough ground, within the cells: velocity is the derivative of position, body rates that
+    of the attitude.
+    """
     options = {} if kind == "ground" else {"height": 30.0}
     fleet = one(PATHS[path], hills(), PROFILES[profile], kind=kind, at_end="stop", **options)
     h = 1e-5
@@ -160,16 +192,22 @@ def test_velocity_and_body_rates_are_derivatives(kind, path, profile):
     times = times[smooth_inside_cells(fleet, times, h)]
     assert times.size > 1500
     moved = fleet.sample_times(times)
-    after, before = fleet.sample_times(times + h), fleet.sample_times(times - h)
-    np.testing.assert_allclose((after.position - before.position) / (2 * h), moved.velocity, atol=2e-6)
-    np.testing.assert_allclose(body_rates_by_difference(fleet, times, h), moved.angular_velocity, atol=2e-6)
+    after = fleet.sample_times(times + h)
+    before = fleet.sample_times(times - h)
+    np.testing.assert_allclose(
+        (after.position - before.position) / (2 * h), moved.velocity, atol=2e-6
+    )
+    np.testing.assert_allclose(
+        body_rates_by_difference(fleet, times, h), moved.angular_velocity, atol=2e-6
+    )
     assert np.max(np.abs(moved.angular_velocity)) > 1e-3 or (kind, path) == ("multirotor", "line")
 
 
 @pytest.mark.parametrize("name", ["polyline", "figure_eight"])
 def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
-    """Beside a clothoid and a curve, under an S-curve: the body rates of members are the derivatives of their
-    attitudes."""
+    """Beside a clothoid and a curve, under an S-curve: the body rates of members are the
+    derivatives of their attitudes.
+    """
     path = PATHS[name]
     profile = SpeedProfile(15.0, 0.8, 1.1, 0.1)
     places = [(0.0, 12.0), (-5.0, -9.0)]
@@ -177,9 +215,13 @@ def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
         Vehicle(f"v{i}", i + 1, 3, path, profile, "stop", "multirotor", height=30.0, offset=place)
         for i, place in enumerate(places)
     ]
-    fleet, h = Fleet(vehicles), 1e-5
+    fleet = Fleet(vehicles)
+    h = 1e-5
     times = np.linspace(1.01, 60.0, 400)
-    joints = np.min(np.abs(np.mod(fleet.sample_times(times).arc_length[..., None], path.length) - path.start), axis=-1)
+    joints = np.min(
+        np.abs(np.mod(fleet.sample_times(times).arc_length[..., None], path.length) - path.start),
+        axis=-1,
+    )
     times = times[(joints > 0.1).all(axis=1)]
     rates = fleet.sample_times(times).angular_velocity
     np.testing.assert_allclose(body_rates_by_difference(fleet, times, h), rates, atol=2e-6)
@@ -187,7 +229,9 @@ def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
 
 
 def test_attitude_is_continuous_over_cells():
-    """The smooth normal has no steps: between two samples 1 mm apart the attitude turns by next to nothing."""
+    """The smooth normal has no steps: between two samples 1 mm apart the attitude turns by next to
+    nothing.
+    """
     fleet = one(PATHS["circle"], hills(), 10.0)
     q = fleet.sample_times(np.arange(0.0, 10.0, 1e-4)).orientation[:, 0]
     turn = 2.0 * np.arccos(np.minimum(np.abs((q[1:] * q[:-1]).sum(-1)), 1.0))
@@ -197,7 +241,11 @@ def test_attitude_is_continuous_over_cells():
 @pytest.mark.parametrize("kind", ["ground", "multirotor", "fixed_wing"])
 def test_no_vehicle_is_ever_below_the_ground(kind):
     terrain = hills()
-    options = {"ground": {}, "multirotor": {"height": 0.0, "absolute": True}, "fixed_wing": {"height": 2.0}}[kind]
+    options = {
+        "ground": {},
+        "multirotor": {"height": 0.0, "absolute": True},
+        "fixed_wing": {"height": 2.0},
+    }[kind]
     fleet = one(PATHS["figure_eight"], terrain, kind=kind, **options)
     p = fleet.sample_times(np.linspace(0, 300, 5000)).position[:, 0]
     assert np.all(p[:, 2] >= terrain.altitude(p[:, 0], p[:, 1]))
@@ -207,11 +255,17 @@ class TestAircraft:
     CIRCLE = Circle((0.0, 0.0), 100.0).path()
 
     def test_fixed_wing_banks_as_a_coordinated_turn(self):
-        """25 m/s on a radius of 100 m to the left: tan roll = -v²/(r g), left wing down; yaw rate 0.25 rad/s."""
-        state = one(self.CIRCLE, speed=25.0, kind="fixed_wing", height=500.0, absolute=True).sample(0.0)
+        """25 m/s on a radius of 100 m to the left: tan roll = -v²/(r g), left wing down; yaw rate
+        0.25 rad/s.
+        """
+        state = one(self.CIRCLE, speed=25.0, kind="fixed_wing", height=500.0, absolute=True).sample(
+            0.0
+        )
         roll = -math.atan(6.25 / GRAVITY)
         np.testing.assert_allclose(state.position, [[100, 0, 500]], atol=1e-9)
-        np.testing.assert_allclose(quat_to_euler(state.orientation), [[roll, 0, math.pi / 2]], atol=1e-12)
+        np.testing.assert_allclose(
+            quat_to_euler(state.orientation), [[roll, 0, math.pi / 2]], atol=1e-12
+        )
         np.testing.assert_allclose(
             state.angular_velocity, [[0, 0.25 * math.sin(roll), 0.25 * math.cos(roll)]], atol=1e-7
         )
@@ -219,13 +273,23 @@ class TestAircraft:
     def test_fixed_wing_pitches_with_the_slope_that_it_follows(self):
         terrain = plane(0.2, 0.0)
         state = one(WEST_EAST, terrain, speed=20.0, kind="fixed_wing", height=50.0).sample(1.0)
-        np.testing.assert_allclose(quat_to_euler(state.orientation), [[0, -math.atan(0.2), 0]], atol=1e-6)
+        np.testing.assert_allclose(
+            quat_to_euler(state.orientation), [[0, -math.atan(0.2), 0]], atol=1e-6
+        )
         assert state.position[0, 2] == pytest.approx(terrain.altitude(-20.0, 3.0) + 50.0)
         np.testing.assert_allclose(state.velocity, [[20, 0, 4]], atol=1e-5)
 
     def test_no_side_force_in_a_climbing_turn(self):
-        """Gravity and centripetal force together have no component along the wings, whatever the climb."""
-        fleet = one(Circle((0.0, 0.0), 30.0).path(), plane(0.3, -0.2), speed=12.0, kind="fixed_wing", height=10.0)
+        """Gravity and centripetal force together have no component along the wings, whatever the
+        climb.
+        """
+        fleet = one(
+            Circle((0.0, 0.0), 30.0).path(),
+            plane(0.3, -0.2),
+            speed=12.0,
+            kind="fixed_wing",
+            height=10.0,
+        )
         moved = fleet.sample_times(np.linspace(0.0, 15.0, 40))
         left = quat_rotate(moved.orientation[:, 0], np.array([0.0, 1.0, 0.0]))
         inward = -moved.position[:, 0, :2] / 30.0 * 12.0**2 / 30.0

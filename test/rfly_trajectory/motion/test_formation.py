@@ -1,4 +1,6 @@
-"""Formations: offsets by hand, places and motion in a turn in closed form, derivatives against differences."""
+"""Formations: offsets by hand, places and motion in a turn in closed form, derivatives against
+differences.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,18 @@ CIRCLE = "{type: circle, center: [0, 0], radius: 50}"
 
 
 def fleet_of(*vehicles):
-    return parse_fleet("\n".join(["version: 1", "vehicles:", *(f"  - {each}" for each in vehicles)]).encode(), "f.yaml")
+    return parse_fleet(
+        "\n".join(["version: 1", "vehicles:", *(f"  - {each}" for each in vehicles)]).encode(),
+        "f.yaml",
+    )
 
 
-@pytest.fixture(params=["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))])
+@pytest.fixture(
+    params=[
+        "motion_kernels_numpy",
+        pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
+    ]
+)
 def either_backend(request, monkeypatch):
     module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
     monkeypatch.setattr(KERNELS, "choose", lambda: module)
@@ -54,27 +64,37 @@ def test_a_wedge_in_a_turn_in_closed_form(clockwise):
     direction = "clockwise" if clockwise else "counter_clockwise"
     shape = f"{{type: circle, center: [0, 0], radius: 50, direction: {direction}}}"
     formation = f"{{type: wedge, spacing: {math.sqrt(200)!r}}}"
-    fleet = fleet_of(f"{{id: 1, type: 3, count: 3, speed: 5, shape: {shape}, formation: {formation}}}")
+    fleet = fleet_of(
+        f"{{id: 1, type: 3, count: 3, speed: 5, shape: {shape}, formation: {formation}}}"
+    )
     turn = -1.0 if clockwise else 1.0
     for t in (0.0, 7.0, 100.0):
         state = fleet.sample(t)
         angle = turn * (5 * t + np.array([0.0, -10.0, -10.0])) / 50
         radius = 50 - turn * np.array([0.0, 10.0, -10.0])
         np.testing.assert_allclose(
-            state.position[:, :2], np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1), atol=1e-9
+            state.position[:, :2],
+            np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1),
+            atol=1e-9,
         )
         speed = turn * 5 * radius / 50
         np.testing.assert_allclose(
-            state.velocity[:, :2], np.stack([-speed * np.sin(angle), speed * np.cos(angle)], -1), atol=1e-5
+            state.velocity[:, :2],
+            np.stack([-speed * np.sin(angle), speed * np.cos(angle)], -1),
+            atol=1e-5,
         )
         np.testing.assert_allclose(state.angular_velocity[:, 2], turn * 0.1, atol=1e-6)
-    np.testing.assert_allclose(fleet.sample_times([3.0]).speed, [[5, 4, 6] if not clockwise else [5, 6, 4]])
+    np.testing.assert_allclose(
+        fleet.sample_times([3.0]).speed, [[5, 4, 6] if not clockwise else [5, 6, 4]]
+    )
 
 
 @pytest.mark.usefixtures("either_backend")
 def test_the_world_frame_keeps_its_direction():
     formation = "{type: column, spacing: 10, frame: world, heading_deg: 90}"
-    fleet = fleet_of(f"{{id: 1, type: 3, count: 2, speed: 5, shape: {CIRCLE}, formation: {formation}}}")
+    fleet = fleet_of(
+        f"{{id: 1, type: 3, count: 2, speed: 5, shape: {CIRCLE}, formation: {formation}}}"
+    )
     for t in (0.0, 11.0, 30.0):
         state = fleet.sample(t)
         np.testing.assert_allclose(state.position[1] - state.position[0], [0, -10, 0], atol=1e-9)
@@ -83,9 +103,15 @@ def test_the_world_frame_keeps_its_direction():
 
 def test_an_open_path_goes_on_straight_at_both_ends():
     formation = "{type: custom, offsets: [[0, 0], [-8, 2], [5, -2]]}"
-    fleet = fleet_of(f"{{id: 1, type: 3, count: 3, speed: 10, shape: {LINE}, formation: {formation}}}")
-    np.testing.assert_allclose(fleet.sample(0.0).position[:, :2], [[0, 0], [-2, -8], [2, 5]], atol=1e-12)
-    np.testing.assert_allclose(fleet.sample(20.0).position[:, :2], [[0, 100], [-2, 92], [2, 105]], atol=1e-12)
+    fleet = fleet_of(
+        f"{{id: 1, type: 3, count: 3, speed: 10, shape: {LINE}, formation: {formation}}}"
+    )
+    np.testing.assert_allclose(
+        fleet.sample(0.0).position[:, :2], [[0, 0], [-2, -8], [2, 5]], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        fleet.sample(20.0).position[:, :2], [[0, 100], [-2, 92], [2, 105]], atol=1e-12
+    )
 
 
 def test_delay_spacing_and_formation_add_up():
@@ -99,7 +125,9 @@ def test_delay_spacing_and_formation_add_up():
 
 @pytest.mark.usefixtures("either_backend")
 def test_rates_are_derivatives_on_a_figure_of_eight():
-    """Velocity, yaw rate and bank of members against central differences, while the leader accelerates."""
+    """Velocity, yaw rate and bank of members against central differences, while the leader
+    accelerates.
+    """
     path = FigureEight((0.0, 0.0), 400.0, 160.0).path()
     vehicles = [
         Vehicle(
@@ -133,7 +161,12 @@ def test_rates_are_derivatives_on_a_figure_of_eight():
     dq = (after.orientation - before.orientation) / (2 * h)
     dx, dy, dz, dw = np.moveaxis(dq, -1, 0)
     rates = 2 * np.stack(
-        [w * dx - x * dw - y * dz + z * dy, w * dy - y * dw - z * dx + x * dz, w * dz - z * dw - x * dy + y * dx], -1
+        [
+            w * dx - x * dw - y * dz + z * dy,
+            w * dy - y * dw - z * dx + x * dz,
+            w * dz - z * dw - x * dy + y * dx,
+        ],
+        -1,
     )
     np.testing.assert_allclose(rates, at.angular_velocity, atol=1e-5)
 
@@ -147,18 +180,29 @@ def test_a_place_beyond_the_centre_of_a_turn_is_refused_with_its_place():
         fleet_of(
             f"{{id: 1, type: 3, count: 2, speed: 1, shape: {CIRCLE}, formation: {{type: line, spacing: 60}}}}",
         )
-    Vehicle("a", 1, 3, Circle((0, 0), 50.0).path(), SpeedProfile(1.0), "repeat", offset=(0.0, -60.0))
+    Vehicle(
+        "a", 1, 3, Circle((0, 0), 50.0).path(), SpeedProfile(1.0), "repeat", offset=(0.0, -60.0)
+    )
     Vehicle("a", 1, 3, Line((0, 0), (9, 0)).path(), SpeedProfile(1.0), "stop", offset=(0.0, 1e6))
 
 
 @pytest.mark.parametrize(
     ("formation", "message"),
     [
-        ("{type: arrow}", "formation.type: 'arrow', allowed: line, column, wedge, ring, grid, custom"),
+        (
+            "{type: arrow}",
+            "formation.type: 'arrow', allowed: line, column, wedge, ring, grid, custom",
+        ),
         ("{type: line}", "formation: the key spacing is missing"),
         ("{type: ring, radius: 9, spacing: 3}", "formation.spacing: unknown key"),
-        ("{type: custom, offsets: [[1, 2]]}", "formation.offsets: 1 of them, expected 2, one for each copy"),
-        ("{type: line, spacing: 3, heading_deg: 30}", "formation.heading_deg: only with frame: world"),
+        (
+            "{type: custom, offsets: [[1, 2]]}",
+            "formation.offsets: 1 of them, expected 2, one for each copy",
+        ),
+        (
+            "{type: line, spacing: 3, heading_deg: 30}",
+            "formation.heading_deg: only with frame: world",
+        ),
     ],
 )
 def test_errors_name_the_key(formation, message):

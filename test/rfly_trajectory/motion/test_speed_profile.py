@@ -37,7 +37,9 @@ def test_a_vehicle_stands_at_its_start_until_its_delay():
 
 def test_trapezoid_that_stops_by_hand():
     """100 m with 10 m/s, 2 m/s² up, 5 m/s² down: 5 s and 25 m, 6.5 s and 65 m, 2 s and 10 m."""
-    rows = run([0, 2, 5, 8, 11.5, 12.5, 13.5, 99], 100.0, False, SpeedProfile(10.0, 2.0, 5.0), "stop")
+    rows = run(
+        [0, 2, 5, 8, 11.5, 12.5, 13.5, 99], 100.0, False, SpeedProfile(10.0, 2.0, 5.0), "stop"
+    )
     np.testing.assert_allclose(rows[:, 0], [0, 4, 25, 55, 90, 97.5, 100, 100])
     np.testing.assert_allclose(rows[:, 1], [0, 4, 10, 10, 10, 5, 0, 0])
     np.testing.assert_allclose(rows[:, 2], [2, 2, 0, 0, -5, -5, 0, 0])
@@ -64,7 +66,9 @@ def test_a_closed_path_stops_after_one_lap():
 
 def test_ping_pong_at_constant_speed():
     """From 30 m: 7 s to the end at 100 m, 10 s back, 10 s out, …"""
-    rows = run([0, 6, 8, 16, 18, 26, 28, 48], 100.0, False, SpeedProfile(10.0), "ping_pong", phase=30.0)
+    rows = run(
+        [0, 6, 8, 16, 18, 26, 28, 48], 100.0, False, SpeedProfile(10.0), "ping_pong", phase=30.0
+    )
     np.testing.assert_allclose(rows[:, 0], [30, 90, 90, 10, 10, 90, 90, 90])
     np.testing.assert_allclose(rows[:, 1], [10, 10, -10, -10, 10, 10, -10, -10])
 
@@ -79,7 +83,9 @@ def test_ping_pong_rests_at_both_ends_with_a_trapezoid():
 
 @pytest.mark.parametrize("at_end", ["repeat", "ping_pong", "stop"])
 def test_speed_zero_stands_still(at_end):
-    np.testing.assert_array_equal(run([0, 5], 10.0, True, SpeedProfile(0.0), at_end, phase=3.0), [[3, 0, 0]] * 2)
+    np.testing.assert_array_equal(
+        run([0, 5], 10.0, True, SpeedProfile(0.0), at_end, phase=3.0), [[3, 0, 0]] * 2
+    )
 
 
 def test_negative_phase_counts_back_on_a_closed_path():
@@ -112,24 +118,63 @@ def test_arc_length_speed_and_acceleration_fit_together(length, cruise, up, down
 
 class TestSCurve:
     def test_seven_pieces_by_hand(self):
-        """10 m/s with 2 m/s² and 1 m/s³: 2 s of jerk, 3 s at 2 m/s², 2 s of jerk; a ramp is 7 s and 10/2·7 = 35 m long.
-        Of 100 m, 30 m are left for 3 s at 10 m/s."""
+        """10 m/s with 2 m/s² and 1 m/s³: 2 s of jerk, 3 s at 2 m/s², 2 s of jerk; a ramp is 7 s and
+        10/2·7 = 35 m long. Of 100 m, 30 m are left for 3 s at 10 m/s.
+        """
         motion = schedule(100.0, False, SpeedProfile(10.0, 2.0, jerk=1.0), "stop")
         rows = run_with_jerk([0, 1, 2, 5, 6, 7, 8.5, 10, 11, 12, 15, 17, 99], motion)
-        s = [0, 1 / 6, 4 / 3, 49 / 3, 35 - 10 + 1 / 6, 35, 50, 65, 75 - 1 / 6, 100 - 49 / 3, 100 - 4 / 3, 100, 100]
+        s = [
+            0,
+            1 / 6,
+            4 / 3,
+            49 / 3,
+            35 - 10 + 1 / 6,
+            35,
+            50,
+            65,
+            75 - 1 / 6,
+            100 - 49 / 3,
+            100 - 4 / 3,
+            100,
+            100,
+        ]
         np.testing.assert_allclose(rows[:, 0], s, rtol=1e-14)
-        np.testing.assert_allclose(rows[:, 1], [0, 0.5, 2, 8, 9.5, 10, 10, 10, 9.5, 8, 2, 0, 0], atol=1e-13)
-        np.testing.assert_allclose(rows[:, 2], [0, 1, 2, 2, 1, 0, 0, 0, -1, -2, -2, 0, 0], atol=1e-13)
+        np.testing.assert_allclose(
+            rows[:, 1], [0, 0.5, 2, 8, 9.5, 10, 10, 10, 9.5, 8, 2, 0, 0], atol=1e-13
+        )
+        np.testing.assert_allclose(
+            rows[:, 2], [0, 1, 2, 2, 1, 0, 0, 0, -1, -2, -2, 0, 0], atol=1e-13
+        )
         np.testing.assert_array_equal(rows[:, 3], [1, 1, 0, -1, -1, 0, 0, -1, -1, 0, 1, 0, 0])
 
     @pytest.mark.parametrize(
         ("profile", "length", "peak", "seconds"),
         [
-            pytest.param(SpeedProfile(10.0, 2.0, jerk=1.0), 2.0, 1.0, 4.0, id="neither limit: 2·1·√(1/1) m"),
-            pytest.param(SpeedProfile(10.0, 2.0, jerk=1.0), 30.0, 6.0, 10.0, id="acceleration: 6·(6/2 + 2/1) m"),
-            pytest.param(SpeedProfile(20.0, 2.0, 6.0, 1.0), 144.0, 16.0, 18.0, id="one of two: 8·(16/2 + 2) + 16·4 m"),
+            pytest.param(
+                SpeedProfile(10.0, 2.0, jerk=1.0), 2.0, 1.0, 4.0, id="neither limit: 2·1·√(1/1) m"
+            ),
+            pytest.param(
+                SpeedProfile(10.0, 2.0, jerk=1.0),
+                30.0,
+                6.0,
+                10.0,
+                id="acceleration: 6·(6/2 + 2/1) m",
+            ),
+            pytest.param(
+                SpeedProfile(20.0, 2.0, 6.0, 1.0),
+                144.0,
+                16.0,
+                18.0,
+                id="one of two: 8·(16/2 + 2) + 16·4 m",
+            ),
             pytest.param(SpeedProfile(20.0, 6.0, 2.0, 1.0), 144.0, 16.0, 18.0, id="the other one"),
-            pytest.param(SpeedProfile(1.0, 2.0, jerk=1.0), 5.0, 1.0, 7.0, id="cruise, not acceleration: 1 + 3 + 1 m"),
+            pytest.param(
+                SpeedProfile(1.0, 2.0, jerk=1.0),
+                5.0,
+                1.0,
+                7.0,
+                id="cruise, not acceleration: 1 + 3 + 1 m",
+            ),
         ],
     )
     def test_short_ways_by_hand(self, profile, length, peak, seconds):
@@ -150,7 +195,9 @@ class TestSCurve:
         """A leg of 100 m takes 17 s (see above); on the way back all signs are turned."""
         motion = schedule(100.0, False, SpeedProfile(10.0, 2.0, jerk=1.0), "ping_pong")
         rows = run_with_jerk([17.0, 18.0, 25.5, 33.0, 34.0, 35.0, 69.0], motion)
-        np.testing.assert_allclose(rows[:, 0], [100, 100 - 1 / 6, 50, 1 / 6, 0, 1 / 6, 1 / 6], atol=1e-12)
+        np.testing.assert_allclose(
+            rows[:, 0], [100, 100 - 1 / 6, 50, 1 / 6, 0, 1 / 6, 1 / 6], atol=1e-12
+        )
         np.testing.assert_allclose(rows[:, 1], [0, -0.5, -10, -0.5, 0, 0.5, 0.5], atol=1e-12)
         np.testing.assert_allclose(rows[:, 2], [0, -1, 0, 1, 0, 1, 1], atol=1e-12)
 
@@ -164,11 +211,17 @@ class TestSCurve:
         at_end=st.sampled_from(["repeat", "ping_pong", "stop"]),
     )
     def test_all_limits_are_kept_and_nothing_jumps(self, length, cruise, up, down, jerk, at_end):
-        """Each value is the integral of the next one by time, from rest at the start to rest at the end of the way;
-        all limits are kept, and at each moment one of them is reached: no one could be faster."""
+        """Each value is the integral of the next one by time, from rest at the start to rest at the
+        end of the way; all limits are kept, and at each moment one of them is reached: no one could
+        be faster.
+        """
         motion = schedule(length, True, SpeedProfile(cruise, up, down, jerk), at_end)
         starts = np.array([piece[0] for piece in motion.pieces])
-        last = starts[-1] + 1.0 if math.isinf(motion.loop_period) else motion.loop_start + motion.loop_period
+        last = (
+            starts[-1] + 1.0
+            if math.isinf(motion.loop_period)
+            else motion.loop_start + motion.loop_period
+        )
         borders = np.append(starts, last)
         times = borders[:-1, None] + np.diff(borders)[:, None] * np.linspace(1e-7, 1.0 - 1e-7, 9)
         rows = run_with_jerk(times.ravel(), motion)
@@ -180,31 +233,54 @@ class TestSCurve:
         assert (-a * np.sign(v)).max() <= down * (1 + 1e-9)
         assert set(np.abs(j).ravel()) <= {0.0, jerk}
         for value, rate in ((s, v), (v, a), (a, j)):
-            np.testing.assert_allclose(value[1:, 0], value[:-1, -1], rtol=0, atol=1e-6 * np.abs(value).max())
+            np.testing.assert_allclose(
+                value[1:, 0], value[:-1, -1], rtol=0, atol=1e-6 * np.abs(value).max()
+            )
             simpson = dt[:, 0] / 6 * (rate[:, 0] + 4 * rate[:, 4] + rate[:, 8])
             grown = (value[:, 8] - value[:, 0])[seen]
-            np.testing.assert_allclose(grown, simpson[seen], rtol=0, atol=1e-6 * np.abs(value).max())
+            np.testing.assert_allclose(
+                grown, simpson[seen], rtol=0, atol=1e-6 * np.abs(value).max()
+            )
         if at_end != "repeat":
             assert s[-1, -1] == pytest.approx(length, rel=1e-6)
             assert abs(v[-1, -1]) <= 1e-6 * cruise
         even = (j[:, 4] == 0.0) & seen & (v[:, 4] != 0.0)
-        at_a_limit = [np.isclose(np.abs(v), cruise), np.isclose(a * np.sign(v), up), np.isclose(-a * np.sign(v), down)]
+        at_a_limit = [
+            np.isclose(np.abs(v), cruise),
+            np.isclose(a * np.sign(v), up),
+            np.isclose(-a * np.sign(v), down),
+        ]
         assert np.any(at_a_limit, axis=0)[even, 4].all()
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: schedule(10.0, False, SpeedProfile(1.0), "repeat"), "at_end: repeat needs a closed path"),
-        (lambda: schedule(10.0, False, SpeedProfile(1.0), "stop", 11.0), "phase: 11 m is not on the path, which is 10"),
-        (lambda: schedule(10.0, True, SpeedProfile(1.0), "ping_pong", -1.0), "phase: -1 m is not on the path"),
-        (lambda: schedule(10.0, True, SpeedProfile(1.0), "wait"), "at_end: 'wait', expected one of"),
+        (
+            lambda: schedule(10.0, False, SpeedProfile(1.0), "repeat"),
+            "at_end: repeat needs a closed path",
+        ),
+        (
+            lambda: schedule(10.0, False, SpeedProfile(1.0), "stop", 11.0),
+            "phase: 11 m is not on the path, which is 10",
+        ),
+        (
+            lambda: schedule(10.0, True, SpeedProfile(1.0), "ping_pong", -1.0),
+            "phase: -1 m is not on the path",
+        ),
+        (
+            lambda: schedule(10.0, True, SpeedProfile(1.0), "wait"),
+            "at_end: 'wait', expected one of",
+        ),
         (lambda: SpeedProfile(-1.0), "cruise: -1.0 m/s"),
         (lambda: SpeedProfile(math.nan), "cruise: nan m/s"),
         (lambda: SpeedProfile(1.0, 0.0), "acceleration: 0.0 m/s²"),
         (lambda: SpeedProfile(1.0, None, 2.0), "deceleration: needs an acceleration"),
         (lambda: SpeedProfile(1.0, jerk=2.0), "jerk: needs an acceleration"),
-        (lambda: SpeedProfile(1.0, 1.0, jerk=0.0), "jerk: 0.0 m/s³, expected a finite number above 0"),
+        (
+            lambda: SpeedProfile(1.0, 1.0, jerk=0.0),
+            "jerk: 0.0 m/s³, expected a finite number above 0",
+        ),
     ],
 )
 def test_what_makes_no_motion_is_refused(call, text):
@@ -220,4 +296,6 @@ def test_vehicles_of_one_table_do_not_touch_each_other():
     ]
     table = join_schedules(schedules, [0.0, 2.0, 1.0])
     together = progress(table, np.array([2, 0, 1, 0]), np.array([9.0, 5.0, 4.0, 99.0]))
-    np.testing.assert_allclose(together, [[90, -10, 0, 0], [25, 10, 0, 0], [17, 5, 0, 0], [100, 0, 0, 0]])
+    np.testing.assert_allclose(
+        together, [[90, -10, 0, 0], [25, 10, 0, 0], [17, 5, 0, 0], [100, 0, 0, 0]]
+    )

@@ -1,4 +1,6 @@
-"""Motions that begin on the way: by hand for trapezoids, and for all profiles as integrals of what they are made of."""
+"""Motions that begin on the way: by hand for trapezoids, and for all profiles as integrals of what
+they are made of.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def run(motion, times):
 
 
 def test_trapezoid_entered_at_a_speed_by_hand():
-    """6 m/s to 10 m/s with 2 m/s²: 2 s, 16 m; the brake with 5 m/s²: 2 s, 10 m; in between 74 m at 10 m/s."""
+    """6 m/s to 10 m/s with 2 m/s²: 2 s, 16 m; the brake with 5 m/s²: 2 s, 10 m; in between 74 m at
+    10 m/s.
+    """
     motion = schedule_to_end(100.0, 6.0, SpeedProfile(10.0, 2.0, 5.0))
     rows = run(motion, [0, 1, 2, 9.4, 10.4, 11.4, 99])
     np.testing.assert_allclose(rows[:, 0], [0, 7, 16, 90, 97.5, 100, 100])
@@ -34,7 +38,9 @@ def test_at_cruising_speed_without_accelerations_it_brakes_gently():
 
 
 def test_too_fast_and_too_short_by_hand():
-    """Above its cruising speed it brakes to that; with 10 m left and 10 m/s it takes 5 m/s², whatever the profile."""
+    """Above its cruising speed it brakes to that; with 10 m left and 10 m/s it takes 5 m/s²,
+    whatever the profile.
+    """
     rows = run(schedule_to_end(100.0, 12.0, SpeedProfile(10.0, 2.0)), [0, 1, 2])
     np.testing.assert_allclose(rows[:, :2], [[0, 12], [11, 10], [21, 10]])
     rows = run(schedule_to_end(10.0, 10.0, SpeedProfile(10.0, 2.0)), [0, 1, 2, 3])
@@ -52,13 +58,18 @@ def test_a_stop_by_hand(sign):
     st.floats(1.0, 500.0),
     st.floats(0.0, 30.0),
     st.floats(1.0, 25.0),
-    st.one_of(st.none(), st.tuples(st.floats(0.5, 5), st.floats(0.5, 5), st.one_of(st.none(), st.floats(0.5, 5)))),
+    st.one_of(
+        st.none(),
+        st.tuples(st.floats(0.5, 5), st.floats(0.5, 5), st.one_of(st.none(), st.floats(0.5, 5))),
+    ),
 )
 @example(2.0, 1.0, 1.0, (0.5000000000000001, 1.0, 0.5))
 @example(1.0, 1.0, 1.0, (0.5, 0.5000000000000001, None))
 def test_every_motion_begins_at_its_speed_and_ends_at_rest(length, speed, cruise, accelerations):
-    """Pieces fit together in place and speed, and so in acceleration where there is a jerk and no emergency; it never
-    drives backwards nor faster than it was or cruises; at the end it has come exactly to the path's end."""
+    """Pieces fit together in place and speed, and so in acceleration where there is a jerk and no
+    emergency; it never drives backwards nor faster than it was or cruises; at the end it has come
+    exactly to the path's end.
+    """
     profile = SpeedProfile(cruise, *(accelerations or ()))
     motion = schedule_to_end(length, speed, profile)
     rows = np.array(motion.pieces)

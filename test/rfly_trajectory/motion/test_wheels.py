@@ -1,4 +1,6 @@
-"""Wheel contact: planes and twisted ground by hand; on a rough map each wheel from the pose alone, without the fit."""
+"""Wheel contact: planes and twisted ground by hand; on a rough map each wheel from the pose alone,
+without the fit.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,12 @@ from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
 
-BASE, TRACK = 2.8, 1.6
-BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
+BASE = 2.8
+TRACK = 1.6
+BACKENDS = [
+    "motion_kernels_numpy",
+    pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
+]
 
 
 @pytest.fixture(params=BACKENDS, autouse=True)
@@ -39,27 +45,36 @@ def grid(function, cells=20, step=10.0):
 
 def car(path, speed=8.0, **keys):
     at_end = "repeat" if path.closed else "stop"
-    return Vehicle("car", 1, 3, path, SpeedProfile(speed), at_end, wheelbase=BASE, track=TRACK, **keys)
+    return Vehicle(
+        "car", 1, 3, path, SpeedProfile(speed), at_end, wheelbase=BASE, track=TRACK, **keys
+    )
 
 
 def wheels(position, orientation):
     """(…, 4, 3) from the pose: half the wheelbase along x_body, half the track along y_body."""
     corners = np.array([[s * BASE / 2, t * TRACK / 2, 0.0] for s in (1, -1) for t in (1, -1)])
-    turned = np.stack([Rotation.from_quat(orientation.reshape(-1, 4)).apply(corner) for corner in corners], axis=1)
+    turned = np.stack(
+        [Rotation.from_quat(orientation.reshape(-1, 4)).apply(corner) for corner in corners], axis=1
+    )
     return position.reshape(-1, 1, 3) + turned
 
 
 def gaps(terrain, motion):
     at = wheels(motion.position, motion.orientation)
-    return at[..., 2] - terrain.altitude(at[..., 0].ravel(), at[..., 1].ravel()).reshape(at.shape[:2])
+    return at[..., 2] - terrain.altitude(at[..., 0].ravel(), at[..., 1].ravel()).reshape(
+        at.shape[:2]
+    )
 
 
 @pytest.mark.parametrize("heading_deg", [0.0, 37.0, 90.0, 200.0])
 def test_on_a_plane_the_body_lies_in_it(heading_deg):
     """The body's z axis is the plane's normal, the origin is in the plane, all four wheels touch."""
     terrain = grid(lambda x, y: 0.1 * x - 0.25 * y + 3.0)
-    c, s = math.cos(math.radians(heading_deg)), math.sin(math.radians(heading_deg))
-    motion = Fleet([car(Line((-40 * c, -40 * s), (40 * c, 40 * s)).path())], terrain).sample_times([0.0, 3.0])
+    c = math.cos(math.radians(heading_deg))
+    s = math.sin(math.radians(heading_deg))
+    motion = Fleet([car(Line((-40 * c, -40 * s), (40 * c, 40 * s)).path())], terrain).sample_times(
+        [0.0, 3.0]
+    )
     np.testing.assert_allclose(gaps(terrain, motion), 0.0, atol=2e-6)
     up = Rotation.from_quat(motion.orientation[:, 0]).apply([0.0, 0.0, 1.0])
     np.testing.assert_allclose(up, [np.array([-0.1, 0.25, 1.0]) / math.sqrt(1.0725)] * 2, atol=1e-6)
@@ -70,8 +85,9 @@ def test_on_a_plane_the_body_lies_in_it(heading_deg):
 
 
 def test_twisted_ground_by_hand():
-    """z = 0.01·x·y eastwards through the origin: the wheels' heights are ±0.01·1.4·0.8 = ±11.2 mm, the plane is level
-    and raised by 11.2 mm: two wheels touch, two are 22.4 mm in the air."""
+    """z = 0.01·x·y eastwards through the origin: the wheels' heights are ±0.01·1.4·0.8 = ±11.2 mm,
+    the plane is level and raised by 11.2 mm: two wheels touch, two are 22.4 mm in the air.
+    """
     terrain = grid(lambda x, y: 0.01 * x * y, cells=2, step=50.0)
     fleet = Fleet([car(Line((-40.0, 0.0), (40.0, 0.0)).path())], terrain)
     t = np.array([5.0])  # in the middle of the map
@@ -82,47 +98,70 @@ def test_twisted_ground_by_hand():
 
 
 def least_gap(h, middle):
-    """(k,) the least that the highest wheel can stand off the ground, whatever the plane that puts none below it.
+    """(k,) the least that the highest wheel can stand off the ground, whatever the plane that puts
+    none below it.
 
-    Heights h (k, 4) under the wheels differ from their best plane by ±c, alternating. A plane through no wheel's ground
-    lifts two of them by at least 2c; one that is raised by r at the origin, to clear `middle` (k,), lifts all by r ± c.
+    Heights h (k, 4) under the wheels differ from their best plane by ±c, alternating. A plane
+    through no wheel's ground lifts two of them by at least 2c; one that is raised by r at the
+    origin, to clear `middle` (k,), lifts all by r ± c.
     """
     twist = np.abs(h @ [1, -1, -1, 1]) / 4
     return np.maximum(2 * twist, middle - h.mean(axis=1) + twist)
 
 
 def test_the_least_gap_is_that_of_linear_programming():
-    """Of all planes z = a + b x + c y that are nowhere below the ground the one with the lowest highest wheel."""
+    """Of all planes z = a + b x + c y that are nowhere below the ground the one with the lowest
+    highest wheel.
+    """
     rng = np.random.default_rng(3)
-    x, y = BASE / 2 * np.array([1, 1, -1, -1]), TRACK / 2 * np.array([1, -1, 1, -1])
+    x = BASE / 2 * np.array([1, 1, -1, -1])
+    y = TRACK / 2 * np.array([1, -1, 1, -1])
     for _ in range(20):
-        h, middle = rng.uniform(-0.1, 0.1, 4), rng.uniform(-0.1, 0.1)
+        h = rng.uniform(-0.1, 0.1, 4)
+        middle = rng.uniform(-0.1, 0.1)
         plane = np.column_stack([np.ones(4), x, y])
         above = np.column_stack([np.vstack([-plane, [-1, 0, 0]]), np.zeros(5)])
         below = np.column_stack([plane, -np.ones(4)])
         limits = np.concatenate([-h, [-middle], h])
-        best = linprog([0, 0, 0, 1], np.vstack([above, below]), limits, bounds=[(None, None)] * 4).fun
+        best = linprog(
+            [0, 0, 0, 1], np.vstack([above, below]), limits, bounds=[(None, None)] * 4
+        ).fun
         assert least_gap(h[None], np.array([middle]))[0] == pytest.approx(best, abs=1e-9)
 
 
 def rough(cells, step, amplitude, seed=5):
     """Every height on its own, as no terrain is and no smoothing expects it."""
     rng = np.random.default_rng(seed)
-    return grid(lambda x, y: rng.uniform(-amplitude, amplitude, x.shape) + 0.1 * x, cells=cells, step=step)
+    return grid(
+        lambda x, y: rng.uniform(-amplitude, amplitude, x.shape) + 0.1 * x, cells=cells, step=step
+    )
 
 
 @pytest.mark.parametrize(
     ("step", "amplitude", "height"),
-    [(5.0, 0.25, 0.3), (5.0, 1.0, 0.5), (1.0, 0.05, 0.2), (1.0, 0.2, 0.5), (30.0, 5.0, 0.4), (10.0, 1.0, 0.0)],
+    [
+        (5.0, 0.25, 0.3),
+        (5.0, 1.0, 0.5),
+        (1.0, 0.05, 0.2),
+        (1.0, 0.2, 0.5),
+        (30.0, 5.0, 0.4),
+        (10.0, 1.0, 0.0),
+    ],
 )
 def test_on_a_rough_map_all_wheels_touch_where_they_can(step, amplitude, height):
-    """At a tenth of a cell, from the poses alone: no wheel is below ground, and none is more than a millimetre higher
-    than the best plane would have it. So all are within 2 cm where the ground allows it; elsewhere the rest is told."""
+    """At a tenth of a cell, from the poses alone: no wheel is below ground, and none is more than a
+    millimetre higher than the best plane would have it. So all are within 2 cm where the ground
+    allows it; elsewhere the rest is told.
+    """
     terrain = rough(60, step, amplitude)
-    fleet = Fleet([car(FigureEight((0.0, 0.0), 40 * step, 20 * step).path(), height=height)], terrain)
+    fleet = Fleet(
+        [car(FigureEight((0.0, 0.0), 40 * step, 20 * step).path(), height=height)], terrain
+    )
     times = np.arange(0.0, fleet.vehicles[0].path.length, step / 10) / 8.0
     motion = fleet.sample_times(times)
-    gap = gaps(terrain, motion) - height  # the origin is so high above the wheels' plane, and so are these points
+    gap = (
+        gaps(terrain, motion) - height
+    )  # the origin is so high above the wheels' plane, and so are these points
     assert gap.min() >= -1e-9
     at = wheels(motion.position, motion.orientation)
     h = terrain.altitude(at[..., 0].ravel(), at[..., 1].ravel()).reshape(-1, 4)
@@ -137,7 +176,9 @@ def test_on_a_rough_map_all_wheels_touch_where_they_can(step, amplitude, height)
 
 
 def test_what_can_not_touch_is_told_by_vehicle_and_place():
-    """A ridge at x = 0, falling by 0.2 to both sides, crossed by a car whose origin would be in it: 0.28 m there."""
+    """A ridge at x = 0, falling by 0.2 to both sides, crossed by a car whose origin would be in it:
+    0.28 m there.
+    """
     terrain = grid(lambda x, y: -0.2 * np.abs(x) + 0.0 * y)
     over = Line((-40.0, 7.0), (40.0, 7.0)).path()
     plain = Vehicle("plain", 2, 3, over, SpeedProfile(8.0), "stop")
@@ -151,8 +192,9 @@ def test_what_can_not_touch_is_told_by_vehicle_and_place():
 
 
 def test_the_origin_is_never_below_a_crest():
-    """A ridge with slopes of 0.2 on both sides, crossed at right angles: the axles 1.4 m before and behind it would
-    stand lower than the crest between them."""
+    """A ridge with slopes of 0.2 on both sides, crossed at right angles: the axles 1.4 m before and
+    behind it would stand lower than the crest between them.
+    """
     terrain = grid(lambda x, y: -0.2 * np.abs(x) + 0.0 * y)
     fleet = Fleet([car(Line((-40.0, 0.0), (40.0, 0.0)).path())], terrain)
     motion = fleet.sample_times([5.0])
@@ -160,12 +202,15 @@ def test_the_origin_is_never_below_a_crest():
     assert fleet.max_wheel_gap(0, np.array([40.0]))[0] == pytest.approx(0.28, abs=1e-5)
 
 
-@pytest.mark.parametrize("path", [Circle((3.0, 4.0), 30.0).path(), Line((-40.0, -30.0), (40.0, 35.0)).path()])
+@pytest.mark.parametrize(
+    "path", [Circle((3.0, 4.0), 30.0).path(), Line((-40.0, -30.0), (40.0, 35.0)).path()]
+)
 def test_rates_are_derivatives(path):
     """Inside of one cell of twisted and sloping ground, against central differences."""
     terrain = grid(lambda x, y: 0.004 * (x + 60) * (y + 80) - 0.2 * x, cells=1, step=200.0)
     fleet = Fleet([car(path, height=0.5)], terrain)
-    h, t = 1e-3, np.array([1.0, 3.3, 7.9])
+    h = 1e-3
+    t = np.array([1.0, 3.3, 7.9])
     before, at, after = (fleet.sample_times(t + d) for d in (-h, 0.0, h))
     np.testing.assert_allclose((after.position - before.position) / (2 * h), at.velocity, atol=2e-3)
     turn = [Rotation.from_quat(each.orientation[:, 0]) for each in (before, after)]
@@ -183,20 +228,23 @@ def test_vehicles_without_wheels_are_as_before():
     assert np.abs(both.orientation[0] - alone.orientation[0]).max() > 1e-4
 
 
-VEHICLE = (
-    "version: 1\nvehicles:\n  - id: 1\n    type: 3\n    speed: 1\n    shape: {type: line, from: [0, 0], to: [9, 0]}\n"
-)
+VEHICLE = "version: 1\nvehicles:\n  - id: 1\n    type: 3\n    speed: 1\n    shape: {type: line, from: [0, 0], to: [9, 0]}\n"
 
 
 def test_a_fleet_file_gives_wheels():
-    (vehicle,) = parse_fleet((VEHICLE + "    wheelbase: 2.8\n    track: 1.6\n").encode(), "f.yaml").vehicles
+    (vehicle,) = parse_fleet(
+        (VEHICLE + "    wheelbase: 2.8\n    track: 1.6\n").encode(), "f.yaml"
+    ).vehicles
     assert (vehicle.wheelbase, vehicle.track) == (2.8, 1.6)
 
 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ("    wheelbase: 2.8\n", r"f.yaml:7: vehicles\[0\].wheelbase: needs the key track beside it"),
+        (
+            "    wheelbase: 2.8\n",
+            r"f.yaml:7: vehicles\[0\].wheelbase: needs the key track beside it",
+        ),
         ("    track: 2.8\n", r"f.yaml:7: vehicles\[0\].track: needs the key wheelbase beside it"),
         ("    track: 0\n", r"f.yaml:7: vehicles\[0\].track: 0, allowed: 0.001 … 1000"),
         (
@@ -216,7 +264,17 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
     terrain = grid(lambda x, y: rng.uniform(-1.0, 1.0, x.shape), cells=60, step=5.0)
     path = FigureEight((0.0, 0.0), 220.0, 110.0).path()
     vehicles = [
-        Vehicle(f"v{i}", i + 1, 3, path, SpeedProfile(8.0), "repeat", phase=9.0 * i, wheelbase=base, track=track)
+        Vehicle(
+            f"v{i}",
+            i + 1,
+            3,
+            path,
+            SpeedProfile(8.0),
+            "repeat",
+            phase=9.0 * i,
+            wheelbase=base,
+            track=track,
+        )
         for i, (base, track) in enumerate(rng.uniform(0.5, 6.0, (40, 2)).tolist())
     ]
     results = []
@@ -225,4 +283,6 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
         monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
         results.append(Fleet(vehicles, terrain).sample_times(np.arange(20.0)))
     for name in results[0]._fields:
-        np.testing.assert_allclose(getattr(results[0], name), getattr(results[-1], name), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            getattr(results[0], name), getattr(results[-1], name), rtol=1e-9, atol=1e-9
+        )

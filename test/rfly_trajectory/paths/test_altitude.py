@@ -1,4 +1,6 @@
-"""Heights of waypoints: profiles by hand, climb and attitude against differences, and the heights of fleet files."""
+"""Heights of waypoints: profiles by hand, climb and attitude against differences, and the heights
+of fleet files.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.path import altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.shapes import Line, Polyline, Spline, with_heights
 
-BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
+BACKENDS = [
+    "motion_kernels_numpy",
+    pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
+]
 HILLY = [(0, 0, 40), (200, 0, 80), (250, 150, 80), (100, 160, 20), (-30, 90, 55)]
 
 
@@ -36,7 +41,10 @@ def either_backend(request, monkeypatch):
 
 def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
     profile = speed if isinstance(speed, SpeedProfile) else SpeedProfile(speed)
-    return Fleet([Vehicle("v", 7, 3, path, profile, "repeat" if path.closed else "stop", kind, **keys)], terrain)
+    return Fleet(
+        [Vehicle("v", 7, 3, path, profile, "repeat" if path.closed else "stop", kind, **keys)],
+        terrain,
+    )
 
 
 def heights(path, s):
@@ -47,20 +55,28 @@ def heights(path, s):
 
 @pytest.mark.usefixtures("either_backend")
 def test_an_even_climb_by_hand():
-    """20 m up on 100 m: at 10 m/s it climbs 2 m/s, with the nose atan 0.2 up; a multirotor's nose stays level."""
+    """20 m up on 100 m: at 10 m/s it climbs 2 m/s, with the nose atan 0.2 up; a multirotor's nose
+    stays level.
+    """
     path = Polyline([(0, 0, 10), (0, 100, 30)]).path()
     for kind, pitch in (("fixed_wing", -math.atan(0.2)), ("multirotor", 0.0)):
         state = one(path, kind=kind).sample(2.5)
         np.testing.assert_allclose(state.position, [[0, 25, 15]], atol=1e-12)
         np.testing.assert_allclose(state.velocity, [[0, 10, 2]], atol=1e-6)
-        np.testing.assert_allclose(quat_to_euler(state.orientation), [[0, pitch, math.pi / 2]], atol=1e-12)
-    assert one(path).sample_vehicles(np.zeros(1, int), np.array([2.5])).slope[0] == pytest.approx(0.2)
+        np.testing.assert_allclose(
+            quat_to_euler(state.orientation), [[0, pitch, math.pi / 2]], atol=1e-12
+        )
+    assert one(path).sample_vehicles(np.zeros(1, int), np.array([2.5])).slope[0] == pytest.approx(
+        0.2
+    )
 
 
 @pytest.mark.usefixtures("either_backend")
 def test_level_between_equal_heights_and_without_overshoot_before():
-    """Heights 0, 10, 10 each 100 m apart: the slope at the second is 0, at the first by PCHIP's rule for ends
-    (2·0.1·100 + 0.1·100 - 0)/200 = 0.15; Hermite's cubic is at 5 + 100/8·0.15 halfway up."""
+    """Heights 0, 10, 10 each 100 m apart: the slope at the second is 0, at the first by PCHIP's
+    rule for ends (2·0.1·100 + 0.1·100 - 0)/200 = 0.15; Hermite's cubic is at 5 + 100/8·0.15 halfway
+    up.
+    """
     path = Polyline([(0, 0, 0), (100, 0, 10), (200, 0, 10)]).path()
     z = heights(path, [0.0, 50.0, 100.0, 130.0, 200.0])
     np.testing.assert_allclose(z[:, 0], [0, 6.875, 10, 10, 10], atol=1e-12)
@@ -81,14 +97,22 @@ def test_an_open_path_goes_on_as_steep_before_and_behind():
         pytest.param(Spline(HILLY, closed=True).path(), id="closed spline"),
         pytest.param(Polyline(HILLY, 8.0).path(), id="polyline"),
         pytest.param(Polyline(HILLY, 8.0, closed=True).path(), id="closed polyline"),
-        pytest.param(Dubins([(*p, 40.0 * i) for i, p in enumerate(HILLY)], 12.0).path(), id="dubins"),
-        pytest.param(Dubins([(*p, 40.0 * i) for i, p in enumerate(HILLY)], 12.0, True).path(), id="closed dubins"),
+        pytest.param(
+            Dubins([(*p, 40.0 * i) for i, p in enumerate(HILLY)], 12.0).path(), id="dubins"
+        ),
+        pytest.param(
+            Dubins([(*p, 40.0 * i) for i, p in enumerate(HILLY)], 12.0, True).path(),
+            id="closed dubins",
+        ),
     ],
 )
 def test_each_way_point_has_its_height(path):
-    """In the place of the path that is nearest to it, within what the slope makes of the 2 cm between samples."""
+    """In the place of the path that is nearest to it, within what the slope makes of the 2 cm
+    between samples.
+    """
     s = np.arange(0.0, path.length, 0.02)
-    place, z = path.at(s).position, heights(path, s)
+    place = path.at(s).position
+    z = heights(path, s)
     assert (z[:, 0].min(), z[:, 0].max()) == (pytest.approx(20.0), pytest.approx(80.0))
     for x, y, height in HILLY:
         away = np.hypot(*(place - [x, y]).T)
@@ -129,14 +153,17 @@ def test_climb_and_body_rates_are_derivatives(closed):
             [("fixed_wing", (0.0, 0.0)), ("multirotor", (0.0, 9.0)), ("fixed_wing", (-8.0, -10.0))]
         )
     ]
-    fleet, h, t = Fleet(vehicles), 1e-5, np.linspace(1.003, 30.0, 300)
+    fleet = Fleet(vehicles)
+    h = 1e-5
+    t = np.linspace(1.003, 30.0, 300)
     before, at, after = (fleet.sample_times(t + d) for d in (-h, 0.0, h))
     np.testing.assert_allclose((after.position - before.position) / (2 * h), at.velocity, atol=2e-6)
     assert np.abs(at.velocity[..., 2]).max() > 2.0
     turn = quat_multiply(quat_conjugate(before.orientation), after.orientation)
     rates = 2.0 * np.where(turn[..., 3:] < 0, -turn[..., :3], turn[..., :3]) / (2 * h)
     away = np.abs(rates - at.angular_velocity).max(axis=-1)
-    # Where two pieces of path, speed or height meet, a rate may have a step: those few samples are left out.
+    # Where two pieces of path, speed or height meet, a rate may have a step: those few samples are
+    # left out.
     assert np.sort(away, axis=0)[:-3].max() < 2e-6
 
 
@@ -144,7 +171,9 @@ def hill():
     """60 m high in the middle of 400 m."""
     axis = np.linspace(-200.0, 200.0, 41)
     x, y = np.meshgrid(axis, axis, indexing="ij")
-    return HeightMap(60.0 * np.exp(-(x**2 + y**2) / 5000.0), origin_x=-200, origin_y=-200, step_x=10, step_y=10)
+    return HeightMap(
+        60.0 * np.exp(-(x**2 + y**2) / 5000.0), origin_x=-200, origin_y=-200, step_x=10, step_y=10
+    )
 
 
 @pytest.mark.usefixtures("either_backend")
@@ -156,7 +185,9 @@ def test_no_way_point_leads_below_the_ground():
     ground = terrain.altitude(x.copy(), y.copy())
     wanted = 20.0 + 10.0 * (x + 190.0) / 380.0
     np.testing.assert_allclose(z, np.maximum(wanted, ground), atol=1e-9)
-    np.testing.assert_allclose(moved.velocity[z > ground + 1e-3, 0, 2], 10.0 * 10.0 / 380.0, atol=1e-9)
+    np.testing.assert_allclose(
+        moved.velocity[z > ground + 1e-3, 0, 2], 10.0 * 10.0 / 380.0, atol=1e-9
+    )
     assert (ground > wanted).any()
 
 
@@ -180,19 +211,41 @@ def test_the_limit_of_slope_counts_climbs():
 
 @pytest.mark.needs("numba")
 def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
-    paths = [Spline(HILLY, closed=True).path(), Line((0, 0), (300, 200)).path(), Polyline(HILLY, 8.0).path()]
+    paths = [
+        Spline(HILLY, closed=True).path(),
+        Line((0, 0), (300, 200)).path(),
+        Polyline(HILLY, 8.0).path(),
+    ]
     vehicles = [
-        Vehicle(f"v{i}", i + 1, 3, paths[i % 3], SpeedProfile(9.0), "repeat" if i % 3 == 0 else "stop", kind, 3.0 * i)
-        for i, kind in enumerate(["fixed_wing", "multirotor", "multirotor", "multirotor", "ground", "fixed_wing"])
+        Vehicle(
+            f"v{i}",
+            i + 1,
+            3,
+            paths[i % 3],
+            SpeedProfile(9.0),
+            "repeat" if i % 3 == 0 else "stop",
+            kind,
+            3.0 * i,
+        )
+        for i, kind in enumerate(
+            ["fixed_wing", "multirotor", "multirotor", "multirotor", "ground", "fixed_wing"]
+        )
     ]
     results = []
     for name in ("motion_kernels_numpy", "motion_kernels"):
         module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
         monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
-        results.append([Fleet(vehicles, terrain).sample_times(np.arange(0.0, 90.0, 0.7)) for terrain in (None, hill())])
+        results.append(
+            [
+                Fleet(vehicles, terrain).sample_times(np.arange(0.0, 90.0, 0.7))
+                for terrain in (None, hill())
+            ]
+        )
     for first, last in zip(results[0], results[-1], strict=True):
         for name in first._fields:
-            np.testing.assert_allclose(getattr(first, name), getattr(last, name), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                getattr(first, name), getattr(last, name), rtol=1e-9, atol=1e-9
+            )
 
 
 def test_vehicles_without_heights_are_as_before():
@@ -208,7 +261,8 @@ def test_vehicles_without_heights_are_as_before():
         "stop",
         "multirotor",
     )
-    both, alone = Fleet([climbing, plain], hill()).sample(9.0), Fleet([plain], hill()).sample(9.0)
+    both = Fleet([climbing, plain], hill()).sample(9.0)
+    alone = Fleet([plain], hill()).sample(9.0)
     np.testing.assert_array_equal(both.position[1], alone.position[0])
     np.testing.assert_array_equal(both.velocity[1], alone.velocity[0])
     np.testing.assert_array_equal(both.position[0, :2], alone.position[0, :2])
@@ -251,7 +305,9 @@ def test_a_file_gives_heights_to_aircraft_that_have_no_altitude(tmp_path):
         f"  - {{id: 3, {keys}}}\n",
         encoding="utf-8",
     )
-    np.testing.assert_allclose(load_fleet(tmp_path / "f.yaml").sample(10.0).position[:, 2], [8, 3, 0])
+    np.testing.assert_allclose(
+        load_fleet(tmp_path / "f.yaml").sample(10.0).position[:, 2], [8, 3, 0]
+    )
 
 
 @pytest.mark.parametrize(

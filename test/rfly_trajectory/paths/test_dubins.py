@@ -1,4 +1,6 @@
-"""Dubins paths: lengths by hand, ends by integration in the complex plane, and a slow search over all first turns."""
+"""Dubins paths: lengths by hand, ends by integration in the complex plane, and a slow search over
+all first turns.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,11 @@ TURN = {"L": 1.0, "S": 0.0, "R": -1.0}
 
 
 def driven(start, word, segments, radius):
-    """The end of a word: a turn by φ about the centre i·r beside the vehicle, or straight on. Complex numbers."""
-    z, heading = complex(*start[:2]), start[2]
+    """The end of a word: a turn by φ about the centre i·r beside the vehicle, or straight on.
+    Complex numbers.
+    """
+    z = complex(*start[:2])
+    heading = start[2]
     for letter, way in zip(word, segments, strict=True):
         ahead = cmath.exp(1j * heading)
         if letter == "S":
@@ -45,7 +50,12 @@ def driven(start, word, segments, radius):
         pytest.param((10, 17, 0), "LSR", (QUARTER, 7, QUARTER), id="left and right"),
         pytest.param((10, -17, 0), "RSL", (QUARTER, 7, QUARTER), id="right and left"),
         pytest.param((5, 5, math.pi / 2), "LSL", (QUARTER, 0, 0), id="one quarter"),
-        pytest.param((0, 0, math.pi), "LRL", (R * math.pi / 3, R * 5 * math.pi / 3, R * math.pi / 3), id="about face"),
+        pytest.param(
+            (0, 0, math.pi),
+            "LRL",
+            (R * math.pi / 3, R * 5 * math.pi / 3, R * math.pi / 3),
+            id="about face",
+        ),
         pytest.param((0, 0, 4 * math.pi), "LSL", (0, 0, 0), id="nowhere"),
     ],
 )
@@ -66,8 +76,11 @@ def test_three_turns_that_were_driven_are_found(word, angles):
 
 
 def slow_length(start, end, r, steps=400):
-    """The shortest of all ways turn – straight or counter-turn – turn: the angle of the first turn is searched."""
-    goal, best = complex(*end[:2]), math.inf
+    """The shortest of all ways turn – straight or counter-turn – turn: the angle of the first turn
+    is searched.
+    """
+    goal = complex(*end[:2])
+    best = math.inf
     angles = np.linspace(0.0, 2 * math.pi, steps)
     for first, last in itertools.product((1.0, -1.0), repeat=2):
         center = goal + 1j * last * r * cmath.exp(1j * end[2])
@@ -94,14 +107,16 @@ def slow_length(start, end, r, steps=400):
                 t = brentq(off, angles[i], angles[i + 1], xtol=1e-14)
                 z, ahead = after(t)
                 if off is off_straight:
-                    p, heading = ((center - z) / ahead).real, cmath.phase(ahead)
+                    p = ((center - z) / ahead).real
+                    heading = cmath.phase(ahead)
                     if p < -1e-9:
                         continue
                 else:
                     middle = z - 1j * first * r * ahead
                     touch = (center - middle) / abs(center - middle) * r
                     turned = (-first * cmath.phase(touch / (z - middle))) % (2 * math.pi)
-                    p, heading = turned * r, cmath.phase(ahead) - first * turned
+                    p = turned * r
+                    heading = cmath.phase(ahead) - first * turned
                 q = (last * (end[2] - heading)) % (2 * math.pi)
                 q = 0.0 if q > 2 * math.pi - 1e-7 else q
                 best = min(best, t * r + p + q * r)
@@ -111,7 +126,9 @@ def slow_length(start, end, r, steps=400):
 def test_no_way_is_shorter():
     """Near and far ends, against a search over all first turns that knows no closed form."""
     rng = np.random.default_rng(2)
-    starts, ends = (np.column_stack([rng.uniform(-9, 9, (25, 2)), rng.uniform(-4, 4, 25)]) for _ in range(2))
+    starts, ends = (
+        np.column_stack([rng.uniform(-9, 9, (25, 2)), rng.uniform(-4, 4, 25)]) for _ in range(2)
+    )
     ways = dubins_path(starts, ends, 2.5)
     slow = [slow_length(a, b, 2.5) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
     np.testing.assert_allclose(ways.length, slow, rtol=1e-6)
@@ -119,12 +136,17 @@ def test_no_way_is_shorter():
 
 
 def test_ends_on_one_circle_or_line_need_no_turn_more():
-    """An end that lies on the start's own circle, or straight ahead, is as far away as that arc or line is long."""
+    """An end that lies on the start's own circle, or straight ahead, is as far away as that arc or
+    line is long.
+    """
     rng = np.random.default_rng(6)
     starts = np.column_stack([rng.uniform(-20, 20, (200, 2)), rng.uniform(-4, 4, 200)])
     ways = rng.uniform(0.01, 0.99, 200) * 2 * math.pi * R
     for letter in "LSR":
-        ends = [driven(start, letter, [way], R) for start, way in zip(starts.tolist(), ways.tolist(), strict=True)]
+        ends = [
+            driven(start, letter, [way], R)
+            for start, way in zip(starts.tolist(), ways.tolist(), strict=True)
+        ]
         slack = 1e-6 * R  # a rounded end is off the circle by so little
         assert (dubins_path(starts, ends, R).length <= ways + slack).all()
 
@@ -144,7 +166,9 @@ def test_the_way_ends_at_the_pose(start, end, radius):
 
 def test_many_ends_at_once_and_places_along_the_ways():
     rng = np.random.default_rng(4)
-    ends = np.column_stack([rng.uniform(-30, 30, (2, 40, 2)).reshape(-1, 2), rng.uniform(-4, 4, 80)]).reshape(2, 40, 3)
+    ends = np.column_stack(
+        [rng.uniform(-30, 30, (2, 40, 2)).reshape(-1, 2), rng.uniform(-4, 4, 80)]
+    ).reshape(2, 40, 3)
     ways = dubins_path((1.0, 2.0, 3.0), ends, R)
     assert ways.length.shape == (2, 40)
     one = dubins_path((1.0, 2.0, 3.0), ends[1, 7], R)
@@ -153,11 +177,14 @@ def test_many_ends_at_once_and_places_along_the_ways():
     assert at.shape == (2, 40, 5, 3)
     np.testing.assert_allclose(at[..., :2, :], np.broadcast_to([1.0, 2.0, 3.0], (2, 40, 2, 3)))
     np.testing.assert_allclose(at[..., 3:, :2], np.stack([ends, ends], 2)[..., :2], atol=1e-9)
-    part, segments = 0.3 * one.length, []
+    part = 0.3 * one.length
+    segments = []
     for way in one.segments:
         segments.append(min(way, part))
         part -= segments[-1]
-    np.testing.assert_allclose(at[1, 7, 2], driven((1.0, 2.0, 3.0), one.name, segments, R), atol=1e-9)
+    np.testing.assert_allclose(
+        at[1, 7, 2], driven((1.0, 2.0, 3.0), one.name, segments, R), atol=1e-9
+    )
 
 
 class TestShape:
@@ -168,24 +195,32 @@ class TestShape:
         path = Dubins(self.POSES, 12.0, closed).path()
         ends = [*self.POSES[1:], self.POSES[0]][: 4 if closed else 3]
         radians = [(x, y, math.radians(deg)) for x, y, deg in (*self.POSES, self.POSES[0])]
-        lengths = [float(dubins_path(a, b, 12.0).length) for a, b in itertools.pairwise(radians)][: len(ends)]
+        lengths = [float(dubins_path(a, b, 12.0).length) for a, b in itertools.pairwise(radians)][
+            : len(ends)
+        ]
         assert path.closed == closed
         assert path.length == pytest.approx(sum(lengths), rel=1e-12)
         s = np.cumsum(lengths) - 1e-9
         at = path.at(np.append(0.0, s))
-        np.testing.assert_allclose(at.position, [self.POSES[0][:2], *(end[:2] for end in ends)], atol=1e-7)
+        np.testing.assert_allclose(
+            at.position, [self.POSES[0][:2], *(end[:2] for end in ends)], atol=1e-7
+        )
         headings = np.radians([self.POSES[0][2], *(end[2] for end in ends)])
-        np.testing.assert_allclose(at.tangent, np.stack([np.cos(headings), np.sin(headings)], -1), atol=1e-7)
+        np.testing.assert_allclose(
+            at.tangent, np.stack([np.cos(headings), np.sin(headings)], -1), atol=1e-7
+        )
         curvature = path.at(np.linspace(0.0, path.length, 500)).curvature
         assert set(np.round(curvature * 12.0, 12)) == {-1.0, 0.0, 1.0}
 
     def test_nothing_jumps_and_tangents_are_derivatives(self):
         path = Dubins(self.POSES, 12.0, True).path()
         joints = np.append(path.start[1:], path.length)
-        before, after = path.at(joints - 1e-9), path.at(joints + 1e-9)
+        before = path.at(joints - 1e-9)
+        after = path.at(joints + 1e-9)
         np.testing.assert_allclose(before.position, after.position, atol=1e-8)
         np.testing.assert_allclose(before.tangent, after.tangent, atol=1e-8)
-        s, h = np.linspace(0.1, path.length - 0.1, 300), 1e-4
+        s = np.linspace(0.1, path.length - 0.1, 300)
+        h = 1e-4
         slope = (path.at(s + h).position - path.at(s - h).position) / (2 * h)
         np.testing.assert_allclose(slope, path.at(s).tangent, atol=h / 12.0)
 
@@ -201,9 +236,17 @@ class TestShape:
         [
             ([(0, 0, 0)], 1.0, "poses: 1 are too few"),
             ([(0, 0, 0), (5, 5)], 1.0, r"poses\[1\]: \[5, 5\] has 2 numbers, poses\[0\] has 3"),
-            ([(0, 0, 0), (5, 5, math.nan)], 1.0, r"poses\[1\]: \[5, 5, nan\], expected 3 finite numbers or, with a h"),
+            (
+                [(0, 0, 0), (5, 5, math.nan)],
+                1.0,
+                r"poses\[1\]: \[5, 5, nan\], expected 3 finite numbers or, with a h",
+            ),
             ([(0, 0, 0), (5, 5, 10), (5, 5, 370)], 1.0, r"poses\[2\]: the same pose as poses\[1\]"),
-            ([(0, 0, 0), (5, 5, 0)], 0.0, r"turning_radius: 0.0 m, expected a finite number above 0"),
+            (
+                [(0, 0, 0), (5, 5, 0)],
+                0.0,
+                r"turning_radius: 0.0 m, expected a finite number above 0",
+            ),
             ([(i, 0, 0) for i in range(2001)], 1.0, "poses: 2001 of them, at most 2000"),
         ],
     )

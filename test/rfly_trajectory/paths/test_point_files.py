@@ -37,9 +37,13 @@ def test_npy(tmp_path):
 
 
 def test_gpx_and_latitudes_in_metres_of_the_ellipsoid(tmp_path):
-    """At 47° a degree is 111 170 m of meridian and 76 056 m of parallel on WGS 84 (series of the NGA's calculator)."""
+    """At 47° a degree is 111 170 m of meridian and 76 056 m of parallel on WGS 84 (series of the
+    NGA's calculator).
+    """
     (tmp_path / "way.gpx").write_text(GPX, encoding="utf-8")
-    (tmp_path / "way.csv").write_text("lat,lon\n47.0,8.0\n47.001,8.0\n47.001,8.002\n", encoding="utf-8")
+    (tmp_path / "way.csv").write_text(
+        "lat,lon\n47.0,8.0\n47.001,8.0\n47.001,8.002\n", encoding="utf-8"
+    )
     for name in ("way.gpx", "way.csv"):
         points = read_points(tmp_path / name, (47.0, 8.0))
         np.testing.assert_allclose(points, [[0, 0], [0, 111.17], [152.11, 111.17]], atol=0.02)
@@ -52,7 +56,8 @@ def test_heights_are_read_where_they_are_asked_for(tmp_path):
     (tmp_path / "bare.csv").write_text("0,1,7\n10,2,8\n", encoding="utf-8")
     for name, expected in (("way.csv", 3), ("way.npy", 3), ("speeds.npy", 2), ("bare.csv", 2)):
         np.testing.assert_array_equal(
-            read_points(tmp_path / name, heights=True), np.array([[0, 1, 7], [10, 2, 8]])[:, :expected]
+            read_points(tmp_path / name, heights=True),
+            np.array([[0, 1, 7], [10, 2, 8]])[:, :expected],
         )
         np.testing.assert_array_equal(read_points(tmp_path / name), [[0, 1], [10, 2]])
 
@@ -127,7 +132,9 @@ class TestNavPath:
 
     def test_the_last_message_counts(self, tmp_path):
         text = ECHOED.format(frame="map")
-        (tmp_path / "path.yaml").write_text(text + text.replace("x: 1.0", "x: 5.0"), encoding="utf-8")
+        (tmp_path / "path.yaml").write_text(
+            text + text.replace("x: 1.0", "x: 5.0"), encoding="utf-8"
+        )
         assert read_points(tmp_path / "path.yaml")[0].tolist() == [5.0, 2.0]
 
     def test_straight_up_keeps_the_higher_point(self):
@@ -149,23 +156,39 @@ class TestNavPath:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            (("frame_id: map", "frame_id: odom"), r"a.yaml:5: header.frame_id: 'odom' is neither map nor map_ned"),
-            (("''", "base"), r"a.yaml:26: poses\[1\].header.frame_id: 'base' is not the path's frame 'map'"),
+            (
+                ("frame_id: map", "frame_id: odom"),
+                r"a.yaml:5: header.frame_id: 'odom' is neither map nor map_ned",
+            ),
+            (
+                ("''", "base"),
+                r"a.yaml:26: poses\[1\].header.frame_id: 'base' is not the path's frame 'map'",
+            ),
             (("y: 2.0\n", "y: two\n"), r"a.yaml:15: poses\[0\].pose.position.y: expected a number"),
             (("      z: -4\n", ""), r"a.yaml:28: poses\[1\].pose.position.z: expected a number"),
-            (("z: -3.0", "z: .nan"), r"a.yaml:16: poses\[0\].pose.position.z: .nan is not a finite number"),
+            (
+                ("z: -3.0", "z: .nan"),
+                r"a.yaml:16: poses\[0\].pose.position.z: .nan is not a finite number",
+            ),
             (("z: -3.0", "z: 1.0e+9"), r"a.yaml:6: poses: a point is not within 1e\+07 m"),
-            (("---", "- '...'"), r"a.yaml:37: poses\[2\]: the message was cut short .* --full-length"),
+            (
+                ("---", "- '...'"),
+                r"a.yaml:37: poses\[2\]: the message was cut short .* --full-length",
+            ),
             (("poses:", "points:"), r"a.yaml:1: poses: expected a nav_msgs/Path"),
         ],
     )
     def test_what_is_wrong_is_told_with_its_line(self, tmp_path, change, message):
-        (tmp_path / "a.yaml").write_text(ECHOED.format(frame="map").replace(*change), encoding="utf-8")
+        (tmp_path / "a.yaml").write_text(
+            ECHOED.format(frame="map").replace(*change), encoding="utf-8"
+        )
         with pytest.raises(ConfigError, match=message) as error:
             read_points(tmp_path / "a.yaml")
         assert str(error.value).startswith("file: ")
 
-    @pytest.mark.parametrize("text", ["", "---\n---\n", "- 1\n", "a: !!python/object:os.system {}\n"])
+    @pytest.mark.parametrize(
+        "text", ["", "---\n---\n", "- 1\n", "a: !!python/object:os.system {}\n"]
+    )
     def test_what_is_no_message_is_refused(self, tmp_path, text):
         (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
         with pytest.raises(ConfigError, match=r"file: .*a.yaml"):
@@ -176,7 +199,11 @@ class TestNavPath:
     ("name", "content", "message"),
     [
         ("a.kml", b"", "is not a .csv, .npy, .gpx or .yaml file"),
-        ("a.csv", b"a,b\n1,2\n", r"a.csv:1: expected the columns x and y, or lat and lon, not 'a, b'"),
+        (
+            "a.csv",
+            b"a,b\n1,2\n",
+            r"a.csv:1: expected the columns x and y, or lat and lon, not 'a, b'",
+        ),
         ("a.csv", b"1,2\n3,nan\n", r"a.csv:2: '3,nan' holds no two numbers"),
         ("a.csv", b"1,2\n3\n", r"a.csv:2: '3' holds no two numbers"),
         ("a.csv", b"1,2\n\xff,3\n", r"a.csv:2: not UTF-8 text"),
@@ -187,7 +214,11 @@ class TestNavPath:
         ("a.gpx", b"<gpx>", r"a.gpx:1: not valid XML"),
         ("a.gpx", b"<gpx/>", "holds no track, no route and no waypoint"),
         ("a.gpx", b'<gpx><wpt lat="1"/></gpx>', "wpt 1 has no latitude and longitude"),
-        ("a.gpx", b'<!DOCTYPE g [<!ENTITY a "b">]><gpx>&a;</gpx>', "document types and entities are not taken"),
+        (
+            "a.gpx",
+            b'<!DOCTYPE g [<!ENTITY a "b">]><gpx>&a;</gpx>',
+            "document types and entities are not taken",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path, name, content, message):
@@ -219,11 +250,16 @@ def test_a_fleet_file_names_a_file_beside_it(tmp_path):
     """A closed loop may end where it began."""
     (tmp_path / "way.csv").write_text("0,0\n100,0\n100,80\n0,0\n", encoding="utf-8")
     fleet = tmp_path / "fleet.yaml"
-    fleet.write_text(FLEET.format("spline", "{}\n      closed: true").replace("{}", "file: way.csv"), encoding="utf-8")
+    fleet.write_text(
+        FLEET.format("spline", "{}\n      closed: true").replace("{}", "file: way.csv"),
+        encoding="utf-8",
+    )
     path = load_fleet(fleet).vehicles[0].path
     assert path.closed
     assert path.length > 100 + 80 + np.hypot(100, 80)
-    fleet.write_text(FLEET.format("polyline", "file: way.csv\n      corner_radius: 5"), encoding="utf-8")
+    fleet.write_text(
+        FLEET.format("polyline", "file: way.csv\n      corner_radius: 5"), encoding="utf-8"
+    )
     assert not load_fleet(fleet).vehicles[0].path.closed
 
 
@@ -231,7 +267,10 @@ def test_a_fleet_file_names_a_file_beside_it(tmp_path):
     ("keys", "message"),
     [
         ("file: no.csv", r"fleet.yaml:8: vehicles\[0\].shape.file: '.*no.csv': No such file"),
-        ("closed: true", r"fleet.yaml:6: vehicles\[0\].shape: expected exactly one of the keys file, points"),
+        (
+            "closed: true",
+            r"fleet.yaml:6: vehicles\[0\].shape: expected exactly one of the keys file, points",
+        ),
     ],
 )
 def test_a_fleet_file_tells_line_and_key(tmp_path, keys, message):

@@ -1,4 +1,6 @@
-"""Shapes: geometry worked out by hand, derivatives against central differences, arc length against quadrature."""
+"""Shapes: geometry worked out by hand, derivatives against central differences, arc length against
+quadrature.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,15 @@ from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
 from rfly_trajectory.paths.curves import fit_path
 from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.path import curvature_bends, join_paths, path_points, rotation
-from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline, Spline
+from rfly_trajectory.paths.shapes import (
+    Circle,
+    Ellipse,
+    FigureEight,
+    LawnMower,
+    Line,
+    Polyline,
+    Spline,
+)
 
 motion_kernels = late_module("rfly_trajectory.kernels.motion_kernels")
 SHAPES = [
@@ -28,12 +38,18 @@ SHAPES = [
     pytest.param(Circle((100.0, 50.0), 30.0, -75.0, clockwise=True), id="clockwise circle"),
     pytest.param(FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0), id="figure of eight"),
     pytest.param(Ellipse((-20.0, 30.0), 300.0, 120.0, 25.0), id="ellipse"),
-    pytest.param(Ellipse((-20.0, 30.0), 100.0, 120.0, -70.0, clockwise=True), id="clockwise ellipse"),
+    pytest.param(
+        Ellipse((-20.0, 30.0), 100.0, 120.0, -70.0, clockwise=True), id="clockwise ellipse"
+    ),
     pytest.param(LawnMower((10.0, -5.0), 200.0, 90.0, 40.0, 30.0), id="lawn mower"),
     pytest.param(Spline([(0, 0), (200, 0), (250, 150), (100, 60), (90, 200)]), id="spline"),
-    pytest.param(Spline([(0, 0), (200, 0), (250, 150), (20, 130)], closed=True), id="closed spline"),
+    pytest.param(
+        Spline([(0, 0), (200, 0), (250, 150), (20, 130)], closed=True), id="closed spline"
+    ),
     pytest.param(Polyline([(0, 0), (200, 0), (250, 150), (100, 60)], 15.0), id="polyline"),
-    pytest.param(Polyline([(0, 0), (200, 0), (250, 150), (20, 130)], 15.0, closed=True), id="closed polyline"),
+    pytest.param(
+        Polyline([(0, 0), (200, 0), (250, 150), (20, 130)], 15.0, closed=True), id="closed polyline"
+    ),
 ]
 coordinate = st.floats(-1e4, 1e4)
 size = st.floats(1.0, 1e4)
@@ -46,11 +62,15 @@ def test_rotation_by_hand():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tangent_curvature_and_its_rate_are_derivatives(shape):
-    """Each is the derivative by arc length of the one before; joints of pieces are left out only for the last one."""
+    """Each is the derivative by arc length of the one before; joints of pieces are left out only
+    for the last one.
+    """
     path = shape.path()
     h = 1e-4
     s = np.linspace(2 * h, path.length - 2 * h, 997)
-    at, after, before = path.at(s), path.at(s + h), path.at(s - h)
+    at = path.at(s)
+    after = path.at(s + h)
+    before = path.at(s - h)
     tangent = (after.position - before.position) / (2 * h)
     np.testing.assert_allclose(tangent, at.tangent, atol=2e-8)
     turn = (after.tangent - before.tangent) / (2 * h)
@@ -69,14 +89,20 @@ def test_tangent_curvature_and_its_rate_are_derivatives(shape):
 def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate(functions, monkeypatch):
     """Of two paths at once; on clothoids the curvature has no bend."""
     monkeypatch.setattr(KERNELS, "choose", lambda: functions)
-    paths = [FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0).path(), Polyline([(0, 0), (90, 0), (90, 80)], 15.0).path()]
-    h, which = 1e-4, np.repeat([0, 1], 400)
+    paths = [
+        FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0).path(),
+        Polyline([(0, 0), (90, 0), (90, 80)], 15.0).path(),
+    ]
+    h = 1e-4
+    which = np.repeat([0, 1], 400)
     s = np.concatenate([np.linspace(1.0, path.length - 1.0, 400) for path in paths])
     table = join_paths(paths)
     before, after = (path_points(table, which, s + d)[:, 5] for d in (-h, h))
     bends = curvature_bends(table, which, s)
     clear = np.min(np.abs(s[:400, None] - paths[0].start), axis=1) > h
-    np.testing.assert_allclose(bends[:400][clear], ((after - before) / (2 * h))[:400][clear], atol=1e-8)
+    np.testing.assert_allclose(
+        bends[:400][clear], ((after - before) / (2 * h))[:400][clear], atol=1e-8
+    )
     assert np.abs(bends[:400]).max() > 1e-6
     assert not bends[400:].any()
 
@@ -89,17 +115,24 @@ def test_tangent_has_unit_length(shape):
 
 
 @pytest.mark.parametrize(
-    "shape", [*SHAPES, pytest.param(Dubins([(0, 0, 20), (90, 5, 200), (9, 80, 0)], 9.0), id="dubins")]
+    "shape",
+    [*SHAPES, pytest.param(Dubins([(0, 0, 20), (90, 5, 200), (9, 80, 0)], 9.0), id="dubins")],
 )
 def test_arc_length_is_the_length_of_the_curve(shape):
-    """Of all parts between eleven places: the lengths of chords, extrapolated from two numbers of them to none."""
+    """Of all parts between eleven places: the lengths of chords, extrapolated from two numbers of
+    them to none.
+    """
     path = shape.path()
     edges = np.linspace(0.0, path.length, 11)
-    edges = np.unique(np.concatenate([edges, path.start[:40]]))  # chords that span a joint would converge more slowly
+    edges = np.unique(
+        np.concatenate([edges, path.start[:40]])
+    )  # chords that span a joint would converge more slowly
     lengths = []
     for count in (400, 800):
         s = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0.0, 1.0, count + 1)
-        lengths.append(np.hypot(*np.diff(path.at(s).position, axis=1).transpose(2, 0, 1)).sum(axis=1))
+        lengths.append(
+            np.hypot(*np.diff(path.at(s).position, axis=1).transpose(2, 0, 1)).sum(axis=1)
+        )
     parts = (4.0 * lengths[1] - lengths[0]) / 3.0
     np.testing.assert_allclose(parts, np.diff(edges), rtol=1e-6, atol=1e-9)
     assert parts.sum() == pytest.approx(path.length, rel=1e-9)
@@ -111,7 +144,8 @@ def test_position_and_heading_are_continuous_over_all_joints(shape):
     joints = path.start[1:]
     if path.closed:
         joints = np.append(joints, path.length)
-    before, after = path.at(joints - 1e-9), path.at(joints + 1e-9)
+    before = path.at(joints - 1e-9)
+    after = path.at(joints + 1e-9)
     np.testing.assert_allclose(before.position, after.position, atol=1e-8)
     np.testing.assert_allclose(before.tangent, after.tangent, atol=1e-8)
 
@@ -120,7 +154,9 @@ def test_position_and_heading_are_continuous_over_all_joints(shape):
 def test_curvature_is_continuous_over_all_joints(shape):
     path = shape.path()
     np.testing.assert_allclose(
-        path.at(path.start[1:] - 1e-9).curvature, path.at(path.start[1:] + 1e-9).curvature, atol=1e-9
+        path.at(path.start[1:] - 1e-9).curvature,
+        path.at(path.start[1:] + 1e-9).curvature,
+        atol=1e-9,
     )
 
 
@@ -140,12 +176,16 @@ def test_an_open_path_ends_at_its_ends():
 
 
 def test_circle_by_hand():
-    """Counter-clockwise from north of the centre: the path begins westwards and a quarter later lies west of it."""
+    """Counter-clockwise from north of the centre: the path begins westwards and a quarter later
+    lies west of it.
+    """
     path = Circle((100.0, 50.0), 30.0, 90.0).path()
     assert path.length == pytest.approx(2 * math.pi * 30.0, rel=1e-15)
     quarter = path.length / 4
     at = path.at([0.0, quarter, 2 * quarter, 3 * quarter, 5 * quarter])
-    np.testing.assert_allclose(at.position, [[100, 80], [70, 50], [100, 20], [130, 50], [70, 50]], atol=1e-12)
+    np.testing.assert_allclose(
+        at.position, [[100, 80], [70, 50], [100, 20], [130, 50], [70, 50]], atol=1e-12
+    )
     np.testing.assert_allclose(at.tangent, [[-1, 0], [0, -1], [1, 0], [0, 1], [0, -1]], atol=1e-14)
     np.testing.assert_allclose(at.curvature, 1 / 30)
 
@@ -167,7 +207,8 @@ def test_circle_closed_form(s, angle, radius):
 
 
 class TestFigureEight:
-    WIDTH, HEIGHT = 300.0, 120.0
+    WIDTH = 300.0
+    HEIGHT = 120.0
     PATH = FigureEight((0.0, 0.0), WIDTH, HEIGHT).path()
 
     def speed(self, u):
@@ -179,7 +220,10 @@ class TestFigureEight:
     def arc_length(self, u):
         """Quarter by quarter, so that quad sees no more than one minimum of the speed at a time."""
         edges = [*np.arange(0.0, u, math.pi / 4), u]
-        return math.fsum(quad(self.speed, a, b, epsabs=1e-12, epsrel=1e-13)[0] for a, b in itertools.pairwise(edges))
+        return math.fsum(
+            quad(self.speed, a, b, epsabs=1e-12, epsrel=1e-13)[0]
+            for a, b in itertools.pairwise(edges)
+        )
 
     def test_length_is_that_of_the_curve(self):
         path = FigureEight((0, 0), self.WIDTH, self.HEIGHT).path()
@@ -190,7 +234,9 @@ class TestFigureEight:
     @settings(max_examples=60, deadline=None)
     def test_parameter_is_arc_length_everywhere(self, u):
         path = self.PATH
-        np.testing.assert_allclose(path.at(self.arc_length(u)).position, self.point(u), atol=1e-9 * path.length)
+        np.testing.assert_allclose(
+            path.at(self.arc_length(u)).position, self.point(u), atol=1e-9 * path.length
+        )
         (x1, y1), (x2, y2) = (
             (self.WIDTH / 2 * math.cos(u), self.HEIGHT * math.cos(2 * u)),
             (-self.WIDTH / 2 * math.sin(u), -2 * self.HEIGHT * math.sin(2 * u)),
@@ -200,11 +246,16 @@ class TestFigureEight:
         assert at.curvature == pytest.approx((x1 * y2 - y1 * x2) / self.speed(u) ** 3, abs=1e-7)
 
     def test_begins_in_the_centre_and_turns_right_at_the_first_tip(self):
-        """Towards +x, +y, so the east loop is driven clockwise; the tightest radius is 2 height²/width at the tips."""
+        """Towards +x, +y, so the east loop is driven clockwise; the tightest radius is 2
+        height²/width at the tips.
+        """
         path = FigureEight((5.0, 7.0), self.WIDTH, self.HEIGHT).path()
-        start, tip = path.at(0.0), path.at(path.length / 4)
+        start = path.at(0.0)
+        tip = path.at(path.length / 4)
         np.testing.assert_allclose(start.position, [5, 7], atol=1e-9)
-        np.testing.assert_allclose(start.tangent, np.array([150, 120]) / math.hypot(150, 120), atol=1e-9)
+        np.testing.assert_allclose(
+            start.tangent, np.array([150, 120]) / math.hypot(150, 120), atol=1e-9
+        )
         np.testing.assert_allclose(tip.position, [155, 7], atol=1e-7)
         np.testing.assert_allclose(tip.tangent, [0, -1], atol=1e-7)
         assert tip.curvature == pytest.approx(-300.0 / (2 * 120.0**2), rel=1e-6)
@@ -217,7 +268,9 @@ class TestFigureEight:
 
 class TestPolyline:
     def test_right_angle_by_hand(self):
-        """Two clothoids of 45° each: their length is R·π/2, and Fresnel's integrals say where they meet."""
+        """Two clothoids of 45° each: their length is R·π/2, and Fresnel's integrals say where they
+        meet.
+        """
         radius = 10.0
         path = Polyline([(0, 0), (100, 0), (100, 100)], radius).path()
         spiral = radius * math.pi / 2
@@ -255,15 +308,24 @@ class TestPolyline:
         np.testing.assert_allclose(path.at(20.0).position, [20, 0])
 
     @given(
-        points=st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=3, max_size=8, unique=True),
+        points=st.lists(
+            st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=3, max_size=8, unique=True
+        ),
         shift=st.tuples(st.floats(0, 40), st.floats(0, 40)),
         radius=st.floats(0.1, 6.0),
         closed=st.booleans(),
     )
     @settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
-    def test_never_tighter_than_the_radius_and_never_far_from_the_legs(self, points, shift, radius, closed):
-        """Waypoints at least 40 m apart; those that turn back too sharply for the radius are refused."""
-        points = [(80.0 * x + (shift[0] if x % 2 else 0.0), 80.0 * y + (shift[1] if x % 3 else 0.0)) for x, y in points]
+    def test_never_tighter_than_the_radius_and_never_far_from_the_legs(
+        self, points, shift, radius, closed
+    ):
+        """Waypoints at least 40 m apart; those that turn back too sharply for the radius are
+        refused.
+        """
+        points = [
+            (80.0 * x + (shift[0] if x % 2 else 0.0), 80.0 * y + (shift[1] if x % 3 else 0.0))
+            for x, y in points
+        ]
         try:
             path = Polyline(points, radius, closed).path()
         except ConfigError:
@@ -283,7 +345,11 @@ class TestPolyline:
             ([(0, 0), (0, 0)], 1.0, r"points\[1\]: the same point as points\[0\]"),
             ([(0, 0), (10, 0), (0, 0)], 1.0, r"points\[1\]: the path turns straight back"),
             ([(0, 0), (10, 0), (10, 10)], 0.0, r"corner_radius: 0.0 m, must be finite and above 0"),
-            ([(0, 0), (10, 0), (10, 10)], 6.0, r"corner_radius: 6 m takes 11.22 m of the leg from points\[0\]"),
+            (
+                [(0, 0), (10, 0), (10, 10)],
+                6.0,
+                r"corner_radius: 6 m takes 11.22 m of the leg from points\[0\]",
+            ),
             ([(0, 0), (math.nan, 0)], 1.0, r"points\[1\]: \[nan, 0\] is not a point"),
         ],
     )
@@ -323,7 +389,11 @@ def test_arc_lengths_that_are_not_finite_are_refused():
 def test_a_curve_with_a_corner_is_refused():
     def corner(u):
         zero = np.zeros_like(u)
-        return np.stack([u, np.abs(u)], -1), np.stack([zero + 1, np.sign(u)], -1), np.stack([zero, zero], -1)
+        return (
+            np.stack([u, np.abs(u)], -1),
+            np.stack([zero + 1, np.sign(u)], -1),
+            np.stack([zero, zero], -1),
+        )
 
     with pytest.raises(ConfigError, match="not smooth"):
         fit_path(corner, -1.0, 1.3)
@@ -333,7 +403,9 @@ class TestEllipse:
     PATH = Ellipse((0.0, 0.0), 300.0, 120.0).path()
 
     def test_length_and_tips_by_hand(self):
-        """The length is 2·width·E(1 − height²/width²); the curvature at the tip is a/b², beside it b/a²."""
+        """The length is 2·width·E(1 − height²/width²); the curvature at the tip is a/b², beside it
+        b/a².
+        """
         path = Ellipse((5.0, 7.0), 300.0, 120.0, 90.0).path()
         assert path.closed
         assert path.length == pytest.approx(2 * 300 * ellipe(1 - (120 / 300) ** 2), rel=1e-12)
@@ -345,12 +417,17 @@ class TestEllipse:
     @given(u=st.floats(0.0, 2 * math.pi))
     @settings(max_examples=60, deadline=None)
     def test_everywhere_by_the_elliptic_integral(self, u):
-        """From the tip of the longer axis: x = 150 cos u, y = 60 sin u; the integral counts from the other axis."""
-        path, m = self.PATH, 1 - (120 / 300) ** 2
+        """From the tip of the longer axis: x = 150 cos u, y = 60 sin u; the integral counts from
+        the other axis.
+        """
+        path = self.PATH
+        m = 1 - (120 / 300) ** 2
         at = path.at(150.0 * (ellipeinc(u + math.pi / 2, m) - ellipe(m)))
         np.testing.assert_allclose(at.position, [150 * math.cos(u), 60 * math.sin(u)], atol=1e-6)
         speed = math.hypot(150 * math.sin(u), 60 * math.cos(u))
-        np.testing.assert_allclose(at.tangent, np.array([-150 * math.sin(u), 60 * math.cos(u)]) / speed, atol=1e-7)
+        np.testing.assert_allclose(
+            at.tangent, np.array([-150 * math.sin(u), 60 * math.cos(u)]) / speed, atol=1e-7
+        )
         assert at.curvature == pytest.approx(150 * 60 / speed**3, rel=1e-5)
 
     def test_clockwise_turns_right(self):
@@ -362,7 +439,9 @@ class TestEllipse:
 
 class TestLawnMower:
     def test_lanes_by_hand(self):
-        """90 m at most 40 m apart: three spaces of 30 m. Northward lanes, the first one in the south-east."""
+        """90 m at most 40 m apart: three spaces of 30 m. Northward lanes, the first one in the
+        south-east.
+        """
         path = LawnMower((0.0, 0.0), 200.0, 90.0, 40.0, 90.0).path()
         radius = 0.5 * 30.0 / (math.pi * fresnel(1.0)[0])  # half a turn's width is π·R·S(1)
         assert radius == pytest.approx(0.363 * 30.0, rel=1e-3)
@@ -370,12 +449,19 @@ class TestLawnMower:
         assert not path.closed
         assert path.length == pytest.approx(4 * 200 + 3 * turn, rel=1e-14)
         starts = np.arange(4) * (200 + turn)
-        at, ends = path.at(starts + 1e-12), path.at(starts + 200)
-        np.testing.assert_allclose(at.position, [[45, -100], [15, 100], [-15, -100], [-45, 100]], atol=1e-10)
-        np.testing.assert_allclose(ends.position, [[45, 100], [15, -100], [-15, 100], [-45, -100]], atol=1e-10)
+        at = path.at(starts + 1e-12)
+        ends = path.at(starts + 200)
+        np.testing.assert_allclose(
+            at.position, [[45, -100], [15, 100], [-15, -100], [-45, 100]], atol=1e-10
+        )
+        np.testing.assert_allclose(
+            ends.position, [[45, 100], [15, -100], [-15, 100], [-45, -100]], atol=1e-10
+        )
         np.testing.assert_allclose(at.tangent, [[0, 1], [0, -1], [0, 1], [0, -1]], atol=1e-12)
         middle = path.at(200 + turn / 2)
-        np.testing.assert_allclose(middle.position, [30, 100 + math.pi * radius * fresnel(1.0)[1]], atol=1e-9)
+        np.testing.assert_allclose(
+            middle.position, [30, 100 + math.pi * radius * fresnel(1.0)[1]], atol=1e-9
+        )
         assert middle.curvature == pytest.approx(1 / radius, rel=1e-9)
         assert path.at(400 + 1.5 * turn).curvature == pytest.approx(-1 / radius, rel=1e-9)
 
@@ -392,7 +478,9 @@ class TestSpline:
         """Against quad over SciPy's spline."""
         path = Spline(self.POINTS.tolist(), closed).path()
         points = np.concatenate([self.POINTS, self.POINTS[:1]]) if closed else self.POINTS
-        knots = np.concatenate([[0], np.cumsum(np.sqrt(np.linalg.norm(np.diff(points, axis=0), axis=1)))])
+        knots = np.concatenate(
+            [[0], np.cumsum(np.sqrt(np.linalg.norm(np.diff(points, axis=0), axis=1)))]
+        )
         curve = CubicSpline(knots, points, bc_type="periodic" if closed else "natural")
         lengths = [
             quad(lambda u: np.hypot(*curve(u, 1)), a, b, epsabs=1e-12, epsrel=1e-12)[0]
@@ -401,13 +489,17 @@ class TestSpline:
         s = np.concatenate([[0], np.cumsum(lengths)])
         assert path.length == pytest.approx(s[-1], rel=1e-11)
         np.testing.assert_allclose(path.at(s).position, points, atol=1e-7)
-        steps = np.linalg.norm(np.diff(path.at(np.linspace(0, path.length, 100001)).position, axis=0), axis=1)
+        steps = np.linalg.norm(
+            np.diff(path.at(np.linspace(0, path.length, 100001)).position, axis=0), axis=1
+        )
         assert steps.sum() == pytest.approx(path.length, rel=1e-7)
         if not closed:
             np.testing.assert_allclose(path.at([0.0, path.length]).curvature, 0.0, atol=1e-9)
         for i, (a, b) in enumerate(itertools.pairwise(knots)):  # in the middle of each span
             u = 0.5 * (a + b)
-            at = path.at(s[i] + quad(lambda u: np.hypot(*curve(u, 1)), a, u, epsabs=1e-12, epsrel=1e-12)[0])
+            at = path.at(
+                s[i] + quad(lambda u: np.hypot(*curve(u, 1)), a, u, epsabs=1e-12, epsrel=1e-12)[0]
+            )
             (x1, y1), (x2, y2), speed = curve(u, 1), curve(u, 2), np.hypot(*curve(u, 1))
             np.testing.assert_allclose(at.position, curve(u), atol=1e-6)
             np.testing.assert_allclose(at.tangent, curve(u, 1) / speed, atol=1e-7)
@@ -419,7 +511,8 @@ class TestSpline:
         np.testing.assert_allclose(path.at(250.0).position, [150, 200], atol=1e-7)
 
     def test_far_from_the_origin(self):
-        here, there = Spline(self.POINTS.tolist()).path(), Spline((self.POINTS + 9e6).tolist()).path()
+        here = Spline(self.POINTS.tolist()).path()
+        there = Spline((self.POINTS + 9e6).tolist()).path()
         s = np.linspace(0, here.length, 50)
         np.testing.assert_allclose(there.at(s).position - 9e6, here.at(s).position, atol=1e-7)
 
@@ -429,7 +522,10 @@ class TestSpline:
             ([(0, 0)], "points: 1 are too few, an open spline needs at least 2"),
             ([(0, 0), (1, 1), (1, 1)], r"points\[2\]: the same point as points\[1\]"),
             ([(0, 0), (10, 0), (0, 0)], "points: the spline through them has a corner"),
-            ([(i, i * i) for i in range(2001)], "points: 2001 of them, a spline takes at most 2000"),
+            (
+                [(i, i * i) for i in range(2001)],
+                "points: 2001 of them, a spline takes at most 2000",
+            ),
         ],
     )
     def test_points_without_a_smooth_curve_are_refused(self, points, text):

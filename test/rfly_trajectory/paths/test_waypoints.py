@@ -1,4 +1,6 @@
-"""Paths through given points and the ways onto them, against circles, corners by hand and each other's joints."""
+"""Paths through given points and the ways onto them, against circles, corners by hand and each
+other's joints.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,15 @@ CORNER = np.array([[0.0, 0.0], [100.0, 0.0], [100.0, 80.0]])
 
 
 def check_joints(path):
-    """Where pieces meet, both have the same place and heading; in between the path is as long as its arc length."""
+    """Where pieces meet, both have the same place and heading; in between the path is as long as
+    its arc length.
+    """
     s = path.start[1:]
-    before, after = path.at(s - 1e-7), path.at(s + 1e-7)
+    before = path.at(s - 1e-7)
+    after = path.at(s + 1e-7)
     np.testing.assert_allclose(after.position - before.position, 2e-7 * after.tangent, atol=3e-7)
-    # a joint turns by no more than what its pieces turn on the way, at hairpins through points that nearly coincide
+    # a joint turns by no more than what its pieces turn on the way, at hairpins through points that
+    # nearly coincide
     turned = 2e-7 * np.maximum(np.abs(before.curvature), np.abs(after.curvature))
     assert (np.abs(before.tangent - after.tangent) <= 1e-5 + turned[:, None]).all()
     s = np.linspace(0.0, path.length, 4001)
@@ -40,14 +46,17 @@ def test_points_of_a_curve_are_joined_smoothly():
 
 
 def test_corners_with_room_are_those_of_a_polyline():
-    path, expected = path_through(CORNER, 12.0), Polyline(CORNER.tolist(), 12.0).path()
+    path = path_through(CORNER, 12.0)
+    expected = Polyline(CORNER.tolist(), 12.0).path()
     assert path.length == pytest.approx(expected.length, rel=1e-12)
     s = np.linspace(0.0, path.length, 200)
     np.testing.assert_allclose(path.at(s).position, expected.at(s).position, atol=1e-9)
 
 
 def test_corners_without_room_are_tighter_and_stay_beside_their_lines():
-    """Stairs of 2 m: each corner takes half of its lines, so that the path passes through the middles of all lines."""
+    """Stairs of 2 m: each corner takes half of its lines, so that the path passes through the
+    middles of all lines.
+    """
     stairs = np.array([[0, 0], [2, 0], [2, 2], [4, 2], [4, 4], [6, 4]], float)
     path = path_through(stairs, 15.0)
     check_joints(path)
@@ -107,11 +116,16 @@ def test_a_vehicle_that_is_elsewhere_or_turned_away_begins_at_the_start(place):
     assert distance.min() < 0.02
     joint = joined.length - path.length
     later = np.array([0.0, 50.0, 150.0])
-    np.testing.assert_allclose(joined.at(joint + later).position, path.at(later).position, atol=1e-9)
+    np.testing.assert_allclose(
+        joined.at(joint + later).position, path.at(later).position, atol=1e-9
+    )
 
 
 def test_a_vehicle_at_the_end_has_nothing_to_follow():
-    assert transition_to(path_through(CORNER, 12.0), MovingPose(100.0, 80.0, math.pi / 2), 12.0) is None
+    assert (
+        transition_to(path_through(CORNER, 12.0), MovingPose(100.0, 80.0, math.pi / 2), 12.0)
+        is None
+    )
 
 
 def test_a_path_too_far_away_is_refused():
@@ -125,12 +139,21 @@ coordinates = st.floats(-80.0, 80.0)
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(coordinates, coordinates, st.floats(0, 30)), min_size=2, max_size=7),
-    st.builds(MovingPose, coordinates, coordinates, st.floats(-4, 4), st.floats(0, 30), st.floats(-0.3, 0.3)),
+    st.builds(
+        MovingPose,
+        coordinates,
+        coordinates,
+        st.floats(-4, 4),
+        st.floats(0, 30),
+        st.floats(-0.3, 0.3),
+    ),
     st.floats(0.5, 20.0),
     st.booleans(),
 )
 def test_every_way_onto_every_path_is_one_smooth_path(points, place, radius, flies):
-    """From the vehicle's place, heading, height and climb to the last point, without a jump or a corner in between."""
+    """From the vehicle's place, heading, height and climb to the last point, without a jump or a
+    corner in between.
+    """
     points = np.array(points)[:, : 3 if flies else 2]
     try:
         path = path_through(points, radius)
@@ -141,9 +164,12 @@ def test_every_way_onto_every_path_is_one_smooth_path(points, place, radius, fli
         np.testing.assert_allclose(path.at(path.length).position, place[:2], atol=2e-3)
         return
     check_joints(joined)
-    first, last = joined.at(0.0), joined.at(joined.length)
+    first = joined.at(0.0)
+    last = joined.at(joined.length)
     np.testing.assert_allclose(first.position, place[:2], atol=1e-6)
-    np.testing.assert_allclose(first.tangent, [math.cos(place.heading), math.sin(place.heading)], atol=1e-6)
+    np.testing.assert_allclose(
+        first.tangent, [math.cos(place.heading), math.sin(place.heading)], atol=1e-6
+    )
     np.testing.assert_allclose(last.position, path.at(path.length).position, atol=1e-6)
     if flies:
         profile = joined.altitude

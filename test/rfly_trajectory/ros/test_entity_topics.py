@@ -1,4 +1,6 @@
-"""Vehicles that come and go by simulation_interfaces, as a client meets them: a running trajectory_node, real DDS."""
+"""Vehicles that come and go by simulation_interfaces, as a client meets them: a running
+trajectory_node, real DDS.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,25 @@ version: 1
 vehicles:
   - {name: lead, id: 7, type: 100150, shape: {type: line, from: [0, 0], to: [100, 0]}, speed: 10}
 """
-OK, NOT_FOUND, FAILED = 1, 2, 4
-TIME, STATE, SPAWNED, ALL = 1, 2, 4, 255
-STOPPED, PLAYING, PAUSED = 0, 1, 2
+OK = 1
+NOT_FOUND = 2
+FAILED = 4
+TIME = 1
+STATE = 2
+SPAWNED = 4
+ALL = 255
+STOPPED = 0
+PLAYING = 1
+PAUSED = 2
 
 
 class Client:
     """Calls the services of one node."""
 
     def __init__(self, peer, node, fleet):
-        self.peer, self.node, self.fleet = peer, node, fleet
+        self.peer = peer
+        self.node = node
+        self.fleet = fleet
 
     def __call__(self, service, **fields):
         from simulation_interfaces import srv
@@ -42,8 +53,13 @@ class Client:
 
         pose = PoseStamped()
         pose.header.frame_id = frame
-        p, q = pose.pose.position, pose.pose.orientation
-        p.x, p.y, p.z, q.z, q.w = float(x), float(y), float(z), math.sin(yaw / 2), math.cos(yaw / 2)
+        p = pose.pose.position
+        q = pose.pose.orientation
+        p.x = float(x)
+        p.y = float(y)
+        p.z = float(z)
+        q.z = math.sin(yaw / 2)
+        q.w = math.cos(yaw / 2)
         return self("spawn_entity", uri=f"rfly://{kind}", initial_pose=pose, **fields)
 
     def names(self, **filters):
@@ -95,18 +111,25 @@ def test_a_vehicle_is_spawned_stands_on_the_ground_and_is_deleted(client):
     """At x 30, y -20, a sample of the map, the ground is at 6·sin(30/37)·cos(-20/29) + 0.9."""
     states = receive_states(client.peer)
     removed = client.peer.receive(*_removed_vehicles())
-    answer = client.spawn("car", 30.0, -20.0, 500.0, math.pi / 2, frame="map", name="taxi", entity_namespace="/city")
+    answer = client.spawn(
+        "car", 30.0, -20.0, 500.0, math.pi / 2, frame="map", name="taxi", entity_namespace="/city"
+    )
     assert (answer.result.result, answer.entity_name) == (OK, "city/taxi")
     assert client.names() == ["lead", "city/taxi"]
     client.peer.spin_until(lambda: states and list(states[-1].id) == [7, 5001])
     assert list(states[-1].vehicle_type) == [100150, 100150]
     height = 6 * math.sin(30 / 37) * math.cos(20 / 29) + 0.9
-    np.testing.assert_allclose(positions(states[-1])[1], [30.0, -20.0, height], atol=0.05)  # its wheels' plane
+    np.testing.assert_allclose(
+        positions(states[-1])[1], [30.0, -20.0, height], atol=0.05
+    )  # its wheels' plane
     q = client.state_of("city/taxi").pose.orientation
     assert 2 * math.atan2(q.z, q.w) == pytest.approx(math.pi / 2, abs=0.05)
     assert client("delete_entity", entity="city/taxi").result.result == OK
     client.peer.spin_until(lambda: removed and list(states[-1].id) == [7])
-    assert (list(removed[0].id), list(positions(removed[0])[0, :2])) == ([5001], pytest.approx([30.0, -20.0]))
+    assert (list(removed[0].id), list(positions(removed[0])[0, :2])) == (
+        [5001],
+        pytest.approx([30.0, -20.0]),
+    )
     assert client.names() == ["lead"]
     assert client("delete_entity", entity="city/taxi").result.result == NOT_FOUND
 
@@ -124,7 +147,11 @@ REFUSED = {
     "a text in place of a uri": ({"uri": "", "resource_string": "<sdf/>"}, 0, "resource_string"),
     "another format": ({"uri": "file:///tmp/robot.sdf"}, 103, "robot.sdf"),
     "a kind that is none": ({"uri": "rfly://submarine"}, NOT_FOUND, "rfly://submarine"),
-    "a land-air vehicle": ({"uri": "rfly://land_air"}, 0, "each is processes of its own, which rfly up amphibious"),
+    "a land-air vehicle": (
+        {"uri": "rfly://land_air"},
+        0,
+        "each is processes of its own, which rfly up amphibious",
+    ),
     "no name": ({"name": ""}, 102, "no name"),
     "a name that is no topic's": ({"name": "1 car"}, 102, "1 car"),
     "a name that is taken": ({"name": "lead"}, 101, "'lead' is taken"),
@@ -146,7 +173,8 @@ def test_what_cannot_be_spawned_is_named_with_its_code(client, why):
     given = {"name": "new", "uri": "rfly://car", **given}
     pose = PoseStamped()
     pose.header.frame_id = given.pop("frame", "")
-    pose.pose.position.x, pose.pose.position.z = given.pop("x", 0.0), given.pop("z", 0.0)
+    pose.pose.position.x = given.pop("x", 0.0)
+    pose.pose.position.z = given.pop("z", 0.0)
     pose.pose.orientation.w = given.pop("w", 1.0)
     answer = client("spawn_entity", initial_pose=pose, **given)
     assert (answer.result.result, answer.entity_name) == (code, "")
@@ -158,17 +186,25 @@ ASKED = (("quadcopter", "hawk"), ("tank", "tank"), ("car", "hawk"))
 
 
 def test_names_are_chosen_where_that_is_allowed(client):
-    """Free numbers behind the wanted name, or behind the kind where none is wanted; ids are the lowest free ones."""
+    """Free numbers behind the wanted name, or behind the kind where none is wanted; ids are the
+    lowest free ones.
+    """
     from simulation_interfaces.msg import Resource, SpawnEntity
 
     states = receive_states(client.peer)
-    spawned = [client.spawn("person", allow_renaming=True, **each).entity_name for each in ({}, {}, {"name": "lead"})]
+    spawned = [
+        client.spawn("person", allow_renaming=True, **each).entity_name
+        for each in ({}, {}, {"name": "lead"})
+    ]
     assert spawned == ["person_1", "person_2", "lead_2"]
     client.peer.spin_until(lambda: states and list(states[-1].id) == [7, 5001, 5002, 5003])
     client("delete_entity", entity="person_1")
     assert client.spawn("person", allow_renaming=True).entity_name == "person_1"
     client.peer.spin_until(lambda: list(states[-1].id) == [7, 5002, 5003, 5001])
-    wanted = [SpawnEntity(name=name, entity_resource=Resource(uri=f"rfly://{kind}")) for kind, name in ASKED]
+    wanted = [
+        SpawnEntity(name=name, entity_resource=Resource(uri=f"rfly://{kind}"))
+        for kind, name in ASKED
+    ]
     for each in wanted:
         each.initial_pose.pose.position.z = 100.0
     many = client("spawn_entities", spawn_requests=wanted)
@@ -187,7 +223,9 @@ def test_what_can_be_spawned_and_what_this_simulator_does(client):
     uris = [each.uri for each in answer.spawnables]
     assert uris == ["rfly://car", "rfly://person", "rfly://quadcopter", "rfly://fixed_wing"]
     high, low = answer.spawnables[0].spawn_bounds.points
-    assert [a - b for a, b in zip(xyz(high), xyz(low), strict=True)] == pytest.approx([4.3, 1.96, 1.42])
+    assert [a - b for a, b in zip(xyz(high), xyz(low), strict=True)] == pytest.approx(
+        [4.3, 1.96, 1.42]
+    )
     for uri in uris:
         kind = uri.removeprefix("rfly://")
         assert client.spawn(kind, z=100.0, name=kind).result.result == OK
@@ -202,7 +240,11 @@ def test_entities_are_described_and_chosen_by_name_kind_tag_and_place(client):
     client.spawn("person", 50.0, 50.0, name="anna")
     client.spawn("quadcopter", 50.0, 50.0, 80.0, name="drone_1")
     info = client("get_entity_info", entity="drone_1").info
-    assert (info.category.category, info.description, list(info.tags)) == (1, "quadcopter", ["multirotor", "spawned"])
+    assert (info.category.category, info.description, list(info.tags)) == (
+        1,
+        "quadcopter",
+        ["multirotor", "spawned"],
+    )
     assert client("get_entity_info", entity="lead").info.tags == ["ground", "fleet"]
     assert client("get_entity_info", entity="nobody").result.result == NOT_FOUND
     assert client.names(filter="_[[:digit:]]+$") == ["drone_1"]
@@ -235,8 +277,12 @@ def test_a_vehicle_is_put_elsewhere_with_a_speed_and_brakes(client):
     client.spawn("quadcopter", z=60.0, name="drone")
     wanted = EntityState()
     wanted.header.frame_id = "map_ned"
-    wanted.pose.position.x, wanted.pose.position.y, wanted.pose.position.z = 20.0, 10.0, -70.0
-    wanted.pose.orientation.x, wanted.pose.orientation.w = 1.0, 0.0  # level, its nose northwards
+    wanted.pose.position.x = 20.0
+    wanted.pose.position.y = 10.0
+    wanted.pose.position.z = -70.0
+    # level, its nose northwards
+    wanted.pose.orientation.x = 1.0
+    wanted.pose.orientation.w = 0.0
     wanted.twist.linear.x = 4.0
     assert client("set_entity_state", entity="drone", state=wanted).result.result == OK
     now = client.state_of("drone")
@@ -268,10 +314,13 @@ def test_a_spawned_vehicle_follows_a_path(client):
     path = Path()
     for x in (0.0, 20.0):
         path.poses.append(PoseStamped())
-        path.poses[-1].pose.position.x, path.poses[-1].pose.position.y = x, 40.0
+        path.poses[-1].pose.position.x = x
+        path.poses[-1].pose.position.y = 40.0
     publisher = client.peer.publisher(Path, "walker/follow_path", LATCHED)
     publisher.publish(path)
-    client.peer.spin_until(lambda: client("step_simulation", steps=1) and client.state_of("walker").twist.linear.x > 0)
+    client.peer.spin_until(
+        lambda: client("step_simulation", steps=1) and client.state_of("walker").twist.linear.x > 0
+    )
     begin = client.state_of("walker")
     client("step_simulation", steps=500)
     now = client.state_of("walker")
@@ -340,14 +389,22 @@ def test_steps_as_an_action_tell_each_and_can_be_cancelled(client):
         client.peer.spin_until(future.done)
         return future.result().status, future.result().result.result.result
 
-    heard, going = [], []  # a list for each goal: what is told late of one is not of the next
+    # a list for each goal: what is told late of one is not of the next
+    heard = []
+    going = []
     assert end(ask(1, heard)) == (4, OK)  # succeeded
-    client.peer.spin_until(lambda: heard or (end(ask(1, heard)) and heard))  # from now on the node knows of who listens
+    client.peer.spin_until(
+        lambda: heard or (end(ask(1, heard)) and heard)
+    )  # from now on the node knows of who listens
     before = client.state_of("lead").pose.position.x
-    goals, told = 0, []
-    while len(told) < 3:  # with a goal's result rclpy forgets who listens: the last feedback may come too late
+    goals = 0
+    told = []
+    while (
+        len(told) < 3
+    ):  # with a goal's result rclpy forgets who listens: the last feedback may come too late
         assert goals < 20
-        goals, told = goals + 1, []
+        goals = goals + 1
+        told = []
         assert end(ask(3, told)) == (4, OK)
         assert told == [(1, 2), (2, 1), (3, 0)][: len(told)]
     assert client.state_of("lead").pose.position.x == pytest.approx(before + 0.6 * goals)
@@ -366,14 +423,23 @@ def test_the_commands_of_the_page_work(client):
     from simulation_interfaces import srv
 
     page = Path(__file__).parents[3] / "docs" / "howto" / "spawn-vehicles.md"
-    lines = [shlex.split(line) for line in page.read_text(encoding="utf-8").splitlines() if "    ros2 service" in line]
+    lines = [
+        shlex.split(line)
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if "    ros2 service" in line
+    ]
     assert len(lines) == 11
     for _, _, _, name, kind, *fields in lines:
         request = getattr(srv, kind.rpartition("/")[2]).Request()
         _fill(request, yaml.safe_load(fields[0]) if fields else {})
         names = request.get_fields_and_field_types()
-        answer = client(name.removeprefix("/trajectory_node/"), **{field: getattr(request, field) for field in names})
-        allowed = (OK, 101) if kind.endswith("SetSimulationState") else (OK,)  # it is paused already
+        answer = client(
+            name.removeprefix("/trajectory_node/"),
+            **{field: getattr(request, field) for field in names},
+        )
+        allowed = (
+            (OK, 101) if kind.endswith("SetSimulationState") else (OK,)
+        )  # it is paused already
         assert answer.result.result in allowed, f"{name}: {answer.result.error_message}"
 
 
@@ -386,7 +452,9 @@ def _fill(message, fields):
 
 
 def test_fifty_of_three_kinds_come_and_go_without_a_trace(client):
-    """Five times over: names, ids and topics are what they were, and memory does not grow with what has gone."""
+    """Five times over: names, ids and topics are what they were, and memory does not grow with what
+    has gone.
+    """
     from simulation_interfaces.msg import Resource, SpawnEntity
 
     def topics():
@@ -401,8 +469,11 @@ def test_fifty_of_three_kinds_come_and_go_without_a_trace(client):
         for i, kind in enumerate(("car", "quadcopter", "fixed_wing") * 17)
     ][:50]
     for i, each in enumerate(wanted):
-        each.initial_pose.pose.position.x, each.initial_pose.pose.position.z = 3.0 * i - 75.0, 50.0
-    states, before, memory = receive_states(client.peer), topics(), []
+        each.initial_pose.pose.position.x = 3.0 * i - 75.0
+        each.initial_pose.pose.position.z = 50.0
+    states = receive_states(client.peer)
+    before = topics()
+    memory = []
     for _ in range(5):
         assert client("spawn_entities", spawn_requests=wanted).result.result == OK
         assert client.names() == ["lead", *(f"v{i}" for i in range(50))]

@@ -14,7 +14,10 @@ def made(vehicles, paths=(), enlargement=1.0):
     from rfly_trajectory.ros.fleet_marker_topics import ShownPath, ShownVehicle, fleet_markers
 
     message = fleet_markers(
-        [ShownVehicle(*each) for each in vehicles], [ShownPath(*each) for each in paths], enlargement, 3_000_000_007
+        [ShownVehicle(*each) for each in vehicles],
+        [ShownPath(*each) for each in paths],
+        enlargement,
+        3_000_000_007,
     )
     return {(marker.ns, marker.id): marker for marker in message.markers}
 
@@ -28,12 +31,20 @@ def test_a_vehicle_is_locked_to_its_frame():
     from visualization_msgs.msg import Marker
 
     markers = made([("crate", 7, 90_000)])
-    kinds = {"vehicles": Marker.TRIANGLE_LIST, "pins": Marker.LINE_LIST, "names": Marker.TEXT_VIEW_FACING}
+    kinds = {
+        "vehicles": Marker.TRIANGLE_LIST,
+        "pins": Marker.LINE_LIST,
+        "names": Marker.TEXT_VIEW_FACING,
+    }
     assert {(ns, number): marker.type for (ns, number), marker in markers.items()} == {
         (ns, 7): kind for ns, kind in kinds.items()
     }
     for marker in markers.values():
-        assert (marker.header.frame_id, marker.frame_locked, marker.action) == ("crate/base_link", True, Marker.ADD)
+        assert (marker.header.frame_id, marker.frame_locked, marker.action) == (
+            "crate/base_link",
+            True,
+            Marker.ADD,
+        )
         assert (marker.header.stamp.sec, marker.header.stamp.nanosec) == (3, 7)
         assert marker.pose.orientation.w == 1.0
         assert marker.color.a == 1.0
@@ -49,20 +60,30 @@ def test_a_vehicle_is_locked_to_its_frame():
 
 
 def test_names_of_neighbours_do_not_overlap():
-    """Three of a kind in one place: their names stand one above the other, farther apart than they are high."""
-    names = [marker for (ns, _), marker in made([(f"n{i}", i, 3) for i in range(1, 5)]).items() if ns == "names"]
+    """Three of a kind in one place: their names stand one above the other, farther apart than they
+    are high.
+    """
+    names = [
+        marker
+        for (ns, _), marker in made([(f"n{i}", i, 3) for i in range(1, 5)]).items()
+        if ns == "names"
+    ]
     z = [name.pose.position.z for name in names]
     assert all(b - a > 1.1 * names[0].scale.z for a, b in itertools.pairwise(z[:3]))
     assert z[3] == z[0]
 
 
 def test_all_grows_with_the_enlargement():
-    vehicles, paths = [("car", 5, 100150)], [(np.array([(0.0, 0.0, 2.0), (9.0, 0.0, 3.0)]), [5])]
-    one, four = made(vehicles, paths), made(vehicles, paths, 4.0)
+    vehicles = [("car", 5, 100150)]
+    paths = [(np.array([(0.0, 0.0, 2.0), (9.0, 0.0, 3.0)]), [5])]
+    one = made(vehicles, paths)
+    four = made(vehicles, paths, 4.0)
     length = {n: np.ptp([p.x for p in m["vehicles", 5].points]) for n, m in ((1, one), (4, four))}
     assert length[1] == pytest.approx(4.3, abs=0.2)
     assert length[4] == pytest.approx(4 * length[1])
-    assert min(heights(four["vehicles", 5])) == pytest.approx(0.0, abs=0.05), "wheels of 14 corners on the ground"
+    assert min(heights(four["vehicles", 5])) == pytest.approx(0.0, abs=0.05), (
+        "wheels of 14 corners on the ground"
+    )
     assert four["names", 5].scale.z == 4 * one["names", 5].scale.z
     assert four["paths", 5].scale.x == 4 * one["paths", 5].scale.x
 
@@ -83,7 +104,9 @@ def test_a_path_lies_above_its_points_in_map():
 def test_a_shared_path_is_drawn_once_and_in_nobodys_colour():
     line = np.array([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
     markers = made([("a", 4, 3), ("b", 2, 3), ("c", 3, 3)], [(line, [4, 2]), (line, [3])])
-    shared, own, pin = markers["paths", 2], markers["paths", 3], markers["pins", 3]
+    shared = markers["paths", 2]
+    own = markers["paths", 3]
+    pin = markers["pins", 3]
     assert ("paths", 4) not in markers
     assert min(shared.color.r, shared.color.g, shared.color.b) > 0.9
     assert own.color == pin.color

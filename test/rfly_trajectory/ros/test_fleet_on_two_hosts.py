@@ -1,4 +1,6 @@
-"""A ring of vehicles from two hosts whose ROS graphs know nothing of each other, seen by one viewer."""
+"""A ring of vehicles from two hosts whose ROS graphs know nothing of each other, seen by one
+viewer.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from node_harness import PATIENCE, NodeProcess
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-RADIUS, SPEED, COUNT, CLOCK_SPEED = 60.0, 8.0, 48, 5.0
+RADIUS = 60.0
+SPEED = 8.0
+COUNT = 48
+CLOCK_SPEED = 5.0
 FLEET = f"""
 version: 1
 defaults: {{type: 3, speed: {CLOCK_SPEED}, shape: {{type: line, from: [0, 100], to: [2000, 100]}}}}
@@ -25,14 +30,18 @@ vehicles:
      shape: {{type: circle, center: [0, 0], radius: {RADIUS}}}}}
   - {{name: second_clock, id: 101}}
 """
-"""Each half of its vehicles has a clock: one that drives east from x = 0 and tells the fleet time of its datagram."""
+"""Each half of its vehicles has a clock: one that drives east from x = 0 and tells the fleet time
+of its datagram.
+"""
 CLOCKS = (100, 101)
 SO_TIMESTAMPNS = 35
 MULTI_3D_DATA_100_NEW = 3804
 
 
 class Viewer:
-    """Takes datagrams of up to 100 vehicles, with the sender's address and the system's arrival time."""
+    """Takes datagrams of up to 100 vehicles, with the sender's address and the system's arrival
+    time.
+    """
 
     def __init__(self, opened):
         self.socket = opened
@@ -42,7 +51,9 @@ class Viewer:
         opened.settimeout(0.2)
         self.port = opened.getsockname()[1]
         self.shown = []
-        """(host's address and port, arrival [s], fleet time [s], ids (n,), positions (n, 3) ENU) of each datagram"""
+        """(host's address and port, arrival [s], fleet time [s], ids (n,), positions (n, 3) ENU) of
+        each datagram
+        """
 
     def take(self):
         try:
@@ -50,18 +61,26 @@ class Viewer:
         except TimeoutError:
             return
         assert len(data) == MULTI_3D_DATA_100_NEW
-        arrival = next(struct.unpack("=qq", d) for _, kind, d in ancillary if kind == SO_TIMESTAMPNS)
+        arrival = next(
+            struct.unpack("=qq", d) for _, kind, d in ancillary if kind == SO_TIMESTAMPNS
+        )
         ids = np.frombuffer(data, "<u2", 100, 4)
-        north_east_down = np.frombuffer(data, "<f4", 300, 404).reshape(100, 3)[ids > 0].astype(float)
+        north_east_down = (
+            np.frombuffer(data, "<f4", 300, 404).reshape(100, 3)[ids > 0].astype(float)
+        )
         positions = north_east_down[:, [1, 0, 2]] * (1.0, 1.0, -1.0)
         ids = ids[ids > 0].astype(int)
         clock = positions[np.isin(ids, CLOCKS), 0]
         assert len(clock) == 1
-        self.shown.append((sender, arrival[0] + 1e-9 * arrival[1], float(clock[0]) / CLOCK_SPEED, ids, positions))
+        self.shown.append(
+            (sender, arrival[0] + 1e-9 * arrival[1], float(clock[0]) / CLOCK_SPEED, ids, positions)
+        )
 
 
 def angles(ids, positions):
-    """Of the ring's vehicles by their number from 0, without their even spacing: all the same on a ring."""
+    """Of the ring's vehicles by their number from 0, without their even spacing: all the same on a
+    ring.
+    """
     ring = ids < 100
     angle = np.arctan2(positions[ring, 1], positions[ring, 0])
     return angle + 2.0 * math.pi / COUNT * (ids[ring] - 1)
@@ -72,10 +91,13 @@ def turn(difference):
     return np.mod(np.asarray(difference) + math.pi, 2.0 * math.pi) - math.pi
 
 
-def test_two_shards_on_two_hosts_are_one_ring(domain_id, shared_domain_id, tmp_path, monkeypatch, record_property):
-    """Terrain, trajectory and bridge on each host; start_time is all that they have in common. No vehicle comes twice
-    or is missing. By the arrival of the datagrams both halves keep to the clock, and at equal time the 48 vehicles of
-    both are evenly spaced."""
+def test_two_shards_on_two_hosts_are_one_ring(
+    domain_id, shared_domain_id, tmp_path, monkeypatch, record_property
+):
+    """Terrain, trajectory and bridge on each host; start_time is all that they have in common. No
+    vehicle comes twice or is missing. By the arrival of the datagrams both halves keep to the
+    clock, and at equal time the 48 vehicles of both are evenly spaced.
+    """
     monkeypatch.setenv("RFLY_DISABLE_NUMBA", "1")  # six nodes at once, on NumPy they start sooner
     file = tmp_path / "ring.yaml"
     file.write_text(FLEET, encoding="utf-8")
@@ -88,7 +110,11 @@ def test_two_shards_on_two_hosts_are_one_ring(domain_id, shared_domain_id, tmp_p
         for i, host in enumerate(hosts):
             shard = {"fleet": f"'{file}'", "shard": f"'{i}/2'", "start_time": f"{start:.1f}"}
             bridge = {"host": host.viewer, "port": str(viewer.port), "feedback_port": "0"}
-            for name, parameters in (("terrain_node", {}), ("ue_bridge_node", bridge), ("trajectory_node", shard)):
+            for name, parameters in (
+                ("terrain_node", {}),
+                ("ue_bridge_node", bridge),
+                ("trajectory_node", shard),
+            ):
                 node = NodeProcess(name, host.domain_id, parameters, prefix=host.prefix)
                 nodes.append(stack.enter_context(node))
         deadline = time.monotonic() + PATIENCE
@@ -107,16 +133,21 @@ def test_two_shards_on_two_hosts_are_one_ring(domain_id, shared_domain_id, tmp_p
     shards.sort(key=lambda shard: shard[0][3][0] != CLOCKS[0])
     halves = [[100, *range(1, 25)], [*range(25, 49), 101]]
     for shard, half in zip(shards, halves, strict=True):
-        assert all(one[3].tolist() == half for one in shard)  # each vehicle once in each datagram of its host, no other
+        assert all(
+            one[3].tolist() == half for one in shard
+        )  # each vehicle once in each datagram of its host, no other
         times = np.array([one[2] for one in shard])
         assert np.all(np.diff(times) > 0.0)
         late = np.array([one[1] - one[2] for one in shard]) - start
         assert late.min() > -1e-3  # a datagram shows no time that is still to come
         assert np.median(late) < 0.1
         for _, _, t, ids, positions in shard:
-            np.testing.assert_allclose(turn(angles(ids, positions) - SPEED / RADIUS * t), 0.0, atol=1e-5)
+            np.testing.assert_allclose(
+                turn(angles(ids, positions) - SPEED / RADIUS * t), 0.0, atol=1e-5
+            )
 
-    # Of either host the datagram that shows the same time, or a hundredth later: what is left is driven at ring speed.
+    # Of either host the datagram that shows the same time, or a hundredth later: what is left is
+    # driven at ring speed.
     first, second = ([one for one in shard if one[1] > both] for shard in shards)
     later = np.array([one[2] for one in second])
     compared = 0

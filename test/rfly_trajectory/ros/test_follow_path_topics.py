@@ -1,4 +1,6 @@
-"""Vehicles of a running trajectory_node that leave their fleet for a nav_msgs/Path, and those that go on without."""
+"""Vehicles of a running trajectory_node that leave their fleet for a nav_msgs/Path, and those that
+go on without.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,22 @@ import time
 
 import numpy as np
 import pytest
-from fleet_harness import TerrainSource, ground, positions, receive_diagnostics, receive_states, stamp, told
+from fleet_harness import (
+    TerrainSource,
+    ground,
+    positions,
+    receive_diagnostics,
+    receive_states,
+    stamp,
+    told,
+)
 
 from rfly_common.frames import quat_rotate
 
 pytestmark = pytest.mark.ros
 
-SPEED, PACE = 20.0, 4.0
+SPEED = 20.0
+PACE = 4.0
 """m/s of fleet time, and fleet seconds a second"""
 FLEET = """
 version: 1
@@ -27,7 +38,9 @@ CAR_1, CAR_2, DRONE = range(3)
 
 @pytest.fixture(scope="module")
 def running(shared_domain_id, tmp_path_factory):
-    """A peer of one node with FLEET on the way, its states and diagnostics, and what tells its vehicles paths."""
+    """A peer of one node with FLEET on the way, its states and diagnostics, and what tells its
+    vehicles paths.
+    """
     from nav_msgs.msg import Path
     from node_harness import NodeProcess, Peer
 
@@ -37,7 +50,8 @@ def running(shared_domain_id, tmp_path_factory):
     file.write_text(FLEET, encoding="utf-8")
     peer = Peer(shared_domain_id)
     TerrainSource(peer).publish(ground())
-    states, diagnostics = receive_states(peer), receive_diagnostics(peer)
+    states = receive_states(peer)
+    diagnostics = receive_diagnostics(peer)
     parameters = {"fleet": f"'{file}'", "start_time": "1", "time_scale": str(PACE)}
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
@@ -80,7 +94,9 @@ def reset(peer, diagnostics):
 
     diagnostics.clear()
     assert peer.call(Trigger, "/trajectory_node/reset").success
-    peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 0 and d[2]["following_paths"] == "")
+    peer.spin_until(
+        lambda: (d := told(diagnostics)) and d[0] == 0 and d[2]["following_paths"] == ""
+    )
 
 
 def path_message(points, frame, headings=None):
@@ -93,8 +109,11 @@ def path_message(points, frame, headings=None):
         pose = PoseStamped()
         if headings is not None:
             turned = pose.pose.orientation
-            turned.z, turned.w = math.sin(0.5 * headings[k]), math.cos(0.5 * headings[k])
-        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = (float(number) for number in point)
+            turned.z = math.sin(0.5 * headings[k])
+            turned.w = math.cos(0.5 * headings[k])
+        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = (
+            float(number) for number in point
+        )
         message.poses.append(pose)
     return message
 
@@ -118,7 +137,9 @@ def radii(states, vehicle):
 
 
 def drive(driving, name, points, frame="map"):
-    """Tell a vehicle a path, wait until it stands at its end, and return all states meanwhile and `<name>/path`."""
+    """Tell a vehicle a path, wait until it stands at its end, and return all states meanwhile and
+    `<name>/path`.
+    """
     from nav_msgs.msg import Path
 
     from rfly_common.ros.qos import LATCHED
@@ -136,22 +157,31 @@ def drive(driving, name, points, frame="map"):
 
 
 def assert_no_jump(states, vehicle):
-    """From state to state it moves as its velocities say, and these change by no more than 4 m/s² along and, in turns
-    of 10 m, 40 m/s² across the way in fleet time can do. (A car's climb has the steps of the ground's cells.)"""
+    """From state to state it moves as its velocities say, and these change by no more than 4 m/s²
+    along and, in turns of 10 m, 40 m/s² across the way in fleet time can do. (A car's climb has the
+    steps of the ground's cells.)
+    """
     most = PACE**2 * (4.0 + SPEED**2 / 10.0)
     times, place, velocity = motion(states, vehicle)
-    # an acceleration that turns round half way makes the mean velocity wrong by a quarter of it times dt
-    dt, way, change = np.diff(times), np.diff(place, axis=0), np.diff(velocity, axis=0)[:, :2]
+    # an acceleration that turns round half way makes the mean velocity wrong by a quarter of it
+    # times dt
+    dt = np.diff(times)
+    way = np.diff(place, axis=0)
+    change = np.diff(velocity, axis=0)[:, :2]
     mean = 0.5 * (velocity[1:] + velocity[:-1])
     assert np.all(np.hypot(*(way - mean * dt[:, None])[:, :2].T) < 0.25 * most * dt**2 + 1e-3)
     climb = np.abs(velocity[:, 2])
-    assert np.all(np.abs(way[:, 2]) < np.maximum(climb[1:], climb[:-1]) * dt + 0.25 * most * dt**2 + 1e-3)
+    assert np.all(
+        np.abs(way[:, 2]) < np.maximum(climb[1:], climb[:-1]) * dt + 0.25 * most * dt**2 + 1e-3
+    )
     assert np.all(np.hypot(*change.T) < most * dt + 1e-2)
 
 
 def test_a_car_leaves_its_ring_for_a_path_and_ends_there(driving):
-    """It moves on as it moved, without a jump in place or velocity, stays on the ground, and ends at the last pose,
-    whose height is not its own. Its path is published anew. The other car keeps to the ring."""
+    """It moves on as it moved, without a jump in place or velocity, stays on the ground, and ends
+    at the last pose, whose height is not its own. Its path is published anew. The other car keeps
+    to the ring.
+    """
     goal = [[140.0, 60.0, 500.0], [150.0, 150.0, 500.0], [20.0, 170.0, 500.0]]
     states, path, vehicle = drive(driving, "car_1", goal)
     assert_no_jump(states, vehicle)
@@ -172,19 +202,27 @@ def test_a_car_leaves_its_ring_for_a_path_and_ends_there(driving):
 def test_a_drone_follows_heights_given_in_map_ned(driving):
     """North, east, down; the end is 90 m up, and the climb is as continuous as the rest."""
     peer, states, _, _ = driving
-    peer.spin_until(lambda: positions(states[-1])[DRONE, 1] < -70.0)  # far from the path's beginning
-    states, _, vehicle = drive(driving, "drone", [[60.0, 100.0, -60.0], [-50.0, 120.0, -90.0]], "map_ned")
+    peer.spin_until(
+        lambda: positions(states[-1])[DRONE, 1] < -70.0
+    )  # far from the path's beginning
+    states, _, vehicle = drive(
+        driving, "drone", [[60.0, 100.0, -60.0], [-50.0, 120.0, -90.0]], "map_ned"
+    )
     assert_no_jump(states, vehicle)
     times, place, velocity = motion(states, vehicle)
     np.testing.assert_allclose(place[-1], [120.0, -50.0, 90.0], atol=1e-6)
     left = int(np.argmax(np.abs(radii(states, vehicle) - 80.0) > 1e-6))
     climbing = np.diff(velocity[left:, 2]) / np.diff(times[left:])
-    assert np.abs(climbing).max() < PACE**2 * 20.0  # m/s²; a step of the climb would be more than twice that
+    assert (
+        np.abs(climbing).max() < PACE**2 * 20.0
+    )  # m/s²; a step of the climb would be more than twice that
     assert np.hypot(*(place[:, :2] - [100.0, 60.0]).T).min() < SPEED * PACE * 0.05
 
 
 def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
-    """A frame 100 m east of map, turned by 90°: its x is north. The transform comes after the wait has been told."""
+    """A frame 100 m east of map, turned by 90°: its x is north. The transform comes after the wait
+    has been told.
+    """
     from geometry_msgs.msg import TransformStamped
     from tf2_msgs.msg import TFMessage
 
@@ -197,7 +235,9 @@ def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
     transform.header.frame_id = "map"
     transform.transform.translation.x = 100.0
     transform.transform.rotation.z = transform.transform.rotation.w = math.sqrt(0.5)
-    peer.node.create_publisher(TFMessage, "/tf_static", TF_STATIC_OUT).publish(TFMessage(transforms=[transform]))
+    peer.node.create_publisher(TFMessage, "/tf_static", TF_STATIC_OUT).publish(
+        TFMessage(transforms=[transform])
+    )
     peer.spin_until(lambda: np.hypot(*(positions(states[-1])[CAR_1, :2] - [100.0, 60.0])) < 1e-6)
     peer.spin_until(lambda: "'site'" not in told(diagnostics)[1])
 
@@ -206,9 +246,17 @@ def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
     ("points", "frame", "text"),
     [
         ([[150.0, 0.0, 0.0]], "map", "poses: 1 of them, expected 2 to"),
-        ([[150.0, 0.0, 0.0], [160.0, math.nan, 0.0]], "map", "poses[1]: its position is not finite"),
+        (
+            [[150.0, 0.0, 0.0], [160.0, math.nan, 0.0]],
+            "map",
+            "poses[1]: its position is not finite",
+        ),
         ([[150.0, 0.0, 0.0]] * 2, "map", "poses: all of them are in one place"),
-        ([[0.0, 5000.0, 0.0], [0.0, 5100.0, 0.0]], "map", "m from the vehicle, which follows paths that begin within"),
+        (
+            [[0.0, 5000.0, 0.0], [0.0, 5100.0, 0.0]],
+            "map",
+            "m from the vehicle, which follows paths that begin within",
+        ),
         ([[150.0, 0.0, 0.0], [160.0, 0.0, 0.0]], "nowhere", "'nowhere'"),
         ([[150.0, 0.0, 0.0]] * 10_001, "map", "poses: 10001 of them, at most 10000"),
     ],
@@ -228,7 +276,9 @@ def test_a_path_that_is_none_is_told_and_the_vehicle_goes_on(driving, points, fr
 
 
 def test_an_empty_path_stops_a_car_on_its_ring_and_a_reset_brings_all_back(driving):
-    """It brakes with its 4 m/s²: 50 m from 20 m/s. After the reset every vehicle begins on its own ring."""
+    """It brakes with its 4 m/s²: 50 m from 20 m/s. After the reset every vehicle begins on its own
+    ring.
+    """
     peer, states, diagnostics, _ = driving
     stopped, _, vehicle = drive(driving, "car_2", [])
     assert_no_jump(stopped, vehicle)
@@ -239,7 +289,9 @@ def test_an_empty_path_stops_a_car_on_its_ring_and_a_reset_brings_all_back(drivi
     reset(peer, diagnostics)
     states.clear()
     peer.spin_until(lambda: states and states[-1].velocity)
-    np.testing.assert_allclose([radii(states, i)[-1] for i in range(3)], [120.0, 120.0, 80.0], atol=1e-9)
+    np.testing.assert_allclose(
+        [radii(states, i)[-1] for i in range(3)], [120.0, 120.0, 80.0], atol=1e-9
+    )
 
 
 def test_a_car_stops_at_a_cusp_and_goes_on_backwards(driving):
@@ -256,7 +308,12 @@ def test_a_car_stops_at_a_cusp_and_goes_on_backwards(driving):
     kept = list(states)
     assert_no_jump(kept, CAR_1)
     _, place, velocity = motion(kept, CAR_1)
-    nose = np.array([quat_rotate(np.reshape(m.orientation, (-1, 4))[CAR_1], np.array([1.0, 0, 0])) for m in kept])
+    nose = np.array(
+        [
+            quat_rotate(np.reshape(m.orientation, (-1, 4))[CAR_1], np.array([1.0, 0, 0]))
+            for m in kept
+        ]
+    )
     along = (nose * velocity).sum(axis=1)
     cusp = int(np.argmin(np.hypot(*(place[:, :2] - (140.0, 160.0)).T)))
     assert abs(along[cusp]) < 4.0 * PACE

@@ -18,14 +18,22 @@ def test_the_old_fleet_drives_on_while_a_large_one_loads(domain_id, tmp_path):
 
     from rfly_common.ros.qos import FLEET_IN, LATCHED
 
-    n, peer = 2000, Peer(domain_id)
+    n = 2000
+    peer = Peer(domain_id)
     shape = "{type: circle, center: [0, 0], radius: 20}"
-    rows = [f"  - {{name: v{i}, id: {i}, type: 3, shape: {shape}, speed: 1}}" for i in range(1000, 1000 + n)]
-    (tmp_path / "many.yaml").write_text("\n".join(["version: 1", "vehicles:", *rows, ""]), encoding="utf-8")
+    rows = [
+        f"  - {{name: v{i}, id: {i}, type: 3, shape: {shape}, speed: 1}}"
+        for i in range(1000, 1000 + n)
+    ]
+    (tmp_path / "many.yaml").write_text(
+        "\n".join(["version: 1", "vehicles:", *rows, ""]), encoding="utf-8"
+    )
     try:
         parameters = {"fleet": "ring_convoy", "rate": "20.0", "file_folders": f"[{tmp_path}]"}
         with NodeProcess("trajectory_node", domain_id, parameters):
-            ground = TerrainMap(name="level", rows=2, columns=2, step_x=200.0, step_y=200.0, height=[0.0] * 4)
+            ground = TerrainMap(
+                name="level", rows=2, columns=2, step_x=200.0, step_y=200.0, height=[0.0] * 4
+            )
             ground.origin_x = ground.origin_y = -100.0
             peer.publisher(TerrainMap, "terrain_map", LATCHED).publish(ground)
             states = peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)

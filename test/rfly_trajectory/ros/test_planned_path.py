@@ -10,7 +10,8 @@ import pytest
 
 pytestmark = pytest.mark.ros
 
-SIZE, STEP = 101, 2.0
+SIZE = 101
+STEP = 2.0
 GOAL = (60.0, -20.0)
 FLEET = """
 version: 1
@@ -31,11 +32,14 @@ def terrain():
     from rfly_terrain import HeightMap
 
     at = (np.arange(SIZE) - SIZE // 2) * STEP
-    x, y = at[:, None], at[None, :]
+    x = at[:, None]
+    y = at[None, :]
     heights = 3 * np.sin(x / 25) * np.cos(y / 31)
     heights = heights + np.where((np.abs(x + 20) < 5) & (y < 30), 15.0, 0.0)
     heights = heights + np.where((np.abs(x - 20) < 5) & (y > -50), 15.0, 0.0)
-    return HeightMap(heights, origin_x=at[0], origin_y=at[0], step_x=STEP, step_y=STEP, name="walls")
+    return HeightMap(
+        heights, origin_x=at[0], origin_y=at[0], step_x=STEP, step_y=STEP, name="walls"
+    )
 
 
 def test_a_planned_path_is_driven_without_leaving_ground_that_can_be_driven_on(domain_id, tmp_path):
@@ -51,7 +55,10 @@ def test_a_planned_path_is_driven_without_leaving_ground_that_can_be_driven_on(d
     (tmp_path / "fleet.yaml").write_text(FLEET, encoding="utf-8")
     fleet = {"fleet": f"'{tmp_path / 'fleet.yaml'}'", "time_scale": "4.0", "rate": "100.0"}
     planner = {"goal_vehicle": "cart", "goal_class": "rover"}
-    with NodeProcess("trajectory_node", domain_id, fleet), NodeProcess("planner_node", domain_id, planner) as planning:
+    with (
+        NodeProcess("trajectory_node", domain_id, fleet),
+        NodeProcess("planner_node", domain_id, planner) as planning,
+    ):
         peer = Peer(domain_id)
         try:
             made = peer.publisher(TerrainMap, "terrain_map", LATCHED)
@@ -72,7 +79,8 @@ def test_a_planned_path_is_driven_without_leaving_ground_that_can_be_driven_on(d
     assert np.hypot(*np.diff(track, axis=0).T).sum() > 190  # around both walls' ends
     grid = Planner(terrain()).grid(load_vehicle_classes()["rover"])
     share = np.linspace(0, 1, 10, endpoint=False)[:, None]
-    # between two states that a busy machine lets lie far apart the vehicle did not drive straight on
+    # between two states that a busy machine lets lie far apart the vehicle did not drive straight
+    # on
     near = [(a, b) for a, b in itertools.pairwise(track) if math.dist(a, b) < 1.0]
     fine = np.concatenate([track, *(a + share * (b - a) for a, b in near)])
     column, row = np.floor((fine - grid.origin) / grid.resolution).astype(int).T

@@ -1,4 +1,6 @@
-"""Run control of trajectory_node: real processes, real DDS; every state against the circle's own formula."""
+"""Run control of trajectory_node: real processes, real DDS; every state against the circle's own
+formula.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,21 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from fleet_harness import TerrainSource, ground, positions, receive_diagnostics, receive_states, seconds, stamp, told
+from fleet_harness import (
+    TerrainSource,
+    ground,
+    positions,
+    receive_diagnostics,
+    receive_states,
+    seconds,
+    stamp,
+    told,
+)
 
 pytestmark = pytest.mark.ros
 
-RADIUS, SPEED = 120.0, 10.0
+RADIUS = 120.0
+SPEED = 10.0
 RATE = SPEED / RADIUS
 """rad/s about the centre"""
 RING = """
@@ -38,7 +50,9 @@ def angles(message):
 
 
 def expected_angles(message, start, count, first_id=11):
-    """Where the ring's vehicles are, from the message's stamp alone: copy k starts k parts of the ring back."""
+    """Where the ring's vehicles are, from the message's stamp alone: copy k starts k parts of the
+    ring back.
+    """
     elapsed = max(0.0, stamp(message.header) - start)
     part = 2 * math.pi / count
     return np.mod(RATE * elapsed - part * (np.asarray(message.id) - first_id), 2 * math.pi)
@@ -87,7 +101,9 @@ def set_time_scale(peer, value):
 
     value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
     parameter = Parameter(name="time_scale", value=value)
-    (result,) = peer.call(SetParameters, "/trajectory_node/set_parameters", parameters=[parameter]).results
+    (result,) = peer.call(
+        SetParameters, "/trajectory_node/set_parameters", parameters=[parameter]
+    ).results
     return result.successful, result.reason
 
 
@@ -98,8 +114,13 @@ def driving(domain_id, tmp_path):
 
     peer = Peer(domain_id)
     TerrainSource(peer).publish(ground())
-    states, diagnostics = receive_states(peer), receive_diagnostics(peer)
-    parameters = {"fleet": f"'{ring_file(tmp_path, 3)}'", "start_time": "1", "file_folders": f"['{tmp_path}']"}
+    states = receive_states(peer)
+    diagnostics = receive_diagnostics(peer)
+    parameters = {
+        "fleet": f"'{ring_file(tmp_path, 3)}'",
+        "start_time": "1",
+        "file_folders": f"['{tmp_path}']",
+    }
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
         node = NodeProcess("trajectory_node", domain_id, parameters)
@@ -110,8 +131,9 @@ def driving(domain_id, tmp_path):
 
 
 def test_pause_start_and_time_scale_never_make_a_vehicle_jump(driving):
-    """From one state to the next a car drives as far as its speed says, which is 0, 10, 25 or 5 m/s; the velocity in
-    the message is that of the positions."""
+    """From one state to the next a car drives as far as its speed says, which is 0, 10, 25 or 5
+    m/s; the velocity in the message is that of the positions.
+    """
     peer, _, states, diagnostics = driving
 
     def drive(speed):
@@ -120,7 +142,9 @@ def test_pause_start_and_time_scale_never_make_a_vehicle_jump(driving):
 
         def settled():
             last = states[-10:]
-            return len(states) > count + 10 and all(abs(speed_of(message) - speed) < 1e-4 for message in last)
+            return len(states) > count + 10 and all(
+                abs(speed_of(message) - speed) < 1e-4 for message in last
+            )
 
         peer.spin_until(settled)
 
@@ -129,7 +153,12 @@ def test_pause_start_and_time_scale_never_make_a_vehicle_jump(driving):
     drive(10.0)
     assert trigger(peer, "pause").startswith("stands still at fleet time ")
     drive(0.0)
-    assert peer.spin_until(lambda: (d := told(diagnostics)) and d[2]["run"] == "paused" and d[2]["pace"]) == "0"
+    assert (
+        peer.spin_until(
+            lambda: (d := told(diagnostics)) and d[2]["run"] == "paused" and d[2]["pace"]
+        )
+        == "0"
+    )
     assert set_time_scale(peer, 2.5) == (True, "")
     drive(0.0)
     assert trigger(peer, "start").startswith("drives on from fleet time ")
@@ -145,7 +174,10 @@ def test_pause_start_and_time_scale_never_make_a_vehicle_jump(driving):
     drive(10.0)
     for before, after in itertools.pairwise(states):
         seconds_between = stamp(after.header) - stamp(before.header)
-        way = RADIUS * np.mod(angles(after) - angles(before) + math.pi, 2 * math.pi) - RADIUS * math.pi
+        way = (
+            RADIUS * np.mod(angles(after) - angles(before) + math.pi, 2 * math.pi)
+            - RADIUS * math.pi
+        )
         speeds = speed_of(before), speed_of(after)
         assert np.all(way > min(speeds) * seconds_between - 1e-4)
         assert np.all(way < max(speeds) * seconds_between + 1e-4)
@@ -158,8 +190,9 @@ def speed_of(message):
 
 
 def test_a_reset_begins_the_next_run_at_a_whole_second(driving):
-    """Until then the cars stand at their starts. fleet_start tells a second and the number of the run. A paused fleet
-    waits at its start until it is started."""
+    """Until then the cars stand at their starts. fleet_start tells a second and the number of the
+    run. A paused fleet waits at its start until it is started.
+    """
     peer, _, states, _ = driving
     starts = Starts(peer)
     peer.spin_until(lambda: starts)
@@ -175,7 +208,9 @@ def test_a_reset_begins_the_next_run_at_a_whole_second(driving):
 
     trigger(peer, "pause")
     assert trigger(peer, "reset") == "is at its beginning and paused: call start"
-    peer.spin_until(lambda: len(starts) == 3 and stamp(states[-1].header) > seconds(starts[2]) + 0.2)
+    peer.spin_until(
+        lambda: len(starts) == 3 and stamp(states[-1].header) > seconds(starts[2]) + 0.2
+    )
     assert off_by(states[-1], 1e10, 3) < 1e-9
     trigger(peer, "start")
     peer.spin_until(lambda: speed_of(states[-1]) > 9.0)
@@ -183,8 +218,9 @@ def test_a_reset_begins_the_next_run_at_a_whole_second(driving):
 
 
 def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
-    """Bad: named by the service and a diagnostic, the ring drives on. Good: it begins at its start, the old names'
-    topics go, the new ones' come; one that both have keeps its."""
+    """Bad: named by the service and a diagnostic, the ring drives on. Good: it begins at its start,
+    the old names' topics go, the new ones' come; one that both have keeps its.
+    """
     from rfly_suite.srv import LoadFleet
 
     peer, folder, states, diagnostics = driving
@@ -192,7 +228,10 @@ def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
     bad = folder / "bad.yaml"
     bad.write_text("version: 1\nvehicles: [{id: 1, tpye: 3}]\n", encoding="utf-8")
     peer.spin_until(lambda: starts)
-    for fleet, text in ((str(bad), "bad.yaml', line 2: cannot be used"), ("no_such_fleet", "no such file")):
+    for fleet, text in (
+        (str(bad), "bad.yaml', line 2: cannot be used"),
+        ("no_such_fleet", "no such file"),
+    ):
         answer = peer.call(LoadFleet, "/trajectory_node/load_fleet", fleet=fleet)
         assert (answer.success, answer.vehicles) == (False, 3)
         assert text in answer.message
@@ -218,18 +257,25 @@ def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
     np.testing.assert_allclose(angles(states[-1]), RATE * elapsed, atol=1e-7)
     expected = {"/ring_2/pose", "/ring_2/path", "/other/pose", "/other/path"}
     peer.spin_until(lambda: vehicle_topics(peer) == expected)
-    assert peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 0 and d)[2]["vehicles"] == "2"
+    assert (
+        peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 0 and d)[2]["vehicles"] == "2"
+    )
 
 
 def vehicle_topics(peer):
     """Topics of single vehicles that somebody publishes."""
-    names = (name for name, _ in peer.node.get_topic_names_and_types() if name.endswith(("/pose", "/path")))
+    names = (
+        name
+        for name, _ in peer.node.get_topic_names_and_types()
+        if name.endswith(("/pose", "/path"))
+    )
     return {name for name in names if peer.node.count_publishers(name)}
 
 
 def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_path, monkeypatch):
-    """Two nodes that start at once agree. One is killed and started again, then the other: each joins where its cars
-    should be, because the other serves the start. A reset of one is a reset of both.
+    """Two nodes that start at once agree. One is killed and started again, then the other: each
+    joins where its cars should be, because the other serves the start. A reset of one is a reset of
+    both.
     """
     from node_harness import NodeProcess, Peer
 
@@ -237,13 +283,16 @@ def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_pa
     file = ring_file(tmp_path, 5)
     peer = Peer(domain_id)
     TerrainSource(peer).publish(ground())
-    states, starts = receive_states(peer), Starts(peer)
+    states = receive_states(peer)
+    starts = Starts(peer)
 
     nodes = {}
 
     def start_shard(i):
         parameters = {"fleet": f"'{file}'", "shard": f"'{i}/2'"}
-        nodes[i] = stack.enter_context(NodeProcess("trajectory_node", domain_id, parameters, "-r", f"__node:=s{i}"))
+        nodes[i] = stack.enter_context(
+            NodeProcess("trajectory_node", domain_id, parameters, "-r", f"__node:=s{i}")
+        )
 
     def of(i):
         return [message for message in states if message.source == f"/s{i}"]
@@ -263,7 +312,9 @@ def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_pa
         start_shard(0)
         start_shard(1)
         peer.spin_until(lambda: of(0) and of(1) and len(starts))
-        peer.spin_until(lambda: all(off_by(of(i)[-1], min(map(seconds, starts)), 5) < 1e-5 for i in (0, 1)))
+        peer.spin_until(
+            lambda: all(off_by(of(i)[-1], min(map(seconds, starts)), 5) < 1e-5 for i in (0, 1))
+        )
         start = min(map(seconds, starts))
         assert_in_phase(start)
         for i in (0, 1):
@@ -277,12 +328,15 @@ def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_pa
                 last = of(i)[-1]
                 return stamp(last.header) > killed and off_by(last, start, 5) < 1e-5
 
-            # on a machine where all are slow to be found it may begin alone, until it hears of the other
+            # on a machine where all are slow to be found it may begin alone, until it hears of the
+            # other
             peer.spin_until(joined)
             assert_in_phase(start)
         told = len(starts)
         trigger(peer, "reset", "s1")
         peer.spin_until(lambda: len(starts) == told + 1)
         assert seconds(starts[-1]) > start + 4.0
-        peer.spin_until(lambda: all(off_by(of(i)[-1], seconds(starts[-1]), 5) < 1e-5 for i in (0, 1)))
+        peer.spin_until(
+            lambda: all(off_by(of(i)[-1], seconds(starts[-1]), 5) < 1e-5 for i in (0, 1))
+        )
         assert_in_phase(seconds(starts[-1]))

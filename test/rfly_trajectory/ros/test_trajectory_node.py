@@ -65,12 +65,16 @@ def start(domain_id):
     from node_harness import NodeProcess
 
     with ExitStack() as stack:
-        yield lambda **parameters: stack.enter_context(NodeProcess("trajectory_node", domain_id, parameters))
+        yield lambda **parameters: stack.enter_context(
+            NodeProcess("trajectory_node", domain_id, parameters)
+        )
 
 
 @pytest.fixture(scope="module")
 def served(shared_domain_id, tmp_path_factory):
-    """A peer of one running node with FLEET on ground(), for tests that only read; its terrain_map is latched."""
+    """A peer of one running node with FLEET on ground(), for tests that only read; its terrain_map
+    is latched.
+    """
     from node_harness import NodeProcess, Peer
 
     path = tmp_path_factory.mktemp("fleet") / "fleet.yaml"
@@ -83,11 +87,15 @@ def served(shared_domain_id, tmp_path_factory):
 
 
 def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
-    """Every state of 2 s: z is the map's altitude, and the cars go round as 10 m/s on a radius of 120 m say."""
+    """Every state of 2 s: z is the map's altitude, and the cars go round as 10 m/s on a radius of
+    120 m say.
+    """
     terrain = ground()
     states = receive_states(served)
     start = fleet_start(served)
-    served.spin_until(lambda: states and stamp(states[-1].header) > max(start, stamp(states[0].header)) + 2.0)
+    served.spin_until(
+        lambda: states and stamp(states[-1].header) > max(start, stamp(states[0].header)) + 2.0
+    )
     first = states[0]
     assert first.source == "/trajectory_node"
     assert first.header.frame_id == "map"
@@ -102,11 +110,15 @@ def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
         np.testing.assert_allclose(p[3, :2], [50, 60], atol=1e-9)
         q = np.asarray(message.orientation).reshape(-1, 4)
         up = quat_rotate(q, np.array([0.0, 0.0, 1.0]))
-        np.testing.assert_allclose(up[:4], terrain.normal(p[:4, 0], p[:4, 1], smooth=True), atol=1e-12)
+        np.testing.assert_allclose(
+            up[:4], terrain.normal(p[:4, 0], p[:4, 1], smooth=True), atol=1e-12
+        )
     angle = np.array([math.atan2(*positions(message)[0, 1::-1]) for message in states])
     times = np.array([stamp(message.header) for message in states])
     expected = np.maximum(times - start, 0.0) * 10.0 / 120.0
-    np.testing.assert_allclose(np.remainder(angle - expected + math.pi, 2 * math.pi), math.pi, atol=1e-6)
+    np.testing.assert_allclose(
+        np.remainder(angle - expected + math.pi, 2 * math.pi), math.pi, atol=1e-6
+    )
     assert np.median(np.diff(times)) == pytest.approx(0.02, abs=0.01)
 
 
@@ -133,21 +145,25 @@ def test_poses_transforms_and_paths_of_each_vehicle(served):
         return None
 
     state, pose, frames = served.spin_until(together)
-    p, q = pose.pose.position, pose.pose.orientation
+    p = pose.pose.position
+    q = pose.pose.orientation
     np.testing.assert_array_equal([p.x, p.y, p.z], positions(state)[1])
     np.testing.assert_array_equal([q.x, q.y, q.z, q.w], np.asarray(state.orientation)[4:8])
     assert pose.header.frame_id == "map"
     names = ("car_1", "car_2", "car_3", "walker", "drone")
     assert [frame.child_frame_id for frame in frames] == [f"{name}/base_link" for name in names]
     assert {frame.header.frame_id for frame in frames} == {"map"}
-    t, q = frames[4].transform.translation, frames[4].transform.rotation
+    t = frames[4].transform.translation
+    q = frames[4].transform.rotation
     np.testing.assert_array_equal([t.x, t.y, t.z], positions(state)[4])
     np.testing.assert_array_equal([q.x, q.y, q.z, q.w], np.asarray(state.orientation)[16:20])
 
     late = served.receive(Path, "walker/path", LATCHED)
     (path,) = served.spin_until(lambda: late)
     assert path.header.frame_id == "map"
-    track = np.array([[p.pose.position.x, p.pose.position.y, p.pose.position.z] for p in path.poses])
+    track = np.array(
+        [[p.pose.position.x, p.pose.position.y, p.pose.position.z] for p in path.poses]
+    )
     np.testing.assert_allclose(track[[0, -1], :2], [[50, 60], [50, 160]], atol=1e-9)
     np.testing.assert_allclose(track[:, 2], terrain.altitude(track[:, 0], track[:, 1]), atol=1e-9)
     served.spin_for(0.3)
@@ -155,15 +171,18 @@ def test_poses_transforms_and_paths_of_each_vehicle(served):
 
 
 def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
-    """None: silence and a diagnostic. One announced by name alone: loaded, if it is the same. A new one: followed, and
-    so are the paths. One that contradicts itself: told, and the ground before it is kept.
+    """None: silence and a diagnostic. One announced by name alone: loaded, if it is the same. A new
+    one: followed, and so are the paths. One that contradicts itself: told, and the ground before it
+    is kept.
     """
     from nav_msgs.msg import Path
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.ros.qos import LATCHED
 
-    source, states, diagnostics = TerrainSource(peer), receive_states(peer), receive_diagnostics(peer)
+    source = TerrainSource(peer)
+    states = receive_states(peer)
+    diagnostics = receive_diagnostics(peer)
     paths = peer.receive(Path, "car_1/path", LATCHED)
 
     def on_ground_of(terrain):
@@ -175,7 +194,9 @@ def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
     assert (level, text) == (3, "no terrain_map has come yet: is terrain_node running?")
 
     demo = HeightMap.load("JacksboroFault")
-    impostor = HeightMap(demo.heights + 1, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0, name=demo.name)
+    impostor = HeightMap(
+        demo.heights + 1, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0, name=demo.name
+    )
     source.publish(impostor, max_cells=0)
     level, text, values = peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 2 and d)
     assert "hold other heights than the publisher's" in text
@@ -194,7 +215,9 @@ def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
     assert paths[1].poses[0].pose.position.z > 900.0
     assert stamp(states[-1].header) > stamp(states[0].header)
 
-    source.publish_message(TerrainMap(name="broken", rows=3, columns=3, step_x=1.0, step_y=1.0, height=[1.0, 2.0]))
+    source.publish_message(
+        TerrainMap(name="broken", rows=3, columns=3, step_x=1.0, step_y=1.0, height=[1.0, 2.0])
+    )
     level, text, values = peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 2 and d)
     assert "2 heights for 3 rows x 3 columns" in text
     assert values["refused_terrains"] == "2"
@@ -204,7 +227,9 @@ def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
 
 
 def test_a_large_fleet_in_map_ned_with_topics_for_each_vehicle(start, peer, tmp_path):
-    """The same vehicles in the other axes; 21 of them have topics of their own because it was asked for."""
+    """The same vehicles in the other axes; 21 of them have topics of their own because it was asked
+    for.
+    """
     path = tmp_path / "big.yaml"
     path.write_text(BIG_FLEET, encoding="utf-8")
     terrain = ground()
@@ -218,13 +243,16 @@ def test_a_large_fleet_in_map_ned_with_topics_for_each_vehicle(start, peer, tmp_
     np.testing.assert_allclose(p[:, 2], terrain.altitude_ned(p[:, 0], p[:, 1]), atol=1e-6)
     q = np.asarray(message.orientation).reshape(-1, 4)
     up = quat_rotate(q, np.array([0.0, 0.0, 1.0]))
-    np.testing.assert_allclose(up, enu_to_ned(terrain.normal(p[:, 1], p[:, 0], smooth=True)), atol=1e-12)
+    np.testing.assert_allclose(
+        up, enu_to_ned(terrain.normal(p[:, 1], p[:, 0], smooth=True)), atol=1e-12
+    )
     velocity = np.asarray(message.velocity).reshape(-1, 3)
     forward = quat_rotate(q, np.array([1.0, 0.0, 0.0]))[:, :2]
     cross = forward[:, 0] * velocity[:, 1] - forward[:, 1] * velocity[:, 0]
     np.testing.assert_allclose(cross, 0.0, atol=1e-5)
     assert np.all((forward * velocity[:, :2]).sum(-1) > 9.0)
-    # counter-clockwise in map is clockwise in map_ned: with x north and y east, the cross product is negative
+    # counter-clockwise in map is clockwise in map_ned: with x north and y east, the cross product
+    # is negative
     assert np.all(p[:, 0] * velocity[:, 1] - p[:, 1] * velocity[:, 0] < 0.0)
     topics = dict(peer.node.get_topic_names_and_types())
     assert {"/vehicle_1/pose", "/vehicle_21/path"} <= set(topics)
@@ -234,7 +262,8 @@ def test_a_large_fleet_off_the_map_is_one_message_and_a_warning(start, peer, tmp
     path = tmp_path / "far.yaml"
     path.write_text(BIG_FLEET.replace("[0, 0]", "[0, 150]"), encoding="utf-8")
     TerrainSource(peer).publish(ground())
-    states, diagnostics = receive_states(peer), receive_diagnostics(peer)
+    states = receive_states(peer)
+    diagnostics = receive_diagnostics(peer)
     start(fleet=f"'{path}'")
     _, text, _ = peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 1 and d)
     assert text.startswith("vehicle 'vehicle_1': about ")
@@ -267,11 +296,14 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     from rfly_common.ros.qos import LATCHED, STATE_OUT
 
     TerrainSource(peer).publish(ground())
-    states, diagnostics = receive_states(peer), receive_diagnostics(peer)
+    states = receive_states(peer)
+    diagnostics = receive_diagnostics(peer)
     start(fleet=f"'{fleet_file}'", use_sim_time="true")
     clock = peer.publisher(Clock, "/clock", STATE_OUT)
     starts = []
-    peer.node.create_subscription(Time, "fleet_start", lambda time: starts.append(seconds(time)), LATCHED)
+    peer.node.create_subscription(
+        Time, "fleet_start", lambda time: starts.append(seconds(time)), LATCHED
+    )
 
     def run_until(begin, ready):
         """Publish a clock that advances 20 ms a step from `begin` on."""
@@ -297,7 +329,10 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     run_until(1000.0, lambda: starts and states and stamp(states[-1].header) > starts[0] + 2.0)
     check()
     states.clear()
-    run_until(500.0, lambda: len(starts) == 2 and states and starts[1] + 1.0 < stamp(states[-1].header) < 900.0)
+    run_until(
+        500.0,
+        lambda: len(starts) == 2 and states and starts[1] + 1.0 < stamp(states[-1].header) < 900.0,
+    )
     states[:] = [message for message in states if stamp(message.header) < 900.0]
     check()
     begin = starts[1] - 0.5  # shortly before the run began: the same run again
@@ -308,7 +343,9 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     check()
     peer.spin_for(0.3)
     count = len(states)
-    peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 1 and "/clock has not moved for" in d[1])
+    peer.spin_until(
+        lambda: (d := told(diagnostics)) and d[0] == 1 and "/clock has not moved for" in d[1]
+    )
     assert len(states) == count  # a clock that stands still publishes nothing
 
 
@@ -317,7 +354,9 @@ def shown(peer):
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
     from visualization_msgs.msg import Marker, MarkerArray
 
-    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    qos = QoSProfile(
+        depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+    )
     received = peer.receive(MarkerArray, "fleet_markers", qos)
 
     def scene():
@@ -334,7 +373,9 @@ def shown(peer):
 
 
 def test_fleet_markers_show_vehicles_names_and_tracks(served):
-    """Ids 11, 12, 13 share the circle, the walker and the drone have tracks of their own; frames are those of /tf."""
+    """Ids 11, 12, 13 share the circle, the walker and the drone have tracks of their own; frames
+    are those of /tf.
+    """
     scene = shown(served)
     markers = served.spin_until(scene)
     ids = {11: "car_1", 12: "car_2", 13: "car_3", 30: "walker", 40: "drone"}
@@ -346,12 +387,18 @@ def test_fleet_markers_show_vehicles_names_and_tracks(served):
         assert markers["vehicles", number].header.frame_id == f"{name}/base_link"
     walk = markers["paths", 30]
     assert walk.header.frame_id == "map"
-    first, last = walk.points[0], walk.points[-1]
+    first = walk.points[0]
+    last = walk.points[-1]
     assert (first.x, first.y, last.x, last.y) == pytest.approx((50, 60, 50, 160), abs=1e-6)
     for point in (first, last):
         assert point.z == pytest.approx(ground().altitude(point.x, point.y) + 1.6, abs=0.05)
-    long = np.ptp([p.x for p in markers["vehicles", 11].points]), np.ptp([p.x for p in markers["vehicles", 30].points])
-    assert long[0] == pytest.approx(4.3 * 2 * 4, abs=1.5), "scale 2 of the fleet file, marker_scale 4"
+    long = (
+        np.ptp([p.x for p in markers["vehicles", 11].points]),
+        np.ptp([p.x for p in markers["vehicles", 30].points]),
+    )
+    assert long[0] == pytest.approx(4.3 * 2 * 4, abs=1.5), (
+        "scale 2 of the fleet file, marker_scale 4"
+    )
     assert long[1] < 0.5 * 4
 
 
@@ -364,7 +411,12 @@ def test_fleet_markers_of_vehicles_that_are_gone_are_deleted(peer, fleet_file, s
     peer.spin_until(lambda: ("vehicles", 40) in scene())
     line = "{type: line, from: [0, 0], to: [9, 0]}"
     other = tmp_path / "other.yaml"
-    other.write_text(f"version: 1\nvehicles:\n  - {{name: one, id: 12, type: 3, shape: {line}, speed: 1}}\n", "utf-8")
+    other.write_text(
+        f"version: 1\nvehicles:\n  - {{name: one, id: 12, type: 3, shape: {line}, speed: 1}}\n",
+        "utf-8",
+    )
     assert peer.call(LoadFleet, "trajectory_node/load_fleet", fleet=str(other)).success
-    peer.spin_until(lambda: set(scene()) == {(ns, 12) for ns in ("vehicles", "pins", "names", "paths")})
+    peer.spin_until(
+        lambda: set(scene()) == {(ns, 12) for ns in ("vehicles", "pins", "names", "paths")}
+    )
     assert scene()["names", 12].text == "one"

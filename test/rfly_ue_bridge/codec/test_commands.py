@@ -14,7 +14,9 @@ from rfly_ue_bridge.codec.commands import changes_map, encode_command, encode_co
 
 def test_map_command_byte_by_byte():
     """The first experiment of RflySim's documentation: 4-byte checksum, text, zeros up to 56 bytes."""
-    expected = bytes.fromhex("d2029649" + "52666c794368616e67654d617062794e616d652047726173736c616e6473") + bytes(22)
+    expected = bytes.fromhex(
+        "d2029649" + "52666c794368616e67654d617062794e616d652047726173736c616e6473"
+    ) + bytes(22)
     assert encode_command("RflyChangeMapbyName Grasslands") == expected
     assert len(expected) == 56
 
@@ -30,7 +32,9 @@ def test_length_chooses_the_packet(length, size):
 
 
 def test_length_counts_bytes_not_characters():
-    """26 umlauts are 52 bytes of UTF-8: one too many for the short packet; 125 are 250, too many for any."""
+    """26 umlauts are 52 bytes of UTF-8: one too many for the short packet; 125 are 250, too many
+    for any.
+    """
     assert len(encode_command("ö" * 25)) == 56
     assert len(encode_command("ö" * 26)) == 256
     with pytest.raises(CommandError, match="250 bytes, at most 249"):
@@ -76,15 +80,27 @@ BUILT = [
     (commands.camera_fov(72.5), "RflyCameraFovDegrees 72.5"),
     (commands.change_3d_model(7, 30), "RflyChange3DModel 7 30"),
     (commands.change_3d_model(7), "RflyChange3DModel 7 0"),
-    (commands.change_3d_model(7, "FSJ150_Orange_FBPanddles"), "RflyChange3DModel 7 FSJ150_Orange_FBPanddles"),
+    (
+        commands.change_3d_model(7, "FSJ150_Orange_FBPanddles"),
+        "RflyChange3DModel 7 FSJ150_Orange_FBPanddles",
+    ),
     (commands.set_id_label(1, "U1", "#FFFFFF", 28), "RflySetIDLabel 1 U1 #FFFFFF 28"),
-    (commands.set_message_label(1, "low", "#ff8000", 20, 2.5, 3), "RflySetMsgLabel 1 low #ff8000 20 2.5 3"),
+    (
+        commands.set_message_label(1, "low", "#ff8000", 20, 2.5, 3),
+        "RflySetMsgLabel 1 low #ff8000 20 2.5 3",
+    ),
     (commands.set_message_label(1, "low"), "RflySetMsgLabel 1 low #FF0000 30 0 -1"),
     (commands.change_vehicle_size(7, 2), "RflyChangeVehicleSize 7 2"),
     (commands.change_vehicle_size(7), "RflyChangeVehicleSize 7 0"),
     (commands.move_vehicle(7, 1, 2, 3, 4, 5, 6), "RflyMoveVehiclePosAng 7 0 1 2 3 4 5 6"),
-    (commands.set_vehicle_pose(7, 1, 2, 3, 4, 5, 6, fit_ground=True), "RflySetVehiclePosAng 7 1 1 2 3 4 5 6"),
-    (commands.scan_terrain(-100, -200, 300, 400, 1000, 0.5), "RflyScanTerrainH -100 -200 300 400 1000 0.5"),
+    (
+        commands.set_vehicle_pose(7, 1, 2, 3, 4, 5, 6, fit_ground=True),
+        "RflySetVehiclePosAng 7 1 1 2 3 4 5 6",
+    ),
+    (
+        commands.scan_terrain(-100, -200, 300, 400, 1000, 0.5),
+        "RflyScanTerrainH -100 -200 300 400 1000 0.5",
+    ),
     (commands.cesium_origin(47.397742, 8.545594, 488), "RflyCesiumOriPos 47.397742 8.545594 488"),
     (commands.weather(0.6, 60, 0.9, 0), "RflySuiteWeather 0.6 60 0.9 0"),
     (commands.clear_capture(), "RflyClearCapture"),
@@ -94,7 +110,10 @@ BUILT = [
     (commands.request_object(1, 7), "RflyReqObjData 1 7 0"),
     (commands.request_object(2, "Tree_1"), "RflyReqObjData 2 Tree_1 0"),
     (commands.set_stencil_value_by_copter_id(7, 255), "RflySetStencilValueByCopterID 7 255"),
-    (commands.set_stencil_value_by_actor_name("Floor", 9), "RflySetStencilValueByActorName Floor 9 False"),
+    (
+        commands.set_stencil_value_by_actor_name("Floor", 9),
+        "RflySetStencilValueByActorName Floor 9 False",
+    ),
     (
         commands.set_stencil_value_by_mesh_component_name(".*Rotor.*", 9, is_regex=True),
         "RflySetStencilValueByMeshComponentName .*Rotor.* 9 True",
@@ -108,7 +127,8 @@ def test_words_and_order_of_each_command(built, text):
     encode_command(built)
 
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 
 REFUSED = [
     (lambda: commands.change_map_by_name("Grass lands"), r"name: 'Grass lands', expected one word"),
@@ -117,7 +137,10 @@ REFUSED = [
     (lambda: commands.change_map_by_name("a\x07"), "cannot be printed"),
     (lambda: commands.change_map_by_name(3), "name: 3"),
     (lambda: commands.change_map_by_name("x" * 230), "250 bytes, at most 249"),
-    (lambda: commands.change_map_by_id(-1), "map_id: -1, expected a whole number from 0 to 2147483647"),
+    (
+        lambda: commands.change_map_by_id(-1),
+        "map_id: -1, expected a whole number from 0 to 2147483647",
+    ),
     (lambda: commands.change_map_by_id(1.0), "map_id: 1.0"),
     (lambda: commands.change_map_by_id(True), "map_id: True"),
     (lambda: commands.show_text("a\nb"), "text"),
@@ -140,18 +163,27 @@ REFUSED = [
     (lambda: commands.set_vehicle_pose(1, 0, 0, NAN), "z: nan"),
     (lambda: commands.scan_terrain(0, 0, 1, 1, 10, 0), "scan_interval: 0"),
     (lambda: commands.scan_terrain(0, 0, 0, 1, 10, 1), "no area"),
-    (lambda: commands.cesium_origin(90.1, 0, 0), "latitude_deg: 90.1, expected a number from -90 to 90"),
+    (
+        lambda: commands.cesium_origin(90.1, 0, 0),
+        "latitude_deg: 90.1, expected a number from -90 to 90",
+    ),
     (lambda: commands.cesium_origin(0, -181, 0), "longitude_deg"),
     (lambda: commands.weather(1.1, 0, 0, 0), "light: 1.1, expected a number from 0 to 1"),
     (lambda: commands.weather(1, -1, 0, 0), "visibility: -1"),
     (lambda: commands.weather(1, 0, NAN, 0), "cloud_cover: nan"),
     (lambda: commands.weather(1, 0, 0, 501), "rain_rate: 501"),
     (lambda: commands.request_vehicle_data("no"), "wanted: 'no'"),
-    (lambda: commands.request_object(3, 1), r"kind: 3, expected 0 \(camera\), 1 \(vehicle\) or 2 \(object\)"),
+    (
+        lambda: commands.request_object(3, 1),
+        r"kind: 3, expected 0 \(camera\), 1 \(vehicle\) or 2 \(object\)",
+    ),
     (lambda: commands.request_object(1, "7"), "name: '7', expected a number for kind 1"),
     (lambda: commands.request_object(2, 7), "name: 7"),
     (lambda: commands.request_object(2, "Big Tree"), "name: 'Big Tree'"),
-    (lambda: commands.set_stencil_value_by_copter_id(1, 256), "value: 256, expected a whole number from 0 to 255"),
+    (
+        lambda: commands.set_stencil_value_by_copter_id(1, 256),
+        "value: 256, expected a whole number from 0 to 255",
+    ),
     (lambda: commands.set_stencil_value_by_actor_name("a b", 1), "name: 'a b'"),
     (lambda: commands.set_stencil_value_by_mesh_component_name("a", 1, is_regex="x"), "is_regex"),
 ]

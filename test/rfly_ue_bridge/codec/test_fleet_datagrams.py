@@ -1,4 +1,6 @@
-"""Arrays to fleet packets: against `struct.pack`, one vehicle after the other, and against what must be refused."""
+"""Arrays to fleet packets: against `struct.pack`, one vehicle after the other, and against what
+must be refused.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,21 @@ def make(n, seed=1):
 
 def slow(arrays, per_packet, motors_per_vehicle, motors, ground):
     """One list after the other, filled with zeros, packed by the format of the wire table."""
-    n, out = len(arrays["vehicle_id"]), []
+    n = len(arrays["vehicle_id"])
+    out = []
     counts = (1, 1, 3, 3, 3, motors_per_vehicle)
     fmt = f"<i{2 * per_packet}H{6 * per_packet}f{3 * per_packet}H{motors_per_vehicle * per_packet}f"
     scale = [[round(number * 100) for number in row] for row in arrays["scale"].tolist()]
     for start in range(0, n, per_packet):
         values = []
-        rows = (arrays["vehicle_id"], arrays["vehicle_type"], arrays["position_ned"], arrays["euler"], scale, motors)
+        rows = (
+            arrays["vehicle_id"],
+            arrays["vehicle_type"],
+            arrays["position_ned"],
+            arrays["euler"],
+            scale,
+            motors,
+        )
         for count, column in zip(counts, rows, strict=True):
             part = np.asarray(column)[start : start + per_packet].reshape(-1).tolist()
             values += part + [0] * (count * per_packet - len(part))
@@ -63,7 +73,9 @@ def test_twenty_vehicles_with_eight_motors_a_packet(n, ground):
 
 def test_fewer_motors_leave_the_others_at_rest():
     packet = decode(
-        datagrams(encode_fleet_with_motors([1, 2], 3, np.zeros((2, 3)), 0, [[1, 2, 3, 4], [5, 6, 7, 8]]))[0]
+        datagrams(
+            encode_fleet_with_motors([1, 2], 3, np.zeros((2, 3)), 0, [[1, 2, 3, 4], [5, 6, 7, 8]])
+        )[0]
     )
     assert packet["PWMs"][:16] == (1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8, 0, 0, 0, 0)
     everywhere = decode(datagrams(encode_fleet_with_motors([1, 2], 3, np.zeros((2, 3)), 0, 900))[0])
@@ -71,7 +83,9 @@ def test_fewer_motors_leave_the_others_at_rest():
 
 
 def test_single_values_are_for_all():
-    packet = decode(datagrams(encode_fleet([4, 5], 30, [1, 2, -3], [0, 0, 0.5], scale=[1, 2, 3]))[0])
+    packet = decode(
+        datagrams(encode_fleet([4, 5], 30, [1, 2, -3], [0, 0, 0.5], scale=[1, 2, 3]))[0]
+    )
     assert packet["copterID"][:3] == (4, 5, 0)
     assert packet["vehicleType"][:3] == (30, 30, 0)
     assert packet["PosE"][:7] == (1, 2, -3, 1, 2, -3, 0)
@@ -81,8 +95,14 @@ def test_single_values_are_for_all():
 
 def test_ground_and_air_go_in_packets_of_their_own():
     ground = np.array([True, False, True, False])
-    packets = [decode(d) for d in datagrams(encode_fleet([1, 2, 3, 4], 3, np.eye(4)[:, :3], fit_ground=ground))]
-    assert [(p.keep_on_ground, p["copterID"][:3]) for p in packets] == [(False, (2, 4, 0)), (True, (1, 3, 0))]
+    packets = [
+        decode(d)
+        for d in datagrams(encode_fleet([1, 2, 3, 4], 3, np.eye(4)[:, :3], fit_ground=ground))
+    ]
+    assert [(p.keep_on_ground, p["copterID"][:3]) for p in packets] == [
+        (False, (2, 4, 0)),
+        (True, (1, 3, 0)),
+    ]
     assert packets[1]["PosE"][:6] == (1, 0, 0, 0, 0, 1)
 
 
@@ -113,10 +133,14 @@ def test_nobody_gives_no_datagram():
 )
 def test_what_does_not_fit_is_named(changes, named):
     with pytest.raises(ValueError, match=named):
-        encode_fleet(**{"vehicle_id": [1, 2], "vehicle_type": 3, "position_ned": np.zeros((2, 3)), **changes})
+        encode_fleet(
+            **{"vehicle_id": [1, 2], "vehicle_type": 3, "position_ned": np.zeros((2, 3)), **changes}
+        )
 
 
-@pytest.mark.parametrize("motors", [np.zeros((2, 9)), np.zeros((2, 0)), np.zeros((3, 4)), np.full((2, 4), np.nan)])
+@pytest.mark.parametrize(
+    "motors", [np.zeros((2, 9)), np.zeros((2, 0)), np.zeros((3, 4)), np.full((2, 4), np.nan)]
+)
 def test_motors_that_do_not_fit(motors):
     with pytest.raises(ValueError, match="motor_speed_rpm"):
         encode_fleet_with_motors([1, 2], 3, np.zeros((2, 3)), 0, motors)
@@ -126,6 +150,12 @@ def test_motors_that_do_not_fit(motors):
 def test_round_trip(n, seed):
     arrays = make(n, seed)
     packets = [decode(d) for d in datagrams(encode_fleet(**arrays))]
-    for field, name, count in (("copterID", "vehicle_id", 1), ("PosE", "position_ned", 3), ("AngEuler", "euler", 3)):
+    for field, name, count in (
+        ("copterID", "vehicle_id", 1),
+        ("PosE", "position_ned", 3),
+        ("AngEuler", "euler", 3),
+    ):
         read = np.concatenate([packet[field] for packet in packets])[: count * n]
-        np.testing.assert_array_equal(read, arrays[name].reshape(-1).astype("f4" if count == 3 else "i8"))
+        np.testing.assert_array_equal(
+            read, arrays[name].reshape(-1).astype("f4" if count == 3 else "i8")
+        )

@@ -25,7 +25,9 @@ def test_datagram_is_recognised_and_read(name):
     assert not packet.keep_on_ground
 
 
-@pytest.mark.parametrize("packet_type", FROM_RFLYSIM3D.types, ids=lambda packet_type: packet_type.name)
+@pytest.mark.parametrize(
+    "packet_type", FROM_RFLYSIM3D.types, ids=lambda packet_type: packet_type.name
+)
 def test_values_become_the_datagram(packet_type):
     spelled, _, values = DATAGRAMS[packet_type.name]
     fields = {name: value for name, value in values.items() if name != "checksum"}

@@ -1,4 +1,6 @@
-"""Vehicle states to datagrams: every frame rule by a signed example, every packet rule, and a slow obvious oracle."""
+"""Vehicle states to datagrams: every frame rule by a signed example, every packet rule, and a slow
+obvious oracle.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,19 @@ from hypothesis import strategies as st
 
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.codec.ned_states import body_to_frame, states_to_ned
-from rfly_ue_bridge.codec.state_datagrams import datagrams, encode_pose, encode_states, goes_in_fleet
+from rfly_ue_bridge.codec.state_datagrams import (
+    datagrams,
+    encode_pose,
+    encode_states,
+    goes_in_fleet,
+)
 from rfly_ue_bridge.codec.to_rflysim3d import decode
 
 H = math.sqrt(0.5)
-C15, S15 = math.cos(math.radians(15)), math.sin(math.radians(15))
-C05, S05 = math.cos(math.radians(5)), math.sin(math.radians(5))
+C15 = math.cos(math.radians(15))
+S15 = math.sin(math.radians(15))
+C05 = math.cos(math.radians(5))
+S05 = math.sin(math.radians(5))
 
 
 def make(n=1, **changes):
@@ -50,9 +59,12 @@ def only(states, axes="enu", **transform):
         pytest.param("enu", (0, 0, H, H), (0, 0, 0), id="enu-heading-north"),
         pytest.param("enu", (0, 0, 1, 0), (0, 0, -90), id="enu-heading-west"),
         pytest.param("enu", (0, 0, -H, H), (0, 0, 180), id="enu-heading-south"),
-        # about the body's left axis by +30°: nose down; about the forward axis by +30°: right side down
+        # about the body's left axis by +30°: nose down; about the forward axis by +30°: right side
+        # down
         pytest.param("enu", (0, S15, 0, C15), (0, -30, 90), id="enu-nose-down-is-negative-pitch"),
-        pytest.param("enu", (S15, 0, 0, C15), (30, 0, 90), id="enu-right-side-down-is-positive-roll"),
+        pytest.param(
+            "enu", (S15, 0, 0, C15), (30, 0, 90), id="enu-right-side-down-is-positive-roll"
+        ),
         # the same three in NED: half a turn about north is level and heading north
         pytest.param("ned", (1, 0, 0, 0), (0, 0, 0), id="ned-level-north"),
         pytest.param("ned", (H, H, 0, 0), (0, 0, 90), id="ned-level-east"),
@@ -67,7 +79,9 @@ def test_attitude(axes, quat, euler_deg):
 
 
 def test_enu_position_to_exact_bytes():
-    """East 2, north 1, up 3, heading north: NED 1, 2, -3 and yaw 0, to the last byte of the current time packet."""
+    """East 2, north 1, up 3, heading north: NED 1, 2, -3 and yaw 0, to the last byte of the current
+    time packet.
+    """
     states = make(
         id=[1001],
         vehicle_type=[200150],
@@ -80,7 +94,8 @@ def test_enu_position_to_exact_bytes():
     expected = (
         "d3029649" "e9030000" "d60d0300"  # checksum 1234567891, id 1001, type 200150
         + "00000000" * 3  # no GPS
-        + "00000000" "0000803f" "00803b45" + "00000000" * 5  # 0, 1, 3000 rpm; 5 motors that the vehicle has not
+        # 0, 1, 3000 rpm; 5 motors that the vehicle has not
+        + "00000000" "0000803f" "00803b45" + "00000000" * 5
         + "00008040" "0000a040" "0000c0c0"  # velocity 4, 5, -6
         + "00000000" "00000000" "db0fc93f"  # yaw pi/2 = 0x3fc90fdb: heading east
         + "000000000000f03f" "0000000000000040" "00000000000008c0"  # position 1, 2, -3
@@ -90,14 +105,21 @@ def test_enu_position_to_exact_bytes():
 
 
 def test_ned_position_and_velocity_stay_as_they_are():
-    packet = only(make(position=[[1.0, 2.0, -3.0]], velocity=[[4.0, 5.0, -6.0]], orientation=[[1.0, 0, 0, 0]]), "ned")
+    packet = only(
+        make(
+            position=[[1.0, 2.0, -3.0]], velocity=[[4.0, 5.0, -6.0]], orientation=[[1.0, 0, 0, 0]]
+        ),
+        "ned",
+    )
     assert packet["PosE"] == (1.0, 2.0, -3.0)
     assert packet["VelE"] == (4.0, 5.0, -6.0)
 
 
 def test_other_frame_is_moved_by_its_transform():
     """A frame at (10, 0, 0) in ENU, turned left by 90°: its x axis is north, its y axis west."""
-    states = make(position=[[1.0, 2.0, 3.0]], velocity=[[1.0, 0.0, 0.0]], orientation=[[0.0, 0.0, 0.0, 1.0]])
+    states = make(
+        position=[[1.0, 2.0, 3.0]], velocity=[[1.0, 0.0, 0.0]], orientation=[[0.0, 0.0, 0.0, 1.0]]
+    )
     packet = only(states, translation=(10.0, 0.0, 0.0), quat_xyzw=(0, 0, H, H))
     assert packet["PosE"] == pytest.approx((1.0, 8.0, -3.0), abs=1e-12)  # east 10 - 2, north 1
     assert packet["VelE"] == pytest.approx((1.0, 0.0, 0.0), abs=1e-7)
@@ -113,7 +135,9 @@ def test_other_frame_is_moved_by_its_transform():
     ],
 )
 def test_twist_is_turned_by_the_attitude(child, twist, velocity):
-    """Heading north in ENU: forward is north, left is west. The quaternion's norm does not scale a velocity."""
+    """Heading north in ENU: forward is north, left is west. The quaternion's norm does not scale a
+    velocity.
+    """
     for norm in (1.0, 1.0009):
         got = body_to_frame(np.array([0, 0, H, H]) * norm, twist, child)
         np.testing.assert_allclose(got, velocity, atol=1e-12)
@@ -135,14 +159,20 @@ def test_packet_of_ground_and_scale():
         ("SOut2SimulatorSimple1", 1234567891, 4),
     ]
     assert [p.keep_on_ground for p in packets] == [False, True, False, True]
-    assert packets[1]["MotorRPMSMean"] == 30.0  # the mean of 0, 30, 30, 60 rpm: of 4 motors, not of 8
+    assert (
+        packets[1]["MotorRPMSMean"] == 30.0
+    )  # the mean of 0, 30, 30, 60 rpm: of 4 motors, not of 8
     assert packets[3]["Scale"] == (0.5, 1.0, 1.0)
     assert packets[0]["MotorRPMS"] == (0.0, 30.0, 30.0, 60.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def test_ground_packet_byte_by_byte():
     states = make(
-        id=[101], vehicle_type=[30], position=[[1.5, -16.0, 4.0]], fit_ground=[True], orientation=[[0, 0, H, H]]
+        id=[101],
+        vehicle_type=[30],
+        position=[[1.5, -16.0, 4.0]],
+        fit_ground=[True],
+        orientation=[[0, 0, H, H]],
     )
     expected = "d3029649" "65000000" "1e000000" "00000000" "000080c1" "0000c03f" "000080c0"  # fmt: skip
     assert encode(states)[0][0].hex() == expected + "00000000" * 3
@@ -173,8 +203,16 @@ def test_fleet_packets_keep_the_order_and_leave_unused_slots_empty():
     assert [p["checksum"] for p in packets] == [1234567890] * 3
     assert sum((p["copterID"] for p in packets), ()) == (*ids.tolist(), *[0] * 70)
     last = packets[-1]
-    assert last["PosE"][: 3 * 30 : 3] == tuple(3.0 * np.arange(200, 230) + 1)  # NED x is north, the second of ENU
-    for field, used in (("vehicleType", 30), ("PosE", 90), ("AngEuler", 90), ("Scale", 90), ("MotorRPMSMean", 30)):
+    assert last["PosE"][: 3 * 30 : 3] == tuple(
+        3.0 * np.arange(200, 230) + 1
+    )  # NED x is north, the second of ENU
+    for field, used in (
+        ("vehicleType", 30),
+        ("PosE", 90),
+        ("AngEuler", 90),
+        ("Scale", 90),
+        ("MotorRPMSMean", 30),
+    ):
         assert not any(last[field][used:]), field
     assert last["Scale"][:90] == (150,) * 90
 
@@ -184,7 +222,9 @@ def test_one_series_for_each_ground_flag():
     n = 240
     ground = np.arange(n) % 2 == 1
     packets = [decode(p) for p in encode(make(n, fit_ground=ground))[0]]
-    assert [(p["checksum"], p["copterID"][0], sum(i > 0 for i in p["copterID"])) for p in packets] == [
+    assert [
+        (p["checksum"], p["copterID"][0], sum(i > 0 for i in p["copterID"])) for p in packets
+    ] == [
         (1234567890, 1, 100),
         (1234567890, 201, 20),
         (1234567891, 2, 100),
@@ -208,7 +248,9 @@ def test_one_series_for_each_ground_flag():
 )
 def test_what_does_not_fit_the_fleet_packet_goes_singly(changes):
     states = make(30, scale=np.ones((30, 3)))
-    arrays = {name: getattr(states, name).copy() for name in ("id", "vehicle_type", "scale", "position")}
+    arrays = {
+        name: getattr(states, name).copy() for name in ("id", "vehicle_type", "scale", "position")
+    }
     for name, value in changes.items():
         arrays[name][7] = value
     packets = [decode(p) for p in encode(make(30, **arrays))[0]]
@@ -218,7 +260,12 @@ def test_what_does_not_fit_the_fleet_packet_goes_singly(changes):
 
 
 def test_largest_values_of_the_fleet_packet_still_fit():
-    states = make(30, scale=np.full((30, 3), 655.35), vehicle_type=np.full(30, 65535), id=np.arange(65506, 65536))
+    states = make(
+        30,
+        scale=np.full((30, 3), 655.35),
+        vehicle_type=np.full(30, 65535),
+        id=np.arange(65506, 65536),
+    )
     packets = [decode(p) for p in encode(states)[0]]
     assert len(packets) == 1
     assert packets[0]["Scale"][:90] == (65535,) * 90
@@ -230,15 +277,25 @@ def test_largest_values_of_the_fleet_packet_still_fit():
     [
         pytest.param({"position": (0.0, math.nan, 0.0)}, "not_finite", id="nan-position"),
         pytest.param({"position": (math.inf, 0.0, 0.0)}, "not_finite", id="infinite-position"),
-        pytest.param({"orientation": (0.0, 0.0, math.nan, 1.0)}, "not_finite", id="nan-orientation"),
-        pytest.param({"orientation": (0.0, 0.0, 0.0, 1.0011)}, "bad_quaternion", id="norm-too-large"),
-        pytest.param({"orientation": (0.0, 0.0, 0.0, 0.9989)}, "bad_quaternion", id="norm-too-small"),
+        pytest.param(
+            {"orientation": (0.0, 0.0, math.nan, 1.0)}, "not_finite", id="nan-orientation"
+        ),
+        pytest.param(
+            {"orientation": (0.0, 0.0, 0.0, 1.0011)}, "bad_quaternion", id="norm-too-large"
+        ),
+        pytest.param(
+            {"orientation": (0.0, 0.0, 0.0, 0.9989)}, "bad_quaternion", id="norm-too-small"
+        ),
         pytest.param({"orientation": (0.0, 0.0, 0.0, 0.0)}, "bad_quaternion", id="zero-quaternion"),
         pytest.param({"velocity": (0.0, 0.0, math.nan)}, "not_finite", id="nan-velocity"),
         pytest.param({"motor_speed": (0.0, math.inf)}, "not_finite", id="infinite-motor"),
         pytest.param({"motor_speed": (0.0, 3e38)}, "not_finite", id="motor-beyond-float-in-rpm"),
         pytest.param({"scale": (1.0, math.nan, 1.0)}, "not_finite", id="nan-scale"),
-        pytest.param({"position": (1e39, 0.0, 0.0), "fit_ground": True}, "not_finite", id="position-beyond-float"),
+        pytest.param(
+            {"position": (1e39, 0.0, 0.0), "fit_ground": True},
+            "not_finite",
+            id="position-beyond-float",
+        ),
     ],
 )
 @pytest.mark.parametrize("n", [2, 30])
@@ -271,7 +328,9 @@ def test_slightly_wrong_norm_is_normalised(norm):
 
 @pytest.mark.parametrize("packets", ["single", "batch"])
 def test_zeros_are_positive_zeros(packets):
-    """At rest in the origin heading north every float is 0, as the SDK sends it: no sign bit from a turned axis."""
+    """At rest in the origin heading north every float is 0, as the SDK sends it: no sign bit from a
+    turned axis.
+    """
     datagram = encode(make(orientation=[[0, 0, H, H]]), packets=packets)[0][0]
     body = datagram[12:104] if packets == "single" else datagram[404:1604]
     assert body == bytes(len(body))
@@ -279,7 +338,10 @@ def test_zeros_are_positive_zeros(packets):
 
 def test_nothing_of_the_input_changes():
     states = make(30, position=np.full((30, 3), 5.0), velocity=np.full((30, 3), 2.0, np.float32))
-    before = {name: getattr(states, name).copy() for name in ("id", "position", "orientation", "velocity", "scale")}
+    before = {
+        name: getattr(states, name).copy()
+        for name in ("id", "position", "orientation", "velocity", "scale")
+    }
     encode(states)
     for name, array in before.items():
         np.testing.assert_array_equal(getattr(states, name), array)
@@ -299,12 +361,17 @@ def oracle(states):
         )
         ned_enu = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1.0]])
         r = ned_enu @ enu_flu @ np.diag([1.0, -1.0, -1.0])
-        euler = math.atan2(r[2, 1], r[2, 2]), math.asin(max(-1.0, min(1.0, -r[2, 0]))), math.atan2(r[1, 0], r[0, 0])
+        euler = (
+            math.atan2(r[2, 1], r[2, 2]),
+            math.asin(max(-1.0, min(1.0, -r[2, 0]))),
+            math.atan2(r[1, 0], r[0, 0]),
+        )
         position = ned_enu @ states.position[i]
         rpm = [float(m) * 60 / (2 * math.pi) for m in states.motor_speed[i]]
         mean = sum(rpm) / len(rpm) if rpm else 0.0
         head = int(states.id[i]), int(states.vehicle_type[i])
-        ground, scale = bool(states.fit_ground[i]), [float(s) for s in states.scale[i]]
+        ground = bool(states.fit_ground[i])
+        scale = [float(s) for s in states.scale[i]]
         if scale != [1.0, 1.0, 1.0]:
             fields = (1234567891 if ground else 1234567890, *head, mean, *position, *euler, *scale)
             out.append(struct.pack("<3i10f", *fields))
@@ -337,18 +404,23 @@ def fleets(draw):
         orientation=q * random.uniform(0.9995, 1.0005, (n, 1)),
         velocity=random.normal(size=(n, 3)).astype(np.float32),
         motor_speed=random.uniform(0, 1000, (n, motors)).astype(np.float32),
-        scale=np.where(random.random((n, 1)) < 0.5, 1.0, random.uniform(0.1, 10, (n, 3))).astype(np.float32),
+        scale=np.where(random.random((n, 1)) < 0.5, 1.0, random.uniform(0.1, 10, (n, 3))).astype(
+            np.float32
+        ),
         fit_ground=random.random(n) < 0.5,
     )
 
 
 def _differs_only_by_rounding(ours, theirs):
-    a, b = decode(ours), decode(theirs)
+    a = decode(ours)
+    b = decode(theirs)
     assert a.type is b.type
     for name, value in a.values.items():
         if name == "AngEuler":
             difference = (np.array(value) - np.array(b[name]) + math.pi) % (2 * math.pi) - math.pi
-            np.testing.assert_allclose(difference, 0, atol=2e-6)  # asin near ±90° in the oracle, float on the wire
+            np.testing.assert_allclose(
+                difference, 0, atol=2e-6
+            )  # asin near ±90° in the oracle, float on the wire
         else:
             np.testing.assert_allclose(value, b[name], rtol=1.2e-7, atol=0)
 
@@ -382,15 +454,21 @@ def test_fleet_packets_hold_what_the_single_ones_hold(states):
             seen.append(vehicle_id)
             assert packet.keep_on_ground == bool(states.fit_ground[states.id == vehicle_id][0])
             assert packet["vehicleType"][slot] == alone["vehicleType"]
-            assert packet["PosE"][3 * slot : 3 * slot + 3] == tuple(np.float32(alone["PosE"]).tolist())
+            assert packet["PosE"][3 * slot : 3 * slot + 3] == tuple(
+                np.float32(alone["PosE"]).tolist()
+            )
             assert packet["AngEuler"][3 * slot : 3 * slot + 3] == alone["AngEuler"]
             scale = states.scale[states.id == vehicle_id][0]
-            assert packet["Scale"][3 * slot : 3 * slot + 3] == tuple(round(float(s) * 100) for s in scale)
+            assert packet["Scale"][3 * slot : 3 * slot + 3] == tuple(
+                round(float(s) * 100) for s in scale
+            )
     assert sorted(seen) == sorted(single)
 
 
 @given(st.tuples(_metres, _metres, _metres), st.tuples(*[st.floats(-math.pi, math.pi)] * 3))
 def test_quick_pose_gives_the_same_bytes(position, euler):
     positive_zeros = [value + 0.0 for value in (*euler, *position)]
-    expected = struct.pack("<6i14f4d", 1234567891, 7, 3, 0, 0, 0, *[0.0] * 11, *positive_zeros, -1.0)
+    expected = struct.pack(
+        "<6i14f4d", 1234567891, 7, 3, 0, 0, 0, *[0.0] * 11, *positive_zeros, -1.0
+    )
     assert encode_pose(7, 3, position, euler) == expected

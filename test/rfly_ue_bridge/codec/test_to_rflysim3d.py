@@ -1,8 +1,10 @@
-"""The packet declarations against datagrams written by hand, and the decoder against anything at all.
+"""The packet declarations against datagrams written by hand, and the decoder against anything at
+all.
 
-Of each packet one complete datagram is spelled as hex from the wire table, every field with a value of its own. The
-floats were chosen so that their IEEE 754 form can be checked by eye: 1.0 is 3f800000, 1.5 3fc00000, 2.0 40000000,
-3.0 40400000 … as float, 1.0 is 3ff0000000000000 as double; little-endian turns them round.
+Of each packet one complete datagram is spelled as hex from the wire table, every field with a value
+of its own. The floats were chosen so that their IEEE 754 form can be checked by eye: 1.0 is
+3f800000, 1.5 3fc00000, 2.0 40000000, 3.0 40400000 … as float, 1.0 is 3ff0000000000000 as double;
+little-endian turns them round.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ CHECKSUM_ATTACH = "d4029649"  # 1234567892
 CHECKSUM_ACTION = "d6029649"  # 1234567894
 CHECKSUM_LABEL = "db029649"  # 1234567899
 
-COMMAND_SHORT = CHECKSUM + "722e736574726573203732307834303577" + "00" * 35  # r.setres 720x405w, 17 bytes of 52
+COMMAND_SHORT = (
+    CHECKSUM + "722e736574726573203732307834303577" + "00" * 35
+)  # r.setres 720x405w, 17 bytes of 52
 
 COMMAND_LONG = (
     CHECKSUM
@@ -33,7 +37,9 @@ COMMAND_LONG = (
     + "00" * 193
 )
 
-COMMAND_LAN = CHECKSUM_LAN + "52666c79436c65617243617074757265" + "00" * 76  # RflyClearCapture, 16 bytes of 92
+COMMAND_LAN = (
+    CHECKSUM_LAN + "52666c79436c65617243617074757265" + "00" * 76
+)  # RflyClearCapture, 16 bytes of 92
 
 _SIMPLE_BODY = (
     "64000000"  # copterID 100
@@ -100,7 +106,8 @@ ACTION = (
     CHECKSUM_ACTION
     + "05000000"  # copterID 5
     "0000000000002940"  # runnedTime 12.5
-    "000000000000f03f" "0000000000000040" "0000000000000840" "0000000000001040"  # ExtToUE4 1, 2, 3, 4
+    # ExtToUE4 1, 2, 3, 4
+    "000000000000f03f" "0000000000000040" "0000000000000840" "0000000000001040"
     "0000000000001440" "0000000000001840" "0000000000001c40" "0000000000002040"  # 5, 6, 7, 8
     "0000000000002240" "0000000000002440" "0000000000002640" "0000000000002840"  # 9, 10, 11, 12
     "0000000000002a40" "0000000000002c40" "0000000000002e40" "0000000000003040"  # 13, 14, 15, 16
@@ -175,7 +182,8 @@ _SENSOR_HEAD = "39300200"  # checksum 12345 = 0x3039, SeqID 2
 _SENSOR = (
     "1700" "0100" "0000"  # TypeID 23, TargetCopter 1, TargetMountType 0
     "8002" "e001" "1e00"  # DataWidth 640 = 0x280, DataHeight 480 = 0x1e0, DataCheckFreq 30
-    "0100" "7f00" "0000" "0000" "0100" "0f27" "0000" "0000"  # SendProtocol 1, 127, 0, 0, 1, 9999, 0, 0
+    # SendProtocol 1, 127, 0, 0, 1, 9999, 0, 0
+    "0100" "7f00" "0000" "0000" "0100" "0f27" "0000" "0000"
     "0000b442"  # CameraFOV 90 = 0x42b40000
     "0000c03f" "000000bf" "0000803e"  # SensorPosXYZ 1.5, -0.5, 0.25
 )  # fmt: skip
@@ -243,12 +251,24 @@ _SENSOR_VALUES_NEW = {
 
 WRITTEN_BY_HAND = [
     ("Ue4CMD0", COMMAND_SHORT, {"checksum": 1234567890, "text": "r.setres 720x405w"}),
-    ("Ue4CMD", COMMAND_LONG, {"checksum": 1234567890, "text": "RflyShowTextTime " + "A" * 40 + " 5"}),
+    (
+        "Ue4CMD",
+        COMMAND_LONG,
+        {"checksum": 1234567890, "text": "RflyShowTextTime " + "A" * 40 + " 5"},
+    ),
     ("Ue4CMDNet", COMMAND_LAN, {"checksum": 1234567897, "text": "RflyClearCapture"}),
     ("SOut2SimulatorSimple", SIMPLE, {"checksum": 1234567890, **_SIMPLE_VALUES}),
     ("SOut2SimulatorSimple", SIMPLE_GROUND, {"checksum": 1234567891, **_SIMPLE_VALUES}),
-    ("SOut2SimulatorSimple1", SIMPLE1, {"checksum": 1234567890, **_SIMPLE_VALUES, "Scale": (1.5, 4.0, 5.0)}),
-    ("SOut2SimulatorSimple1", SIMPLE1_GROUND, {"checksum": 1234567891, **_SIMPLE_VALUES, "Scale": (1.5, 4.0, 5.0)}),
+    (
+        "SOut2SimulatorSimple1",
+        SIMPLE1,
+        {"checksum": 1234567890, **_SIMPLE_VALUES, "Scale": (1.5, 4.0, 5.0)},
+    ),
+    (
+        "SOut2SimulatorSimple1",
+        SIMPLE1_GROUND,
+        {"checksum": 1234567891, **_SIMPLE_VALUES, "Scale": (1.5, 4.0, 5.0)},
+    ),
     (
         "SOut2SimulatorSimpleTime",
         SIMPLE_TIME,
@@ -304,7 +324,24 @@ WRITTEN_BY_HAND = [
             "checksum": 1234567894,
             "copterID": 5,
             "runnedTime": 12.5,
-            "ExtToUE4": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0),
+            "ExtToUE4": (
+                1.0,
+                2.0,
+                3.0,
+                4.0,
+                5.0,
+                6.0,
+                7.0,
+                8.0,
+                9.0,
+                10.0,
+                11.0,
+                12.0,
+                13.0,
+                14.0,
+                15.0,
+                16.0,
+            ),
         },
     ),
     (
@@ -330,7 +367,11 @@ WRITTEN_BY_HAND = [
             "text": "größer",
         },
     ),
-    ("VisionSensorReq (old)", CAMERA_OLD, {**_SENSOR_VALUES, "otherParams": _with_gap([1.0], [4.0], 6)}),
+    (
+        "VisionSensorReq (old)",
+        CAMERA_OLD,
+        {**_SENSOR_VALUES, "otherParams": _with_gap([1.0], [4.0], 6)},
+    ),
     ("VisionSensorReq", CAMERA, _SENSOR_VALUES_NEW),
     ("VisionSensorReq (gimbal)", CAMERA_GIMBAL, {**_SENSOR_VALUES_NEW, "bitmask": 0x80000005}),
     ("Multi3DData2New", MULTI20, {"checksum": 1234567890, **_MULTI20_VALUES}),
@@ -438,7 +479,9 @@ def test_another_checksum_is_refused(name, hex_bytes, values):
 
 
 def test_the_sizes_own_checksum_is_wanted():
-    """1234567891 is right for 112 bytes and wrong for a command of 56; the length alone decides nothing."""
+    """1234567891 is right for 112 bytes and wrong for a command of 56; the length alone decides
+    nothing.
+    """
     command = bytearray.fromhex(COMMAND_SHORT)
     command[0] = 0xD3
     with pytest.raises(PacketError, match="Ue4CMD0"):
@@ -540,7 +583,9 @@ def test_floats_round_to_nearest_even_and_overflow_to_infinity():
 
 
 def test_nan_is_packed_as_given():
-    packet = decode(BY_NAME["SOut2SimulatorSimple"].pack(_simple(PosE=(float("nan"), 0.0, float("inf")))))
+    packet = decode(
+        BY_NAME["SOut2SimulatorSimple"].pack(_simple(PosE=(float("nan"), 0.0, float("inf"))))
+    )
     assert np.isnan(packet["PosE"][0])
     assert packet["PosE"][2] == float("inf")
 
@@ -560,8 +605,14 @@ def test_what_does_not_fit_is_named(changes, named):
 
 
 def test_uint16_of_the_fleet_packet():
-    values = {"checksum": 1234567890, **_MULTI_VALUES, "vehicleType": (200150, *_MULTI_VALUES["vehicleType"][1:])}
-    with pytest.raises(ValueError, match=r"vehicleType: 200150 is out of range, allowed are 0 to 65535"):
+    values = {
+        "checksum": 1234567890,
+        **_MULTI_VALUES,
+        "vehicleType": (200150, *_MULTI_VALUES["vehicleType"][1:]),
+    }
+    with pytest.raises(
+        ValueError, match=r"vehicleType: 200150 is out of range, allowed are 0 to 65535"
+    ):
         BY_NAME["Multi3DData100New"].pack(values)
 
 

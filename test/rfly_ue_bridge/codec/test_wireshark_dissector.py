@@ -17,15 +17,22 @@ from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.pcap import PcapWriter
 
 PACKET = re.compile(
-    r'\{ name = "(.+?)", size = (\d+), checksums = \{ (.+?) \}, fields = \{\n(.*?)\n  \} \},', re.DOTALL
+    r'\{ name = "(.+?)", size = (\d+), checksums = \{ (.+?) \}, fields = \{\n(.*?)\n  \} \},',
+    re.DOTALL,
 )
 FIELD = re.compile(r'\{ "(\w+)", (\d+), (\d+), (\d+), "(\w)" \}')
 
 
 def table():
-    """Packet name -> (size, checksums, [(field, offset, bytes of one, count)]), as the plugin has them."""
+    """Packet name -> (size, checksums, [(field, offset, bytes of one, count)]), as the plugin has
+    them.
+    """
     return {
-        name: (int(size), [int(c) for c in sums.split(", ")], [(f, *map(int, n)) for f, *n, _ in FIELD.findall(fields)])
+        name: (
+            int(size),
+            [int(c) for c in sums.split(", ")],
+            [(f, *map(int, n)) for f, *n, _ in FIELD.findall(fields)],
+        )
         for name, size, sums, fields in PACKET.findall(dissector())
     }
 
@@ -82,7 +89,14 @@ def table():
                 ],
             ),
         ),
-        ("CopterSimCrash", (12, [1234567890], [("checksum", 0, 4, 1), ("copterID", 4, 4, 1), ("targetID", 8, 4, 1)])),
+        (
+            "CopterSimCrash",
+            (
+                12,
+                [1234567890],
+                [("checksum", 0, 4, 1), ("copterID", 4, 4, 1), ("targetID", 8, 4, 1)],
+            ),
+        ),
         ("Ue4CMD0", (56, [1234567890], [("checksum", 0, 4, 1), ("text", 4, 52, 1)])),
     ],
 )
@@ -108,14 +122,14 @@ def test_every_packet_is_there_without_gap_or_rest():
 
 def test_rfly_prints_it():
     program = "import sys; from rfly_bringup.cli.main import main; sys.argv = ['rfly', 'dissector']; main()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, dissector(), "")
 
 
 def test_rfly_writes_it_to_a_file(tmp_path):
-    program = (
-        "import sys; from rfly_bringup.cli.main import main; sys.argv = ['rfly', 'dissector', '--out', 'a.lua']; main()"
-    )
+    program = "import sys; from rfly_bringup.cli.main import main; sys.argv = ['rfly', 'dissector', '--out', 'a.lua']; main()"
     subprocess.run([sys.executable, "-c", program], timeout=20, check=True, cwd=tmp_path)
     assert (tmp_path / "a.lua").read_text(encoding="utf-8") == dissector()
 
@@ -124,12 +138,15 @@ def fields_in_tshark(tmp_path, datagrams, *fields):
     """One row of field values for each (port, payload), as tshark with the plugin tells them."""
     if shutil.which("tshark") is None:
         pytest.skip("the program tshark is not installed")
-    plugin, recording = tmp_path / "rflysim3d.lua", tmp_path / "a.pcap"
+    plugin = tmp_path / "rflysim3d.lua"
+    recording = tmp_path / "a.pcap"
     plugin.write_text(dissector(), encoding="utf-8")
     with recording.open("wb") as file:
         writer = PcapWriter(file)
         for number, (port, payload) in enumerate(datagrams):
-            writer.write(RecordedDatagram(number, ("127.0.0.1", 50000), ("127.0.0.1", port), payload))
+            writer.write(
+                RecordedDatagram(number, ("127.0.0.1", 50000), ("127.0.0.1", port), payload)
+            )
     command = ["tshark", "-X", f"lua_script:{plugin}", "-r", str(recording), "-T", "fields"]
     for field in fields:
         command += ["-e", field if "." in field else f"rflysim.{field}"]
@@ -140,7 +157,24 @@ def fields_in_tshark(tmp_path, datagrams, *fields):
 
 def test_tshark_shows_the_values_of_the_bytes(tmp_path):
     time_packet = struct.pack(
-        "<6i14f4d", 1234567891, 7, 3, 11, 12, 13, *range(21, 29), 1.5, -2.5, 3.5, 0.25, 0.5, 0.75, 10, 20, -30, -1
+        "<6i14f4d",
+        1234567891,
+        7,
+        3,
+        11,
+        12,
+        13,
+        *range(21, 29),
+        1.5,
+        -2.5,
+        3.5,
+        0.25,
+        0.5,
+        0.75,
+        10,
+        20,
+        -30,
+        -1,
     )
     command = bytes.fromhex("d2029649") + b"RflyChangeMapbyName Grasslands".ljust(52, b"\0")
     crash = bytes.fromhex("d2029649 09000000 fdffffff")
@@ -149,7 +183,13 @@ def test_tshark_shows_the_values_of_the_bytes(tmp_path):
         [(20010, time_packet), (20012, command), (20006, crash), (20011, b"\x01\x02\x03")],
         "packet", "copterID", "PosE", "VelE", "MotorRPMS", "text", "targetID", "unknown",
     )  # fmt: skip
-    assert rows[0][:5] == ["SOut2SimulatorSimpleTime", "7", "10,20,-30", "1.5,-2.5,3.5", "21,22,23,24,25,26,27,28"]
+    assert rows[0][:5] == [
+        "SOut2SimulatorSimpleTime",
+        "7",
+        "10,20,-30",
+        "1.5,-2.5,3.5",
+        "21,22,23,24,25,26,27,28",
+    ]
     assert (rows[1][0], rows[1][5]) == ("Ue4CMD0", "RflyChangeMapbyName Grasslands")
     assert (rows[2][0], rows[2][1], rows[2][6]) == ("CopterSimCrash", "9", "-3")
     assert (rows[3][0], rows[3][7].replace(":", "")) == ("", "010203")

@@ -10,7 +10,9 @@ from rfly_ue_bridge.objects.placement import measure_offset
 
 
 def test_experiment_2_a_target_one_metre_above_the_ground():
-    """Click z -10.465, object z -11.465: z is down, so the origin is 1 m above the ground and the XML wants +100."""
+    """Click z -10.465, object z -11.465: z is down, so the origin is 1 m above the ground and the
+    XML wants +100.
+    """
     offset = measure_offset((43.943, 1.620, -10.465), (43.943, 1.620, -11.465))
     assert offset.vector_ned == pytest.approx((0.0, 0.0, -1.0))
     assert offset.height == pytest.approx(1.0)
@@ -33,7 +35,9 @@ def test_no_offset_is_no_negative_zero():
     assert math.copysign(1.0, measure_offset((0, 0, -5.0), (0, 0, -5.0)).height) == 1.0
 
 
-@pytest.mark.parametrize("point", [(1.0, 2.0), (1.0, 2.0, math.nan), (1.0, math.inf, 0.0), (1, 2, 3, 4)])
+@pytest.mark.parametrize(
+    "point", [(1.0, 2.0), (1.0, 2.0, math.nan), (1.0, math.inf, 0.0), (1, 2, 3, 4)]
+)
 def test_a_point_is_three_finite_numbers(point):
     with pytest.raises(ValueError, match="object_position_ned"):
         measure_offset((0.0, 0.0, 0.0), point)

@@ -1,4 +1,6 @@
-"""Where objects stand on a terrain, and which packets show them and take them away. Numbers worked out by hand."""
+"""Where objects stand on a terrain, and which packets show them and take them away. Numbers worked
+out by hand.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from rfly_ue_bridge.objects.placement import ObjectRegistry, PlacedObject, from_
 def slope():
     """z up = 100 + 0.5 x_east over 0 … 40 m east and 0 … 20 m north."""
     x = np.arange(0.0, 41.0, 10.0)
-    return HeightMap(np.repeat(100 + 0.5 * x[:, None], 3, axis=1), origin_x=0, origin_y=0, step_x=10, step_y=10)
+    return HeightMap(
+        np.repeat(100 + 0.5 * x[:, None], 3, axis=1), origin_x=0, origin_y=0, step_x=10, step_y=10
+    )
 
 
 def sent(placement):
@@ -40,7 +44,9 @@ def test_experiment_3_a_person_on_the_ground_that_rflysim3d_finds():
 
 
 def test_on_a_slope_the_offset_is_added_to_the_altitude(slope):
-    """At 15 m east the ground is at 107.5 m; an origin 1.25 m above it is at 108.75 m: z = -108.75 in NED."""
+    """At 15 m east the ground is at 107.5 m; an origin 1.25 m above it is at 108.75 m: z = -108.75
+    in NED.
+    """
     placement = place([PlacedObject(3, x=15.0, y=5.0, yaw=0.0, id=7, offset=1.25)], slope)
     assert placement.position.tolist() == [[15.0, 5.0, 108.75]]
     fields = (7, 3, 0, 0, 0, *[0.0] * 13, math.pi / 2, 5.0, 15.0, -108.75, -1.0)  # heading east
@@ -58,17 +64,31 @@ def test_off_the_map_the_edge_counts_and_inside_tells(slope):
 
 
 @pytest.mark.parametrize(
-    ("on_ground", "checksum"), [pytest.param(False, 1234567890, id="air"), pytest.param(True, 1234567891, id="ground")]
+    ("on_ground", "checksum"),
+    [pytest.param(False, 1234567890, id="air"), pytest.param(True, 1234567891, id="ground")],
 )
 def test_a_scaled_object(slope, on_ground, checksum):
-    scaled = PlacedObject(151, x=10.0, y=5.0, yaw=math.pi / 2, id=9, use_ground_packet=on_ground, scale=(1.0, 2.0, 0.5))
+    scaled = PlacedObject(
+        151,
+        x=10.0,
+        y=5.0,
+        yaw=math.pi / 2,
+        id=9,
+        use_ground_packet=on_ground,
+        scale=(1.0, 2.0, 0.5),
+    )
     expected = struct.pack("<3i10f", checksum, 9, 151, 0, 5, 10, -105, 0, 0, 0, 1, 2, 0.5)
     assert sent(place([scaled], slope)) == [expected]
 
 
 def test_the_box_stands_on_the_ground(slope):
-    """Ground 105; a box 3 m high, the model's origin 1 m above the ground: the box's middle is at 106.5."""
-    placement = place([PlacedObject(3, x=10.0, y=5.0, offset=1.0, size=(4.0, 2.0, 3.0)), PlacedObject(3, 0, 0)], slope)
+    """Ground 105; a box 3 m high, the model's origin 1 m above the ground: the box's middle is at
+    106.5.
+    """
+    placement = place(
+        [PlacedObject(3, x=10.0, y=5.0, offset=1.0, size=(4.0, 2.0, 3.0)), PlacedObject(3, 0, 0)],
+        slope,
+    )
     assert placement.box_origin.tolist() == [[10.0, 5.0, 106.5], [0.0, 0.0, 100.0]]
     assert placement.box_half_extent.tolist() == [[2.0, 1.0, 1.5], [0.0, 0.0, 0.0]]
 
@@ -79,7 +99,9 @@ def test_removal_is_out_of_sight(slope):
         PlacedObject(151, x=10.0, y=5.0, yaw=math.pi / 2, id=9, use_ground_packet=True),
         PlacedObject(30, x=10.0, y=5.0, yaw=math.pi / 2, id=10, scale=(3.0, 3.0, 3.0)),
     ]
-    gone, shrunk = datagrams(encode_states(place(things, slope).to_ned_states().to_removal(), in_fleet=False))
+    gone, shrunk = datagrams(
+        encode_states(place(things, slope).to_ned_states().to_removal(), in_fleet=False)
+    )
     assert gone == struct.pack("<6i14f4d", 1234567891, 9, 151, 0, 0, 0, *[0.0] * 14, 5, 10, 895, -1)
     assert shrunk[:40] == struct.pack("<3i7f", 1234567890, 10, 30, 0, 5, 10, 895, 0, 0, 0)
     assert struct.unpack("<3f", shrunk[40:]) == pytest.approx((1, 1, 1), abs=1e-6)
@@ -130,4 +152,6 @@ def test_ids_are_unique_among_objects_and_beside_vehicles():
 
 def test_moved_keeps_all_but_the_place():
     placed = PlacedObject(3, x=1.0, y=2.0, z=9.0, id=4, scale=(2.0, 2.0, 2.0))
-    assert placed.moved(5.0, 6.0, 0.5) == PlacedObject(3, x=5.0, y=6.0, yaw=0.5, id=4, scale=(2.0, 2.0, 2.0))
+    assert placed.moved(5.0, 6.0, 0.5) == PlacedObject(
+        3, x=5.0, y=6.0, yaw=0.5, id=4, scale=(2.0, 2.0, 2.0)
+    )

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge.objects.placement import PlacedObject, place
-from rfly_ue_bridge.objects.placement_file import load_placements, parse_placements, shipped_placements
+from rfly_ue_bridge.objects.placement_file import (
+    load_placements,
+    parse_placements,
+    shipped_placements,
+)
 
 
 def test_the_shipped_list_is_that_of_experiment_2():
@@ -49,7 +53,9 @@ EXPECTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "file"), [(YAML, "a.yaml"), (CSV, "a.csv"), (b"\xef\xbb\xbf" + CSV, "a.CSV")])
+@pytest.mark.parametrize(
+    ("data", "file"), [(YAML, "a.yaml"), (CSV, "a.csv"), (b"\xef\xbb\xbf" + CSV, "a.CSV")]
+)
 def test_yaml_and_csv_say_the_same(data, file):
     assert parse_placements(data, file) == EXPECTED
 
@@ -101,8 +107,12 @@ def test_errors_name_file_line_and_key(data, file, named):
 
 
 def test_a_frame_that_contradicts_the_file():
-    with pytest.raises(ConfigError, match=r"t.yaml:2: frame: the file says map_ned, asked for is map"):
-        parse_placements(b"version: 1\nframe: map_ned\nobjects: [{type: 3, x: 1, y: 1}]\n", "t.yaml", "map")
+    with pytest.raises(
+        ConfigError, match=r"t.yaml:2: frame: the file says map_ned, asked for is map"
+    ):
+        parse_placements(
+            b"version: 1\nframe: map_ned\nobjects: [{type: 3, x: 1, y: 1}]\n", "t.yaml", "map"
+        )
 
 
 def test_a_missing_file_names_the_shipped_lists(tmp_path):

@@ -19,7 +19,9 @@ def turned_frame(axes, translation, quat_xyzw):
 
 
 TURNED = turned_frame("enu", (100.0, 50.0, 7.0), (0.0, 0.0, H, H))
-"""a quarter turn counter-clockwise about the vertical, so that its x points north; its origin at (100, 50, 7)"""
+"""a quarter turn counter-clockwise about the vertical, so that its x points north; its origin at
+(100, 50, 7)
+"""
 
 
 @pytest.mark.parametrize(
@@ -54,8 +56,12 @@ def test_heights_in_each_frame():
 def test_heading_north_as_conventions_say():
     """FLU into ENU (0, 0, 0.7071, 0.7071), FLU into NED (1, 0, 0, 0)."""
     north = [math.pi / 2]
-    assert poses_in_frame([[0, 0, 0]], north, FrameToWorld("enu"))[1][0] == pytest.approx([0, 0, H, H])
-    assert poses_in_frame([[0, 0, 0]], north, FrameToWorld("ned"))[1][0] == pytest.approx([1, 0, 0, 0])
+    assert poses_in_frame([[0, 0, 0]], north, FrameToWorld("enu"))[1][0] == pytest.approx(
+        [0, 0, H, H]
+    )
+    assert poses_in_frame([[0, 0, 0]], north, FrameToWorld("ned"))[1][0] == pytest.approx(
+        [1, 0, 0, 0]
+    )
 
 
 def test_a_tilted_frame_names_no_point_of_the_ground():

@@ -1,4 +1,6 @@
-"""Recordings against files spelled out byte by byte (https://www.tcpdump.org/manpages/pcap-savefile.5.html)."""
+"""Recordings against files spelled out byte by byte
+(https://www.tcpdump.org/manpages/pcap-savefile.5.html).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ ETHERNET_HI = "020000000001 020000000002 0800" + IP_HI
 
 def reader(tmp_path, *parts):
     path = tmp_path / "recording.pcap"
-    path.write_bytes(b"".join(bytes.fromhex(part) if isinstance(part, str) else part for part in parts))
+    path.write_bytes(
+        b"".join(bytes.fromhex(part) if isinstance(part, str) else part for part in parts)
+    )
     return RecordingReader(path)
 
 
@@ -66,21 +70,29 @@ def test_the_written_file_is_read_back(tmp_path):
         pytest.param(1, ETHERNET_HI, id="ethernet"),
         pytest.param(1, ETHERNET_HI + "00" * 15, id="ethernet-padded"),
         pytest.param(1, "020000000001 020000000002 8100 0007 0800" + IP_HI, id="vlan"),
-        pytest.param(1, "020000000001 020000000002 88a8 0009 8100 0007 0800" + IP_HI, id="vlan-in-vlan"),
+        pytest.param(
+            1, "020000000001 020000000002 88a8 0009 8100 0007 0800" + IP_HI, id="vlan-in-vlan"
+        ),
         pytest.param(0x10000001, ETHERNET_HI, id="ethernet-with-flags-above-the-type"),
         pytest.param(113, "0000 0304 0006 000000000000 0000 0800" + IP_HI, id="linux-cooked"),
-        pytest.param(276, "0800 0000 00000001 0304 00 06 0000000000000000" + IP_HI, id="linux-cooked-2"),
+        pytest.param(
+            276, "0800 0000 00000001 0304 00 06 0000000000000000" + IP_HI, id="linux-cooked-2"
+        ),
         pytest.param(0, "02000000" + IP_HI, id="loopback-of-a-little-endian-machine"),
         pytest.param(0, "00000002" + IP_HI, id="loopback-of-a-big-endian-machine"),
         pytest.param(108, "00000002" + IP_HI, id="loopback-of-openbsd"),
         pytest.param(101, IP_HI, id="bare-ip"),
         pytest.param(228, IP_HI, id="bare-ipv4"),
         pytest.param(12, IP_HI, id="bare-ip-of-old"),
-        pytest.param(101, IP_HI.replace("4500 001f", "4600 0023").replace("  ", "01010101"), id="ip-options"),
+        pytest.param(
+            101, IP_HI.replace("4500 001f", "4600 0023").replace("  ", "01010101"), id="ip-options"
+        ),
     ],
 )
 def test_link_types(tmp_path, link_type, frame):
-    """The same datagram in every wrapping of tcpdump and Wireshark; frame 1 of the big-endian file is at 1.000001 s."""
+    """The same datagram in every wrapping of tcpdump and Wireshark; frame 1 of the big-endian file
+    is at 1.000001 s.
+    """
     expected = [RecordedDatagram(0, *HI), RecordedDatagram(1_000_001_000, *HI)]
     assert read(tmp_path, big_endian(link_type, frame, frame)) == expected
 
@@ -111,7 +123,9 @@ def test_what_is_no_udp_over_ipv4_is_counted(tmp_path):
 
 
 def test_udp_length_counts_where_the_packet_is_longer(tmp_path):
-    assert read(tmp_path, big_endian(101, IP_HI.replace("001f", "0021") + "abcd"))[0].payload == b"hi!"
+    assert (
+        read(tmp_path, big_endian(101, IP_HI.replace("001f", "0021") + "abcd"))[0].payload == b"hi!"
+    )
 
 
 def fragment(body, offset, more, number=7):
@@ -122,13 +136,19 @@ def fragment(body, offset, more, number=7):
 
 PAYLOAD = bytes(index % 251 for index in range(3804))
 UDP = struct.pack(">HHHH", 5000, 20010, 8 + 3804, 0) + PAYLOAD
-PIECES = [fragment(UDP[:1480], 0, True), fragment(UDP[1480:2960], 1480, True), fragment(UDP[2960:], 2960, False)]
+PIECES = [
+    fragment(UDP[:1480], 0, True),
+    fragment(UDP[1480:2960], 1480, True),
+    fragment(UDP[2960:], 2960, False),
+]
 WHOLE = (("10.0.0.2", 5000), ("10.0.0.3", 20010), PAYLOAD)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (0, 0, 1, 2)])
 def test_fragments_are_put_together(tmp_path, order):
-    """A fleet packet on Ethernet comes in three pieces; it counts at the time of the last, in whatever order."""
+    """A fleet packet on Ethernet comes in three pieces; it counts at the time of the last, in
+    whatever order.
+    """
     last = len(order) - 1
     with reader(tmp_path, big_endian(101, *(PIECES[i] for i in order))) as recording:
         assert list(recording) == [RecordedDatagram(last * 1_000_001_000, *WHOLE)]
@@ -145,11 +165,17 @@ def test_fragments_of_two_datagrams_may_be_mixed(tmp_path):
     ("pieces", "skipped"),
     [
         pytest.param([PIECES[0], PIECES[2]], {"incomplete_fragments": 1}, id="one-is-missing"),
-        pytest.param([PIECES[0], fragment(UDP[1472:], 1472, False)], {"malformed": 1}, id="overlap"),
-        pytest.param([fragment(UDP[:1480], 65528, True)], {"malformed": 1}, id="beyond-the-longest"),
+        pytest.param(
+            [PIECES[0], fragment(UDP[1472:], 1472, False)], {"malformed": 1}, id="overlap"
+        ),
+        pytest.param(
+            [fragment(UDP[:1480], 65528, True)], {"malformed": 1}, id="beyond-the-longest"
+        ),
         pytest.param([fragment(UDP[:1477], 0, True)], {"malformed": 1}, id="no-multiple-of-8"),
         pytest.param([fragment(b"", 0, True)], {"malformed": 1}, id="empty"),
-        pytest.param([PIECES[2], fragment(UDP[:8], 3816, True)], {"malformed": 1}, id="behind-the-last"),
+        pytest.param(
+            [PIECES[2], fragment(UDP[:8], 3816, True)], {"malformed": 1}, id="behind-the-last"
+        ),
         pytest.param(
             [fragment(UDP[:8], 0, True, number) for number in range(MAX_PENDING + 5)],
             {"incomplete_fragments": MAX_PENDING + 5},
@@ -170,7 +196,9 @@ def test_a_file_cut_short_hands_out_what_is_whole(tmp_path, cut):
     with reader(tmp_path, whole[:-cut]) as recording:
         datagrams = iter(recording)
         assert next(datagrams) == RecordedDatagram(1_000_000_002, *HI)
-        with pytest.raises(TruncatedCaptureError, match=f"ends at byte {len(whole) - cut}, .* begins at byte 71$"):
+        with pytest.raises(
+            TruncatedCaptureError, match=f"ends at byte {len(whole) - cut}, .* begins at byte 71$"
+        ):
             next(datagrams)
 
 
@@ -182,8 +210,14 @@ def test_a_file_cut_short_hands_out_what_is_whole(tmp_path, cut):
         pytest.param("89504e470d0a1a0a", "89 50 4e 47", id="png"),
         pytest.param("4d3cb2a1 0200 0400", "ends at byte 8", id="header-cut"),
         pytest.param(FILE_HEADER.replace("0200", "0300", 1), r"version 3\.4", id="version"),
-        pytest.param(FILE_HEADER + "01000000 00000000 01000400 01000400", "262145 bytes", id="record-too-long"),
-        pytest.param(FILE_HEADER + "01000000 00ca9a3b 00000000 00000000", "1000000000 ns", id="nanoseconds"),
+        pytest.param(
+            FILE_HEADER + "01000000 00000000 01000400 01000400",
+            "262145 bytes",
+            id="record-too-long",
+        ),
+        pytest.param(
+            FILE_HEADER + "01000000 00ca9a3b 00000000 00000000", "1000000000 ns", id="nanoseconds"
+        ),
     ],
 )
 def test_what_is_no_recording_is_refused_by_name(tmp_path, content, named):
@@ -207,7 +241,11 @@ def test_limits_of_what_can_be_written():
 
 addresses = st.tuples(st.ip_addresses(v=4).map(str), st.integers(0, 65535))
 datagrams = st.builds(
-    RecordedDatagram, st.integers(0, 2**32 * 10**9 - 1), addresses, addresses, st.binary(max_size=300)
+    RecordedDatagram,
+    st.integers(0, 2**32 * 10**9 - 1),
+    addresses,
+    addresses,
+    st.binary(max_size=300),
 )
 
 
@@ -226,7 +264,9 @@ def test_round_trip(tmp_path_factory, wanted):
 
 @given(datagrams)
 def test_sums_are_right(datagram):
-    """Added up again, word after word with the carry, header and UDP with its pseudo header give 0xFFFF (RFC 1071)."""
+    """Added up again, word after word with the carry, header and UDP with its pseudo header give
+    0xFFFF (RFC 1071).
+    """
     packet = to_ipv4(datagram)
     body = packet[20:]
     pseudo = packet[12:20] + struct.pack(">HH", 17, len(body))
@@ -239,7 +279,10 @@ def test_sums_are_right(datagram):
     assert packet[26:28] != b"\0\0"  # would mean: no sum
 
 
-@given(st.binary(max_size=400), st.sampled_from(["", FILE_HEADER, FILE_HEADER.replace("65", "01"), "0a0d0d0a"]))
+@given(
+    st.binary(max_size=400),
+    st.sampled_from(["", FILE_HEADER, FILE_HEADER.replace("65", "01"), "0a0d0d0a"]),
+)
 def test_any_bytes_are_read_or_refused(tmp_path_factory, rest, start):
     path = tmp_path_factory.mktemp("pcap") / "a.pcap"
     path.write_bytes(bytes.fromhex(start) + rest)

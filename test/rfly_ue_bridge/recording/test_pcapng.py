@@ -1,4 +1,6 @@
-"""pcapng files, spelled out block by block after https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html."""
+"""pcapng files, spelled out block by block after
+https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,7 @@ HI = (("127.0.0.1", 0x1234), ("127.0.0.1", 20010), b"hi!")
 SECTION = "0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000"
 RAW_MICROSECONDS = "01000000 14000000 6500 0000 00000400 14000000"
 # if_name "lo", if_tsresol 10^-9, end of options
-RAW_NANOSECONDS = (
-    "01000000 2c000000 6500 0000 00000400 0200 0200 6c6f0000 0900 0100 09000000 0000 0000 00000000 2c000000"
-)
+RAW_NANOSECONDS = "01000000 2c000000 6500 0000 00000400 0200 0200 6c6f0000 0900 0100 09000000 0000 0000 00000000 2c000000"
 STATISTICS = "05000000 18000000 00000000 00000000 00000000 18000000"
 
 
@@ -39,7 +39,14 @@ def test_a_packet_of_wiresharks_default_format(tmp_path):
 
 
 def test_each_interface_has_its_own_unit_of_time(tmp_path):
-    found = read(tmp_path, SECTION, RAW_MICROSECONDS, RAW_NANOSECONDS, packet("01000000"), packet(ticks="01000000" * 2))
+    found = read(
+        tmp_path,
+        SECTION,
+        RAW_MICROSECONDS,
+        RAW_NANOSECONDS,
+        packet("01000000"),
+        packet(ticks="01000000" * 2),
+    )
     assert [datagram.time_ns for datagram in found] == [2, (2**32 + 1) * 1000]
 
 
@@ -55,7 +62,9 @@ def test_a_big_endian_section_after_a_little_endian_one(tmp_path):
     section = "0a0d0d0a 0000001c 1a2b3c4d 0001 0000 ffffffffffffffff 0000001c"
     interface = "00000001 00000014 0001 0000 00040000 00000014"
     frame = "020000000001 020000000002 0800" + IP_HI
-    block = f"00000006 00000050 00000000 00000000 00000005 0000002d 0000002d {frame} 000000 00000050"
+    block = (
+        f"00000006 00000050 00000000 00000000 00000005 0000002d 0000002d {frame} 000000 00000050"
+    )
     found = read(tmp_path, SECTION, RAW_MICROSECONDS, packet(), section, interface, block)
     assert found == [RecordedDatagram(2000, *HI), RecordedDatagram(5000, *HI)]
 
@@ -68,7 +77,9 @@ def test_a_file_cut_short_hands_out_what_is_whole(tmp_path, cut):
     with RecordingReader(path) as recording:
         datagrams = iter(recording)
         assert next(datagrams) == RecordedDatagram(2000, *HI)
-        with pytest.raises(TruncatedCaptureError, match=f"ends at byte {len(whole) - cut}, .* begins at byte 112$"):
+        with pytest.raises(
+            TruncatedCaptureError, match=f"ends at byte {len(whole) - cut}, .* begins at byte 112$"
+        ):
             next(datagrams)
 
 
@@ -76,19 +87,45 @@ def test_a_file_cut_short_hands_out_what_is_whole(tmp_path, cut):
     ("blocks", "named"),
     [
         pytest.param([SECTION.replace("4d3c2b1a", "4d3c2b1b")], "4d 3c 2b 1b", id="byte-order"),
-        pytest.param([SECTION, "01000000 15000000"], "byte 28 says it has 21 bytes", id="no-multiple-of-4"),
+        pytest.param(
+            [SECTION, "01000000 15000000"], "byte 28 says it has 21 bytes", id="no-multiple-of-4"
+        ),
         pytest.param([SECTION, "05000000 08000000"], "says it has 8 bytes", id="too-short"),
         pytest.param([SECTION, "06000000 04001000"], "1048580 bytes", id="packet-too-long"),
         pytest.param([SECTION, "99000000 f0ffffff"], "4294967280 bytes", id="other-too-long"),
         pytest.param([SECTION, STATISTICS[:-8] + "19000000"], "says 25", id="lengths"),
         pytest.param([SECTION, packet()], "interface 0; described are 0", id="no-interface"),
-        pytest.param([SECTION, RAW_MICROSECONDS, packet("01000000")], "interface 1", id="unknown-interface"),
-        pytest.param([SECTION, RAW_MICROSECONDS, packet().replace("1f000000", "2f000000", 1)], "47 bytes", id="kept"),
-        pytest.param([SECTION, "03000000 10000000 00000000 10000000"], "simple packet block", id="simple-packet"),
-        pytest.param([SECTION, "01000000 10000000 65000000 10000000"], "4 bytes of body", id="short-interface"),
-        pytest.param([SECTION, RAW_MICROSECONDS, "06000000 10000000 00000000 10000000"], "4 bytes of body", id="short"),
-        pytest.param([SECTION, RAW_NANOSECONDS.replace("0900 0100 09", "0900 0100 13")], "unit", id="time-unit"),
-        pytest.param([SECTION, RAW_MICROSECONDS * 1025], "interface 1025", id="very-many-interfaces"),
+        pytest.param(
+            [SECTION, RAW_MICROSECONDS, packet("01000000")], "interface 1", id="unknown-interface"
+        ),
+        pytest.param(
+            [SECTION, RAW_MICROSECONDS, packet().replace("1f000000", "2f000000", 1)],
+            "47 bytes",
+            id="kept",
+        ),
+        pytest.param(
+            [SECTION, "03000000 10000000 00000000 10000000"],
+            "simple packet block",
+            id="simple-packet",
+        ),
+        pytest.param(
+            [SECTION, "01000000 10000000 65000000 10000000"],
+            "4 bytes of body",
+            id="short-interface",
+        ),
+        pytest.param(
+            [SECTION, RAW_MICROSECONDS, "06000000 10000000 00000000 10000000"],
+            "4 bytes of body",
+            id="short",
+        ),
+        pytest.param(
+            [SECTION, RAW_NANOSECONDS.replace("0900 0100 09", "0900 0100 13")],
+            "unit",
+            id="time-unit",
+        ),
+        pytest.param(
+            [SECTION, RAW_MICROSECONDS * 1025], "interface 1025", id="very-many-interfaces"
+        ),
     ],
 )
 def test_what_is_wrong_is_refused_by_name(tmp_path, blocks, named):

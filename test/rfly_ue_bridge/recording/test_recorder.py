@@ -58,8 +58,9 @@ def recorded(path):
 
 @pytest.fixture
 def kernel_stamps():
-    """Linux begins to stamp arrivals some time after the first socket has asked for it (it defers that to a worker),
-    and goes on as long as one does; until then it tells the time of the reading."""
+    """Linux begins to stamp arrivals some time after the first socket has asked for it (it defers
+    that to a worker), and goes on as long as one does; until then it tells the time of the reading.
+    """
     if sys.platform != "linux":
         yield
         return
@@ -69,7 +70,9 @@ def kernel_stamps():
         for _ in range(500):
             probe.sendto(b"", probe.getsockname())
             assert select.select([probe], [], [], 5)[0]
-            time.sleep(0.01)  # the time between arrival and reading that a kernel's stamp does not have in it
+            time.sleep(
+                0.01
+            )  # the time between arrival and reading that a kernel's stamp does not have in it
             (_, _, stamp), *_ = probe.recvmsg(1, 64)[1]
             seconds, nanoseconds = struct.unpack("qq", stamp)
             if time.time_ns() - (seconds * 10**9 + nanoseconds) > 9_000_000:
@@ -97,7 +100,9 @@ def test_datagrams_are_written_with_ports_and_arrival_time(tmp_path, sender, ker
         assert recorder.dropped == 0
     found = recorded(path)
     assert sorted(datagram.destination[1] for datagram in found) == [ports[0], *[ports[1]] * 4]
-    assert [datagram.payload for datagram in found if datagram.destination[1] == ports[1]] == payloads
+    assert [
+        datagram.payload for datagram in found if datagram.destination[1] == ports[1]
+    ] == payloads
     assert {datagram.source for datagram in found} == {sender.getsockname()}
     assert {datagram.destination[0] for datagram in found} == {"127.0.0.1"}
     if sys.platform == "linux":
@@ -146,12 +151,15 @@ def test_a_limit_is_kept_to_the_datagram(tmp_path, sender):
         while taken < 7:
             taken += recorder.poll(writer, 0.05, 7 - taken)
         assert recorder.poll(writer, 0.0, 0) == 0
-    assert [datagram.payload for datagram in recorded(path)] == [bytes([number]) for number in range(7)]
+    assert [datagram.payload for datagram in recorded(path)] == [
+        bytes([number]) for number in range(7)
+    ]
 
 
 def test_everything_is_passed_on_with_the_window_kept(sender):
     """What comes to the second port goes to the second port of the other host."""
-    ports, others = free_ports(2), free_ports(2)
+    ports = free_ports(2)
+    others = free_ports(2)
     windows = []
     for port in others:
         windows.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -174,7 +182,9 @@ def test_everything_is_passed_on_with_the_window_kept(sender):
 @pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])
 def test_passing_on_to_itself_is_refused(bind):
     ports = free_ports(3)
-    with pytest.raises(ConfigError, match=f"port {ports[2]} at 127.0.0.1 is where the recording listens"):
+    with pytest.raises(
+        ConfigError, match=f"port {ports[2]} at 127.0.0.1 is where the recording listens"
+    ):
         Recorder(bind, ports, forward_to=("127.0.0.1", ports[2]))
 
 
@@ -188,7 +198,9 @@ def test_a_taken_port_is_named_and_the_others_are_given_back(sender):
 
 
 def test_the_file_can_be_read_while_it_grows(tmp_path, sender):
-    """What was received is on the disk within a fifth of a second, whatever happens to the process then."""
+    """What was received is on the disk within a fifth of a second, whatever happens to the process
+    then.
+    """
     path = tmp_path / "a.pcap"
     (port,) = free_ports(1)
     with path.open("wb") as file, Recorder("127.0.0.1", [port]) as recorder:

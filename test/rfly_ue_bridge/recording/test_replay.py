@@ -12,14 +12,24 @@ from hypothesis import strategies as st
 from rfly_common.errors import ConfigError, TruncatedCaptureError
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.replay import SPIN_NS, Destinations, Lateness, Report, Target, replay, single_datagrams
+from rfly_ue_bridge.recording.replay import (
+    SPIN_NS,
+    Destinations,
+    Lateness,
+    Report,
+    Target,
+    replay,
+    single_datagrams,
+)
 
 PORTS = range(20010, 20074)
 MS = 1_000_000
 
 
 def at(time_ns, payload=b"x", port=20010):
-    return RecordedDatagram(1_700_000_000_000_000_000 + time_ns, ("10.0.0.1", 5), ("10.0.0.2", port), payload)
+    return RecordedDatagram(
+        1_700_000_000_000_000_000 + time_ns, ("10.0.0.1", 5), ("10.0.0.2", port), payload
+    )
 
 
 class FakeClock:
@@ -54,10 +64,18 @@ def run(recording, clock=None, cost_ns=0, **options):
 
 
 def test_gaps_are_those_of_the_recording():
-    """Each datagram leaves within 3 µs of its time, the last as exactly as the first: lateness does not add up."""
-    times = [0, 20 * MS, 20 * MS + 1, 21 * MS, 400 * MS] + [400 * MS + n * 20 * MS for n in range(1, 500)]
-    sent, report = run([at(time_ns, str(number).encode()) for number, time_ns in enumerate(times)], cost_ns=5000)
-    assert [payload for _, _, payload in sent] == [str(number).encode() for number in range(len(times))]
+    """Each datagram leaves within 3 µs of its time, the last as exactly as the first: lateness does
+    not add up.
+    """
+    times = [0, 20 * MS, 20 * MS + 1, 21 * MS, 400 * MS] + [
+        400 * MS + n * 20 * MS for n in range(1, 500)
+    ]
+    sent, report = run(
+        [at(time_ns, str(number).encode()) for number, time_ns in enumerate(times)], cost_ns=5000
+    )
+    assert [payload for _, _, payload in sent] == [
+        str(number).encode() for number in range(len(times))
+    ]
     for (time_ns, _, _), wanted in zip(sent, times, strict=True):
         assert -1000 <= time_ns - wanted <= (10_000 if wanted == 20 * MS + 1 else 3000)
     assert report.sent == len(times)
@@ -73,13 +91,17 @@ def test_it_sleeps_all_but_the_last_stretch():
 
 
 def test_a_datagram_that_is_late_does_not_delay_the_next():
-    """5 ms spent in sending: the three that are due meanwhile go at once, the one after at its time."""
+    """5 ms spent in sending: the three that are due meanwhile go at once, the one after at its
+    time.
+    """
     sent, report = run([at(0), at(1 * MS), at(2 * MS), at(3 * MS), at(30 * MS)], cost_ns=5 * MS)
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == [0, 5, 10, 15, 30]
     assert report.lateness.worst_ns == pytest.approx(12 * MS, abs=20_000)
 
 
-@pytest.mark.parametrize(("speed", "expected"), [(2.0, [0, 5, 10]), (0.25, [0, 40, 80]), (1.0, [0, 10, 20])])
+@pytest.mark.parametrize(
+    ("speed", "expected"), [(2.0, [0, 5, 10]), (0.25, [0, 40, 80]), (1.0, [0, 10, 20])]
+)
 def test_speed(speed, expected):
     sent, _ = run([at(0), at(10 * MS), at(20 * MS)], speed=speed)
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == expected
@@ -114,13 +136,17 @@ def test_other_ports_are_left_out_and_counted_once():
         at(530 * MS, port=53),
     ]
     sent, report = run(recording, passes=2)
-    assert [(round(time_ns / MS), port) for time_ns, port, _ in sent[:2]] == [(0, 20010), (20, 20073)]
+    assert [(round(time_ns / MS), port) for time_ns, port, _ in sent[:2]] == [
+        (0, 20010),
+        (20, 20073),
+    ]
     assert report.other_ports == {53: 2, 20006: 1}
 
 
 def test_a_recording_without_a_chosen_datagram_names_what_it_holds():
     with pytest.raises(
-        ConfigError, match=r"no datagram to port 20010 to 20073; it holds some to 53 \(2\), 20006 \(1\)"
+        ConfigError,
+        match=r"no datagram to port 20010 to 20073; it holds some to 53 \(2\), 20006 \(1\)",
     ):
         run([at(0, port=53), at(1, port=53), at(2, port=20006)])
     with pytest.raises(ConfigError, match="no UDP datagram at all"):
@@ -169,7 +195,9 @@ def test_nothing_is_lost_swapped_or_early(gaps, speed):
 
 def test_progress_is_told_in_long_gaps():
     seen = []
-    run([at(0), at(1000 * MS)], progress=lambda report, left_ns: seen.append((report.sent, left_ns)))
+    run(
+        [at(0), at(1000 * MS)], progress=lambda report, left_ns: seen.append((report.sent, left_ns))
+    )
     assert len([left_ns for sent, left_ns in seen if sent == 1]) >= 9
     assert max(left_ns for _, left_ns in seen) <= 1000 * MS
 
@@ -202,7 +230,9 @@ def test_datagrams_that_a_capture_shows_as_one_are_taken_apart():
         pytest.param(SIMPLE + bytes(40), id="second-is-no-packet"),
         pytest.param(b"", id="empty"),
         pytest.param(bytes(3804), id="zeros"),
-        pytest.param(struct.pack("<i252s", 1234567890, SIMPLE * 6), id="a-packet-that-holds-others"),
+        pytest.param(
+            struct.pack("<i252s", 1234567890, SIMPLE * 6), id="a-packet-that-holds-others"
+        ),
     ],
 )
 def test_everything_else_stays_as_it_is(payload):
@@ -224,7 +254,12 @@ def test_windows_keep_their_distance_at_the_target():
         destinations = Destinations(target)
         try:
             report = Report()
-            replay([at(0, b"a", 20011), at(MS, b"b", 20011)], destinations.send, ports=target.recorded, report=report)
+            replay(
+                [at(0, b"a", 20011), at(MS, b"b", 20011)],
+                destinations.send,
+                ports=target.recorded,
+                report=report,
+            )
             assert [window.recv(100), window.recv(100)] == [b"a", b"b"]
             assert destinations.error_texts() == []
             assert report.sent == 2

@@ -1,4 +1,5 @@
-"""What RflySim3D says reaches ROS: a running bridge, real DDS, and a RflySim3D of sockets that answers.
+"""What RflySim3D says reaches ROS: a running bridge, real DDS, and a RflySim3D of sockets that
+answers.
 
 Expected values are turned by hand: NED (n, e, d) is ENU (e, n, -d).
 """
@@ -74,7 +75,8 @@ class FeedbackBridge(Bridge):
         return lists
 
     def heard(self, name, data, lists):
-        """The first message that a datagram causes; said again where none comes, for discovery takes its time.
+        """The first message that a datagram causes; said again where none comes, for discovery
+        takes its time.
 
         A second apart: an answer to the last one must not be taken for that to the next.
         """
@@ -92,7 +94,9 @@ class FeedbackBridge(Bridge):
         return self.peer.spin_until(answered)[0]
 
     def answer(self, replies, count=1):
-        """RflySim3D's part: wait for `count` commands and answer each as `replies` (command -> datagrams) says."""
+        """RflySim3D's part: wait for `count` commands and answer each as `replies` (command ->
+        datagrams) says.
+        """
 
         def ready():
             for data in self.window.poll()[self._seen :]:
@@ -101,7 +105,8 @@ class FeedbackBridge(Bridge):
                 self.say(*replies.get(self.commands[-1], ()))
             return len(self.commands) >= count
 
-        self.commands, self._seen = [], 0
+        self.commands = []
+        self._seen = 0
         self.window.clear()
         return ready
 
@@ -145,7 +150,9 @@ def heard(shared):
 
 
 def quat_of(euler_ned, to_world):
-    """Body FLU -> world, by matrices: yaw, pitch, roll of FRD in NED, then the axes of both ends exchanged."""
+    """Body FLU -> world, by matrices: yaw, pitch, roll of FRD in NED, then the axes of both ends
+    exchanged.
+    """
     (cr, cp, cy), (sr, sp, sy) = np.cos(euler_ned), np.sin(euler_ned)
     rx = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
     ry = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
@@ -192,7 +199,11 @@ def test_sil(heard):
 
 def test_vehicle_report(heard):
     message = heard["reqVeCrashData"]
-    assert (message.id, message.vehicle_type, message.crash_type) == (1001, 151, message.CRASH_GROUND)
+    assert (message.id, message.vehicle_type, message.crash_type) == (
+        1001,
+        151,
+        message.CRASH_GROUND,
+    )
     assert (message.crashed_name, message.run_time) == ("Boden", 12.5)
     assert list(message.velocity) == [-2, 1, -3]
     assert list(message.position) == [5, 4, 6]
@@ -203,7 +214,9 @@ def test_vehicle_report(heard):
     assert list(message.ray) == [13, 14, 15, 16, 17, 18]
 
 
-@pytest.mark.parametrize(("name", "quat", "time"), [("CameraData (old)", [], 1.5), ("CameraData", [4, 5, 6, 7], 2.5)])
+@pytest.mark.parametrize(
+    ("name", "quat", "time"), [("CameraData (old)", [], 1.5), ("CameraData", [4, 5, 6, 7], 2.5)]
+)
 def test_camera(heard, name, quat, time):
     message = heard[name]
     assert (message.id, message.sensor_type, message.height, message.width) == (11, 2, 480, 640)
@@ -237,7 +250,13 @@ def test_vehicle_and_object(heard, name, quat, time):
 
 def test_gimbal(heard):
     message = heard["VisionSensorReqNew"]
-    numbers = (message.id, message.bitmask, message.sensor_type, message.target_id, message.mount_type)
+    numbers = (
+        message.id,
+        message.bitmask,
+        message.sensor_type,
+        message.target_id,
+        message.mount_type,
+    )
     assert numbers == (2, 0x8000000F, 3, 4, 5)
     assert (message.width, message.height, message.check_frequency) == (640, 480, 30)
     assert list(message.send_protocol) == [6, 7, 8, 9, 10, 11, 12, 65535]
@@ -258,7 +277,14 @@ ANSWERS = {
 @pytest.mark.parametrize(
     ("asked", "command", "position", "euler", "origin", "extent"),
     [
-        ({"kind": 0, "id": 11}, "RflyReqObjData 0 11 0", (2, 1, 3), (0.5, 0.25, -0.125), (0, 0, 0), (0, 0, 0)),
+        (
+            {"kind": 0, "id": 11},
+            "RflyReqObjData 0 11 0",
+            (2, 1, 3),
+            (0.5, 0.25, -0.125),
+            (0, 0, 0),
+            (0, 0, 0),
+        ),
         (
             {"kind": 1, "id": 12},
             "RflyReqObjData 1 12 0",
@@ -284,7 +310,8 @@ def test_request_is_answered(shared, asked, command, position, euler, origin, ex
     answer = future.result()
     assert (answer.success, answer.message) == (True, "")
     assert shared.commands == [command]
-    p, q = answer.pose.pose.position, answer.pose.pose.orientation
+    p = answer.pose.pose.position
+    q = answer.pose.pose.orientation
     assert (p.x, p.y, p.z) == position
     assert answer.pose.header.frame_id == "map"
     np.testing.assert_allclose(rotation((q.x, q.y, q.z, q.w)), quat_of(euler, ENU), atol=1e-9)
@@ -293,14 +320,21 @@ def test_request_is_answered(shared, asked, command, position, euler, origin, ex
 
 
 def test_requests_wait_side_by_side_and_poses_pass_them(shared):
-    """Three wait, one of them for ever; a state is sent meanwhile, and the answers come in another order."""
+    """Three wait, one of them for ever; a state is sent meanwhile, and the answers come in another
+    order.
+    """
     from bridge_harness import fleet
 
     ready = shared.answer({}, count=3)
-    camera, vehicle = shared.ask(kind=0, id=11, timeout=20.0), shared.ask(kind=1, id=12, timeout=20.0)
+    camera = shared.ask(kind=0, id=11, timeout=20.0)
+    vehicle = shared.ask(kind=1, id=12, timeout=20.0)
     nobody = shared.ask(kind=1, id=99, timeout=1.0)
     shared.peer.spin_until(ready)
-    assert sorted(shared.commands) == ["RflyReqObjData 0 11 0", "RflyReqObjData 1 12 0", "RflyReqObjData 1 99 0"]
+    assert sorted(shared.commands) == [
+        "RflyReqObjData 0 11 0",
+        "RflyReqObjData 1 12 0",
+        "RflyReqObjData 1 99 0",
+    ]
     sent = shared.shown("vehicle_states", fleet([4], position=[2.0, 1.0, 3.0]))
     assert len(sent[0]) == 112
     assert not vehicle.done()
@@ -348,7 +382,9 @@ def test_request_that_cannot_be_asked_is_refused_at_once(shared, asked, named):
 
 def test_losses_are_counted_and_said(shared):
     bad_name = datagram("ObjReqData")[:-32] + b"\xff" * 32
-    not_finite = datagram("CoptReqData")[:8] + struct.pack("<f", math.nan) + datagram("CoptReqData")[12:]
+    not_finite = (
+        datagram("CoptReqData")[:8] + struct.pack("<f", math.nan) + datagram("CoptReqData")[12:]
+    )
     lists = shared.listen("CoptReqData", "ObjReqData")
     shared.heard("ObjReqData", datagram("ObjReqData"), lists)
     shared.heard("CoptReqData", datagram("CoptReqData"), lists)
@@ -356,7 +392,9 @@ def test_losses_are_counted_and_said(shared):
     shared.peer.spin_until(lambda: shared.counted("received") >= 0)
     before = {reason: shared.counted(reason) for reason in reasons}
     shared.say(bytes(7), bytes(72), bad_name, not_finite)
-    shared.peer.spin_until(lambda: all(shared.counted(reason) == before[reason] + 1 for reason in reasons))
+    shared.peer.spin_until(
+        lambda: all(shared.counted(reason) == before[reason] + 1 for reason in reasons)
+    )
     level, message, _ = shared.feedback()
     assert level == 1
     assert "datagrams lost" in message or "CoptReqData with a number that is not finite" in message
@@ -407,8 +445,9 @@ def test_a_taken_port_is_reported_poses_flow_and_the_port_is_taken_over(start):
 
 
 def test_two_bridges_of_one_port_do_not_disturb_each_other(start, domain_id):
-    """The first keeps what is sent to it alone, one that comes later says that it does not get it; multicast reaches
-    all who joined, whatever their own address."""
+    """The first keeps what is sent to it alone, one that comes later says that it does not get it;
+    multicast reaches all who joined, whatever their own address.
+    """
     from rfly_suite.msg import UeCrash
 
     first = start(feedback_multicast_interface="127.0.0.1")
@@ -422,9 +461,13 @@ def test_two_bridges_of_one_port_do_not_disturb_each_other(start, domain_id):
         first.peer.spin_until(lambda: "another program holds it" in third.output)
         first.peer.spin_until(lambda: "listening to RflySim3D on 127.0.0.2" in second.output)
         crashes = first.listen("CopterSimCrash")["ue_crash"]
-        elsewhere = [first.peer.receive(UeCrash, f"/{name}/ue_crash", 100) for name in ("second", "third")]
+        elsewhere = [
+            first.peer.receive(UeCrash, f"/{name}/ue_crash", 100) for name in ("second", "third")
+        ]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as group:
-            group.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+            group.setsockopt(
+                socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1")
+            )
 
             def both_heard():
                 group.sendto(datagram("CopterSimCrash"), ("224.0.0.10", first.feedback_port))
@@ -460,7 +503,9 @@ def test_vehicle_data_is_asked_for_until_it_comes(start):
     bridge = start(request_vehicle_data="true")
     command = struct.pack("<i52s", 1234567890, b"RflyReqVehicleData 1")
     bridge.peer.spin_until(lambda: bridge.window.poll().count(command) == 1)
-    bridge.peer.spin_until(lambda: bridge.window.poll().count(command) == 2)  # RflySim3D was not there yet
+    bridge.peer.spin_until(
+        lambda: bridge.window.poll().count(command) == 2
+    )  # RflySim3D was not there yet
     assert set(bridge.window.datagrams) == {command}
 
 
@@ -468,7 +513,11 @@ def test_nothing_is_asked_and_nothing_opened_unless_told(start):
     bridge = Bridge(int(start().peer.node.context.get_domain_id()), feedback_port=0)
     try:
         bridge.peer.spin_until(
-            lambda: any("off: parameter feedback_port is 0" in s.message for m in bridge.statuses for s in m.status)
+            lambda: any(
+                "off: parameter feedback_port is 0" in s.message
+                for m in bridge.statuses
+                for s in m.status
+            )
         )
         assert bridge.window.poll() == []
     finally:
@@ -484,13 +533,19 @@ def test_nothing_is_asked_and_nothing_opened_unless_told(start):
             "parameter feedback_multicast_interface: 'eth0'",
             marks=pytest.mark.exhaustive,
         ),
-        pytest.param({"feedback_allow": "[one]"}, "parameter feedback_allow: 'one'", marks=pytest.mark.exhaustive),
+        pytest.param(
+            {"feedback_allow": "[one]"},
+            "parameter feedback_allow: 'one'",
+            marks=pytest.mark.exhaustive,
+        ),
         pytest.param({"feedback_port": 70000}, "feedback_port", marks=pytest.mark.exhaustive),
         ({"frame_id": "odom"}, "parameter frame_id: 'odom', expected one of map, map_ned"),
     ],
 )
 def test_settings_that_cannot_be_used_end_it_with_one_line(domain_id, parameters, named):
-    with NodeProcess("ue_bridge_node", domain_id, {key: str(value) for key, value in parameters.items()}) as node:
+    with NodeProcess(
+        "ue_bridge_node", domain_id, {key: str(value) for key, value in parameters.items()}
+    ) as node:
         assert node.process.wait(20) == 2
         node.stop()
         assert named in node.output
@@ -506,7 +561,11 @@ def test_a_remote_host_with_a_deaf_ear_is_warned_of_once(domain_id):
         peer = Peer(domain_id)
         try:
             peer.spin_until(lambda: "sending to 192.0.2.1" in node.output)
-            warnings = [line for line in node.output.splitlines() if "WARN" in line and "feedback_bind" in line]
+            warnings = [
+                line
+                for line in node.output.splitlines()
+                if "WARN" in line and "feedback_bind" in line
+            ]
             assert len(warnings) == 1
             assert "host is 192.0.2.1" in warnings[0]
         finally:

@@ -16,7 +16,8 @@ from bridge_harness import Bridge, pose
 from node_harness import PATIENCE, diagnostic
 
 ROOT = Path(__file__).parents[3]
-RATE, SECONDS = 50_000, 3
+RATE = 50_000
+SECONDS = 3
 MOST_GROWTH_BYTES = 5_000_000
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -29,12 +30,19 @@ def resident_bytes(pid):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_a_flood_costs_no_memory_and_no_pose(domain_id):
-    """50,000 datagrams/s, half of them no answers: every pose published meanwhile reaches the window with its
-    own numbers, every datagram of the flood is accounted for, and the bridge grows by less than 5 MB."""
+    """50,000 datagrams/s, half of them no answers: every pose published meanwhile reaches the
+    window with its own numbers, every datagram of the flood is accounted for, and the bridge grows
+    by less than 5 MB.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         feedback_port = free.getsockname()[1]
-    bridge = Bridge(domain_id, vehicles="[car]", feedback_port=feedback_port, **{"car.id": 7, "car.topic": "car/pose"})
+    bridge = Bridge(
+        domain_id,
+        vehicles="[car]",
+        feedback_port=feedback_port,
+        **{"car.id": 7, "car.topic": "car/pose"},
+    )
     try:
         bridge.shown("car/pose", pose())
         publisher = bridge.publisher(type(pose()), "car/pose")
@@ -56,7 +64,13 @@ def test_a_flood_costs_no_memory_and_no_pose(domain_id):
         for number in range(1, 201):  # so that what a first message allocates is there
             show(number)
         before = resident_bytes(bridge.node.process.pid)
-        flooder = [sys.executable, ROOT / "benchmarks" / "flooder.py", str(feedback_port), str(RATE), str(SECONDS)]
+        flooder = [
+            sys.executable,
+            ROOT / "benchmarks" / "flooder.py",
+            str(feedback_port),
+            str(RATE),
+            str(SECONDS),
+        ]
         with subprocess.Popen(flooder, stdout=subprocess.PIPE, text=True) as flood:
             try:
                 highest = before
@@ -75,11 +89,15 @@ def test_a_flood_costs_no_memory_and_no_pose(domain_id):
         def counted(name):
             return int(feedback().get(name, 0))
 
-        bridge.peer.spin_until(lambda: counted("received") + counted("system_dropped") == told["sent"])
+        bridge.peer.spin_until(
+            lambda: counted("received") + counted("system_dropped") == told["sent"]
+        )
         assert counted("received") > told["sent"] / 20
         for reason in ("unknown_length", "wrong_checksum"):
             assert 0 < counted(reason) <= told[reason]
-        assert counted("unknown_length") + counted("wrong_checksum") + counted("overflow") <= counted("received")
+        assert counted("unknown_length") + counted("wrong_checksum") + counted(
+            "overflow"
+        ) <= counted("received")
         assert counted("socket_errors") == counted("not_allowed") == counted("text") == 0
         show(0)
     finally:

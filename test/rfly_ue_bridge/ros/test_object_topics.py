@@ -50,7 +50,9 @@ class Scene(Bridge):
         """Remove an object, and wait for its last three datagrams: below the ground."""
         self.window.clear()
         assert self.call("remove_object", id=vehicle_id).success
-        self.peer.spin_until(lambda: sum(down(datagram) > 500.0 for datagram in self.so_far(vehicle_id)) == 3)
+        self.peer.spin_until(
+            lambda: sum(down(datagram) > 500.0 for datagram in self.so_far(vehicle_id)) == 3
+        )
 
     def seen(self, ready):
         """The newest placed_objects that fits."""
@@ -62,7 +64,9 @@ class Scene(Bridge):
         return self.so_far(vehicle_id)
 
     def so_far(self, vehicle_id):
-        return [bytes(d) for d in self.window.poll() if struct.unpack_from("<i", d, 4) == (vehicle_id,)]
+        return [
+            bytes(d) for d in self.window.poll() if struct.unpack_from("<i", d, 4) == (vehicle_id,)
+        ]
 
 
 def down(datagram):
@@ -88,7 +92,9 @@ def diagnostics(scene):
 
 
 def test_a_life_of_objects(scene):
-    """Placed, listed, moved, following the ground, removed: what callers, other nodes and RflySim3D are told."""
+    """Placed, listed, moved, following the ground, removed: what callers, other nodes and RflySim3D
+    are told.
+    """
     assert scene.seen(lambda array: True).id.tolist() == []
     early = scene.place(id=5, x=1.0, y=1.0)
     assert (early.success, early.id) == (False, 0)
@@ -96,7 +102,9 @@ def test_a_life_of_objects(scene):
     show_terrain(scene)
 
     # 15 m east: ground 107.5 m, the origin 1.25 m above
-    placed = scene.place(x=15.0, y=5.0, yaw=math.pi / 2, offset=1.25, **{"size": vector(4.0, 2.0, 3.0)})
+    placed = scene.place(
+        x=15.0, y=5.0, yaw=math.pi / 2, offset=1.25, **{"size": vector(4.0, 2.0, 3.0)}
+    )
     assert (placed.success, placed.message, placed.id) == (True, "", 1001)
     assert point(placed.pose) == (15.0, 5.0, 108.75)
     q = placed.pose.orientation
@@ -118,11 +126,20 @@ def test_a_life_of_objects(scene):
 
     moved = scene.call("move_object", id=1001, x=5.0, y=5.0, yaw=0.0)
     assert (moved.success, point(moved.pose)) == (True, (5.0, 5.0, 103.75))
-    assert_same(scene.sent(1001, 2)[-1], time_packet(1001, 151, (5.0, 5.0, -103.75), (0, 0, math.pi / 2)))
+    assert_same(
+        scene.sent(1001, 2)[-1], time_packet(1001, 151, (5.0, 5.0, -103.75), (0, 0, math.pi / 2))
+    )
 
     scene.window.clear()
     show_terrain(scene, "lower", 50.0)
-    assert scene.seen(lambda array: array.position[2] < 100).position.tolist() == [20.0, 10.0, 60.0, 5.0, 5.0, 53.75]
+    assert scene.seen(lambda array: array.position[2] < 100).position.tolist() == [
+        20.0,
+        10.0,
+        60.0,
+        5.0,
+        5.0,
+        53.75,
+    ]
     assert struct.unpack_from("<3d", scene.sent(1001)[0], 80) == (5.0, 5.0, -53.75)
 
     scene.window.clear()
@@ -156,8 +173,12 @@ def test_objects_are_sent_again_and_wait_while_a_map_loads(scene):
         assert scene.place(id=100 + k, x=float(k), y=0.0).success
     scene.window.clear()
     first = [scene.sent(100 + k, 2)[1] for k in range(3)]
-    assert [struct.unpack_from("<3d", d, 80) for d in first] == [(0.0, k, -100 - 0.5 * k) for k in (0.0, 1.0, 2.0)]
-    scene.peer.call(SendUeCommand, "send_ue_command", command="RflyChangeMapbyName Grasslands", window=-1)
+    assert [struct.unpack_from("<3d", d, 80) for d in first] == [
+        (0.0, k, -100 - 0.5 * k) for k in (0.0, 1.0, 2.0)
+    ]
+    scene.peer.call(
+        SendUeCommand, "send_ue_command", command="RflyChangeMapbyName Grasslands", window=-1
+    )
     scene.window.clear()
     since = time.monotonic()
     assert scene.place(id=110, x=1.0, y=1.0).success
@@ -168,7 +189,13 @@ def test_objects_are_sent_again_and_wait_while_a_map_loads(scene):
 def test_the_ground_packet_needs_no_terrain(scene):
     """Experiment 3: sendUE4Pos2Ground(101, 30, 0, [-17.479, 1.45, 0], [0, 0, pi])."""
     person = scene.place(
-        id=101, vehicle_type=30, x=-17.479, y=1.45, yaw=math.pi, frame_id="map_ned", use_ground_packet=True
+        id=101,
+        vehicle_type=30,
+        x=-17.479,
+        y=1.45,
+        yaw=math.pi,
+        frame_id="map_ned",
+        use_ground_packet=True,
     )
     assert person.success
     expected = struct.pack("<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi)
@@ -187,11 +214,15 @@ def test_ids_of_vehicles_and_objects_are_kept_apart(scene):
     scene.shown("vehicle_states", fleet([1001, 20]))
     assert scene.place(x=1.0, y=1.0).id == 1002
     assert "already" in scene.place(id=1002, x=1.0, y=1.0).message
-    scene.dropped("vehicle_states", fleet([1002]), "configured", "vehicle 1002 comes from place_object")
+    scene.dropped(
+        "vehicle_states", fleet([1002]), "configured", "vehicle 1002 comes from place_object"
+    )
     assert scene.call("remove_object", id=1002).success
     scene.peer.spin_until(scene.window.poll)
     scene.window.clear()
-    scene.publish_until("vehicle_states", fleet([1002], position=[1.0, 2.0, 3.0]), lambda: scene.so_far(1002))
+    scene.publish_until(
+        "vehicle_states", fleet([1002], position=[1.0, 2.0, 3.0]), lambda: scene.so_far(1002)
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,15 +270,28 @@ def test_off_the_map_is_told(shared_scene):
 
 
 def test_a_frame_of_tf(shared_scene):
-    """A site at (10, 5) whose x points north: 2 ahead of it and 1 to its left is (9, 7), ground 104.5."""
+    """A site at (10, 5) whose x points north: 2 ahead of it and 1 to its left is (9, 7), ground
+    104.5.
+    """
     from tf2_msgs.msg import TFMessage
 
-    shared_scene.publisher(TFMessage, "/tf_static").publish(transform("map", "site", (10.0, 5.0, 4.0), (0, 0, H, H)))
+    shared_scene.publisher(TFMessage, "/tf_static").publish(
+        transform("map", "site", (10.0, 5.0, 4.0), (0, 0, H, H))
+    )
     response = shared_scene.peer.spin_until(
-        lambda: next(iter([r] if (r := shared_scene.place(id=62, x=2.0, y=1.0, frame_id="site")).success else []), None)
+        lambda: next(
+            iter(
+                [r]
+                if (r := shared_scene.place(id=62, x=2.0, y=1.0, frame_id="site")).success
+                else []
+            ),
+            None,
+        )
     )
     assert point(response.pose) == pytest.approx((2.0, 1.0, 100.5))
-    assert struct.unpack_from("<3d", shared_scene.sent(62)[0], 80) == pytest.approx((7.0, 9.0, -104.5))
+    assert struct.unpack_from("<3d", shared_scene.sent(62)[0], 80) == pytest.approx(
+        (7.0, 9.0, -104.5)
+    )
     shared_scene.remove(62)
 
 
@@ -258,7 +302,9 @@ def test_poses_still_go_at_once(scene):
 
 
 def test_three_hundred_at_once_make_few_messages(scene):
-    """Every object has been placed and is told, but placed_objects does not grow message by message."""
+    """Every object has been placed and is told, but placed_objects does not grow message by
+    message.
+    """
     show_terrain(scene)
     from rfly_suite.srv import PlaceObject
 
@@ -267,7 +313,9 @@ def test_three_hundred_at_once_make_few_messages(scene):
     before = len(scene.arrays)
     ids = []
     for start in range(0, 300, 5):  # a service keeps ten requests
-        requests = [PlaceObject.Request(vehicle_type=3, x=float((start + k) % 40), y=1.0) for k in range(5)]
+        requests = [
+            PlaceObject.Request(vehicle_type=3, x=float((start + k) % 40), y=1.0) for k in range(5)
+        ]
         calls = [client.call_async(request) for request in requests]
         scene.peer.spin_until(lambda calls=calls: all(call.done() for call in calls))
         ids += [call.result().id for call in calls]

@@ -1,6 +1,7 @@
 """ue_bridge_node as robots and RflySim3D meet it: a running process, real DDS, a real UDP socket.
 
-Expected bytes are packed here field by field from the wire table; angles are compared within one step of a float.
+Expected bytes are packed here field by field from the wire table; angles are compared within one
+step of a float.
 """
 
 from __future__ import annotations
@@ -54,10 +55,23 @@ def bridge(shared_domain_id):
     ("frame", "position", "quat", "position_ned", "euler"),
     [
         pytest.param("map", (2.0, 1.0, 3.0), NORTH, (1.0, 2.0, -3.0), (0, 0, 0), id="enu-north"),
-        pytest.param("map", (2.0, 1.0, 3.0), EAST, (1.0, 2.0, -3.0), (0, 0, math.pi / 2), id="enu-east"),
-        pytest.param("", (2.5, -1.0, 0.25), NORTH, (-1.0, 2.5, -0.25), (0, 0, 0), id="no-frame-means-map"),
-        pytest.param("map_ned", (1.0, 2.0, -3.0), (1, 0, 0, 0), (1.0, 2.0, -3.0), (0, 0, 0), id="ned-north"),
-        pytest.param("map_ned", (1.0, 2.0, -3.0), (H, H, 0, 0), (1.0, 2.0, -3.0), (0, 0, math.pi / 2), id="ned-east"),
+        pytest.param(
+            "map", (2.0, 1.0, 3.0), EAST, (1.0, 2.0, -3.0), (0, 0, math.pi / 2), id="enu-east"
+        ),
+        pytest.param(
+            "", (2.5, -1.0, 0.25), NORTH, (-1.0, 2.5, -0.25), (0, 0, 0), id="no-frame-means-map"
+        ),
+        pytest.param(
+            "map_ned", (1.0, 2.0, -3.0), (1, 0, 0, 0), (1.0, 2.0, -3.0), (0, 0, 0), id="ned-north"
+        ),
+        pytest.param(
+            "map_ned",
+            (1.0, 2.0, -3.0),
+            (H, H, 0, 0),
+            (1.0, 2.0, -3.0),
+            (0, 0, math.pi / 2),
+            id="ned-east",
+        ),
         pytest.param(
             "map",
             (0.5, 0.0, 1.0),
@@ -78,12 +92,16 @@ def test_pose_at_rest_to_the_last_byte(bridge):
     head = "d3029649" "07000000" "03000000" + "00" * 68  # fmt: skip
     tail = "000000000000f03f" "0000000000000040" "00000000000008c0" "000000000000f0bf"  # fmt: skip
     assert (
-        bridge.shown("car/pose", pose(quat=(1, 0, 0, 0), frame="map_ned", position=(1.0, 2.0, -3.0)))[0].hex()
+        bridge.shown(
+            "car/pose", pose(quat=(1, 0, 0, 0), frame="map_ned", position=(1.0, 2.0, -3.0))
+        )[0].hex()
         == head + tail
     )
 
 
-@pytest.mark.parametrize(("topic", "frame"), [("/tf", "car/odom"), ("/tf_static", "car/odom_fixed")])
+@pytest.mark.parametrize(
+    ("topic", "frame"), [("/tf", "car/odom"), ("/tf_static", "car/odom_fixed")]
+)
 def test_other_frames_go_through_tf(bridge, topic, frame):
     """odom lies 10 m east and is turned left by 90°: its x is north, its y west."""
     bridge.publisher(type(transform("a", "b", (0.0, 0.0, 0.0), EAST)), topic).publish(
@@ -100,7 +118,8 @@ def test_frame_that_nothing_connects_is_named(bridge):
 
 
 @pytest.mark.parametrize(
-    ("child", "linear"), [("boat/base_link", (3.0, 1.0, 0.5)), ("boat/base_link_frd", (3.0, -1.0, -0.5))]
+    ("child", "linear"),
+    [("boat/base_link", (3.0, 1.0, 0.5)), ("boat/base_link_frd", (3.0, -1.0, -0.5))],
 )
 def test_odometry_twist_is_turned_to_ned(bridge, child, linear):
     """Heading east: 3 forward is 3 east, 1 to the left is 1 north, 0.5 up is -0.5 down."""
@@ -117,13 +136,17 @@ def test_fit_ground_of_a_pose(bridge):
 
 def test_vehicle_state_with_velocity_and_motors(bridge):
     message = vehicle_state(velocity=[5.0, 4.0, -6.0], motor_speed=[2 * math.pi, 100 * math.pi])
-    expected = time_packet(10, 5, (1.0, 2.0, -3.0), (0, 0, 0), velocity=(4, 5, 6), motors=(60.0, 3000.0))
+    expected = time_packet(
+        10, 5, (1.0, 2.0, -3.0), (0, 0, 0), velocity=(4, 5, 6), motors=(60.0, 3000.0)
+    )
     assert_same(bridge.shown("drone/state", message)[0], expected)
 
 
 def test_vehicle_state_with_scale_and_on_the_ground(bridge):
     message = vehicle_state(scale=[2.0, 1.0, 0.5], fit_ground=True, motor_speed=[0.0, 2 * math.pi])
-    expected = struct.pack("<3i10f", 1234567891, 10, 5, 30.0, 1.0, 2.0, -3.0, 0, 0, 0, 2.0, 1.0, 0.5)
+    expected = struct.pack(
+        "<3i10f", 1234567891, 10, 5, 30.0, 1.0, 2.0, -3.0, 0, 0, 0, 2.0, 1.0, 0.5
+    )
     assert_same(bridge.shown("drone/state", message)[0], expected, angles_at=28)
 
 
@@ -142,9 +165,15 @@ def test_small_fleet_leaves_singly_in_message_order(bridge):
         fit_ground=[0, 1],
     )
     first, second = bridge.shown("vehicle_states", message, count=2)
-    expected = time_packet(1002, 200150, (1.0, 2.0, -3.0), (0, 0, 0), velocity=(2, 1, -3), motors=(60.0,))
+    expected = time_packet(
+        1002, 200150, (1.0, 2.0, -3.0), (0, 0, 0), velocity=(2, 1, -3), motors=(60.0,)
+    )
     assert_same(first, expected)
-    assert_same(second, struct.pack("<3i7f", 1234567891, 1001, 3, 0.0, 5.0, 4.0, -6.0, 0, 0, 0), angles_at=28)
+    assert_same(
+        second,
+        struct.pack("<3i7f", 1234567891, 1001, 3, 0.0, 5.0, 4.0, -6.0, 0, 0, 0),
+        angles_at=28,
+    )
 
 
 def test_large_fleet_leaves_as_fleet_packets(bridge):
@@ -177,7 +206,9 @@ def test_bad_vehicle_of_a_fleet_is_left_out(bridge):
     message = fleet([31, 32], source="/partly", position=[math.nan, 0.0, 0.0, 2.0, 1.0, 3.0])
     before = bridge.counted("not_finite")
     assert_same(
-        bridge.shown("vehicle_states", message)[0], time_packet(32, 3, (1.0, 2.0, -3.0), (0, 0, 0)), angles_at=68
+        bridge.shown("vehicle_states", message)[0],
+        time_packet(32, 3, (1.0, 2.0, -3.0), (0, 0, 0)),
+        angles_at=68,
     )
     bridge.peer.spin_until(lambda: bridge.counted("not_finite") > before)
 
@@ -236,22 +267,31 @@ def test_removed_vehicles_go_out_of_sight_three_times_and_live_again(bridge):
     bridge.peer.spin_until(lambda: len(bridge.window.poll()) >= 3)
     for datagram in bridge.window.datagrams:
         assert_same(datagram, below)
-    assert_same(*bridge.shown("vehicle_states", state), time_packet(61, 3, (1.0, 2.0, -3.0), (0, 0, 0)))
+    assert_same(
+        *bridge.shown("vehicle_states", state), time_packet(61, 3, (1.0, 2.0, -3.0), (0, 0, 0))
+    )
     bridge.window.clear()
-    gone.publish(fleet([61], source="/intruder", position=[9.0, 9.0, 9.0]))  # another's vehicle: stays
+    gone.publish(
+        fleet([61], source="/intruder", position=[9.0, 9.0, 9.0])
+    )  # another's vehicle: stays
     gone.publish(fleet([62], source="/intruder"))
-    bridge.peer.spin_until(lambda: len(bridge.window.poll()) >= 3)  # all, before the next test looks
+    bridge.peer.spin_until(
+        lambda: len(bridge.window.poll()) >= 3
+    )  # all, before the next test looks
     for datagram in bridge.window.datagrams:
         assert_same(datagram, time_packet(62, 3, (0.0, 0.0, 1000.0), (0, 0, 0)))
 
 
 def test_configured_id_is_ignored_in_vehicle_states(bridge):
-    bridge.dropped("vehicle_states", fleet([7], source="/intruder"), "configured", "car/pose", "/intruder")
+    bridge.dropped(
+        "vehicle_states", fleet([7], source="/intruder"), "configured", "car/pose", "/intruder"
+    )
 
 
 def test_first_source_keeps_an_id_and_a_diagnostic_names_both(bridge):
     """The second one gets it when the first has been silent for a second."""
-    first, second = fleet([77], source="/first"), fleet([77], source="/second", position=[2.0, 1.0, 3.0])
+    first = fleet([77], source="/first")
+    second = fleet([77], source="/second", position=[2.0, 1.0, 3.0])
     bridge.shown("vehicle_states", first)
     publisher = bridge.publisher(type(first), "vehicle_states")
     before = bridge.counted("other_source")
@@ -269,7 +309,9 @@ def test_first_source_keeps_an_id_and_a_diagnostic_names_both(bridge):
     from_second = struct.pack("<3d", 1.0, 2.0, -3.0)
     assert all(from_second not in datagram for datagram in bridge.window.poll())
     bridge.publish_until(
-        "vehicle_states", second, lambda: any(from_second in datagram for datagram in bridge.window.poll())
+        "vehicle_states",
+        second,
+        lambda: any(from_second in datagram for datagram in bridge.window.poll()),
     )
 
 
@@ -291,7 +333,9 @@ def test_command_by_topic(bridge):
 def test_weather_by_topic(bridge):
     from rfly_suite.msg import Environment
 
-    datagram = bridge.shown("environment", Environment(light=0.6, visibility=60.0, cloud_cover=0.9, rain_rate=5.0))[0]
+    datagram = bridge.shown(
+        "environment", Environment(light=0.6, visibility=60.0, cloud_cover=0.9, rain_rate=5.0)
+    )[0]
     assert datagram == struct.pack("<i52s", 1234567890, b"RflySuiteWeather 0.6 60 0.9 5")
     bridge.dropped("environment", Environment(light=math.nan), "refused_commands")
 

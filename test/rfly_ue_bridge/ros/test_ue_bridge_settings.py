@@ -1,4 +1,6 @@
-"""ue_bridge_node with other parameters, windows and clocks: a process for each test, real DDS, real UDP sockets."""
+"""ue_bridge_node with other parameters, windows and clocks: a process for each test, real DDS, real
+UDP sockets.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,15 @@ def test_unreachable_window_does_not_stop_the_others(start):
 
 
 def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
-    """A window that nobody listens at, and a second source of a vehicle: both while states come all the time."""
+    """A window that nobody listens at, and a second source of a vehicle: both while states come all
+    the time.
+    """
     bridge = start()
-    first, second = fleet([1], source="/first"), fleet([1], source="/second")
+    first = fleet([1], source="/first")
+    second = fleet([1], source="/second")
     publisher = bridge.publisher(type(first), "vehicle_states")
-    port, intruding = bridge.window.port, True
+    port = bridge.window.port
+    intruding = True
     bridge.window.socket.close()
 
     def logged(*texts):
@@ -68,13 +74,15 @@ def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
     bridge.peer.spin_until(lambda: logged(f"over: {window}", f"over: {conflict}"), timeout_s=60.0)
     lines = bridge.node.output.splitlines()
     assert [sum(text in line for line in lines) for text in (window, conflict)] == [2, 2]
-    assert [line for line in lines if "[WARN]" in line and (window in line or conflict in line)] == [
-        line for line in lines if "over: " not in line and (window in line or conflict in line)
-    ]
+    assert [
+        line for line in lines if "[WARN]" in line and (window in line or conflict in line)
+    ] == [line for line in lines if "over: " not in line and (window in line or conflict in line)]
 
 
 def test_destination_that_the_system_refuses_does_not_stop_the_node(start):
-    """A broadcast address without the parameter broadcast: said in the service's answer and in the diagnostic."""
+    """A broadcast address without the parameter broadcast: said in the service's answer and in the
+    diagnostic.
+    """
     bridge = start(host="255.255.255.255", vehicles="[car]", **{"car.id": 1})
     response = call(bridge, "t.MaxFPS 30")
     assert not response.success
@@ -104,13 +112,17 @@ def test_rate_limit_sends_the_newest_in_the_end(start):
         for step in range(1, 21):
             publisher.publish(make(float(step)))
             bridge.peer.spin_for(0.05)
-        bridge.peer.spin_until(lambda at=at: struct.unpack_from("<d", bridge.window.poll()[-1], at) == (20.0,))
+        bridge.peer.spin_until(
+            lambda at=at: struct.unpack_from("<d", bridge.window.poll()[-1], at) == (20.0,)
+        )
         assert len(bridge.window.datagrams) <= 2 + 2 * (time.monotonic() - start_at)
         assert len(bridge.window.datagrams) >= 2
 
 
 def test_simulated_time_age_and_jump_back(start):
-    """Stamps are judged by /clock: too old, then older than the last, then a clock that starts again."""
+    """Stamps are judged by /clock: too old, then older than the last, then a clock that starts
+    again.
+    """
     from rosgraph_msgs.msg import Clock
 
     bridge = start(use_sim_time="true", max_age=5.0, vehicles="[car]", **{"car.id": 1})
@@ -120,7 +132,9 @@ def test_simulated_time_age_and_jump_back(start):
         bridge.peer.spin_for(0.2)
 
     clock(100.0)
-    bridge.publish_until("car/pose", pose(seconds=100.0), lambda: clock(100.0) or bridge.window.poll())
+    bridge.publish_until(
+        "car/pose", pose(seconds=100.0), lambda: clock(100.0) or bridge.window.poll()
+    )
     bridge.dropped("car/pose", pose(seconds=99.0), "stale")
     bridge.dropped("car/pose", pose(seconds=90.0), "stale")
     clock(106.0)
@@ -147,9 +161,13 @@ def test_simulated_time_age_and_jump_back(start):
         ),
         pytest.param({"host": "no.such.host.invalid"}, "no.such.host.invalid", id="host"),
         pytest.param({"windows": 0}, "windows", id="no-window", marks=pytest.mark.exhaustive),
-        pytest.param({"port": 65535, "windows": 2}, "65536", id="ports", marks=pytest.mark.exhaustive),
+        pytest.param(
+            {"port": 65535, "windows": 2}, "65536", id="ports", marks=pytest.mark.exhaustive
+        ),
         pytest.param({"packets": "some"}, "packets", id="packets", marks=pytest.mark.exhaustive),
-        pytest.param({"rate_limit": -1.0}, "rate_limit", id="negative-rate", marks=pytest.mark.exhaustive),
+        pytest.param(
+            {"rate_limit": -1.0}, "rate_limit", id="negative-rate", marks=pytest.mark.exhaustive
+        ),
         pytest.param({"multicast_interface": "eth0"}, "multicast_interface", id="interface"),
         pytest.param(
             {"objects_resend_period": 0.01},
@@ -162,7 +180,9 @@ def test_simulated_time_age_and_jump_back(start):
 def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, parameters, named):
     from node_harness import NodeProcess
 
-    with NodeProcess("ue_bridge_node", domain_id, {key: str(value) for key, value in parameters.items()}) as node:
+    with NodeProcess(
+        "ue_bridge_node", domain_id, {key: str(value) for key, value in parameters.items()}
+    ) as node:
         assert node.process.wait(15) == 2
         node._reader.join(2)
         assert named in node.output
@@ -170,7 +190,9 @@ def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, para
 
 
 def test_publisher_that_cannot_be_heard_is_named(start):
-    """A best-effort publisher of vehicle_states, and a topic of another type: said by name, in log and diagnostic."""
+    """A best-effort publisher of vehicle_states, and a topic of another type: said by name, in log
+    and diagnostic.
+    """
     from nav_msgs.msg import Odometry
     from rclpy.qos import QoSProfile, ReliabilityPolicy
     from rfly_suite.msg import VehicleStateArray
@@ -179,7 +201,9 @@ def test_publisher_that_cannot_be_heard_is_named(start):
     best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
     bridge.peer.node.create_publisher(VehicleStateArray, "vehicle_states", best_effort)
     bridge.peer.node.create_publisher(Odometry, "car/pose", 10)
-    bridge.peer.spin_until(lambda: bridge.status()[2].get("unmatched_peers", "").count("/peer") == 2)
+    bridge.peer.spin_until(
+        lambda: bridge.status()[2].get("unmatched_peers", "").count("/peer") == 2
+    )
     text = bridge.status()[2]["unmatched_peers"]
     assert "/vehicle_states: nothing gets from /peer: the publisher is best effort" in text
     assert "/car/pose: nothing gets from /peer: its type is nav_msgs/msg/Odometry" in text
@@ -187,6 +211,8 @@ def test_publisher_that_cannot_be_heard_is_named(start):
 
 
 def test_clock_that_never_comes_is_told(start):
-    """Simulated time without /clock: everything would wait for ever, so it is said after five seconds."""
+    """Simulated time without /clock: everything would wait for ever, so it is said after five
+    seconds.
+    """
     bridge = start(use_sim_time="true")
     bridge.peer.spin_until(lambda: "/clock has not moved for" in bridge.status()[1])

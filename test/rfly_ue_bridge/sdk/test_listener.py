@@ -1,4 +1,6 @@
-"""UE4CtrlAPI's listening half, on a port of its own: records by the SDK's names, and the SDK's weak spots healed."""
+"""UE4CtrlAPI's listening half, on a port of its own: records by the SDK's names, and the SDK's weak
+spots healed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import time
 import pytest
 
 from rfly_ue_bridge.sdk import listener, ue4_ctrl_api
-from rfly_ue_bridge.sdk.records import CameraData, CoptReqData, ObjReqData, PX4SILIntFloat, reqVeCrashData
+from rfly_ue_bridge.sdk.records import (
+    CameraData,
+    CoptReqData,
+    ObjReqData,
+    PX4SILIntFloat,
+    reqVeCrashData,
+)
 from rfly_ue_bridge.sdk.ue4_ctrl_api import UE4CtrlAPI
 
 HOST = "127.83.17.6"
@@ -109,7 +117,12 @@ def test_vehicle_position_and_data(listening):
     assert ue.getUE4Data(9) == 0
     record = ue.getUE4Data(7)
     assert isinstance(record, reqVeCrashData)
-    assert (record.checksum, record.copterID, record.vehicleType, record.CrashType) == (REPORT, 7, 30, -1)
+    assert (record.checksum, record.copterID, record.vehicleType, record.CrashType) == (
+        REPORT,
+        7,
+        30,
+        -1,
+    )
     assert record.runnedTime == 12.5
     assert record.VelE == (10, 11, 12)
     assert record.PosE == (1, 2, -3)
@@ -136,7 +149,13 @@ def test_camera_vehicle_and_object_by_their_names(listening):
     listening.say(camera(3), vehicle(5), scene_object(9, "Größe".encode()), gimbal(4))
     seen = ue.getCamCoptObj(0, 3)
     assert isinstance(seen, CameraData)
-    assert (seen.SeqID, seen.TypeID, seen.DataHeight, seen.DataWidth, seen.CameraFOV) == (3, 2, 480, 640, 90)
+    assert (seen.SeqID, seen.TypeID, seen.DataHeight, seen.DataWidth, seen.CameraFOV) == (
+        3,
+        2,
+        480,
+        640,
+        90,
+    )
     assert (seen.PosUE, seen.angEuler, seen.angQuat) == ((1, 2, 3), (4, 5, 6), (7, 8, 9, 10))
     assert seen.timestmp == seen.timestamp == 1.5
     seen = ue.getCamCoptObj(1, 5)
@@ -202,7 +221,9 @@ def test_what_ends_the_sdks_listening_does_not_end_ours(listening, capsys):
     ue.initUE4MsgRec()
     crash = struct.pack("<3i", 1234567890, 7, 8)
     wrong = struct.pack("<3i", 1234567891, 7, 9)
-    listening.say(crash_data(6, name=b"\xff\xfe"), crash, crash, wrong, b"", bytes(160), crash_data(7))
+    listening.say(
+        crash_data(6, name=b"\xff\xfe"), crash, crash, wrong, b"", bytes(160), crash_data(7)
+    )
     assert ue.getUE4Pos(7)[3] == 1
     assert ue.getUE4Pos(6)[3] == 0
     told = capsys.readouterr().out
@@ -248,7 +269,8 @@ def test_starting_twice_keeps_the_records(listening):
 def test_two_objects_share_the_port_and_all_addresses_hear(monkeypatch, rflysim_ports):
     """The SDK's own address: 0.0.0.0:20006, shared; what is said to the group reaches both."""
     monkeypatch.setattr(listener, "INTERFACE", "127.0.0.1")
-    one, two = UE4CtrlAPI(), UE4CtrlAPI()
+    one = UE4CtrlAPI()
+    two = UE4CtrlAPI()
     one.initUE4MsgRec()
     two.initUE4MsgRec()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:

@@ -35,7 +35,9 @@ def test_command_datagram(sink, rflysim_host, text, expected):
 
 def test_default_command(sink, rflysim_host):
     RflySendUE4CMD(host=rflysim_host)
-    assert sink.recv(1000) == bytes.fromhex("d2029649") + b"RflyChangeMapbyName Grasslands" + bytes(22)
+    assert sink.recv(1000) == bytes.fromhex("d2029649") + b"RflyChangeMapbyName Grasslands" + bytes(
+        22
+    )
 
 
 def test_defaults_are_matlabs_and_they_broadcast():
@@ -60,7 +62,10 @@ def test_a_broadcast_address_is_allowed(rflysim_ports):
     [
         ((), "RflyCameraPosAng 0 0 0 0 0 0"),
         ((1, 2.5), "RflyCameraPosAng 1 2.5 0 0 0 0"),
-        ((-16.479, 1.45, -177.181, 0, -45, 1 / 3), "RflyCameraPosAng -16.479 1.45 -177.181 0 -45 0.33333"),
+        (
+            (-16.479, 1.45, -177.181, 0, -45, 1 / 3),
+            "RflyCameraPosAng -16.479 1.45 -177.181 0 -45 0.33333",
+        ),
     ],
 )
 def test_camera_always_sends_six_numbers(sink, rflysim_host, arguments, text):

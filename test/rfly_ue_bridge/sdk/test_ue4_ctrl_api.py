@@ -1,6 +1,8 @@
-"""UE4CtrlAPI's datagrams, byte by byte on real sockets: RflySim3D's three windows at a loopback address of their own.
+"""UE4CtrlAPI's datagrams, byte by byte on real sockets: RflySim3D's three windows at a loopback
+address of their own.
 
-The bytes were put together by hand from the wire table; `F` and `D` are the IEEE 754 forms of small numbers.
+The bytes were put together by hand from the wire table; `F` and `D` are the IEEE 754 forms of small
+numbers.
 """
 
 from __future__ import annotations
@@ -214,7 +216,9 @@ CALLS = [
 
 @pytest.mark.parametrize(("call", "arguments", "expected"), CALLS)
 def test_bytes_of_each_call_at_each_window(ue, windows, waits, call, arguments, expected):
-    """-1 is one datagram to each of three ports; a window's number is one to it alone; None comes back."""
+    """-1 is one datagram to each of three ports; a window's number is one to it alone; None comes
+    back.
+    """
     method = getattr(ue, call)
     assert method(*arguments) is None
     assert [windows.take(k).hex() for k in range(3)] == [expected] * 3
@@ -225,8 +229,11 @@ def test_bytes_of_each_call_at_each_window(ue, windows, waits, call, arguments, 
 
 
 def test_infrared_brightness_of_the_objects_of_the_callers_table(ue, windows, waits):
-    """Planck's law from 8 to 14 µm by scipy.integrate.quad: 255 for the brightest, 197.6 and 149.7 for the others."""
-    by_actor, by_mesh = b"RflySetStencilValueByActorName ", b"RflySetStencilValueByMeshComponentName "
+    """Planck's law from 8 to 14 µm by scipy.integrate.quad: 255 for the brightest, 197.6 and 149.7
+    for the others.
+    """
+    by_actor = b"RflySetStencilValueByActorName "
+    by_mesh = b"RflySetStencilValueByMeshComponentName "
     with pytest.raises(ValueError, match=r"'Car' is not in radiation\.tempEmissivity"):
         ue.SetUE4RadianceValue("Car")
     ue.radiation.tempEmissivity = np.array(
@@ -254,13 +261,27 @@ DEFAULTS = [
     ("sendUE4PosScale", (), "d2029649" + ID_1_TYPE_3 + "00" * 28 + floats(1, 1, 1)),
     ("sendUE4PosScale2Ground", (), "d3029649" + ID_1_TYPE_3 + "00" * 28 + floats(1, 1, 1)),
     ("sendUE4PosSimple", (1, 3, 0, 0, 0, 0), "d2029649" + ID_1_TYPE_3 + "00" * 68 + doubles(-1)),
-    ("sendUE4PosFull", (1, 3), "15cd5b07" + ID_1_TYPE_3 + "00" * 100 + doubles(-1, 0, 0, 0, 0, 0, 0)),
-    ("sendUE4LabelID", (), "db029649" + "00" * 8 + "ff000000" + "00" * 8 + floats(1, 30) + "00" * 120),
-    ("sendUE4LabelMsg", (), "db02964900000000ffffffffff000000" + "00" * 8 + floats(0, 30) + "00" * 120),
+    (
+        "sendUE4PosFull",
+        (1, 3),
+        "15cd5b07" + ID_1_TYPE_3 + "00" * 100 + doubles(-1, 0, 0, 0, 0, 0, 0),
+    ),
+    (
+        "sendUE4LabelID",
+        (),
+        "db029649" + "00" * 8 + "ff000000" + "00" * 8 + floats(1, 30) + "00" * 120,
+    ),
+    (
+        "sendUE4LabelMsg",
+        (),
+        "db02964900000000ffffffffff000000" + "00" * 8 + floats(0, 30) + "00" * 120,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("call", "arguments", "expected"), DEFAULTS, ids=[row[0] for row in DEFAULTS])
+@pytest.mark.parametrize(
+    ("call", "arguments", "expected"), DEFAULTS, ids=[row[0] for row in DEFAULTS]
+)
 def test_defaults(ue, windows, call, arguments, expected):
     getattr(ue, call)(*arguments)
     assert [windows.take(k).hex() for k in range(3)] == [expected] * 3
@@ -326,7 +347,9 @@ def test_command_to_the_lan_goes_to_the_group_alone(windows, ue, rflysim_ports):
     group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     group.bind(("224.0.0.10", 20009))
     loopback = socket.inet_aton("127.0.0.1")
-    group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("224.0.0.10") + loopback)
+    group.setsockopt(
+        socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("224.0.0.10") + loopback
+    )
     group.settimeout(5)
     ue.udp_socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, loopback)
     assert ue.sendUE4CmdNet("x" * 91) is None
@@ -355,7 +378,9 @@ def test_a_window_beyond_the_third_is_its_port(ue, rflysim_host):
 @pytest.mark.parametrize(("call", "length"), [("sendUE4Cmd", 250), ("sendUE4CmdNet", 92)])
 def test_too_long_command_is_told_and_not_sent(ue, windows, capsys, call, length):
     assert getattr(ue, call)("x" * length) is None
-    assert getattr(ue, call)(("ö" * (length // 2 + 1)).encode()) is None  # bytes count, not characters
+    assert (
+        getattr(ue, call)(("ö" * (length // 2 + 1)).encode()) is None
+    )  # bytes count, not characters
     assert capsys.readouterr().out == "Error: Cmd is too long\n" * 2
     assert windows.waiting() == [0, 0, 0]
 
@@ -402,7 +427,9 @@ def test_vectors_are_filled_cut_and_numbers_are_the_first(ue, windows, given, se
         pytest.param(None, id="none"),
     ],
 )
-@pytest.mark.parametrize("call", ["sendUE4Pos", "sendUE4Pos2Ground", "sendUE4PosScale", "sendUE4PosFull"])
+@pytest.mark.parametrize(
+    "call", ["sendUE4Pos", "sendUE4Pos2Ground", "sendUE4PosScale", "sendUE4PosFull"]
+)
 def test_other_vectors_fail_and_nothing_is_sent(ue, windows, call, given):
     with pytest.raises(struct.error):
         getattr(ue, call)(1, 3, PosE=given)
@@ -460,7 +487,11 @@ def test_ids_and_types_are_int32(ue, windows, number):
 
 @pytest.mark.parametrize("number", [1.0, -1, 65536])
 def test_ids_types_and_scales_of_fleets_are_uint16(ue, windows, number):
-    for ids, types, scales in (([number], [3], [100]), ([1], [number], [100]), ([1], [3], [number])):
+    for ids, types, scales in (
+        ([number], [3], [100]),
+        ([1], [number], [100]),
+        ([1], [3], [number]),
+    ):
         with pytest.raises(struct.error):
             ue.sendUE4PosScale100(ids, types, [0], [0], [0], scales)
         with pytest.raises(struct.error):
@@ -559,7 +590,12 @@ def test_defaults_of_requests(ue, windows, waits):
     ue.reqCopt()
     ue.reqObj()
     texts = [windows.take()[4:].rstrip(b"\0").decode() for _ in range(4)]
-    assert texts == ["RflyReqObjData 1 1 0", "RflyReqObjData 0 0 0", "RflyReqObjData 1 0 0", "RflyReqObjData 2  0"]
+    assert texts == [
+        "RflyReqObjData 1 1 0",
+        "RflyReqObjData 0 0 0",
+        "RflyReqObjData 1 0 0",
+        "RflyReqObjData 2  0",
+    ]
     assert windows.waiting() == [0, 0, 0]
 
 
@@ -575,7 +611,9 @@ def test_request_to_all_windows(ue, windows, waits):
     assert windows.waiting() == [1, 1, 1]
 
 
-@pytest.mark.parametrize(("type_id", "name"), [(1, "7"), (1, True), (1, np.int64(7)), (1, 7.0), (2, 7), (2, b"Tree")])
+@pytest.mark.parametrize(
+    ("type_id", "name"), [(1, "7"), (1, True), (1, np.int64(7)), (1, 7.0), (2, 7), (2, b"Tree")]
+)
 def test_names_of_a_wrong_type_are_told_and_left_out(ue, windows, waits, capsys, type_id, name):
     good = "Tree" if type_id == 2 else 8
     ue.reqCamCoptObj(type_id, [name, good])

@@ -49,7 +49,9 @@ def test_every_packet_arrives_in_its_order():
             send(datagram)
         got = packets(receiver, len(ALL))
         assert [packet.name for packet in got] == list(DATAGRAMS)
-        assert [dict(packet.values) for packet in got] == [values for _, _, values in DATAGRAMS.values()]
+        assert [dict(packet.values) for packet in got] == [
+            values for _, _, values in DATAGRAMS.values()
+        ]
         assert receiver.counters == dict.fromkeys(COUNTERS, 0) | {"received": len(ALL)}
 
 
@@ -85,7 +87,9 @@ def test_of_a_full_queue_the_oldest_go_and_are_counted():
 
 def test_wake_is_called_after_something_was_queued_and_for_nothing_else():
     woken = []
-    with FeedbackReceiver(port=0, wake=lambda: woken.append(threading.current_thread())) as receiver:
+    with FeedbackReceiver(
+        port=0, wake=lambda: woken.append(threading.current_thread())
+    ) as receiver:
         with sender(receiver.port) as send:
             send(b"rubbish")
             wait_for(lambda: receiver.counters["unknown_length"] == 1)
@@ -146,7 +150,9 @@ def test_multicast_reaches_every_receiver_that_asked_and_no_other():
         joined = stack.enter_context(FeedbackReceiver(port=0, multicast_interface="127.0.0.1"))
         port = joined.port
         assert joined.multicast_error == ""
-        also = stack.enter_context(FeedbackReceiver("127.0.0.2", port, multicast_interface="127.0.0.1"))
+        also = stack.enter_context(
+            FeedbackReceiver("127.0.0.2", port, multicast_interface="127.0.0.1")
+        )
         unasked = stack.enter_context(FeedbackReceiver("0.0.0.0", port))
         multicast(crash(1), port)
         for receiver in (joined, also):
@@ -180,7 +186,9 @@ def test_a_shared_port_is_shared_and_an_exclusive_one_is_not():
         with FeedbackReceiver(port=receiver.port, share_port=True) as second:
             assert second.port == receiver.port
         alone = FeedbackReceiver(port=receiver.port, share_port=False)
-        with pytest.raises(FeedbackError, match=f"127.0.0.1:{receiver.port}: another program holds it") as caught:
+        with pytest.raises(
+            FeedbackError, match=f"127.0.0.1:{receiver.port}: another program holds it"
+        ) as caught:
             alone.start()
         assert caught.value.errno == errno.EADDRINUSE
         assert not alone.listening
@@ -192,7 +200,9 @@ def test_a_shared_port_is_shared_and_an_exclusive_one_is_not():
 
 
 def test_an_address_of_another_machine_is_named():
-    with pytest.raises(FeedbackError, match=r"203\.0\.113\.7:0: this machine does not have that address"):
+    with pytest.raises(
+        FeedbackError, match=r"203\.0\.113\.7:0: this machine does not have that address"
+    ):
         FeedbackReceiver("203.0.113.7", 0).start()
 
 
@@ -241,7 +251,9 @@ def test_what_the_taker_does_not_want_is_counted_and_not_decoded():
 
 @pytest.mark.slow
 def test_a_flood_takes_little_of_the_processor_and_no_memory_and_its_losses_are_counted():
-    """Valid packets as fast as one thread can send them, for two seconds; the receiver's share of a core is bounded."""
+    """Valid packets as fast as one thread can send them, for two seconds; the receiver's share of a
+    core is bounded.
+    """
     receiver = FeedbackReceiver(port=0)
     cpu = []
 
@@ -251,7 +263,8 @@ def test_a_flood_takes_little_of_the_processor_and_no_memory_and_its_losses_are_
 
     receiver._read = read
     with receiver, sender(receiver.port) as send:
-        sent, datagram = 0, bytes.fromhex(CAMERA)
+        sent = 0
+        datagram = bytes.fromhex(CAMERA)
         deadline = time.monotonic() + 2.0
         while time.monotonic() < deadline:
             for _ in range(100):

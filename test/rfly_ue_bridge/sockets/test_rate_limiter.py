@@ -27,7 +27,11 @@ def ned(*pairs):
 
 
 def pairs(states):
-    return [] if states is None else list(zip(states.id.tolist(), states.position_ned[:, 0].tolist(), strict=True))
+    return (
+        []
+        if states is None
+        else list(zip(states.id.tolist(), states.position_ned[:, 0].tolist(), strict=True))
+    )
 
 
 def test_without_limit_everything_goes_at_once():
@@ -110,7 +114,9 @@ def test_forgetting_changes_nothing_that_is_seen():
 
 _steps = st.lists(
     st.tuples(
-        st.lists(st.integers(1, 6), unique=True, min_size=1, max_size=6), st.integers(0, 80 * MS), st.integers(0, 9)
+        st.lists(st.integers(1, 6), unique=True, min_size=1, max_size=6),
+        st.integers(0, 80 * MS),
+        st.integers(0, 9),
     ),
     max_size=30,
 )
@@ -118,8 +124,13 @@ _steps = st.lists(
 
 @given(_steps)
 def test_no_vehicle_is_too_often_out_of_order_or_left_behind(steps):
-    """Whatever comes: at most 10 Hz a vehicle, numbers only rise, and the last number of each vehicle gets out."""
-    outbox, steady, sent, last = RateLimiter(rate_limit_hz=10), 0, {}, {}
+    """Whatever comes: at most 10 Hz a vehicle, numbers only rise, and the last number of each
+    vehicle gets out.
+    """
+    outbox = RateLimiter(rate_limit_hz=10)
+    steady = 0
+    sent = {}
+    last = {}
 
     def note(states, now):
         for vehicle_id, x in pairs(states):

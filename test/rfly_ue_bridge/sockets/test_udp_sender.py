@@ -19,7 +19,8 @@ def free_ports(count):
     while True:
         first = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         first.bind(("127.0.0.1", 0))
-        port, held = first.getsockname()[1], [first]
+        port = first.getsockname()[1]
+        held = [first]
         try:
             for offset in range(1, count):
                 held.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -67,12 +68,18 @@ def test_every_window_gets_every_datagram(three_windows, sender_to):
     sender.send(b"one")
     sender.send_runs([run_of(2, 5)])
     for one in held:
-        assert [one.recv(100) for _ in range(3)] == [b"one", bytes([0, 1, 2, 3, 4]), bytes([5, 6, 7, 8, 9])]
+        assert [one.recv(100) for _ in range(3)] == [
+            b"one",
+            bytes([0, 1, 2, 3, 4]),
+            bytes([5, 6, 7, 8, 9]),
+        ]
     assert sender.sent == 9
 
 
 @pytest.mark.parametrize("cut", [True, False])
-@pytest.mark.parametrize(("count", "size"), [(1, 112), (2, 112), (64, 112), (65, 112), (300, 40), (40, 3804)])
+@pytest.mark.parametrize(
+    ("count", "size"), [(1, 112), (2, 112), (64, 112), (65, 112), (300, 40), (40, 3804)]
+)
 def test_runs_arrive_whole_and_in_order(three_windows, sender_to, cut, count, size):
     """The same datagrams whether the system cuts a run apart or each is sent by a call of its own."""
     port, held = three_windows
@@ -101,7 +108,12 @@ def test_one_window_by_its_index(three_windows, sender_to):
     assert sender.send_to(1, b"b") == ""
     assert sender.send_to(2, b"c") == ""  # beyond the configured windows: whatever the id
     assert sender.send_to(-1, b"all") == ""
-    assert [held[1].recv(9), held[1].recv(9), held[2].recv(9), held[0].recv(9)] == [b"b", b"all", b"c", b"all"]
+    assert [held[1].recv(9), held[1].recv(9), held[2].recv(9), held[0].recv(9)] == [
+        b"b",
+        b"all",
+        b"c",
+        b"all",
+    ]
     assert "expected -1" in sender.send_to(-2, b"x")
     assert "expected -1" in sender.send_to(65536 - port, b"x")
 
@@ -165,7 +177,12 @@ def test_multicast_stays_on_the_named_interface(sender_to):
         receiver.bind(("", 0))
         group = socket.inet_aton("224.0.0.99") + socket.inet_aton("127.0.0.1")
         receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
-        sender = sender_to("224.0.0.99", receiver.getsockname()[1], multicast_ttl=3, multicast_interface="127.0.0.1")
+        sender = sender_to(
+            "224.0.0.99",
+            receiver.getsockname()[1],
+            multicast_ttl=3,
+            multicast_interface="127.0.0.1",
+        )
         sender.send(b"to the group")
         assert receiver.recv(99) == b"to the group"
         assert sender.windows[0].socket.getsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL) == 3
@@ -204,7 +221,9 @@ def test_error_of_the_socket_closes_it_and_names_it(three_windows, sender_to):
         pytest.param(("no.such.host.invalid",), {}, "no.such.host.invalid", id="host"),
         pytest.param(("127.0.0.1", 65535, 2), {}, "65536", id="ports-beyond-the-last"),
         pytest.param(("127.0.0.1", 20010, 0), {}, "0 windows", id="no-window"),
-        pytest.param(("224.0.0.9",), {"multicast_interface": "eth0"}, "eth0", id="interface-by-name"),
+        pytest.param(
+            ("224.0.0.9",), {"multicast_interface": "eth0"}, "eth0", id="interface-by-name"
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_named(arguments, options, named):

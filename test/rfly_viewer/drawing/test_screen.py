@@ -1,4 +1,6 @@
-"""What is large enough to be seen, and which labels have room; worked out with a camera that looks straight down."""
+"""What is large enough to be seen, and which labels have room; worked out with a camera that looks
+straight down.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,11 @@ def test_pixels_of_points():
 
 
 def test_a_far_vehicle_keeps_its_pixels_and_a_near_one_its_size():
-    """At 1,000 m a pixel is 5 m, so 8 pixels are 40 boxes of 1 m; steps of a quarter of a doubling add up to 19 %.
+    """At 1,000 m a pixel is 5 m, so 8 pixels are 40 boxes of 1 m; steps of a quarter of a doubling
+    add up to 19 %.
 
-    At 20 m a box has 10 pixels. The slider's size holds where it is larger, and the nearest browser for all.
+    At 20 m a box has 10 pixels. The slider's size holds where it is larger, and the nearest browser
+    for all.
     """
     poses = boxes((0, 0, 0), (0, 0, -980))
     far = drawn_enlarged(poses, [from_above(1000.0)], 1.0)
@@ -54,7 +58,9 @@ def test_a_far_vehicle_keeps_its_pixels_and_a_near_one_its_size():
 
 
 def test_the_nearest_of_labels_that_cover_each_other_is_shown():
-    """10 m apart at 100 m are 20 pixels: too near for labels 24 wide, not for 18. The third is nearer, one behind."""
+    """10 m apart at 100 m are 20 pixels: too near for labels 24 wide, not for 18. The third is
+    nearer, one behind.
+    """
     feet = np.array([(0.0, 0, 0), (10, 0, 0), (5, 0, 1), (0, 0, 200)])
     none = np.zeros(4, bool)
     assert labels_with_room(from_above(100.0), feet, np.full((4, 2), 24.0), none).tolist() == [
@@ -65,18 +71,25 @@ def test_the_nearest_of_labels_that_cover_each_other_is_shown():
     ]
     assert labels_with_room(from_above(100.0), feet[:2], np.full((2, 2), 18.0), none[:2]).all()
     higher = np.array([(0.0, 0, 0), (0, 10, 0)])  # 20 pixels above each other
-    assert labels_with_room(from_above(100.0), higher, np.tile((90.0, 18.0), (2, 1)), none[:2]).all()
+    assert labels_with_room(
+        from_above(100.0), higher, np.tile((90.0, 18.0), (2, 1)), none[:2]
+    ).all()
 
 
 @pytest.mark.parametrize("before", [[True, False], [False, True]])
 def test_of_two_at_one_distance_the_one_that_is_shown_stays(before):
     feet = np.array([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
-    assert labels_with_room(from_above(100.0), feet, np.full((2, 2), 24.0), np.array(before)).tolist() == before
+    assert (
+        labels_with_room(from_above(100.0), feet, np.full((2, 2), 24.0), np.array(before)).tolist()
+        == before
+    )
 
 
 @pytest.mark.needs("viser")
 def test_each_browser_shows_the_labels_that_it_has_room_for():
-    """Three in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only one does."""
+    """Three in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only
+    one does.
+    """
     annotations = late_module("rfly_viewer.drawing.annotations")
     poses = boxes((0, -4, 0), (0, 0, 0), (0, 4, 0))
 

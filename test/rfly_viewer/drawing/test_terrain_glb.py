@@ -20,9 +20,11 @@ pytestmark = pytest.mark.needs("viser")
 
 @pytest.mark.parametrize("lit", [True, False])
 def test_binary_gltf(lit):
-    """4 triangles around the middle, one material and its picture; without light it says so and has no more.
+    """4 triangles around the middle, one material and its picture; without light it says so and has
+    no more.
 
-    The level ground is 2,000 m wide: a tile of 9 m comes 222.2 times along each side, one of 83 m 24.1 times.
+    The level ground is 2,000 m wide: a tile of 9 m comes 222.2 times along each side, one of 83 m
+    24.1 times.
     """
     from rfly_viewer.drawing.terrain_layer import terrain_glb
 
@@ -55,7 +57,9 @@ def test_binary_gltf(lit):
 
 
 def test_tiles_have_no_seams():
-    """Over the edge of a tile as little changes as inside it, and the normals are a unit long and point out."""
+    """Over the edge of a tile as little changes as inside it, and the normals are a unit long and
+    point out.
+    """
     from rfly_viewer.drawing.terrain_mesh import detail_tiles
 
     for tile in detail_tiles().values():
@@ -74,7 +78,9 @@ class Scene:
         self.nodes = {}
 
     def add_glb(self, name, data, visible, **options):
-        self.nodes[name] = types.SimpleNamespace(data=data, visible=visible, remove=lambda: self.nodes.pop(name))
+        self.nodes[name] = types.SimpleNamespace(
+            data=data, visible=visible, remove=lambda: self.nodes.pop(name)
+        )
         return self.nodes[name]
 
     def configure_fog(self, near, far, color):
@@ -91,7 +97,9 @@ def test_each_browser_sees_a_coarse_ground_first_and_always_one():
     clients = {}
     server = types.SimpleNamespace(scene=Scene(), get_clients=lambda: clients)
     layer = TerrainLayer(server, 400_000, lit=False)
-    ground = HeightMap(np.random.default_rng(1).normal(size=(120, 120)), origin_x=0, origin_y=0, step_x=1, step_y=1)
+    ground = HeightMap(
+        np.random.default_rng(1).normal(size=(120, 120)), origin_x=0, origin_y=0, step_x=1, step_y=1
+    )
     layer.show(ground)
     clients[1] = types.SimpleNamespace(scene=Scene(), atomic=contextlib.nullcontext)
     layer.update(0.0)

@@ -1,4 +1,6 @@
-"""Terrain meshes, what is under the mouse, contacts, cameras and scans, against values worked out by hand."""
+"""Terrain meshes, what is under the mouse, contacts, cameras and scans, against values worked out
+by hand.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,11 @@ from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.wire.feedback_sender import find_contacts
 
 QUARTER = np.pi / 2
-# x_east 0, 10, 20 down the rows and y_north 0, 10, 20 along the columns: one peak of 8 m at x = 10, y = 20
-PEAK = HeightMap([[0, 0, 0], [0, 0, 8.0], [0, 0, 0]], origin_x=0, origin_y=0, step_x=10, step_y=10, name="Peak")
+# x_east 0, 10, 20 down the rows and y_north 0, 10, 20 along the columns: one peak of 8 m at x = 10,
+# y = 20
+PEAK = HeightMap(
+    [[0, 0, 0], [0, 0, 8.0], [0, 0, 0]], origin_x=0, origin_y=0, step_x=10, step_y=10, name="Peak"
+)
 
 
 def poses(*vehicles):
@@ -41,7 +46,9 @@ def box(vehicle_id, position, euler=(0, 0, 0), scale=1.0, kind=models.BOX):
 
 
 def test_mesh_of_one_quad_for_each_cell():
-    """3 x 3 samples, 4 cells: 9 corners and 4 middles, 16 triangles; a middle is the mean of its four corners."""
+    """3 x 3 samples, 4 cells: 9 corners and 4 middles, 16 triangles; a middle is the mean of its
+    four corners.
+    """
     mesh = terrain_mesh(PEAK, max_triangles=16)
     assert (len(mesh.vertices), len(mesh.faces)) == (13, 16)
     height = {(x, y): z for x, y, z in mesh.vertices.tolist()}
@@ -73,7 +80,8 @@ def test_the_picture_has_north_at_its_top_and_the_peak_pale():
     """The peak is in the middle of the north edge, where the ground is coloured as the highest."""
     picture = terrain_mesh(PEAK).picture.astype(int)
     assert picture.shape == (48, 48, 3)  # 16 pixels for each sample
-    peak, south = picture[:4, 22:26].mean(), picture[-4:, 22:26].mean()
+    peak = picture[:4, 22:26].mean()
+    south = picture[-4:, 22:26].mean()
     assert peak > south + 20
 
 
@@ -91,7 +99,9 @@ def test_a_ray_meets_the_ground_or_a_vehicle_or_nothing():
 
 
 def test_a_ray_meets_the_turned_box():
-    """A car is 4.3 m long and 1.96 m wide: 2 m east of its middle it is met only when it looks east."""
+    """A car is 4.3 m long and 1.96 m wide: 2 m east of its middle it is met only when it looks
+    east.
+    """
     ray = ((2.0, 0.0, 50.0), (0, 0, -1))
     for yaw, met in ((0.0, None), (QUARTER, 1)):
         car = poses(box(1, (0, 0, 0), (0, 0, yaw), kind=models.CAR))
@@ -99,7 +109,9 @@ def test_a_ray_meets_the_turned_box():
 
 
 def test_contacts_with_each_other_and_with_the_ground():
-    """Boxes of 1 m: 0.9 m apart they touch, 1.4 m apart not. Feet 0.2 m deep are under ground, 0.05 m deep not."""
+    """Boxes of 1 m: 0.9 m apart they touch, 1.4 m apart not. Feet 0.2 m deep are under ground, 0.05
+    m deep not.
+    """
     found = find_contacts(
         poses(
             box(11, (0, 0, -5)), box(12, (0.9, 0, -5)), box(13, (2.3, 0, -5)), box(14, (50, 0, -0.3)),
@@ -114,24 +126,31 @@ def test_contacts_with_each_other_and_with_the_ground():
 
 
 def test_contacts_of_turned_and_scaled_models():
-    """Looking east, the 8.6 m of a car twice as large lie along east: another 4.7 m east of it is touched, one 4.7 m
-    north is not; turned by 45 degrees only the corner of the axes' box around it is where a third stands."""
+    """Looking east, the 8.6 m of a car twice as large lie along east: another 4.7 m east of it is
+    touched, one 4.7 m north is not; turned by 45 degrees only the corner of the axes' box around it
+    is where a third stands.
+    """
     big = box(1, (0, 0, -5), (0, 0, QUARTER), 2.0, models.CAR)
     found = find_contacts(poses(big, box(2, (0, 4.7, -7)), box(3, (4.7, 0, -7))), flat_ground())
     assert found.crash_type.tolist() == [2, 1, 0]
     turned = box(1, (0, 0, -5), (0, 0, QUARTER / 2), 2.0, models.CAR)
-    found = find_contacts(poses(turned, box(2, (3.0, -3.0, -7)), box(3, (3.0, 3.0, -7))), flat_ground())
+    found = find_contacts(
+        poses(turned, box(2, (3.0, -3.0, -7)), box(3, (3.0, 3.0, -7))), flat_ground()
+    )
     assert found.crash_type.tolist() == [3, 0, 1]
 
 
 def test_the_deepest_contact_of_several_counts():
-    found = find_contacts(poses(box(4, (0.8, 0, -5)), box(5, (0, 0, -5)), box(6, (-0.5, 0, -5))), flat_ground())
+    found = find_contacts(
+        poses(box(4, (0.8, 0, -5)), box(5, (0, 0, -5)), box(6, (-0.5, 0, -5))), flat_ground()
+    )
     assert found.crash_type.tolist() == [5, 6, 5]
 
 
 def test_what_is_kept_on_the_ground_does_not_crash_into_its_slope():
-    """On the flank of the peak, 4 m in 10 m: a car at its place stands along the slope; one that is there by its own
-    word, level, has its front in the ground."""
+    """On the flank of the peak, 4 m in 10 m: a car at its place stands along the slope; one that is
+    there by its own word, level, has its front in the ground.
+    """
     car = (5.0, 15.0)
     place = (15.0, 5.0, -float(PEAK.altitude(*car)))
     two = poses(box(1, place, kind=models.CAR), box(2, (15.0, 15.0, place[2]), kind=models.CAR))
@@ -148,7 +167,12 @@ def test_in_a_crowd_only_the_ground_counts():
 
 def test_nothing_is_touched_beyond_the_map_or_out_of_this_world():
     """The peak's map ends at 20 m; numbers that no vehicle can have are no reason to fail."""
-    odd = poses(box(1, (5, 25, 3)), box(2, (3e38, 0, 0)), box(3, (0, 0, -5), scale=0.0), box(4, (0, 0, -5), scale=1e30))
+    odd = poses(
+        box(1, (5, 25, 3)),
+        box(2, (3e38, 0, 0)),
+        box(3, (0, 0, -5), scale=0.0),
+        box(4, (0, 0, -5), scale=1e30),
+    )
     assert find_contacts(odd, PEAK).crash_type.tolist() == [0, 0, 0, 0]
 
 
@@ -168,7 +192,9 @@ def test_camera_axes_in_enu(euler, forward, up):
 
 
 def test_a_browsers_camera_that_looks_north_is_level():
-    """Optical axes (x right = east, y down, z forward = north) in ENU: half the turn about x by -90 degrees."""
+    """Optical axes (x right = east, y down, z forward = north) in ENU: half the turn about x by -90
+    degrees.
+    """
     pose = from_browser((7, 8, 9), (np.sqrt(0.5), -np.sqrt(0.5), 0, 0))
     assert pose.position_ned == pytest.approx([8, 7, -9])
     assert pose.euler == pytest.approx([0, 0, 0], abs=1e-12)
@@ -185,10 +211,16 @@ def test_a_scan_is_a_map_of_the_shown_terrain(tmp_path):
     assert cv2.imread(f"{path}.png", cv2.IMREAD_UNCHANGED).shape == (5, 5)
     scanned = HeightMap.load(f"{path}.png")
     x, y = np.meshgrid(np.linspace(0, 20, 9), np.linspace(0, 20, 9))
-    on_samples = scanned.altitude(10.0, 20.0), scanned.altitude(10.0, 15.0), scanned.altitude(0.0, 0.0)
+    on_samples = (
+        scanned.altitude(10.0, 20.0),
+        scanned.altitude(10.0, 15.0),
+        scanned.altitude(0.0, 0.0),
+    )
     assert on_samples == pytest.approx((8, 4, 0), abs=0.01)
     assert scanned.bounds == pytest.approx((0, 20, 0, 20))
-    assert np.abs(scanned.altitude(x, y) - PEAK.altitude(x, y)).max() < 0.51  # bilinear in cells half as wide
+    assert (
+        np.abs(scanned.altitude(x, y) - PEAK.altitude(x, y)).max() < 0.51
+    )  # bilinear in cells half as wide
 
 
 @pytest.mark.parametrize("folder", [None, "there"])
@@ -202,26 +234,42 @@ def test_a_scan_that_is_refused(folder, tmp_path):
 
 @pytest.mark.parametrize(
     "numbers",
-    [(-1e308, 0, 1e308, 20, 5), (0, 0, 20, 1e308, 5), (0, 0, 20, 20, 1e-320), (1e300, 1e300, 1.1e300, 1.1e300, 1e299)],
+    [
+        (-1e308, 0, 1e308, 20, 5),
+        (0, 0, 20, 1e308, 5),
+        (0, 0, 20, 20, 1e-320),
+        (1e300, 1e300, 1.1e300, 1.1e300, 1e299),
+    ],
 )
 def test_a_scan_of_enormous_numbers_is_refused(numbers, tmp_path):
     """They are finite and in order, so the command's reader takes them; their quotient may be none."""
     *corners, interval = numbers
     with pytest.raises(CommandError, match="RflyScanTerrainH"):
-        scan_terrain(ScanTerrain(tuple(corners[:2]), tuple(corners[2:]), interval), PEAK, "x", tmp_path)
+        scan_terrain(
+            ScanTerrain(tuple(corners[:2]), tuple(corners[2:]), interval), PEAK, "x", tmp_path
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.needs("viser")
 def test_lines_on_the_ground_lie_below_what_flies():
-    """One at 20 m over the plain, one that rolls, one that flies to the peak of 8 m; 15 cm over the triangles each."""
+    """One at 20 m over the plain, one that rolls, one that flies to the peak of 8 m; 15 cm over the
+    triangles each.
+    """
     from rfly_viewer.drawing import annotations
 
     ways = np.array(
-        [[(0, 0, 20.15), (5, 0, 20.15)], [(0, 5, 0.15), (0, 9, 0.15)], [(10, 10, 9.0), (10, 20, 9.0)]], float
+        [
+            [(0, 0, 20.15), (5, 0, 20.15)],
+            [(0, 5, 0.15), (0, 9, 0.15)],
+            [(10, 10, 9.0), (10, 20, 9.0)],
+        ],
+        float,
     )
     colours = np.full((3, 2, 3), 200, np.uint8)
     points, drawn = annotations.with_ground_lines(ways, colours, PEAK)
     assert points[:3].tolist() == ways.tolist()
-    assert points[3:] == pytest.approx(np.array([[(0, 0, 0.15), (5, 0, 0.15)], [(10, 10, 0.15), (10, 20, 8.15)]]))
+    assert points[3:] == pytest.approx(
+        np.array([[(0, 0, 0.15), (5, 0, 0.15)], [(10, 10, 0.15), (10, 20, 8.15)]])
+    )
     assert (drawn[:3].min(), drawn[3:].max()) == (200, 110)

@@ -14,12 +14,16 @@ from rfly_viewer.drawing.world_meshes import SHARED, SameObjects, world_meshes
 
 POST = Model("post", (box_part(1.0, 2.0, 3.0),), color=(10, 20, 30))
 CAR = Model("car", (box_part(4.0, 2.0, 1.5),), vehicle_type=50)
-SLOPE = HeightMap([[0.0, 0.0], [100.0, 100.0]], origin_x=0, origin_y=0, step_x=100, step_y=100)  # 1 m up a metre east
+SLOPE = HeightMap(
+    [[0.0, 0.0], [100.0, 100.0]], origin_x=0, origin_y=0, step_x=100, step_y=100
+)  # 1 m up a metre east
 
 
 def volume(triangles):
     """Signed: above 0 where the fronts are outside. Gauss's theorem."""
-    return float(np.einsum("ij,ij->i", triangles[:, 0], np.cross(triangles[:, 1], triangles[:, 2])).sum() / 6)
+    return float(
+        np.einsum("ij,ij->i", triangles[:, 0], np.cross(triangles[:, 1], triangles[:, 2])).sum() / 6
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,8 @@ def test_triangles_enclose_the_part_with_their_fronts_outside(part, enclosed):
 
 def corners_of(mesh):
     """(n, 3) all corners where they are drawn."""
-    c, s = np.cos(mesh.yaw), np.sin(mesh.yaw)
+    c = np.cos(mesh.yaw)
+    s = np.sin(mesh.yaw)
     x, y, z = (mesh.scale[:, None] * mesh.vertices[:, axis] for axis in range(3))
     at = np.stack([c[:, None] * x - s[:, None] * y, s[:, None] * x + c[:, None] * y, z], axis=-1)
     return (at + mesh.positions[:, None]).reshape(-1, 3)
@@ -45,7 +50,9 @@ def corners_of(mesh):
 
 def test_single_objects_are_drawn_in_their_place_turn_and_size():
     """2 m x 4 m x 6 m at twice its size, a quarter turned, on the slope at x = 50: 50 m up."""
-    [mesh] = world_meshes(World(objects=(WorldObject(POST, 50, 20, np.pi / 2, scale=2.0),)).on(SLOPE))
+    [mesh] = world_meshes(
+        World(objects=(WorldObject(POST, 50, 20, np.pi / 2, scale=2.0),)).on(SLOPE)
+    )
     assert mesh.color == (10, 20, 30)
     corners = corners_of(mesh)
     assert corners.min(axis=0) == pytest.approx([48, 19, 50])
@@ -63,7 +70,8 @@ def test_many_of_one_model_are_sent_once_and_typed_ones_not_at_all():
 
 @pytest.mark.parametrize("name", ["forest", "village", "pillars"])
 def test_what_the_bridge_sends_for_a_world_is_known_again(name):
-    """Each box of the datagrams is one of its objects; the same a metre higher, or of another type, is none.
+    """Each box of the datagrams is one of its objects; the same a metre higher, or of another type,
+    is none.
 
     Who moves is none of them: the window shows people and cars by their datagrams.
     """
@@ -93,7 +101,9 @@ def test_each_colour_of_a_models_parts_is_a_mesh():
 
 
 def test_few_meshes_for_many_triangles():
-    """The forest: 400 objects in a handful of messages, whose triangles are a hundredth of those that are drawn."""
+    """The forest: 400 objects in a handful of messages, whose triangles are a hundredth of those
+    that are drawn.
+    """
     world = load_world("forest")
     meshes = world_meshes(world.on(HeightMap.load(world.map)))
     sent = sum(len(mesh.faces) for mesh in meshes)

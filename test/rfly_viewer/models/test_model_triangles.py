@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_viewer.models.vehicle_models import BOX_HIGH, BOX_LOW, CENTRE_HEIGHT, kind_of, model_triangles
+from rfly_viewer.models.vehicle_models import (
+    BOX_HIGH,
+    BOX_LOW,
+    CENTRE_HEIGHT,
+    kind_of,
+    model_triangles,
+)
 
-CAR, MULTIROTOR, UNKNOWN = 100150, 3, 90_000
+CAR = 100150
+MULTIROTOR = 3
+UNKNOWN = 90_000
 TYPES = (CAR, MULTIROTOR, 30, 100, 600003, UNKNOWN)
 
 
@@ -17,12 +25,22 @@ def normals(points):
 
 
 def test_an_unknown_type_is_a_box_lit_from_above():
-    """A cube of 1 m around its position, 12 triangles in white; ahead of it what shows where that is."""
+    """A cube of 1 m around its position, 12 triangles in white; ahead of it what shows where that
+    is.
+    """
     points, colours = model_triangles(UNKNOWN, (255, 255, 255))
-    cube, sides = points[:12], normals(points[:12])
-    assert (cube.min(axis=(0, 1)).tolist(), cube.max(axis=(0, 1)).tolist()) == ([-0.5] * 3, [0.5] * 3)
-    bright = {tuple(np.round(side).astype(int)): colour[0] for side, colour in zip(sides, colours[:12], strict=True)}
-    # towards (0.25, 0.45, 0.86), whose length is 1.0023: 0.45 + 0.55 times the cosine, or 0.45 behind
+    cube = points[:12]
+    sides = normals(points[:12])
+    assert (cube.min(axis=(0, 1)).tolist(), cube.max(axis=(0, 1)).tolist()) == (
+        [-0.5] * 3,
+        [0.5] * 3,
+    )
+    bright = {
+        tuple(np.round(side).astype(int)): colour[0]
+        for side, colour in zip(sides, colours[:12], strict=True)
+    }
+    # towards (0.25, 0.45, 0.86), whose length is 1.0023: 0.45 + 0.55 times the cosine, or 0.45
+    # behind
     expected = {(0, 0, 1): 0.9219, (1, 0, 0): 0.5872, (0, 1, 0): 0.6969}
     assert {side: bright[side] for side in expected} == pytest.approx(expected, abs=2e-3)
     assert all(bright[side] == pytest.approx(0.45) for side in ((0, 0, -1), (-1, 0, 0), (0, -1, 0)))
@@ -35,7 +53,12 @@ def test_a_car_has_its_own_colour_and_dark_wheels():
     assert 20 <= own.sum() <= 40
     below = points[..., 2].max(axis=1) < 0.3
     middle = points[below].mean(axis=1)
-    assert {(np.sign(x), np.sign(y)) for x, y, _ in middle.tolist()} == {(1, 1), (1, -1), (-1, 1), (-1, -1)}
+    assert {(np.sign(x), np.sign(y)) for x, y, _ in middle.tolist()} == {
+        (1, 1),
+        (1, -1),
+        (-1, 1),
+        (-1, -1),
+    }
     assert (colours[below] < 0.65).all()
 
 
@@ -45,7 +68,8 @@ def test_triangles_are_within_the_shape_and_grow_from_the_ground(vehicle_type):
     kind = int(kind_of(vehicle_type))
     for scale in (1.0, 4.0):
         points, colours = model_triangles(vehicle_type, (10, 200, 90), scale)
-        low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
+        low = points.min(axis=(0, 1))
+        high = points.max(axis=(0, 1))
         ground = -CENTRE_HEIGHT[kind]
         assert low[2] >= ground - 0.15 * scale
         assert ((high - low)[:2] <= scale * ((BOX_HIGH - BOX_LOW)[kind, :2] + 0.5)).all()
@@ -55,5 +79,7 @@ def test_triangles_are_within_the_shape_and_grow_from_the_ground(vehicle_type):
 
 
 def test_three_factors_stretch_each_axis():
-    plain, stretched = (model_triangles(CAR, (9, 9, 9), scale).points for scale in (1.0, (2.0, 3.0, 1.0)))
+    plain, stretched = (
+        model_triangles(CAR, (9, 9, 9), scale).points for scale in (1.0, (2.0, 3.0, 1.0))
+    )
     np.testing.assert_allclose(stretched, plain * (2.0, 3.0, 1.0))

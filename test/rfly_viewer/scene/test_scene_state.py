@@ -17,7 +17,9 @@ from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
 
 # 10 m high in the west, 30 m in the east, 100 m apart; level along north
-RAMP = HeightMap([[10.0, 10.0], [30.0, 30.0]], origin_x=-50, origin_y=-50, step_x=100, step_y=100, name="Ramp")
+RAMP = HeightMap(
+    [[10.0, 10.0], [30.0, 30.0]], origin_x=-50, origin_y=-50, step_x=100, step_y=100, name="Ramp"
+)
 QUARTER = np.pi / 2
 
 
@@ -41,7 +43,17 @@ def command(text):
     return struct.pack("<i252s", 1234567890, text.encode())
 
 
-def pose(vehicle_id, x=0.0, y=0.0, z=0.0, roll=0.0, pitch=0.0, yaw=0.0, vehicle_type=3, checksum=1234567890):
+def pose(
+    vehicle_id,
+    x=0.0,
+    y=0.0,
+    z=0.0,
+    roll=0.0,
+    pitch=0.0,
+    yaw=0.0,
+    vehicle_type=3,
+    checksum=1234567890,
+):
     return struct.pack("<3i7f", checksum, vehicle_id, vehicle_type, 0.0, x, y, z, roll, pitch, yaw)
 
 
@@ -51,7 +63,9 @@ def attach(*triples):
 
 
 def label(vehicle_id, flag, seconds, text, size=30.0):
-    return struct.pack("<6i2f120s", 1234567899, vehicle_id, flag, 255, 0, 0, seconds, size, text.encode())
+    return struct.pack(
+        "<6i2f120s", 1234567899, vehicle_id, flag, 255, 0, 0, seconds, size, text.encode()
+    )
 
 
 def world(state):
@@ -73,10 +87,14 @@ def test_vehicles_come_with_their_first_state_and_stay(state):
 
 
 def test_on_the_ground_by_the_terrain_less_the_height_of_the_centre(state):
-    """At y_east = 25 the ramp is 25 m high; a target's centre is 1.2 m above its foot, twice that at scale 2."""
+    """At y_east = 25 the ramp is 25 m high; a target's centre is 1.2 m above its foot, twice that
+    at scale 2.
+    """
     state.change_map("Ramp")
     tell(state, pose(1, y=25.0, z=-500.0, vehicle_type=50, checksum=1234567891))
-    scaled = struct.pack("<3i10f", 1234567891, 2, 151, 0.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0)
+    scaled = struct.pack(
+        "<3i10f", 1234567891, 2, 151, 0.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0
+    )
     tell(state, scaled, pose(3, y=25.0, z=-500.0, vehicle_type=50))
     positions, _ = world(state)
     assert positions[1] == [0.0, 25.0, -25.0]
@@ -118,13 +136,17 @@ def test_moving_and_setting_by_command_is_in_degrees(state):
     ],
 )
 def test_attachments_to_a_level_parent(state, kind, position, forward):
-    """The parent is at 10, 0, -5 and looks east; the child says 2, 0, 0 and no turn. Its own x axis is checked."""
+    """The parent is at 10, 0, -5 and looks east; the child says 2, 0, 0 and no turn. Its own x axis
+    is checked.
+    """
     tell(state, pose(1, x=10.0, z=-5.0, yaw=QUARTER), pose(2, x=2.0))
     tell(state, attach((2, 1, kind)))
     positions, poses = world(state)
     assert positions[2] == pytest.approx(position)
     x, y, z, w = poses.quat_ned_frd[1]
-    assert [1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)] == pytest.approx(forward, abs=1e-6)
+    assert [1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)] == pytest.approx(
+        forward, abs=1e-6
+    )
 
 
 def test_an_attachment_with_attitude_turns_the_offset_with_the_parent(state):
@@ -181,8 +203,14 @@ def test_camera_commands_wait_as_events_in_radians(state):
         ("RflyChangeMapbyID 3", "use RflyChangeMapbyName"),
         ("t.MaxFPS 30", "not known here"),
         ("RflyChangeViewKeyCmd L 1", "L 1: the viewer has no small map"),
-        ("RflyChangeViewKeyCmd V 3", "V 3: only camera 1 (ahead) and 0 (from outside) are known here"),
-        ("RflyChangeViewKeyCmd Z 1", "Z 1: no such key is known here; known are B, V, N, S, T, P, L"),
+        (
+            "RflyChangeViewKeyCmd V 3",
+            "V 3: only camera 1 (ahead) and 0 (from outside) are known here",
+        ),
+        (
+            "RflyChangeViewKeyCmd Z 1",
+            "Z 1: no such key is known here; known are B, V, N, S, T, P, L",
+        ),
         ("RflyChange3DModel 1 FSJ150_Yellow_FBPanddles", "styles by name are RflySim3D's own"),
         ("RflySetIDLabel 1 U1", "argument 3 is missing"),
         ("RflySetIDLabel 1 U1 red 28", "expected a colour as #RRGGBB"),
@@ -200,7 +228,9 @@ def test_what_cannot_be_done_is_in_the_log(state, text, said):
 
 
 def test_labels_append_replace_and_delete(state):
-    """CopterMsg: flag below 0 appends (at most 5 stay), 0 is the id line, n replaces line n, time below 0 deletes."""
+    """CopterMsg: flag below 0 appends (at most 5 stay), 0 is the id line, n replaces line n, time
+    below 0 deletes.
+    """
     tell(state, pose(1), *(label(1, -1, 0.0, text) for text in "abcdef"))
     assert texts(state, 1) == list("bcdef")
     tell(state, label(1, 0, 0.0, "id"), label(1, 2, 0.0, "C"), label(1, 1, -1.0, ""))
@@ -245,7 +275,12 @@ def test_keys_of_public_scripts_are_events_for_the_window(state):
 
 
 def test_labels_by_command_are_those_of_the_packet(state):
-    tell(state, pose(1), command("RflySetIDLabel 1 U1 #0080FF 28"), command("RflySetMsgLabel 1 low #FF0000 20 2 -1"))
+    tell(
+        state,
+        pose(1),
+        command("RflySetIDLabel 1 U1 #0080FF 28"),
+        command("RflySetMsgLabel 1 low #FF0000 20 2 -1"),
+    )
     assert texts(state, 1) == ["U1", "low"]
     line = state.labels.lines_of(1)[0]
     assert (line.rgb, line.font_size, line.until_s) == ((0, 128, 255), 28.0, float("inf"))
@@ -254,13 +289,21 @@ def test_labels_by_command_are_those_of_the_packet(state):
 
 
 def test_a_size_for_all_vehicles(state):
-    tell(state, pose(1), pose(2), command("RflyChangeVehicleSize -1 4"), command("RflyChange3DModel -1 50"))
+    tell(
+        state,
+        pose(1),
+        pose(2),
+        command("RflyChangeVehicleSize -1 4"),
+        command("RflyChange3DModel -1 50"),
+    )
     assert state.vehicles["scale"].tolist() == [[4.0] * 3] * 2
     assert world(state)[1].kind.tolist() == [models.CAR] * 2
 
 
 def test_a_camera_on_board_turns_with_its_vehicle(state):
-    """0.3 m ahead and 0.1 m below, looking 90 degrees to the right of a vehicle that heads east at (5, 6, -7)."""
+    """0.3 m ahead and 0.1 m below, looking 90 degrees to the right of a vehicle that heads east at
+    (5, 6, -7).
+    """
     tell(state, pose(1, x=5.0, y=6.0, z=-7.0, yaw=QUARTER))
     poses = world(state)[1]
     mount = CameraPose(np.array((0.3, 0.0, 0.1)), np.array((0.0, 0.0, QUARTER)))

@@ -26,7 +26,11 @@ def read(*datagrams):
 
 def test_a_simple_packet_field_by_field():
     [batch], counters = read(simple(7, 1.5))
-    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == ([7], [3], [False])
+    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == (
+        [7],
+        [3],
+        [False],
+    )
     assert batch.position_ned.tolist() == [[1.5, 2.0, -3.0]]
     assert batch.euler[0] == pytest.approx([0.1, 0.2, 0.3], abs=1e-7)
     assert batch.motor_speed_rpm.tolist() == [1200.0]
@@ -43,7 +47,24 @@ def test_the_ground_variant_is_told_by_its_checksum():
 def test_the_current_time_packet_has_that_number_too_and_says_nothing_of_the_ground():
     rpm = [100.0, 300.0, *[0.0] * 6]
     raw = struct.pack(
-        "<6i14f4d", 1234567891, 8, 5, 0, 0, 0, *rpm, 4.0, 5.0, 6.0, 0.0, 0.0, 1.0, 10.0, 20.0, -30.0, -1.0
+        "<6i14f4d",
+        1234567891,
+        8,
+        5,
+        0,
+        0,
+        0,
+        *rpm,
+        4.0,
+        5.0,
+        6.0,
+        0.0,
+        0.0,
+        1.0,
+        10.0,
+        20.0,
+        -30.0,
+        -1.0,
     )
     [batch], _ = read(raw)
     assert batch.on_ground.tolist() == [False]
@@ -53,13 +74,27 @@ def test_the_current_time_packet_has_that_number_too_and_says_nothing_of_the_gro
 
 
 def test_a_fleet_packet_leaves_unused_slots_out_and_scales_by_hundredths():
-    ids, types = [0] * 100, [0] * 100
-    position, euler, scale, rpm = [0.0] * 300, [0.0] * 300, [100] * 300, [0.0] * 100
-    ids[2], types[2], rpm[2] = 44, 30, 60.0
-    position[6:9], euler[6:9], scale[6:9] = [1.0, 2.0, 3.0], [0.5, 0.25, -1.0], [150, 200, 50]
-    raw = struct.pack("<i200H600f300H100f", 1234567891, *ids, *types, *position, *euler, *scale, *rpm)
+    ids = [0] * 100
+    types = [0] * 100
+    position = [0.0] * 300
+    euler = [0.0] * 300
+    scale = [100] * 300
+    rpm = [0.0] * 100
+    ids[2] = 44
+    types[2] = 30
+    rpm[2] = 60.0
+    position[6:9] = [1.0, 2.0, 3.0]
+    euler[6:9] = [0.5, 0.25, -1.0]
+    scale[6:9] = [150, 200, 50]
+    raw = struct.pack(
+        "<i200H600f300H100f", 1234567891, *ids, *types, *position, *euler, *scale, *rpm
+    )
     [batch], _ = read(raw)
-    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == ([44], [30], [True])
+    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == (
+        [44],
+        [30],
+        [True],
+    )
     assert batch.position_ned.tolist() == [[1.0, 2.0, 3.0]]
     assert batch.euler.tolist() == [[0.5, 0.25, -1.0]]
     assert batch.scale.tolist() == [[1.5, 2.0, 0.5]]
@@ -67,11 +102,19 @@ def test_a_fleet_packet_leaves_unused_slots_out_and_scales_by_hundredths():
 
 
 def test_the_last_state_of_an_id_counts_whatever_packet_it_came_in():
-    later = struct.pack("<3i10f", 1234567890, 7, 3, 0.0, 9.0, 2.0, -3.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0)
+    later = struct.pack(
+        "<3i10f", 1234567890, 7, 3, 0.0, 9.0, 2.0, -3.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0
+    )
     [batch], _ = read(simple(7, 1.0), simple(8, 5.0), later)
-    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {7: 9.0, 8: 5.0}
+    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {
+        7: 9.0,
+        8: 5.0,
+    }
     [batch], _ = read(later, simple(8, 5.0), simple(7, 1.0))
-    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {7: 1.0, 8: 5.0}
+    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {
+        7: 1.0,
+        8: 5.0,
+    }
 
 
 def test_a_command_stays_between_what_came_before_and_after():
@@ -106,11 +149,20 @@ def test_what_cannot_be_shown_is_counted_and_dropped(datagram, reason):
         (600003, [1000.0] * 5 + [1300.0, -100.0, -200.0], 1050.0, -150.0),
         (400003, [900.0] * 4 + [500.0, 300.0, 130.0, 70.0], 900.0, 250.0),
         (800003, [800.0] * 8, 800.0, 0.0),
-        (3, [600.0] * 6 + [-300.0, 900.0], 600.0, 0.0),  # a multirotor has no wheels, whichever way its motors turn
+        (
+            3,
+            [600.0] * 6 + [-300.0, 900.0],
+            600.0,
+            0.0,
+        ),  # a multirotor has no wheels, whichever way its motors turn
     ],
 )
-def test_the_type_of_a_land_air_vehicle_says_which_motors_are_wheels(vehicle_type, motors, rotor_rpm, wheel_rpm):
-    raw = struct.pack("<6i14f4d", 1234567891, 8, vehicle_type, 0, 0, 0, *motors, *[0.0] * 6, *[0.0] * 4)
+def test_the_type_of_a_land_air_vehicle_says_which_motors_are_wheels(
+    vehicle_type, motors, rotor_rpm, wheel_rpm
+):
+    raw = struct.pack(
+        "<6i14f4d", 1234567891, 8, vehicle_type, 0, 0, 0, *motors, *[0.0] * 6, *[0.0] * 4
+    )
     [batch], _ = read(raw)
     assert batch.motor_speed_rpm.tolist() == [rotor_rpm]
     assert batch.wheel_speed_rpm.tolist() == [wheel_rpm]

@@ -1,4 +1,6 @@
-"""Browsers that speak nonsense, read nothing or are too many: `rfly view` as a process, asked with bytes made here."""
+"""Browsers that speak nonsense, read nothing or are too many: `rfly view` as a process, asked with
+bytes made here.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ CLICK = {
     "screen_pos": [[0.5, 0.5]], "modifier": None,
 }  # fmt: skip
 VALUES = {"slider": 1, "box": True, "text": "a"}
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 
 
 def packed(message):
@@ -43,7 +46,10 @@ def packed(message):
         (CAMERA, True),
         (CLICK, True),
         ({"type": "GuiUpdateMessage", "uuid": "slider", "updates": {"value": 3}}, True),
-        ({"type": "GuiUpdateMessage", "uuid": "text", "updates": {"value": "RflyShowText a"}}, True),
+        (
+            {"type": "GuiUpdateMessage", "uuid": "text", "updates": {"value": "RflyShowText a"}},
+            True,
+        ),
         ({"type": "GuiFormSubmitMessage", "uuid": "x"}, True),
         ({**CAMERA, "image_height": 0}, False),
         ({**CAMERA, "fov": 0.0}, False),
@@ -70,11 +76,15 @@ def test_only_what_the_page_sends_is_understood(message, understood):
 
 
 def test_other_bytes_are_not_understood():
-    rng, good = random.Random(1), packed(CAMERA)
+    rng = random.Random(1)
+    good = packed(CAMERA)
     for _ in range(2000):
         at = rng.randrange(len(good))
         assert isinstance(
-            connections.is_understood(good[:at] + rng.randbytes(rng.randrange(4)) + good[at:], VALUES.get), bool
+            connections.is_understood(
+                good[:at] + rng.randbytes(rng.randrange(4)) + good[at:], VALUES.get
+            ),
+            bool,
         )
     assert not connections.is_understood("a text frame", VALUES.get)
     assert not connections.is_understood(b"\x93" * 50_000, VALUES.get)
@@ -92,10 +102,16 @@ class View:
         program = "from rfly_bringup.cli.entry_point import rfly; rfly()"
         options = ["view", "--port", "0", "--udp-port", str(udp_port)]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", program, *options], stdout=subprocess.PIPE, stderr=self.errors, text=True
+            [sys.executable, "-c", program, *options],
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
         )
         assert self.process.stdout is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+) shows UDP 127\.0\.0\.1:(\d+)", self.process.stdout.readline())
+        found = re.search(
+            r"http://127\.0\.0\.1:(\d+) shows UDP 127\.0\.0\.1:(\d+)",
+            self.process.stdout.readline(),
+        )
         assert found is not None
         self.http_port, self.udp_port = map(int, found.groups())
 
@@ -120,8 +136,9 @@ class View:
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def end(self) -> str:
-        """Ctrl-C; what it had written to stderr. A viewer that a busy machine keeps from ending in time is ended by its
-        watchdog (130)."""
+        """Ctrl-C; what it had written to stderr. A viewer that a busy machine keeps from ending in
+        time is ended by its watchdog (130).
+        """
         self.process.send_signal(signal.SIGINT)
         assert self.process.wait(10) in (0, 128 + signal.SIGINT)
         self.errors.seek(0)
@@ -147,7 +164,9 @@ def frame(data, opcode=2):
 
 @pytest.mark.slow
 def test_nonsense_leaves_no_trace_and_the_viewer_draws_on(view):
-    """What is no HTTP, no WebSocket, no message, and messages of every form; a good one still counts afterwards."""
+    """What is no HTTP, no WebSocket, no message, and messages of every form; a good one still
+    counts afterwards.
+    """
     rng = random.Random(2)
     for nonsense in (
         b"\x16\x03\x01\x02\x00",
@@ -159,7 +178,15 @@ def test_nonsense_leaves_no_trace_and_the_viewer_draws_on(view):
             opened.sendall(nonsense)
     with view.browser() as browser:
         browser.sendall(frame(packed(CAMERA)))
-        for message in ({**CAMERA, "image_height": 0}, {**CLICK, "ray_origin": None}, {"type": 1}, {}, [1], "x", None):
+        for message in (
+            {**CAMERA, "image_height": 0},
+            {**CLICK, "ray_origin": None},
+            {"type": 1},
+            {},
+            [1],
+            "x",
+            None,
+        ):
             browser.sendall(frame(packed(message)))
         browser.sendall(frame(b"a text", opcode=1))
         for _ in range(100):
@@ -178,7 +205,8 @@ def test_browsers_that_read_nothing_are_few_and_are_cut(view):
     """100 of them: each is sent the whole scene, and takes none of it."""
     view.browser().close()
     before = view.memory_mb()
-    waiting, refused = [], 0
+    waiting = []
+    refused = 0
     for _ in range(100):
         try:
             waiting.append(view.browser())
@@ -188,7 +216,8 @@ def test_browsers_that_read_nothing_are_few_and_are_cut(view):
     assert refused == 100 - connections.MAX_BROWSERS
     for browser in waiting:
         browser.sendall(frame(packed(CAMERA)))
-    most, end = 0.0, time.monotonic() + 30
+    most = 0.0
+    end = time.monotonic() + 30
     while time.monotonic() < end:
         most = max(most, view.memory_mb() - before)
         try:  # there is room again

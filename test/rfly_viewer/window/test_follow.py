@@ -14,8 +14,12 @@ def targets(count=60, speed=8.0, rate=30.0):
 
 
 def follow(report):
-    """Camera minus car, at each place; `report(k, cars, cameras)` is (position, look_at) that the browser tells."""
-    camera, cars, cameras = FollowingCamera(), targets(), []
+    """Camera minus car, at each place; `report(k, cars, cameras)` is (position, look_at) that the
+    browser tells.
+    """
+    camera = FollowingCamera()
+    cars = targets()
+    cameras = []
     for k, car in enumerate(cars):
         cameras.append(camera.place(car, *report(k, cars, cameras)))
     return np.array(cameras) - np.array(cars)
@@ -24,17 +28,27 @@ def follow(report):
 @pytest.mark.parametrize("late", [1, 5, 20])
 def test_late_reports_move_nothing(late):
     def report(k, cars, cameras):
-        return (cameras[k - late], cars[k - late]) if k >= late else (np.array([900.0, 0.0, 800.0]), np.zeros(3))
+        return (
+            (cameras[k - late], cars[k - late])
+            if k >= late
+            else (np.array([900.0, 0.0, 800.0]), np.zeros(3))
+        )
 
     np.testing.assert_allclose(follow(report), np.tile(BEHIND, (60, 1)), atol=1e-9)
 
 
 @pytest.mark.parametrize(("of_position", "of_look_at"), [(5, 1), (1, 5)])
 def test_points_of_two_moments_move_nothing(of_position, of_look_at):
-    """The position of one report and the point of another: once the camera slipped by the car's way between them."""
+    """The position of one report and the point of another: once the camera slipped by the car's way
+    between them.
+    """
 
     def report(k, cars, cameras):
-        return (cameras[k - of_position], cars[k - of_look_at]) if k >= 5 else (BEHIND, np.array([0.0, 0.0, -99.0]))
+        return (
+            (cameras[k - of_position], cars[k - of_look_at])
+            if k >= 5
+            else (BEHIND, np.array([0.0, 0.0, -99.0]))
+        )
 
     np.testing.assert_allclose(follow(report), np.tile(BEHIND, (60, 1)), atol=1e-9)
 
@@ -42,7 +56,9 @@ def test_points_of_two_moments_move_nothing(of_position, of_look_at):
 def test_the_overview_before_is_no_place_beside_the_vehicle():
     """Reports of the view before go on coming for a while; once the camera ended under the ground."""
     np.testing.assert_allclose(
-        follow(lambda k, cars, cameras: (np.array([0.0, -900.0, 700.0]), np.array([3.0, 4.0, 0.0]))),
+        follow(
+            lambda k, cars, cameras: (np.array([0.0, -900.0, 700.0]), np.array([3.0, 4.0, 0.0]))
+        ),
         np.tile(BEHIND, (60, 1)),
         atol=1e-9,
     )

@@ -1,4 +1,6 @@
-"""What the panel's controls do to the picture; the viewer runs in this process, so that they can be set."""
+"""What the panel's controls do to the picture; the viewer runs in this process, so that they can be
+set.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ pytestmark = [
 
 server = late_module("rfly_viewer.window.server")
 
-WIDTH, HEIGHT, SECONDS = 900, 450, 20
+WIDTH = 900
+HEIGHT = 450
+SECONDS = 20
 RED = 34
 
 
@@ -29,11 +33,15 @@ def is_red(picture, x, y):
 
 
 def test_following_and_trails():
-    """Who is followed is in the middle of the picture wherever it goes; its way stays as a line in its colour."""
+    """Who is followed is in the middle of the picture wherever it goes; its way stays as a line in
+    its colour.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    viewer = server.Viewer(server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9))
+    viewer = server.Viewer(
+        server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9)
+    )
     thread = threading.Thread(target=viewer.run)
     thread.start()
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -45,15 +53,25 @@ def test_following_and_trails():
     try:
         with Chromium(WIDTH, HEIGHT) as page:
             page.open(viewer.address)
-            wait_until(lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
+            wait_until(
+                lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene"
+            )
             viewer.panel._boxes["ids"].value = False
             pose(0.0, 0.0)
             wait_until(lambda: str(RED) in viewer.panel._follow.options, SECONDS, "the choice")
             viewer.panel._follow.value = str(RED)
-            wait_until(lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2), SECONDS, "the vehicle in the middle")
+            wait_until(
+                lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2),
+                SECONDS,
+                "the vehicle in the middle",
+            )
             pose(300.0, -200.0)
             wait_until(lambda: viewer._poses.position_ned[0, 0] == 300.0, SECONDS, "the move")
-            wait_until(lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2), SECONDS, "the middle after the move")
+            wait_until(
+                lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2),
+                SECONDS,
+                "the middle after the move",
+            )
 
             viewer.panel._follow.value = "nobody"
             # straight down from 20 m, north on top: 450 / 20 pixels a metre with 90 degrees across
@@ -64,9 +82,13 @@ def test_following_and_trails():
                 time.sleep(0.3)  # a trail is made of places a quarter of a second apart
             pose(300.0, -205.0)
             on_the_way = (WIDTH // 2, HEIGHT // 2 - round(4.5 * WIDTH / 2 / 20))
-            wait_until(lambda: is_red(page.picture(), *on_the_way), SECONDS, "the way of the vehicle")
+            wait_until(
+                lambda: is_red(page.picture(), *on_the_way), SECONDS, "the way of the vehicle"
+            )
             viewer.panel._boxes["trails"].value = False
-            wait_until(lambda: not is_red(page.picture(), *on_the_way), SECONDS, "the end of the trails")
+            wait_until(
+                lambda: not is_red(page.picture(), *on_the_way), SECONDS, "the end of the trails"
+            )
     finally:
         sender.close()
         viewer.stop()
@@ -78,14 +100,18 @@ def test_who_is_followed_from_the_start_once_it_appears():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    viewer = server.Viewer(server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9, follow=RED))
+    viewer = server.Viewer(
+        server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9, follow=RED)
+    )
     thread = threading.Thread(target=viewer.run)
     thread.start()
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
 
             def pose(vehicle_id):
-                raw = struct.pack("<3i7f", 1234567890, vehicle_id, 9999, 0.0, 1.0, 2.0, -0.5, 0.0, 0.0, 0.0)
+                raw = struct.pack(
+                    "<3i7f", 1234567890, vehicle_id, 9999, 0.0, 1.0, 2.0, -0.5, 0.0, 0.0, 0.0
+                )
                 sender.sendto(raw, ("127.0.0.1", port))
 
             pose(48)

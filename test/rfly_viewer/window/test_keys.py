@@ -1,4 +1,6 @@
-"""What keys and numbers by command do to the window: panel and cameras, with a browser that only remembers."""
+"""What keys and numbers by command do to the window: panel and cameras, with a browser that only
+remembers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ panel = late_module("rfly_viewer.window.panel")
 
 class Browser:
     def __init__(self):
-        self.camera = types.SimpleNamespace(position=np.zeros(3), look_at=np.ones(3), aspect=1.5, fov=1.0)
+        self.camera = types.SimpleNamespace(
+            position=np.zeros(3), look_at=np.ones(3), aspect=1.5, fov=1.0
+        )
 
     def atomic(self):
         return contextlib.nullcontext()
@@ -56,8 +60,10 @@ def vehicles(state, *ids):
 
 
 def test_on_board_it_looks_ahead_and_commands_move_it_in_the_body():
-    state, server = SceneState(), Server()
-    cameras, poses = clients.Cameras(server), vehicles(state, 1)
+    state = SceneState()
+    server = Server()
+    cameras = clients.Cameras(server)
+    poses = vehicles(state, 1)
     cameras.mount(1)
     cameras.update(poses, 1, state.terrain)
     camera = server.browser.camera
@@ -114,8 +120,11 @@ class Controls:
 
 
 def test_focus_ids_and_trails():
-    gui, state = Controls(), SceneState()
-    controls = panel.Panel(types.SimpleNamespace(gui=gui), lambda text: None, lambda: None, lambda: None)
+    gui = Controls()
+    state = SceneState()
+    controls = panel.Panel(
+        types.SimpleNamespace(gui=gui), lambda text: None, lambda: None, lambda: None
+    )
     assert gui.folded
     controls.follow(7)
     assert controls.followed is None

@@ -17,7 +17,12 @@ readout = late_module("rfly_viewer.window.readout")
 
 # 10 m high everywhere
 PLATEAU = HeightMap(
-    [[10.0, 10.0], [10.0, 10.0]], origin_x=-500, origin_y=-500, step_x=1000, step_y=1000, name="Plateau"
+    [[10.0, 10.0], [10.0, 10.0]],
+    origin_x=-500,
+    origin_y=-500,
+    step_x=1000,
+    step_y=1000,
+    name="Plateau",
 )
 DOWN_NORTH_ON_TOP = (0.0, 1.0, 0.0, 0.0)
 """wxyz of optical axes (x right, y down, z forward) in ENU: half a turn about east"""
@@ -26,9 +31,13 @@ DOWN_NORTH_ON_TOP = (0.0, 1.0, 0.0, 0.0)
 def browser(height_m, wxyz=DOWN_NORTH_ON_TOP):
     """A camera at the origin with 90 degrees over 400 pixels, and a panel that remembers its text."""
     shown = types.SimpleNamespace(content="")
-    panel = types.SimpleNamespace(add_tab=lambda label: contextlib.nullcontext(), float=lambda **place: None)
+    panel = types.SimpleNamespace(
+        add_tab=lambda label: contextlib.nullcontext(), float=lambda **place: None
+    )
     at = np.array((0.0, 0.0, height_m))
-    camera = types.SimpleNamespace(position=at, look_at=at - (0, 0, 1), wxyz=wxyz, fov=np.pi / 2, image_height=400)
+    camera = types.SimpleNamespace(
+        position=at, look_at=at - (0, 0, 1), wxyz=wxyz, fov=np.pi / 2, image_height=400
+    )
     gui = types.SimpleNamespace(add_panel=lambda: panel, add_html=lambda text: shown)
     return types.SimpleNamespace(camera=camera, gui=gui), shown
 
@@ -44,8 +53,8 @@ def one_vehicle(position_ned, quat=(0.0, 0.0, 0.0, 1.0)):
 def test_each_browser_reads_its_own_scale_and_all_the_followed_vehicle():
     """200 m over the ground 400 pixels are 400 m, so 100 m are 100 pixels; 20 m over it 10 m are.
 
-    0.5 s later the vehicle is 3 m north and 4 m up: 10 m/s; its z of -34 m is 24 m over ground of 10 m. A quarter turn
-    about down heads east.
+    0.5 s later the vehicle is 3 m north and 4 m up: 10 m/s; its z of -34 m is 24 m over ground of
+    10 m. A quarter turn about down heads east.
     """
     (far, far_text), (near, near_text) = browser(210.0), browser(30.0)
     readouts = readout.Readouts(types.SimpleNamespace(get_clients=lambda: {1: far, 2: near}))
@@ -60,7 +69,9 @@ def test_each_browser_reads_its_own_scale_and_all_the_followed_vehicle():
     assert "vehicle 7: – m/s" in near_text.content
     readouts.update(one_vehicle((3, 0, -34), quarter), 7, PLATEAU, 1.5)
     for text in (far_text.content, near_text.content):
-        assert "vehicle 7: 10.0 m/s<br>24.0 m above ground<br>roll 0°, pitch 0°, heading 90°" in text
+        assert (
+            "vehicle 7: 10.0 m/s<br>24.0 m above ground<br>roll 0°, pitch 0°, heading 90°" in text
+        )
 
 
 def test_speed_is_that_of_the_last_second_and_of_one_vehicle():
@@ -90,7 +101,8 @@ def test_the_compass(forward, up, heading):
 
 
 @pytest.mark.parametrize(
-    ("metres_per_pixel", "bar"), [(1.0, (100, 100)), (0.5, (50, 100)), (0.02, (2, 100)), (30.0, (2000, 200 / 3))]
+    ("metres_per_pixel", "bar"),
+    [(1.0, (100, 100)), (0.5, (50, 100)), (0.02, (2, 100)), (30.0, (2000, 200 / 3))],
 )
 def test_the_scale_bar_is_of_one_two_or_five(metres_per_pixel, bar):
     assert readout.scale_bar(metres_per_pixel) == pytest.approx(bar)

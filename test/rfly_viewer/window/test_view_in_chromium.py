@@ -1,6 +1,7 @@
 """`rfly view` as a process, drawn by a real Chromium, fed with bytes that are written here.
 
-Where a vehicle must appear is worked out here, from the camera command alone, with a pinhole of 90 degrees.
+Where a vehicle must appear is worked out here, from the camera command alone, with a pinhole of 90
+degrees.
 """
 
 from __future__ import annotations
@@ -22,23 +23,36 @@ pytestmark = [
     pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed"),
 ]
 
-WIDTH, HEIGHT = 900, 450
+WIDTH = 900
+HEIGHT = 450
 SECONDS = 20
 
 # A box (vehicleType 9999) of 1 m; the viewer draws ids 34, 55, 76 in red and 48, 69 in blue.
-#                  checksum copterID vehicleT MotorRPM PosE: x  y        z        roll     pitch    yaw
-RED_34 = bytes.fromhex("d2029649 22000000 0f270000 00000000 0000a041 00000000 000000bf 00000000 00000000 00000000")
+# checksum copterID vehicleT MotorRPM PosE: x  y        z        roll     pitch    yaw
+RED_34 = bytes.fromhex(
+    "d2029649 22000000 0f270000 00000000 0000a041 00000000 000000bf 00000000 00000000 00000000"
+)
 RED_34_AT = (20.0, 0.0, -0.5)
-MOVED_34 = bytes.fromhex("d2029649 22000000 0f270000 00000000 0000c041 0000c040 000000bf 00000000 00000000 00000000")
+MOVED_34 = bytes.fromhex(
+    "d2029649 22000000 0f270000 00000000 0000c041 0000c040 000000bf 00000000 00000000 00000000"
+)
 MOVED_34_AT = (24.0, 6.0, -0.5)
-BLUE_48 = bytes.fromhex("d2029649 30000000 0f270000 00000000 00008041 0000a0c0 000000bf 00000000 00000000 00000000")
+BLUE_48 = bytes.fromhex(
+    "d2029649 30000000 0f270000 00000000 00008041 0000a0c0 000000bf 00000000 00000000 00000000"
+)
 BLUE_48_AT = (16.0, -5.0, -0.5)
 # 1234567891: keep on the ground, so z = -500 m does not count
-GROUND_76 = bytes.fromhex("d3029649 4c000000 0f270000 00000000 0000a041 0000c0c0 0000fac3 00000000 00000000 00000000")
+GROUND_76 = bytes.fromhex(
+    "d3029649 4c000000 0f270000 00000000 0000a041 0000c0c0 0000fac3 00000000 00000000 00000000"
+)
 GROUND_76_AT = (20.0, -6.0, -0.5)
-# SOut2SimulatorSimple1, stretched to 12 m along its own x, y or z, and turned by a quarter so that it points elsewhere
+# SOut2SimulatorSimple1, stretched to 12 m along its own x, y or z, and turned by a quarter so that
+# it points elsewhere
 LONG_55 = "d2029649 37000000 0f270000 00000000 0000a041 00000000 000000c1"  # at 20, 0, -8
-QUARTER, ZERO, ONE, TWELVE = "db0fc93f", "00000000", "0000803f", "00004041"
+QUARTER = "db0fc93f"
+ZERO = "00000000"
+ONE = "0000803f"
+TWELVE = "00004041"
 
 CAMERA = bytes.fromhex(  # RflyCameraPosAng 0 0 -20 0 -45 0
     "d2029649 52666c79 43616d65 7261506f 73416e67 20302030 202d3230 2030202d 34352030"
@@ -48,14 +62,18 @@ ASIDE = bytes.fromhex(  # RflyCameraPosAng 2 -18 -20 0 -25 45
     "d2029649 52666c79 43616d65 7261506f 73416e67 2032202d 3138202d 32302030 202d3235 203435"
 ).ljust(56, b"\0")
 FROM_ASIDE = ((2.0, -18.0, -20.0), -25.0, 45.0)
-FOV = bytes.fromhex("d2029649 52666c79 43616d65 7261466f 76446567 72656573 203930").ljust(56, b"\0")  # … Degrees 90
+FOV = bytes.fromhex("d2029649 52666c79 43616d65 7261466f 76446567 72656573 203930").ljust(
+    56, b"\0"
+)  # … Degrees 90
 
 
 def pixel(point_ned, camera=FROM_SOUTH):
     """Where a level camera with the angle of FOV sees a point: x right, y down."""
     at, pitch, yaw = camera
     (cp, sp), (cy, sy) = ((np.cos(np.radians(a)), np.sin(np.radians(a))) for a in (pitch, yaw))
-    forward, right, down = np.array([cp * cy, cp * sy, -sp]), np.array([-sy, cy, 0]), np.array([sp * cy, sp * sy, cp])
+    forward = np.array([cp * cy, cp * sy, -sp])
+    right = np.array([-sy, cy, 0])
+    down = np.array([sp * cy, sp * sy, cp])
     ray = np.subtract(point_ned, at)
     focal = WIDTH / 2 / np.tan(np.radians(90) / 2)
     depth = ray @ forward
@@ -63,7 +81,9 @@ def pixel(point_ned, camera=FROM_SOUTH):
 
 
 def test_the_projection_itself():
-    """By hand: 20 m north of a camera 20 m up that looks 45 degrees down is the middle of the picture."""
+    """By hand: 20 m north of a camera 20 m up that looks 45 degrees down is the middle of the
+    picture.
+    """
     assert pixel((20, 0, 0)) == pytest.approx((450, 225))
     assert pixel((20, 10, 0)) == pytest.approx((450 + 450 * 10 / np.sqrt(800), 225))
 
@@ -109,7 +129,9 @@ class View:
             self._sender.sendto(datagram, ("127.0.0.1", self.port))
 
     def command(self, text):
-        self.send(bytes.fromhex("d2029649") + text.encode().ljust(252 if len(text) > 51 else 52, b"\0"))
+        self.send(
+            bytes.fromhex("d2029649") + text.encode().ljust(252 if len(text) > 51 else 52, b"\0")
+        )
 
     def close(self):
         self._sender.close()
@@ -129,9 +151,13 @@ def view(tmp_path_factory):
 def page(view):
     with Chromium(WIDTH, HEIGHT) as browser:
         browser.open(view.address)
-        wait_until(lambda: browser.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
+        wait_until(
+            lambda: browser.evaluate("document.querySelector('canvas') !== null"), 60, "the scene"
+        )
         unfold(browser)
-        wait_until(lambda: "flat ground" in browser.evaluate("document.body.innerText"), 60, "the panel")
+        wait_until(
+            lambda: "flat ground" in browser.evaluate("document.body.innerText"), 60, "the panel"
+        )
         yield browser
 
 
@@ -148,9 +174,13 @@ def unfold(browser):
 
 @pytest.fixture
 def scene(view, page):
-    """No vehicles but blue 48, seen by the known camera: where it is drawn, the picture is up to date."""
+    """No vehicles but blue 48, seen by the known camera: where it is drawn, the picture is up to
+    date.
+    """
     if not is_empty(page):
-        page.evaluate("[...document.querySelectorAll('button')].find(b => b.innerText == 'Remove all').click()")
+        page.evaluate(
+            "[...document.querySelectorAll('button')].find(b => b.innerText == 'Remove all').click()"
+        )
         wait_until(lambda: is_empty(page), SECONDS, "an empty scene")
     view.send(CAMERA, FOV, BLUE_48)
     wait_for(is_blue, page, BLUE_48_AT)
@@ -183,7 +213,8 @@ def test_a_vehicle_is_where_its_bytes_say_and_then_no_more(view, scene):
     assert not is_red(colour_at(second, RED_34_AT))
 
 
-NORTH_SOUTH, EAST_WEST = [(25.5, 0, -8), (14.5, 0, -8)], [(20, 5.5, -8), (20, -5.5, -8)]
+NORTH_SOUTH = [(25.5, 0, -8), (14.5, 0, -8)]
+EAST_WEST = [(20, 5.5, -8), (20, -5.5, -8)]
 UP_DOWN = [(20, 0, -13.5), (20, 0, -2.5)]
 
 
@@ -202,7 +233,11 @@ def test_scale_and_attitude(view, scene, scale, euler, ends):
 
     def red_points():
         picture = scene.picture()
-        return [point for point in NORTH_SOUTH + EAST_WEST + UP_DOWN if is_red(colour_at(picture, point, FROM_ASIDE))]
+        return [
+            point
+            for point in NORTH_SOUTH + EAST_WEST + UP_DOWN
+            if is_red(colour_at(picture, point, FROM_ASIDE))
+        ]
 
     wait_until(lambda: red_points() == ends, SECONDS, f"red at {ends} and nowhere else")
 
@@ -214,7 +249,9 @@ def test_kept_on_the_ground(view, scene):
 
 
 def test_fog_hides_what_is_far_and_night_what_is_near(view, scene):
-    """The box is 28 m away. At a visibility of 20 m fog leaves nothing of its colour, and clear air all of it."""
+    """The box is 28 m away. At a visibility of 20 m fog leaves nothing of its colour, and clear air
+    all of it.
+    """
     view.send(RED_34)
     day = colour_at(wait_for(is_red, scene, RED_34_AT), RED_34_AT)
 
@@ -233,7 +270,9 @@ def test_fog_hides_what_is_far_and_night_what_is_near(view, scene):
 
 
 def test_a_double_click_shows_click_point_and_object(view, scene):
-    """The ray of a pixel meets the ground, or the vehicle; the offset of a box of 1 m is half its height."""
+    """The ray of a pixel meets the ground, or the vehicle; the offset of a box of 1 m is half its
+    height.
+    """
     view.send(RED_34)
     wait_for(is_red, scene, RED_34_AT)
 
@@ -246,7 +285,9 @@ def test_a_double_click_shows_click_point_and_object(view, scene):
     found = wait_until(lambda: double_click((20, 4, 0), point), SECONDS, "the click point")
     assert [float(part) for part in found.groups()] == pytest.approx([20, 4, 0], abs=0.07)
     position = r"object pos: 20.000 0.000 -0.500 \(vehicle 34\)\s+offset above the ground: 0.500 m"
-    wait_until(lambda: double_click(RED_34_AT, position), SECONDS, "the object's position and offset")
+    wait_until(
+        lambda: double_click(RED_34_AT, position), SECONDS, "the object's position and offset"
+    )
 
 
 def test_key_and_click_put_a_target(view, scene):
@@ -256,7 +297,9 @@ def test_key_and_click_put_a_target(view, scene):
     wait_until(lambda: scene.evaluate(last_box), SECONDS, "the tick at 'Click puts a target'")
     scene.click(*pixel((18, 4, 0)))
     found = wait_until(
-        lambda: re.search(r"target 151\s+(\S+)\s+(\S+)\s+(\S+)", scene.evaluate("document.body.innerText")),
+        lambda: re.search(
+            r"target 151\s+(\S+)\s+(\S+)\s+(\S+)", scene.evaluate("document.body.innerText")
+        ),
         SECONDS,
         "the target in the list",
     )
@@ -264,7 +307,9 @@ def test_key_and_click_put_a_target(view, scene):
 
 
 def test_an_object_request_is_answered(view, scene):
-    """RflyReqObjData 1 34: CoptReqData (80 bytes), checksum 1234567891, id, origin; box of 1 x 1 x 1 m."""
+    """RflyReqObjData 1 34: CoptReqData (80 bytes), checksum 1234567891, id, origin; box of 1 x 1 x
+    1 m.
+    """
     view.send(RED_34)
     wait_for(is_red, scene, RED_34_AT)
     view.command("RflyReqObjData 1 34 0")
@@ -291,7 +336,9 @@ def test_the_page_answers_on_loopback(view):
         assert answer.status == 200
 
 
-@pytest.mark.parametrize("headers", [{"Origin": "http://evil.example"}, {"Host": "evil.example:8080"}])
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "http://evil.example"}, {"Host": "evil.example:8080"}]
+)
 def test_other_pages_of_the_browser_are_refused(view, headers):
     """A page from elsewhere, and a foreign name that leads here."""
     request = urllib.request.Request(view.address, headers=headers)

@@ -37,7 +37,8 @@ def some_datagram(chance):
 
 def test_random_and_damaged_datagrams_never_raise():
     chance = random.Random(4)
-    state, counters = SceneState(search_path=()), Counter()
+    state = SceneState(search_path=())
+    counters = Counter()
     for round_ in range(ROUNDS):
         for said in read_batches([some_datagram(chance) for _ in range(20)], counters):
             state.apply(said, float(round_))

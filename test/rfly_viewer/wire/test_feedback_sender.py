@@ -28,14 +28,18 @@ class Host:
         self.state = SceneState()
 
     def pose(self, vehicle_id, x, z, now_s, vehicle_type=9999):
-        raw = struct.pack("<3i7f", 1234567890, vehicle_id, vehicle_type, 500.0, x, 0.0, z, 0.0, 0.0, 0.5)
+        raw = struct.pack(
+            "<3i7f", 1234567890, vehicle_id, vehicle_type, 500.0, x, 0.0, z, 0.0, 0.0, 0.5
+        )
         for said in read_batches([raw], Counter()):
             self.state.apply(said, now_s)
 
     def report(self, now_s, data=True, crashes=False):
         before = self.sender.sent
         poses = self.state.vehicles.world(self.state.terrain)
-        self.sender.report(self.state.vehicles, poses, self.state.terrain, data=data, crashes=crashes, now_s=now_s)
+        self.sender.report(
+            self.state.vehicles, poses, self.state.terrain, data=data, crashes=crashes, now_s=now_s
+        )
         return [self.socket.recv(4096) for _ in range(self.sender.sent - before)]
 
     def answer(self, request, camera=None):
@@ -56,7 +60,9 @@ def host():
 
 
 def crash_data(datagram):
-    checksum, vehicle_id, vehicle_type, crash, seconds, *floats, name = struct.unpack("<4i1d29f20s", datagram)
+    checksum, vehicle_id, vehicle_type, crash, seconds, *floats, name = struct.unpack(
+        "<4i1d29f20s", datagram
+    )
     assert checksum == 1234567897
     return vehicle_id, vehicle_type, crash, seconds, floats, name.rstrip(b"\0")
 
@@ -102,9 +108,13 @@ def test_nothing_is_sent_unasked(host):
 
 
 def test_a_vehicle_request_is_answered_with_pose_and_box(host):
-    """A person, 1.79 m high and 0.48 x 0.72 m, whose origin is at the feet; the middle is 0.895 m above it."""
+    """A person, 1.79 m high and 0.48 x 0.72 m, whose origin is at the feet; the middle is 0.895 m
+    above it.
+    """
     host.pose(30, 5.0, -2.0, now_s=1.0, vehicle_type=30)
-    checksum, vehicle_id, *floats, seconds = struct.unpack("<2i16f1d", host.answer(RequestObject(1, "30")))
+    checksum, vehicle_id, *floats, seconds = struct.unpack(
+        "<2i16f1d", host.answer(RequestObject(1, "30"))
+    )
     assert (checksum, vehicle_id, seconds) == (1234567891, 30, 12.5)
     assert floats[:6] == pytest.approx([5, 0, -2, 0, 0, 0.5], abs=1e-6)
     assert floats[6:10] == pytest.approx([np.cos(0.25), 0, 0, np.sin(0.25)], abs=1e-6)
@@ -120,7 +130,9 @@ def test_a_camera_request_is_answered_with_the_view(host):
     assert floats[:7] == pytest.approx([90, 1, 2, -3, 0, -0.5, 1], abs=1e-6)
 
 
-@pytest.mark.parametrize("request_", [RequestObject(0, "0"), RequestObject(1, "77"), RequestObject(2, "Tree")])
+@pytest.mark.parametrize(
+    "request_", [RequestObject(0, "0"), RequestObject(1, "77"), RequestObject(2, "Tree")]
+)
 def test_what_there_is_no_answer_to_is_said(host, request_):
     with pytest.raises(CommandError, match=f"RflyReqObjData {request_.kind}"):
         host.answer(request_)

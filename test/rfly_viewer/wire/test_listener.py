@@ -21,7 +21,8 @@ def send(port, *datagrams, host="127.0.0.1"):
 
 def take(listener, count):
     """Until so many datagrams, or datagrams and overflows, have come."""
-    taken, deadline = [], time.monotonic() + 5
+    taken = []
+    deadline = time.monotonic() + 5
     while len(taken) + listener.overflow < count and time.monotonic() < deadline:
         listener.arrived.wait(0.1)
         taken += listener.take()

@@ -1,4 +1,6 @@
-"""`rfly doctor` and `rfly status` against running nodes: one graph with everything wrong, and one that is healthy."""
+"""`rfly doctor` and `rfly status` against running nodes: one graph with everything wrong, and one
+that is healthy.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def findings_of(out):
 
 @pytest.fixture(scope="module")
 def broken(shared_domain_id):
-    """What the doctor finds in a graph in which everything is wrong at once; the key of each finding -> finding."""
+    """What the doctor finds in a graph in which everything is wrong at once; the key of each
+    finding -> finding.
+    """
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import PoseStamped
     from node_harness import NodeProcess, Peer, RflyBeside
@@ -50,7 +54,15 @@ def broken(shared_domain_id):
             NodeProcess("terrain_node", shared_domain_id, terrain),
             NodeProcess("terrain_node", shared_domain_id, terrain),
             NodeProcess("ue_bridge_node", shared_domain_id, robots),
-            NodeProcess("ue_bridge_node", shared_domain_id, site, "-r", "__ns:=/site", "-r", "__node:=second"),
+            NodeProcess(
+                "ue_bridge_node",
+                shared_domain_id,
+                site,
+                "-r",
+                "__ns:=/site",
+                "-r",
+                "__node:=second",
+            ),
         ):
             peer = Peer(shared_domain_id)
             told = peer.receive(DiagnosticArray, "/diagnostics", 50)
@@ -58,19 +70,29 @@ def broken(shared_domain_id):
             lossy = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
             peer.node.create_publisher(VehicleStateArray, "vehicle_states", lossy)
             poses = {
-                name: peer.node.create_publisher(PoseStamped, f"{name}/pose", 10) for name in ("car", "boat", "plane")
+                name: peer.node.create_publisher(PoseStamped, f"{name}/pose", 10)
+                for name in ("car", "boat", "plane")
             }
-            peer.spin_until(lambda: poses["car"].get_subscription_count() and poses["boat"].get_subscription_count())
-            names = peer.node.get_node_names
-            peer.spin_until(lambda: names().count("terrain_node") > 1)
-            assert names().count("terrain_node") == 2, f"others are in ROS domain {shared_domain_id} too: {names()}"
             peer.spin_until(
                 lambda: (
-                    peer.node.count_subscribers("/site/terrain_map") and peer.node.count_publishers("/terrain_map") == 2
+                    poses["car"].get_subscription_count() and poses["boat"].get_subscription_count()
+                )
+            )
+            names = peer.node.get_node_names
+            peer.spin_until(lambda: names().count("terrain_node") > 1)
+            assert names().count("terrain_node") == 2, (
+                f"others are in ROS domain {shared_domain_id} too: {names()}"
+            )
+            peer.spin_until(
+                lambda: (
+                    peer.node.count_subscribers("/site/terrain_map")
+                    and peer.node.count_publishers("/terrain_map") == 2
                 )
             )
             started = {"/terrain_node: terrain", "/ue_bridge_node: bridge", "/site/second: bridge"}
-            peer.spin_until(lambda: started <= {status.name for message in told for status in message.status})
+            peer.spin_until(
+                lambda: started <= {status.name for message in told for status in message.status}
+            )
 
             def publish():
                 states.publish(fleet([1, 2], source="/first"))
@@ -79,7 +101,9 @@ def broken(shared_domain_id):
                 poses["boat"].publish(pose(frame="moon"))
                 poses["plane"].publish(pose())
 
-            code, out, err = RflyBeside(peer, "doctor", "--json", "--seconds", "7", meanwhile=publish).end()
+            code, out, err = RflyBeside(
+                peer, "doctor", "--json", "--seconds", "7", meanwhile=publish
+            ).end()
             try:
                 assert (code, err) == (1, ""), out
                 yield {**findings_of(out), "port": closed.port, "held": held.getsockname()[1]}
@@ -90,20 +114,38 @@ def broken(shared_domain_id):
 @pytest.mark.parametrize(
     ("key", "texts"),
     [
-        ("destination:127.0.0.1:{port}", ["nobody listens on 127.0.0.1:{port}", "is RflySim3D running there?"]),
-        ("frame:/boat/pose", ["/boat/pose: frame 'moon' is not connected to 'map': no transform names it", "/tf"]),
+        (
+            "destination:127.0.0.1:{port}",
+            ["nobody listens on 127.0.0.1:{port}", "is RflySim3D running there?"],
+        ),
+        (
+            "frame:/boat/pose",
+            ["/boat/pose: frame 'moon' is not connected to 'map': no transform names it", "/tf"],
+        ),
         ("not_finite:/car/pose", ["/car/pose: vehicle 7 of car is at a NaN or infinite position"]),
-        ("id_twice:2", ["vehicle 2 comes from 2 sources", "/first (/vehicle_states) and /second (/vehicle_states)"]),
+        (
+            "id_twice:2",
+            [
+                "vehicle 2 comes from 2 sources",
+                "/first (/vehicle_states) and /second (/vehicle_states)",
+            ],
+        ),
         ("node_twice:/terrain_node", ["2 nodes", "are called /terrain_node"]),
         ("terrain_twice:/terrain_map", ["2 nodes publish /terrain_map"]),
         ("bridge_twice:127.0.0.1:{port}", ["2 bridges send to 127.0.0.1:{port}", "/site/second"]),
         (
             "mismatch:/vehicle_states:/peer:/ue_bridge_node",
-            ["/vehicle_states: nothing gets from /peer to /ue_bridge_node", "best effort publisher and reliable sub"],
+            [
+                "/vehicle_states: nothing gets from /peer to /ue_bridge_node",
+                "best effort publisher and reliable sub",
+            ],
         ),
         (
             "robot:/plane/pos",
-            ["nobody publishes /plane/pos", "is published on /plane/pose; set the parameter plane.topic"],
+            [
+                "nobody publishes /plane/pos",
+                "is published on /plane/pose; set the parameter plane.topic",
+            ],
         ),
         ("clock", ["/site/second: /clock has not moved", "use_sim_time is on"]),
         ("status:/site/second:no states yet", ["no states yet", "publish vehicle_states"]),
@@ -122,13 +164,17 @@ def test_what_is_wrong_is_told(broken, key, texts):
 
 def test_nothing_else_is_said_to_be_wrong(broken):
     """One finding for each thing that is wrong, whoever has seen it."""
-    problems = [key for key, finding in broken.items() if isinstance(finding, dict) and finding["problem"]]
+    problems = [
+        key for key, finding in broken.items() if isinstance(finding, dict) and finding["problem"]
+    ]
     assert len(problems) == 12, problems
 
 
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory):
-    """A terrain, a bridge and a fleet of two; `run(*words)` gives exit code and output of a command beside them."""
+    """A terrain, a bridge and a fleet of two; `run(*words)` gives exit code and output of a command
+    beside them.
+    """
     import conftest
     from node_harness import NodeProcess, Peer, RflyBeside
     from rfly_suite.msg import VehicleStateArray
@@ -160,24 +206,41 @@ def test_nodes_of_another_domain(broken, domain_id):
     """The doctor of an empty domain sees that others are in use, and exits with 1."""
     from rfly_bringup.doctor.machine import dds_domains, udp_ports
 
-    done = subprocess.run([*RFLY, "doctor", "--seconds", "1"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*RFLY, "doctor", "--seconds", "1"], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 1
-    assert f"no node of rfly_suite is seen in ROS domain {domain_id} (discovery range LOCALHOST)" in done.stdout
+    assert (
+        f"no node of rfly_suite is seen in ROS domain {domain_id} (discovery range LOCALHOST)"
+        in done.stdout
+    )
     assert "ROS_DOMAIN_ID=" in done.stdout
     assert domain_id not in dds_domains(udp_ports())
 
 
 def test_the_table_of_what_runs(healthy):
-    """Both nodes with their tasks, the fleet of two at its ten messages a second, and the datagrams that leave."""
+    """Both nodes with their tasks, the fleet of two at its ten messages a second, and the datagrams
+    that leave.
+    """
     of_bridge = r"/ue_bridge_node 127\.0\.0\.1:\d+ \d+ \d+\.\d"
-    for _ in range(3):  # on a busy machine a bridge may speak once in these seconds: that makes no rate
+    for _ in range(
+        3
+    ):  # on a busy machine a bridge may speak once in these seconds: that makes no rate
         code, out, err = healthy("status", "--once", "--seconds", "4")
         assert (code, err) == (0, "")
         lines = [" ".join(line.split()) for line in out.splitlines()]
         if any(re.fullmatch(of_bridge, line) for line in lines):
             break
-    assert [line for line in lines if re.fullmatch(r"/terrain_node terrain JacksboroFault ok serving \d\.\d", line)]
-    assert [line for line in lines if re.fullmatch(r"/ue_bridge_node bridge 127\.0\.0\.1:\d+ ok sending \d\.\d", line)]
+    assert [
+        line
+        for line in lines
+        if re.fullmatch(r"/terrain_node terrain JacksboroFault ok serving \d\.\d", line)
+    ]
+    assert [
+        line
+        for line in lines
+        if re.fullmatch(r"/ue_bridge_node bridge 127\.0\.0\.1:\d+ ok sending \d\.\d", line)
+    ]
     (vehicles,) = [line for line in lines if "/vehicle_states" in line]
     found = re.fullmatch(r"2 1-2 /peer /vehicle_states map (\d+\.\d) \d\.\d", vehicles)
     assert found

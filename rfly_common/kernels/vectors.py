@@ -59,4 +59,8 @@ def rotated_back(r: Matrix, a: Vector) -> Vector:
 @inlined_kernel
 def only_where(condition: Any, vector: Vector) -> Vector:
     """The vector where the condition holds, else 0."""
-    return where(condition, vector[0], 0.0), where(condition, vector[1], 0.0), where(condition, vector[2], 0.0)
+    return (
+        where(condition, vector[0], 0.0),
+        where(condition, vector[1], 0.0),
+        where(condition, vector[2], 0.0),
+    )
