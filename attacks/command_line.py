@@ -314,7 +314,15 @@ SENSIBLE: dict[str, Sequence[str]] = {
     "up": ("--map", "RollingHills"),
     "up amphibious": (),
     "view": ("--port", "0"),
-    "world import": ("city.osm", "--map", "RollingHills", "--geo-origin", "47", "8", "500"),
+    "world import": (
+        "city.osm",
+        "--map",
+        "RollingHills",
+        "--geo-origin",
+        "47",
+        "8",
+        "500",
+    ),
     "world info": ("pillars",),
     "world make": ("forest", "--out", "made.yaml"),
     "world plot": ("pillars", "--out", "made.png"),
@@ -367,7 +375,10 @@ def commands() -> dict[str, list[Option]]:
             yield (
                 " ".join(words),
                 [
-                    Option(each.opts[0], 0 if getattr(each, "is_flag", False) else each.nargs)
+                    Option(
+                        each.opts[0],
+                        0 if getattr(each, "is_flag", False) else each.nargs,
+                    )
                     for each in options
                 ],
             )
@@ -415,7 +426,8 @@ def make_files(folder: Path, rng: random.Random) -> None:
         "list.yaml": b"[1, [2, {}]]\n",
         "text.yaml": b"text\n",
         "heights.npy": mutators.saved(a=[[1.0, 2.0, 3.0]] * 3)["a.npy"],
-        "ports.yaml": f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: {free_port()}}}}}\n".encode(),
+        "ports.yaml": f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: "
+        f"{free_port()}}}}}\n".encode(),
         "zeros": bytes(1_000_000),
     }
     for name in FILES:
@@ -510,7 +522,9 @@ def attack_line(
     if peak > MOST_MEMORY_MB:
         wrong.append(f"swelled to {peak:.0f} MB")
     return Outcome(
-        f"rfly {words!r}: {'; '.join(wrong)}" if wrong else "", time.monotonic() - start, peak
+        f"rfly {words!r}: {'; '.join(wrong)}" if wrong else "",
+        time.monotonic() - start,
+        peak,
     )
 
 
@@ -559,7 +573,12 @@ def command_lines(rng: random.Random, tries: int) -> Result:
     peak = largest(o.peak_mb for o in outcomes)
     longest = largest(o.seconds for o in outcomes)
     return Result(
-        "odd words on the command line", len(outcomes), len(failures), peak, longest, failures
+        "odd words on the command line",
+        len(outcomes),
+        len(failures),
+        peak,
+        longest,
+        failures,
     )
 
 

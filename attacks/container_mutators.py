@@ -34,7 +34,10 @@ def _mutated(rng: random.Random, data: bytes) -> bytes:
             code = rng.choice(("<I", "<Q", ">I"))
             at = rng.randrange(max(1, len(out) - 8))
             struct.pack_into(
-                code, out, at & ~3 if rng.random() < 0.5 else at, rng.choice(ODD_LENGTHS)
+                code,
+                out,
+                at & ~3 if rng.random() < 0.5 else at,
+                rng.choice(ODD_LENGTHS),
             )
         return bytes(out)
     return mutate_bytes(rng, data)
@@ -173,26 +176,39 @@ def fit_log(rng: random.Random) -> Files:
             zeros = [number(0.0) for _ in names]
             messages: dict[str, Any] = {
                 "/imu/data": {
-                    "header": header, "orientation": turn, "angular_velocity": xyz(0.0, 0.0, 0.0),
+                    "header": header,
+                    "orientation": turn,
+                    "angular_velocity": xyz(0.0, 0.0, 0.0),
                     "linear_acceleration": xyz(0.0, 0.0, number(9.8)),
                     **{f"{of}_covariance": [0.0] * 9 for of in _IMU},
                 },
                 "/joint_states": {
-                    "header": header, "name": listed(names), "position": listed(zeros), "velocity": listed(zeros),
+                    "header": header,
+                    "name": listed(names),
+                    "position": listed(zeros),
+                    "velocity": listed(zeros),
                     "effort": [],
                 },
                 "/wheel_loads": {
-                    "layout": {"dim": [], "data_offset": 0}, "data": listed([number(77.0) for _ in range(4)])
+                    "layout": {"dim": [], "data_offset": 0},
+                    "data": listed([number(77.0) for _ in range(4)]),
                 },
                 "/ground_truth/odom": {
-                    "header": header, "child_frame_id": "a",
-                    "pose": {"pose": {"position": xyz(0.0, 0.0, 0.4), "orientation": turn}, "covariance": [0.0] * 36},
+                    "header": header,
+                    "child_frame_id": "a",
+                    "pose": {
+                        "pose": {"position": xyz(0.0, 0.0, 0.4), "orientation": turn},
+                        "covariance": [0.0] * 36,
+                    },
                     "twist": {
-                        "twist": {"linear": xyz(0.0, 0.0, 0.0), "angular": xyz(0.0, 0.0, 0.0)},
+                        "twist": {
+                            "linear": xyz(0.0, 0.0, 0.0),
+                            "angular": xyz(0.0, 0.0, 0.0),
+                        },
                         "covariance": [0.0] * 36,
                     },
                 },
-            }  # fmt: skip
+            }
             for topic, message in messages.items():
                 if topic != gone:
                     writer.write_message(topic, schemas[kinds[topic]], message, tick * 100_000_000)
@@ -288,12 +304,30 @@ def _gltf() -> tuple[dict[str, Any], bytes]:
         {"bufferView": 1, "componentType": 5125, "count": 30, "type": "SCALAR"},
     ]
     tree = {
-        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0, "translation": [0, 0, 0], "children": [1]}, {"mesh": 0, "scale": [2, 2, 2]}],
-        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1, "material": 0, "mode": 4}]}],
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": [
+            {"mesh": 0, "translation": [0, 0, 0], "children": [1]},
+            {"mesh": 0, "scale": [2, 2, 2]},
+        ],
+        "meshes": [
+            {
+                "primitives": [
+                    {
+                        "attributes": {"POSITION": 0},
+                        "indices": 1,
+                        "material": 0,
+                        "mode": 4,
+                    }
+                ]
+            }
+        ],
         "materials": [{"pbrMetallicRoughness": {"baseColorFactor": [1, 0, 0, 1]}}],
-        "accessors": accessors, "bufferViews": views, "buffers": [{"byteLength": 216}],
-    }  # fmt: skip
+        "accessors": accessors,
+        "bufferViews": views,
+        "buffers": [{"byteLength": 216}],
+    }
     return tree, points + corners
 
 
@@ -317,12 +351,18 @@ def glb(rng: random.Random) -> Files:
         "utf-8", "surrogatepass"
     )
     made = _glb(text, data)
-    return {".yaml": _WORLD % b"glb", "a.glb": _mutated(rng, made) if rng.random() < 0.4 else made}
+    return {
+        ".yaml": _WORLD % b"glb",
+        "a.glb": _mutated(rng, made) if rng.random() < 0.4 else made,
+    }
 
 
 def _tree_bomb(**changes: Any) -> Files:
     tree, data = _gltf()
-    return {".yaml": _WORLD % b"glb", "a.glb": _glb(json.dumps({**tree, **changes}).encode(), data)}
+    return {
+        ".yaml": _WORLD % b"glb",
+        "a.glb": _glb(json.dumps({**tree, **changes}).encode(), data),
+    }
 
 
 def instances_bomb(_: random.Random) -> Files:

@@ -72,7 +72,9 @@ class Crew:
         self.pulse.renew(name)
         try:
             line = wait_until(
-                lambda: self._obituary(said_before), f"a word on the death of {name}", PATIENCE_S
+                lambda: self._obituary(said_before),
+                f"a word on the death of {name}",
+                PATIENCE_S,
             )
             if (
                 not line.startswith(name.lstrip("/"))
@@ -169,7 +171,8 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
                 seconds = time.monotonic() - start
             if code != 1 or seconds > END_WITHIN_S:
                 found.failures.append(
-                    f"it ended with exit code {code} after {seconds:.1f} s, expected 1: nodes had died"
+                    f"it ended with exit code {code} after {seconds:.1f} s, expected 1: nodes had "
+                    "died"
                 )
             peak = largest((peak, found.running.peak_mb))
             stall = largest((stall, found.pulse.longest_stall()))
@@ -178,7 +181,12 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
             ]
             tried += found.tried + 1
     return Result(
-        f"kill -9 of nodes under {name}", tried, len(failures), peak, stall, tuple(failures)
+        f"kill -9 of nodes under {name}",
+        tried,
+        len(failures),
+        peak,
+        stall,
+        tuple(failures),
     )
 
 

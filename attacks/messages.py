@@ -59,12 +59,18 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "trajectory_node": ("trajectory_node", {}),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
-    "mission_node of a real vehicle": ("mission_node", {"vehicles": "[uav]", "simulate": "false"}),
+    "mission_node of a real vehicle": (
+        "mission_node",
+        {"vehicles": "[uav]", "simulate": "false"},
+    ),
     "mavlink_node": (
         "mavlink_node",
         {"vehicles": "[uav]", "port": "0", "targets": "['127.0.0.1:29011']"},
     ),
-    "planner_node": ("planner_node", {"vehicles": "[uav]", "uav.id": "1", "goal_vehicle": "uav"}),
+    "planner_node": (
+        "planner_node",
+        {"vehicles": "[uav]", "uav.id": "1", "goal_vehicle": "uav"},
+    ),
     "collision_node": ("collision_node", {}),
     "teleop_node": ("teleop_node", {}),
     "guidance_node": ("guidance_node", {}),
@@ -73,7 +79,10 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "link_node": ("link_node", {"port": "0"}),
     "mavlink_hil_node": ("mavlink_hil_node", {"port": "0"}),
     "state_estimator_node": ("state_estimator_node", {}),
-    "state_estimator_node in lock-step": ("state_estimator_node", {"lock_step": "true"}),
+    "state_estimator_node in lock-step": (
+        "state_estimator_node",
+        {"lock_step": "true"},
+    ),
     "flight_control_node": ("flight_control_node", {}),
     "flight_control_node in lock-step": ("flight_control_node", {"lock_step": "true"}),
     "chassis_control_node": ("chassis_control_node", {}),
@@ -139,7 +148,10 @@ class Target:
         for name, (kind,) in self.peer.node.get_subscriber_names_and_types_by_node(
             self._name, self._namespace
         ):
-            if name not in self.publishers and name not in ("/clock", "/parameter_events"):
+            if name not in self.publishers and name not in (
+                "/clock",
+                "/parameter_events",
+            ):
                 of = _interface(kind)
                 made = self.peer.node.create_publisher(of, name, self._qos)
                 self.publishers[name] = (of, made)
@@ -203,7 +215,11 @@ class Target:
 
 
 def attack(
-    executable: str, parameters: Mapping[str, str], name: str, rng: random.Random, tries: int
+    executable: str,
+    parameters: Mapping[str, str],
+    name: str,
+    rng: random.Random,
+    tries: int,
 ) -> Result:
     """So many odd messages a topic, half of them before any sensible one."""
     tried = 0
@@ -269,7 +285,8 @@ def _rounds(
                 if not target.call(client, request):
                     return (
                         done,
-                        f"round {done}: {service} {str(request)[:1000]}: {target.problem() or 'no answer'}",
+                        f"round {done}: {service} {str(request)[:1000]}: "
+                        f"{target.problem() or 'no answer'}",
                     )
             target.find_topics()
     return rounds, ""
@@ -333,7 +350,13 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
 
     def terrain() -> Any:
         made = TerrainMap(
-            name="hill", rows=21, columns=31, origin_x=-50.0, origin_y=-75.0, step_x=5.0, step_y=5.0
+            name="hill",
+            rows=21,
+            columns=31,
+            origin_x=-50.0,
+            origin_y=-75.0,
+            step_x=5.0,
+            step_y=5.0,
         )
         made.header.frame_id = "map"
         made.geo_origin = [47.0, 8.0, 500.0]

@@ -23,7 +23,14 @@ from typing import Any
 
 import numpy as np
 import yaml
-from fuzz.fuzz_terrain import GOOD_TXT, chunk, good_png, mutate_bytes, mutated_png, mutated_txt
+from fuzz.fuzz_terrain import (
+    GOOD_TXT,
+    chunk,
+    good_png,
+    mutate_bytes,
+    mutated_png,
+    mutated_txt,
+)
 
 from attacks import container_mutators as containers
 from rfly_amphibious.vehicle.state_layout import MEMORY
@@ -162,7 +169,22 @@ TOKENS = tuple(
         ),
     )
 )
-ODD_NUMBERS = (0, 1, 2, 3, 7, 255, 256, 65535, 65536, 2**24, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1)
+ODD_NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    7,
+    255,
+    256,
+    65535,
+    65536,
+    2**24,
+    2**31 - 1,
+    2**31,
+    2**32 - 2,
+    2**32 - 1,
+)
 
 
 # --- texts and trees
@@ -523,35 +545,75 @@ def _simple(command: int, frame: int, *params: float | None) -> dict[str, Any]:
 
 _POINT = _simple(16, 3, 0, 0, 0, None, 47.001, 8.0, 20)
 _SCAN = {
-    "type": "ComplexItem", "complexItemType": "StructureScan", "version": 3, "Altitude": 20, "EntranceAltitude": 20,
-    "StructureHeight": 25, "Layers": 2, "ScanBottomAlt": 5, "StartFromTop": False, "GimbalPitch": 0,
-    "CameraCalc": {"AdjustedFootprintFrontal": 10, "AdjustedFootprintSide": 5, "DistanceToSurface": 10},
+    "type": "ComplexItem",
+    "complexItemType": "StructureScan",
+    "version": 3,
+    "Altitude": 20,
+    "EntranceAltitude": 20,
+    "StructureHeight": 25,
+    "Layers": 2,
+    "ScanBottomAlt": 5,
+    "StartFromTop": False,
+    "GimbalPitch": 0,
+    "CameraCalc": {
+        "AdjustedFootprintFrontal": 10,
+        "AdjustedFootprintSide": 5,
+        "DistanceToSurface": 10,
+    },
     "polygon": [[47.0, 8.0], [47.001, 8.0], [47.0, 8.001]],
-}  # fmt: skip
+}
 _LANDING = {
-    "type": "ComplexItem", "complexItemType": "vtolLandingPattern", "version": 1, "altitudesAreRelative": True,
-    "landCoordinate": [47.0, 8.0, 0], "landingApproachCoordinate": [47.01, 8.0, 40], "loiterRadius": 50,
-    "loiterClockwise": False, "useLoiterToAlt": True, "stopTakingPhotos": True, "stopVideoPhotos": True,
-}  # fmt: skip
+    "type": "ComplexItem",
+    "complexItemType": "vtolLandingPattern",
+    "version": 1,
+    "altitudesAreRelative": True,
+    "landCoordinate": [47.0, 8.0, 0],
+    "landingApproachCoordinate": [47.01, 8.0, 40],
+    "loiterRadius": 50,
+    "loiterClockwise": False,
+    "useLoiterToAlt": True,
+    "stopTakingPhotos": True,
+    "stopVideoPhotos": True,
+}
 PLAN: dict[str, Any] = {
-    "fileType": "Plan", "version": 1, "groundStation": "QGroundControl",
+    "fileType": "Plan",
+    "version": 1,
+    "groundStation": "QGroundControl",
     "geoFence": {
-        "circles": [{"circle": {"center": [47.0, 8.0], "radius": 500}, "inclusion": True, "version": 1}],
-        "polygons": [{"polygon": [[47.0, 8.0], [47.1, 8.0], [47.0, 8.1]], "inclusion": True, "version": 1}],
+        "circles": [
+            {
+                "circle": {"center": [47.0, 8.0], "radius": 500},
+                "inclusion": True,
+                "version": 1,
+            }
+        ],
+        "polygons": [
+            {
+                "polygon": [[47.0, 8.0], [47.1, 8.0], [47.0, 8.1]],
+                "inclusion": True,
+                "version": 1,
+            }
+        ],
         "version": 2,
     },
     "mission": {
-        "version": 2, "plannedHomePosition": [47.0, 8.0, 500.0],
+        "version": 2,
+        "plannedHomePosition": [47.0, 8.0, 500.0],
         "items": [
             {**_simple(22, 3, 0, 0, 0, None, 47.0, 8.0, 20), "doJumpId": 1},
             {**_POINT, "doJumpId": 2},
             {**_simple(177, 2, 2, 3, 0, 0, 0, 0, 0), "doJumpId": 3},
-            {"type": "ComplexItem", "complexItemType": "survey", "TransectStyleComplexItem": {"Items": [_POINT]}},
-            _SCAN, _LANDING,
+            {
+                "type": "ComplexItem",
+                "complexItemType": "survey",
+                "TransectStyleComplexItem": {"Items": [_POINT]},
+            },
+            _SCAN,
+            _LANDING,
         ],
     },
     "rallyPoints": {"points": [[47.0, 8.0, 50]], "version": 2},
-}  # fmt: skip
+}
 WAYPOINTS = (
     "QGC WPL 110\n0\t1\t0\t16\t0\t0\t0\t0\t47\t8\t500\t1\n"
     "1\t0\t3\t22\t0\t0\t0\t0\t47\t8\t20\t1\n2\t0\t3\t16\t1\t2\t0\t0\t47.001\t8\t20\t1\n"
@@ -566,8 +628,10 @@ def plan(rng: random.Random) -> Files:
 
 
 GPX = (
-    '<?xml version="1.0"?><gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>'
-    '<trkpt lat="47.0" lon="8.0"><ele>500</ele></trkpt><trkpt lat="47.001" lon="8.001"><ele>510</ele></trkpt>'
+    '<?xml version="1.0"?><gpx version="1.1" '
+    'xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>'
+    '<trkpt lat="47.0" lon="8.0"><ele>500</ele></trkpt><trkpt lat="47.001" '
+    'lon="8.001"><ele>510</ele></trkpt>'
     "</trkseg></trk></gpx>"
 )
 OSM = '<osm version="0.6">\n' + "".join(
@@ -585,20 +649,26 @@ OSM = '<osm version="0.6">\n' + "".join(
     )
 )
 OSM += (
-    '<way id="8"><nd ref="0"/><nd ref="1"/><nd ref="2"/><nd ref="3"/><nd ref="0"/><tag k="building" v="yes"/>'
+    '<way id="8"><nd ref="0"/><nd ref="1"/><nd ref="2"/><nd ref="3"/><nd ref="0"/><tag '
+    'k="building" v="yes"/>'
     '<tag k="height" v="12 m"/><tag k="building:levels" v="3"/></way>\n'
     '<way id="9"><nd ref="4"/><nd ref="5"/><nd ref="6"/><nd ref="4"/></way>\n'
-    '<relation id="10"><member type="way" ref="8" role="outer"/><member type="way" ref="9" role="inner"/>'
+    '<relation id="10"><member type="way" ref="8" role="outer"/><member type="way" ref="9" '
+    'role="inner"/>'
     '<tag k="type" v="multipolygon"/><tag k="building" v="yes"/></relation>\n</osm>\n'
 )
 VEHICLE = (
-    '<?xml version="1.0" encoding="utf-8"?>\n<vehicle>\n  <ClassID>3</ClassID><Name>quad</Name>\n  <body>\n'
-    "    <ModelType>0</ModelType><CenterHeightAboveGroundCm>12.5</CenterHeightAboveGroundCm>\n  </body>\n</vehicle>\n"
+    '<?xml version="1.0" encoding="utf-8"?>\n<vehicle>\n  <ClassID>3</ClassID><Name>quad</Name>\n '
+    " <body>\n"
+    "    <ModelType>0</ModelType><CenterHeightAboveGroundCm>12.5</CenterHeightAboveGroundCm>\n  "
+    "</body>\n</vehicle>\n"
 )
 PATH = (
-    "header:\n  frame_id: map\nposes:\n- header: {frame_id: map}\n  pose:\n    position: {x: 1.0, y: 2.0, z: 3.0}\n"
+    "header:\n  frame_id: map\nposes:\n- header: {frame_id: map}\n  pose:\n    position: {x: 1.0, "
+    "y: 2.0, z: 3.0}\n"
     "    orientation: {x: 0.0, y: 0.0, z: 0.0, w: 1.0}\n- header: {frame_id: map}\n  pose:\n"
-    "    position: {x: 10.0, y: 2.0, z: 3.0}\n    orientation: {x: 0.0, y: 0.0, z: 0.0, w: 1.0}\n---\n"
+    "    position: {x: 10.0, y: 2.0, z: 3.0}\n    orientation: {x: 0.0, y: 0.0, z: 0.0, w: "
+    "1.0}\n---\n"
 )
 PARAMETERS = "/**:\n  ros__parameters:\n    rate: 50.0\n    vehicles: [a, b]\nterrain_node:\n  ros__parameters: {map: x}\n"
 GRID = (
@@ -610,7 +680,10 @@ MAKERS: dict[str, Maker] = {
     "map": map_files,
     "npy": lambda rng: {".npy": npy(rng)},
     "npz": npz_of(
-        heights_up=np.eye(3), x_east=np.arange(3.0), y_north=np.arange(3.0), geo_origin=np.zeros(3)
+        heights_up=np.eye(3),
+        x_east=np.arange(3.0),
+        y_north=np.arange(3.0),
+        geo_origin=np.zeros(3),
     ),
     "saved state": npz_of(x=np.zeros(44), memory=np.zeros(MEMORY), time=np.float64(1.0)),
     "geotiff": mutated_tiff,

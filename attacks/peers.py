@@ -25,14 +25,29 @@ from types import TracebackType
 import psutil
 
 from attacks.pulse import Pulse
-from attacks.running import Running, free_port, node_command, own_graph, rfly, wait_until
+from attacks.running import (
+    Running,
+    free_port,
+    node_command,
+    own_graph,
+    rfly,
+    wait_until,
+)
 from attacks.table import Result
 from attacks.traffic import Traffic
 
 CAMERA = {
-    "type": "ViewerCameraMessage", "wxyz": [1, 0, 0, 0], "position": [0, 0, 1], "fov": 0.9, "near": 0.1, "far": 1e3,
-    "image_height": 480, "image_width": 640, "look_at": [0, 0, 0], "up_direction": [0, 0, 1],
-}  # fmt: skip
+    "type": "ViewerCameraMessage",
+    "wxyz": [1, 0, 0, 0],
+    "position": [0, 0, 1],
+    "fov": 0.9,
+    "near": 0.1,
+    "far": 1e3,
+    "image_height": 480,
+    "image_width": 640,
+    "look_at": [0, 0, 0],
+    "up_direction": [0, 0, 1],
+}
 """what viser's page says first; the scene comes after it"""
 TRIES = 500
 SHORT_TRIES = 20
@@ -108,7 +123,10 @@ def streams(rng: random.Random, tries: int, port: int, sensible: Sequence[bytes]
 
     def one(seed: int) -> None:
         own = random.Random(seed)
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), LASTS_S) as peer:
+        with (
+            suppress(OSError),
+            socket.create_connection(("127.0.0.1", port), LASTS_S) as peer,
+        ):
             peer.settimeout(LASTS_S)  # who is refused or not read is cut, and that is well
             own.choice(BEHAVIOURS)(peer, own, sensible)
 
@@ -165,7 +183,11 @@ class PagePulse:
 
 
 def judged(
-    name: str, tried: int, running: Running, stall_s: float | None, more: Iterable[str] = ()
+    name: str,
+    tried: int,
+    running: Running,
+    stall_s: float | None,
+    more: Iterable[str] = (),
 ) -> Result:
     """The result of an attack on a process that should go on."""
     failures = list(more)
@@ -196,7 +218,11 @@ def node_at_work(
             opened.enter_context(Traffic(graph))
         running = opened.enter_context(Running(node_command(name, parameters), graph))
         pulse = opened.enter_context(Pulse(graph, f"/{name}"))
-        wait_until(lambda: pulse.answers(f"/{name}"), f"{name} to answer: {running.output}", 120.0)
+        wait_until(
+            lambda: pulse.answers(f"/{name}"),
+            f"{name} to answer: {running.output}",
+            120.0,
+        )
         yield running, pulse
 
 
@@ -242,7 +268,11 @@ def link_over(transport: str, rng: random.Random, tries: int) -> Result:
         served = is_served(kind, port, WHOLE[4])
         failures = [] if served else [f"a heartbeat over {transport} got no answer afterwards"]
         return judged(
-            f"controllers outside, {transport}", tried, running, pulse.longest_stall(), failures
+            f"controllers outside, {transport}",
+            tried,
+            running,
+            pulse.longest_stall(),
+            failures,
         )
 
 
@@ -254,7 +284,10 @@ def autopilots(rng: random.Random, tries: int) -> Result:
     sender = dialect.MAVLink(None)
     heartbeat = dialect.MAVLink_heartbeat_message(2, 12, 0, 0, 3, 3).pack(sender)
     controls = dialect.MAVLink_hil_actuator_controls_message(0, [0.1] * 16, 128, 0).pack(sender)
-    with node_at_work("mavlink_hil_node", {"port": 0}, traffic=True) as (running, pulse):
+    with node_at_work("mavlink_hil_node", {"port": 0}, traffic=True) as (
+        running,
+        pulse,
+    ):
         port = listening_port(running, "tcp")
         streams(rng, tries, port, (heartbeat, controls))
         served = is_served(socket.SOCK_STREAM, port, heartbeat)
@@ -285,7 +318,11 @@ def ground_stations(rng: random.Random, tries: int) -> Result:
     ]
     made = (rng.choice(sensible) for _ in range(FLOOD * tries))
     datagrams = [data if rng.random() < 0.3 else mutate_bytes(rng, data) for data in made]
-    parameters = {"vehicles": ["uav"], "port": 0, "targets": [f"127.0.0.1:{free_port()}"]}
+    parameters = {
+        "vehicles": ["uav"],
+        "port": 0,
+        "targets": [f"127.0.0.1:{free_port()}"],
+    }
     with node_at_work("mavlink_node", parameters, traffic=True) as (running, pulse):
         port = listening_port(running, "udp")
         tried = flood(port, datagrams)
@@ -327,7 +364,13 @@ def viewer_at_work() -> Iterator[tuple[Running, PagePulse, str, int]]:
     """`rfly view`, its page asked for again and again, the page's host and port, and the UDP port."""
     port = free_port()
     command = rfly(
-        "view", "--port", "0", "--udp-port", str(port), "--feedback-port", str(free_port())
+        "view",
+        "--port",
+        "0",
+        "--udp-port",
+        str(port),
+        "--feedback-port",
+        str(free_port()),
     )
     with Running(command) as running:
         running.wait_for("rfly view: http", timeout_s=60.0)
@@ -430,16 +473,30 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
             f"GET / HTTP/1.1\r\n{upgrade}Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n".encode()
         )
         asks = [
-            {"op": "subscribe", "subscriptions": [{"id": n, "channelId": n} for n in range(200)]},
-            {"op": "subscribe", "subscriptions": [{"id": -1, "channelId": 2**70}, None, "x"]},
+            {
+                "op": "subscribe",
+                "subscriptions": [{"id": n, "channelId": n} for n in range(200)],
+            },
+            {
+                "op": "subscribe",
+                "subscriptions": [{"id": -1, "channelId": 2**70}, None, "x"],
+            },
             {"op": "unsubscribe", "subscriptionIds": [2**64, "a"]},
             {
                 "op": "advertise",
                 "channels": [
-                    {"id": 1, "topic": "/clock", "encoding": "cdr", "schemaName": "x" * 9000}
+                    {
+                        "id": 1,
+                        "topic": "/clock",
+                        "encoding": "cdr",
+                        "schemaName": "x" * 9000,
+                    }
                 ],
             },
-            {"op": "setParameters", "parameters": [{"name": "map_search_path", "value": "/"}]},
+            {
+                "op": "setParameters",
+                "parameters": [{"name": "map_search_path", "value": "/"}],
+            },
             {"op": "fetchAsset", "uri": "file:///etc/passwd", "requestId": 1},
             [[[]]],
         ]
@@ -460,7 +517,11 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
             )
             failures = [] if _first_message(host) else ["a client gets no message afterwards"]
         return judged(
-            "clients of rfly view --foxglove", tries, running, pulse.longest_stall(), failures
+            "clients of rfly view --foxglove",
+            tries,
+            running,
+            pulse.longest_stall(),
+            failures,
         )
 
 
@@ -505,7 +566,10 @@ def packets_to_monitors(rng: random.Random, tries: int) -> Result:
         for command in (("listen", "--json"), ("record", str(file), "--windows", "1")):
             port = free_port()
             with Running(rfly(*command, "--port", str(port))) as running:
-                wait_until(lambda running=running, port=port: listens(running, port), f"UDP {port}")
+                wait_until(
+                    lambda running=running, port=port: listens(running, port),
+                    f"UDP {port}",
+                )
                 sent += flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
                 time.sleep(1.0)
                 sent += flood(port, [good] * 100)
@@ -519,7 +583,12 @@ def packets_to_monitors(rng: random.Random, tries: int) -> Result:
     failures += [failure for result in results for failure in result.failures]
     peak = max(result.largest_memory_mb or 0.0 for result in results)
     return Result(
-        "packets to rfly listen, record", sent, len(failures), peak, None, tuple(failures)
+        "packets to rfly listen, record",
+        sent,
+        len(failures),
+        peak,
+        None,
+        tuple(failures),
     )
 
 

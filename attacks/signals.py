@@ -103,7 +103,9 @@ def storm(rng: random.Random, number: int, kinds: Sequence[signal.Signals]) -> S
     times = rng.randint(1, 20) if number % 3 == 2 else 0
     more = sorted((rng.uniform(0.0, 0.5), rng.choice(kinds)) for _ in range(times))
     return Storm(
-        0.0 if number % 10 == 9 else rng.uniform(0.0, LATEST_S), kinds[number % len(kinds)], more
+        0.0 if number % 10 == 9 else rng.uniform(0.0, LATEST_S),
+        kinds[number % len(kinds)],
+        more,
     )
 
 
@@ -223,7 +225,11 @@ def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: 
     todo = [
         (target, storm(rng, number, target.kinds)) for number in range(tries) for target in targets
     ]
-    with own_graph() as graph, Traffic(graph) as traffic, ThreadPoolExecutor(AT_ONCE) as pool:
+    with (
+        own_graph() as graph,
+        Traffic(graph) as traffic,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
         outcomes = list(pool.map(lambda one: attack_once(*one, graph, traffic.udp_ports), todo))
     failures = tuple(
         f"{target.name}: {o.wrong}"
@@ -250,7 +256,12 @@ def node_targets() -> Iterator[Target]:
             elif name == "ue_bridge_node":
                 given = {"port": free_port(), "feedback_port": free_port()}
                 ports.add(given["feedback_port"])
-            elif name in ("link_node", "mavlink_hil_node", "ardupilot_json_node", "mavlink_node"):
+            elif name in (
+                "link_node",
+                "mavlink_hil_node",
+                "ardupilot_json_node",
+                "mavlink_node",
+            ):
                 given = {"port": 0}
             elif name == "recorder_node":
                 given = {"file": str(folder / "{time}.mcap"), "overwrite": True}
@@ -301,7 +312,10 @@ def _replay(folder: Path, ports: set[int]) -> list[str]:
             data = encode_pose(1, 3, (0.01 * number, 0.0, -10.0), (0.0, 0.0, 0.0))
             writer.write(
                 RecordedDatagram(
-                    10_000_000 * number, ("127.0.0.1", 40000), ("127.0.0.1", 20010), data
+                    10_000_000 * number,
+                    ("127.0.0.1", 40000),
+                    ("127.0.0.1", 20010),
+                    data,
                 )
             )
         writer.flush()
@@ -317,7 +331,11 @@ def _mission(folder: Path, ports: set[int]) -> list[str]:
 
 def _demo(folder: Path, ports: set[int]) -> list[str]:
     """From its folder, where its picture goes."""
-    return ["/bin/sh", "-c", f"cd '{folder}' && exec '{sys.executable}' -m rfly_bringup.demo"]
+    return [
+        "/bin/sh",
+        "-c",
+        f"cd '{folder}' && exec '{sys.executable}' -m rfly_bringup.demo",
+    ]
 
 
 def _recording_is_whole(folder: Path, output: str) -> str:
@@ -342,7 +360,9 @@ def _recording_is_whole(folder: Path, output: str) -> str:
 def command_targets() -> Iterator[Target]:
     """Every command that runs until it is stopped, or for long."""
     yield Target(
-        "rfly up", _up("--map", "JacksboroFault", "--collision", "--planner"), COMMAND_CODES
+        "rfly up",
+        _up("--map", "JacksboroFault", "--collision", "--planner"),
+        COMMAND_CODES,
     )
     yield Target("rfly up amphibious", _up("amphibious", "--mapping"), COMMAND_CODES)
     if importlib.util.find_spec("viser") is not None:
@@ -356,7 +376,9 @@ def command_targets() -> Iterator[Target]:
     yield Target("rfly replay", _replay, COMMAND_CODES)
     yield Target("rfly status", lambda folder, ports: rfly("status"), COMMAND_CODES)
     yield Target(
-        "rfly doctor", lambda folder, ports: rfly("doctor", "--seconds", "60"), COMMAND_CODES
+        "rfly doctor",
+        lambda folder, ports: rfly("doctor", "--seconds", "60"),
+        COMMAND_CODES,
     )
     if importlib.util.find_spec("mcap") is not None:
         yield Target(

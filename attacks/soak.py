@@ -82,7 +82,11 @@ class Watched:
 
     def note(self, at_s: float, process: psutil.Process) -> None:
         with process.oneshot():
-            values = process.memory_info().rss / MB, process.num_threads(), process.num_fds()
+            values = (
+                process.memory_info().rss / MB,
+                process.num_threads(),
+                process.num_fds(),
+            )
         self.at_s.append(at_s)
         for kept, value in zip(
             (self.resident_mb, self.threads, self.descriptors), values, strict=True
@@ -181,7 +185,14 @@ class Soak:
             (self.folder / f"{name}_bridge.yaml").write_text(text, encoding="utf-8")
         graphs = [opened.enter_context(own_graph()) for _ in range(2)]
         feedback = ["--feedback-port", str(to_the_fleets["feedback_port"])]
-        viewer = ["view", "--port", "0", "--udp-port", str(self.receiver.viewer_port), *feedback]
+        viewer = [
+            "view",
+            "--port",
+            "0",
+            "--udp-port",
+            str(self.receiver.viewer_port),
+            *feedback,
+        ]
         up = [
             "up",
             "--map",
@@ -191,7 +202,13 @@ class Soak:
             "--collision",
         ]
         up += ["--params-file", str(self.folder / "fleet_bridge.yaml")]
-        amphibious = ["up", "amphibious", "--scenario", str(self.folder / "loop.yaml"), "--mapping"]
+        amphibious = [
+            "up",
+            "amphibious",
+            "--scenario",
+            str(self.folder / "loop.yaml"),
+            "--mapping",
+        ]
         amphibious += ["--params-file", str(self.folder / "vehicle_bridge.yaml")]
         commands = {}
         for name, command, graph in (
@@ -300,7 +317,11 @@ def found(soak: Soak) -> dict[str, Any]:
     return {
         "seconds": soak.seconds,
         "from_s": from_s,
-        "load": [float(np.min(soak.load)), float(np.median(soak.load)), float(np.max(soak.load))],
+        "load": [
+            float(np.min(soak.load)),
+            float(np.median(soak.load)),
+            float(np.max(soak.load)),
+        ],
         "processes": processes,
         "series": told[-1][2] - told[0][2],
         "lost_series": soak.missing_series(from_s)[-1],
@@ -342,17 +363,22 @@ def report(result: dict[str, Any], console: Console) -> None:
     for name, process in result["processes"].items():
         counts = ("{:.0f} → {:.0f}".format(*process[what]) for what in ("threads", "descriptors"))
         table.add_row(
-            name, f"{process['before_mb']:.1f} MB", f"{process['growth_mb']:+.2f} MB", *counts
+            name,
+            f"{process['before_mb']:.1f} MB",
+            f"{process['growth_mb']:+.2f} MB",
+            *counts,
         )
     console.print(table)
     low, median, high = result["load"]
     print(
-        f"series: {result['series']:,} published, {result['lost_series']} lost; drift {1e3 * result['drift_s']:+.3f} ms"
+        f"series: {result['series']:,} published, {result['lost_series']} lost; drift "
+        f"{1e3 * result['drift_s']:+.3f} ms"
     )
     drift = 1e3 * result["simulation_drift_s"]
     gave_up = 1e3 * result["simulation_gave_up_s"]
     print(
-        f"simulation: drift {drift:+.3f} ms beside {gave_up:.0f} ms that it gave up for want of a processor, as it told"
+        f"simulation: drift {drift:+.3f} ms beside {gave_up:.0f} ms that it gave up for want of a "
+        "processor, as it told"
     )
     print(
         f"browser: {result['browser_mb']:.1f} MB; load {low:.1f} to {high:.1f}, median {median:.1f}"
@@ -385,7 +411,9 @@ def draw(soak: Soak, path: Path) -> None:
         counts.plot(minutes, np.sum(rows, axis=0), style, color="k", lw=1, label=what)
     at_s, offset = soak.receiver.least_offsets(soak.receiver.first_s + warm_s)
     clock.plot(
-        (np.array(at_s) - soak.receiver.first_s) / 60, 1e3 * (np.array(offset) - offset[0]), lw=1
+        (np.array(at_s) - soak.receiver.first_s) / 60,
+        1e3 * (np.array(offset) - offset[0]),
+        lw=1,
     )
     missing = clock.twinx()
     missing.plot([row[0] / 60 for row in soak.fleet], soak.missing_series(0.0), "r", lw=1)
@@ -393,18 +421,23 @@ def draw(soak: Soak, path: Path) -> None:
     load.plot(minutes, soak.load, "k", lw=1)
     memory.set(yscale="log", ylabel="resident memory, MB")
     growth.set(
-        ylabel="growth after\nthe warm-up, MB", ylim=(-2 * MOST_GROWTH_MB, 2 * MOST_GROWTH_MB)
+        ylabel="growth after\nthe warm-up, MB",
+        ylim=(-2 * MOST_GROWTH_MB, 2 * MOST_GROWTH_MB),
     )
     growth.axhspan(-MOST_GROWTH_MB, MOST_GROWTH_MB, color="0.92", zorder=0)
     counts.set(ylabel="of all processes", ylim=(0, None))
     counts.legend(fontsize="small")
     clock.set(
-        ylabel="drift of the\nfleet's clock, ms", ylim=(-2e3 * MOST_DRIFT_S, 2e3 * MOST_DRIFT_S)
+        ylabel="drift of the\nfleet's clock, ms",
+        ylim=(-2e3 * MOST_DRIFT_S, 2e3 * MOST_DRIFT_S),
     )
     missing.set_ylim(-10, 10)
     load.set(ylabel="load", xlabel="minutes", ylim=(0, None))
     figure.legend(
-        *memory.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small"
+        *memory.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=3,
+        fontsize="small",
     )
     figure.savefig(path, dpi=80)
 
@@ -415,7 +448,10 @@ def main() -> int:
     )
     parser.add_argument("hours", type=float, help="also a fraction")
     parser.add_argument(
-        "--folder", type=Path, default=Path("build"), help="for what was found (default build)"
+        "--folder",
+        type=Path,
+        default=Path("build"),
+        help="for what was found (default build)",
     )
     given = parser.parse_args()
     if not 0.0 < given.hours < 1000.0:

@@ -31,7 +31,12 @@ def packets(name: str, wire: str, rng: random.Random, tries: int) -> Result:
         runs[wire](tries, seed)
     except Exception as error:  # noqa: BLE001  any that comes out of a decoder is what is looked for
         return Result(
-            name, tries, 1, None, None, (f"seed {seed}: {type(error).__name__}: {error}"[:300],)
+            name,
+            tries,
+            1,
+            None,
+            None,
+            (f"seed {seed}: {type(error).__name__}: {error}"[:300],),
         )
     return Result(name, tries, 0, None, None, ())
 

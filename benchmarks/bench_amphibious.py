@@ -15,7 +15,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from benchmarks.harness import Row, agreement
-from rfly_amphibious import AmphibiousModel, Controls, ModelState, VehicleParameters, Wind
+from rfly_amphibious import (
+    AmphibiousModel,
+    Controls,
+    ModelState,
+    VehicleParameters,
+    Wind,
+)
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.state_layout import MEMORY
 from rfly_amphibious.warm_up import warm_up
@@ -61,7 +67,9 @@ def rows() -> Iterator[Row]:
         for case, (begin, controls) in cases.items():
 
             def ours(
-                begin: ModelState = begin, controls: Controls = controls, method: str = method
+                begin: ModelState = begin,
+                controls: Controls = controls,
+                method: str = method,
             ) -> ModelState:
                 return model.step(begin, controls, 0.001, steps=steps, wind=WIND, method=method)  # type: ignore[arg-type]
 
@@ -74,7 +82,8 @@ def rows() -> Iterator[Row]:
                 "the clock",
                 target_ratio=targets[case],
                 agree=agreement(ours().position, exact.position, tolerance),
-                note=f"{1e6 * taken / steps:.2f} µs of CPU time a step; compared with RK4 at 0.25 ms",
+                note=f"{1e6 * taken / steps:.2f} µs of CPU time a step; compared with RK4 at 0.25 "
+                "ms",
             )
     yield from solid_rows(params, cases)
     yield from batch_rows(model, cases)
@@ -88,16 +97,24 @@ def solid_rows(
     """What 1,000 houses on the map cost: spread at random, some of them a few metres beside the
     way.
     """
-    places = np.random.default_rng(2).uniform(-150.0, 150.0, (OBJECTS, 3)) * (1.0, 1.0, 0.0)
+    places = np.random.default_rng(2).uniform(-150.0, 150.0, (OBJECTS, 3)) * (
+        1.0,
+        1.0,
+        0.0,
+    )
     places[np.abs(places[:, 1]) < 8.0, 1] = 8.0
     bare = AmphibiousModel(params, hills())
     among = AmphibiousModel(
-        params, hills(), solids=ObjectBoxes(places, np.full((OBJECTS, 3), (1.0, 1.0, 6.0)))
+        params,
+        hills(),
+        solids=ObjectBoxes(places, np.full((OBJECTS, 3), (1.0, 1.0, 6.0))),
     )
     for case, (begin, controls) in cases.items():
 
         def second(
-            model: AmphibiousModel, begin: ModelState = begin, controls: Controls = controls
+            model: AmphibiousModel,
+            begin: ModelState = begin,
+            controls: Controls = controls,
         ) -> ModelState:
             return model.step(begin, controls, 0.001, steps=1000, wind=WIND)
 
@@ -132,7 +149,10 @@ def batch_rows(
     driving, flying = (cases[case][0].x for case in ("driving", "flying"))
     rng = np.random.default_rng(1)
     x = np.concatenate(
-        [np.repeat(driving[None], VEHICLES // 2, 0), np.repeat(flying[None], VEHICLES // 2, 0)]
+        [
+            np.repeat(driving[None], VEHICLES // 2, 0),
+            np.repeat(flying[None], VEHICLES // 2, 0),
+        ]
     )
     x[VEHICLES // 2 :, :2] += rng.uniform(-100.0, 100.0, (VEHICLES // 2, 2))
     begin = ModelState(x, np.zeros((VEHICLES, MEMORY)))

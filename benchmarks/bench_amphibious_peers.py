@@ -29,11 +29,16 @@ PEERS = {
 
 def rows() -> Iterator[Row]:
     warm_up()
-    makers = {"mujoco": mujoco_rows, "rotorpy": rotorpy_rows, "vehiclemodels": commonroad_rows}
+    makers = {
+        "mujoco": mujoco_rows,
+        "rotorpy": rotorpy_rows,
+        "vehiclemodels": commonroad_rows,
+    }
     for module, (peer, package) in PEERS.items():
         if importlib.util.find_spec(module) is None:
             print(
-                f"amphibious_peers: no rows beside {peer} (pip install {package})", file=sys.stderr
+                f"amphibious_peers: no rows beside {peer} (pip install {package})",
+                file=sys.stderr,
             )
         else:
             yield from makers[module]()
@@ -54,7 +59,10 @@ def least_times(
 
 def mujoco_rows() -> Iterator[Row]:
     """Half a second of rolling over hills, and of flying, at 5 m/s; RK4 of 1 ms on both sides."""
-    from benchmarks.mujoco_vehicle import MujocoVehicle, without_air_or_rolling_resistance
+    from benchmarks.mujoco_vehicle import (
+        MujocoVehicle,
+        without_air_or_rolling_resistance,
+    )
 
     params = without_air_or_rolling_resistance(VehicleParameters.load("full"))
     terrain = hills()
@@ -63,7 +71,12 @@ def mujoco_rows() -> Iterator[Row]:
     steps = 500
     cases = (
         ("driving", model.standing(speed=5.0), Controls(), 0.03),
-        ("flying", model.flying((0.0, 0.0, 12.0), velocity=(5.0, 0.0, 0.0)), hover(params), 0.001),
+        (
+            "flying",
+            model.flying((0.0, 0.0, 12.0), velocity=(5.0, 0.0, 0.0)),
+            hover(params),
+            0.001,
+        ),
     )
     for case, begin, controls, tolerance in cases:
 
@@ -82,7 +95,8 @@ def mujoco_rows() -> Iterator[Row]:
             "MuJoCo, RK4",
             target_ratio=30.0,
             agree=agreement(ours().position, theirs(), tolerance),
-            note=f"{peer.bodies} bodies; place after {params_text(begin)}; tyres are its contacts of cylinders",
+            note=f"{peer.bodies} bodies; place after {params_text(begin)}; tyres are its contacts "
+            "of cylinders",
         )
 
 
@@ -109,7 +123,10 @@ def commonroad_rows() -> Iterator[Row]:
     def theirs() -> list[float]:
         return peer.run(peer.start(speed), steering, 0.001, steps)
 
-    for method, name in (("rk4", "RK4"), ("semi_implicit_euler", "semi-implicit Euler")):
+    for method, name in (
+        ("rk4", "RK4"),
+        ("semi_implicit_euler", "semi-implicit Euler"),
+    ):
 
         def ours(method: str = method) -> ModelState:
             return model.step(begin, controls, 0.001, steps=steps, method=method)  # type: ignore[arg-type]

@@ -73,7 +73,10 @@ def _throughput(in_fleet: bool) -> Row:
         ours(states)
         ours_sent = _received(receiver)
         peer(states)
-        agree = same(ours_sent == _received(receiver), f"{len(ours_sent)} datagrams, byte by byte")
+        agree = same(
+            ours_sent == _received(receiver),
+            f"{len(ours_sent)} datagrams, byte by byte",
+        )
         taken: tuple[list[float], list[float]] = ([], [])
         for _ in range(ROUNDS):
             states = _some_states(random)  # new numbers in each round
@@ -84,7 +87,8 @@ def _throughput(in_fleet: bool) -> Row:
                 _received(receiver)
     ours_s, peer_s = (statistics.median(times) for times in taken)
     return Row(
-        f"bridge: {VEHICLES} vehicles to one window, {'Multi3DData100New' if in_fleet else 'one packet each'}",
+        f"bridge: {VEHICLES} vehicles to one window, "
+        f"{'Multi3DData100New' if in_fleet else 'one packet each'}",
         ours_s,
         peer_s,
         "loop of struct.pack + sendto",
@@ -157,7 +161,14 @@ def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object
             means[slot] = sum(speed * RAD_S_TO_RPM for speed in motors) / len(motors)
         send(
             struct.pack(
-                "<i200H600f300H100f", 1234567890, *ids, *types, *places, *angles, *scales, *means
+                "<i200H600f300H100f",
+                1234567890,
+                *ids,
+                *types,
+                *places,
+                *angles,
+                *scales,
+                *means,
             )
         )
 
@@ -221,7 +232,12 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
             "-c",
             "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()",
         ]
-        parameters = [f"port:={ports[0]}", "vehicles:=[car]", "car.id:=7", "car.topic:=bridge/pose"]
+        parameters = [
+            f"port:={ports[0]}",
+            "vehicles:=[car]",
+            "car.id:=7",
+            "car.topic:=bridge/pose",
+        ]
         bridge += [
             "--ros-args",
             "--log-level",

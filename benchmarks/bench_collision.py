@@ -35,7 +35,10 @@ def rows() -> Iterator[Row]:
     """All rows of the table whose peers are installed."""
     warm_up()
     if importlib.util.find_spec("fcl") is None:
-        print("collision: no rows beside python-fcl (pip install python-fcl)", file=sys.stderr)
+        print(
+            "collision: no rows beside python-fcl (pip install python-fcl)",
+            file=sys.stderr,
+        )
     else:
         yield beside_fcl("sparse, 1 km², 50 m high", SPARSE, 200, 10)
         yield beside_fcl("dense, 200 x 200 x 50 m", DENSE, 50, 3)
@@ -162,7 +165,8 @@ def beside_numpy() -> Row:
         found.append(pairs_of(ours()))
         expected.append(all_pairs(*same_boxes.next()))
     agree = same(
-        found == expected, f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all"
+        found == expected,
+        f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all",
     )
     seconds, peer = measure(ours, lambda: all_pairs(*same_boxes.next()), 7, ours_calls=2 * TURNS)
     note = f"{1 / seconds:.0f} steps/s, position, normal and depth too; {threads()}"

@@ -24,7 +24,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Row, same
-from rfly_common.frames import euler_to_quat, pose_enu_to_ned_euler, quat_ned_frd_to_enu_flu
+from rfly_common.frames import (
+    euler_to_quat,
+    pose_enu_to_ned_euler,
+    quat_ned_frd_to_enu_flu,
+)
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.codec.ned_states import RPM_PER_RAD_S, NedStates, states_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states
@@ -53,7 +57,10 @@ def rows() -> Iterator[Row]:
     yield _beside_the_system_call(in_fleet=True)
     yield _beside_the_system_call(in_fleet=False)
     if importlib.util.find_spec("rclpy") is None:
-        print("the bridge's processor time needs ROS 2 (rclpy): not measured", file=sys.stderr)
+        print(
+            "the bridge's processor time needs ROS 2 (rclpy): not measured",
+            file=sys.stderr,
+        )
         return
     yield _through_the_node()
 
@@ -104,7 +111,10 @@ def _received(opened: socket.socket) -> list[bytes]:
 def _fleet(random: np.random.Generator, vehicles: int = VEHICLES) -> dict[str, Any]:
     """The arrays of a VehicleStateArray: vehicles that are somewhere, nearly level, under way."""
     euler_ned = np.column_stack(
-        (random.normal(scale=0.1, size=(vehicles, 2)), random.uniform(-3.1, 3.1, vehicles))
+        (
+            random.normal(scale=0.1, size=(vehicles, 2)),
+            random.uniform(-3.1, 3.1, vehicles),
+        )
     )
     return {
         "id": np.arange(1, vehicles + 1, dtype=np.int32),
@@ -143,8 +153,19 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
                 velocity = (velocity[1], velocity[0], -velocity[2])  # noqa: PLW2901
                 rpm = [RPM_PER_RAD_S * speed for speed in rpm] + [0.0] * (8 - len(rpm))  # noqa: PLW2901
             datagram = struct.pack(
-                "6i14f4d", 1234567891, number, kind, 0, 0, 0, *rpm, *velocity, *attitude, *place, -1.0
-            )  # fmt: skip
+                "6i14f4d",
+                1234567891,
+                number,
+                kind,
+                0,
+                0,
+                0,
+                *rpm,
+                *velocity,
+                *attitude,
+                *place,
+                -1.0,
+            )
             for port in ports:
                 plain.sendto(datagram, ("127.0.0.1", port))
 
@@ -163,7 +184,9 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
             )
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
-    def script_in_parts(arrays: dict[str, Any]) -> tuple[float, list[np.ndarray[Any, Any]]]:
+    def script_in_parts(
+        arrays: dict[str, Any],
+    ) -> tuple[float, list[np.ndarray[Any, Any]]]:
         """Seconds, and what arrived at each port; the sinks are emptied now and then, off the
         clock.
         """
@@ -429,7 +452,8 @@ def _through_the_node() -> Row:
         "half a core",
         target_ratio=1.0,
         agree=same(
-            datagrams == expected, f"{datagrams} of {expected} datagrams in {elapsed:.1f} s"
+            datagrams == expected,
+            f"{datagrams} of {expected} datagrams in {elapsed:.1f} s",
         ),
         note=f"{rounds / elapsed:.1f} messages/s",
         kind="at most",

@@ -44,14 +44,18 @@ def rows() -> Iterator[Row]:
     except ImportError:
         print("the flood needs ROS 2 (rclpy): not measured", file=sys.stderr)
         return
-    print(f"flood: {RATE} datagrams/s for {seconds:g} s (RFLY_FLOOD_SECONDS)", file=sys.stderr)
+    print(
+        f"flood: {RATE} datagrams/s for {seconds:g} s (RFLY_FLOOD_SECONDS)",
+        file=sys.stderr,
+    )
     quiet, flooded, growth, told = _flood(seconds)
     rate = told["sent"] / told["seconds"]
     reached = rate >= LEAST_RATE * RATE
     accounted = told["received"] + told["system_dropped"] == told["sent"]
     agree = same(
         reached and accounted and told["poses_lost"] == 0,
-        f"{told['sent']:,} datagrams sent at {rate:,.0f}/s, received {told['received']:,} + dropped by the system "
+        f"{told['sent']:,} datagrams sent at {rate:,.0f}/s, received {told['received']:,} + "
+        "dropped by the system "
         f"{told['system_dropped']:,}; poses lost: {told['poses_lost']}",
     )
     name = f"flood of {RATE:,} datagrams/s for {seconds:g} s"
@@ -77,7 +81,8 @@ def rows() -> Iterator[Row]:
             "the same without the flood",
             target_ratio=MOST_DELAY_RATIO,
             agree=agree,
-            note=f"{len(flooded)} poses, {len(quiet)} without; bridge used {told['cores']:.2f} cores",
+            note=f"{len(flooded)} poses, {len(quiet)} without; bridge used {told['cores']:.2f} "
+            "cores",
             kind="at most",
         )
 

@@ -67,7 +67,15 @@ def rows() -> Iterator[Row]:
         note = f"{10 * taken:.3f} of a core at 10 Hz; processor time, message included"
         peer = f"{10 * budget:g} of a core at 10 Hz"
         return Row(
-            f"lidar 32 x 1,800, {name}", taken, budget, peer, 1.0, None, agree, note, "at most"
+            f"lidar 32 x 1,800, {name}",
+            taken,
+            budget,
+            peer,
+            1.0,
+            None,
+            agree,
+            note,
+            "at most",
         )
 
     for name, scene in (
@@ -79,7 +87,10 @@ def rows() -> Iterator[Row]:
     valley = HeightMap.load("JacksboroFault")
     world, triangles = village(valley)
     in_village = driving(valley, *MIDDLE)
-    for name, bodies in (("as parts", world_bodies(world)), ("as one mesh", one_mesh(triangles))):
+    for name, bodies in (
+        ("as parts", world_bodies(world)),
+        ("as one mesh", one_mesh(triangles)),
+    ):
         scene = SceneRays(valley, bodies)
         agree = beside_embree(bodies, triangles)
         yield row(
@@ -95,7 +106,11 @@ def village(terrain: HeightMap) -> tuple[World, Floats]:
     """Of 1.21 km², with the triangles (t, 3, 3) of all parts."""
     x, y = MIDDLE
     world = make_world(
-        "village", terrain, 1, area=Area(x - 550, x + 550, y - 550, y + 550), density=40.0
+        "village",
+        terrain,
+        1,
+        area=Area(x - 550, x + 550, y - 550, y + 550),
+        density=40.0,
     )
     solids = world.solids
     parts = np.split(solids.vertices, solids.first[1:-1])
@@ -144,7 +159,8 @@ def driving(terrain: HeightMap, x: float = 0.0, y: float = 0.0) -> VehicleTrack:
     """0.1 s at 10 m/s in a turn, a pose each millisecond."""
     at = np.arange(101) * 0.001
     place = np.stack(
-        [x + 10.0 * at, y + 2.0 * at, np.full(101, terrain.altitude(x, y) + 0.4)], axis=1
+        [x + 10.0 * at, y + 2.0 * at, np.full(101, terrain.altitude(x, y) + 0.4)],
+        axis=1,
     )
     attitude = euler_to_quat(np.stack([0.3 * at, 0.1 - at, 0.8 * at], axis=1))
     return VehicleTrack(at, place, attitude)

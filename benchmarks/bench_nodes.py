@@ -55,7 +55,10 @@ def rows() -> Iterator[Row]:
     )
     bare_start, bare_memory = found.pop(BARE)
     _, memory_of_three = found.pop("three nodes in one process")
-    agree = same(all(memory > bare_memory for _, memory in found.values()), "every node was heard")
+    agree = same(
+        all(memory > bare_memory for _, memory in found.values()),
+        "every node was heard",
+    )
     memories = [memory for _, memory in found.values()]
     note = f"a bare node of rclpy: {bare_memory / 1e6:.0f} MB"
     median = statistics.median(memories)
@@ -111,7 +114,10 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
         ear = rclpy.create_node("bench", context=context)
         latched = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         ear.create_subscription(
-            Log, "/rosout", lambda message: heard.add(message.name.rpartition(".")[2]), latched
+            Log,
+            "/rosout",
+            lambda message: heard.add(message.name.rpartition(".")[2]),
+            latched,
         )
         ear.create_subscription(
             DiagnosticArray,

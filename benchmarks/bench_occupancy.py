@@ -42,7 +42,10 @@ MISSED = 0.03
 
 def rows() -> Iterator[Row]:
     if importlib.util.find_spec("numba") is None:
-        print("rays beside range_libc's algorithms need numba: not measured", file=sys.stderr)
+        print(
+            "rays beside range_libc's algorithms need numba: not measured",
+            file=sys.stderr,
+        )
         return
     matrix = some_map()
     rng = np.random.default_rng(3)

@@ -62,7 +62,10 @@ def rows() -> Iterator[Row]:
     else:
         yield from beside_embree(terrain, kinds)
     if importlib.util.find_spec("mujoco") is None:
-        print("rays: no rows beside MuJoCo's height field (pip install mujoco)", file=sys.stderr)
+        print(
+            "rays: no rows beside MuJoCo's height field (pip install mujoco)",
+            file=sys.stderr,
+        )
     else:
         yield from beside_mujoco(terrain, kinds)
 
@@ -184,10 +187,20 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
         if cores() > 1:
             many, theirs = measure(cast, embree, 9)
             note = (
-                f"{speed(rays, many)}, {cores()} threads, float32 rays, float64 ranges, without building; "
+                f"{speed(rays, many)}, {cores()} threads, float32 rays, float64 ranges, without "
+                "building; "
                 f"{ours / many:.2f} x one core, the machine {scaling():.2f} x; {hits}"
             )
-            yield Row(f"{rays.name}, {cores()} threads", many, theirs, peer, 1.4, None, agree, note)
+            yield Row(
+                f"{rays.name}, {cores()} threads",
+                many,
+                theirs,
+                peer,
+                1.4,
+                None,
+                agree,
+                note,
+            )
 
 
 def compared_with_finer(terrain: HeightMap, rays: Rays) -> str:
@@ -225,7 +238,8 @@ def agreement(ours: NDArray[Any], theirs: NDArray[Any], peer: str) -> str:
     differing = float(np.mean(hit != theirs_hit))
     apart = np.abs(ours[hit & theirs_hit] - theirs[hit & theirs_hit])
     text = (
-        f"{peer}: {ours.size:,} rays, hit rate {hit.mean():.3f}, of one side only {differing:.2%}, largest |Δ range| "
+        f"{peer}: {ours.size:,} rays, hit rate {hit.mean():.3f}, of one side only "
+        f"{differing:.2%}, largest |Δ range| "
         f"{apart.max():.2g} m, of 99 % {np.quantile(apart, 0.99):.1g} m"
     )
     return text if differing <= MAX_DISAGREEING else f"{DISAGREES}: {text}"
@@ -263,14 +277,22 @@ def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
 
         told = np.array(theirs())
         agree = agreement(
-            terrain.cast(origins, directions), np.where(told < 0, np.inf, told), "its triangles"
+            terrain.cast(origins, directions),
+            np.where(told < 0, np.inf, told),
+            "its triangles",
         )
         with one_core():
             a, b = measure(ours, theirs, 3)
         note = f"one thread each, float64, without building; peer timed for {len(origins):,} rays"
         per_ray = a / len(rays.origins), b / len(origins)
         yield Row(
-            f"{rays.name}, one ray of them", *per_ray, "MuJoCo's mj_ray", 1_000, None, agree, note
+            f"{rays.name}, one ray of them",
+            *per_ray,
+            "MuJoCo's mj_ray",
+            1_000,
+            None,
+            agree,
+            note,
         )
 
 

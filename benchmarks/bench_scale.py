@@ -65,7 +65,8 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
     whole = found["wrong_packets"] == found["incomplete_series"] == found["dropped_by_system"] == 0
     agree = same(
         whole and found["told"] > 0 and found["worst_m"] <= MOST_ERROR_M,
-        f"{found['series']:,} series of {vehicles:,} vehicles, {found['incomplete_series']} incomplete; "
+        f"{found['series']:,} series of {vehicles:,} vehicles, {found['incomplete_series']} "
+        "incomplete; "
         f"{found['compared']:,} places within {1e3 * found['worst_m']:.2g} mm of the formula",
     )
     name = f"scale: {vehicles:,} vehicles at {RATE_HZ} Hz for {seconds:g} s"
@@ -88,8 +89,10 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
         f"{RATE_HZ} Hz",
         target_ratio=MOST_INTERVAL_RATIO,
         agree=agree,
-        note=f"{found['states'] / (found['arrival_seconds'] + 1 / RATE_HZ):,.0f} vehicle states/s at the socket; "
-        f"instants without a series: {missing}, of which published and lost: {found['lost_series']}",
+        note=f"{found['states'] / (found['arrival_seconds'] + 1 / RATE_HZ):,.0f} vehicle states/s "
+        "at the socket; "
+        f"instants without a series: {missing}, of which published and lost: "
+        f"{found['lost_series']}",
         kind="at most",
     )
     yield Row(
@@ -134,7 +137,10 @@ def run(vehicles: int, seconds: float) -> dict[str, Any]:
         parameters = {
             "terrain_node": [f"map:={MAP}"],
             "ue_bridge_node": [f"port:={port}", "feedback_port:=0"],
-            "trajectory_node": [f"fleet:={folder / 'rings.yaml'}", f"rate:={RATE_HZ}.0"],
+            "trajectory_node": [
+                f"fleet:={folder / 'rings.yaml'}",
+                f"rate:={RATE_HZ}.0",
+            ],
         }
         nodes = {}
         for node, given in parameters.items():
@@ -184,7 +190,12 @@ def _diagnostics(domain: int) -> Iterator[list[tuple[float, int]]]:
         for status in message.status:
             values = {pair.key: pair.value for pair in status.values}
             if status.name.endswith(": fleet") and values.get("fleet_time_s"):
-                told.append((float(values["fleet_time_s"]), int(values.get("published_states", 0))))
+                told.append(
+                    (
+                        float(values["fleet_time_s"]),
+                        int(values.get("published_states", 0)),
+                    )
+                )
 
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)

@@ -27,11 +27,21 @@ def rows() -> Iterator[Row]:
     apart = np.abs(ours.astype(int) - theirs)
     # a value that rounds the other way, or lies on a limit: float64 sums in another order
     agree = same(
-        int(np.count_nonzero(apart)) <= SIZE, f"{SIZE:,}² costs but for {np.count_nonzero(apart)}"
+        int(np.count_nonzero(apart)) <= SIZE,
+        f"{SIZE:,}² costs but for {np.count_nonzero(apart)}",
     )
     a, b = measure(lambda: traversability(terrain, LIMITS), lambda: by_scipy(terrain), 3)
     note = f"disc of {REACH} cells, {np.mean(ours == 100):.0%} forbidden; ours on {cores()} threads, float64 both"
-    yield Row(f"costs of driving over {SIZE:,}²", a, b, "SciPy's filters", 1.0, None, agree, note)
+    yield Row(
+        f"costs of driving over {SIZE:,}²",
+        a,
+        b,
+        "SciPy's filters",
+        1.0,
+        None,
+        agree,
+        note,
+    )
 
 
 def rough_hills() -> HeightMap:
@@ -60,7 +70,8 @@ def by_scipy(terrain: HeightMap) -> NDArray[Any]:
     squares = correlate(z * z, disc) / count - mean**2 - (rise_x**2 + rise_y**2) * spread / count
     slope = np.degrees(np.arctan(np.hypot(rise_x, rise_y) / STEP))
     worst = np.maximum(
-        slope / LIMITS.max_slope_deg, np.sqrt(np.maximum(squares, 0)) / LIMITS.roughness_limit(STEP)
+        slope / LIMITS.max_slope_deg,
+        np.sqrt(np.maximum(squares, 0)) / LIMITS.roughness_limit(STEP),
     )
     for axis in (0, 1):
         step = np.abs(np.diff(z, axis=axis, append=np.take(z, [-1], axis)))

@@ -36,7 +36,13 @@ class CppGround(ctypes.Structure):
 def cpp_ground(terrain: HeightMap) -> CppGround:
     g = terrain.ground
     return CppGround(
-        g.heights.ctypes.data, g.rows, g.columns, g.origin_x, g.origin_y, g.step_x, g.step_y
+        g.heights.ctypes.data,
+        g.rows,
+        g.columns,
+        g.origin_x,
+        g.origin_y,
+        g.step_x,
+        g.step_y,
     )
 
 

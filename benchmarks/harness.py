@@ -163,7 +163,12 @@ def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
         ("agreement, note", "left"),
     ):
         table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    colours = {"met": "green", "met, stretch too": "green", "missed": "yellow", "invalid": "red"}
+    colours = {
+        "met": "green",
+        "met, stretch too": "green",
+        "missed": "yellow",
+        "invalid": "red",
+    }
     for row in rows:
         remark = "; ".join(part for part in (row.agree or "not compared", row.note) if part)
         table.add_row(

@@ -34,18 +34,45 @@ from rfly_amphibious.scenarios.mcap_log import write_mcap
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 
 SPREAD = 0.15
-REFERENCE_NOISE = {"position": 0.01, "orientation": 0.001, "velocity": 0.02, "rates": 0.002}
+REFERENCE_NOISE = {
+    "position": 0.01,
+    "orientation": 0.001,
+    "velocity": 0.02,
+    "rates": 0.002,
+}
 """m, rad, m/s, rad/s: standard deviation of each sample, 50 Hz"""
 LIMITS = {
-    "mass": 1.0, "c_T": 1.0, "c_M": 3.0, "I_xx": 3.0, "I_yy": 3.0, "I_zz": 3.0, "C_f": 5.0, "C_r": 5.0,
-    "tyre x": 1.0, "tyre y": 1.0, "spring": 5.0, "lag": 1.0,
-}  # fmt: skip
+    "mass": 1.0,
+    "c_T": 1.0,
+    "c_M": 3.0,
+    "I_xx": 3.0,
+    "I_yy": 3.0,
+    "I_zz": 3.0,
+    "C_f": 5.0,
+    "C_r": 5.0,
+    "tyre x": 1.0,
+    "tyre y": 1.0,
+    "spring": 5.0,
+    "lag": 1.0,
+}
 """%, at most"""
 HIDDEN = (
-    "mass_body", "thrust_coefficient", "figure_of_merit", "rotor_inertia", "rotor_lag", "front_spring", "rear_spring",
-    "bump_damping", "rebound_damping", "cornering_stiffness_per_rad", "friction_x", "friction_y", "slip_stiffness",
-    "relaxation_x", "relaxation_y",
-)  # fmt: skip
+    "mass_body",
+    "thrust_coefficient",
+    "figure_of_merit",
+    "rotor_inertia",
+    "rotor_lag",
+    "front_spring",
+    "rear_spring",
+    "bump_damping",
+    "rebound_damping",
+    "cornering_stiffness_per_rad",
+    "friction_x",
+    "friction_y",
+    "slip_stiffness",
+    "relaxation_x",
+    "relaxation_y",
+)
 
 
 class Result(NamedTuple):
@@ -66,7 +93,10 @@ def hidden(given: VehicleParameters, seed: int) -> VehicleParameters:
     inertia = np.array(given.inertia) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD, 6)
     inertia[2] = min(inertia[2], 0.98 * (inertia[0] + inertia[1]))
     shapes = {"shape_x": rng.uniform(1.5, 1.8), "shape_y": rng.uniform(1.25, 1.5)}
-    shapes |= {"curvature_x": rng.uniform(-0.5, 0.1), "curvature_y": rng.uniform(-0.9, -0.2)}
+    shapes |= {
+        "curvature_x": rng.uniform(-0.5, 0.1),
+        "curvature_y": rng.uniform(-0.9, -0.2),
+    }
     return given.replace(**values, **shapes, inertia=tuple(inertia))
 
 
@@ -98,13 +128,23 @@ def fit(job: tuple[str, int]) -> Result:
     found = fit_vehicle(log, given)
     by_name = {e.name.split(",")[0]: e for e in found.estimated}
     true = {
-        "mass": truth.mass, "c_T": truth.thrust_coefficient, "c_M": truth.torque_coefficient,
-        "I_xx": truth.inertia[0], "I_yy": truth.inertia[1], "I_zz": truth.inertia[2],
-        "C_f": axle_stiffness(truth, "front"), "C_r": axle_stiffness(truth, "rear"), "k_f": truth.front_spring,
-        "k_r": truth.rear_spring, "τ_m": truth.rotor_lag,
-    }  # fmt: skip
+        "mass": truth.mass,
+        "c_T": truth.thrust_coefficient,
+        "c_M": truth.torque_coefficient,
+        "I_xx": truth.inertia[0],
+        "I_yy": truth.inertia[1],
+        "I_zz": truth.inertia[2],
+        "C_f": axle_stiffness(truth, "front"),
+        "C_r": axle_stiffness(truth, "rear"),
+        "k_f": truth.front_spring,
+        "k_r": truth.rear_spring,
+        "τ_m": truth.rotor_lag,
+    }
     errors = {key: 100.0 * abs(by_name[key].value / value - 1.0) for key, value in true.items()}
-    errors["lag"], errors["spring"] = errors.pop("τ_m"), max(errors.pop("k_f"), errors.pop("k_r"))
+    errors["lag"], errors["spring"] = (
+        errors.pop("τ_m"),
+        max(errors.pop("k_f"), errors.pop("k_r")),
+    )
     assert found.tyres is not None
     for axis in "xy":
         wanted = tyre_curve(truth, axis)

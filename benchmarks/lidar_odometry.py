@@ -228,16 +228,29 @@ def main() -> None:
     modes = {"driven": DRIVE, "flown": FLY}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--worlds", nargs="+", default=list(TRIPS), choices=TRIPS, help="default: %(default)s"
+        "--worlds",
+        nargs="+",
+        default=list(TRIPS),
+        choices=TRIPS,
+        help="default: %(default)s",
     )
     parser.add_argument(
-        "--modes", nargs="+", default=list(modes), choices=modes, help="default: %(default)s"
+        "--modes",
+        nargs="+",
+        default=list(modes),
+        choices=modes,
+        help="default: %(default)s",
     )
     parser.add_argument(
-        "--sensors", default="scale", help="set or file whose lidar it is; default: %(default)s"
+        "--sensors",
+        default="scale",
+        help="set or file whose lidar it is; default: %(default)s",
     )
     parser.add_argument(
-        "--beams", nargs="+", type=int, help="rings, evenly apart; default: the lidar's own"
+        "--beams",
+        nargs="+",
+        type=int,
+        help="rings, evenly apart; default: the lidar's own",
     )
     parser.add_argument(
         "--ranges",
@@ -292,11 +305,15 @@ def main() -> None:
                 else:
                     way, off, segments = errors(track, lidar, scene, options.ranges)
                     rows = [
-                        f"{way:.0f} | {e[-1]:.2f} | {e.max():.2f} | {e.max() / way:.2%} | {segment:.2%}"
+                        f"{way:.0f} | {e[-1]:.2f} | {e.max():.2f} | {e.max() / way:.2%} | "
+                        f"{segment:.2%}"
                         for e, segment in zip(off.T, segments, strict=True)
                     ]
                 for reach, row in zip(options.ranges, rows, strict=True):
-                    print(f"| `{name}` | {word} | {beams} | {reach:.0f} | {row} |", flush=True)
+                    print(
+                        f"| `{name}` | {word} | {beams} | {reach:.0f} | {row} |",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

@@ -56,8 +56,10 @@ class RingFleet:
             first = PER_PACKET * packet + 1
             end = CLOCK_SPEED * self.clock_seconds
             lines.append(
-                f"  - {{id: {first}, type: 3, kind: multirotor, altitude: {{absolute: {CLOCK_HEIGHT}}}, "
-                f"speed: {CLOCK_SPEED}, shape: {{type: line, from: [0.0, {packet}], to: [{end}, {packet}]}}}}"
+                f"  - {{id: {first}, type: 3, kind: multirotor, altitude: {{absolute: "
+                f"{CLOCK_HEIGHT}}}, "
+                f"speed: {CLOCK_SPEED}, shape: {{type: line, from: [0.0, {packet}], to: [{end}, "
+                f"{packet}]}}}}"
             )
             lines += [self._ring(packet, ring, first + 1 + COPIES * ring) for ring in range(RINGS)]
         return "\n".join(lines) + "\n"
@@ -65,16 +67,20 @@ class RingFleet:
     def _ring(self, packet: int, ring: int, first: int) -> str:
         at = packet, ring
         kind = int(self.kind[at])
-        altitude = ("agl: 0.0", f"agl: {self.height[at]}", f"absolute: {1000.0 + self.height[at]}")[
-            kind
-        ]
+        altitude = (
+            "agl: 0.0",
+            f"agl: {self.height[at]}",
+            f"absolute: {1000.0 + self.height[at]}",
+        )[kind]
         x, y = self.center[at]
         direction = "clockwise" if self.clockwise[at] else "counter_clockwise"
         return (
-            f"  - {{id: {first}, type: 3, count: {COPIES}, kind: {('ground', 'multirotor', 'fixed_wing')[kind]}, "
+            f"  - {{id: {first}, type: 3, count: {COPIES}, kind: "
+            f"{('ground', 'multirotor', 'fixed_wing')[kind]}, "
             f"altitude: {{{altitude}}}, speed: {self.speed[at]}, spacing: {self.spacing[at]}, "
             f"delay: {{first: {self.delay[at]}, step: {self.delay_step[at]}}}, "
-            f"shape: {{type: circle, center: [{x}, {y}], radius: {self.radius[at]}, direction: {direction}, "
+            f"shape: {{type: circle, center: [{x}, {y}], radius: {self.radius[at]}, direction: "
+            f"{direction}, "
             f"start_angle_deg: {self.start_angle[at]}}}}}"
         )
 
@@ -100,7 +106,9 @@ class RingFleet:
         kind = of(self.kind)
         height = of(self.height)
         z = np.where(
-            kind == 2, 1000.0 + height, ground(terrain, x, y) + np.where(kind == 1, height, 0.0)
+            kind == 2,
+            1000.0 + height,
+            ground(terrain, x, y) + np.where(kind == 1, height, 0.0),
         )
         return np.stack([x, y, z], axis=-1).reshape(len(t), RINGS * COPIES, 3)
 

@@ -28,7 +28,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 from chromium_harness import Chromium, wait_until
 
 from rfly_ue_bridge.codec.commands import encode_command
-from rfly_ue_bridge.codec.to_rflysim3d import MULTI3D_DATA_100_NEW, SOUT2_SIMULATOR_SIMPLE_TIME
+from rfly_ue_bridge.codec.to_rflysim3d import (
+    MULTI3D_DATA_100_NEW,
+    SOUT2_SIMULATOR_SIMPLE_TIME,
+)
 
 WIDTH = 1280
 HEIGHT = 720
@@ -126,7 +129,17 @@ def measure(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     rfly = "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"
-    command = [sys.executable, "-c", rfly, "view", "--port", "0", "--udp-port", str(port), *options]
+    command = [
+        sys.executable,
+        "-c",
+        rfly,
+        "view",
+        "--port",
+        "0",
+        "--udp-port",
+        str(port),
+        *options,
+    ]
     viewer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     fleet = Fleet(port, vehicles, hz, single)
@@ -145,7 +158,9 @@ def measure(
             page.before_load(_WATCH)
             page.open(found[0])
             wait_until(
-                lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene"
+                lambda: page.evaluate("document.querySelector('canvas') !== null"),
+                60,
+                "the scene",
             )
             first = (
                 wait_until(lambda: page.evaluate("rfly.ground"), 60, "the ground")
@@ -207,8 +222,10 @@ def main() -> None:
     asked = parser.parse_args()
     options = ["--map", asked.map, "--shadows" if asked.shadows else "--no-shadows"]
     print(
-        f"{asked.vehicles} multirotors at {asked.hz:g} Hz, {asked.packets} packets, {WIDTH} x {HEIGHT} pixels, "
-        f"map {asked.map or 'none'}, {'with' if asked.shadows else 'no'} shadows; Chromium draws in software "
+        f"{asked.vehicles} multirotors at {asked.hz:g} Hz, {asked.packets} packets, {WIDTH} x "
+        f"{HEIGHT} pixels, "
+        f"map {asked.map or 'none'}, {'with' if asked.shadows else 'no'} shadows; Chromium draws "
+        "in software "
         f"(SwiftShader) on {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     )
     for name, value in measure(

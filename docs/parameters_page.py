@@ -40,7 +40,13 @@ def _table(groups: tuple[type, ...]) -> Iterator[str]:
         for each in parameters_of(group):
             name = getattr(group, "PREFIX", "") + each.name
             meaning = each.description + (" (*changeable*)" if each.changeable else "")
-            cells = (f"`{name}`", _TYPES[each.type], _default(each), _allowed(each), meaning)
+            cells = (
+                f"`{name}`",
+                _TYPES[each.type],
+                _default(each),
+                _allowed(each),
+                meaning,
+            )
             yield f"| {' | '.join(cell.replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
 
 

@@ -27,7 +27,12 @@ def commands_page() -> str:
 
     from rfly_bringup.cli.main import app
 
-    lines = ["# Commands", "", "What `rfly --help` and `rfly COMMAND --help` say, on one page.", ""]
+    lines = [
+        "# Commands",
+        "",
+        "What `rfly --help` and `rfly COMMAND --help` say, on one page.",
+        "",
+    ]
     lines += _command_sections(typer.main.get_command(app), "rfly")
     return "\n".join(lines)
 
@@ -123,11 +128,22 @@ def messages_page() -> str:
         "",
         "The files of `msg/`, `srv/` and `action/`, with units and frames.",
     ]
-    for kind, heading in (("msg", "Messages"), ("srv", "Services"), ("action", "Actions")):
+    for kind, heading in (
+        ("msg", "Messages"),
+        ("srv", "Services"),
+        ("action", "Actions"),
+    ):
         lines += ["", f"## {heading}"]
         for file in sorted((ROOT / kind).glob(f"*.{kind}")):
             text = file.read_text(encoding="utf-8").strip("\n")
-            lines += ["", f"### rfly_suite/{kind}/{file.stem}", "", "```text", text, "```"]
+            lines += [
+                "",
+                f"### rfly_suite/{kind}/{file.stem}",
+                "",
+                "```text",
+                text,
+                "```",
+            ]
     return "\n".join(lines) + "\n"
 
 

@@ -69,7 +69,8 @@ def main(folder: Path) -> None:
         )
     files = write_height_map(terrain, folder / NAME, overwrite=True, compression=9)
     print(
-        f"{terrain}\n{files.png} ({files.png.stat().st_size:,} bytes)\n{files.txt}: {files.txt.read_text().strip()}"
+        f"{terrain}\n{files.png} ({files.png.stat().st_size:,} bytes)\n{files.txt}: "
+        f"{files.txt.read_text().strip()}"
     )
 
 

@@ -21,11 +21,21 @@ import numpy as np
 # Without a graphics card: SwiftShader draws WebGL in software. No first-run pages, no updates, no
 # reports.
 _OPTIONS = (
-    "--headless=new", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run",
-    "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-extensions", "--hide-scrollbars", "--mute-audio", "--force-device-scale-factor=1",
-    "--disable-dev-shm-usage", "--remote-debugging-port=0",
-)  # fmt: skip
+    "--headless=new",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--force-device-scale-factor=1",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-port=0",
+)
 
 
 def chromium_program() -> str | None:
@@ -54,7 +64,9 @@ class Chromium:
         if os.name == "posix" and os.geteuid() == 0:
             options.append("--no-sandbox")  # which Chromium does not have for root
         self._process = subprocess.Popen(
-            [program, *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [program, *options, "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         self.requested: list[str] = []
         """addresses that the page asked for, WebSockets included"""
@@ -95,7 +107,11 @@ class Chromium:
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """One DevTools command and its answer; what happens meanwhile is noted."""
         self._number += 1
-        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        message: dict[str, Any] = {
+            "id": self._number,
+            "method": method,
+            "params": parameters,
+        }
         if self._session:
             message["sessionId"] = self._session
         self._socket.send(json.dumps(message))
@@ -142,7 +158,8 @@ class Chromium:
         """What the page shows now, (height, width, 3) RGB."""
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         return cv2.cvtColor(
-            cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB
+            cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR),
+            cv2.COLOR_BGR2RGB,
         )
 
     def click(self, x: float, y: float, times: int = 1) -> None:
@@ -150,7 +167,12 @@ class Chromium:
         for count in range(1, times + 1):
             for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
                 self.call(
-                    "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count
+                    "Input.dispatchMouseEvent",
+                    type=kind,
+                    x=x,
+                    y=y,
+                    button="left",
+                    clickCount=count,
                 )
 
     def press(self, key: str) -> None:

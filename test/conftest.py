@@ -23,7 +23,10 @@ from optional_parts import missing
 # HYPOTHESIS_PROFILE=default draws new ones. A machine that is busy, or has no numba, is no fault of
 # a test: neither a time for each example nor one to draw them.
 settings.register_profile(
-    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "same",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 

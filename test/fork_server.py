@@ -155,7 +155,10 @@ def _serve(connection: socket.socket) -> dict[str, Any] | None:
                 pid, pipe = status_of.pop(ready)
                 os.close(ready)
                 with suppress(BrokenPipeError):
-                    os.write(pipe, STATUS.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+                    os.write(
+                        pipe,
+                        STATUS.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])),
+                    )
                 os.close(pipe)
                 continue
             data, descriptors, *_ = socket.recv_fds(connection, MOST_BYTES, 2)

@@ -48,7 +48,10 @@ class _Namespace:
     def __init__(self) -> None:
         command = ["unshare", "--net", "--mount", "sh", "-c", _OWN_WORLD]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         assert self.process.stdout is not None
         if self.process.stdout.readline() != b"ready\n":
@@ -82,7 +85,9 @@ class _Namespace:
 
 
 @contextlib.contextmanager
-def two_hosts(domain_ids: Sequence[int]) -> Iterator[tuple[socket.socket, list[Host], str]]:
+def two_hosts(
+    domain_ids: Sequence[int],
+) -> Iterator[tuple[socket.socket, list[Host], str]]:
     """The viewer's unbound socket, two hosts, and in a word how they are kept apart: namespaces or
     domains.
     """
@@ -118,7 +123,10 @@ def two_hosts(domain_ids: Sequence[int]) -> Iterator[tuple[socket.socket, list[H
                 "netns",
                 str(namespace.process.pid),
             )
-            for end, device, address in ((viewer, f"to{i}", here), (namespace, "eth0", there)):
+            for end, device, address in (
+                (viewer, f"to{i}", here),
+                (namespace, "eth0", there),
+            ):
                 end.run("ip", "addr", "add", f"{address}/24", "dev", device)
                 end.run("ip", "link", "set", device, "up")
             namespace.run("ip", "route", "add", "default", "via", here)

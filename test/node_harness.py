@@ -215,7 +215,12 @@ class RflyBeside:
     def __init__(
         self, peer: Peer, *words: str, meanwhile: Callable[[], Any] = lambda: None
     ) -> None:
-        command = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", *words]
+        command = [
+            sys.executable,
+            "-c",
+            "from rfly_bringup.cli.main import main; main()",
+            *words,
+        ]
         self._peer = peer
         self._meanwhile = meanwhile
         self._due = 0.0

@@ -74,7 +74,10 @@ MODULES = {name_of(path) for package in PACKAGES for path in modules(package)}
 
 
 def is_ros_module(path: Path) -> bool:
-    return path.parent.name == "ros" and path.stem not in {"__init__", "node_parameters"}
+    return path.parent.name == "ros" and path.stem not in {
+        "__init__",
+        "node_parameters",
+    }
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -197,7 +200,9 @@ def executables() -> set[str]:
     parser.read(ROOT / "cmake" / "nodes.cfg", encoding="utf-8")
     return set(
         re.findall(
-            r"^\s*(\w+)\s*=", parser["options.entry_points"]["console_scripts"], re.MULTILINE
+            r"^\s*(\w+)\s*=",
+            parser["options.entry_points"]["console_scripts"],
+            re.MULTILINE,
         )
     )
 
@@ -309,7 +314,11 @@ for name in {names!r}:
 print(len({names!r}), "modules")
 """
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == f"{len(names)} modules"
@@ -320,10 +329,15 @@ def test_packages_import_nothing_heavy():
     once.
     """
     program = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {', '.join(PACKAGES)}; import rfly_bringup.cli.main\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {', '.join(PACKAGES)}; import "
+        "rfly_bringup.cli.main\n"
         "print([m for m in ('numba', 'scipy', 'matplotlib', 'cv2', 'rclpy') if m in sys.modules])"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert run.stdout.strip() == "[]"

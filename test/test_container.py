@@ -31,7 +31,11 @@ def steps(instruction: str) -> list[str]:
 
 def check_shell(script: str) -> None:
     run = subprocess.run(
-        ["bash", "-n", "-c", script], capture_output=True, text=True, timeout=20, check=False
+        ["bash", "-n", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
 

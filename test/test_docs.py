@@ -63,7 +63,10 @@ RFLY_LINES = [
     )
     for page in PAGES
     if page.parent.name
-    not in ("tutorials", "reference")  # test_tutorials.py runs the former, in their order
+    not in (
+        "tutorials",
+        "reference",
+    )  # test_tutorials.py runs the former, in their order
     for line in shell_lines(page, "rfly")
 ]
 
@@ -94,7 +97,8 @@ def files_of_a_user(tmp_path_factory) -> Path:
     (folder / "mine.yaml").write_text(f"version: 1\nclasses: [{mule}]\n")
     signals = "[{signal: lift_n, from_s: 1, to_s: 1.5, value: 50}]"
     (folder / "excite.yaml").write_text(
-        f"version: 1\nvehicle: scale\nmission: {{manoeuvre: {signals}}}\nend: {{when: time, time_s: 1.5}}\n"
+        f"version: 1\nvehicle: scale\nmission: {{manoeuvre: {signals}}}\nend: {{when: time, "
+        f"time_s: 1.5}}\n"
     )
     latitude, longitude, _ = origin
     nodes = [
@@ -141,7 +145,8 @@ PLAIN_TAKES_A_MINUTE = {
     "page",
     [
         pytest.param(
-            page, marks=pytest.mark.needs("numba") if name(page) in PLAIN_TAKES_A_MINUTE else ()
+            page,
+            marks=pytest.mark.needs("numba") if name(page) in PLAIN_TAKES_A_MINUTE else (),
         )
         for page in PAGES
         if fenced(page, "python")
@@ -252,7 +257,14 @@ def check_sent(line: list[str], monkeypatch: Any) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind(("127.0.0.1", 0))
         window.settimeout(5.0)
-        here = ["--host", "127.0.0.1", "--port", str(window.getsockname()[1]), "--window", "0"]
+        here = [
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(window.getsockname()[1]),
+            "--window",
+            "0",
+        ]
         monkeypatch.setattr(sys, "argv", [*line, *here])
         with pytest.raises(SystemExit) as end:
             main()
@@ -303,7 +315,11 @@ def test_the_lidar_of_the_page_is_a_vlp_32c():
     page = ROOT / "docs" / "howto" / "lidar-and-cameras.md"
     lidar = SensorParameters.parse(fenced(page, "yaml")[0].encode(), name(page)).lidar
     rings = np.degrees(lidar.elevations)
-    assert (lidar.beams, rings[0], rings[-1]) == (32, pytest.approx(-25.0), pytest.approx(15.0))
+    assert (lidar.beams, rings[0], rings[-1]) == (
+        32,
+        pytest.approx(-25.0),
+        pytest.approx(15.0),
+    )
     assert np.diff(rings[8:26]) == pytest.approx([1 / 3] * 17, abs=0.01)
 
 
@@ -319,7 +335,11 @@ def test_the_bridge_takes_the_robots_of_the_page(tmp_path, domain_id):
     (tmp_path / "robots.yaml").write_text(parameters, encoding="utf-8")
     ports = {"port": "20910", "feedback_port": "0"}
     with NodeProcess(
-        "ue_bridge_node", domain_id, ports, "--params-file", str(tmp_path / "robots.yaml")
+        "ue_bridge_node",
+        domain_id,
+        ports,
+        "--params-file",
+        str(tmp_path / "robots.yaml"),
     ):
         peer = Peer(domain_id)
         try:

@@ -68,9 +68,15 @@ def test_launch_file_starts_serves_and_ends(name, domain_id, rflysim_ports):
     [
         (["rfly.launch.py", "mapp:=x"], "mapp: no such argument; did you mean map?"),
         (["rfly.launch.py", "map:=NoSuchMap"], "map 'NoSuchMap' not found"),
-        (["rfly.launch.py", "fleet:=no_such_fleet"], "fleet 'no_such_fleet': no such file"),
+        (
+            ["rfly.launch.py", "fleet:=no_such_fleet"],
+            "fleet 'no_such_fleet': no such file",
+        ),
         (["rfly.launch.py", "frame_id:=enu"], "['', 'map', 'map_ned']"),
-        (["amphibious.launch.py", "scenario:=no_such"], "scenario 'no_such': no such file"),
+        (
+            ["amphibious.launch.py", "scenario:=no_such"],
+            "scenario 'no_such': no such file",
+        ),
     ],
 )
 def test_what_is_wrong_ends_the_launch_before_any_node(words, text, domain_id):

@@ -47,7 +47,8 @@ TYPES = {
     "load_vehicle_classes()['rover'].name": "str",
     "load_fleet('convoy')": "rfly_trajectory.fleet.fleet.Fleet",
     "load_shapes()": "rfly_collision.shapes.vehicle_shapes.VehicleShapes",
-    "model.run(model.standing(), Controls(), 1.0).final": "rfly_amphibious.dynamics.model.ModelState",
+    "model.run(model.standing(), Controls(), "
+    "1.0).final": "rfly_amphibious.dynamics.model.ModelState",
     "UE4CtrlAPI().sendUE4Pos": "def (copterID: int",
     "commands.MAX_SHORT_BYTES": "int",
     "quat_rotate": "def (quat_a_b_xyzw: ",
@@ -110,7 +111,9 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
     installed = tmp_path / "installed"
     for package in PACKAGES:
         shutil.copytree(
-            ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__")
+            ROOT / package,
+            source / package,
+            ignore=shutil.ignore_patterns("__pycache__"),
         )
     for file in ("LICENSE", "README.md", "pyproject.toml", "setup.py"):
         shutil.copy(ROOT / file, source)
@@ -128,7 +131,15 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
     script = SCRIPT + "".join(f"reveal_type({expression})\n" for expression in TYPES)
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
     cache = str(ROOT / ".mypy_cache/user")
-    checker = [sys.executable, "-m", "mypy", "--strict", "--no-color-output", "--cache-dir", cache]
+    checker = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--no-color-output",
+        "--cache-dir",
+        cache,
+    ]
     run = subprocess.run(
         [*checker, "script.py"],
         cwd=tmp_path,

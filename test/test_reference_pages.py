@@ -30,8 +30,8 @@ def test_a_command_is_described_as_its_help_does():
     fly = text.partition("## rfly mission fly\n")[2].partition("\n## ")[0]
     assert "| `FILE` | required | a .plan or .waypoints file |" in fly
     assert (
-        "| `--limit NUMBER` | 3600.0 | s of flight after which a mission that does not end is left |"
-        in fly
+        "| `--limit NUMBER` | 3600.0 | s of flight after which a mission that does not end is "
+        "left |" in fly
     )
     assert "| `--uav-type multirotor\\|fixed-wing\\|ground\\|land-air` | multirotor |" in fly
     assert "| `--stamped, --unstamped` | --stamped | cmd_vel as TwistStamped or as Twist |" in text
@@ -60,6 +60,10 @@ def test_the_parameters_are_those_that_the_nodes_declare():
         f"runpy.run_path({str(ROOT / 'docs' / 'parameters_page.py')!r}, run_name='__main__')"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     assert (REFERENCE / "parameters.md").read_text(encoding="utf-8") == run.stdout

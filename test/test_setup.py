@@ -45,7 +45,9 @@ def test_one_version_everywhere():
     assert re.search(r'^version = "(.+)"$', PYPROJECT, re.MULTILINE)[1] == version
     changelog = ROOT / "CHANGELOG.md"
     assert re.search(
-        rf"^## \[?{re.escape(version)}\b", changelog.read_text(encoding="utf-8"), re.MULTILINE
+        rf"^## \[?{re.escape(version)}\b",
+        changelog.read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
 
 
@@ -173,7 +175,12 @@ def test_what_is_installed_first_stays_small():
                 ]
                 todo += [re.match(r"[\w-]+", text)[0] for text in needs]
     assert sizes.keys() & {"numba", "llvmlite", "matplotlib"} == set()
-    assert {"numpy", "scipy", "opencv-python-headless", "markdown-it-py"} <= sizes.keys()
+    assert {
+        "numpy",
+        "scipy",
+        "opencv-python-headless",
+        "markdown-it-py",
+    } <= sizes.keys()
     assert sum(sizes.values()) < 380, sizes  # and about 80 of pip, byte code and rfly_suite itself
     demo = {}
     for name, _ in locked("requirements.txt"):
@@ -191,12 +198,17 @@ def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(
     monkeypatch.setattr(tree, "VENV", tmp_path)
     monkeypatch.setattr(tree, "SITE_PACKAGES", packages)
     contents = {
-        "lib/libdds.so": "dds", "lib/libdds.so.2": "dds", "lib/libother.so": "cdr",
+        "lib/libdds.so": "dds",
+        "lib/libdds.so.2": "dds",
+        "lib/libother.so": "cdr",
         "lib/site-packages/a.libs/libdds.so.2": "dds",
-        "lib/site-packages/scipy/linalg/tests/test_it.py": "", "lib/site-packages/scipy/linalg/it.py": "",
-        "lib/site-packages/scipy/tests/tests/deep.py": "", "lib/site-packages/viser/tests/kept.py": "",
-        "lib/site-packages/fontTools/misc/fast.c": "", "lib/site-packages/zstandard/_cffi.so": "",
-    }  # fmt: skip
+        "lib/site-packages/scipy/linalg/tests/test_it.py": "",
+        "lib/site-packages/scipy/linalg/it.py": "",
+        "lib/site-packages/scipy/tests/tests/deep.py": "",
+        "lib/site-packages/viser/tests/kept.py": "",
+        "lib/site-packages/fontTools/misc/fast.c": "",
+        "lib/site-packages/zstandard/_cffi.so": "",
+    }
     for name, text in contents.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -238,7 +250,13 @@ def test_make_demo_takes_what_stands_on_its_command_line():
 
 def run(command, env, folder=ROOT):
     return subprocess.run(
-        command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        command,
+        env=env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -301,7 +319,13 @@ def test_uv_trusts_what_pip_trusts(set_up_modules):
         "SSL_CERT_FILE": "/ca.pem",
     }
     assert (
-        uv_settings({"UV_SYSTEM_CERTS": "0", "PIP_CERT": "/ca.pem", "SSL_CERT_FILE": "/other.pem"})
+        uv_settings(
+            {
+                "UV_SYSTEM_CERTS": "0",
+                "PIP_CERT": "/ca.pem",
+                "SSL_CERT_FILE": "/other.pem",
+            }
+        )
         == {}
     )
 
@@ -309,7 +333,8 @@ def test_uv_trusts_what_pip_trusts(set_up_modules):
 @pytest.mark.ros
 @pytest.mark.needs("make env")
 @pytest.mark.skipif(
-    shutil.which("cc") is None or shutil.which("c++") is None, reason="no compiler is installed"
+    shutil.which("cc") is None or shutil.which("c++") is None,
+    reason="no compiler is installed",
 )
 def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
     """A message with a string, a time and an array comes out of its bytes as it went in; all kinds
@@ -535,14 +560,19 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
     (foreign / "lib" / "librcl.so").write_text("not a library\n")
     (foreign / "share" / "rclpy").mkdir(parents=True)
     env = {
-        "HOME": str(tmp_path), "PATH": os.environ["PATH"], "RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp",
-        "AMENT_PREFIX_PATH": str(foreign), "LD_LIBRARY_PATH": f"{foreign}/lib", "PYTHONPATH": f"{foreign}/lib",
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp",
+        "AMENT_PREFIX_PATH": str(foreign),
+        "LD_LIBRARY_PATH": f"{foreign}/lib",
+        "PYTHONPATH": f"{foreign}/lib",
         "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1",
-    }  # fmt: skip
+    }
     program = (
         "import os, rclpy, rfly_suite.msg\n"
         "context = rclpy.Context(); rclpy.init(context=context); rclpy.shutdown(context=context)\n"
-        "print(os.environ['AMENT_PREFIX_PATH'], os.environ['LD_LIBRARY_PATH'].split(':')[0], sep='\\n')"
+        "print(os.environ['AMENT_PREFIX_PATH'], os.environ['LD_LIBRARY_PATH'].split(':')[0], "
+        "sep='\\n')"
     )
     ended = run([sys.executable, "-c", program], env, tmp_path)
     assert ended.stderr == ""

@@ -79,7 +79,10 @@ def imported(
         if isinstance(node, ast.Import):
             names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            names += (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+            names += (
+                node.module,
+                *(f"{node.module}.{alias.name}" for alias in node.names),
+            )
     return tuple(names)
 
 
@@ -157,7 +160,11 @@ def test_every_import_is_declared():
     }
     undeclared = {
         package: str(path.relative_to(ROOT))
-        for path in (*ROOT.glob("rfly_*/**/*.py"), *ROOT.glob("launch/*.py"), *FILES.values())
+        for path in (
+            *ROOT.glob("rfly_*/**/*.py"),
+            *ROOT.glob("launch/*.py"),
+            *FILES.values(),
+        )
         for module in imported(path, ast.walk)
         for package in [module.split(".")[0]]
         if package
@@ -175,7 +182,8 @@ def test_every_import_is_declared():
 def test_what_would_be_found(tmp_path):
     path = tmp_path / "test_it.py"
     path.write_text(
-        "try:\n    import rasterio.transform\nexcept ImportError:\n    pass\ndef f():\n    import viser\n"
+        "try:\n    import rasterio.transform\nexcept ImportError:\n    pass\ndef f():\n    import "
+        "viser\n"
     )
     assert set(imported(path)) == {"rasterio.transform"}
     kernels = ROOT / "rfly_terrain" / "height_map" / "kernels.py"

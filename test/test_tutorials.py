@@ -26,7 +26,13 @@ from page_commands import ROOT, parse, shell_lines
 from rfly_bringup.cli.main import main
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_terrain import HeightMap
-from rfly_trajectory import Mission, MissionItem, MissionMode, read_mission, write_mission
+from rfly_trajectory import (
+    Mission,
+    MissionItem,
+    MissionMode,
+    read_mission,
+    write_mission,
+)
 from rfly_ue_bridge import RecordingReader, decode
 
 PATIENCE = 60.0  # s
@@ -192,7 +198,11 @@ class Program:
     """A command of a page as a process of its own, its output read as it comes."""
 
     def __init__(self, words: list[str], *more: str) -> None:
-        command = [*(RFLY if words[0] == "rfly" else [sys.executable]), *words[1:], *more]
+        command = [
+            *(RFLY if words[0] == "rfly" else [sys.executable]),
+            *words[1:],
+            *more,
+        ]
         self.process = subprocess.Popen(
             [word.replace("$PWD", os.getcwd()) for word in command],
             stdout=subprocess.PIPE,

@@ -74,9 +74,19 @@ def messages(number):
     cloud = PointCloud2(height=1, width=3, data=array("B", [number, 2, 255]))
     status = DiagnosticStatus(level=DiagnosticStatus.WARN, name="ä node: task", message=f"{number}")
     return dict(
-        zip(TYPES, [states, pose, TFMessage(transforms=[transform]), terrain, cloud, DiagnosticArray(status=[status])],
-            strict=True)
-    )  # fmt: skip
+        zip(
+            TYPES,
+            [
+                states,
+                pose,
+                TFMessage(transforms=[transform]),
+                terrain,
+                cloud,
+                DiagnosticArray(status=[status]),
+            ],
+            strict=True,
+        )
+    )
 
 
 def told(topic, message):

@@ -43,10 +43,19 @@ VENV = Path(sys.prefix)
 SHARE = VENV / "share"
 KINDS = ("msg", "srv", "action")
 TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
-USED_BY_ALL = ("action_msgs", "builtin_interfaces", "service_msgs", "unique_identifier_msgs")
+USED_BY_ALL = (
+    "action_msgs",
+    "builtin_interfaces",
+    "service_msgs",
+    "unique_identifier_msgs",
+)
 """packages whose messages rosidl puts into services and actions"""
 LINKED = (
-    *("rosidl_typesupport_c", "rosidl_typesupport_fastrtps_c", "rosidl_typesupport_fastrtps_cpp"),
+    *(
+        "rosidl_typesupport_c",
+        "rosidl_typesupport_fastrtps_c",
+        "rosidl_typesupport_fastrtps_cpp",
+    ),
     *("rosidl_typesupport_introspection_c", "rosidl_runtime_c", "rcutils", "fastcdr"),
 )
 
@@ -83,9 +92,19 @@ class Library:
 
 LIBRARIES = (
     Library("rosidl_generator_c", generate_structures, "**/*.c", "cc", True),
-    Library("rosidl_typesupport_introspection_c", generate_introspection, "**/*.c", "cc", True),
     Library(
-        "rosidl_typesupport_fastrtps_c", generate_typesupport_fastrtps_c, "**/*.cpp", "c++", True
+        "rosidl_typesupport_introspection_c",
+        generate_introspection,
+        "**/*.c",
+        "cc",
+        True,
+    ),
+    Library(
+        "rosidl_typesupport_fastrtps_c",
+        generate_typesupport_fastrtps_c,
+        "**/*.cpp",
+        "c++",
+        True,
     ),
     Library(
         "rosidl_typesupport_c",
@@ -158,9 +177,10 @@ class Package:
         if library.visibility:
             header = f"{library.kind}__visibility_control.h"
             generate_visibility_control_file(
-                package_name=self.name, template_path=SHARE / library.kind / "resource" / f"{header}.in",
+                package_name=self.name,
+                template_path=SHARE / library.kind / "resource" / f"{header}.in",
                 output_path=self.build / library.kind / self.name / "msg" / header,
-            )  # fmt: skip
+            )
 
     def compile(self, library: Library) -> None:
         """All sources of a library as one."""
@@ -180,7 +200,11 @@ class Package:
         return self.build / module
 
     def _compile(
-        self, compiler: str, sources: Iterable[Path], output: str, own: Iterable[str] = ()
+        self,
+        compiler: str,
+        sources: Iterable[Path],
+        output: str,
+        own: Iterable[str] = (),
     ) -> None:
         language, standard = ("c", "gnu11") if compiler == "cc" else ("c++", "gnu++17")
         kinds = [library.kind for library in LIBRARIES]
@@ -263,7 +287,10 @@ class Package:
         names = sorted(
             str(name) for file in self.files for name in (file, file.with_suffix(".idl"))
         )
-        for resource, text in (("packages", ""), ("rosidl_interfaces", "\n".join(names))):
+        for resource, text in (
+            ("packages", ""),
+            ("rosidl_interfaces", "\n".join(names)),
+        ):
             marker = self.build / resource / self.name
             marker.parent.mkdir()
             marker.write_text(text, encoding="utf-8")

@@ -98,7 +98,8 @@ class InterfacePackage:
         files = [Path(line) for line in self.manifest.read_text(encoding="utf-8").splitlines()]
         if self.python_package / "__init__.py" not in files:
             raise SetupError(
-                f"{self.manifest}: does not name {self.python_package / '__init__.py'}; try again: make clean"
+                f"{self.manifest}: does not name {self.python_package / '__init__.py'}; try "
+                "again: make clean"
             )
         archive = self.archive
         part = archive.with_suffix(f".{os.getpid()}.part")

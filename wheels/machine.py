@@ -33,7 +33,8 @@ def check_platform() -> None:
     hint = "Without a sourced ROS 2 only the libraries run here: make test-lib, pip install ."
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
         raise SetupError(
-            f"the ROS wheels are for x86-64 Linux, not {platform.machine()} {platform.system()}. {hint}"
+            f"the ROS wheels are for x86-64 Linux, not {platform.machine()} {platform.system()}. "
+            f"{hint}"
         )
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
@@ -66,8 +67,10 @@ def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
         packages = sorted({package for packages in missing.values() for package in packages})
         root = "" if os.geteuid() == 0 else "sudo "
         raise SetupError(
-            f"this machine lacks {' and '.join(missing)} for {sys.executable}. On Debian or Ubuntu: "
-            f"{root}apt-get install {' '.join(packages)}, then run the same command again. Elsewhere use a Python that "
+            f"this machine lacks {' and '.join(missing)} for {sys.executable}. On Debian or "
+            "Ubuntu: "
+            f"{root}apt-get install {' '.join(packages)}, then run the same command again. "
+            "Elsewhere use a Python that "
             "brings them (pyenv, uv): make env PYTHON=/path/to/python3"
         )
     return Toolchain(zig=zig)
@@ -170,7 +173,8 @@ def make_zig_compilers(folder: Path, python: Path) -> dict[str, Path]:
     for tool, variable in variables.items():
         wrapper = folder / tool
         wrapper.write_text(
-            f'#!/bin/sh\nexec {shlex.quote(str(python))} -m ziglang {tool} "$@"\n', encoding="utf-8"
+            f'#!/bin/sh\nexec {shlex.quote(str(python))} -m ziglang {tool} "$@"\n',
+            encoding="utf-8",
         )
         wrapper.chmod(0o755)
         tools[variable] = wrapper

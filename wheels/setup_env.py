@@ -130,7 +130,9 @@ class Environment:
                     *constraint,
                 ]
                 self.steps.run(
-                    [*pip, *dict(_requirements("peers")).values()], run_environment(), may_fail=True
+                    [*pip, *dict(_requirements("peers")).values()],
+                    run_environment(),
+                    may_fail=True,
                 )
             else:
                 self._uv("-r", PEERS_LOCK)
@@ -169,7 +171,11 @@ class Environment:
                 )
             else:
                 self._uv(
-                    "--require-hashes", "--build-constraints", AUTOPILOT_LOCK, "-r", AUTOPILOT_LOCK
+                    "--require-hashes",
+                    "--build-constraints",
+                    AUTOPILOT_LOCK,
+                    "-r",
+                    AUTOPILOT_LOCK,
                 )
         self._write_state(autopilot=key)
 
@@ -232,7 +238,8 @@ class Environment:
     def _make_venv(self, lib: bool) -> None:
         if VENV.exists() and not STATE.exists() and any(VENV.iterdir()):
             raise SetupError(
-                f"{VENV} exists and was not made by this set-up. Move it away or remove it: make clean"
+                f"{VENV} exists and was not made by this set-up. Move it away or remove it: make "
+                "clean"
             )
         if not (lib or SOURCED):
             machine.check_platform()
@@ -332,7 +339,8 @@ class Environment:
             if found["missing"]:
                 constraint = BUILD / "constraints.txt"
                 constraint.write_text(
-                    f"numpy=={found['numpy']}\n" if found["numpy"] else "", encoding="utf-8"
+                    f"numpy=={found['numpy']}\n" if found["numpy"] else "",
+                    encoding="utf-8",
                 )
                 pip = [
                     PYTHON,
@@ -440,12 +448,26 @@ class Environment:
         env = run_environment()
         generator = ["-G", "Ninja"] if shutil.which("ninja", path=env["PATH"]) else []
         configure = [
-            "cmake", *generator, "-S", ROOT, "-B", BUILD / "rfly_suite", f"-DCMAKE_INSTALL_PREFIX={VENV}",
-            f"-DPython3_EXECUTABLE={PYTHON}", "-DBUILD_TESTING=OFF", "-DAMENT_CMAKE_SYMLINK_INSTALL=ON",
+            "cmake",
+            *generator,
+            "-S",
+            ROOT,
+            "-B",
+            BUILD / "rfly_suite",
+            f"-DCMAKE_INSTALL_PREFIX={VENV}",
+            f"-DPython3_EXECUTABLE={PYTHON}",
+            "-DBUILD_TESTING=OFF",
+            "-DAMENT_CMAKE_SYMLINK_INSTALL=ON",
             *(f"-D{variable}={tool}" for variable, tool in compilers.items()),
-        ]  # fmt: skip
+        ]
         self.steps.run(configure, env, job="rfly_suite")
-        build = ["cmake", "--build", BUILD / "rfly_suite", "--parallel", str(os.cpu_count() or 1)]
+        build = [
+            "cmake",
+            "--build",
+            BUILD / "rfly_suite",
+            "--parallel",
+            str(os.cpu_count() or 1),
+        ]
         self.steps.run(build, env, job="rfly_suite")
 
     def _install(self) -> None:
@@ -455,7 +477,10 @@ class Environment:
             # removes anything
             folder = BUILD / "rfly_suite"
             self.steps.run(["cmake", "--install", folder], run_environment(), cwd=folder)
-            manifests = [folder / "install_manifest.txt", folder / "symlink_install_manifest.txt"]
+            manifests = [
+                folder / "install_manifest.txt",
+                folder / "symlink_install_manifest.txt",
+            ]
             linked = set()
         else:
             manifests = [package.manifest for package in interface_packages()]
@@ -475,7 +500,8 @@ class Environment:
             remove_if_only_caches(folder)
         write_scripts()
         shutil.copyfile(
-            WHEELS / "rfly_suite_environment.py", SITE_PACKAGES / "rfly_suite_environment.py"
+            WHEELS / "rfly_suite_environment.py",
+            SITE_PACKAGES / "rfly_suite_environment.py",
         )
         # The name sorts before those of the other .pth files, so this one is executed first.
         (SITE_PACKAGES / "_rfly_suite.pth").write_text(
@@ -503,7 +529,11 @@ def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
     """(module to look for, requirement) of these lists of pyproject.toml, without types-only
     packages.
     """
-    modules = {"opencv-python-headless": "cv2", "pytest-xdist": "xdist", "PyYAML": "yaml"}
+    modules = {
+        "opencv-python-headless": "cv2",
+        "pytest-xdist": "xdist",
+        "PyYAML": "yaml",
+    }
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for table in tables:
         block = re.search(rf"^{table} = \[(.*?)\](?:  #.*)?$", text, re.MULTILINE | re.DOTALL)
@@ -535,7 +565,8 @@ def only_one() -> Iterator[int]:
 def leading_options(arguments: list[str]) -> tuple[set[str], list[str]]:
     """The set-up's own options, and the command after them, whose options are its own."""
     count = next(
-        (k for k, argument in enumerate(arguments) if argument not in OPTIONS), len(arguments)
+        (k for k, argument in enumerate(arguments) if argument not in OPTIONS),
+        len(arguments),
     )
     return set(arguments[:count]), arguments[count:]
 

@@ -89,10 +89,16 @@ class Steps:
         output = ["\n$ " + " ".join(map(str, command)) + "\n"]
         try:
             process = subprocess.Popen(
-                list(map(str, command)), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+                list(map(str, command)),
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
                 pass_fds=[self._lock],
-            )  # fmt: skip
+            )
         except OSError as error:
             raise SetupError(f"cannot run {command[0]}: {error.strerror}") from error
         with process:
@@ -113,13 +119,17 @@ class Steps:
                 for line in tail:
                     self.say(f"    {line}")
             raise SetupError(
-                f"{job or self._step}: {os.path.basename(command[0])} ended with {process.returncode} (above: its last "
+                f"{job or self._step}: {os.path.basename(command[0])} ended with "
+                f"{process.returncode} (above: its last "
                 f"lines; all of it: {self._log_path})"
             )
         return process.returncode == 0
 
     def _write_to_log(self, lines: list[str]) -> None:
-        with self._writing, self._log_path.open("a", encoding="utf-8", errors="replace") as log:
+        with (
+            self._writing,
+            self._log_path.open("a", encoding="utf-8", errors="replace") as log,
+        ):
             log.writelines(lines)
         lines.clear()
 

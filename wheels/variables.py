@@ -9,9 +9,16 @@ from pathlib import Path
 from layout import SOURCED, VENV
 
 _ROS_VARIABLES = (
-    "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH", "PYTHONPATH", "RMW_IMPLEMENTATION", "ROS_DISTRO",
-    "ROS_PYTHON_VERSION", "ROS_VERSION", "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
-)  # fmt: skip
+    "AMENT_PREFIX_PATH",
+    "CMAKE_PREFIX_PATH",
+    "COLCON_PREFIX_PATH",
+    "PYTHONPATH",
+    "RMW_IMPLEMENTATION",
+    "ROS_DISTRO",
+    "ROS_PYTHON_VERSION",
+    "ROS_VERSION",
+    "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+)
 
 
 def base_environment() -> dict[str, str]:
@@ -55,7 +62,10 @@ def uv_settings(env: dict[str, str]) -> dict[str, str]:
     pip trusts those, and a network with a certificate authority of its own is known nowhere else.
     """
     settings = {} if "UV_SYSTEM_CERTS" in env else {"UV_SYSTEM_CERTS": "1"}
-    for uv_name, pip_name in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("SSL_CERT_FILE", "PIP_CERT")):
+    for uv_name, pip_name in (
+        ("UV_DEFAULT_INDEX", "PIP_INDEX_URL"),
+        ("SSL_CERT_FILE", "PIP_CERT"),
+    ):
         if pip_name in env and uv_name not in env:
             settings[uv_name] = env[pip_name]
     return settings

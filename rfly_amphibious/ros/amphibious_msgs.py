@@ -152,7 +152,9 @@ class SampleMessages:
         """For joint_states. Nobody measures how fast the steering turns: NaN."""
         return [
             _stamped(
-                JointState(name=self._joint_names, position=place, velocity=rate), time, self._base
+                JointState(name=self._joint_names, position=place, velocity=rate),
+                time,
+                self._base,
             )
             for time, place, rate in _rows((given.time, *given.columns(self._steered, math.nan)))
         ]
@@ -341,7 +343,9 @@ def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
     """For cmd/rotors."""
     mode = RotorCommandMsg.TORQUE if command.torques else RotorCommandMsg.SPEED
     return _stamped(
-        RotorCommandMsg(mode=mode, value=np.asarray(command.value).tolist()), command.time, ""
+        RotorCommandMsg(mode=mode, value=np.asarray(command.value).tolist()),
+        command.time,
+        "",
     )
 
 
@@ -350,7 +354,9 @@ def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
     if message.mode not in (RotorCommandMsg.SPEED, RotorCommandMsg.TORQUE):
         raise CommandError(f"mode {message.mode}, expected 0 (speeds, rad/s) or 1 (torques, N m)")
     return RotorCommand(
-        time_of(message) or now, np.array(message.value), message.mode == RotorCommandMsg.TORQUE
+        time_of(message) or now,
+        np.array(message.value),
+        message.mode == RotorCommandMsg.TORQUE,
     )
 
 
@@ -386,10 +392,15 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -
     """
     rotation = rotation_matrix(estimate.orientation)
     velocity = (rotation.T @ estimate.velocity).tolist()
-    pose = np.asarray(estimate.position).tolist(), np.asarray(estimate.orientation).tolist()
+    pose = (
+        np.asarray(estimate.position).tolist(),
+        np.asarray(estimate.orientation).tolist(),
+    )
     base = frame_of(vehicle, "base_link")
     message = _stamped(
-        _odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()), estimate.time, frame
+        _odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()),
+        estimate.time,
+        frame,
     )
     if estimate.covariance is not None:
         whole = estimate.covariance
@@ -544,7 +555,9 @@ def estimate_to_pose(now: Estimate) -> PoseStamped:
 def points_to_path(points: Floats, time: float) -> Path:
     """Points (n, 3) m, ENU, as a path."""
     return _stamped(
-        Path(poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points]), time, WORLD
+        Path(poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points]),
+        time,
+        WORLD,
     )
 
 

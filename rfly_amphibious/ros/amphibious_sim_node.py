@@ -29,7 +29,10 @@ from rfly_common.ros.run_loop import run
 from rfly_common.ros.simulation_services import PLAYING, STATES
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_moving, placed_objects_to_solids
+from rfly_terrain.ros.placed_objects_msgs import (
+    placed_objects_to_moving,
+    placed_objects_to_solids,
+)
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 
 WAITED_S = 1.0
@@ -123,7 +126,8 @@ class AmphibiousSimNode(Node):
         x, y, _ = setup.start
         if terrain is not None and not terrain.inside(x, y):
             self._refuse_map(
-                f"start x {x:g}, y {y:g} lies off the map {terrain.name!r}, which spans {terrain.bounds}"
+                f"start x {x:g}, y {y:g} lies off the map {terrain.name!r}, which spans "
+                f"{terrain.bounds}"
             )
             return
         try:
@@ -160,7 +164,10 @@ class AmphibiousSimNode(Node):
     def _update_diagnostics(self) -> None:
         loop = self._loop
         simulation = self._loop.simulation
-        values: dict[str, Any] = {"vehicle": self._vehicle, "state": STATES[loop.run_state]}
+        values: dict[str, Any] = {
+            "vehicle": self._vehicle,
+            "state": STATES[loop.run_state],
+        }
         ground_problem = "" if self._ground is None else self._ground.problem
         if simulation is None:
             problem = self._map_problem or ground_problem
@@ -205,7 +212,11 @@ class AmphibiousSimNode(Node):
                 (self._objects_problem, WARN, self._objects_problem),
                 (loop.refused, WARN, loop.refused),
                 (waits, WARN, waits_text),
-                (slow, WARN, f"runs at {loop.factor:.2f} × real time, {wanted:g} is wanted"),
+                (
+                    slow,
+                    WARN,
+                    f"runs at {loop.factor:.2f} × real time, {wanted:g} is wanted",
+                ),
                 (True, OK, STATES[loop.run_state]),
             ],
             **values,

@@ -25,7 +25,10 @@ from rfly_amphibious.ros.external_control_topics import (
     PerceptionTopics,
     declare_mapping,
 )
-from rfly_amphibious.ros.node_parameters import ArdupilotParameters, HilPerceptionParameters
+from rfly_amphibious.ros.node_parameters import (
+    ArdupilotParameters,
+    HilPerceptionParameters,
+)
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
@@ -145,7 +148,11 @@ class ArdupilotJsonNode(Node):
                 ),
                 (simulated and not self._ready, WARN, unready),
                 (waited > ANSWER_WITHIN_S, ERROR, late),
-                (not lock_step and simulated and session.gap > LINK_LOSS_S, ERROR, lost),
+                (
+                    not lock_step and simulated and session.gap > LINK_LOSS_S,
+                    ERROR,
+                    lost,
+                ),
                 (True, OK, f"{session.peer} controls"),
             ],
             frame_rate=self._frame_rate,

@@ -25,7 +25,11 @@ from rfly_amphibious.autopilots.betaflight_session import (
 from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import barometer_samples
-from rfly_amphibious.ros.declared_vehicle import declare_gains, declare_vehicle_name, load_sensors
+from rfly_amphibious.ros.declared_vehicle import (
+    declare_gains,
+    declare_vehicle_name,
+    load_sensors,
+)
 from rfly_amphibious.ros.flight_control_topics import FlightControlTopics
 from rfly_amphibious.ros.node_parameters import (
     DELAY,
@@ -167,7 +171,9 @@ def _start(given: FirmwareParameters) -> BetaflightSession:
         else:
             lines = shipped_settings(given.settings)
         return BetaflightSession(
-            lines, given.folder or None, Path(given.program) if given.program else find_firmware()
+            lines,
+            given.folder or None,
+            Path(given.program) if given.program else find_firmware(),
         )
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Betaflight: {error}") from error

@@ -192,10 +192,18 @@ class ControlLoop:
             subscription(node, SENSOR_TOPICS[topic].msg_type, topic, callback, qos)
         if lock_step:  # last: once its ticks reach this node, so do the samples
             subscription(
-                node, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT
+                node,
+                SimulationTick,
+                "simulation_tick",
+                self._on_simulation_tick,
+                STATE_OUT,
             )
         subscription(
-            node, Odometry, "odometry/global", self._on_odometry, qos if lock_step else STATE_IN
+            node,
+            Odometry,
+            "odometry/global",
+            self._on_odometry,
+            qos if lock_step else STATE_IN,
         )
 
     def sense(self, topic: str, read: Callable[[], SensorSamples]) -> None:
@@ -225,7 +233,8 @@ class ControlLoop:
                 self._gate.heard(index)
             elif last < stamp_ns:
                 self._compute(
-                    stamp_ns, 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP)
+                    stamp_ns,
+                    0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP),
                 )
 
         return on_message

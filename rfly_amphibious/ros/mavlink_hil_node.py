@@ -14,7 +14,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import NavSatFix
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.links.mavlink_hil import ActuatorControls, HilMessages, HilSession, accuracies
+from rfly_amphibious.links.mavlink_hil import (
+    ActuatorControls,
+    HilMessages,
+    HilSession,
+    accuracies,
+)
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport
@@ -24,7 +29,10 @@ from rfly_amphibious.ros.external_control_topics import (
     PerceptionTopics,
     declare_mapping,
 )
-from rfly_amphibious.ros.node_parameters import HilPerceptionParameters, MavlinkHilParameters
+from rfly_amphibious.ros.node_parameters import (
+    HilPerceptionParameters,
+    MavlinkHilParameters,
+)
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
@@ -122,7 +130,10 @@ class MavlinkHilNode(Node):
     def _send_state(self, stamp_ns: int) -> None:
         """Once to each autopilot: TCP loses nothing, and time that stands would be news to it."""
         session = self._session
-        if not session.peer or (stamp_ns, session.connections) == (self._sent_ns, self._sent_to):
+        if not session.peer or (stamp_ns, session.connections) == (
+            self._sent_ns,
+            self._sent_to,
+        ):
             return
         new = session.connections != self._sent_to or stamp_ns < self._sent_ns
         self._sent_ns = stamp_ns
@@ -227,10 +238,18 @@ class MavlinkHilNode(Node):
                     f"no autopilot has connected ({self._diagnostics.hardware_id})",
                 ),
                 (simulated and not self._ready, WARN, unready),
-                (not session.up, WARN, f"{session.peer} is connected and does not control yet"),
+                (
+                    not session.up,
+                    WARN,
+                    f"{session.peer} is connected and does not control yet",
+                ),
                 (waited > ANSWER_WITHIN_S, ERROR, late),
                 (now - self._went_on_at < WENT_ON_SHOWN_S, ERROR, went_on),
-                (not lock_step and simulated and session.gap > LINK_LOSS_S, ERROR, lost),
+                (
+                    not lock_step and simulated and session.gap > LINK_LOSS_S,
+                    ERROR,
+                    lost,
+                ),
                 (True, OK, f"{session.peer} controls"),
             ],
             other_time=self._other_time,

@@ -22,7 +22,11 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.control.motor_output import MotorModel, MotorOutput, MotorParameters
+from rfly_amphibious.control.motor_output import (
+    MotorModel,
+    MotorOutput,
+    MotorParameters,
+)
 from rfly_amphibious.links.servo_output import OneWay, ServoOutput, check_rate
 from rfly_amphibious.links.transport import SerialTransport
 from rfly_amphibious.ros.amphibious_msgs import (
@@ -75,15 +79,25 @@ class MotorOutputNode(Node):
             self._file = self._open_file(given.file)
         self._publisher = publisher(self, MotorOutputMsg, "motor_output", STATE_OUT)
         subscription(
-            self, RotorCommandMsg, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS
+            self,
+            RotorCommandMsg,
+            "cmd/rotors",
+            partial(self._on_command, "cmd/rotors"),
+            COMMANDS,
         )
         subscription(
-            self, WheelCommandMsg, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS
+            self,
+            WheelCommandMsg,
+            "cmd/wheels",
+            partial(self._on_command, "cmd/wheels"),
+            COMMANDS,
         )
         subscription(self, JointState, "joint_states", self._on_joint_states, SENSORS)
         self.create_service(SetBool, "~/arm", self._serve_arm)
         self.create_timer(
-            1.0 / given.rate, self._put_out, clock=Clock(clock_type=ClockType.STEADY_TIME)
+            1.0 / given.rate,
+            self._put_out,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
         limit = f"at most {100 * given.max_duty:g} % of {self._model.motors.battery_voltage:g} V"
         self.get_logger().info(
@@ -212,7 +226,9 @@ class MotorOutputNode(Node):
         if not self.context.ok():
             return
         message = MotorOutputMsg(
-            armed=self._armed, voltage=output.voltage.tolist(), duty=output.duty.tolist()
+            armed=self._armed,
+            voltage=output.voltage.tolist(),
+            duty=output.duty.tolist(),
         )
         message.header.stamp = now.to_msg()
         message.pulse_us = np.rint(output.pulse).astype(int).tolist()
@@ -248,10 +264,22 @@ class MotorOutputNode(Node):
         values = {} if self._line is None else {"send_dropped": self._line.counters["send_dropped"]}
         self._diagnostics.set_first(
             [
-                (gone, ERROR, lambda: f"the serial line {self._diagnostics.hardware_id} is gone"),
-                (self._why.startswith((DEAD_MAN, LINE_LOST)) and not self._armed, ERROR, self._why),
+                (
+                    gone,
+                    ERROR,
+                    lambda: f"the serial line {self._diagnostics.hardware_id} is gone",
+                ),
+                (
+                    self._why.startswith((DEAD_MAN, LINE_LOST)) and not self._armed,
+                    ERROR,
+                    self._why,
+                ),
                 (not self._armed, OK, f"disarmed: {self._why}"),
-                (self._limited, WARN, f"{self._limited} motors are at the limit max_duty"),
+                (
+                    self._limited,
+                    WARN,
+                    f"{self._limited} motors are at the limit max_duty",
+                ),
                 (True, OK, "armed"),
             ],
             armed=self._armed,

@@ -35,7 +35,9 @@ class VehicleNameParameters:
     """What the vehicle is called."""
 
     vehicle_name: str = parameter(
-        "amphibious", "prefix of the vehicle's frames", shown="the node's namespace, or amphibious"
+        "amphibious",
+        "prefix of the vehicle's frames",
+        shown="the node's namespace, or amphibious",
     )
 
 
@@ -50,12 +52,14 @@ class WorldParameters:
         "", "map, vehicle, start, wind, events and seed: a shipped name, or a file"
     )
     vehicle: str = parameter(
-        "", "parameters: full, scale, scale_quad, scale_six or a YAML file (default: scale)"
+        "",
+        "parameters: full, scale, scale_quad, scale_six or a YAML file (default: scale)",
     )
     sensors: str = parameter("", SENSORS)
     ground: Literal["auto", "terrain_map", "level"] = parameter(
         "auto",
-        "terrain_map (the topic), level (z = 0), or auto: the scenario's, without a scenario the topic's",
+        "terrain_map (the topic), level (z = 0), or auto: the scenario's, without a scenario the "
+        "topic's",
     )
     map_folders: list[str] = parameter(
         [], "folders searched first for the map that a scenario names"
@@ -96,7 +100,8 @@ class SimulationParameters:
     )
     command_patience: float = parameter(
         0.0,
-        "s for which simulation time stands still before a command grows too old: on a busy machine it goes slower",
+        "s for which simulation time stands still before a command grows too old: on a busy "
+        "machine it goes slower",
         low=0.0,
         high=60.0,
     )
@@ -104,7 +109,10 @@ class SimulationParameters:
         False, "each tick waits for a RotorCommand and a WheelCommand with its stamp"
     )
     real_time_factor: float = parameter(
-        1.0, "simulated seconds in a second; 0: as fast as possible", low=0.0, high=1000.0
+        1.0,
+        "simulated seconds in a second; 0: as fast as possible",
+        low=0.0,
+        high=1000.0,
     )
     publish_clock: bool = parameter(False, "publish /clock")
     publish_truth: bool = parameter(True, "publish ground_truth/odom")
@@ -128,7 +136,11 @@ class RangeSensorNodeParameters:
         1.0, "0 (night) … 1 (day), for the cameras", low=0.0, high=1.0, changeable=True
     )
     visibility: float = parameter(
-        0.0, "m in fog, for lidar and cameras; 0: clear air", low=0.0, high=1e6, changeable=True
+        0.0,
+        "m in fog, for lidar and cameras; 0: clear air",
+        low=0.0,
+        high=1e6,
+        changeable=True,
     )
     cloud_cover: float = parameter(
         0.0, "0 … 1 of the sky, for the cameras", low=0.0, high=1.0, changeable=True
@@ -137,7 +149,8 @@ class RangeSensorNodeParameters:
         0.0, "mm/h, for lidar and cameras", low=0.0, high=MOST_RAIN, changeable=True
     )
     shapes: str = parameter(
-        DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set"
+        DEFAULT_SET,
+        "shapes of other vehicles' types: a file, or the name of a shipped set",
     )
 
 
@@ -179,7 +192,13 @@ class ControlParameters:
 
 def _gain(text: str, unit: str, high: float) -> Any:
     return parameter(
-        1.0, text, unit=unit, low=1e-3, high=high, shown="the vehicle's", changeable=True
+        1.0,
+        text,
+        unit=unit,
+        low=1e-3,
+        high=high,
+        shown="the vehicle's",
+        changeable=True,
     )
 
 
@@ -201,7 +220,8 @@ class FlightControlParameters:
     sensors: str = parameter("", SENSORS)
     delay: float = parameter(
         DELAY,
-        "s from a sample to the moment when its command acts; the attitude loop is made slower by it",
+        "s from a sample to the moment when its command acts; the attitude loop is made slower by "
+        "it",
         low=0.0,
         high=1.0,
         shown="0.02; in lock-step 0",
@@ -258,7 +278,8 @@ class GuidanceParameters:
         "", "parameter set or file of the vehicle; empty: the scenario's, or scale"
     )
     autostart: bool = parameter(
-        False, "begin with the scenario's mission as soon as it is known where the vehicle is"
+        False,
+        "begin with the scenario's mission as soon as it is known where the vehicle is",
     )
     drive_speed: float = parameter(
         DRIVE_SPEED, "along planned paths on the ground", unit="m/s", low=0.2, high=30.0
@@ -324,11 +345,13 @@ class VoxelParameters:
     clamp_max: float = _voxel("clamp_max", "largest log-odds")
     max_range: float = _voxel("max_range", "what is farther is free up to there", "m")
     max_voxels: int = _voxel(
-        "max_voxels", "then those farthest from the sensor make room; 16 to 32 bytes each"
+        "max_voxels",
+        "then those farthest from the sensor make room; 16 to 32 bytes each",
     )
     forget_after: float = _voxel(
         "forget_after",
-        "after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays alone clear it",
+        "after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: "
+        "rays alone clear it",
         "s",
     )
 
@@ -391,11 +414,13 @@ class PerceptionParameters:
     """What a controller outside is told."""
 
     lock_step: bool = parameter(
-        False, "the simulation waits for the answer to each tick; as the simulation's parameter"
+        False,
+        "the simulation waits for the answer to each tick; as the simulation's parameter",
     )
     odometry: Literal["filtered", "truth"] = parameter(
         "filtered",
-        "where position, velocity and attitude come from: odometry/global, or ground_truth/odom (truth)",
+        "where position, velocity and attitude come from: odometry/global, or ground_truth/odom "
+        "(truth)",
     )
 
 
@@ -415,7 +440,8 @@ class LinkParameters:
 
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     transport: Literal["udp", "tcp", "serial"] = parameter(
-        "udp", "udp, tcp (a server of one connection), or serial: a line to the controller"
+        "udp",
+        "udp, tcp (a server of one connection), or serial: a line to the controller",
     )
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
     port: int = parameter(session.PORT, "to listen on; 0: the system chooses", low=0, high=65535)
@@ -437,7 +463,10 @@ class MavlinkHilParameters:
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
     port: int = parameter(
-        mavlink_hil.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535
+        mavlink_hil.PORT,
+        "TCP; 4560 + instance for PX4; 0: the system chooses",
+        low=0,
+        high=65535,
     )
     device: str = parameter("", "serial line to an autopilot's board, instead of TCP")
     baud: int = parameter(921600, "of the serial line", unit="bit/s")
@@ -448,7 +477,8 @@ class MavlinkHilParameters:
     )
     unanswered: Literal["wait", "resend", "go_on"] = parameter(
         "go_on",
-        "a tick of lock-step without an answer for 1 s of wall time: wait for it, tell it again each second, "
+        "a tick of lock-step without an answer for 1 s of wall time: wait for it, tell it again "
+        "each second, "
         "or go on with the last controls",
     )
 
@@ -500,9 +530,13 @@ class MotorOutputParameters:
         high=1.0,
     )
     dead_man: float = parameter(
-        0.2, "s without one of the commands that came before, after which all is off until it is armed again",
-        unit="s", low=0.02, high=2.0,
-    )  # fmt: skip
+        0.2,
+        "s without one of the commands that came before, after which all is off until it is armed "
+        "again",
+        unit="s",
+        low=0.02,
+        high=2.0,
+    )
     rate: float = parameter(50.0, "outputs a second", unit="Hz", low=1.0, high=500.0)
     device: str = parameter(
         "", "serial line that gets them as MAVLink SERVO_OUTPUT_RAW; empty: none"
@@ -526,10 +560,30 @@ NODES = {
     "state_estimator_node": (*_NAMED, EstimatorNodeParameters, LatestTerrainParameters),
     "flight_control_node": (*_FLIGHT, *_MOVED),
     "betaflight_node": (*_FLIGHT, FirmwareParameters, *_MOVED),
-    "chassis_control_node": (*_NAMED, ControlParameters, ChassisControlParameters, *_MOVED),
-    "guidance_node": (*_NAMED, GuidanceParameters, FrameParameters, LatestTerrainParameters),
-    "teleop_node": (*_NAMED, MotionCommandParameters, TeleopLimitParameters, JoystickParameters),
-    "mapping_node": (VoxelParameters, MappingParameters, ElevationMapParameters, FrameParameters),
+    "chassis_control_node": (
+        *_NAMED,
+        ControlParameters,
+        ChassisControlParameters,
+        *_MOVED,
+    ),
+    "guidance_node": (
+        *_NAMED,
+        GuidanceParameters,
+        FrameParameters,
+        LatestTerrainParameters,
+    ),
+    "teleop_node": (
+        *_NAMED,
+        MotionCommandParameters,
+        TeleopLimitParameters,
+        JoystickParameters,
+    ),
+    "mapping_node": (
+        VoxelParameters,
+        MappingParameters,
+        ElevationMapParameters,
+        FrameParameters,
+    ),
     "link_node": (LinkParameters, PerceptionParameters),
     "mavlink_hil_node": (MavlinkHilParameters, *_AUTOPILOT, LatestTerrainParameters),
     "ardupilot_json_node": (ArdupilotParameters, *_AUTOPILOT),

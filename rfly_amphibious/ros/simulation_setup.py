@@ -33,7 +33,8 @@ class SimulationSetup:
         scenario = Scenario.load(given.scenario, given.map_folders) if given.scenario else None
         if scenario is not None and given.ground == "level":
             raise ConfigError(
-                "parameter ground: level, but scenario says where it is; expected auto or terrain_map"
+                "parameter ground: level, but scenario says where it is; expected auto or "
+                "terrain_map"
             )
         if scenario is not None and not given.vehicle:
             params = scenario.params

@@ -28,7 +28,15 @@ from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_common.frames import euler_to_quat
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import transform_to_msg
-from rfly_common.ros.qos import CLOCK, FLEET_OUT, LATCHED, STATE_OUT, TF, TF_STATIC_OUT, sensor_qos
+from rfly_common.ros.qos import (
+    CLOCK,
+    FLEET_OUT,
+    LATCHED,
+    STATE_OUT,
+    TF,
+    TF_STATIC_OUT,
+    sensor_qos,
+)
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
@@ -50,7 +58,11 @@ class SimulationTopics:
     """Publishers of one simulated vehicle."""
 
     def __init__(
-        self, node: Node, vehicle: str, setup: SimulationSetup, given: SimulationParameters
+        self,
+        node: Node,
+        vehicle: str,
+        setup: SimulationSetup,
+        given: SimulationParameters,
     ) -> None:
         self._node = node
         self._publishes_clock = given.publish_clock
@@ -65,7 +77,12 @@ class SimulationTopics:
             node, setup.sensors, vehicle, given.lock_step, given.publish_truth
         )
         self._show = VehicleShow(
-            node, setup.sensors, vehicle, given.tf_source == "truth", given.id, given.type
+            node,
+            setup.sensors,
+            vehicle,
+            given.tf_source == "truth",
+            given.id,
+            given.type,
         )
         self.range_sensors = RangeSensorTopics(
             node,
@@ -155,7 +172,12 @@ class SamplePublisher:
     """Publishes those samples that somebody listens to."""
 
     def __init__(
-        self, node: Node, sensors: SensorParameters, vehicle: str, lock_step: bool, truth: bool
+        self,
+        node: Node,
+        sensors: SensorParameters,
+        vehicle: str,
+        lock_step: bool,
+        truth: bool,
     ) -> None:
         self._vehicle = vehicle
         self._messages: SampleMessages | None = None
@@ -193,7 +215,13 @@ class VehicleShow:
     """
 
     def __init__(
-        self, node: Node, sensors: SensorParameters, vehicle: str, tf: bool, id: int, type: int
+        self,
+        node: Node,
+        sensors: SensorParameters,
+        vehicle: str,
+        tf: bool,
+        id: int,
+        type: int,
     ) -> None:
         """`tf`: whether /tf, odom and base_link are told here; `id` and `type` as in
         vehicle_states.

@@ -39,8 +39,15 @@ SILENCE_S = 1.0
 MOST_HELD = 50_000
 """readings that are held for the terrain_map which may come before the first estimate"""
 HEARD = (
-    "wheel_loads", "joint_states", "gps/fix", "gps/vel", "imu/mag", "baro", "height_above_ground", "imu/data",
-)  # fmt: skip
+    "wheel_loads",
+    "joint_states",
+    "gps/fix",
+    "gps/vel",
+    "imu/mag",
+    "baro",
+    "height_above_ground",
+    "imu/data",
+)
 """the imu last: what belongs to its time is heard before"""
 DOUBTED = 0.5
 """share of a sensor's readings that are rejected, between two looks, above which that is told"""
@@ -81,7 +88,11 @@ class StateEstimatorNode(Node):
         self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
         if self._gate is not None:
             subscription(
-                self, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT
+                self,
+                SimulationTick,
+                "simulation_tick",
+                self._on_simulation_tick,
+                STATE_OUT,
             )
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
@@ -100,7 +111,11 @@ class StateEstimatorNode(Node):
         for topic in topics:
             callback = self._sensor_callback(topic, read)
             subscription(
-                self, SENSOR_TOPICS[topic].msg_type, topic, callback, sensor_qos(self._lock_step)
+                self,
+                SENSOR_TOPICS[topic].msg_type,
+                topic,
+                callback,
+                sensor_qos(self._lock_step),
             )
         return sorted({SENSOR_TOPICS[topic].tick_index for topic in topics})
 
@@ -229,7 +244,10 @@ class StateEstimatorNode(Node):
             "initialised": estimator.initialised,
             "coasting": estimator.coasting,
         }
-        values |= {"gps_refused": estimator.gps_refused, "gps_resets": estimator.gps_resets}
+        values |= {
+            "gps_refused": estimator.gps_refused,
+            "gps_resets": estimator.gps_resets,
+        }
         refused = (
             f"GPS refused: it is {estimator.gps_off:.1f} m off; goes on without it"
             if estimator.gps_refused

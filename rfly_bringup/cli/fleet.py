@@ -30,7 +30,8 @@ MaxVehicles = Annotated[
     ),
 ]
 FileArgument = Annotated[
-    str, typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet")
+    str,
+    typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet"),
 ]
 
 MAX_CHECKED = 2_000
@@ -46,7 +47,8 @@ def check(
     seconds: Annotated[
         options.MaybeFloat,
         options.optional(
-            "s of fleet time for min_separation (default: every vehicle's way once)", min=0.1
+            "s of fleet time for min_separation (default: every vehicle's way once)",
+            min=0.1,
         ),
     ] = None,
     out: Annotated[
@@ -94,7 +96,8 @@ def check(
     for vehicle, wheels in list(zip(fleet.vehicles, gaps, strict=True))[:MAX_ROWS]:
         if wheels and wheels.gap > TOUCHING:
             console.print(
-                f"vehicle {vehicle.name!r}: not all of its wheels can touch: one is up to {wheels.gap:.3f} m above the "
+                f"vehicle {vehicle.name!r}: not all of its wheels can touch: one is up to "
+                f"{wheels.gap:.3f} m above the "
                 f"ground at x {wheels.x:.1f}, y {wheels.y:.1f}, and more than {TOUCHING:g} m on "
                 f"{100 * wheels.share:.2g} % of its track",
                 markup=False,

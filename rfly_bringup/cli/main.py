@@ -25,7 +25,8 @@ from rfly_common.errors import RflyError
 app = typer.Typer(
     name="rfly",
     help="RflySim's terrain, vehicles and RflySim3D window for ROS 2.\n\n"
-    "Try: `rfly up`, then in another shell `rfly listen`; `rfly terrain plot JacksboroFault --out relief.png`",
+    "Try: `rfly up`, then in another shell `rfly listen`; `rfly terrain plot JacksboroFault --out "
+    "relief.png`",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="markdown",

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 mission_app = typer.Typer(
-    help="Missions from QGroundControl (.plan) and Mission Planner (.waypoints): check, convert, fly.",
+    help="Missions from QGroundControl (.plan) and Mission Planner (.waypoints): check, convert, "
+    "fly.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -44,7 +45,8 @@ class UavType(str, Enum):
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
 MapOption = Annotated[
-    options.MaybeText, options.optional("name or path of the map to fly over", "--map", "-m")
+    options.MaybeText,
+    options.optional("name or path of the map to fly over", "--map", "-m"),
 ]
 OriginOption = Annotated[
     options.Triple,
@@ -57,7 +59,8 @@ OriginOption = Annotated[
 ]
 UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
 RadiusOption = Annotated[
-    float, typer.Option(min=0.01, callback=options.finite, help="m, of waypoints that have none")
+    float,
+    typer.Option(min=0.01, callback=options.finite, help="m, of waypoints that have none"),
 ]
 LoiterOption = Annotated[
     float,
@@ -78,7 +81,8 @@ def check(
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
     all_items: Annotated[
-        bool, typer.Option("--all", help=f"show every item, not only the first {SHOWN_ITEMS}")
+        bool,
+        typer.Option("--all", help=f"show every item, not only the first {SHOWN_ITEMS}"),
     ] = False,
 ) -> None:
     """Show what a mission file says, item by item, and what of it is not flown.
@@ -89,12 +93,18 @@ def check(
 
         rfly mission check terrain_following.waypoints --map JacksboroFault
     """
-    from rfly_missions.mission.checks import below_home, check_fence, check_items, check_returns
+    from rfly_missions.mission.checks import (
+        below_home,
+        check_fence,
+        check_items,
+        check_returns,
+    )
 
     mission, terrain, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     latitude, longitude, altitude = mission.home
     print(
-        f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, {altitude:g} m"
+        f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, "
+        f"{altitude:g} m"
     )
     _print_items(mission, len(mission.items) if all_items else SHOWN_ITEMS)
     if mission.fence:
@@ -146,7 +156,8 @@ def _print_items(mission: "Mission", count: int) -> None:
 def convert(
     file: FileArgument,
     target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="the file to write: .plan or .waypoints")
+        Path,
+        typer.Argument(metavar="TARGET", help="the file to write: .plan or .waypoints"),
     ],
     map: MapOption = None,
     search_path: options.SearchPath = None,
@@ -189,10 +200,12 @@ def fly(
         typer.Option(min=1.0, help="s of flight after which a mission that does not end is left"),
     ] = 3600.0,
     csv: Annotated[
-        options.MaybeText, options.optional("write the track: time, x east, y north, z up, yaw")
+        options.MaybeText,
+        options.optional("write the track: time, x east, y north, z up, yaw"),
     ] = None,
     plot: Annotated[
-        options.MaybePath, options.optional("picture of the track to write: .png, .pdf, .svg …")
+        options.MaybePath,
+        options.optional("picture of the track to write: .png, .pdf, .svg …"),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -275,7 +288,11 @@ def _fly(
     down = 0.0
     if terrain is not None:
         mission, (north, east, down) = over_map(mission, terrain, origin)
-    start = (north, east, min(ground.down(north, east), math.inf if terrain is not None else down))
+    start = (
+        north,
+        east,
+        min(ground.down(north, east), math.inf if terrain is not None else down),
+    )
     follower = make_follower(uav_type.value, start, ground=ground, loiter_radius=loiter_radius)
     flight = _Flight()
     runner = MissionRunner(
@@ -301,7 +318,10 @@ def _fly(
             x, y, z = vector_ned_to_enu(follower.position)
             mode = state.params.current.mode.name
             flight.events.append(
-                (flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}")
+                (
+                    flight.seconds,
+                    f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}",
+                )
             )
         if (
             state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT)
@@ -329,7 +349,8 @@ def over_map(
     if not terrain.inside(east, north):
         distance_km = math.hypot(north, east) / 1000
         raise ConfigError(
-            f"home {mission.home} lies off the map {terrain.name!r}, {distance_km:.1f} km from its origin; "
+            f"home {mission.home} lies off the map {terrain.name!r}, {distance_km:.1f} km from "
+            "its origin; "
             "choose another map, say with --geo-origin where this one lies, or fly without one"
         )
     return mission.about(origin), (north, east, down)
@@ -375,7 +396,8 @@ def _items_without_end(mission: "Mission") -> list[str]:
     from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, TIMED_COMMANDS
 
     return [
-        f"item {mission.numbers[index]} (command {command}) is not carried out; it ends when is_mode_done says so"
+        f"item {mission.numbers[index]} (command {command}) is not carried out; it ends when "
+        "is_mode_done says so"
         for index, command in mission.custom
         if command <= LAST_NAVIGATION and command not in TIMED_COMMANDS
     ]
@@ -405,7 +427,10 @@ def preflight(
     reserve: Annotated[
         float,
         typer.Option(
-            min=0.0, max=99.0, callback=options.finite, help="% of the battery to be left"
+            min=0.0,
+            max=99.0,
+            callback=options.finite,
+            help="% of the battery to be left",
         ),
     ] = 20.0,
     default_radius: RadiusOption = 2.0,
@@ -502,7 +527,8 @@ def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> N
     for problem in report.problems:
         latitude, longitude, altitude = ned_to_geodetic(problem.place, origin).tolist()
         print(
-            f"item {problem.item} ({mission.items[problem.item].mode.name}): {problem.kind}: {problem.text}, "
+            f"item {problem.item} ({mission.items[problem.item].mode.name}): {problem.kind}: "
+            f"{problem.text}, "
             f"at {latitude:.6f}, {longitude:.6f}, {altitude:.1f} m above sea"
         )
     minutes, seconds = divmod(round(report.seconds), 60)
@@ -510,6 +536,7 @@ def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> N
     print(f"way             {report.length:.0f} m, about {minutes} min {seconds:02d} s{energy}")
     print(f"lowest          {report.lowest:.1f} m over the ground")
     print(
-        f"return height   {report.return_height:.1f} m above home clears all between the way and home"
+        f"return height   {report.return_height:.1f} m above home clears all between the way and "
+        "home"
     )
     print(f"problems        {len(report.problems)}")

@@ -17,7 +17,8 @@ MaybeFrame = Optional[options.Frame]  # noqa: UP045
 
 objects_app = typer.Typer(
     help="Objects on the ground of RflySim3D's scene: targets, people, obstacles.\n\n"
-    "`place` and `fit` need no ROS. `move`, `remove`, `list` and `place --bridge` ask a running ue_bridge_node, which "
+    "`place` and `fit` need no ROS. `move`, `remove`, `list` and `place --bridge` ask a running "
+    "ue_bridge_node, which "
     "keeps what it has placed.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -45,7 +46,10 @@ def place(
     file: Annotated[
         options.MaybeText,
         options.optional(
-            "instead: a YAML or CSV list, or a shipped one's name", "--file", "-f", metavar="LIST"
+            "instead: a YAML or CSV list, or a shipped one's name",
+            "--file",
+            "-f",
+            metavar="LIST",
         ),
     ] = None,
     object_id: Annotated[
@@ -68,13 +72,15 @@ def place(
     ground: Annotated[
         bool,
         typer.Option(
-            "--ground", help="RflySim3D looks for the ground itself, as sendUE4Pos2Ground"
+            "--ground",
+            help="RflySim3D looks for the ground itself, as sendUE4Pos2Ground",
         ),
     ] = False,
     frame: Annotated[
         MaybeFrame,
         options.optional(
-            "map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list says so"
+            "map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list "
+            "says so"
         ),
     ] = None,
     map_name: Annotated[
@@ -93,7 +99,8 @@ def place(
     bridge: Annotated[
         bool,
         typer.Option(
-            "--bridge", help="let the running ue_bridge_node do it, on its terrain, and keep them"
+            "--bridge",
+            help="let the running ue_bridge_node do it, on its terrain, and keep them",
         ),
     ] = False,
     namespace: Namespace = "",
@@ -153,7 +160,9 @@ def fit(
     click: Annotated[
         options.Triple,
         typer.Option(
-            "--click", metavar="X Y Z", help="click point: the ground at the model's foot, m NED"
+            "--click",
+            metavar="X Y Z",
+            help="click point: the ground at the model's foot, m NED",
         ),
     ],
     object_pos: Annotated[
@@ -165,7 +174,8 @@ def fit(
         options.file_option("the model's XML, whose CenterHeightAboveGroundCm to correct"),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="show what would change in the XML, write nothing")
+        bool,
+        typer.Option("--dry-run", help="show what would change in the XML, write nothing"),
     ] = False,
 ) -> None:
     """Compute a model's offset from the two points of a double click in RflySim3D, and correct its
@@ -190,12 +200,14 @@ def fit(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     print(
-        f"offset  {found.height:.4g} m: the model's origin {'above' if found.height >= 0 else 'below'} the ground"
+        f"offset  {found.height:.4g} m: the model's origin "
+        f"{'above' if found.height >= 0 else 'below'} the ground"
     )
     print(f"{ELEMENT}  {found.height_cm:.6g}")
     if found.distance > MAX_BESIDE_M:
         typer.echo(
-            f"note: the click point lies {found.distance:.2f} m beside the object; on a slope click nearer",
+            f"note: the click point lies {found.distance:.2f} m beside the object; on a slope "
+            "click nearer",
             err=True,
         )
     if xml is None:
@@ -217,7 +229,8 @@ def move(
     y: options.Y,
     yaw_deg: YawDeg = 0.0,
     frame: Annotated[
-        options.Frame, typer.Option(help="map: x east, y north; map_ned: x north, y east")
+        options.Frame,
+        typer.Option(help="map: x east, y north; map_ned: x north, y east"),
     ] = options.Frame.map,
     namespace: Namespace = "",
 ) -> None:

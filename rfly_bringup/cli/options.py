@@ -95,12 +95,15 @@ _MAP: Any = {"metavar": "MAP", "autocompletion": _complete_map}
 MapArgument = Annotated[str, typer.Argument(help="name or path of the map", **_MAP)]
 MapOption = Annotated[str, typer.Option("--map", "-m", help="name or path of the map", **_MAP)]
 AlsoMapOption = Annotated[
-    MaybeText, typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP)
+    MaybeText,
+    typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP),
 ]
 SearchPath = Annotated[
     MaybeTexts,
     typer.Option(
-        "--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated"
+        "--search-path",
+        metavar="FOLDER",
+        help="a folder to look in first; may be repeated",
     ),
 ]
 ThirdPixelOption = Annotated[
@@ -111,15 +114,18 @@ ThirdPixelOption = Annotated[
     ),
 ]
 X = Annotated[
-    float, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")
+    float,
+    typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned"),
 ]
 Y = Annotated[
-    float, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")
+    float,
+    typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned"),
 ]
 MaybeX = Annotated[MaybeFloat, X.__metadata__[0]]
 MaybeY = Annotated[MaybeFloat, Y.__metadata__[0]]
 FrameOption = Annotated[
-    Frame, typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down")
+    Frame,
+    typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down"),
 ]
 RegionOption = Annotated[
     Quadruple,
@@ -132,19 +138,22 @@ RegionOption = Annotated[
 TopicOption = Annotated[
     MaybeTexts,
     typer.Option(
-        metavar="REGEX", help="of ROS topics: only those whose whole name matches; may be repeated"
+        metavar="REGEX",
+        help="of ROS topics: only those whose whole name matches; may be repeated",
     ),
 ]
 ExcludeOption = Annotated[
     MaybeTexts,
     typer.Option(
-        metavar="REGEX", help="of ROS topics: none whose whole name matches; may be repeated"
+        metavar="REGEX",
+        help="of ROS topics: none whose whole name matches; may be repeated",
     ),
 ]
 HostOption = Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")]
 PortOption = Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")]
 WindowOption = Annotated[
-    int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")
+    int,
+    typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK"),
 ]
 BindOption = Annotated[
     str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")
@@ -220,7 +229,8 @@ def needs_ros(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"{error.name} is not importable: {what} needs ROS 2 (rclpy and the interfaces of rfly_suite)"
+            f"{error.name} is not importable: {what} needs ROS 2 (rclpy and the interfaces of "
+            "rfly_suite)"
         ) from None
 
 

@@ -73,7 +73,8 @@ def plan(
         typer.Option(min=0.0, max=1e4, help="m kept from objects beyond the vehicle's radius"),
     ] = 0.5,
     resolution: Annotated[
-        options.MaybeFloat, options.optional("side of the cells, m (default: the map's)", min=1e-3)
+        options.MaybeFloat,
+        options.optional("side of the cells, m (default: the map's)", min=1e-3),
     ] = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from rfly_bringup.cli.options import needs_ros
 from rfly_bringup.recording.mcap_file import McapReader
@@ -103,7 +109,8 @@ def _record(
             if recorder.datagrams and now_ns - shown_ns > _SHOW_NS:
                 shown_ns = now_ns
                 status.update(
-                    f"{recorder.datagrams:,} datagrams, {writer.bytes / 1e6:.1f} MB, {elapsed:.0f} s"
+                    f"{recorder.datagrams:,} datagrams, {writer.bytes / 1e6:.1f} MB, "
+                    f"{elapsed:.0f} s"
                 )
 
 
@@ -113,7 +120,8 @@ def _print_summary(
     console.print(f"{recorder.datagrams} datagrams, {writer.bytes} bytes in {seconds:.1f} s")
     if recorder.dropped:
         console.print(
-            f"the system dropped {recorder.dropped} more: they came too quickly", style="yellow"
+            f"the system dropped {recorder.dropped} more: they came too quickly",
+            style="yellow",
         )
     if recorder.forward is not None:
         console.print(f"passed on: {recorder.forward.sent}")
@@ -175,7 +183,10 @@ def play_from(
     with needs_ros("replaying topics"):
         from rfly_bringup.cli.ros.play_topics import play_topics
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with McapReader(path) as reader, _progress_bar(reader, passes, console, "messages") as show:
+    with (
+        McapReader(path) as reader,
+        _progress_bar(reader, passes, console, "messages") as show,
+    ):
         done, *notes = play_topics(
             reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=show
         )
@@ -186,7 +197,10 @@ def play_from(
 
 @contextmanager
 def _progress_bar(
-    reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"
+    reader: RecordingReader | McapReader,
+    passes: int,
+    console: Console,
+    things: str = "datagrams",
 ) -> Iterator[Callable[[Report, int], None]]:
     """The progress bar, drawn only where the next datagram is some way off."""
     bar = Progress(

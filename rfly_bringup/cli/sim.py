@@ -38,7 +38,8 @@ def sweep(
     vary: Annotated[
         options.MaybeTexts,
         options.optional(
-            "a key of the scenario, or of its vehicle as vehicle.KEY, and its values: a,b,c or start:stop or "
+            "a key of the scenario, or of its vehicle as vehicle.KEY, and its values: a,b,c or "
+            "start:stop or "
             "start:stop:step, which end before stop; may be repeated: all combinations are run",
             metavar="KEY=VALUES",
         ),
@@ -153,13 +154,16 @@ def run(
         options.file_option("picture of track, heights, attitude, forces and power"),
     ] = None,
     csv: Annotated[
-        options.MaybeText, options.file_option("table of all samples, one row each 20 ms")
+        options.MaybeText,
+        options.file_option("table of all samples, one row each 20 ms"),
     ] = None,
     save: Annotated[
-        options.MaybeText, options.file_option("NumPy file (.npz) of all samples and the end")
+        options.MaybeText,
+        options.file_option("NumPy file (.npz) of all samples and the end"),
     ] = None,
     parquet: Annotated[
-        options.MaybeText, options.file_option("the table as a Parquet file, for pandas or DuckDB")
+        options.MaybeText,
+        options.file_option("the table as a Parquet file, for pandas or DuckDB"),
     ] = None,
     mcap: Annotated[
         options.MaybeText,
@@ -173,14 +177,16 @@ def run(
         bool,
         typer.Option(
             "--estimate",
-            help="close the loop through noisy sensors, state estimator and both controllers, instead of "
+            help="close the loop through noisy sensors, state estimator and both controllers, "
+            "instead of "
             "the pilot who sees the truth",
         ),
     ] = False,
     sensors: Annotated[
         options.MaybeText,
         options.optional(
-            "with --estimate: shipped set of sensors and estimator (default: that of the vehicle's name)",
+            "with --estimate: shipped set of sensors and estimator (default: that of the "
+            "vehicle's name)",
             metavar="SET",
         ),
     ] = None,
@@ -207,7 +213,13 @@ def run(
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.warm_up import warm_up
 
-    targets = {"--csv": csv, "--parquet": parquet, "--mcap": mcap, "--save": save, "--plot": plot}
+    targets = {
+        "--csv": csv,
+        "--parquet": parquet,
+        "--mcap": mcap,
+        "--save": save,
+        "--plot": plot,
+    }
     for option, target in targets.items():
         options.check_new_file(option, target, overwrite)
     options.check_new_picture(plot, overwrite)
@@ -282,7 +294,8 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
         (
             t.time,
             "",
-            f"touches down, sinking {t.sink_speed:.2f} m/s, {t.level_speed:.2f} m/s across the ground",
+            f"touches down, sinking {t.sink_speed:.2f} m/s, {t.level_speed:.2f} m/s across the "
+            "ground",
         )
         for t in done.touchdowns
     ]
@@ -297,7 +310,8 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
     total.add_row("driven, flown", f"{driven:.1f} m, {flown:.1f} m")
     total.add_row(
         "energy at the shafts",
-        f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: rotors {done.rotor_energy / 1000:.2f} kJ, "
+        f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: rotors "
+        f"{done.rotor_energy / 1000:.2f} kJ, "
         f"wheels {done.wheel_energy / 1000:.2f} kJ",
     )
     if closed is not None:
@@ -331,7 +345,8 @@ def urdf(
     mesh: Annotated[
         options.MaybeTexts,
         options.optional(
-            "a mesh instead of boxes: of body, wheel or rotor; may be repeated", metavar="PART=FILE"
+            "a mesh instead of boxes: of body, wheel or rotor; may be repeated",
+            metavar="PART=FILE",
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -370,10 +385,12 @@ def ardupilot_params(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.parm")],
     vehicle: Annotated[str, typer.Option(metavar="SET", help=_VEHICLE)] = "scale_quad",
     sensors: Annotated[
-        str, typer.Option(metavar="SET", help="sensor set: a shipped name or a YAML file")
+        str,
+        typer.Option(metavar="SET", help="sensor set: a shipped name or a YAML file"),
     ] = "scale",
     firmware: Annotated[
-        str, typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it")
+        str,
+        typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it"),
     ] = ("copter"),
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -384,7 +401,10 @@ def ardupilot_params(
 
         rfly sim ardupilot-params quad.parm
     """
-    from rfly_amphibious.autopilots.ardupilot_parameters import ardupilot_parameters, parameter_text
+    from rfly_amphibious.autopilots.ardupilot_parameters import (
+        ardupilot_parameters,
+        parameter_text,
+    )
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 

@@ -29,28 +29,34 @@ def fit(
     log: Annotated[
         MaybePath,
         typer.Argument(
-            metavar="LOG.mcap", help="a recording of a drive and a flight", show_default=False
+            metavar="LOG.mcap",
+            help="a recording of a drive and a flight",
+            show_default=False,
         ),
     ] = None,
     vehicle: Annotated[
         str,
         typer.Option(
             metavar="SET",
-            help="parameters of a vehicle about like it, with its geometry: full, scale, scale_quad or a YAML file",
+            help="parameters of a vehicle about like it, with its geometry: full, scale, "
+            "scale_quad or a YAML file",
         ),
     ] = "scale",
     mass: Annotated[
-        MaybeFloat, optional("kg of the whole vehicle, weighed (default: wheel_loads)", min=1e-3)
+        MaybeFloat,
+        optional("kg of the whole vehicle, weighed (default: wheel_loads)", min=1e-3),
     ] = None,
     namespace: Annotated[
         MaybeText, optional("of the vehicle, where more than one was recorded")
     ] = None,
     plot: Annotated[MaybeText, file_option("picture of the parameters and tyre curves")] = None,
     out: Annotated[
-        MaybePath, file_option("vehicle file with what was found", "--output", "--out", "-o")
+        MaybePath,
+        file_option("vehicle file with what was found", "--output", "--out", "-o"),
     ] = None,
     excite: Annotated[
-        MaybePath, file_option("instead: write the scenario of the manoeuvre that makes it show")
+        MaybePath,
+        file_option("instead: write the scenario of the manoeuvre that makes it show"),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -66,7 +72,11 @@ def fit(
         rfly sim fit excite.mcap --vehicle scale --plot fit.png --output found.yaml
     """
     from rfly_amphibious.identification.excitation import excitation
-    from rfly_amphibious.identification.vehicle_fit import draw_fit, fit_vehicle, fitted_document
+    from rfly_amphibious.identification.vehicle_fit import (
+        draw_fit,
+        fit_vehicle,
+        fitted_document,
+    )
     from rfly_amphibious.identification.vehicle_log import read_log
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 

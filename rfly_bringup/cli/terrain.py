@@ -19,22 +19,26 @@ def traversable(
     name: options.MapArgument = options.DEMO_MAP,
     *,
     max_slope: Annotated[
-        float, typer.Option(metavar="DEGREES", help="steepest slope that the vehicle drives")
+        float,
+        typer.Option(metavar="DEGREES", help="steepest slope that the vehicle drives"),
     ] = 25.0,
     max_roughness: Annotated[
         options.MaybeFloat,
         options.optional(
-            "largest RMS of the ground about a plane; by default from slope and cells", metavar="M"
+            "largest RMS of the ground about a plane; by default from slope and cells",
+            metavar="M",
         ),
     ] = None,
     max_step: Annotated[
         options.MaybeFloat,
         options.optional(
-            "largest step between two cells; by default from slope and cells", metavar="M"
+            "largest step between two cells; by default from slope and cells",
+            metavar="M",
         ),
     ] = None,
     water_level: Annotated[
-        options.MaybeFloat, options.optional("ground below it (z up) is under water", metavar="M")
+        options.MaybeFloat,
+        options.optional("ground below it (z up) is under water", metavar="M"),
     ] = None,
     vehicle_radius: Annotated[
         float, typer.Option(metavar="M", help="forbidden cells are grown by it")
@@ -122,7 +126,8 @@ def traversable(
         end=" ",
     )
     print(
-        f"{grid.share_unknown:.1%} unknown ({columns} x {rows} cells of {grid.resolution:g} m, east x north)"
+        f"{grid.share_unknown:.1%} unknown ({columns} x {rows} cells of {grid.resolution:g} m, "
+        "east x north)"
     )
     print(picture)
     if save is not None:
@@ -130,8 +135,10 @@ def traversable(
 
 
 terrain_app = typer.Typer(
-    help="Maps of RflySim: what they hold, altitudes, clouds, pictures; made from and into other files.\n\n"
-    "MAP is a name (looked for in ./map, the current folder, CopterSim's map folders and the maps that come with this "
+    help="Maps of RflySim: what they hold, altitudes, clouds, pictures; made from and into other "
+    "files.\n\n"
+    "MAP is a name (looked for in ./map, the current folder, CopterSim's map folders and the maps "
+    "that come with this "
     "package) or the path of a map's png or txt.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -184,7 +191,8 @@ def query(
         bool, typer.Option("--normal", help="also the unit normal of the ground")
     ] = False,
     points: Annotated[
-        options.MaybeText, options.file_option("a CSV of x,y instead of one point; - reads stdin")
+        options.MaybeText,
+        options.file_option("a CSV of x,y instead of one point; - reads stdin"),
     ] = None,
     search_path: options.SearchPath = None,
     third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
@@ -225,7 +233,8 @@ def cloud(
     name: options.MapArgument = options.DEMO_MAP,
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="file to write: .ply, .pcd, .npy or .xyz")
+        Path,
+        typer.Option("--out", "-o", help="file to write: .ply, .pcd, .npy or .xyz"),
     ],
     stride: Annotated[int, typer.Option(min=1, help="every n-th point of each axis")] = 1,
     region: options.RegionOption = options.NO_QUADRUPLE,
@@ -292,7 +301,13 @@ def plot(
     terrain = options.load_map(name, search_path, third_pixel)
     with options.status(f"drawing {out}"):
         try:
-            write_relief(terrain, out, region=part, vertical_exaggeration=exaggeration, title=title)
+            write_relief(
+                terrain,
+                out,
+                region=part,
+                vertical_exaggeration=exaggeration,
+                title=title,
+            )
         except ConfigError:
             raise
         except ValueError as error:
@@ -355,7 +370,10 @@ def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("y north", f"{y_min:.8g} … {y_max:.8g} m  ({y_max - y_min:.6g} m)"),
         ("z up", f"{facts['z_up_m'][0]:.3f} … {facts['z_up_m'][1]:.3f} m"),
         ("z scale", f"{facts['z_scale_cm']:.6g} cm a count ({calibrated})"),
-        ("third pixel", f"row {facts['third_pixel'][0]}, column {facts['third_pixel'][1]}"),
+        (
+            "third pixel",
+            f"row {facts['third_pixel'][0]}, column {facts['third_pixel'][1]}",
+        ),
         ("GPS", gps),
         ("sha256", facts["sha256"]),
     ]
@@ -385,5 +403,10 @@ def _query_many(
         header = header + ",nx,ny,nz"
         formats = formats + ["%.6f"] * 3
     np.savetxt(
-        sys.stdout, np.hstack(columns), fmt=formats, delimiter=",", header=header, comments=""
+        sys.stdout,
+        np.hstack(columns),
+        fmt=formats,
+        delimiter=",",
+        header=header,
+        comments="",
     )

@@ -34,13 +34,16 @@ class FirstRow(str, Enum):
 
 def import_(
     source: Annotated[
-        Path, typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz")
+        Path,
+        typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz"),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")
+        Path,
+        typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt"),
     ],
     resolution: Annotated[
-        options.MaybeFloat, options.optional("cell size, m; by default the raster's own")
+        options.MaybeFloat,
+        options.optional("cell size, m; by default the raster's own"),
     ] = None,
     center: Annotated[
         options.Pair,
@@ -53,7 +56,9 @@ def import_(
     size: Annotated[
         options.Pair,
         typer.Option(
-            metavar="EAST NORTH", show_default=False, help="only this much around the center, m"
+            metavar="EAST NORTH",
+            show_default=False,
+            help="only this much around the center, m",
         ),
     ] = options.NO_PAIR,
     origin_altitude: Annotated[
@@ -77,7 +82,8 @@ def import_(
         ),
     ] = None,
     local_grid: Annotated[
-        bool, typer.Option("--local-grid", help="true north for a metric raster too: resample it")
+        bool,
+        typer.Option("--local-grid", help="true north for a metric raster too: resample it"),
     ] = False,
     cell_size: Annotated[
         options.Pair,
@@ -124,7 +130,8 @@ def import_(
 
         if cell or key or origin:
             raise typer.BadParameter(
-                "--cell-size, --key and --geo-origin are for .npy and .npz; a raster has --resolution"
+                "--cell-size, --key and --geo-origin are for .npy and .npz; a raster has "
+                "--resolution"
             )
         with progress_bar(f"reading {source.name}") as progress:
             terrain = import_dem(
@@ -151,8 +158,10 @@ def import_(
     if counted:
         print(f"{counted[0]:,} of {terrain.heights.size:,} cells held no data and were filled")
     print(
-        f"{terrain.rows} x {terrain.columns} cells (east x north) of {terrain.step_x:g} x {terrain.step_y:g} m, "
-        f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, z {terrain.z_min:.2f} … {terrain.z_max:.2f} m, "
+        f"{terrain.rows} x {terrain.columns} cells (east x north) of {terrain.step_x:g} x "
+        f"{terrain.step_y:g} m, "
+        f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, z {terrain.z_min:.2f} … "
+        f"{terrain.z_max:.2f} m, "
         f"heights to ±{(terrain.z_max - terrain.z_min) / 65_535 / 2:.2g} m"
     )
 
@@ -162,7 +171,8 @@ def export(
     name: options.MapArgument = options.DEMO_MAP,
     *,
     out: Annotated[
-        options.MaybePath, options.optional("file to write: .tif, .npy or .npz", "--out", "-o")
+        options.MaybePath,
+        options.optional("file to write: .tif, .npy or .npz", "--out", "-o"),
     ] = None,
     sdf: Annotated[
         options.MaybePath,
@@ -171,13 +181,15 @@ def export(
     sdf_samples: Annotated[
         options.MaybeInt,
         options.optional(
-            "of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"
+            "of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map "
+            "has"
         ),
     ] = None,
     world: Annotated[
         options.MaybeText,
         options.optional(
-            "with --sdf: what stands on the map (map: by default the world's)", metavar="WORLD"
+            "with --sdf: what stands on the map (map: by default the world's)",
+            metavar="WORLD",
         ),
     ] = None,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
@@ -227,11 +239,16 @@ def export(
 
         with options.status(f"writing {sdf}"):
             files = write_gazebo_world(
-                terrain, sdf, side=sdf_samples, world=placed if world else None, overwrite=overwrite
+                terrain,
+                sdf,
+                side=sdf_samples,
+                world=placed if world else None,
+                overwrite=overwrite,
             )
         print(files.world)
         print(
-            f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map"
+            f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of "
+            "the map"
         )
 
 
@@ -250,7 +267,8 @@ def _write_heights(terrain: "HeightMap", out: Path) -> None:
             write_npz(terrain, out)
         else:
             raise ConfigError(
-                f"{out}: heights are written as .tif, .npy or .npz; `rfly terrain cloud` writes clouds"
+                f"{out}: heights are written as .tif, .npy or .npz; `rfly terrain cloud` writes "
+                "clouds"
             )
 
 

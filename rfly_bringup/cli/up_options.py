@@ -17,7 +17,8 @@ up_app = typer.Typer(invoke_without_command=True)
 _LAN = Annotated[
     bool,
     typer.Option(
-        "--lan", help="announce the nodes on the local network too, not on this host only"
+        "--lan",
+        help="announce the nodes on the local network too, not on this host only",
     ),
 ]
 _VIEW = Annotated[bool, typer.Option("--view", help="open the browser window, as rfly view does")]
@@ -96,7 +97,9 @@ def _options(arguments: Sequence[Argument]) -> list[inspect.Parameter]:
         default_text = f" (default {argument.default})" if argument.default and not boolean else ""
         declarations = [f"{flag}/--no-{flag[2:]}"] if boolean else [flag]
         option = typer.Option(
-            *declarations, help=argument.description + choices + default_text, show_default=False
+            *declarations,
+            help=argument.description + choices + default_text,
+            show_default=False,
         )
         kind: Any = Optional[bool] if boolean else str  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `bool | None`
         annotation: Any = Annotated[kind, option]
@@ -122,6 +125,7 @@ _ENDS = [_keyword("lan", False, _LAN)]
 up_app.callback()(_give_signature(_up, [_CONTEXT, *_options(ARGUMENTS), *_ENDS]))
 up_app.command("amphibious")(
     _give_signature(
-        _amphibious, [*_options(AMPHIBIOUS_ARGUMENTS), _keyword("view", False, _VIEW), *_ENDS]
+        _amphibious,
+        [*_options(AMPHIBIOUS_ARGUMENTS), _keyword("view", False, _VIEW), *_ENDS],
     )
 )

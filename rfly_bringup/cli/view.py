@@ -22,7 +22,8 @@ def view(
     map: Annotated[
         options.MaybeText,
         options.optional(
-            f"name or path of the map; '' for flat ground (default: the world's, else {options.DEMO_MAP})",
+            "name or path of the map; '' for flat ground (default: the world's, else "
+            f"{options.DEMO_MAP})",
             "--map",
             "-m",
             metavar="MAP",
@@ -33,7 +34,9 @@ def view(
     port: Annotated[
         int,
         typer.Option(
-            min=0, max=65535, help="of the web page, or 8765 for Foxglove; 0: any free one"
+            min=0,
+            max=65535,
+            help="of the web page, or 8765 for Foxglove; 0: any free one",
         ),
     ] = 8080,
     udp_port: options.PortOption = WINDOW_PORT,
@@ -53,7 +56,8 @@ def view(
     lan_interface: Annotated[
         str,
         typer.Option(
-            help="this machine's IPv4 address, to take LAN commands too (multicast 224.0.0.10:20009)"
+            help="this machine's IPv4 address, to take LAN commands too (multicast "
+            "224.0.0.10:20009)"
         ),
     ] = "",
     feedback_host: Annotated[str, typer.Option(help="where answers and contacts go")] = "127.0.0.1",
@@ -68,22 +72,26 @@ def view(
         int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")
     ] = 400_000,
     shadows: Annotated[
-        bool, typer.Option(help="vehicles cast shadows; off is quicker without a graphics card")
+        bool,
+        typer.Option(help="vehicles cast shadows; off is quicker without a graphics card"),
     ] = True,
     follow: Annotated[
-        options.MaybeInt, options.optional("follow this vehicle once it appears", metavar="ID")
+        options.MaybeInt,
+        options.optional("follow this vehicle once it appears", metavar="ID"),
     ] = None,
     vehicle_xml: Annotated[
         options.MaybePath,
         options.optional(
-            "vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of types",
+            "vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of "
+            "types",
             metavar="PATH",
         ),
     ] = None,
     foxglove: Annotated[
         bool,
         typer.Option(
-            "--foxglove", help="serve ROS topics to Foxglove by WebSocket, in place of the web page"
+            "--foxglove",
+            help="serve ROS topics to Foxglove by WebSocket, in place of the web page",
         ),
     ] = False,
     topic: options.TopicOption = None,
@@ -126,7 +134,10 @@ def view(
         )
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
-    from rfly_collision.shapes.vehicle_descriptions import NONE, read_vehicle_descriptions
+    from rfly_collision.shapes.vehicle_descriptions import (
+        NONE,
+        read_vehicle_descriptions,
+    )
     from rfly_viewer.window.server import Settings
     from rfly_viewer.window.server import view as run
 

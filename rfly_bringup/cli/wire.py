@@ -55,10 +55,14 @@ def listen(
     ] = 0,
     json: Annotated[
         bool,
-        typer.Option("--json", help="one JSON object a line, with every field in the wire's units"),
+        typer.Option(
+            "--json",
+            help="one JSON object a line, with every field in the wire's units",
+        ),
     ] = False,
     all_windows: Annotated[
-        bool, typer.Option("--all-windows", help="windows 0, 1 and 2: three consecutive ports")
+        bool,
+        typer.Option("--all-windows", help="windows 0, 1 and 2: three consecutive ports"),
     ] = False,
 ) -> None:
     """Show the datagrams that RflySim3D would get: is anything arriving, and what does it say?
@@ -83,7 +87,8 @@ def record(
     ctx: typer.Context,
     out: Annotated[str, typer.Argument(metavar="OUT", help="file to write; - is standard output")],
     mcap: Annotated[
-        bool, typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams")
+        bool,
+        typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams"),
     ] = False,
     topic: options.TopicOption = None,
     exclude: options.ExcludeOption = None,
@@ -96,17 +101,20 @@ def record(
         str,
         typer.Option(
             metavar="HOST[:PORT]",
-            help="pass everything on, so that a window still sees it; PORT is that of its window 0, by default --port",
+            help="pass everything on, so that a window still sees it; PORT is that of its window "
+            "0, by default --port",
         ),
     ] = "",
     count: Annotated[
-        int, typer.Option(min=0, help="end after so many datagrams or messages; 0: no limit")
+        int,
+        typer.Option(min=0, help="end after so many datagrams or messages; 0: no limit"),
     ] = 0,
     duration: Annotated[
         float, typer.Option(min=0, help="end after so many seconds; 0: at Ctrl-C")
     ] = 0.0,
     max_size: Annotated[
-        float, typer.Option(min=0, help="end before the file has so many MB; 0: no limit")
+        float,
+        typer.Option(min=0, help="end before the file has so many MB; 0: no limit"),
     ] = 4000.0,
     force: Annotated[bool, typer.Option("--force", help="write over a file that exists")] = False,
 ) -> None:
@@ -189,7 +197,8 @@ def replay(
         int, typer.Option(min=0, help="how many times; 0: again and again until Ctrl-C")
     ] = 1,
     pause: Annotated[
-        float, typer.Option(min=0.001, help="seconds from the end of a pass to the next")
+        float,
+        typer.Option(min=0.001, help="seconds from the end of a pass to the next"),
     ] = 0.02,
     host: Annotated[
         str, typer.Option(help="machine to send to: name or IPv4 address")
@@ -205,7 +214,8 @@ def replay(
     ports: Annotated[
         str,
         typer.Option(
-            metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows"
+            metavar="FIRST[-LAST]",
+            help="which UDP ports of the recording; by default all windows",
         ),
     ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
     topic: options.TopicOption = None,
@@ -258,7 +268,8 @@ def replay(
 
 def dissector(
     out: Annotated[
-        options.MaybePath, options.optional("file to write; without it, standard output")
+        options.MaybePath,
+        options.optional("file to write; without it, standard output"),
     ] = None,
 ) -> None:
     """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.

@@ -147,7 +147,10 @@ class _Counters:
 
 
 def _datagrams(
-    sockets: list[socket.socket], counters: _Counters, console: Console, stopped: Callable[[], bool]
+    sockets: list[socket.socket],
+    counters: _Counters,
+    console: Console,
+    stopped: Callable[[], bool],
 ) -> Iterator[tuple[int, str, bytes]]:
     """(port, sender, datagram) as they come, until `stopped`; prints a summary now and then
     meanwhile.

@@ -25,7 +25,8 @@ world_app = typer.Typer(
 )
 
 WorldArgument = Annotated[
-    str, typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one")
+    str,
+    typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one"),
 ]
 WorldOption = Annotated[
     options.MaybeText, options.optional("what stands on the map", metavar="WORLD")
@@ -37,7 +38,8 @@ MapOfWorld = Annotated[
     ),
 ]
 OutPicture = Annotated[
-    options.MaybeText, options.optional("draw it too: .png, .pdf, .svg …", metavar="PICTURE")
+    options.MaybeText,
+    options.optional("draw it too: .png, .pdf, .svg …", metavar="PICTURE"),
 ]
 
 
@@ -53,7 +55,8 @@ class Kind(str, Enum):
 def make(
     kind: Annotated[Kind, typer.Argument(metavar="NAME", help="forest, village or pillars")],
     seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 1, help="another one makes another world of the kind")
+        int,
+        typer.Option(min=0, max=2**31 - 1, help="another one makes another world of the kind"),
     ] = 1,
     map_name: Annotated[
         str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")
@@ -62,11 +65,14 @@ def make(
     density: Annotated[
         float,
         typer.Option(
-            min=0.0, max=1e6, help="trees, pillars or houses a hectare; 0: the kind's own"
+            min=0.0,
+            max=1e6,
+            help="trees, pillars or houses a hectare; 0: the kind's own",
         ),
     ] = 0.0,
     out: Annotated[
-        options.MaybeText, options.file_option("default: NAME.yaml", "--out", "--output", "-o")
+        options.MaybeText,
+        options.file_option("default: NAME.yaml", "--out", "--output", "-o"),
     ] = None,
     picture: OutPicture = None,
     overwrite: options.Overwrite = False,
@@ -164,7 +170,8 @@ def info(name: WorldArgument) -> None:
     world = load_world(name)
     print(printable(f"map      {world.map or 'any'}"))
     print(
-        f"objects  {len(world.objects)}, of {sum(len(o.model.parts) for o in world.objects)} convex parts"
+        f"objects  {len(world.objects)}, of {sum(len(o.model.parts) for o in world.objects)} "
+        "convex parts"
     )
     for class_id, count in sorted(Counter(o.model.class_id for o in world.objects).items()):
         print(f"{CLASSES[class_id]:<10} {count}")
@@ -174,7 +181,8 @@ def info(name: WorldArgument) -> None:
 def plot(
     name: WorldArgument,
     out: Annotated[
-        str, typer.Option("--out", "--output", "-o", metavar="PICTURE", help=".png, .pdf, .svg …")
+        str,
+        typer.Option("--out", "--output", "-o", metavar="PICTURE", help=".png, .pdf, .svg …"),
     ],
     map_name: MapOfWorld = None,
     overwrite: options.Overwrite = False,
@@ -200,7 +208,10 @@ def read_world(name: str | None, search_path: list[str] | None) -> "tuple[World,
 
 
 def world_on_map(
-    name: str | None, map_name: str | None, search_path: list[str] | None, default: str = ""
+    name: str | None,
+    map_name: str | None,
+    search_path: list[str] | None,
+    default: str = "",
 ) -> "World":
     """A world on its map, on another one, or on the default."""
     world, folders = read_world(name, search_path)

@@ -39,7 +39,9 @@ def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
     }
     with picture(path, (13.2, 6.6), dpi=100) as figure:
         panels = figure.subplot_mosaic(
-            [["near", "map"], ["near", "heights"]], width_ratios=(1.75, 1), height_ratios=(1.7, 1)
+            [["near", "map"], ["near", "heights"]],
+            width_ratios=(1.75, 1),
+            height_ratios=(1.7, 1),
         )
         _draw_maps(panels["near"], panels["map"], terrain, tracks)
         _draw_heights(panels["heights"], terrain, tracks)
@@ -52,13 +54,19 @@ def _draw_maps(near: Axes, overview: Axes, terrain: HeightMap, tracks: Tracks) -
     draw_relief(near, terrain, region=region)
     _draw_tracks(near, tracks)
     near.set_title(
-        f"{terrain.name}: {len(tracks)} vehicles, {sum(map(len, tracks.values())):,} positions read from UDP datagrams"
+        f"{terrain.name}: {len(tracks)} vehicles, {sum(map(len, tracks.values())):,} positions "
+        "read from UDP datagrams"
     )
 
     draw_relief(overview, terrain, contours=False, colour_bar=False)
     x_min, x_max, y_min, y_max = region
     frame = Rectangle(
-        (x_min, y_min), x_max - x_min, y_max - y_min, fill=False, edgecolor="white", linewidth=2.0
+        (x_min, y_min),
+        x_max - x_min,
+        y_max - y_min,
+        fill=False,
+        edgecolor="white",
+        linewidth=2.0,
     )
     overview.add_patch(frame)
     overview.set_title("the whole map", fontsize="medium")
@@ -75,7 +83,12 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
         colour = f"C{number % _MAX_COLOURS}"
         tail = track[-max(2, round(_TAIL_SHARE * len(track))) :]
         axes.plot(
-            tail[:, 0], tail[:, 1], color=colour, linewidth=3.5, solid_capstyle="round", zorder=3
+            tail[:, 0],
+            tail[:, 1],
+            color=colour,
+            linewidth=3.5,
+            solid_capstyle="round",
+            zorder=3,
         )
         axes.plot(
             *track[-1, :2],
@@ -116,11 +129,16 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
         off = max(off, float(np.abs(track[:, 2] - ground).max()))
         label = str(vehicle) if len(tracks) <= _MAX_COLOURS else None
         axes.plot(
-            distance, track[:, 2], color=f"C{number % _MAX_COLOURS}", linewidth=1.5, label=label
+            distance,
+            track[:, 2],
+            color=f"C{number % _MAX_COLOURS}",
+            linewidth=1.5,
+            label=label,
         )
     if tracks:
         axes.set_title(
-            f"height of each vehicle, within {_length(off)} of the ground", fontsize="medium"
+            f"height of each vehicle, within {_length(off)} of the ground",
+            fontsize="medium",
         )
         if len(tracks) <= _MAX_COLOURS:
             axes.legend(
@@ -147,6 +165,10 @@ def _around(terrain: HeightMap, tracks: Tracks) -> Region:
     points = np.concatenate(list(tracks.values()))[:, :2]
     low = points.min(axis=0)
     high = points.max(axis=0)
-    margin = max(0.4 * float((high - low).max()), 8 * abs(terrain.step_x), 8 * abs(terrain.step_y))
+    margin = max(
+        0.4 * float((high - low).max()),
+        8 * abs(terrain.step_x),
+        8 * abs(terrain.step_y),
+    )
     half = np.maximum((high - low) / 2 + margin, 0.3 * float((high - low).max()) + margin)
     return region_about(terrain, (low + high) / 2, half)

@@ -182,7 +182,14 @@ class DemoViewer:
         """of the page, once the viewer has said it"""
         self.command: list[str] = []
         if importlib.util.find_spec("viser") is not None:
-            self.command = [sys.executable, "-c", RFLY, "view", "--udp-port", str(udp_port)]
+            self.command = [
+                sys.executable,
+                "-c",
+                RFLY,
+                "view",
+                "--udp-port",
+                str(udp_port),
+            ]
 
     def take_line(self, name: str, line: str) -> None:
         """One line of one process."""
@@ -232,15 +239,22 @@ class Demo:
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
         viewer = DemoViewer(self._watch.port + 1, printer)
         extra = {
-            "ue_bridge_node": {"port": self._watch.port, "windows": 2 if viewer.command else 1}
+            "ue_bridge_node": {
+                "port": self._watch.port,
+                "windows": 2 if viewer.command else 1,
+            }
         }
         processes = node_processes(self._arguments, extra=extra)
         self._supervisor = node_supervisor(processes, self._arguments, viewer.take_line)
         if viewer.command:
-            self._supervisor.commands = [*self._supervisor.commands, (VIEWER, viewer.command)]
+            self._supervisor.commands = [
+                *self._supervisor.commands,
+                (VIEWER, viewer.command),
+            ]
         if not self._watch.port_was_free:
             self._console.print(
-                f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} instead"
+                f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} "
+                "instead"
             )
         compile_for_nodes(name for name, _ in self._supervisor.commands)
         self._watch.begin()
@@ -283,7 +297,8 @@ class Demo:
         c = observer.cloud
         no_page = f"no page, as viser is missing; {how_to_install('view')}"
         self._console.print(
-            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points, "
+            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} "
+            "points, "
             f"heights {c.lowest:.1f} … {c.highest:.1f} m\n"
             f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would get them\n"
             f"[bold]see it[/bold]: {viewer.address or no_page}\n"
@@ -342,7 +357,8 @@ class Demo:
         worst = int(np.argmax(np.abs(heights * grounded)))
         if abs((heights * grounded)[worst]) > GROUND_TOLERANCE_M:
             raise DemoFailed(
-                f"vehicle {seen[worst][0]} is {heights[worst]:+.3f} m off the ground that the service gives"
+                f"vehicle {seen[worst][0]} is {heights[worst]:+.3f} m off the ground that the "
+                "service gives"
             )
         return [(i, t, float(h)) for (i, t, _), h in zip(seen, heights, strict=True)]
 
@@ -353,7 +369,8 @@ class Demo:
             f", {self._watch.foreign} of other programs left out" if self._watch.foreign else ""
         )
         return (
-            f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams received, "
+            f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams "
+            "received, "
             f"{self._rate:5.0f} a second, {self._watch.unknown} unknown{others}; "
             f"{len(driving)} vehicles within {worst * 1000:.1f} mm of the ground"
         )
@@ -430,10 +447,14 @@ def _arguments() -> argparse.Namespace:
         "--map", default="", help="terrain: a name on the search path, or a png or txt"
     )
     parser.add_argument(
-        "--fleet", default="", help="fleet file, or the name of a shipped one (default: a convoy)"
+        "--fleet",
+        default="",
+        help="fleet file, or the name of a shipped one (default: a convoy)",
     )
     parser.add_argument(
-        "--host", default="", help=f"also send each datagram to RflySim3D there, port {WINDOW_PORT}"
+        "--host",
+        default="",
+        help=f"also send each datagram to RflySim3D there, port {WINDOW_PORT}",
     )
     until = os.environ.get("DURATION") or None
     parser.add_argument(

@@ -88,33 +88,43 @@ AMPHIBIOUS_ARGUMENTS = (
     ),
     Argument(
         "vehicle",
-        "parameters of the vehicle: full, scale, scale_quad, scale_six or a YAML file (default: the scenario's)",
+        "parameters of the vehicle: full, scale, scale_quad, scale_six or a YAML file (default: "
+        "the scenario's)",
     ),
     Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
     Argument(
         "autopilot",
-        "real firmware: betaflight in place of flight_control_node, ardupilot (SITL) of control nodes and mission; "
+        "real firmware: betaflight in place of flight_control_node, ardupilot (SITL) of control "
+        "nodes and mission; "
         "the vehicle is scale_quad where no other is named",
         choices=("betaflight", "ardupilot"),
     ),
     Argument(
         "controller",
-        "a controller outside in place of control nodes and mission: frames over udp or tcp, or mavlink",
+        "a controller outside in place of control nodes and mission: frames over udp or tcp, or "
+        "mavlink",
         choices=("udp", "tcp", "mavlink"),
     ),
-    Argument("name", "names of the vehicles and their namespaces: NAME_1, NAME_2, …", "amphibious"),
+    Argument(
+        "name",
+        "names of the vehicles and their namespaces: NAME_1, NAME_2, …",
+        "amphibious",
+    ),
     Argument("count", "number of vehicles, one behind the other with the same mission", "1"),
     Argument(
-        "seed", "of noise and gusts; the next vehicle has the next one (default: the scenario's)"
+        "seed",
+        "of noise and gusts; the next vehicle has the next one (default: the scenario's)",
     ),
     switch("noise", "sensors have errors", "true"),
     switch("lock_step", "the simulation waits for the controllers"),
     Argument(
-        "real_time_factor", "simulated seconds in a second; 0: as fast as possible (default 1)"
+        "real_time_factor",
+        "simulated seconds in a second; 0: as fast as possible (default 1)",
     ),
     switch(
         "mapping",
-        "make a 3-D map from the lidar: starts mapping_node too, which saves NAME_1.bt, … when its service is called",
+        "make a 3-D map from the lidar: starts mapping_node too, which saves NAME_1.bt, … when "
+        "its service is called",
     ),
     switch("autostart", "begin with the mission by itself", "true"),
     *(
@@ -150,12 +160,14 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         given["lock_step"] = "true"  # on a busy computer the one that is faster waits for the other
     if given["autopilot"] and given["controller"]:
         raise ValueError(
-            f"controller: {given['controller']}, but autopilot says {given['autopilot']}: expected one"
+            f"controller: {given['controller']}, but autopilot says {given['autopilot']}: "
+            "expected one"
         )
     facts = _facts(given)
     if given["autopilot"] == "betaflight" and facts.rotors != BETAFLIGHT_ROTORS:
         raise ValueError(
-            f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {BETAFLIGHT_ROTORS}: Betaflight's"
+            f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {BETAFLIGHT_ROTORS}: "
+            "Betaflight's"
         )
     if given["sensors"]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -166,11 +178,17 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     )
     given["world"] = given["world"] or facts.world
     shared = {**given, "map": facts.map}
-    of_all = [*started_nodes(given, [RECORDER]), *([TERRAIN] if facts.map else []), BRIDGE]
+    of_all = [
+        *started_nodes(given, [RECORDER]),
+        *([TERRAIN] if facts.map else []),
+        BRIDGE,
+    ]
     more = {BRIDGE.executable: _ground_of_world(given, facts)}
     started = [
         StartedNode(
-            node.executable, "", node_parameters(node, shared) | more.get(node.executable, {})
+            node.executable,
+            "",
+            node_parameters(node, shared) | more.get(node.executable, {}),
         )
         for node in of_all
     ]
@@ -179,7 +197,8 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     if given["rviz"] == "true":
         if given["name"] != _SHOWN and not given["rviz_config"]:
             raise ValueError(
-                f"rviz: the shipped configuration shows {_SHOWN}_1; for {given['name']}_1 give one as rviz_config"
+                f"rviz: the shipped configuration shows {_SHOWN}_1; for {given['name']}_1 give "
+                "one as rviz_config"
             )
         started += [_state_publisher(given, facts, number) for number in range(count)]
     return started
@@ -197,7 +216,8 @@ def _ground_of_world(given: Mapping[str, str], facts: _Facts) -> dict[str, Any]:
     if wanted and Path(wanted).stem != Path(facts.map).stem:
         here = f"on the map {facts.map!r}" if facts.map else "on level ground"
         raise ValueError(
-            f"world: {given['world']!r} is made for the map {wanted!r}, the scenario {given['scenario']!r} is {here}"
+            f"world: {given['world']!r} is made for the map {wanted!r}, the scenario "
+            f"{given['scenario']!r} is {here}"
         )
     return {} if facts.map else {"level_ground": True}
 
@@ -243,7 +263,15 @@ def _facts(given: Mapping[str, str]) -> _Facts:
         world = os.path.join(folder, world)
     rotors = VehicleParameters.load(vehicle).rotors
     start = (*scenario.start, scenario.heading)
-    return _Facts(content.get("map", ""), folder, world, vehicle, rotors, start, scenario.wind.seed)
+    return _Facts(
+        content.get("map", ""),
+        folder,
+        world,
+        vehicle,
+        rotors,
+        start,
+        scenario.wind.seed,
+    )
 
 
 def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list[StartedNode]:

@@ -66,11 +66,13 @@ class StartedNode:
 ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
     Argument(
-        "map_search_path", f"folders that are searched for maps first, separated by {os.pathsep!r}"
+        "map_search_path",
+        f"folders that are searched for maps first, separated by {os.pathsep!r}",
     ),
     Argument(
         "world",
-        "what stands on the map: a world file or a shipped one's name (map: by default the world's)",
+        "what stands on the map: a world file or a shipped one's name (map: by default the "
+        "world's)",
     ),
     Argument("fleet", "fleet file: a path, or the name of a shipped one"),
     Argument(
@@ -84,7 +86,8 @@ ARGUMENTS = (
     Argument("time_scale", "seconds of the fleet in a second (default 1; 0 stands still)"),
     Argument(
         "file_folders",
-        "folders below which load_fleet and missions may read files that their callers name, separated by "
+        "folders below which load_fleet and missions may read files that their callers name, "
+        "separated by "
         f"{os.pathsep!r}",
     ),
     Argument(
@@ -107,12 +110,14 @@ ARGUMENTS = (
     switch("planner", "plan paths over the terrain: starts planner_node too"),
     Argument("goal_vehicle", "vehicle that goes to RViz's goal_pose: starts planner_node too"),
     Argument(
-        "vehicle_classes", "vehicle classes of the planner: a file (default: the shipped one)"
+        "vehicle_classes",
+        "vehicle classes of the planner: a file (default: the shipped one)",
     ),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
     Argument(
         "windows",
-        "how many RflySim3D windows there are at the host (2: windows 0 and 1, ports 20010 and 20011)",
+        "how many RflySim3D windows there are at the host (2: windows 0 and 1, ports 20010 and "
+        "20011)",
     ),
     Argument(
         "feedback_bind",
@@ -120,7 +125,8 @@ ARGUMENTS = (
     ),
     Argument(
         "feedback_multicast_interface",
-        "address of the interface for RflySim3D's multicast (default: feedback_bind's where the host is elsewhere)",
+        "address of the interface for RflySim3D's multicast (default: feedback_bind's where the "
+        "host is elsewhere)",
     ),
     Argument(
         "frame_id",
@@ -145,7 +151,8 @@ ARGUMENTS = (
     ),
     Argument(
         "record",
-        "record all topics to an MCAP file, true (rfly_DATE_TIME.mcap in the current folder) or the file's name: "
+        "record all topics to an MCAP file, true (rfly_DATE_TIME.mcap in the current folder) or "
+        "the file's name: "
         "starts recorder_node too",
         default="false",
     ),
@@ -169,7 +176,13 @@ BRIDGE = NodeDescription(
 TRAJECTORY = NodeDescription(
     "trajectory_node",
     same(
-        "fleet", "file_folders", "shard", "start_time", "time_scale", "frame_id", "map_search_path"
+        "fleet",
+        "file_folders",
+        "shard",
+        "start_time",
+        "time_scale",
+        "frame_id",
+        "map_search_path",
     ),
 )
 MISSION = NodeDescription(
@@ -179,7 +192,11 @@ MISSION = NodeDescription(
 )
 MAVLINK = NodeDescription(
     "mavlink_node",
-    {"vehicles": "mission_vehicles", "map_search_path": "map_search_path", "log_folder": "record"},
+    {
+        "vehicles": "mission_vehicles",
+        "map_search_path": "map_search_path",
+        "log_folder": "record",
+    },
     needs="mavlink",
 )
 COLLISION = NodeDescription(
@@ -200,7 +217,11 @@ NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, MAVLINK, COLLISION, PLA
 _WHOLE_NUMBERS = frozenset({"windows"})
 _NUMBERS = _WHOLE_NUMBERS | {"start_time", "time_scale", "real_time_factor"}
 _SWITCHES = frozenset({"lock_step", "noise", "autostart"})
-_LISTS = {"map_search_path": os.pathsep, "file_folders": os.pathsep, "mission_vehicles": ","}
+_LISTS = {
+    "map_search_path": os.pathsep,
+    "file_folders": os.pathsep,
+    "mission_vehicles": ",",
+}
 
 
 def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict[str, Any]:

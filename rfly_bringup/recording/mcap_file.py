@@ -211,12 +211,16 @@ class McapReader(Closing):
         size = os.fstat(self._file.fileno()).st_size
         with reader_errors(
             lambda _: TruncatedCaptureError(
-                f"{self.path} has no end, as if its writer was killed: it can be read to byte {self._file.tell()}"
+                f"{self.path} has no end, as if its writer was killed: it can be read to byte "
+                f"{self._file.tell()}"
             )
         ):
             try:
                 for record in StreamReader(
-                    self._file, emit_chunks=True, validate_crcs=True, record_size_limit=size
+                    self._file,
+                    emit_chunks=True,
+                    validate_crcs=True,
+                    record_size_limit=size,
                 ).records:
                     if isinstance(record, Chunk):
                         check_chunk(self.path, record.uncompressed_size)
@@ -264,5 +268,9 @@ def _topic(channel: Any, schema: Any) -> Topic:
         latched = False
         reliable = True
     return Topic(
-        channel.topic, schema.name, schema.data.decode(errors="replace"), latched, reliable
+        channel.topic,
+        schema.name,
+        schema.data.decode(errors="replace"),
+        latched,
+        reliable,
     )

@@ -43,7 +43,8 @@ def installed(relative: Path) -> Path:
         if path.is_file():
             return path
     raise ConfigError(
-        f"{relative.name} is not installed in {sys.prefix} or on AMENT_PREFIX_PATH: the nodes need ROS 2 "
+        f"{relative.name} is not installed in {sys.prefix} or on AMENT_PREFIX_PATH: the nodes "
+        "need ROS 2 "
         "(run `make env` in the source tree, or `colcon build` and source the workspace)"
     )
 
@@ -91,7 +92,12 @@ class Supervisor:
                 self._start(name, command)
         if self.full_names and not stopped():
             self._check = self._open(
-                [sys.executable, "-m", "rfly_bringup.runner.ros.domain_check", *self.full_names]
+                [
+                    sys.executable,
+                    "-m",
+                    "rfly_bringup.runner.ros.domain_check",
+                    *self.full_names,
+                ]
             )
             threading.Thread(
                 target=self._forward, args=("rfly up", self._check), daemon=True
@@ -107,7 +113,8 @@ class Supervisor:
                 self.exits += 1
                 again = f", starting again in {RESPAWN_DELAY_S:.0f} s" if self.respawn else ""
                 self.output(
-                    name, f"ended by itself with {describe_exit(process.returncode)}{again}"
+                    name,
+                    f"ended by itself with {describe_exit(process.returncode)}{again}",
                 )
                 self._restart_at[name] = time.monotonic() + RESPAWN_DELAY_S
             if self.respawn and name in self.ended and time.monotonic() >= self._restart_at[name]:

@@ -67,7 +67,8 @@ class Bodies:
         wrong = np.flatnonzero((shape_index < 0) | (shape_index >= len(shapes)))
         if wrong.size:
             raise BodiesError(
-                f"shape_index[{wrong[0]}] is {shape_index[wrong[0]]}, expected 0 … {len(shapes) - 1}, a shape's index"
+                f"shape_index[{wrong[0]}] is {shape_index[wrong[0]]}, expected 0 … "
+                f"{len(shapes) - 1}, a shape's index"
             )
         orientation = _rows("orientation", self.orientation, n, (4,), np.float64)
         norm = np.sqrt(np.einsum("ij,ij->i", orientation, orientation))
@@ -139,7 +140,12 @@ def _array(name: str, value: ArrayLike, dtype: Any) -> NDArray[Any]:
 
 
 def _rows(
-    name: str, value: ArrayLike, n: int, trailing: tuple[int, ...], dtype: Any, default: Any = None
+    name: str,
+    value: ArrayLike,
+    n: int,
+    trailing: tuple[int, ...],
+    dtype: Any,
+    default: Any = None,
 ) -> NDArray[Any]:
     array = _array(name, value, dtype)
     if array.size == 0 and (default is not None or n == 0):
@@ -161,6 +167,7 @@ def _pairs(value: ArrayLike, n: int) -> Ints:
     if len(wrong):
         row, column = wrong[0].tolist()
         raise BodiesError(
-            f"ignore[{row}, {column}] is {array[row, column]}, expected 0 … {n - 1}, or -1: the terrain"
+            f"ignore[{row}, {column}] is {array[row, column]}, expected 0 … {n - 1}, or -1: the "
+            "terrain"
         )
     return array

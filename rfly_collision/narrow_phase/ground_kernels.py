@@ -160,14 +160,20 @@ def deepest(
         if left >= 0 and looks_up(table, pose, left) and looks_up(table, pose, right):
             continue
         depth = along_edge(
-            terrain, work, table.edges[e, 0] - first[0], table.edges[e, 1] - first[0], depth, found
+            terrain,
+            work,
+            table.edges[e, 0] - first[0],
+            table.edges[e, 1] - first[0],
+            depth,
+            found,
         )
     if end[1] == first[1]:
         return depth
     rows = ground.rows
     columns = ground.columns
     for i in range(
-        max(math.ceil(max(low_u, 0.0)), 0), int(min(math.floor(min(high_u, 1e9)), rows - 1)) + 1
+        max(math.ceil(max(low_u, 0.0)), 0),
+        int(min(math.floor(min(high_u, 1e9)), rows - 1)) + 1,
     ):
         for j in range(
             max(math.ceil(max(low_v, 0.0)), 0),

@@ -16,7 +16,13 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from rfly_collision.shapes.shape import ConvexHull, TriangleMesh
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
-from rfly_collision.world.contact_tracker import GROUND, MAX_ID, STATIC, ContactEvents, PairContacts
+from rfly_collision.world.contact_tracker import (
+    GROUND,
+    MAX_ID,
+    STATIC,
+    ContactEvents,
+    PairContacts,
+)
 from rfly_collision.world.placed_bodies import PlacedBodies
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import PlacementError, ShapeError
@@ -84,7 +90,8 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
         column = np.asarray(getattr(message, name), float)
         if column.size != n * size:
             raise PlacementError(
-                f"placed_objects: {name}: {column.size} numbers for {n} objects, expected {n * size}"
+                f"placed_objects: {name}: {column.size} numbers for {n} objects, expected "
+                f"{n * size}"
             )
         columns[name] = column.reshape(n, size)
         wrong = np.argwhere(~((column >= low) & (column <= high)))  # true for NaN too
@@ -92,7 +99,8 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
             row = wrong[0, 0] // size
             value = column[wrong[0, 0]]
             raise PlacementError(
-                f"placed_objects: {name} of object {message.id[row]} is {value:g}, expected {low:g} … {high:g}"
+                f"placed_objects: {name} of object {message.id[row]} is {value:g}, expected "
+                f"{low:g} … {high:g}"
             )
     orientation = columns["orientation"]
     norm = np.linalg.norm(orientation, axis=1)
@@ -100,7 +108,8 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
     if unfit.size:
         length = f"{norm[unfit[0]]:g}"
         raise PlacementError(
-            f"placed_objects: orientation of object {message.id[unfit[0]]} has length {length}, not 1"
+            f"placed_objects: orientation of object {message.id[unfit[0]]} has length {length}, "
+            "not 1"
         )
     position = columns["position"]
     box = columns["box_origin"]
@@ -184,7 +193,8 @@ def _class_ids(message: Any, n: int) -> Ints | None:
     class_id = np.asarray(message.class_id, np.int64)
     if class_id.size not in (0, n):
         raise PlacementError(
-            f"placed_objects: class_id: {class_id.size} numbers for {n} objects, expected {n} or none"
+            f"placed_objects: class_id: {class_id.size} numbers for {n} objects, expected {n} or "
+            "none"
         )
     return class_id if class_id.size else None
 
@@ -241,7 +251,12 @@ class ContactMarkers:
         self._shown.clear()
 
     def _arrow(
-        self, number: int, other: int, tail: list[float], tip: list[float], stamp_ns: int
+        self,
+        number: int,
+        other: int,
+        tail: list[float],
+        tip: list[float],
+        stamp_ns: int,
     ) -> Marker:
         marker = self._marker(Marker.ADD, number, stamp_ns)
         marker.points = [Point(x=x, y=y, z=z) for x, y, z in (tail, tip)]

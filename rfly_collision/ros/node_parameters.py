@@ -20,7 +20,8 @@ class CollisionParameters:
     )
     vehicle_xml: str = parameter(
         "",
-        "vehicle XML of RflySim3D, a file or a folder: centre heights and sizes of its types; empty: none",
+        "vehicle XML of RflySim3D, a file or a folder: centre heights and sizes of its types; "
+        "empty: none",
     )
     ignore: list[str] = parameter([], f"pairs that never count: {EXPECTED}")
     outside: Literal["extend", "void"] = parameter(
@@ -29,7 +30,11 @@ class CollisionParameters:
     )
     rate: float = parameter(50.0, "most steps per second", unit="Hz", low=0.1, high=1000.0)
     stale_after: float = parameter(
-        1.0, "a vehicle that is silent for so long is gone", unit="s", low=0.01, high=3600.0
+        1.0,
+        "a vehicle that is silent for so long is gone",
+        unit="s",
+        low=0.01,
+        high=3600.0,
     )
     max_speed: float = parameter(
         1000.0,
@@ -40,7 +45,8 @@ class CollisionParameters:
     )
     max_pairs: int = parameter(
         50_000,
-        "where the boxes of more pairs overlap (316 vehicles in one place), only the ground is tested",
+        "where the boxes of more pairs overlap (316 vehicles in one place), only the ground is "
+        "tested",
         low=1,
         high=5_000_000,
     )

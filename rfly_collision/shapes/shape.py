@@ -202,7 +202,8 @@ def _corners(name: str, points: ArrayLike) -> Floats:
     corners = array[np.sort(_hull(array).vertices)]
     if len(corners) > MAX_VERTICES:
         raise ShapeError(
-            f"{name}: the hull has {len(corners)} corners, expected at most {MAX_VERTICES}; thin it out"
+            f"{name}: the hull has {len(corners)} corners, expected at most {MAX_VERTICES}; thin "
+            "it out"
         )
     corners.flags.writeable = False
     return corners

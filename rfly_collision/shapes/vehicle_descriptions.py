@@ -127,7 +127,8 @@ def described(vehicles: Iterable[VehicleXml]) -> VehicleDescriptions:
             )
         if vehicle.class_id in by_type:
             raise VehicleXmlError(
-                f"{vehicle.file}: ClassID {vehicle.class_id} is that of {by_type[vehicle.class_id].file} already"
+                f"{vehicle.file}: ClassID {vehicle.class_id} is that of "
+                f"{by_type[vehicle.class_id].file} already"
             )
         by_type[vehicle.class_id] = vehicle
     ordered = [by_type[number] for number in sorted(by_type)]

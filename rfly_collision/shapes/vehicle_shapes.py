@@ -40,11 +40,13 @@ class VehicleShape:
             return
         if not isinstance(self.shape, Box):
             raise ValueError(
-                f"ground_clearance: {self.name} is no box, and only a box can begin above its wheels"
+                f"ground_clearance: {self.name} is no box, and only a box can begin above its "
+                "wheels"
             )
         if self.clear_bottom >= self.high[2]:
             raise ValueError(
-                f"ground_clearance: {self.ground_clearance} m leaves nothing of the box of {self.name}"
+                f"ground_clearance: {self.ground_clearance} m leaves nothing of the box of "
+                f"{self.name}"
             )
 
     @property
@@ -96,7 +98,9 @@ class VehicleShapes:
         first = np.array([first for (first, _), _ in ranges], np.int64)
         last = np.array([last for (_, last), _ in ranges], np.int64)
         object.__setattr__(
-            self, "_ranges", (first, last, np.array([index for _, index in ranges], np.int64))
+            self,
+            "_ranges",
+            (first, last, np.array([index for _, index in ranges], np.int64)),
         )
 
     def __getitem__(self, index: int) -> VehicleShape:

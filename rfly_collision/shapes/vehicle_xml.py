@@ -112,14 +112,20 @@ class VehicleXml:
             self._insertion(number) if found is None else self._replacement(found, number)
         )
         return parse_vehicle_xml(
-            (self.text[:start] + new + self.text[end:]).encode(self.encoding), self.file, self.bom
+            (self.text[:start] + new + self.text[end:]).encode(self.encoding),
+            self.file,
+            self.bom,
         )
 
     def _replacement(self, element: _Element, number: str) -> tuple[int, int, str]:
         """(start, end, new text) of what changes."""
         if element.empty_tag:
             tag = self.text[element.start : element.end]
-            return element.start, element.end, f"{tag[:-2].rstrip()}>{number}</{ELEMENT}>"
+            return (
+                element.start,
+                element.end,
+                f"{tag[:-2].rstrip()}>{number}</{ELEMENT}>",
+            )
         inside = self.text[element.content : element.content_end]
         # blanks in place of comments and CDATA marks: what is left is the number, where it stands
         bare = _MARKUP.sub(lambda mark: " " * len(mark[0]), inside)
@@ -137,7 +143,8 @@ class VehicleXml:
                 else f"line {_line_of(self.text, body.start)}: <body/> is empty"
             )
             raise VehicleXmlError(
-                f"{self.file}: {what}, so that {ELEMENT} has no place; is it a vehicle of RflySim3D?"
+                f"{self.file}: {what}, so that {ELEMENT} has no place; is it a vehicle of "
+                "RflySim3D?"
             )
         new = f"<{ELEMENT}>{number}</{ELEMENT}>"
         children = [
@@ -337,7 +344,12 @@ class _Finder:
     def end(self, tag: str) -> None:
         index, pieces = self._open.pop()
         path, _, start, _ = self.found[index]
-        self.found[index] = (path, "".join(pieces).strip(), start, self.parser.CurrentByteIndex)
+        self.found[index] = (
+            path,
+            "".join(pieces).strip(),
+            start,
+            self.parser.CurrentByteIndex,
+        )
         self._path = self._path[:-1]
 
     def close(self) -> None:
@@ -397,7 +409,8 @@ def _number(element: _Element, text: str, file: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise VehicleXmlError(
-            f"{file}, line {_line_of(text, element.start)}: {element.path[-1]} holds {element.text[:40]!r}, "
+            f"{file}, line {_line_of(text, element.start)}: {element.path[-1]} holds "
+            f"{element.text[:40]!r}, "
             "expected a number"
         )
     return value

@@ -71,7 +71,12 @@ class PlacedBodies:
         class_id = None if self.class_id is None else self.class_id[row]
         paths = tuple(self.paths[k] for k in row.tolist()) if self.paths else ()
         return PlacedBodies(
-            **values, hulls=hulls, hull=hull, color=color, class_id=class_id, paths=paths
+            **values,
+            hulls=hulls,
+            hull=hull,
+            color=color,
+            class_id=class_id,
+            paths=paths,
         )
 
     def select(self, chosen: Bools) -> PlacedBodies:

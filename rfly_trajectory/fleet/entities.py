@@ -122,13 +122,25 @@ def spawned(
     """
     nowhere = Line((0.0, 0.0), (1.0, 0.0)).path()
     vehicle = Vehicle(
-        name, id, what.vehicle_type, nowhere, what.profile, "stop", what.kind, **what.shape
+        name,
+        id,
+        what.vehicle_type,
+        nowhere,
+        what.profile,
+        "stop",
+        what.kind,
+        **what.shape,
     )
     return moved(vehicle, fleet, 0.0, position, yaw, 0.0)
 
 
 def moved(
-    vehicle: Vehicle, fleet: Fleet, time: float, position: Floats, yaw: float, speed: float
+    vehicle: Vehicle,
+    fleet: Fleet,
+    time: float,
+    position: Floats,
+    yaw: float,
+    speed: float,
 ) -> Vehicle:
     """The vehicle elsewhere from fleet time `time` [s] on: it goes straight on with a speed [m/s],
     brakes and stands.
@@ -169,7 +181,8 @@ def speed_along(kind: str, velocity: Floats, turning: Floats, yaw: float) -> flo
         raise ConfigError(f"twist.linear: {speed:g} m/s, expected at most {MAX_SPEED:g}")
     if np.abs(aside).max() > ALONG * max(abs(speed), 1.0):
         raise ConfigError(
-            "twist.linear: the vehicle goes along its nose, level or along the ground, and no other way"
+            "twist.linear: the vehicle goes along its nose, level or along the ground, and no "
+            "other way"
         )
     if np.abs(turning).max() > ALONG:
         raise ConfigError("twist.angular: the vehicle goes straight on where it is put, expected 0")

@@ -16,9 +16,19 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
-from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd_to_ned_flu
+from rfly_common.frames import (
+    enu_to_ned,
+    quat_enu_flu_to_ned_frd,
+    quat_ned_frd_to_ned_flu,
+)
 from rfly_common.vehicle_states import VehicleStates
-from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL, Poses
+from rfly_trajectory.kernels.tables import (
+    FIXED_WING,
+    GROUND,
+    MULTIROTOR,
+    POLYNOMIAL,
+    Poses,
+)
 from rfly_trajectory.motion import speed_profile
 from rfly_trajectory.motion.attitude import Contact, Terrain, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
@@ -124,7 +134,8 @@ class Vehicle:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
         if self.path.altitude is not None and self.kind == "ground":
             raise ConfigError(
-                "shape: its waypoints have heights, which are for aircraft; a ground vehicle takes none"
+                "shape: its waypoints have heights, which are for aircraft; a ground vehicle "
+                "takes none"
             )
         if self.path.altitude is not None and (self.absolute or self.height):
             raise ConfigError("altitude: the waypoints of its shape have heights already")
@@ -143,7 +154,11 @@ class Vehicle:
         speed_profile = self.timing
         if speed_profile is None:
             speed_profile = schedule(
-                self.path.length, self.path.closed, self.profile, self.at_end, self.phase
+                self.path.length,
+                self.path.closed,
+                self.profile,
+                self.at_end,
+                self.phase,
             )
         object.__setattr__(self, "schedule", speed_profile)
 
@@ -156,8 +171,10 @@ class Vehicle:
         if left * bend.curvature >= 1.0 - 1e-9:
             x, y = self.path.at(bend.s).position.tolist()
             raise ConfigError(
-                f"formation: {self.name!r} is {abs(left):.4g} m {'left' if left > 0 else 'right'} of the path, which "
-                f"turns to that side with a radius of {1 / abs(bend.curvature):.4g} m at x {x:.1f}, y {y:.1f}"
+                f"formation: {self.name!r} is {abs(left):.4g} m {'left' if left > 0 else 'right'} "
+                "of the path, which "
+                f"turns to that side with a radius of {1 / abs(bend.curvature):.4g} m at x "
+                f"{x:.1f}, y {y:.1f}"
             )
 
 
@@ -444,7 +461,11 @@ class Fleet:
             tangent = points[rows, 2:4]
             on = ground.smooth_gradient[rows]
             slope = np.stack(
-                [(on * tangent).sum(1), on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1]], -1
+                [
+                    (on * tangent).sum(1),
+                    on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1],
+                ],
+                -1,
             )
             wheelbase, track, height = (
                 each[vehicle][rows] for each in (self._wheelbase, self._track, self._height)
@@ -468,7 +489,12 @@ class Fleet:
 
 
 def _put_altitude_profile(
-    ground: Terrain, rows: Ints, climb: Floats, points: Floats, speed: Floats, left: Floats
+    ground: Terrain,
+    rows: Ints,
+    climb: Floats,
+    points: Floats,
+    speed: Floats,
+    left: Floats,
 ) -> None:
     """Put an altitude profile in the place of the ground, where it lies above. climb (k, 3) is by
     arc length of the path, points (k, 6) and speed are those of the vehicle's own way, which may

@@ -58,7 +58,8 @@ def load_fleet(name_or_path: str | os.PathLike[str], max_vehicles: int = MAX_VEH
     """
     if not os.fspath(name_or_path):
         raise ConfigError(
-            f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped_fleets())}"
+            "fleet: neither a file nor a name is given; shipped fleets: "
+            f"{', '.join(shipped_fleets())}"
         )
     max_bytes = min(MAX_FILE_BYTES, MAX_BYTES_PER_VEHICLE * max_vehicles)
     data, file, name = read_config(
@@ -140,7 +141,8 @@ class _Reader:
         if back and not path.closed and (count - 1) * back > phase:
             raise self._document.error(
                 spacing.path,
-                f"the last of {count} copies would start {(count - 1) * back - phase:.10g} m before the path begins; "
+                f"the last of {count} copies would start {(count - 1) * back - phase:.10g} m "
+                "before the path begins; "
                 f"a phase of at least {(count - 1) * back:.10g} makes room",
             )
         offsets, moves = self._formation(index, count)
@@ -178,7 +180,10 @@ class _Reader:
                     kind=kind.value,
                     delay=first_delay + copy * delay_step,
                     phase=start,
-                    shift=(copy * shift[0] + moves[copy][0], copy * shift[1] + moves[copy][1]),
+                    shift=(
+                        copy * shift[0] + moves[copy][0],
+                        copy * shift[1] + moves[copy][1],
+                    ),
                     offset=offsets[copy],
                     wheelbase=wheelbase,
                     track=track,
@@ -262,7 +267,8 @@ class _Reader:
         if spot.value.get("frame", "path") == "path":
             if "heading_deg" in spot.value:
                 raise self._document.error(
-                    (*spot.path, "heading_deg"), "only with frame: world, this formation turns"
+                    (*spot.path, "heading_deg"),
+                    "only with frame: world, this formation turns",
                 )
             return [(a, b) for a, b in offsets.tolist()], nowhere
         moved = offsets @ rotation(spot.value.get("heading_deg", 0.0))
@@ -274,7 +280,8 @@ class _Reader:
         if (key, value) in self._owners:
             raise self._document.error(
                 ("vehicles", index, key),
-                f"{value!r} belongs to the vehicle of line {self._owners[key, value]} already, each needs its own",
+                f"{value!r} belongs to the vehicle of line {self._owners[key, value]} already, "
+                "each needs its own",
             )
         self._owners[key, value] = line
 
@@ -323,11 +330,17 @@ def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
             return Line(shape["from"], shape["to"])
         case "circle":
             return Circle(
-                shape["center"], shape["radius"], shape.get("start_angle_deg", 0.0), clockwise
+                shape["center"],
+                shape["radius"],
+                shape.get("start_angle_deg", 0.0),
+                clockwise,
             )
         case "figure_eight":
             return FigureEight(
-                shape["center"], shape["width"], shape["height"], shape.get("heading_deg", 0.0)
+                shape["center"],
+                shape["width"],
+                shape["height"],
+                shape.get("heading_deg", 0.0),
             )
         case "ellipse":
             heading = shape.get("heading_deg", 0.0)
@@ -373,7 +386,8 @@ def shard_range(shard: str, vehicles: int) -> range:
     found = re.fullmatch(r"\s*([0-9]{1,5})\s*/\s*([0-9]{1,5})\s*", shard)
     if found is None or not int(found[1]) < int(found[2]) <= MAX_SHARDS:
         raise ConfigError(
-            f"shard: {shard!r}, expected i/n with i from 0 to n - 1 and n up to {MAX_SHARDS}, such as 0/2 and 1/2 for "
+            f"shard: {shard!r}, expected i/n with i from 0 to n - 1 and n up to {MAX_SHARDS}, "
+            "such as 0/2 and 1/2 for "
             "the two halves of a fleet"
         )
     i = int(found[1])

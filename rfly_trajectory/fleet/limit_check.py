@@ -106,7 +106,14 @@ def check_limits(fleet: Fleet) -> list[Finding]:
             continue
         start = None if vehicle.path.closed else vehicle.phase
         place = (id(vehicle.path), start, vehicle.shift, vehicle.offset, vehicle.height)
-        key = (*place, vehicle.profile, limits, vehicle.at_end, vehicle.wheelbase, vehicle.track)
+        key = (
+            *place,
+            vehicle.profile,
+            limits,
+            vehicle.at_end,
+            vehicle.wheelbase,
+            vehicle.track,
+        )
         if key in seen:
             continue
         seen.add(key)
@@ -154,7 +161,12 @@ def _exceeded(vehicle: Vehicle, run: Drive) -> list[Finding]:
             shown, allowed = (1.0 / value, 1.0 / limit) if name == "turn_radius" else (value, limit)
             message = f"{text.format(_told_apart(shown, allowed))} at x {x:.1f}, y {y:.1f}"
             findings.append(
-                Finding(vehicle.name, message, vehicle.locations.get(f"limits.{name}", ""), (x, y))
+                Finding(
+                    vehicle.name,
+                    message,
+                    vehicle.locations.get(f"limits.{name}", ""),
+                    (x, y),
+                )
             )
     return findings
 
@@ -162,7 +174,8 @@ def _exceeded(vehicle: Vehicle, run: Drive) -> list[Finding]:
 def _told_apart(value: float, limit: float) -> str:
     """The value with four digits, or as many more as it takes to read otherwise than the limit."""
     return next(
-        (t for digits in range(4, 17) if float(t := f"{value:.{digits}g}") != limit), repr(value)
+        (t for digits in range(4, 17) if float(t := f"{value:.{digits}g}") != limit),
+        repr(value),
     )
 
 
@@ -211,11 +224,15 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
             one = fleet.vehicles[i].name
             other_one = fleet.vehicles[j].name
             text = (
-                f"comes within {apart:.3g} m of {other_one!r} after {t:.1f} s at x {x:.1f}, y {y:.1f}; "
+                f"comes within {apart:.3g} m of {other_one!r} after {t:.1f} s at x {x:.1f}, y "
+                f"{y:.1f}; "
                 f"min_separation is {min_separation:g} m"
             )
             found.append(
-                (apart, Finding(one, text, fleet.locations.get("min_separation", ""), (x, y)))
+                (
+                    apart,
+                    Finding(one, text, fleet.locations.get("min_separation", ""), (x, y)),
+                )
             )
     return [finding for _, finding in sorted(found, key=lambda each: each[0])]
 
@@ -283,7 +300,12 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
         share = path.length * float(np.mean(off_map))
         text = f"about {share:.1f} m of its {path.length:.0f} m long track are off the map"
         looked_at = [
-            (off_map, text, "the ground there has the altitude of the map's edge", "shape")
+            (
+                off_map,
+                text,
+                "the ground there has the altitude of the map's edge",
+                "shape",
+            )
         ]
         climb = fleet.climb(index, s)
         if vehicle.absolute or climb is not None:
@@ -351,7 +373,9 @@ def wheel_gaps(fleet: Fleet) -> list[WheelGap | None]:
                 else min(abs(terrain.step_x), abs(terrain.step_y)) / SAMPLES_IN_A_CELL
             )
             s = np.linspace(
-                0.0, length, min(max(math.ceil(length / step), 16), MAX_WHEEL_SAMPLES) + 1
+                0.0,
+                length,
+                min(max(math.ceil(length / step), 16), MAX_WHEEL_SAMPLES) + 1,
             )
             gap = fleet.max_wheel_gap(index, s)
             worst = int(np.argmax(gap))

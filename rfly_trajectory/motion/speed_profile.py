@@ -49,7 +49,11 @@ class SpeedProfile:
         for name in ("deceleration", "jerk"):
             if self.acceleration is None and getattr(self, name) is not None:
                 raise ConfigError(f"{name}: needs an acceleration beside it")
-        for name, unit in (("acceleration", "m/s²"), ("deceleration", "m/s²"), ("jerk", "m/s³")):
+        for name, unit in (
+            ("acceleration", "m/s²"),
+            ("deceleration", "m/s²"),
+            ("jerk", "m/s³"),
+        ):
             value = getattr(self, name)
             if value is not None:
                 finite_number(name, value, unit, above=0.0)
@@ -66,7 +70,11 @@ class Schedule(NamedTuple):
 
 
 def schedule(
-    length: float, closed: bool, profile: SpeedProfile, at_end: AtEnd, phase: float = 0.0
+    length: float,
+    closed: bool,
+    profile: SpeedProfile,
+    at_end: AtEnd,
+    phase: float = 0.0,
 ) -> Schedule:
     """The motion along a path of the given length [m] that begins at arc length `phase` [m].
 
@@ -241,7 +249,12 @@ class _ScheduleBuilder:
         self._add(math.inf, s, 0.0)
 
     def _add(
-        self, duration: float, s: float, speed: float, acceleration: float = 0.0, jerk: float = 0.0
+        self,
+        duration: float,
+        s: float,
+        speed: float,
+        acceleration: float = 0.0,
+        jerk: float = 0.0,
     ) -> None:
         if duration > 0.0:
             self.pieces.append((self.time, s, speed, acceleration, jerk))

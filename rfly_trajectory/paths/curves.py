@@ -100,7 +100,12 @@ def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) ->
 
 
 def fit_spans(
-    curve: Curve, knots: Floats, origin: Floats, *, closed: bool = False, pieces: int = 2
+    curve: Curve,
+    knots: Floats,
+    origin: Floats,
+    *,
+    closed: bool = False,
+    pieces: int = 2,
 ) -> tuple[Path, Floats]:
     """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc
     length; and the arc lengths at the knots (n,).

@@ -21,7 +21,11 @@ from rfly_common.geodesy import geodetic_to_ned
 from rfly_common.untrusted_files.numpy_files import read_npy_header, read_npy_values
 from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_common.untrusted_files.xml_elements import XmlElements
-from rfly_trajectory.paths.nav_path import MAX_COORDINATE, parse_nav_path, without_repeats
+from rfly_trajectory.paths.nav_path import (
+    MAX_COORDINATE,
+    parse_nav_path,
+    without_repeats,
+)
 
 MAX_FILE_BYTES = 10_000_000
 MAX_POINTS = 10_000
@@ -38,7 +42,10 @@ _GPX_POINTS = ("trkpt", "rtept", "wpt")
 
 
 def read_points(
-    path: str | os.PathLike[str], geo_origin: Sequence[float] = (), *, heights: bool = False
+    path: str | os.PathLike[str],
+    geo_origin: Sequence[float] = (),
+    *,
+    heights: bool = False,
 ) -> Floats:
     """(n, 2) waypoints [east, north] of a file, m; with `heights` (n, 3), z up, where the file has
     them. A point on the one before it, seen from above, is left out.
@@ -61,7 +68,9 @@ def read_points(
     if reader is None:
         raise ConfigError(f"file: {str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
     points, geodetic = reader(
-        read_limited(path, "file:", MAX_FILE_BYTES), str(path), heights and len(geo_origin) != 2
+        read_limited(path, "file:", MAX_FILE_BYTES),
+        str(path),
+        heights and len(geo_origin) != 2,
     )
     if len(points) > MAX_POINTS:
         raise ConfigError(
@@ -70,7 +79,8 @@ def read_points(
     if geodetic:
         if not geo_origin:
             raise ConfigError(
-                f"file: {str(path)!r} holds latitudes and longitudes, which need the key geo_origin beside it"
+                f"file: {str(path)!r} holds latitudes and longitudes, which need the key "
+                "geo_origin beside it"
             )
         has_heights = points.shape[1] == 3
         origin = (
@@ -86,7 +96,8 @@ def read_points(
         ].copy()
     if not (np.isfinite(points).all() and np.abs(points).max(initial=0.0) <= MAX_COORDINATE):
         raise ConfigError(
-            f"file: {str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the origin"
+            f"file: {str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the "
+            "origin"
         )
     return without_repeats(points if heights else np.ascontiguousarray(points[:, :2]))
 
@@ -140,9 +151,14 @@ def _heading(row: list[str], location: str, heights: bool) -> tuple[list[int], b
         second = found[b]
         if first is not None and second is not None:
             third = found["z"] if heights else None
-            return [first, second] if third is None else [first, second, third], geodetic
+            return [first, second] if third is None else [
+                first,
+                second,
+                third,
+            ], geodetic
     raise ConfigError(
-        f"file: {location}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}"
+        f"file: {location}: expected the columns x and y, or lat and lon, not "
+        f"{', '.join(names)[:60]!r}"
     )
 
 
@@ -161,7 +177,8 @@ def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
         shape = header.shape
         if not header.numbers or len(shape) != 2 or shape[1] < 2:
             raise ConfigError(
-                f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north"
+                f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, "
+                "north"
             )
         array = read_npy_values(file, header, np.float64, len(data))  # a number has at least a byte
     return np.array(array[:, : 3 if heights and shape[1] == 3 else 2]), False
@@ -212,7 +229,8 @@ def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
         height = _number(height_text) if with_heights else 0.0
         if height is None:
             raise ConfigError(
-                f"file: {name!r}: {kind} {number + 1} has no height, others have; ele is expected in m"
+                f"file: {name!r}: {kind} {number + 1} has no height, others have; ele is expected "
+                "in m"
             )
         points.append((latitude, longitude, height))
     return np.array(points, float)[:, : 3 if with_heights else 2], True

@@ -16,7 +16,13 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.curves import fit_path, fit_spans
-from rfly_trajectory.paths.path import Path, PathBuilder, altitude_profile, rotation, spiral_end
+from rfly_trajectory.paths.path import (
+    Path,
+    PathBuilder,
+    altitude_profile,
+    rotation,
+    spiral_end,
+)
 
 Point = Sequence[float]
 
@@ -76,11 +82,13 @@ def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
     for i, point in enumerate(points):
         if len(point) != len(points[0]):
             raise ConfigError(
-                f"{name}[{i}]: {list(point)!r} has {len(point)} numbers, {name}[0] has {len(points[0])}"
+                f"{name}[{i}]: {list(point)!r} has {len(point)} numbers, {name}[0] has "
+                f"{len(points[0])}"
             )
         if len(point) not in (flat, flat + 1) or not all(math.isfinite(number) for number in point):
             raise ConfigError(
-                f"{name}[{i}]: {list(point)!r}, expected {flat} finite numbers or, with a height, {flat + 1}"
+                f"{name}[{i}]: {list(point)!r}, expected {flat} finite numbers or, with a height, "
+                f"{flat + 1}"
             )
     return np.array([point[2] for point in points if len(point) > flat], float)
 
@@ -154,7 +162,8 @@ class Ellipse(Shape):
         height = _positive("height", self.height)
         if max(width, height) > SLENDEREST * min(width, height):
             raise ConfigError(
-                f"height: {height:.10g} m beside a width of {width:.10g} m; at most {SLENDEREST:g} : 1 can be driven"
+                f"height: {height:.10g} m beside a width of {width:.10g} m; at most "
+                f"{SLENDEREST:g} : 1 can be driven"
             )
         half = 0.5 * np.array([width, -height if self.clockwise else height])
         to_map = rotation(self.heading_deg)
@@ -194,7 +203,8 @@ class LawnMower(Shape):
         spaces = max(math.ceil(width / _positive("spacing", self.spacing) * (1.0 - 1e-12)), 1)
         if spaces >= MAX_LANES:
             raise ConfigError(
-                f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} are taken"
+                f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} "
+                "are taken"
             )
         across = width / spaces
         # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of
@@ -245,7 +255,11 @@ class FigureEight(Shape):
             point = np.stack([np.sin(u), np.sin(u2)], -1)
             slope = np.stack([np.cos(u), 2.0 * np.cos(u2)], -1)
             bend = np.stack([-np.sin(u), -4.0 * np.sin(u2)], -1)
-            return center + (point * half) @ to_map, (slope * half) @ to_map, (bend * half) @ to_map
+            return (
+                center + (point * half) @ to_map,
+                (slope * half) @ to_map,
+                (bend * half) @ to_map,
+            )
 
         return fit_path(curve, 0.0, 2.0 * math.pi, closed=True)  # type: ignore[arg-type]
 
@@ -291,7 +305,8 @@ class Polyline(Shape):
         """(legs,) how far before and after the point at the end of each leg its corner reaches, m."""
         if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
             raise ConfigError(
-                f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path turns"
+                f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path "
+                "turns"
             )
         count = len(lengths)
         for i in np.flatnonzero(math.pi - np.abs(turns) < 1e-6):
@@ -307,7 +322,8 @@ class Polyline(Shape):
             fits = float(np.min(lengths[needed > 0.0] / needed[needed > 0.0]))
             end = (leg + 1) % (count if self.closed else count + 1)
             raise ConfigError(
-                f"corner_radius: {self.corner_radius:.10g} m takes {needed[leg] * self.corner_radius:.4g} m of the leg "
+                f"corner_radius: {self.corner_radius:.10g} m takes "
+                f"{needed[leg] * self.corner_radius:.4g} m of the leg "
                 f"from points[{leg}] to points[{end}], which is {lengths[leg]:.4g} m long; "
                 f"at most {_floor4(fits):.4g} m fits everywhere"
             )
@@ -400,7 +416,8 @@ class Spline(Shape):
             path, s = fit_spans(curve, knots, center, closed=self.closed)  # type: ignore[arg-type]
         except ConfigError:
             raise ConfigError(
-                "points: the spline through them has a corner where it turns back; points farther apart there, or "
+                "points: the spline through them has a corner where it turns back; points farther "
+                "apart there, or "
                 "fewer, make it smooth"
             ) from None
         return with_heights(path, s[: len(heights)], heights)

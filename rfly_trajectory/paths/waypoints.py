@@ -109,7 +109,8 @@ def _rounded(
     room[[0, -1]] = lengths[[0, -1]]
     room = np.minimum(room, np.append(room[1:], math.inf))
     radii = np.minimum(
-        radius, np.divide(room, reach, out=np.full_like(reach, radius), where=reach > 0.0)
+        radius,
+        np.divide(room, reach, out=np.full_like(reach, radius), where=reach > 0.0),
     )
     path, s = rounded_path(points, headings, lengths, turns, radii, reach * radii, closed=False)
     return with_heights(path, s, points[:, 2:].ravel())
@@ -243,7 +244,8 @@ def _with_altitude(
     first = np.array([pose.z, pose.climb, bend, twist])
     start = np.concatenate([[0.0, blend], profile.start[1:]])
     return dataclasses.replace(
-        whole, altitude=AltitudeProfile(start, np.vstack([first, rest, profile.values[1:]]))
+        whole,
+        altitude=AltitudeProfile(start, np.vstack([first, rest, profile.values[1:]])),
     )
 
 

@@ -225,7 +225,8 @@ class FleetEntities:
         changed = moved(vehicle, fleet, self._run.fleet_time or 0.0, position, yaw, speed)
         self._follow.release(vehicle.name)
         self._node.change_vehicles(
-            [*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]], plan.vehicles
+            [*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]],
+            plan.vehicles,
         )
 
     # --- vehicles that come and go
@@ -281,7 +282,11 @@ class FleetEntities:
                 Result.RESULT_FEATURE_UNSUPPORTED,
                 f"{resource.uri!r}: {NO_LAND_AIR}",
             ),
-            (what is None, Result.RESULT_NOT_FOUND, f"{resource.uri!r}: expected {known}"),
+            (
+                what is None,
+                Result.RESULT_NOT_FOUND,
+                f"{resource.uri!r}: expected {known}",
+            ),
             (
                 namespace and not is_name(namespace),
                 codes.NAMESPACE_INVALID,
@@ -336,7 +341,12 @@ class FleetEntities:
             if number not in ids
         )
         vehicle = spawned(
-            what, name, id, fleet, pose.position, float(quat_to_euler(pose.orientation)[2])
+            what,
+            name,
+            id,
+            fleet,
+            pose.position,
+            float(quat_to_euler(pose.orientation)[2]),
         )
         self._spawned[name] = what
         self._node.change_vehicles((*fleet.vehicles, vehicle), (*plan.vehicles, vehicle))

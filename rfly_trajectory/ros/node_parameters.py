@@ -27,7 +27,8 @@ class TrajectoryParameters:
 
     fleet: str = parameter("demo_convoy", "fleet file: a path, or the name of a shipped one")
     file_folders: list[str] = parameter(
-        [], "folders below which ~/load_fleet may read; without any, shipped fleets only"
+        [],
+        "folders below which ~/load_fleet may read; without any, shipped fleets only",
     )
     rate: float = parameter(50.0, "states per second", unit="Hz", low=0.1, high=1000.0)
     frame_id: Literal["map", "map_ned"] = parameter(
@@ -35,7 +36,8 @@ class TrajectoryParameters:
     )
     publish_per_vehicle: Literal["auto", "always", "never"] = parameter(
         "auto",
-        "<name>/pose, <name>/path, <name>/follow_path and /tf of each vehicle; auto: where the node drives up to "
+        "<name>/pose, <name>/path, <name>/follow_path and /tf of each vehicle; auto: where the "
+        "node drives up to "
         f"{PER_VEHICLE_LIMIT} of the fleet file; spawned ones as the others",
     )
     marker_scale: float = marker_scale_parameter()
@@ -47,7 +49,8 @@ class TrajectoryParameters:
     )
     shard: str = parameter(
         "0/1",
-        "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter",
+        "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second "
+        "quarter",
     )
 
 
@@ -57,7 +60,8 @@ class RunControlParameters:
 
     start_time: float = parameter(
         0.0,
-        "ROS time at which the fleet starts, s; 0: with the fleet that runs already (fleet_start), else at the next "
+        "ROS time at which the fleet starts, s; 0: with the fleet that runs already "
+        "(fleet_start), else at the next "
         "whole second",
         low=0.0,
     )

@@ -177,7 +177,8 @@ class RunControl:
         )
         if start_ns != self._given_ns:
             self._node.get_logger().warning(
-                f"start_time {self._given_ns * 1e-9:.6f} s is not used: a fleet runs already that started at "
+                f"start_time {self._given_ns * 1e-9:.6f} s is not used: a fleet runs already that "
+                "started at "
                 f"{start_ns * 1e-9:.6f} s (fleet_start)"
             )
         return start_ns

@@ -172,7 +172,10 @@ class TrajectoryNode(Node):
         assert self._whole is not None
         assert self._plan is not None
         assert self._fleet is not None
-        self._whole, self._plan = self._whole.on_terrain(terrain), self._plan.on_terrain(terrain)
+        self._whole, self._plan = (
+            self._whole.on_terrain(terrain),
+            self._plan.on_terrain(terrain),
+        )
         self._fleet = self._fleet.on_terrain(terrain)
 
     def _count(self) -> str:
@@ -330,7 +333,11 @@ class TrajectoryNode(Node):
             [
                 (self._fleet_error, ERROR, self._fleet_error),
                 (self._ground.problem, ERROR, self._ground.problem),
-                (error, ERROR, f"the last load failed, the fleet before it drives on: {error}"),
+                (
+                    error,
+                    ERROR,
+                    f"the last load failed, the fleet before it drives on: {error}",
+                ),
                 (terrain is None, STALE, NOT_YET),
                 (self._clock_watch.problem, WARN, self._clock_watch.problem),
                 (refused, WARN, lambda: _refused_text(refused)),

@@ -20,7 +20,12 @@ from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.ros.plan_msgs import pose_messages, poses_to_path
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle, orientation_in_ned
-from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, Shown, ShownPath, ShownVehicle
+from rfly_trajectory.ros.fleet_marker_topics import (
+    FleetMarkers,
+    Shown,
+    ShownPath,
+    ShownVehicle,
+)
 
 
 def states_to_poses(states: VehicleStates) -> list[PoseStamped]:
@@ -127,11 +132,20 @@ class PerVehicleTopics:
             position = np.asarray(enu_to_ned(position))
             orientation = orientation_in_ned(orientation)
         return poses_to_path(
-            position, orientation, self._frame_id, self._node.get_clock().now().nanoseconds
+            position,
+            orientation,
+            self._frame_id,
+            self._node.get_clock().now().nanoseconds,
         )
 
 
 def _track_key(vehicle: Vehicle) -> tuple[Any, ...]:
     """The same for vehicles that are on one track."""
-    place = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.absolute)
+    place = (
+        id(vehicle.path),
+        vehicle.shift,
+        vehicle.offset,
+        vehicle.height,
+        vehicle.absolute,
+    )
     return (*place, vehicle.kind, vehicle.profile, vehicle.wheelbase, vehicle.track)

@@ -37,7 +37,10 @@ def test_all_peers_come_and_each_behaves_in_one_of_the_ways():
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         streams(
-            random.Random(1), 2 * len(BEHAVIOURS), server.getsockname()[1], (b"hello", b"good-bye")
+            random.Random(1),
+            2 * len(BEHAVIOURS),
+            server.getsockname()[1],
+            (b"hello", b"good-bye"),
         )
         server.shutdown(socket.SHUT_RDWR)
         thread.join()
@@ -94,7 +97,8 @@ def test_who_is_not_answered_is_not_served(monkeypatch):
         "answers of RflySim3D",
         pytest.param("browsers", marks=pytest.mark.exhaustive),
         pytest.param(
-            "ground stations", marks=[pytest.mark.exhaustive, pytest.mark.needs("pymavlink")]
+            "ground stations",
+            marks=[pytest.mark.exhaustive, pytest.mark.needs("pymavlink")],
         ),
     ],
 )

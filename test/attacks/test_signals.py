@@ -18,7 +18,9 @@ COMMAND = Target("command", list, COMMAND_CODES)
 def program(text):
     """A target that runs a piece of Python."""
     return Target(
-        "program", lambda folder, ports: [sys.executable, "-S", "-u", "-c", text], COMMAND_CODES
+        "program",
+        lambda folder, ports: [sys.executable, "-S", "-u", "-c", text],
+        COMMAND_CODES,
     )
 
 
@@ -80,7 +82,8 @@ DEAF = (
 )
 PARENT = (
     "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"
-    "subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"
+    "subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'], "
+    "start_new_session=True)\n"
     "while True: time.sleep(0.01)"
 )
 

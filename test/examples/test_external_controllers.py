@@ -68,7 +68,15 @@ class Flight:
     """
 
     def __init__(
-        self, domain_id, sensors, node, parameters, script, *options, stop_at=None, until=None
+        self,
+        domain_id,
+        sensors,
+        node,
+        parameters,
+        script,
+        *options,
+        stop_at=None,
+        until=None,
     ):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess, Peer
@@ -218,7 +226,8 @@ def by_udp(shared_domain_id, sensors):
 def test_flies_and_lands_by_udp(by_udp):
     by_udp.check()
     print(
-        f"{by_udp.time:.2f} s simulated in {by_udp.wall_s:.2f} s, both nodes worked {by_udp.worked_s:.2f} s"
+        f"{by_udp.time:.2f} s simulated in {by_udp.wall_s:.2f} s, both nodes worked "
+        f"{by_udp.worked_s:.2f} s"
     )
 
 
@@ -228,7 +237,14 @@ def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(
     link = {"transport": "tcp"}
     options = ("--tcp", "--pause", 0.0005)
     slow = Flight(
-        shared_domain_id, sensors, "link_node", link, UDP_TCP, *options, stop_at=3.0, until=6.0
+        shared_domain_id,
+        sensors,
+        "link_node",
+        link,
+        UDP_TCP,
+        *options,
+        stop_at=3.0,
+        until=6.0,
     )
     assert slow.stood == 0
     slow.assert_same(by_udp, until=6.0)

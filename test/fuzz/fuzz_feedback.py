@@ -125,7 +125,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     print(
-        f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: none lost, none miscounted"
+        f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: none lost, none "
+        "miscounted"
     )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")

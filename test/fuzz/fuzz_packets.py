@@ -119,7 +119,10 @@ def run(count: int, seed: int = 1) -> Counter[str]:
             good = True
     finally:
         if not good:
-            print(f"datagram {outcome.total()} of seed {seed}: {datagram.hex()}", file=sys.stderr)
+            print(
+                f"datagram {outcome.total()} of seed {seed}: {datagram.hex()}",
+                file=sys.stderr,
+            )
     return outcome
 
 
@@ -138,7 +141,8 @@ def main() -> int:
         print(f"reasons that no packet has: {', '.join(strange)}", file=sys.stderr)
         return 1
     print(
-        f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: only PacketError came out"
+        f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: only PacketError "
+        "came out"
     )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")

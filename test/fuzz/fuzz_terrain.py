@@ -73,7 +73,16 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 def good_png(rng: random.Random) -> list[tuple[bytes, bytes]]:
     """The chunks of a small valid png of any colour type."""
     colour, bits, channels = rng.choice(
-        [(0, 16, 1), (0, 16, 1), (0, 8, 1), (2, 8, 3), (4, 16, 2), (6, 8, 4), (3, 8, 1), (0, 4, 1)]
+        [
+            (0, 16, 1),
+            (0, 16, 1),
+            (0, 8, 1),
+            (2, 8, 3),
+            (4, 16, 2),
+            (6, 8, 4),
+            (3, 8, 1),
+            (0, 4, 1),
+        ]
     )
     columns = rng.randint(2, 12)
     rows = rng.randint(2, 12)
@@ -179,7 +188,9 @@ def check(files: MapFiles, rng: random.Random) -> str:
     """Reads one map. Returns what came out; raises what must not."""
     try:
         rfly_map = read_map(
-            files, rng.choice(["truncate", "round"]), txt_rule=rng.choice(["python", "matlab"])
+            files,
+            rng.choice(["truncate", "round"]),
+            txt_rule=rng.choice(["python", "matlab"]),
         )
         terrain = to_height_map(rfly_map)
     except (TerrainFormatError, TerrainFileNotFound) as error:

@@ -48,7 +48,11 @@ print({name: (before[name], after[name]) for name in after if before[name] != af
 @pytest.mark.needs("numba")
 def test_after_the_warm_up_no_fleet_makes_numba_compile():
     done = subprocess.run(
-        [sys.executable, "-c", SAMPLES], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", SAMPLES],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "{}"

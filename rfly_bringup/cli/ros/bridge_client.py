@@ -29,7 +29,8 @@ class BridgeClient(CommandClient):
         own_height = next((o for o in objects if o.z is not None), None)
         if own_height is not None:
             raise PlacementError(
-                f"object {own_height.id}: it has a z of its own, but the bridge takes heights from its terrain: "
+                f"object {own_height.id}: it has a z of its own, but the bridge takes heights "
+                "from its terrain: "
                 "leave z out, or place without --bridge"
             )
         with progress_bar("placing") as show:
@@ -49,7 +50,8 @@ class BridgeClient(CommandClient):
                 answer = self.call(PlaceObject, "place_object", request)
                 if index < SHOWN:
                     print(
-                        f"{answer.id}: type {thing.vehicle_type} at {_point(answer.pose)}{_note(answer)}"
+                        f"{answer.id}: type {thing.vehicle_type} at "
+                        f"{_point(answer.pose)}{_note(answer)}"
                     )
                 show((index + 1) / len(objects))
         print(f"placed {len(objects)} object{'s' if len(objects) > 1 else ''}")
@@ -89,7 +91,8 @@ class BridgeClient(CommandClient):
         from rich.table import Table
 
         table = Table(
-            title=f"{len(rows)} objects, frame {array.header.frame_id}", title_justify="left"
+            title=f"{len(rows)} objects, frame {array.header.frame_id}",
+            title_justify="left",
         )
         for heading in ("id", "type", "x m", "y m", "z m", "offset m", "ground"):
             table.add_column(heading, justify="right")
@@ -97,7 +100,11 @@ class BridgeClient(CommandClient):
             position = [f"{value:.3f}" for value in row["position"]]
             ground = "RflySim3D's" if row["ground_packet"] else "terrain"
             table.add_row(
-                str(row["id"]), str(row["type"]), *position, f"{row['offset']:.3f}", ground
+                str(row["id"]),
+                str(row["type"]),
+                *position,
+                f"{row['offset']:.3f}",
+                ground,
             )
         Console(width=None if sys.stdout.isatty() else 160).print(table)
 

@@ -101,7 +101,8 @@ class KeyboardTeleop(Node):
         asked = f" ({self._requested_mode}?)" if self._requested_mode else ""
         return (
             f"{mode}{asked} | speed {speed} | height {height} | wanted {wanted.forward:+.1f} ahead "
-            f"{wanted.left:+.1f} left {wanted.up:+.1f} up m/s, {math.degrees(wanted.yaw_rate):+.0f}°/s"
+            f"{wanted.left:+.1f} left {wanted.up:+.1f} up m/s, "
+            f"{math.degrees(wanted.yaw_rate):+.0f}°/s"
         )
 
 
@@ -146,7 +147,9 @@ def _loop(node: KeyboardTeleop, executor: Executor, stopped: Callable[[], bool])
             if node.status != shown:
                 shown = node.status
                 print(
-                    f"\r\x1b[K{shown[: shutil.get_terminal_size().columns - 1]}", end="", flush=True
+                    f"\r\x1b[K{shown[: shutil.get_terminal_size().columns - 1]}",
+                    end="",
+                    flush=True,
                 )
     print()
 

@@ -14,7 +14,11 @@ from rclpy.publisher import Publisher
 from rfly_bringup.cli.ros.command_client import command_session
 from rfly_bringup.recording.mcap_file import McapReader
 from rfly_bringup.recording.topics import TopicChoice
-from rfly_bringup.ros.message_definitions import message_class, message_definition, same_fields
+from rfly_bringup.ros.message_definitions import (
+    message_class,
+    message_definition,
+    same_fields,
+)
 from rfly_bringup.ros.topic_taps import topic_qos
 from rfly_common.errors import ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
@@ -49,7 +53,10 @@ def play_topics(
     cannot be read.
     """
     report = Report()
-    with command_session(lambda: Node("rfly_replay", use_global_arguments=False)) as (node, _):
+    with command_session(lambda: Node("rfly_replay", use_global_arguments=False)) as (
+        node,
+        _,
+    ):
         publishers, notes = _publishers(node, reader, choice)
         messages = _Messages(reader, publishers)
         with suppress(KeyboardInterrupt), stop_by_signal(interrupt):

@@ -73,7 +73,8 @@ def record_topics(
             node.close()
             taken = time.monotonic() - start
             console.print(
-                f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in {taken:.1f} s"
+                f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in "
+                f"{taken:.1f} s"
             )
     for reason in node.left_out:
         console.print(f"left out: {reason}", style="yellow", markup=False)

@@ -38,8 +38,10 @@ def main() -> None:
         twice = sorted(name for name in wanted if seen[name] > 1)
         if twice:
             print(
-                f"warning: other nodes of the same names run in ROS domain {os.environ.get('ROS_DOMAIN_ID', '0')}: "
-                f"{', '.join(twice)}. Is another `rfly up` running? Stop it, or set ROS_DOMAIN_ID to another number.",
+                "warning: other nodes of the same names run in ROS domain "
+                f"{os.environ.get('ROS_DOMAIN_ID', '0')}: "
+                f"{', '.join(twice)}. Is another `rfly up` running? Stop it, or set ROS_DOMAIN_ID "
+                "to another number.",
                 flush=True,
             )
             break

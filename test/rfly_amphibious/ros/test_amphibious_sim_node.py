@@ -181,7 +181,10 @@ def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     place = odometry.pose.pose.position
     assert (list(state.id), list(state.vehicle_type), state.motors) == ([610], [3], 8)
     assert state.position == pytest.approx((place.x, place.y, place.z), abs=1e-3)
-    assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "car/base_link")
+    assert (odometry.header.frame_id, odometry.child_frame_id) == (
+        "map",
+        "car/base_link",
+    )
     names = {(t.header.frame_id, t.child_frame_id) for message in fixed for t in message.transforms}
     assert {
         ("map", "car/odom"),
@@ -324,7 +327,11 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
 
         told = seat.peer.receive(WheelCommand, "/car/cmd/wheels", COMMANDS)
         with NodeProcess(
-            "chassis_control_node", domain_id, {"vehicle": "scale_six"}, "-r", "__ns:=/car"
+            "chassis_control_node",
+            domain_id,
+            {"vehicle": "scale_six"},
+            "-r",
+            "__ns:=/car",
         ):
             seat.until(lambda: told and len(told[-1].brake_torque) == 6)
             assert list(told[-1].brake_torque) == pytest.approx(
@@ -367,7 +374,8 @@ def test_steps_as_an_action_end_when_they_are_done(seat) -> None:
     action = ActionClient(seat.peer.node, SimulateSteps, f"{SIM}/simulate_steps")
     seat.until(action.server_is_ready)
     asked = action.send_goal_async(
-        SimulateSteps.Goal(steps=25), lambda message: told.append(message.feedback.remaining_steps)
+        SimulateSteps.Goal(steps=25),
+        lambda message: told.append(message.feedback.remaining_steps),
     )
     seat.until(asked.done)
     ended = GoalResult(asked.result())
@@ -439,7 +447,9 @@ def locked(domain_id):
         made.peer.close()
 
 
-def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(locked) -> None:
+def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(
+    locked,
+) -> None:
     from sensor_msgs.msg import FluidPressure
 
     from rfly_amphibious.control.commands import RotorCommand, WheelCommand
@@ -451,7 +461,10 @@ def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(lock
 
     baro = locked.peer.receive(FluidPressure, "/car/baro", sensor_qos(lock_step=True))
     twice = locked.until(lambda: len(locked.ticks) >= 2 and locked.ticks)
-    assert [stamp(tick) for tick in twice[:2]] == [0.0, 0.0]  # the start, and told again
+    assert [stamp(tick) for tick in twice[:2]] == [
+        0.0,
+        0.0,
+    ]  # the start, and told again
     assert locked.imu == []
     locked.until(
         lambda: "lock-step: waits for cmd/rotors and cmd/wheels of 0.000 s" in locked.said()[1]
@@ -461,7 +474,9 @@ def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(lock
         locked.command(locked.ticks[-1].header, 0.5 * tick, 4.0)
     locked.until(lambda: abs(stamp(locked.ticks[-1]) - 1.0) < 1e-9)
     simulation = Simulation(
-        AmphibiousModel(VehicleParameters.load("scale")), SensorParameters.load("scale"), seed=5
+        AmphibiousModel(VehicleParameters.load("scale")),
+        SensorParameters.load("scale"),
+        seed=5,
     )
     expected = []
     for tick in range(250):
@@ -582,14 +597,26 @@ def test_waits_for_terrain_map_and_stands_on_it(domain_id) -> None:
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     with NodeProcess(
-        "amphibious_sim_node", domain_id, {"start": "[20.0, 30.0, 0.5]"}, "-r", "__ns:=/car"
+        "amphibious_sim_node",
+        domain_id,
+        {"start": "[20.0, 30.0, 0.5]"},
+        "-r",
+        "__ns:=/car",
     ) as node:
         seat = Seat(domain_id, node)
-        assert seat.said()[:2] == (3, "no terrain_map has come yet: is terrain_node running?")
+        assert seat.said()[:2] == (
+            3,
+            "no terrain_map has come yet: is terrain_node running?",
+        )
         assert seat.state() == 5  # loading
         maps = seat.peer.publisher(TerrainMap, "/car/terrain_map", LATCHED)
         small = HeightMap(
-            np.full((3, 3), 7.0), origin_x=-5.0, origin_y=-5.0, step_x=5.0, step_y=5.0, name="small"
+            np.full((3, 3), 7.0),
+            origin_x=-5.0,
+            origin_y=-5.0,
+            step_x=5.0,
+            step_y=5.0,
+            name="small",
         )
         maps.publish(height_map_to_msg(small, (0.0, 0.0, 0.0), 0, 10**6))
         assert (

@@ -66,7 +66,11 @@ class Plant:
             if lock_step
             else None
         )
-        for topic in ("joint_states", "wheel_loads", "odometry/global"):  # both nodes are there
+        for topic in (
+            "joint_states",
+            "wheel_loads",
+            "odometry/global",
+        ):  # both nodes are there
             peer.spin_until(
                 lambda topic=topic: peer.node.count_subscribers(f"/{vehicle}/{topic}") == 2
             )
@@ -96,7 +100,8 @@ class Plant:
         s = self.sim.state
         self.odometry.publish(
             estimate_to_odometry(
-                Estimate(s.time, s.position, s.orientation, s.velocity, s.rates), self.vehicle
+                Estimate(s.time, s.position, s.orientation, s.velocity, s.rates),
+                self.vehicle,
             )
         )
 
@@ -105,7 +110,12 @@ class Plant:
 
         message = SimulationTick()
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.sim.time_ns, 10**9)
-        for kind, index in (("imu", 0), ("joints", 4), ("height", 6), ("wheel_loads", 7)):
+        for kind, index in (
+            ("imu", 0),
+            ("joints", 4),
+            ("height", 6),
+            ("wheel_loads", 7),
+        ):
             message.count[index] = counts[kind]
         self.ticks.publish(message)
 
@@ -250,7 +260,8 @@ def test_driving_by_each_command_and_braking_without(free):
     drive.drive.speed = 1.0
     drive.drive.steering_angle = 0.25
     plant.run_until(
-        lambda: min(plant.wheels[-1].drive_torque) > 0.0, lambda: ackermann.publish(drive)
+        lambda: min(plant.wheels[-1].drive_torque) > 0.0,
+        lambda: ackermann.publish(drive),
     )
     plant.run(0.4, lambda: ackermann.publish(drive))
     speed = float(plant.sim.state.velocity[0])

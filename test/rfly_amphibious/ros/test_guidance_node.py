@@ -240,7 +240,13 @@ def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
     maps = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
     path = Path()
     path.header.frame_id = "map_ned"
-    for north, east, down in [(0, 0, -20), (4, 0, -20), (4, 0, -32), (4, 30, -32), (4, 30, -20)]:
+    for north, east, down in [
+        (0, 0, -20),
+        (4, 0, -20),
+        (4, 0, -32),
+        (4, 30, -32),
+        (4, 30, -20),
+    ]:
         pose = PoseStamped()
         pose.pose.position.x = float(north)
         pose.pose.position.y = float(east)
@@ -252,7 +258,12 @@ def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
     ways.publish(path)
     peer.spin_until(lambda: "waits for terrain_map" in (puppet.doing() or ("", ""))[1])
     terrain = HeightMap(
-        np.full((3, 3), 20.0), origin_x=-100, origin_y=-100, step_x=100, step_y=100, name="high"
+        np.full((3, 3), 20.0),
+        origin_x=-100,
+        origin_y=-100,
+        step_x=100,
+        step_y=100,
+        name="high",
     )
     maps.publish(height_map_to_msg(terrain, (47.0, 8.0, 500.0), 1, 10**6))
     puppet.go_on(lambda: puppet.mode == "FLIGHT" and puppet.position[0] > 10.0)

@@ -26,7 +26,13 @@ class Vehicle:
         from geometry_msgs.msg import TwistStamped
         from nav_msgs.msg import Odometry
         from rfly_suite.msg import RotorCommand, WheelCommand
-        from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix
+        from sensor_msgs.msg import (
+            FluidPressure,
+            Imu,
+            JointState,
+            MagneticField,
+            NavSatFix,
+        )
         from std_msgs.msg import Float64MultiArray
 
         from rfly_common.ros.qos import COMMANDS
@@ -68,7 +74,10 @@ class Vehicle:
         pose.orientation.z = 0.5**0.5
         pose.orientation.w = 0.5**0.5
         twist.linear.x = 2.0
-        joints.name = [f"wheel_{at}" for at in ("fl", "fr", "rl", "rr")] + ["steer_fl", "steer_fr"]
+        joints.name = [f"wheel_{at}" for at in ("fl", "fr", "rl", "rr")] + [
+            "steer_fl",
+            "steer_fr",
+        ]
         joints.name += [f"strut_{at}" for at in ("fl", "fr", "rl", "rr")] + [
             f"rotor_{k}" for k in range(1, 7)
         ]
@@ -129,7 +138,10 @@ def test_free_running_by_udp(domain_id):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        parameters = {"port": str(port), "controller_port": str(controller.getsockname()[1])}
+        parameters = {
+            "port": str(port),
+            "controller_port": str(controller.getsockname()[1]),
+        }
         with NodeProcess("link_node", domain_id, parameters) as node:
             peer = Peer(domain_id)
             try:
@@ -210,7 +222,12 @@ def test_lock_step_by_tcp(domain_id):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    parameters = {"transport": "tcp", "port": str(port), "lock_step": "true", "odometry": "truth"}
+    parameters = {
+        "transport": "tcp",
+        "port": str(port),
+        "lock_step": "true",
+        "odometry": "truth",
+    }
     with NodeProcess("link_node", domain_id, parameters) as node:
         peer = Peer(domain_id)
         try:
@@ -328,7 +345,13 @@ def test_a_tick_that_an_autopilot_leaves_unanswered(domain_id, unanswered):
                 vehicle.publish(stamp_ns)
                 message = SimulationTick()
                 message.header.stamp = ns_to_stamp(stamp_ns)
-                for name in ("IMU", "MAGNETOMETER", "BAROMETER", "JOINTS", "GROUND_TRUTH"):
+                for name in (
+                    "IMU",
+                    "MAGNETOMETER",
+                    "BAROMETER",
+                    "JOINTS",
+                    "GROUND_TRUTH",
+                ):
                     message.count[getattr(SimulationTick, name)] = 1
                 ticks.publish(message)
 

@@ -67,7 +67,12 @@ class Loop:
                 NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck", *to_all)
             )
             for to_all in [
-                ("-r", "terrain_map:=/terrain_map", "-r", "vehicle_states:=/vehicle_states")
+                (
+                    "-r",
+                    "terrain_map:=/terrain_map",
+                    "-r",
+                    "vehicle_states:=/vehicle_states",
+                )
             ]
             for name, parameters in (
                 ("state_estimator_node", seeing),
@@ -146,7 +151,9 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
 
     def item(mode, x, y, z, radius=1.0):
         return MissionItem(
-            mode=mode, position=Point(x=x, y=y, z=z), params=[math.nan, radius, 0.0, 0.0]
+            mode=mode,
+            position=Point(x=x, y=y, z=z),
+            params=[math.nan, radius, 0.0, 0.0],
         )
 
     items = [
@@ -206,7 +213,11 @@ def test_a_ground_station_arms_flies_and_lands_it(loop):
     from node_harness import NodeProcess
 
     peer = loop.peer
-    vehicles = {"vehicles": "['duck']", "duck.uav_type": "land-air", "use_sim_time": "true"}
+    vehicles = {
+        "vehicles": "['duck']",
+        "duck.uav_type": "land-air",
+        "use_sim_time": "true",
+    }
     with StationSocket(peer) as station:
         mavlink = {**vehicles, "port": "0", "targets": f"['127.0.0.1:{station.port}']"}
         for name, parameters in (

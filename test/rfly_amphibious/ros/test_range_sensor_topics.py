@@ -157,7 +157,11 @@ def test_a_scan_of_others_not_of_oneself(watcher) -> None:
 
     def seen():
         states.publish(
-            fleet([5, 610], position=[10.0, 0, 0.5, -4.0, 0, 0.5], orientation=[0.0, 0, 0, 1.0] * 2)
+            fleet(
+                [5, 610],
+                position=[10.0, 0, 0.5, -4.0, 0, 0.5],
+                orientation=[0.0, 0, 0, 1.0] * 2,
+            )
         )
         return (
             scans
@@ -291,7 +295,9 @@ def test_fog_comes_while_it_runs(watcher) -> None:
         value = ParameterValue(type=3, double_value=metres)
         assert (
             watcher.peer.call(
-                SetParameters, service, parameters=[Parameter(name="visibility", value=value)]
+                SetParameters,
+                service,
+                parameters=[Parameter(name="visibility", value=value)],
             )
             .results[0]
             .successful
@@ -325,7 +331,9 @@ def test_it_begins_with_the_scenarios_weather(domain_id, tmp_path) -> None:
         peer.close()
 
 
-def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_id) -> None:
+def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(
+    domain_id,
+) -> None:
     """With noise: after 25 answered ticks the first cloud, reliably; after a reset the same one,
     byte by byte.
     """
@@ -336,7 +344,12 @@ def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_i
 
     from rfly_common.ros.qos import COMMANDS, STATE_OUT
 
-    parameters = {"ground": "level", "lock_step": "true", "seed": "5", "real_time_factor": "0.0"}
+    parameters = {
+        "ground": "level",
+        "lock_step": "true",
+        "seed": "5",
+        "real_time_factor": "0.0",
+    }
     with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer"):
         watcher = Watcher(domain_id, "stepper")
         peer = watcher.peer

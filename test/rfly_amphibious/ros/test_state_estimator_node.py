@@ -52,7 +52,14 @@ class Vehicle:
         from geometry_msgs.msg import TwistStamped
         from nav_msgs.msg import Odometry
         from rfly_suite.msg import SimulationTick
-        from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
+        from sensor_msgs.msg import (
+            FluidPressure,
+            Imu,
+            JointState,
+            MagneticField,
+            NavSatFix,
+            Range,
+        )
         from std_msgs.msg import Float64MultiArray
         from tf2_msgs.msg import TFMessage
 
@@ -185,10 +192,16 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
         assert np.allclose(np.abs(got.orientation @ made.expected.orientation), 1.0, atol=1e-9)
         assert np.allclose(got.rates, made.expected.rates, atol=1e-6)
         assert np.allclose(
-            got.covariance[:3, :3], made.expected.covariance[:3, :3], rtol=1e-3, atol=1e-9
+            got.covariance[:3, :3],
+            made.expected.covariance[:3, :3],
+            rtol=1e-3,
+            atol=1e-9,
         )
         assert np.allclose(
-            got.covariance[3:6, 3:6], made.expected.covariance[3:6, 3:6], rtol=1e-3, atol=1e-9
+            got.covariance[3:6, 3:6],
+            made.expected.covariance[3:6, 3:6],
+            rtol=1e-3,
+            atol=1e-9,
         )
         compared += 1
     assert compared > 200
@@ -206,7 +219,8 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
     ]
     assert len({(t.header.stamp.sec, t.header.stamp.nanosec) for t in told}) == 1
     steps = np.diff(
-        [vector(message.transforms[1].transform.translation) for message in made.tf], axis=0
+        [vector(message.transforms[1].transform.translation) for message in made.tf],
+        axis=0,
     )
     assert np.linalg.norm(steps, axis=1).max() < 1.2 * 0.02 * np.linalg.norm(
         made.expected.velocity
@@ -263,7 +277,9 @@ def test_free_running_it_publishes_once_it_knows_and_says_when_the_imu_is_silent
     made.diagnostic(lambda now: now[0] == ok)
     pose = made.odometry[-1].pose
     assert np.allclose(
-        [pose.pose.position.x, pose.pose.position.y], made.expected.position[:2], atol=0.5
+        [pose.pose.position.x, pose.pose.position.y],
+        made.expected.position[:2],
+        atol=0.5,
     )
     assert pose.covariance[0] > 0.0
     stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in made.odometry])

@@ -35,7 +35,16 @@ def test_check_tells_what_a_vehicle_does(tmp_path, monkeypatch, capsys):
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 0, out
     row = next(line.split() for line in out.splitlines() if "vehicle_1" in line)
-    assert row[:8] == ["vehicle_1", "1", "ground", "628.3", "62.8", "10.00", "100.0", "1.00"]
+    assert row[:8] == [
+        "vehicle_1",
+        "1",
+        "ground",
+        "628.3",
+        "62.8",
+        "10.00",
+        "100.0",
+        "1.00",
+    ]
     assert "nothing is wrong" in out
 
 
@@ -45,15 +54,16 @@ def test_check_shows_the_gap_under_wheels(tmp_path, monkeypatch, capsys):
     """
     path = tmp_path / "fleet.yaml"
     path.write_text(
-        GOOD + "    wheelbase: 2.8\n    track: 1.6\n    altitude: {agl: 0.3}\n", encoding="utf-8"
+        GOOD + "    wheelbase: 2.8\n    track: 1.6\n    altitude: {agl: 0.3}\n",
+        encoding="utf-8",
     )
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 0, out
     gap = float(next(line.split() for line in out.splitlines() if "vehicle_1" in line)[-1])
     assert 0.02 < gap < 0.08
     assert (
-        f"vehicle 'vehicle_1': not all of its wheels can touch: one is up to {gap:.3f} m above the ground at x -"
-        in out
+        f"vehicle 'vehicle_1': not all of its wheels can touch: one is up to {gap:.3f} m above "
+        "the ground at x -" in out
     )
 
 
@@ -63,8 +73,8 @@ def test_check_names_file_line_key_vehicle_and_place(tmp_path, monkeypatch, caps
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 1
     assert (
-        f"{path}:8: vehicles[0].limits.turn_radius: vehicle 'vehicle_1': it can't turn tighter than 110"
-        in out
+        f"{path}:8: vehicles[0].limits.turn_radius: vehicle 'vehicle_1': it can't turn tighter "
+        "than 110" in out
     )
     assert "at x -" in out
 
@@ -77,7 +87,8 @@ def test_check_draws_what_it_finds(tmp_path, monkeypatch, capsys):
     out = tmp_path / "check.png"
     line = "{type: line, from: [2800, 0], to: [3020, 0]}"
     path.write_text(
-        f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 10, shape: {line}}}]\n", encoding="utf-8"
+        f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 10, shape: {line}}}]\n",
+        encoding="utf-8",
     )
     code, told, _ = rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))
     assert code == 1
@@ -112,8 +123,8 @@ def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeyp
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
     assert code == 2
     assert (
-        "vehicles: 100000 of them with all copies, at most 2000 are taken; --max-vehicles takes more"
-        in err
+        "vehicles: 100000 of them with all copies, at most 2000 are taken; --max-vehicles takes "
+        "more" in err
     )
     file.write_text("#" * 1_000_001, encoding="utf-8")
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
@@ -151,9 +162,13 @@ def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
 
     path = tmp_path / "fleet.yaml"
     out = tmp_path / "fleet.png"
-    circles = (("car", "ground", "", -300), ("hawk", "multirotor", "altitude: {agl: 150}, ", 300))
+    circles = (
+        ("car", "ground", "", -300),
+        ("hawk", "multirotor", "altitude: {agl: 150}, ", 300),
+    )
     lines = [
-        f"  - {{id: {number + 100 * offset}, name: {name}_{number + 1}, kind: {kind}, type: 3, speed: 20, {altitude}"
+        f"  - {{id: {number + 100 * offset}, name: {name}_{number + 1}, kind: {kind}, type: 3, "
+        f"speed: 20, {altitude}"
         f"shape: {{type: circle, center: [{x}, -50], radius: {190 + number}}}}}\n"
         for offset, (name, kind, altitude, x) in enumerate(circles, 1)
         for number in range(12)
@@ -163,7 +178,10 @@ def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
     picture = cv2.imread(str(out)).astype(int)
     half = picture.shape[1] // 2
     found = {}
-    for name, bgr in (("car", [180, 119, 31]), ("hawk", [14, 127, 255])):  # C0 #1f77b4, C1 #ff7f0e
+    for name, bgr in (
+        ("car", [180, 119, 31]),
+        ("hawk", [14, 127, 255]),
+    ):  # C0 #1f77b4, C1 #ff7f0e
         rows, columns = np.nonzero(np.abs(picture - bgr).sum(axis=2) < 60)
         beside_the_legend = (columns > 0.66 * picture.shape[1]) & (
             columns < 0.78 * picture.shape[1]

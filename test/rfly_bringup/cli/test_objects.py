@@ -177,7 +177,10 @@ def test_fit_warns_of_a_click_point_far_beside(rfly):
         (("place", 3, 1, 2, "--map", "Nowhere"), "map 'Nowhere' not found"),
         (("place", 3, 1, 2, "--host", "no.such.host.invalid"), "no.such.host.invalid"),
         (("place", 3, 1, 2, "--port", 65535), "expected 1 window or more"),
-        (("place", 3, 1, 2, "--bridge", "--map", "JacksboroFault"), "that of terrain_map"),
+        (
+            ("place", 3, 1, 2, "--bridge", "--map", "JacksboroFault"),
+            "that of terrain_map",
+        ),
         (("place", "--file", "none.yaml"), "no such file"),
         (
             ("place", "--file", "grasslands_targets", "--frame", "map"),
@@ -250,4 +253,7 @@ def test_with_a_running_bridge(rfly, domain_id, tmp_path):
             assert rfly("remove", 30, 1001)[1] == "30: removed\n1001: removed\n"
             assert "0 objects, frame map" in rfly("list")[1]
             code, _, err = rfly("remove", 30)
-            assert (code, bool(re.match(r"rfly: id 30: no such object", err))) == (2, True)
+            assert (code, bool(re.match(r"rfly: id 30: no such object", err))) == (
+                2,
+                True,
+            )

@@ -60,7 +60,14 @@ def test_a_driven_plan_is_told_drawn_and_written(monkeypatch, capsys, tmp_path):
 
 def test_a_flight(monkeypatch, capsys):
     code, out, _ = rfly(
-        monkeypatch, capsys, "100,50", "-200,80", "--vehicle-class", "multirotor", "--mode", "fly"
+        monkeypatch,
+        capsys,
+        "100,50",
+        "-200,80",
+        "--vehicle-class",
+        "multirotor",
+        "--mode",
+        "fly",
     )
     assert code == 0
     assert number(out, "length") >= math.hypot(300, 30)
@@ -80,10 +87,17 @@ def test_a_flight(monkeypatch, capsys):
         ),
         (
             ["1,2", "50,3", "--mode", "fly"],
-            "'car' is of the kind ground and cannot fly, expected multirotor, fixed_wing or land_air",
+            "'car' is of the kind ground and cannot fly, expected multirotor, fixed_wing or "
+            "land_air",
         ),
-        (["1,2", "50,3", "--vehicle-class", "tank"], "vehicle class 'tank': there are car, truck"),
-        (["1,2", "50,3", "--classes", "no.yaml"], "vehicle classes 'no.yaml': No such file"),
+        (
+            ["1,2", "50,3", "--vehicle-class", "tank"],
+            "vehicle class 'tank': there are car, truck",
+        ),
+        (
+            ["1,2", "50,3", "--classes", "no.yaml"],
+            "vehicle classes 'no.yaml': No such file",
+        ),
         (["1,2", "50,3", "--map", "Nowhere"], "Nowhere"),
         (["1,2", "50,3", "--water-level", "nan"], "--water-level"),
         (["1,2", "50,3", "--out", "plan.docx"], "pictures can be written as"),

@@ -42,7 +42,11 @@ POSE = struct.pack(
 
 def rfly(*arguments, timeout=20):
     return subprocess.run(
-        [*RFLY, *arguments], capture_output=True, text=True, timeout=timeout, check=False
+        [*RFLY, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
 
 
@@ -185,7 +189,12 @@ def write(path, datagrams):
 def test_a_window_still_sees_what_is_recorded(tmp_path, windows):
     out = tmp_path / "flight.pcap"
     with Recording(
-        out, "--count", "2", "--forward", f"127.0.0.1:{windows[0].getsockname()[1]}", windows=2
+        out,
+        "--count",
+        "2",
+        "--forward",
+        f"127.0.0.1:{windows[0].getsockname()[1]}",
+        windows=2,
     ) as recording:
         recording.send(b"one", offset=1)
         recording.send(POSE)
@@ -223,7 +232,12 @@ def test_a_recording_may_go_to_a_pipe():
 def test_limits_of_time_and_size(tmp_path):
     assert (
         rfly(
-            "record", str(tmp_path / "a.pcap"), "--port", str(free_port()), "--duration", "0.2"
+            "record",
+            str(tmp_path / "a.pcap"),
+            "--port",
+            str(free_port()),
+            "--duration",
+            "0.2",
         ).returncode
         == 0
     )
@@ -274,12 +288,16 @@ def test_what_was_left_out_is_told(tmp_path, windows):
         ),
         pytest.param(["replay", "DNS", "--ports", "a"], "FIRST-LAST", id="ports-no-number"),
         pytest.param(
-            ["replay", "DNS", "--ports", "53", "--host", "no such host"], "no such host", id="host"
+            ["replay", "DNS", "--ports", "53", "--host", "no such host"],
+            "no such host",
+            id="host",
         ),
         pytest.param(["record", "DNS"], "exists; choose another name, or --force", id="exists"),
         pytest.param(["record", "new", "--forward", "host:99999"], "HOST:PORT", id="forward"),
         pytest.param(
-            ["record", "new", "--forward", "127.0.0.1"], "where the recording listens", id="loop"
+            ["record", "new", "--forward", "127.0.0.1"],
+            "where the recording listens",
+            id="loop",
         ),
         pytest.param(
             ["record", "new", "--port", "65535", "--windows", "2"],

@@ -63,7 +63,12 @@ def test_info_in_words(rfly):
 def test_info_for_programs(rfly):
     facts = json.loads(rfly("info", "E", "--json")[1])
     assert facts["bounds_enu_m"] == [-2, 2, -3, 3]
-    assert (facts["rows"], facts["columns"], facts["z_scale_cm"], facts["third_pixel"]) == (
+    assert (
+        facts["rows"],
+        facts["columns"],
+        facts["z_scale_cm"],
+        facts["third_pixel"],
+    ) == (
         3,
         4,
         2,
@@ -122,7 +127,9 @@ def test_query_in_ned(rfly):
     north = ((z[0, 1] - z[0, 0]) * 0.25 + (z[1, 1] - z[1, 0]) * 0.75) / 2
     east = ((z[1, 0] - z[0, 0]) * 0.25 + (z[1, 1] - z[0, 1]) * 0.75) / 2
     np.testing.assert_allclose(
-        normal, np.array([-north, -east, -1]) / np.sqrt(north**2 + east**2 + 1), atol=1e-6
+        normal,
+        np.array([-north, -east, -1]) / np.sqrt(north**2 + east**2 + 1),
+        atol=1e-6,
     )
 
 
@@ -185,14 +192,28 @@ def test_cloud_formats_hold_the_same_points(rfly):
     for points in clouds.values():
         np.testing.assert_allclose(points, clouds["npy"], atol=1e-4)
         np.testing.assert_allclose(
-            points[[0, 1, 4, 11]], [(-2, -3, 6), (-2, -1, 8), (0, -3, 7), (2, 3, 16)], atol=1e-4
+            points[[0, 1, 4, 11]],
+            [(-2, -3, 6), (-2, -1, 8), (0, -3, 7), (2, 3, 16)],
+            atol=1e-4,
         )
 
 
 def test_cloud_with_stride_region_and_frame(rfly):
     rfly("cloud", "E", "-o", "a.npy", "--stride", "2")
     assert np.load("a.npy").shape == (2, 2, 3)
-    rfly("cloud", "E", "-o", "b.npy", "--region", "-0.5", "2", "-3", "-0.5", "--frame", "map_ned")
+    rfly(
+        "cloud",
+        "E",
+        "-o",
+        "b.npy",
+        "--region",
+        "-0.5",
+        "2",
+        "-3",
+        "-0.5",
+        "--frame",
+        "map_ned",
+    )
     np.testing.assert_allclose(
         np.load("b.npy").reshape(-1, 3),
         [(-3, 0, -7), (-1, 0, -9), (-3, 2, -8), (-1, 2, -10)],
@@ -262,7 +283,17 @@ def test_import_an_array_and_read_it_back(rfly):
     """Row 0 of the array is the north: its first number lies in the north-west."""
     np.save("h.npy", np.array([[10.0, 20.0, 30.0], [0.0, 5.0, 10.0]]))
     code, out, _ = rfly(
-        "import", "h.npy", "--out", "New", "--cell-size", "4", "6", "--geo-origin", "46", "8", "500"
+        "import",
+        "h.npy",
+        "--out",
+        "New",
+        "--cell-size",
+        "4",
+        "6",
+        "--geo-origin",
+        "46",
+        "8",
+        "500",
     )
     assert code == 0
     assert "3 x 2 cells (east x north) of 4 x 6 m, x -4 … 4, y -3 … 3, z 0.00 … 30.00 m" in out
@@ -282,7 +313,13 @@ def test_export_and_import_of_every_kind(rfly, ending):
     options = {
         "npz": (),
         "npy": ("--cell-size", "20", "20"),
-        "tif": ("--center", "36.6033", "-84.2217", "--origin-altitude", str(demo.geo_origin[2])),
+        "tif": (
+            "--center",
+            "36.6033",
+            "-84.2217",
+            "--origin-altitude",
+            str(demo.geo_origin[2]),
+        ),
     }
     assert rfly("export", "--out", f"j.{ending}")[:2] == (0, f"j.{ending}\n")
     assert rfly("import", f"j.{ending}", "--out", f"from_{ending}", *options[ending])[0] == 0
@@ -293,7 +330,16 @@ def test_export_and_import_of_every_kind(rfly, ending):
 
 def test_export_for_gazebo_and_a_file_at_once(rfly):
     code, out, err = rfly(
-        "export", "E", "--sdf", "world", "--out", "e.npy", "--geo-origin", "47", "8", "400"
+        "export",
+        "E",
+        "--sdf",
+        "world",
+        "--out",
+        "e.npy",
+        "--geo-origin",
+        "47",
+        "8",
+        "400",
     )
     assert (code, err) == (0, "")
     npy, world, note = out.splitlines()
@@ -326,7 +372,10 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
         (["query", "nan", "2"], "'nan': expected a finite number of metres"),
         (["query", "1", "two"], "'two': expected a finite number of metres"),
         (["query", "1", "2", "--frame", "world"], "world"),
-        (["query", "--points", "missing.csv"], "missing.csv: No such file or directory"),
+        (
+            ["query", "--points", "missing.csv"],
+            "missing.csv: No such file or directory",
+        ),
         (
             ["query", "--points", "words.csv"],
             "words.csv, line 2: 'here,there', expected x,y in finite metres",
@@ -338,24 +387,51 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
         (["query", "--points", "one.csv"], "one.csv, line 4: '3', expected x,y"),
         (["query", "--points", "comma.csv"], "comma.csv: no points"),
         (["query", "--points", "E.png"], "E.png: is no text"),
-        (["query", "--points", "empty.csv"], "empty.csv: no points, expected lines of x,y"),
+        (
+            ["query", "--points", "empty.csv"],
+            "empty.csv: no points, expected lines of x,y",
+        ),
         (["cloud", "E"], "--out"),
-        (["cloud", "E", "--out", "c.las"], "c.las: clouds are written as .ply, .pcd, .npy, .xyz"),
+        (
+            ["cloud", "E", "--out", "c.las"],
+            "c.las: clouds are written as .ply, .pcd, .npy, .xyz",
+        ),
         (["cloud", "E", "--out", "c.ply", "--stride", "0"], "stride"),
         (["cloud", "E", "--out", "c.ply", "--region", "50", "60", "0", "1"], "region"),
-        (["cloud", "E", "--out", "no/such/c.ply"], "no/such/c.ply: No such file or directory"),
-        (["cloud", "E", "--out", "E.txt"], "E.txt exists; choose another name or add --overwrite"),
+        (
+            ["cloud", "E", "--out", "no/such/c.ply"],
+            "no/such/c.ply: No such file or directory",
+        ),
+        (
+            ["cloud", "E", "--out", "E.txt"],
+            "E.txt exists; choose another name or add --overwrite",
+        ),
         (["traversable", "E", "--max-slope", "95"], "max_slope_deg: 95"),
         (["traversable", "E", "--resolution", "0"], "resolution: 0"),
         (["traversable", "E", "--save", "costs.png"], "ends in .yaml"),
         (["traversable", "E", "--out", "E.txt"], "E.txt exists"),
         (["plot", "E", "--out", "picture.xyz"], "pictures can be written as"),
-        (["export", "E", "--out", "e.las"], "heights are written as .tif, .npy or .npz"),
+        (
+            ["export", "E", "--out", "e.las"],
+            "heights are written as .tif, .npy or .npz",
+        ),
         (["export", "E"], "give --out FILE, --sdf FOLDER or both"),
-        (["export", "E", "--out", "e.npy", "--sdf-samples", "257"], "--sdf-samples is for --sdf"),
-        (["export", "E", "--out", "e.npy", "--world", "forest"], "--world is for --sdf"),
-        (["export", "E", "--sdf", "world", "--sdf-samples", "256"], "Gazebo takes 2ⁿ + 1"),
-        (["export", "E", "--out", "e.npz", "--geo-origin", "95", "0", "0"], "--geo-origin"),
+        (
+            ["export", "E", "--out", "e.npy", "--sdf-samples", "257"],
+            "--sdf-samples is for --sdf",
+        ),
+        (
+            ["export", "E", "--out", "e.npy", "--world", "forest"],
+            "--world is for --sdf",
+        ),
+        (
+            ["export", "E", "--sdf", "world", "--sdf-samples", "256"],
+            "Gazebo takes 2ⁿ + 1",
+        ),
+        (
+            ["export", "E", "--out", "e.npz", "--geo-origin", "95", "0", "0"],
+            "--geo-origin",
+        ),
         pytest.param(
             ["import", "missing.tif", "--out", "M"],
             "missing.tif: no such file",
@@ -406,7 +482,8 @@ def test_a_query_needs_no_heavy_import():
         "from rfly_bringup.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print([m for m in ('numba', 'matplotlib', 'scipy', 'rasterio', 'rclpy') if m in sys.modules])"
+        "print([m for m in ('numba', 'matplotlib', 'scipy', 'rasterio', 'rclpy') if m in "
+        "sys.modules])"
     )
     result = run_process("-c", script)
     assert result.stdout.splitlines()[-1] == "[]"
@@ -420,7 +497,15 @@ def test_a_query_needs_no_heavy_import():
 
 
 def test_every_command_shows_examples():
-    for command in ("info", "query", "cloud", "plot", "import", "export", "traversable"):
+    for command in (
+        "info",
+        "query",
+        "cloud",
+        "plot",
+        "import",
+        "export",
+        "traversable",
+    ):
         result = run_process("-c", START, "terrain", command, "--help")
         assert result.returncode == 0
         assert f"rfly terrain {command}" in result.stdout

@@ -23,7 +23,17 @@ def rfly(monkeypatch, capsys, *words):
 def test_made_by_its_seed(monkeypatch, capsys, tmp_path):
     files = [tmp_path / f"{name}.yaml" for name in "abc"]
     for file, seed in zip(files, ("5", "5", "6"), strict=True):
-        words = ["world", "make", "pillars", "--seed", seed, "--density", "10", "--out", str(file)]
+        words = [
+            "world",
+            "make",
+            "pillars",
+            "--seed",
+            seed,
+            "--density",
+            "10",
+            "--out",
+            str(file),
+        ]
         code, out, err = rfly(monkeypatch, capsys, *words)
         assert (code, err) == (0, "")
         assert re.search(r" 40 objects on RollingHills", out)
@@ -107,7 +117,13 @@ def test_drawn(monkeypatch, capsys, tmp_path):
     free = tmp_path / "free.yaml"
     free.write_text("version: 1\nobjects: []\n", encoding="utf-8")
     code, _, err = rfly(
-        monkeypatch, capsys, "world", "plot", str(free), "--out", str(tmp_path / "free.png")
+        monkeypatch,
+        capsys,
+        "world",
+        "plot",
+        str(free),
+        "--out",
+        str(tmp_path / "free.png"),
     )
     assert (code, "made for no map: give one by --map" in err) == (2, True)
 
@@ -119,7 +135,8 @@ def test_a_plan_around_it(monkeypatch, capsys, tmp_path):
     """
     wall = tmp_path / "wall.yaml"
     wall.write_text(
-        "version: 1\nobjects:\n  - {box: [1, 100, 90], x: 120, y: 50}\n", encoding="utf-8"
+        "version: 1\nobjects:\n  - {box: [1, 100, 90], x: 120, y: 50}\n",
+        encoding="utf-8",
     )
     ends = ("100,50", "140,50", "--vehicle-class", "rover", "--resolution", "2")
     lengths = []

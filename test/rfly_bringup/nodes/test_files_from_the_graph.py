@@ -30,7 +30,12 @@ NO_FILES = {
         "MoveObject.frame_id",
         "PlaceObject.frame_id",
     ),
-    *("PlanPath.name", "PlanPath.vehicle_class", "RequestObject.name", "SendUeCommand.command"),
+    *(
+        "PlanPath.name",
+        "PlanPath.vehicle_class",
+        "RequestObject.name",
+        "SendUeCommand.command",
+    ),
 }
 """other texts in requests and goals"""
 PACKAGES = (
@@ -127,7 +132,8 @@ def test_a_line_is_told_and_no_word_of_it():
     told = without_content("b.yaml", error, "/a/b.yaml", "rfly fleet check /a/b.yaml")
     assert (
         told
-        == "'b.yaml', line 12: cannot be used; on the node's machine `rfly fleet check /a/b.yaml` says why"
+        == "'b.yaml', line 12: cannot be used; on the node's machine `rfly fleet check /a/b.yaml` "
+        "says why"
     )
     assert without_content("b", ConfigError(f"{SECRET}: line 7"), "/a/b", "x") == (
         "'b': cannot be used; on the node's machine `x` says why"
@@ -147,18 +153,34 @@ def test_maps_by_name_or_below_the_search_path(tmp_path, monkeypatch):
         write_map(np.eye(3), folder / "Hill", origin_x=0, origin_y=0, step_x=1, step_y=1)
     for good in ("sub/Hill", "sub/Hill.png", f"{named}/sub/Hill", "JacksboroFault"):
         assert load_asked_map(good, [named]).rows > 1
-    for bad in (f"{other}/Hill", "../other/Hill", "other/Hill", "./other/Hill", f"{other}/none"):
+    for bad in (
+        f"{other}/Hill",
+        "../other/Hill",
+        "other/Hill",
+        "./other/Hill",
+        f"{other}/none",
+    ):
         with pytest.raises(
-            TerrainFileNotFound, match="below the folders of the parameter map_search_path"
+            TerrainFileNotFound,
+            match="below the folders of the parameter map_search_path",
         ):
             load_asked_map(bad, [named])
     (named / "sub" / "Hill.txt").write_text(f"{SECRET},1,2,3,4,5,6,7,8\n", encoding="utf-8")
     with pytest.raises(TerrainFormatError, match="line 1: cannot be used") as caught:
         load_asked_map("sub/Hill", [named])
     assert SECRET not in str(caught.value)
-    assert [is_plain(name) for name in ("Hill", "Hill.png", "a/b", "..", "C:x", "a\\b", "/x", "")] == [
-        True, True, False, False, False, False, False, False,
-    ]  # fmt: skip
+    assert [
+        is_plain(name) for name in ("Hill", "Hill.png", "a/b", "..", "C:x", "a\\b", "/x", "")
+    ] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+        False,
+        False,
+    ]
 
 
 # what is wrong in each of these files, in the places where a reader may name it
@@ -168,7 +190,8 @@ BAD_FILES = {
     "a value": f"version: 1\nvehicles: [{{id: {SECRET}, type: 3}}]\n",
     "a tag": f"version: !{SECRET} 1\n",
     "json": f'{{"fileType": "{SECRET}", "version": 1}}',
-    "json key": f'{{"fileType": "Plan", "version": 1, "mission": {{"plannedHomePosition": ["{SECRET}", 1, 2]}}}}',
+    "json key": f'{{"fileType": "Plan", "version": 1, "mission": {{"plannedHomePosition": '
+    f'["{SECRET}", 1, 2]}}}}',
     "a column": f"QGC WPL 110\n0 1 0 16 0 0 0 0 47 8 500 {SECRET}\n",
     "a number": f"QGC WPL 110\n{SECRET}\n",
 }

@@ -91,7 +91,10 @@ def test_the_planner_starts_where_a_path_or_a_goal_is_asked_for():
         ({"start_time": "noon"}, "start_time: 'noon' is not a number"),
         ({"time_scale": "-1"}, "time_scale: '-1' is not a number from 0 on"),
         ({"frame_id": "enu"}, "frame_id: 'enu', expected one of map, map_ned"),
-        ({"params_file": "/no/such.yaml"}, "params_file: there is no file '/no/such.yaml'"),
+        (
+            {"params_file": "/no/such.yaml"},
+            "params_file: there is no file '/no/such.yaml'",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(arguments, text):
@@ -168,7 +171,10 @@ def run_launch_file(monkeypatch, installed):
         }
         (function,) = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
         context = types.SimpleNamespace(
-            launch_configurations={**{n: d["default_value"] for n, d in declared.items()}, **given}
+            launch_configurations={
+                **{n: d["default_value"] for n, d in declared.items()},
+                **given,
+            }
         )
         return declared, [a.kwargs for a in function.kwargs["function"](context)]
 
@@ -245,9 +251,21 @@ def test_choices_are_told_to_launch(run_launch_file):
     [
         ("rfly.launch.py", {"map": "NoSuchMap"}, "map 'NoSuchMap' not found"),
         ("terrain.launch.py", {"map": "NoSuchMap"}, "map 'NoSuchMap' not found"),
-        ("rfly.launch.py", {"fleet": "no_such_fleet"}, "fleet 'no_such_fleet': no such file"),
-        ("rfly.launch.py", {"collision": "true", "collision_shapes": "no_such_set"}, "no_such_set"),
-        ("rfly.launch.py", {"collision": "true", "vehicle_xml": "no_such.xml"}, "no_such.xml"),
+        (
+            "rfly.launch.py",
+            {"fleet": "no_such_fleet"},
+            "fleet 'no_such_fleet': no such file",
+        ),
+        (
+            "rfly.launch.py",
+            {"collision": "true", "collision_shapes": "no_such_set"},
+            "no_such_set",
+        ),
+        (
+            "rfly.launch.py",
+            {"collision": "true", "vehicle_xml": "no_such.xml"},
+            "no_such.xml",
+        ),
         ("rfly.launch.py", {"shard": "2/2"}, "shard: '2/2'"),
         (
             "amphibious.launch.py",
@@ -290,7 +308,11 @@ def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, 
     )
     (parameters,) = publisher["parameters"]
     kind, text = parameters["robot_description"]
-    assert (kind, text[:5], parameters["frame_prefix"]) == (str, "<?xml", (str, "amphibious_1/"))
+    assert (kind, text[:5], parameters["frame_prefix"]) == (
+        str,
+        "<?xml",
+        (str, "amphibious_1/"),
+    )
     assert (rviz["package"], rviz["arguments"][0]) == ("rviz2", "-d")
     assert rviz["arguments"][1].endswith("share/rfly_suite/rviz/amphibious.rviz")
     shutil.rmtree(installed / "lib" / "robot_state_publisher")
@@ -308,7 +330,14 @@ def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
     monkeypatch.setattr(
         sys,
         "argv",
-        ["ros2", "launch", "rfly_suite", "rfly.launch.py", "map:=x", "launch-prefix:=nice"],
+        [
+            "ros2",
+            "launch",
+            "rfly_suite",
+            "rfly.launch.py",
+            "map:=x",
+            "launch-prefix:=nice",
+        ],
     )
     assert run_launch_file("rfly.launch.py", {})[1]
     monkeypatch.setattr(sys, "argv", ["ros2", "launch", "my_robot", "robot.launch.py", "arm:=left"])
@@ -321,7 +350,12 @@ def test_one_process_gets_each_nodes_parameters_by_its_name(run_launch_file, tmp
     """
     import yaml
 
-    given = {"single_process": "true", "mission_vehicles": "hawk", "namespace": "a", "windows": "2"}
+    given = {
+        "single_process": "true",
+        "mission_vehicles": "hawk",
+        "namespace": "a",
+        "windows": "2",
+    }
     _, (process,) = run_launch_file("rfly.launch.py", given)
     assert process["executable"] == "rfly_nodes"
     assert process["arguments"] == [

@@ -11,7 +11,13 @@ import pytest
 
 from rfly_bringup.nodes.amphibious_set import amphibious_nodes
 from rfly_bringup.nodes.argument_files import with_map_of_world
-from rfly_bringup.nodes.node_set import BRIDGE, COLLISION, PLANNER, TERRAIN, node_parameters
+from rfly_bringup.nodes.node_set import (
+    BRIDGE,
+    COLLISION,
+    PLANNER,
+    TERRAIN,
+    node_parameters,
+)
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap, write_height_map
 
@@ -106,7 +112,11 @@ def scene(world_file, shared_domain_id):
     )
     window = Window()
     more = {
-        BRIDGE.executable: {"port": window.port, "feedback_port": 0, "objects_resend_period": 0.2},
+        BRIDGE.executable: {
+            "port": window.port,
+            "feedback_port": 0,
+            "objects_resend_period": 0.2,
+        },
         "amphibious_sim_node": {
             "noise": "false",
             "id": "610",
@@ -116,7 +126,10 @@ def scene(world_file, shared_domain_id):
     }
     with ExitStack() as nodes:
         for node in (TERRAIN, BRIDGE, PLANNER, COLLISION):
-            given = {**node_parameters(node, arguments), **more.get(node.executable, {})}
+            given = {
+                **node_parameters(node, arguments),
+                **more.get(node.executable, {}),
+            }
             nodes.enter_context(
                 NodeProcess(
                     node.executable,
@@ -134,7 +147,10 @@ def scene(world_file, shared_domain_id):
         )
         nodes.enter_context(
             NodeProcess(
-                "amphibious_sim_node", shared_domain_id, more["amphibious_sim_node"], *remapped
+                "amphibious_sim_node",
+                shared_domain_id,
+                more["amphibious_sim_node"],
+                *remapped,
             )
         )
         peer = Peer(shared_domain_id)
@@ -165,7 +181,13 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
     from rfly_amphibious.sensors.scene_rays import SceneRays
     from rfly_collision import load_shapes
     from rfly_collision.ros.contact_msgs import msg_to_placed
-    from rfly_terrain.world.models import Model, box_part, cylinder_part, part_faces, placed_part
+    from rfly_terrain.world.models import (
+        Model,
+        box_part,
+        cylinder_part,
+        part_faces,
+        placed_part,
+    )
     from rfly_terrain.world.moving import MovingObject, MovingPath
     from rfly_terrain.world.world import World, WorldObject
     from rfly_ue_bridge.objects.placement import place, world_to_placed
@@ -184,7 +206,8 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
         for k, (model, (x, y)) in enumerate(zip(models, places, strict=True))
     ), moving=(car,))  # fmt: skip
     placement = place(
-        [replace(o, id=k) for k, o in enumerate(world_to_placed(world, level=True))], None
+        [replace(o, id=k) for k, o in enumerate(world_to_placed(world, level=True))],
+        None,
     )
     told = placement_to_msg(placement.at(100.0), "map" if axes == "enu" else "map_ned", axes, 0)
     neighbours = Neighbours(load_shapes(), own_id=1)
@@ -223,7 +246,10 @@ def test_one_topic_tells_of_it(objects):
     assert list(objects.class_id) == [1, 5, 1, 6]
     assert list(objects.color[:3]) == [200, 30, 30]
     assert list(objects.solid) == [-1, 0, 1, 2]  # the box that stands is told as a box
-    assert (list(objects.solid_parts), list(objects.part_vertices)) == ([1, 2, 1], [32, 8, 6, 8])
+    assert (list(objects.solid_parts), list(objects.part_vertices)) == (
+        [1, 2, 1],
+        [32, 8, 6, 8],
+    )
     assert list(objects.box_origin[:3]) == pytest.approx([20.0, 0.0, 75.0], abs=0.01)
     pillar = [1.5 / math.cos(math.pi / 16)] * 2
     expected = pytest.approx([3, 3, 75, *pillar, 6, 2, 2, 2.5, 1, 1, 0.75], rel=0.02)
@@ -288,9 +314,15 @@ def test_what_touches_it_is_told(scene, objects):
     answer = scene.call(CheckCollision, "check_collision", states=states)
     assert answer.success, answer.message
     touched = {
-        a: o for a, b, o in zip(answer.contacts.id_a, answer.contacts.id_b, answer.contacts.object_id, strict=True)
+        a: o
+        for a, b, o in zip(
+            answer.contacts.id_a,
+            answer.contacts.id_b,
+            answer.contacts.object_id,
+            strict=True,
+        )
         if b == -1
-    }  # fmt: skip
+    }
     assert touched == {2: 1001, 3: 1002, 5: 1003}
 
 

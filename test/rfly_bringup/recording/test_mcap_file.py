@@ -46,7 +46,11 @@ def test_what_was_written_is_read_with_its_topics_twice(tmp_path):
     assert is_mcap(file)
     assert (writer.messages, writer.topics, writer.size) == (15, 3, file.stat().st_size)
     with McapReader(file) as reader:
-        assert sorted(reader.topics.values(), key=lambda topic: topic.name) == [FAST, MAP, TEXT]
+        assert sorted(reader.topics.values(), key=lambda topic: topic.name) == [
+            FAST,
+            MAP,
+            TEXT,
+        ]
         assert read(reader) == read(reader) == content
         assert reader.position == reader.size == 15
 
@@ -73,7 +77,10 @@ def test_a_file_that_was_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
     for length in range(60, len(flushed) + 1, 7):
         cut.write_bytes(flushed[:length])
         found = {}
-        with McapReader(cut) as reader, pytest.raises(TruncatedCaptureError, match=r"cut\.mcap"):
+        with (
+            McapReader(cut) as reader,
+            pytest.raises(TruncatedCaptureError, match=r"cut\.mcap"),
+        ):
             read(reader, found)
         assert all(found[name] == content[name][: len(found[name])] for name in found)
         seen.add(sum(map(len, found.values())))
@@ -123,7 +130,9 @@ def test_an_existing_file_is_kept_unless_it_may_be_written_over(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "names", [("keep_last", "transient_local", "best_effort"), (1, 1, 2)], ids=["jazzy", "humble"]
+    "names",
+    [("keep_last", "transient_local", "best_effort"), (1, 1, 2)],
+    ids=["jazzy", "humble"],
 )
 def test_rosbag2s_files_tell_their_qos(tmp_path, names):
     """rosbag2 writes names from Jazzy on, numbers before (rosbag2_storage/qos.cpp)."""
@@ -148,7 +157,11 @@ def test_rosbag2s_files_tell_their_qos(tmp_path, names):
 def test_topics_are_chosen_by_whole_names():
     choice = TopicChoice(["/tf.*", "/.*/pose"], ["/hidden/.*"])
     names = ["/tf", "/tf_static", "/lead/pose", "/lead/pose_2", "/hidden/pose", "/a/tf"]
-    assert [name for name in names if name in choice] == ["/tf", "/tf_static", "/lead/pose"]
+    assert [name for name in names if name in choice] == [
+        "/tf",
+        "/tf_static",
+        "/lead/pose",
+    ]
     assert "/any" in TopicChoice()
     with pytest.raises(ConfigError, match=r"topics '\*': .*expected a regular expression"):
         TopicChoice(["*"])
@@ -209,7 +222,8 @@ def test_a_chunk_that_says_it_becomes_gigabytes_is_not_unpacked(tmp_path):
     for end in (len(damaged), len(damaged) - 100):
         path.write_bytes(damaged[:end])
         with pytest.raises(
-            CaptureError, match=r"a chunk of 4,000,000,000 bytes, expected at most 256,000,000"
+            CaptureError,
+            match=r"a chunk of 4,000,000,000 bytes, expected at most 256,000,000",
         ):
             McapReader(path)
 

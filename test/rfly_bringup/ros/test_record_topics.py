@@ -223,7 +223,16 @@ def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
     file = tmp_path / "flight.mcap"
     written(file, period_ns=50_000_000).close()
     peer = Peer(domain_id)
-    options = ("--speed", "2", "--loop", "2", "--topic", "/.*/pose", "--topic", "/terrain_map")
+    options = (
+        "--speed",
+        "2",
+        "--loop",
+        "2",
+        "--topic",
+        "/.*/pose",
+        "--topic",
+        "/terrain_map",
+    )
     played = play(peer, domain_id, file, *options)
     peer.close()
     assert played.found == {
@@ -242,12 +251,18 @@ def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
     [
         (["record", "--mcap", "-"], "takes a name, not a pipe"),
         (["record", "--mcap", "{file}"], "exists; choose another name"),
-        (["record", "--mcap", "/no/such/folder/a.mcap"], "a.mcap: No such file or directory"),
+        (
+            ["record", "--mcap", "/no/such/folder/a.mcap"],
+            "a.mcap: No such file or directory",
+        ),
         (
             ["record", "--mcap", "{file}x", "--port", "20020"],
             "--port: with --mcap it has no meaning",
         ),
-        (["record", "a.pcap", "--topic", "/tf"], "--topic: without --mcap it has no meaning"),
+        (
+            ["record", "a.pcap", "--topic", "/tf"],
+            "--topic: without --mcap it has no meaning",
+        ),
         (["replay", "{file}", "--host", "10.0.0.1"], "holds topics it has no meaning"),
         (
             ["replay", "{file}", "--topic", "/tf"],
@@ -310,7 +325,15 @@ def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tm
 
 @pytest.mark.parametrize(
     "kind",
-    ["antigravity/msg/X", "../msg/X", "x", "", "std_msgs/msg/String/a", "os/msg/path", "a b/msg/X"],
+    [
+        "antigravity/msg/X",
+        "../msg/X",
+        "x",
+        "",
+        "std_msgs/msg/String/a",
+        "os/msg/path",
+        "a b/msg/X",
+    ],
 )
 def test_only_packages_of_messages_are_imported(kind):
     """A recording's types are names that somebody else chose: `import antigravity` opens a browser."""
@@ -348,7 +371,12 @@ def test_topics_and_types_that_cannot_be_are_left_out_and_named(domain_id, tmp_p
     ]
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env=environment, check=False
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
     )
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()

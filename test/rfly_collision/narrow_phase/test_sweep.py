@@ -164,7 +164,12 @@ def random_motion(rng, middle, speed, dt):
     """
     quat = rng.normal(size=4)
     velocity = rng.normal(0, speed, 3)
-    return middle + velocity * dt / 2, quat / np.linalg.norm(quat), velocity, rng.normal(0, 5, 3)
+    return (
+        middle + velocity * dt / 2,
+        quat / np.linalg.norm(quat),
+        velocity,
+        rng.normal(0, 5, 3),
+    )
 
 
 def earliest(touching_at, moments):
@@ -186,7 +191,10 @@ def test_times_of_random_pairs_beside_many_moments():
     for k in range(32):
         kinds = (k % 4, k // 4 % 4)
         rows = [
-            (random_shape(rng, kind), *random_motion(rng, rng.normal(0, 0.5, 3), 15, dt))
+            (
+                random_shape(rng, kind),
+                *random_motion(rng, rng.normal(0, 0.5, 3), 15, dt),
+            )
             for kind in kinds
         ]
         contacts = Scene().contacts(bodies_of(rows), dt)

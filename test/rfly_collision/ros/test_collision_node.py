@@ -77,7 +77,15 @@ class Scene:
         position = [float(value) for place in positions for value in place]
         arrays.setdefault("orientation", [0.0, 0.0, 0.0, 1.0] * len(ids))
         self.states.publish(
-            fleet(ids, source, frame, seconds, vehicle_type=types, position=position, **arrays)
+            fleet(
+                ids,
+                source,
+                frame,
+                seconds,
+                vehicle_type=types,
+                position=position,
+                **arrays,
+            )
         )
         return seconds
 
@@ -115,9 +123,16 @@ class Scene:
         n = len(placed)
         middle, half = ([float(v) for each in placed for v in each[k]] for k in (1, 2))
         message = PlacedObjectArray(
-            id=[each[0] for each in placed], vehicle_type=[CAR] * n, position=middle, orientation=[0.0, 0, 0, 1] * n,
-            box_origin=middle, box_half_extent=half, offset=[0.0] * n, scale=[1.0] * 3 * n, use_ground_packet=[0] * n,
-        )  # fmt: skip
+            id=[each[0] for each in placed],
+            vehicle_type=[CAR] * n,
+            position=middle,
+            orientation=[0.0, 0, 0, 1] * n,
+            box_origin=middle,
+            box_half_extent=half,
+            offset=[0.0] * n,
+            scale=[1.0] * 3 * n,
+            use_ground_packet=[0] * n,
+        )
         message.header.frame_id = "map"
         self.objects.publish(message)
 
@@ -168,8 +183,16 @@ def scenes(shared_domain_id, tmp_path_factory):
     mine.write_text(MINE, encoding="utf-8")
     rules = {"ignore": "['801,802', 'type:30,ground']", "stale_after": "3.0"}
     plain = NodeProcess("collision_node", shared_domain_id, rules)
-    other = {"frame_id": "map_ned", "shapes": str(mine), "max_markers": "1", "stale_after": "60.0"}
-    with plain, NodeProcess("collision_node", shared_domain_id, other, "-r", "__ns:=/ned") as ned:
+    other = {
+        "frame_id": "map_ned",
+        "shapes": str(mine),
+        "max_markers": "1",
+        "stale_after": "60.0",
+    }
+    with (
+        plain,
+        NodeProcess("collision_node", shared_domain_id, other, "-r", "__ns:=/ned") as ned,
+    ):
         peer = Peer(shared_domain_id)
         try:
             terrain = peer.publisher(TerrainMap, "terrain_map", LATCHED)
@@ -249,7 +272,11 @@ def test_fit_ground_puts_vehicles_on_the_ground_before_the_test(scene):
     """Both are sent 50 m below the ground; on it they are beside each other, within a metre of 104
     m.
     """
-    three = (141, CAR, (20, -50, 50)), (142, CAR, (23, -50, 50)), (143, BOX, (20, -50, 105))
+    three = (
+        (141, CAR, (20, -50, 50)),
+        (142, CAR, (23, -50, 50)),
+        (143, BOX, (20, -50, 105)),
+    )
     found = scene.see(*three, fit_ground=[0, 0, 1, 1, 0])
     assert events(found) == {(141, 142, 0): BEGIN, (141, 143, 0): BEGIN}
     assert 104 < found[141, 142, 0][1][2] < 106
@@ -345,7 +372,11 @@ def test_arrows_come_and_go(scene):
         return None
 
     shown = scene.peer.spin_until(arrow)
-    assert (shown.ns, shown.type, shown.header.frame_id) == ("contacts", Marker.ARROW, "map")
+    assert (shown.ns, shown.type, shown.header.frame_id) == (
+        "contacts",
+        Marker.ARROW,
+        "map",
+    )
     assert [
         shown.points[1].x - shown.points[0].x,
         shown.points[1].z - shown.points[0].z,
@@ -455,7 +486,9 @@ def test_a_wrong_file_or_rule_ends_the_node_with_one_line(domain_id, tmp_path):
             assert "Traceback" not in node.output
 
 
-def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(domain_id):
+def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(
+    domain_id,
+):
     """They did for more than a minute."""
     import time
 
@@ -470,9 +503,14 @@ def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(
             scene = Scene(peer, node)
             peer.call(GetParameters, "collision_node/get_parameters")  # its kernels are compiled
             crowd = fleet(
-                list(range(1, n + 1)), "/crowd", "map", 1.0, vehicle_type=[CAR] * n, position=[0.0, 0.0, 5.0] * n,
+                list(range(1, n + 1)),
+                "/crowd",
+                "map",
+                1.0,
+                vehicle_type=[CAR] * n,
+                position=[0.0, 0.0, 5.0] * n,
                 orientation=[0.0, 0.0, 0.0, 1.0] * n,
-            )  # fmt: skip
+            )
             scene.states.publish(crowd)
             peer.spin_until(lambda: scene.status()[2].get("vehicles") == str(n))
             start = time.monotonic()

@@ -11,7 +11,12 @@ import pytest
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Sphere
 from rfly_collision.shapes.shape_file import load_shapes, parse_shapes, shipped_shapes
-from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes, scaled, shape_bounds
+from rfly_collision.shapes.vehicle_shapes import (
+    VehicleShape,
+    VehicleShapes,
+    scaled,
+    shape_bounds,
+)
 from rfly_common.errors import ConfigError
 
 ONE_OF_EACH = """\
@@ -37,9 +42,33 @@ def test_the_shipped_set_knows_rflysims_types():
     assert shipped_shapes() == ["rflysim3d"]
     table = load_shapes()
     found = names(
-        table, [3, 30, 50, 150, 100150, 200150, 100, 151, 0, 10, 29, 200, 250000, 2**31 - 1, -5]
+        table,
+        [
+            3,
+            30,
+            50,
+            150,
+            100150,
+            200150,
+            100,
+            151,
+            0,
+            10,
+            29,
+            200,
+            250000,
+            2**31 - 1,
+            -5,
+        ],
     )
-    assert found == ["multirotor", "person", *["car"] * 4, "aeroplane", "target", *["box"] * 7]
+    assert found == [
+        "multirotor",
+        "person",
+        *["car"] * 4,
+        "aeroplane",
+        "target",
+        *["box"] * 7,
+    ]
     assert table.default.touching == Box((1, 1, 1))
 
 
@@ -119,19 +148,30 @@ def test_clearance_is_for_boxes():
     [
         ("version: 1", "version: 2", "f.yaml:1: version: 2, allowed: 1"),
         ("name: ball, ", "", "f.yaml:6: vehicles[2]: the key name is missing"),
-        ("radius: 0.25", "radius: 0", "f.yaml:6: vehicles[2].shape.radius: 0, allowed: 0.001 … 10000 (m, more than 0)"),
+        ("radius: 0.25", "radius: 0", "f.yaml:6: vehicles[2].shape.radius: 0, allowed: 0.001 … "
+            "10000 (m, more than 0)"),
         ("radius: 0.25", "radius: -1", "f.yaml:6: vehicles[2].shape.radius: -1, allowed"),
-        ("radius: 0.25", "radius: .nan", "f.yaml:6: vehicles[2].shape.radius: .nan is not a finite number"),
-        ("radius: 0.25", "radius: 0.25, size: [1, 1, 1]", "f.yaml:6: vehicles[2].shape.size: unknown key; allowed"),
-        ("type: capsule", "type: cylinder", "f.yaml:5: vehicles[1].shape.type: 'cylinder', allowed: box, sphere,"),
-        ("size: [4, 2, 1.5]", "size: [4, 2]", "f.yaml:4: vehicles[0].shape.size: 2 elements, allowed: 3"),
-        ("size: [4, 2, 1.5]", "size: [4, wide, 2]", "f.yaml:4: vehicles[0].shape.size[1]: 'wide', expected a number"),
+        ("radius: 0.25", "radius: .nan", "f.yaml:6: vehicles[2].shape.radius: .nan is not a "
+            "finite number"),
+        ("radius: 0.25", "radius: 0.25, size: [1, 1, "
+            "1]", "f.yaml:6: vehicles[2].shape.size: unknown key; allowed"),
+        ("type: capsule", "type: cylinder", "f.yaml:5: vehicles[1].shape.type: 'cylinder', "
+            "allowed: box, sphere,"),
+        ("size: [4, 2, "
+            "1.5]", "size: [4, 2]", "f.yaml:4: vehicles[0].shape.size: 2 elements, allowed: 3"),
+        ("size: [4, 2, "
+            "1.5]", "size: [4, wide, "
+                "2]", "f.yaml:4: vehicles[0].shape.size[1]: 'wide', expected a number"),
         ("[8]", "[8, 103]", "f.yaml:6: vehicles[2].types: type 103 is listed twice"),
         ("[8]", "[9-8]", "f.yaml:6: vehicles[2].types: '9-8' runs backwards"),
-        ("[8]", "[car]", "f.yaml:6: vehicles[2].types[0]: 'car' is not allowed (a vehicleType such as 150, or a range"),
-        ("ground_clearance: 0.3", "ground_clearance: 1.5", "f.yaml:4: vehicles[0].ground_clearance: 1.5 m"),
-        ("types: [8],", "types: [8], ground_clearance: 0.1,", "f.yaml:6: vehicles[2].ground_clearance: ball is no box"),
-        ("[0, 0, 2]]", "[2, 2, 0]]", "f.yaml:8: vehicles[3].shape: ConvexHull.vertices: the points lie in one plane"),
+        ("[8]", "[car]", "f.yaml:6: vehicles[2].types[0]: 'car' is not allowed (a vehicleType "
+            "such as 150, or a range"),
+        ("ground_clearance: "
+            "0.3", "ground_clearance: 1.5", "f.yaml:4: vehicles[0].ground_clearance: 1.5 m"),
+        ("types: [8],", "types: [8], ground_clearance: "
+            "0.1,", "f.yaml:6: vehicles[2].ground_clearance: ball is no box"),
+        ("[0, 0, 2]]", "[2, 2, 0]]", "f.yaml:8: vehicles[3].shape: ConvexHull.vertices: the "
+            "points lie in one plane"),
         ("  - {name: ball", "  - {name: ball: x", "f.yaml:6: not valid YAML"),
         ("vehicles:", "vehicels:", "f.yaml:1: the key vehicles is missing"),
     ],

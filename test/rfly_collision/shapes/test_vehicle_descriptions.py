@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_collision.shapes.vehicle_descriptions import read_vehicle_descriptions, with_descriptions
+from rfly_collision.shapes.vehicle_descriptions import (
+    read_vehicle_descriptions,
+    with_descriptions,
+)
 from rfly_collision.world.collision_world import CollisionWorld
 from rfly_common.errors import VehicleXmlError
 from rfly_common.vehicle_states import VehicleStates
@@ -61,7 +64,11 @@ def test_heights_scales_and_names_are_seen(tmp_path):
     assert poses[1].position_ned[0, 2] == pytest.approx(-13.0)
     assert poses[1].scale.tolist() == [[2.0, 4.0, 6.0], [2.0] * 3, [2.0] * 3]
     np.testing.assert_array_equal(poses[1].position_ned[1:], poses[0].position_ned[1:])
-    assert [descriptions.name(number) for number in (9001, 9002, 9003)] == ["Tall", "Plain", ""]
+    assert [descriptions.name(number) for number in (9001, 9002, 9003)] == [
+        "Tall",
+        "Plain",
+        "",
+    ]
 
 
 def test_one_file_alone(tmp_path):
@@ -76,7 +83,10 @@ def test_one_file_alone(tmp_path):
     [
         ([], "0 .xml files, expected 1 to 1000"),
         ([("a.xml", "", {})], "a.xml: ClassID: missing"),
-        ([("a.xml", 3, {}), ("b.xml", 3, {})], "b.xml: ClassID 3 is that of .*a.xml already"),
+        (
+            [("a.xml", 3, {}), ("b.xml", 3, {})],
+            "b.xml: ClassID 3 is that of .*a.xml already",
+        ),
         (
             [("a.xml", 3, {"scale": SCALE.format(z=-1)})],
             "a.xml: Scale .*expected three factors above 0",
@@ -116,11 +126,16 @@ def test_a_taller_vehicle_touches_what_the_shipped_shape_passes_below(tmp_path):
     write(tmp_path, "a.xml", 50, scale=SCALE.format(z=2))
     shapes = load_shapes()
     touched = []
-    for chosen in (shapes, with_descriptions(shapes, read_vehicle_descriptions(tmp_path))):
+    for chosen in (
+        shapes,
+        with_descriptions(shapes, read_vehicle_descriptions(tmp_path)),
+    ):
         world = CollisionWorld(chosen)
         states = VehicleStates(
-            np.array([1, 2], np.int32), np.array([50, 3], np.int32), np.array([(0, 0, 0), (0, 0, 2.0)]),
+            np.array([1, 2], np.int32),
+            np.array([50, 3], np.int32),
+            np.array([(0, 0, 0), (0, 0, 2.0)]),
             np.tile((0, 0, 0, 1.0), (2, 1)),
-        )  # fmt: skip
+        )
         touched.append(len(world.check(states).vehicle))
     assert touched == [0, 1]

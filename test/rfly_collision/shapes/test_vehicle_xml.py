@@ -40,7 +40,11 @@ def corrected(data, height=98.25):
 
 def test_what_a_description_says():
     xml = parse_vehicle_xml(TARGET.encode(), "t.xml")
-    assert (xml.class_id, xml.name, xml.center_height_cm) == (200150, "Цель 目标 <1>", 12.5)
+    assert (xml.class_id, xml.name, xml.center_height_cm) == (
+        200150,
+        "Цель 目标 <1>",
+        12.5,
+    )
 
 
 def test_only_the_number_changes():
@@ -54,13 +58,19 @@ def test_only_the_number_changes():
         pytest.param(lambda text: text.encode(), None, id="nothing-declared"),
         pytest.param(lambda text: codecs.BOM_UTF8 + text.encode(), "UTF-8", id="utf-8-bom"),
         pytest.param(
-            lambda text: codecs.BOM_UTF8 + text.encode(), "gbk", id="bom-beats-declaration"
+            lambda text: codecs.BOM_UTF8 + text.encode(),
+            "gbk",
+            id="bom-beats-declaration",
         ),
         pytest.param(
-            lambda text: codecs.BOM_UTF16_LE + text.encode("utf-16-le"), "UTF-16", id="utf-16-le"
+            lambda text: codecs.BOM_UTF16_LE + text.encode("utf-16-le"),
+            "UTF-16",
+            id="utf-16-le",
         ),
         pytest.param(
-            lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"), "UTF-16", id="utf-16-be"
+            lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
+            "UTF-16",
+            id="utf-16-be",
         ),
         pytest.param(lambda text: text.encode("utf-16-le"), "UTF-16", id="utf-16-no-bom"),
         pytest.param(lambda text: text.encode(), "utf-16", id="declared-utf-16-but-single-bytes"),
@@ -73,7 +83,9 @@ def test_only_the_number_changes():
         pytest.param(lambda text: text.encode("gbk"), "GBK", id="gbk"),
         pytest.param(lambda text: text.encode("gbk"), None, id="gbk-nothing-declared"),
         pytest.param(
-            lambda text: text.encode("cp1251", "replace"), "windows-1251", id="windows-1251"
+            lambda text: text.encode("cp1251", "replace"),
+            "windows-1251",
+            id="windows-1251",
         ),
     ],
 )
@@ -115,7 +127,9 @@ def test_other_ways_to_write_it(element, expected):
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_missing_element_comes_in_as_the_last_of_body_with_its_neighbours_layout(newline):
+def test_a_missing_element_comes_in_as_the_last_of_body_with_its_neighbours_layout(
+    newline,
+):
     lines = [
         "<vehicle>",
         "\t<body>",
@@ -139,7 +153,8 @@ def test_a_missing_element_in_one_line():
 
 
 @pytest.mark.parametrize(
-    ("height", "text"), [(0.1 + 0.2, "0.3"), (-0.00001, "0"), (100.0, "100"), (1e-3, "0.001")]
+    ("height", "text"),
+    [(0.1 + 0.2, "0.3"), (-0.00001, "0"), (100.0, "100"), (1e-3, "0.001")],
 )
 def test_numbers_as_people_write_them(height, text):
     data = (
@@ -162,7 +177,9 @@ HEIGHT = b"<CenterHeightAboveGroundCm>1</CenterHeightAboveGroundCm>"
         pytest.param(BOMB, "line 2", id="entities"),
         pytest.param(EXTERNAL, "document type", id="external"),
         pytest.param(
-            b"<vehicle>" + b" " * MAX_BYTES + b"</vehicle>", "at most 1,000,000", id="huge"
+            b"<vehicle>" + b" " * MAX_BYTES + b"</vehicle>",
+            "at most 1,000,000",
+            id="huge",
         ),
         pytest.param(DEEP, "100 elements deep", id="deep"),
         pytest.param(b"", "no element found", id="empty"),
@@ -174,7 +191,9 @@ HEIGHT = b"<CenterHeightAboveGroundCm>1</CenterHeightAboveGroundCm>"
             id="twice",
         ),
         pytest.param(
-            b"<vehicle>" + HEIGHT + b"</vehicle>", "expected it in <body>", id="elsewhere"
+            b"<vehicle>" + HEIGHT + b"</vehicle>",
+            "expected it in <body>",
+            id="elsewhere",
         ),
         pytest.param(
             b"<vehicle><body><CenterHeightAboveGroundCm>tall</CenterHeightAboveGroundCm></body></vehicle>",
@@ -187,14 +206,20 @@ HEIGHT = b"<CenterHeightAboveGroundCm>1</CenterHeightAboveGroundCm>"
             id="child",
         ),
         pytest.param(
-            b'<?xml version="1.0" encoding="rot13"?><vehicle/>', "'rot13'", id="codec-of-no-text"
+            b'<?xml version="1.0" encoding="rot13"?><vehicle/>',
+            "'rot13'",
+            id="codec-of-no-text",
         ),
         pytest.param(
             b'<?xml version="1.0" encoding="utf-8"?><vehicle>\xff</vehicle>',
             "byte 48 (0xff)",
             id="bad-byte",
         ),
-        pytest.param(codecs.BOM_UTF32_LE + "<vehicle/>".encode("utf-32-le"), "UTF-32", id="utf-32"),
+        pytest.param(
+            codecs.BOM_UTF32_LE + "<vehicle/>".encode("utf-32-le"),
+            "UTF-32",
+            id="utf-32",
+        ),
     ],
 )
 def test_refused_descriptions(data, named):
@@ -227,8 +252,10 @@ def test_correction_with_backup_and_difference(tmp_path):
     assert done.backup == tmp_path / "Target.xml.bak"
     assert done.backup.read_bytes() == TARGET.encode()
     assert [line for line in done.diff.splitlines() if line[0] in "+-"][2:] == [
-        "-    <CenterHeightAboveGroundCm unit='cm > m'> 12.50 <!-- 13 --></CenterHeightAboveGroundCm>",
-        "+    <CenterHeightAboveGroundCm unit='cm > m'> 98.25 <!-- 13 --></CenterHeightAboveGroundCm>",
+        "-    <CenterHeightAboveGroundCm unit='cm > m'> 12.50 <!-- 13 "
+        "--></CenterHeightAboveGroundCm>",
+        "+    <CenterHeightAboveGroundCm unit='cm > m'> 98.25 <!-- 13 "
+        "--></CenterHeightAboveGroundCm>",
     ]
     assert read_vehicle_xml(path).center_height_cm == 98.25
 

@@ -11,7 +11,11 @@ import pytest
 
 from rfly_collision.shapes.shape import ConvexHull
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_collision.world.collision_world import MAX_SHAPES, CollisionWorld, within_limits
+from rfly_collision.world.collision_world import (
+    MAX_SHAPES,
+    CollisionWorld,
+    within_limits,
+)
 from rfly_collision.world.contact_tracker import BEGIN, END, GROUND, STATIC, STAY
 from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_collision.world.placed_bodies import PlacedBodies
@@ -111,7 +115,11 @@ class World(CollisionWorld):
         assert step.stamp_ns == self.now_ms * MS
         self.last = step.events.contacts
         rows = zip(
-            step.events.event, self.last.vehicle, self.last.other, self.last.object_id, strict=True
+            step.events.event,
+            self.last.vehicle,
+            self.last.other,
+            self.last.object_id,
+            strict=True,
         )
         return [tuple(value.item() for value in row) for row in rows]
 
@@ -339,10 +347,21 @@ def test_a_check_moves_nothing():
     found = world.check(
         states((3, BOX, (30, 0, 0.5)), (4, BOX, (0, 0.5, 50)), (9, BOX, (30.5, 0, 0.5)))
     )
-    rows = zip(found.vehicle.tolist(), found.other.tolist(), found.object_id.tolist(), strict=True)
+    rows = zip(
+        found.vehicle.tolist(),
+        found.other.tolist(),
+        found.object_id.tolist(),
+        strict=True,
+    )
     assert list(rows) == [
-        (1, 4, 0), (2, 4, 0), (3, GROUND, 0), (3, 9, 0), (3, STATIC, 1001), (9, GROUND, 0), (9, STATIC, 1001),
-    ]  # fmt: skip
+        (1, 4, 0),
+        (2, 4, 0),
+        (3, GROUND, 0),
+        (3, 9, 0),
+        (3, STATIC, 1001),
+        (9, GROUND, 0),
+        (9, STATIC, 1001),
+    ]
     assert found.time.tolist() == [0] * 7
     assert world.see((1, BOX, (0, 0, 50))) == [(STAY, 1, 2, 0), (STAY, 3, GROUND, 0)]
     assert world.vehicles == 3
@@ -378,9 +397,11 @@ def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
     """
     n = 100_000
     crowd = VehicleStates(
-        id=np.arange(1, n + 1), vehicle_type=np.full(n, BOX), position=np.tile([0.0, 0.0, 0.2], (n, 1)),
+        id=np.arange(1, n + 1),
+        vehicle_type=np.full(n, BOX),
+        position=np.tile([0.0, 0.0, 0.2], (n, 1)),
         orientation=np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)),
-    )  # fmt: skip
+    )
     world = CollisionWorld(SHAPES)
     world.set_terrain(flat())
     for attempt in range(2):
@@ -424,9 +445,14 @@ def test_vehicles_and_shapes_beyond_the_limits_are_told():
     many.step()
     assert many.unscaled == 3
     boxes = PlacedBodies(
-        np.arange(n), np.full(n, BOX), np.zeros((n, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)), np.ones((n, 3)),
-        np.zeros((n, 3)), np.linspace(1.0, 2.0, 3 * n).reshape(n, 3),
-    )  # fmt: skip
+        np.arange(n),
+        np.full(n, BOX),
+        np.zeros((n, 3)),
+        np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)),
+        np.ones((n, 3)),
+        np.zeros((n, 3)),
+        np.linspace(1.0, 2.0, 3 * n).reshape(n, 3),
+    )
     with pytest.raises(PlacementError, match=r"2,003 different sizes, at most 2,000"):
         many.set_objects(boxes)
 
@@ -467,9 +493,14 @@ def two_parts(identity, position, gap):
     cube = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
     hulls = (ConvexHull(cube, (-gap / 2, 0, 0)), ConvexHull(cube, (gap / 2, 0, 0)))
     one = PlacedBodies(
-        np.array([identity]), np.array([CAR]), np.array([position], float), np.array([[0.0, 0.0, 0.0, 1.0]]),
-        np.ones((1, 3)), np.array([position], float), np.array([(9.0, 9.0, 9.0)]),
-    )  # fmt: skip
+        np.array([identity]),
+        np.array([CAR]),
+        np.array([position], float),
+        np.array([[0.0, 0.0, 0.0, 1.0]]),
+        np.ones((1, 3)),
+        np.array([position], float),
+        np.array([(9.0, 9.0, 9.0)]),
+    )
     return one.rows(np.array([0, 0]), hulls, np.array([0, 1]))
 
 

@@ -121,9 +121,14 @@ def test_each_pair_is_one_contact():
     ]
     events = tracker.update(MS, pairs(five[1], (4, 5, 0, 0.1), five[4]))
     assert told(events) == [
-        (END, *five[0]), (STAY, *five[1]), (END, *five[2]), (END, *five[3]), (STAY, *five[4]), (BEGIN, 4, 5, 0, 0.1),
+        (END, *five[0]),
+        (STAY, *five[1]),
+        (END, *five[2]),
+        (END, *five[3]),
+        (STAY, *five[4]),
+        (BEGIN, 4, 5, 0, 0.1),
         (END, last, GROUND, 0, 1.0),
-    ]  # fmt: skip
+    ]
 
 
 def test_positions_and_times_stay_with_their_contacts():
@@ -189,7 +194,9 @@ def test_the_tracker_agrees_with_one_dictionary_entry_after_the_other(looks):
                 expected[contact] = END
                 del slow[contact]
         events = tracker.update(
-            now, pairs(*[(*c, 0.1) for c in touching]), pairs(*[(*c, 0.0) for c in near]).key
+            now,
+            pairs(*[(*c, 0.1) for c in touching]),
+            pairs(*[(*c, 0.0) for c in near]).key,
         )
         rows = told(events)
         assert {row[1:4]: row[0] for row in rows} == expected

@@ -74,8 +74,16 @@ class TestMeaning:
     def test_a_key_of_the_vehicle_replaces_the_default_as_a_whole(self):
         head = f"version: 1\ndefaults: {{type: 3, speed: {{cruise: 9, acceleration: 2}}, shape: {CIRCLE}}}"
         a, b = fleet_of("{id: 1}", "{id: 2, type: 4, speed: {cruise: 5}}", head=head).vehicles
-        assert (a.vehicle_type, a.profile.cruise, a.profile.acceleration) == (3, 9.0, 2.0)
-        assert (b.vehicle_type, b.profile.cruise, b.profile.acceleration) == (4, 5.0, None)
+        assert (a.vehicle_type, a.profile.cruise, a.profile.acceleration) == (
+            3,
+            9.0,
+            2.0,
+        )
+        assert (b.vehicle_type, b.profile.cruise, b.profile.acceleration) == (
+            4,
+            5.0,
+            None,
+        )
         assert a.path is b.path
 
     def test_copies_have_names_and_ids_in_order_and_start_one_after_the_other(self):
@@ -125,7 +133,9 @@ class TestMeaning:
             fleet.sample(0.0).position[:, :2], [[0, 0], [1, -10], [2, -20]], atol=1e-12
         )
         np.testing.assert_allclose(
-            fleet.sample(99.0).position[:, :2], [[100, 0], [101, -10], [102, -20]], atol=1e-12
+            fleet.sample(99.0).position[:, :2],
+            [[100, 0], [101, -10], [102, -20]],
+            atol=1e-12,
         )
 
     def test_even_spacing_fills_a_ring(self):
@@ -143,26 +153,51 @@ class TestMeaning:
 
     def test_altitude_scale_and_ground_flag(self):
         a, b, c = fleet_of(
-            f"{{id: 1, type: 3, speed: 4, shape: {LINE}, altitude: {{agl: 0.4}}, fit_ground: true, scale: 2}}",
-            f"{{id: 2, type: 3, speed: 4, shape: {LINE}, kind: multirotor, altitude: {{agl: 30}}, scale: [1, 2, 3]}}",
-            f"{{id: 3, type: 3, speed: 4, shape: {LINE}, kind: fixed_wing, altitude: {{absolute: 300}}}}",
+            f"{{id: 1, type: 3, speed: 4, shape: {LINE}, altitude: {{agl: 0.4}}, fit_ground: "
+            f"true, scale: 2}}",
+            f"{{id: 2, type: 3, speed: 4, shape: {LINE}, kind: multirotor, altitude: {{agl: 30}}, "
+            f"scale: [1, 2, 3]}}",
+            f"{{id: 3, type: 3, speed: 4, shape: {LINE}, kind: fixed_wing, altitude: {{absolute: "
+            f"300}}}}",
         ).vehicles
-        assert (a.height, a.absolute, a.fit_ground, a.scale) == (0.4, False, True, (2, 2, 2))
-        assert (b.height, b.absolute, b.fit_ground, b.scale) == (30.0, False, False, (1, 2, 3))
+        assert (a.height, a.absolute, a.fit_ground, a.scale) == (
+            0.4,
+            False,
+            True,
+            (2, 2, 2),
+        )
+        assert (b.height, b.absolute, b.fit_ground, b.scale) == (
+            30.0,
+            False,
+            False,
+            (1, 2, 3),
+        )
         assert (c.height, c.absolute, c.kind) == (300.0, True, "fixed_wing")
 
     @pytest.mark.parametrize(
         ("shape", "start", "heading_deg"),
         [
             (LINE, [0, 0], 0),
-            ("{type: circle, center: [1, 2], radius: 5, start_angle_deg: 90}", [1, 7], 180),
-            ("{type: circle, center: [1, 2], radius: 5, direction: clockwise}", [6, 2], -90),
+            (
+                "{type: circle, center: [1, 2], radius: 5, start_angle_deg: 90}",
+                [1, 7],
+                180,
+            ),
+            (
+                "{type: circle, center: [1, 2], radius: 5, direction: clockwise}",
+                [6, 2],
+                -90,
+            ),
             (
                 "{type: figure_eight, center: [1, 2], width: 100, height: 50, heading_deg: -45}",
                 [1, 2],
                 0,
             ),
-            ("{type: polyline, points: [[0, 0], [0, 50], [50, 50]], corner_radius: 5}", [0, 0], 90),
+            (
+                "{type: polyline, points: [[0, 0], [0, 50], [50, 50]], corner_radius: 5}",
+                [0, 0],
+                90,
+            ),
             (
                 "{type: ellipse, center: [1, 2], width: 20, height: 10, heading_deg: 90}",
                 [1, 12],
@@ -174,7 +209,8 @@ class TestMeaning:
                 -90,
             ),
             (
-                "{type: lawn_mower, center: [1, 2], length: 20, width: 10, spacing: 5, heading_deg: 90}",
+                "{type: lawn_mower, center: [1, 2], length: 20, width: 10, spacing: 5, "
+                "heading_deg: 90}",
                 [6, -8],
                 90,
             ),
@@ -220,7 +256,9 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param("hello", "f.yaml:1: expected the keys version and vehicles", id="a word"),
         pytest.param("version: 1\n", "f.yaml:1: the key vehicles is missing", id="no vehicles"),
         pytest.param(
-            "version: 2\nvehicles: []\n", "f.yaml:1: version: 2, allowed: 1", id="version"
+            "version: 2\nvehicles: []\n",
+            "f.yaml:1: version: 2, allowed: 1",
+            id="version",
         ),
         pytest.param(
             "version: 1\nvehicles: []\n",
@@ -229,13 +267,17 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + "  - id: 1\n    typ: 3\n",
-            "f.yaml:4: vehicles[0].typ: unknown key; did you mean type? allowed: altitude, at_end, count, delay, "
-            "fit_ground, formation, id, kind, limits, name, phase, scale, shape, spacing, speed, track, type, "
+            "f.yaml:4: vehicles[0].typ: unknown key; did you mean type? allowed: altitude, "
+            "at_end, count, delay, "
+            "fit_ground, formation, id, kind, limits, name, phase, scale, shape, spacing, speed, "
+            "track, type, "
             "wheelbase",
             id="unknown key",
         ),
         pytest.param(
-            HEAD + "  - type: 3\n", "f.yaml:3: vehicles[0]: the key id is missing", id="no id"
+            HEAD + "  - type: 3\n",
+            "f.yaml:3: vehicles[0]: the key id is missing",
+            id="no id",
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, speed: 3, shape: {LINE}}}\n",
@@ -249,19 +291,21 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + "  - {id: 1, type: 3, speed: 3, shape: {type: ring}}\n",
-            "f.yaml:3: vehicles[0].shape.type: 'ring', allowed: line, circle, dubins, ellipse, figure_eight, "
+            "f.yaml:3: vehicles[0].shape.type: 'ring', allowed: line, circle, dubins, ellipse, "
+            "figure_eight, "
             "lawn_mower, polyline, spline",
             id="shape",
         ),
         pytest.param(
-            HEAD
-            + "  - id: 1\n    type: 3\n    speed: 3\n    shape:\n      type: circle\n      radius: 3\n",
+            HEAD + "  - id: 1\n    type: 3\n    speed: 3\n    shape:\n      type: circle\n      "
+            "radius: 3\n",
             "f.yaml:6: vehicles[0].shape: the key center is missing",
             id="no centre",
         ),
         pytest.param(
             HEAD
-            + "  - id: 1\n    type: 3\n    shape:\n      type: circle\n      center: [0, 0]\n      radius: -3\n",
+            + "  - id: 1\n    type: 3\n    shape:\n      type: circle\n      center: [0, 0]\n     "
+            " radius: -3\n",
             "f.yaml:8: vehicles[0].shape.radius: -3, allowed: 0.001 … 10000000 (m)",
             id="radius",
         ),
@@ -274,8 +318,10 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param(
             HEAD
             + "  - {id: 1, type: 3, speed: fast, shape: {type: line, from: [0, 0], to: [1, 1]}}\n",
-            "f.yaml:3: vehicles[0].speed: 'fast', expected a number or keys with values (cruising speed, m/s; as an "
-            "object with accelerations, the vehicle starts from standstill and brakes where its way ends)",
+            "f.yaml:3: vehicles[0].speed: 'fast', expected a number or keys with values (cruising "
+            "speed, m/s; as an "
+            "object with accelerations, the vehicle starts from standstill and brakes where its "
+            "way ends)",
             id="speed",
         ),
         pytest.param(
@@ -285,8 +331,8 @@ HEAD = "version: 1\nvehicles:\n"
             id="deceleration alone",
         ),
         pytest.param(
-            HEAD
-            + f"  - {{id: 1, type: 3, speed: 1, altitude: {{agl: 1, absolute: 2}}, shape: {LINE}}}\n",
+            HEAD + f"  - {{id: 1, type: 3, speed: 1, altitude: {{agl: 1, absolute: 2}}, shape: "
+            f"{LINE}}}\n",
             "f.yaml:3: vehicles[0].altitude: expected exactly one of the keys absolute, agl",
             id="two altitudes",
         ),
@@ -297,17 +343,21 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, type: 3, speed: 1, kind: multirotor, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].kind: multirotor needs the key altitude beside it, or waypoints with heights",
+            "f.yaml:3: vehicles[0].kind: multirotor needs the key altitude beside it, or "
+            "waypoints with heights",
             id="aircraft without altitude",
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, type: 3, speed: 1, at_end: repeat, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].at_end: repeat needs a closed path; an open one takes ping_pong or stop",
+            "f.yaml:3: vehicles[0].at_end: repeat needs a closed path; an open one takes "
+            "ping_pong or stop",
             id="repeat an open path",
         ),
         pytest.param(
-            f"version: 1\ndefaults:\n  at_end: repeat\nvehicles:\n  - {{id: 1, type: 3, speed: 1, shape: {LINE}}}\n",
-            "f.yaml:3: defaults.at_end: repeat needs a closed path; an open one takes ping_pong or stop",
+            f"version: 1\ndefaults:\n  at_end: repeat\nvehicles:\n  - {{id: 1, type: 3, speed: 1, "
+            f"shape: {LINE}}}\n",
+            "f.yaml:3: defaults.at_end: repeat needs a closed path; an open one takes ping_pong "
+            "or stop",
             id="the default is wrong",
         ),
         pytest.param(
@@ -317,7 +367,8 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, type: 3, speed: 1, count: 3, spacing: 10, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].spacing: the last of 3 copies would start 20 m before the path begins; a phase of "
+            "f.yaml:3: vehicles[0].spacing: the last of 3 copies would start 20 m before the path "
+            "begins; a phase of "
             "at least 20 makes room",
             id="no room behind",
         ),
@@ -327,8 +378,8 @@ HEAD = "version: 1\nvehicles:\n"
             id="even on a line",
         ),
         pytest.param(
-            HEAD
-            + "  - id: 1\n    type: 3\n    speed: 1\n    shape:\n      type: polyline\n      corner_radius: 5\n"
+            HEAD + "  - id: 1\n    type: 3\n    speed: 1\n    shape:\n      type: polyline\n      "
+            "corner_radius: 5\n"
             "      points:\n        - [0, 0]\n        - [9, 0]\n        - [9, 0]\n",
             "f.yaml:12: vehicles[0].shape.points[2]: the same point as points[1] before it",
             id="repeated point",
@@ -337,31 +388,37 @@ HEAD = "version: 1\nvehicles:\n"
             HEAD
             + f"  - {{id: 1, type: 3, count: 3, speed: 1, shape: {LINE}}}\n"
             + f"  - {{id: 3, type: 3, speed: 1, shape: {LINE}}}\n",
-            "f.yaml:4: vehicles[1].id: 3 belongs to the vehicle of line 3 already, each needs its own",
+            "f.yaml:4: vehicles[1].id: 3 belongs to the vehicle of line 3 already, each needs its "
+            "own",
             id="repeated id",
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, name: a, type: 3, speed: 1, shape: {LINE}}}\n"
             f"  - {{id: 2, name: a, type: 3, speed: 1, shape: {LINE}}}\n",
-            "f.yaml:4: vehicles[1].name: 'a' belongs to the vehicle of line 3 already, each needs its own",
+            "f.yaml:4: vehicles[1].name: 'a' belongs to the vehicle of line 3 already, each needs "
+            "its own",
             id="repeated name",
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, name: a/b, type: 3, speed: 1, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].name: 'a/b' is not allowed (letters, digits and single underscores, a letter "
+            "f.yaml:3: vehicles[0].name: 'a/b' is not allowed (letters, digits and single "
+            "underscores, a letter "
             "first; for topics and frames, default vehicle_<id>; copies get _1, _2, … behind it)",
             id="name",
         ),
         pytest.param(
             HEAD + f'  - {{id: 1, name: "a\\n", type: 3, speed: 1, shape: {LINE}}}\n',
-            "f.yaml:3: vehicles[0].name: 'a\\n' is not allowed (letters, digits and single underscores, a letter "
+            "f.yaml:3: vehicles[0].name: 'a\\n' is not allowed (letters, digits and single "
+            "underscores, a letter "
             "first; for topics and frames, default vehicle_<id>; copies get _1, _2, … behind it)",
             id="line feed after a name",
         ),
         pytest.param(
             HEAD + f'  - {{id: 1, spacing: "even\\n", type: 3, speed: 1, shape: {LINE}}}\n',
-            "f.yaml:3: vehicles[0].spacing: 'even\\n' is not allowed (between one copy and the next: metres along the "
-            "path behind it, or [east, north] by which its whole path is moved, or even: all round a closed path)",
+            "f.yaml:3: vehicles[0].spacing: 'even\\n' is not allowed (between one copy and the "
+            "next: metres along the "
+            "path behind it, or [east, north] by which its whole path is moved, or even: all "
+            "round a closed path)",
             id="line feed after even",
         ),
         pytest.param(
@@ -387,19 +444,23 @@ HEAD = "version: 1\nvehicles:\n"
             id="no points",
         ),
         pytest.param(
-            HEAD
-            + "  - {id: 1, type: 3, speed: 1, shape: {type: spline, points: [[0, 0], [9, 0]], geo_origin: [1, 2]}}\n",
+            HEAD + "  - {id: 1, type: 3, speed: 1, shape: {type: spline, points: [[0, 0], [9, 0]], "
+            "geo_origin: [1, 2]}}\n",
             "f.yaml:3: vehicles[0].shape: geo_origin needs file beside it",
             id="an origin without a file",
         ),
         pytest.param(
             HEAD
-            + "  - {id: 1, type: 3, speed: 1, shape: {type: ellipse, center: [0, 0], width: 3, height: 90}}\n",
-            "f.yaml:3: vehicles[0].shape.height: 90 m beside a width of 3 m; at most 12 : 1 can be driven",
+            + "  - {id: 1, type: 3, speed: 1, shape: {type: ellipse, center: [0, 0], width: 3, "
+            "height: 90}}\n",
+            "f.yaml:3: vehicles[0].shape.height: 90 m beside a width of 3 m; at most 12 : 1 can "
+            "be driven",
             id="too slender",
         ),
         pytest.param(
-            "a: 1\nb: 2\na: 3\n", "f.yaml:3: key 'a': it is already on line 1", id="repeated key"
+            "a: 1\nb: 2\na: 3\n",
+            "f.yaml:3: key 'a': it is already on line 1",
+            id="repeated key",
         ),
         pytest.param("a: .nan\n", "f.yaml:1: a: .nan is not a finite number", id="nan"),
         pytest.param(
@@ -408,7 +469,9 @@ HEAD = "version: 1\nvehicles:\n"
             id="python tag",
         ),
         pytest.param(
-            "a: *b\n", "f.yaml:1: alias *b: no anchor of this name ends before it", id="alias"
+            "a: *b\n",
+            "f.yaml:1: alias *b: no anchor of this name ends before it",
+            id="alias",
         ),
         pytest.param(
             "a: &b [*b]\n",
@@ -429,7 +492,9 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param("? [1, 2]\n: 3\n", "f.yaml:1: a key must be a plain word", id="list as key"),
         pytest.param("1: 2\n", "f.yaml:1: key 1: a key must be a word", id="number as key"),
         pytest.param(
-            "<<: 3\n", "f.yaml:1: <<: expected a mapping, or a list of them, to merge", id="merge"
+            "<<: 3\n",
+            "f.yaml:1: <<: expected a mapping, or a list of them, to merge",
+            id="merge",
         ),
         pytest.param(b"a: 1\nb: \xff\n", "f.yaml:2: not UTF-8 text", id="not text"),
     ],
@@ -444,7 +509,8 @@ def test_what_is_wrong_with_points_of_a_file_names_the_file(tmp_path):
     with pytest.raises(ConfigError) as error:
         parse_fleet(text.encode(), "f.yaml", folder=tmp_path)
     assert str(error.value) == (
-        "f.yaml:3: vehicles[0].shape.file: 'way.csv': points: 1 are too few, an open spline needs at least 2"
+        "f.yaml:3: vehicles[0].shape.file: 'way.csv': points: 1 are too few, an open spline needs "
+        "at least 2"
     )
 
 
@@ -589,7 +655,8 @@ def test_shipped_convoys_touch_neither_the_ground_nor_each_other(name):
 def test_a_file_is_found_before_a_shipped_name(tmp_path, monkeypatch):
     path = tmp_path / "mine.yaml"
     path.write_text(
-        f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 1, shape: {LINE}}}]", encoding="utf-8"
+        f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 1, shape: {LINE}}}]",
+        encoding="utf-8",
     )
     assert load_fleet(path).name == "mine"
     assert len(load_fleet(str(path))) == 1
@@ -629,6 +696,7 @@ def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
 def test_too_many_vehicles_are_refused_before_one_is_made(text):
     """By the count alone: nothing else of the file is looked at, so that it takes no time."""
     with pytest.raises(
-        ConfigError, match=r"f.yaml:[23]: vehicles: 100000 of them .* at most 2000 are taken"
+        ConfigError,
+        match=r"f.yaml:[23]: vehicles: 100000 of them .* at most 2000 are taken",
     ):
         parse_fleet(text.encode(), "f.yaml", max_vehicles=2000)

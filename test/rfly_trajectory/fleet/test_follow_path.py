@@ -48,7 +48,14 @@ VEHICLES = {
     "shifted": Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0), "stop", shift=(10.0, 30.0)),
     "on wheels": Vehicle("car", 1, 3, RING, SpeedProfile(6.0), "repeat", wheelbase=2.7, track=1.6),
     "drone": Vehicle(
-        "drone", 1, 3, RING, SpeedProfile(8.0, 3.0), "repeat", kind="multirotor", height=30.0
+        "drone",
+        1,
+        3,
+        RING,
+        SpeedProfile(8.0, 3.0),
+        "repeat",
+        kind="multirotor",
+        height=30.0,
     ),
     "plane": Vehicle(
         "plane",
@@ -81,7 +88,9 @@ def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
     np.testing.assert_allclose(new.position, old.position, atol=1e-9)
     np.testing.assert_allclose(new.velocity[..., :2], old.velocity[..., :2], atol=1e-9)
     np.testing.assert_allclose(
-        new.velocity[..., 2], old.velocity[..., 2], atol=2e-3 if vehicle.wheelbase else 1e-9
+        new.velocity[..., 2],
+        old.velocity[..., 2],
+        atol=2e-3 if vehicle.wheelbase else 1e-9,
     )
     for states in (old, new):
         nose = quat_rotate(states.orientation[0, 0], np.array([1.0, 0.0, 0.0]))
@@ -118,7 +127,8 @@ def test_a_car_that_drives_backwards_stops_first():
     after = Fleet([halted.vehicle])
     x = fleet.sample_times([back]).position[0, 0, 0]
     np.testing.assert_allclose(
-        after.sample_times([back, back + 1, back + 2, 99]).position[:, 0, 0] - x, [0, -6, -8, -8]
+        after.sample_times([back, back + 1, back + 2, 99]).position[:, 0, 0] - x,
+        [0, -6, -8, -8],
     )
     assert follow(after, 0, halted.stop_time, reference_paths(vehicle, GOAL)[0]) is not None
 
@@ -204,7 +214,8 @@ def test_a_halt_shortly_before_the_end_does_not_run_over_it():
     fleet = Fleet([Vehicle("car", 1, 3, LINE, SpeedProfile(8.0), "stop")])
     halted = brake_to_stop(fleet, 0, 199.0 / 8.0)
     np.testing.assert_allclose(
-        Fleet([halted.vehicle]).sample_times([199 / 8, 99]).position[:, 0, 0], [99.0, 100.0]
+        Fleet([halted.vehicle]).sample_times([199 / 8, 99]).position[:, 0, 0],
+        [99.0, 100.0],
     )
 
 
@@ -225,11 +236,22 @@ def test_the_radius_of_corners():
     [
         (GOAL[:1], "1 of them, expected 2 to"),
         (np.zeros((MAX_POSES + 1, 3)), f"{MAX_POSES + 1} of them, expected 2 to"),
-        (np.vstack([GOAL, [0, math.nan, 0]]), r"poses\[3\]: its position is not finite"),
-        (np.vstack([GOAL, [0, -1e160, 0]]), r"poses\[3\]: its position lies more than 1e\+07 m"),
+        (
+            np.vstack([GOAL, [0, math.nan, 0]]),
+            r"poses\[3\]: its position is not finite",
+        ),
+        (
+            np.vstack([GOAL, [0, -1e160, 0]]),
+            r"poses\[3\]: its position lies more than 1e\+07 m",
+        ),
         (GOAL + np.array([0, 2000, 0]), "m from the vehicle"),
     ],
 )
 def test_points_that_no_vehicle_can_follow(points, text):
     with pytest.raises(ConfigError, match=text):
-        follow(Fleet([VEHICLES["car"]]), 0, 5.0, reference_paths(VEHICLES["car"], points)[0])
+        follow(
+            Fleet([VEHICLES["car"]]),
+            0,
+            5.0,
+            reference_paths(VEHICLES["car"], points)[0],
+        )

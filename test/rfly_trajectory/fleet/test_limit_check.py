@@ -27,7 +27,13 @@ NORTH = Line((0.0, -100.0), (0.0, 100.0)).path()
 def vehicle(number, path, speed, **keys):
     profile = speed if isinstance(speed, SpeedProfile) else SpeedProfile(speed)
     return Vehicle(
-        f"v{number}", number, 3, path, profile, "repeat" if path.closed else "stop", **keys
+        f"v{number}",
+        number,
+        3,
+        path,
+        profile,
+        "repeat" if path.closed else "stop",
+        **keys,
     )
 
 

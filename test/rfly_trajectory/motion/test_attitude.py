@@ -96,12 +96,19 @@ class TestGroundVehicle:
         """The same ground driven northwards: it falls to the front, nothing to the side."""
         state = one(SOUTH_NORTH, plane(0.0, -0.25)).sample(1.0)
         np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[0, math.atan(0.25), math.pi / 2]], atol=1e-6
+            quat_to_euler(state.orientation),
+            [[0, math.atan(0.25), math.pi / 2]],
+            atol=1e-6,
         )
         np.testing.assert_allclose(state.velocity, [[0, 10, -2.5]], atol=1e-5)
 
     @settings(deadline=None)
-    @given(a=st.floats(-1, 1), b=st.floats(-1, 1), angle=st.floats(-180, 180), t=st.floats(0, 100))
+    @given(
+        a=st.floats(-1, 1),
+        b=st.floats(-1, 1),
+        angle=st.floats(-180, 180),
+        t=st.floats(0, 100),
+    )
     def test_stands_on_the_plane_and_heads_along_its_path(self, a, b, angle, t):
         """z of the body is the plane's normal; x of the body lies in the plane, above the velocity."""
         state = one(Circle((2.0, 1.0), 20.0, angle).path(), plane(a, b)).sample(t)
@@ -116,13 +123,17 @@ class TestGroundVehicle:
             0, 2
         ] == pytest.approx(-3.5, abs=1e-6)
 
-    def test_before_its_delay_it_stands_on_the_slope_with_the_heading_of_the_start(self):
+    def test_before_its_delay_it_stands_on_the_slope_with_the_heading_of_the_start(
+        self,
+    ):
         state = one(SOUTH_NORTH, plane(0.0, 0.25), delay=5.0).sample(4.0)
         np.testing.assert_allclose(state.position, [[3, -40, -10]], atol=1e-5)
         assert not state.velocity.any()
         assert not state.angular_velocity.any()
         np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[0, -math.atan(0.25), math.pi / 2]], atol=1e-6
+            quat_to_euler(state.orientation),
+            [[0, -math.atan(0.25), math.pi / 2]],
+            atol=1e-6,
         )
 
     def test_drives_backwards_on_the_way_back_with_the_heading_of_the_way_out(self):
@@ -200,7 +211,10 @@ def test_velocity_and_body_rates_are_derivatives(kind, path, profile):
     np.testing.assert_allclose(
         body_rates_by_difference(fleet, times, h), moved.angular_velocity, atol=2e-6
     )
-    assert np.max(np.abs(moved.angular_velocity)) > 1e-3 or (kind, path) == ("multirotor", "line")
+    assert np.max(np.abs(moved.angular_velocity)) > 1e-3 or (kind, path) == (
+        "multirotor",
+        "line",
+    )
 
 
 @pytest.mark.parametrize("name", ["polyline", "figure_eight"])
@@ -212,7 +226,17 @@ def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
     profile = SpeedProfile(15.0, 0.8, 1.1, 0.1)
     places = [(0.0, 12.0), (-5.0, -9.0)]
     vehicles = [
-        Vehicle(f"v{i}", i + 1, 3, path, profile, "stop", "multirotor", height=30.0, offset=place)
+        Vehicle(
+            f"v{i}",
+            i + 1,
+            3,
+            path,
+            profile,
+            "stop",
+            "multirotor",
+            height=30.0,
+            offset=place,
+        )
         for i, place in enumerate(places)
     ]
     fleet = Fleet(vehicles)
@@ -267,7 +291,9 @@ class TestAircraft:
             quat_to_euler(state.orientation), [[roll, 0, math.pi / 2]], atol=1e-12
         )
         np.testing.assert_allclose(
-            state.angular_velocity, [[0, 0.25 * math.sin(roll), 0.25 * math.cos(roll)]], atol=1e-7
+            state.angular_velocity,
+            [[0, 0.25 * math.sin(roll), 0.25 * math.cos(roll)]],
+            atol=1e-7,
         )
 
     def test_fixed_wing_pitches_with_the_slope_that_it_follows(self):
@@ -301,7 +327,9 @@ class TestAircraft:
         profile = SpeedProfile(10.0, 2.0)
         state = one(WEST_EAST, speed=profile, kind="multirotor", height=20.0).sample(1.0)
         np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[0, math.atan(2 / GRAVITY), 0]], atol=1e-12
+            quat_to_euler(state.orientation),
+            [[0, math.atan(2 / GRAVITY), 0]],
+            atol=1e-12,
         )  # nose down
         turning = one(self.CIRCLE, speed=20.0, kind="multirotor", height=20.0).sample(0.0)
         up = quat_rotate(turning.orientation[0], np.array([0.0, 0.0, 1.0]))
@@ -323,12 +351,18 @@ class TestAircraft:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"kind": "boat"}, "kind: 'boat', expected one of ground, multirotor, fixed_wing"),
+        (
+            {"kind": "boat"},
+            "kind: 'boat', expected one of ground, multirotor, fixed_wing",
+        ),
         ({"height": 10.0, "absolute": True}, "altitude: absolute is for aircraft"),
         ({"height": -1.0}, "altitude: -1.0 m, expected a finite number of at least 0"),
         ({"delay": -1.0}, "delay: -1.0 s"),
         ({"delay": math.nan}, "delay: nan s, expected a finite number"),
-        ({"kind": "fixed_wing", "at_end": "ping_pong"}, "at_end: ping_pong drives backwards"),
+        (
+            {"kind": "fixed_wing", "at_end": "ping_pong"},
+            "at_end: ping_pong drives backwards",
+        ),
         ({"at_end": "repeat"}, "at_end: repeat needs a closed path"),
         ({"phase": 81.0}, "phase: 81 m is not on the path"),
     ],

@@ -49,7 +49,12 @@ def either_backend(request, monkeypatch):
         ("wedge", 3, {"spacing": 2.0, "angle_deg": 180}, [[0, 0], [0, 2], [0, -2]]),
         ("ring", 4, {"radius": 5.0}, [[5, 0], [0, 5], [-5, 0], [0, -5]]),
         ("grid", 5, {"spacing": 2.0}, [[0, 2], [0, 0], [0, -2], [-2, 2], [-2, 0]]),
-        ("grid", 4, {"spacing": 2.0, "columns": 2}, [[0, 1], [0, -1], [-2, 1], [-2, -1]]),
+        (
+            "grid",
+            4,
+            {"spacing": 2.0, "columns": 2},
+            [[0, 1], [0, -1], [-2, 1], [-2, -1]],
+        ),
         ("custom", 2, {"offsets": [[1, 2], [-3, 4]]}, [[1, 2], [-3, 4]]),
     ],
 )
@@ -178,12 +183,27 @@ def test_a_place_beyond_the_centre_of_a_turn_is_refused_with_its_place():
     )
     with pytest.raises(ConfigError, match=message):
         fleet_of(
-            f"{{id: 1, type: 3, count: 2, speed: 1, shape: {CIRCLE}, formation: {{type: line, spacing: 60}}}}",
+            f"{{id: 1, type: 3, count: 2, speed: 1, shape: {CIRCLE}, formation: {{type: line, "
+            f"spacing: 60}}}}",
         )
     Vehicle(
-        "a", 1, 3, Circle((0, 0), 50.0).path(), SpeedProfile(1.0), "repeat", offset=(0.0, -60.0)
+        "a",
+        1,
+        3,
+        Circle((0, 0), 50.0).path(),
+        SpeedProfile(1.0),
+        "repeat",
+        offset=(0.0, -60.0),
     )
-    Vehicle("a", 1, 3, Line((0, 0), (9, 0)).path(), SpeedProfile(1.0), "stop", offset=(0.0, 1e6))
+    Vehicle(
+        "a",
+        1,
+        3,
+        Line((0, 0), (9, 0)).path(),
+        SpeedProfile(1.0),
+        "stop",
+        offset=(0.0, 1e6),
+    )
 
 
 @pytest.mark.parametrize(

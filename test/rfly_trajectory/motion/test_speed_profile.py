@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.motion.speed_profile import SpeedProfile, join_schedules, progress, schedule
+from rfly_trajectory.motion.speed_profile import (
+    SpeedProfile,
+    join_schedules,
+    progress,
+    schedule,
+)
 
 
 def run(times, length, closed, profile, at_end, phase=0.0, delay=0.0):
@@ -30,7 +35,15 @@ def test_constant_speed_round_and_round():
 
 
 def test_a_vehicle_stands_at_its_start_until_its_delay():
-    rows = run([-1, 0, 2.99, 3, 4], 100.0, True, SpeedProfile(5.0), "repeat", phase=10.0, delay=3.0)
+    rows = run(
+        [-1, 0, 2.99, 3, 4],
+        100.0,
+        True,
+        SpeedProfile(5.0),
+        "repeat",
+        phase=10.0,
+        delay=3.0,
+    )
     np.testing.assert_allclose(rows[:, 0], [10, 10, 10, 10, 15])
     np.testing.assert_allclose(rows[:, 1], [0, 0, 0, 5, 5])
 
@@ -38,7 +51,11 @@ def test_a_vehicle_stands_at_its_start_until_its_delay():
 def test_trapezoid_that_stops_by_hand():
     """100 m with 10 m/s, 2 m/s² up, 5 m/s² down: 5 s and 25 m, 6.5 s and 65 m, 2 s and 10 m."""
     rows = run(
-        [0, 2, 5, 8, 11.5, 12.5, 13.5, 99], 100.0, False, SpeedProfile(10.0, 2.0, 5.0), "stop"
+        [0, 2, 5, 8, 11.5, 12.5, 13.5, 99],
+        100.0,
+        False,
+        SpeedProfile(10.0, 2.0, 5.0),
+        "stop",
     )
     np.testing.assert_allclose(rows[:, 0], [0, 4, 25, 55, 90, 97.5, 100, 100])
     np.testing.assert_allclose(rows[:, 1], [0, 4, 10, 10, 10, 5, 0, 0])
@@ -48,7 +65,13 @@ def test_trapezoid_that_stops_by_hand():
 def test_a_short_way_is_driven_as_a_triangle():
     """12 m with 2 m/s² up and 4 m/s² down never reach 10 m/s: the peak is √(2·12·2·4/6) = √32 m/s."""
     peak = math.sqrt(32.0)
-    rows = run([peak / 2, peak / 2 + peak / 4], 12.0, False, SpeedProfile(10.0, 2.0, 4.0), "stop")
+    rows = run(
+        [peak / 2, peak / 2 + peak / 4],
+        12.0,
+        False,
+        SpeedProfile(10.0, 2.0, 4.0),
+        "stop",
+    )
     np.testing.assert_allclose(rows[:, 0], [8.0, 12.0])
     np.testing.assert_allclose(rows[:, 1], [peak, 0.0], atol=1e-12)
 
@@ -67,7 +90,12 @@ def test_a_closed_path_stops_after_one_lap():
 def test_ping_pong_at_constant_speed():
     """From 30 m: 7 s to the end at 100 m, 10 s back, 10 s out, …"""
     rows = run(
-        [0, 6, 8, 16, 18, 26, 28, 48], 100.0, False, SpeedProfile(10.0), "ping_pong", phase=30.0
+        [0, 6, 8, 16, 18, 26, 28, 48],
+        100.0,
+        False,
+        SpeedProfile(10.0),
+        "ping_pong",
+        phase=30.0,
     )
     np.testing.assert_allclose(rows[:, 0], [30, 90, 90, 10, 10, 90, 90, 90])
     np.testing.assert_allclose(rows[:, 1], [10, 10, -10, -10, 10, 10, -10, -10])
@@ -151,7 +179,11 @@ class TestSCurve:
         ("profile", "length", "peak", "seconds"),
         [
             pytest.param(
-                SpeedProfile(10.0, 2.0, jerk=1.0), 2.0, 1.0, 4.0, id="neither limit: 2·1·√(1/1) m"
+                SpeedProfile(10.0, 2.0, jerk=1.0),
+                2.0,
+                1.0,
+                4.0,
+                id="neither limit: 2·1·√(1/1) m",
             ),
             pytest.param(
                 SpeedProfile(10.0, 2.0, jerk=1.0),
@@ -188,7 +220,9 @@ class TestSCurve:
         motion = schedule(50.0, True, SpeedProfile(10.0, 2.0, jerk=1.0), "repeat", 5.0)
         rows = run_with_jerk([2.0, 4.0, 10.0, 110.0], motion, delay=3.0)
         np.testing.assert_allclose(
-            rows[:, :3], [[5, 0, 0], [5 + 1 / 6, 0.5, 1], [40, 10, 0], [1040, 10, 0]], rtol=1e-13
+            rows[:, :3],
+            [[5, 0, 0], [5 + 1 / 6, 0.5, 1], [40, 10, 0], [1040, 10, 0]],
+            rtol=1e-13,
         )
 
     def test_ping_pong_rests_at_both_ends(self):

@@ -46,7 +46,15 @@ def grid(function, cells=20, step=10.0):
 def car(path, speed=8.0, **keys):
     at_end = "repeat" if path.closed else "stop"
     return Vehicle(
-        "car", 1, 3, path, SpeedProfile(speed), at_end, wheelbase=BASE, track=TRACK, **keys
+        "car",
+        1,
+        3,
+        path,
+        SpeedProfile(speed),
+        at_end,
+        wheelbase=BASE,
+        track=TRACK,
+        **keys,
     )
 
 
@@ -54,7 +62,8 @@ def wheels(position, orientation):
     """(…, 4, 3) from the pose: half the wheelbase along x_body, half the track along y_body."""
     corners = np.array([[s * BASE / 2, t * TRACK / 2, 0.0] for s in (1, -1) for t in (1, -1)])
     turned = np.stack(
-        [Rotation.from_quat(orientation.reshape(-1, 4)).apply(corner) for corner in corners], axis=1
+        [Rotation.from_quat(orientation.reshape(-1, 4)).apply(corner) for corner in corners],
+        axis=1,
     )
     return position.reshape(-1, 1, 3) + turned
 
@@ -133,7 +142,9 @@ def rough(cells, step, amplitude, seed=5):
     """Every height on its own, as no terrain is and no smoothing expects it."""
     rng = np.random.default_rng(seed)
     return grid(
-        lambda x, y: rng.uniform(-amplitude, amplitude, x.shape) + 0.1 * x, cells=cells, step=step
+        lambda x, y: rng.uniform(-amplitude, amplitude, x.shape) + 0.1 * x,
+        cells=cells,
+        step=step,
     )
 
 
@@ -155,7 +166,8 @@ def test_on_a_rough_map_all_wheels_touch_where_they_can(step, amplitude, height)
     """
     terrain = rough(60, step, amplitude)
     fleet = Fleet(
-        [car(FigureEight((0.0, 0.0), 40 * step, 20 * step).path(), height=height)], terrain
+        [car(FigureEight((0.0, 0.0), 40 * step, 20 * step).path(), height=height)],
+        terrain,
     )
     times = np.arange(0.0, fleet.vehicles[0].path.length, step / 10) / 8.0
     motion = fleet.sample_times(times)
@@ -245,7 +257,10 @@ def test_a_fleet_file_gives_wheels():
             "    wheelbase: 2.8\n",
             r"f.yaml:7: vehicles\[0\].wheelbase: needs the key track beside it",
         ),
-        ("    track: 2.8\n", r"f.yaml:7: vehicles\[0\].track: needs the key wheelbase beside it"),
+        (
+            "    track: 2.8\n",
+            r"f.yaml:7: vehicles\[0\].track: needs the key wheelbase beside it",
+        ),
         ("    track: 0\n", r"f.yaml:7: vehicles\[0\].track: 0, allowed: 0.001 … 1000"),
         (
             "    wheelbase: 2\n    track: 1\n    kind: multirotor\n    altitude: {agl: 3}\n",

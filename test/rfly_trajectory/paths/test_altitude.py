@@ -42,7 +42,18 @@ def either_backend(request, monkeypatch):
 def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
     profile = speed if isinstance(speed, SpeedProfile) else SpeedProfile(speed)
     return Fleet(
-        [Vehicle("v", 7, 3, path, profile, "repeat" if path.closed else "stop", kind, **keys)],
+        [
+            Vehicle(
+                "v",
+                7,
+                3,
+                path,
+                profile,
+                "repeat" if path.closed else "stop",
+                kind,
+                **keys,
+            )
+        ],
         terrain,
     )
 
@@ -98,7 +109,8 @@ def test_an_open_path_goes_on_as_steep_before_and_behind():
         pytest.param(Polyline(HILLY, 8.0).path(), id="polyline"),
         pytest.param(Polyline(HILLY, 8.0, closed=True).path(), id="closed polyline"),
         pytest.param(
-            Dubins([(*p, 40.0 * i) for i, p in enumerate(HILLY)], 12.0).path(), id="dubins"
+            Dubins([(*p, 40.0 * i) for i, p in enumerate(HILLY)], 12.0).path(),
+            id="dubins",
         ),
         pytest.param(
             Dubins([(*p, 40.0 * i) for i, p in enumerate(HILLY)], 12.0, True).path(),
@@ -148,9 +160,22 @@ def test_climb_and_body_rates_are_derivatives(closed):
     path = Polyline(HILLY, 20.0, closed).path()
     speed = SpeedProfile(12.0, 1.0, jerk=0.4)
     vehicles = [
-        Vehicle(f"v{i}", i + 1, 3, path, speed, "repeat" if closed else "stop", kind, offset=offset)
+        Vehicle(
+            f"v{i}",
+            i + 1,
+            3,
+            path,
+            speed,
+            "repeat" if closed else "stop",
+            kind,
+            offset=offset,
+        )
         for i, (kind, offset) in enumerate(
-            [("fixed_wing", (0.0, 0.0)), ("multirotor", (0.0, 9.0)), ("fixed_wing", (-8.0, -10.0))]
+            [
+                ("fixed_wing", (0.0, 0.0)),
+                ("multirotor", (0.0, 9.0)),
+                ("fixed_wing", (-8.0, -10.0)),
+            ]
         )
     ]
     fleet = Fleet(vehicles)
@@ -172,7 +197,11 @@ def hill():
     axis = np.linspace(-200.0, 200.0, 41)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(
-        60.0 * np.exp(-(x**2 + y**2) / 5000.0), origin_x=-200, origin_y=-200, step_x=10, step_y=10
+        60.0 * np.exp(-(x**2 + y**2) / 5000.0),
+        origin_x=-200,
+        origin_y=-200,
+        step_x=10,
+        step_y=10,
     )
 
 
@@ -228,7 +257,14 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
             3.0 * i,
         )
         for i, kind in enumerate(
-            ["fixed_wing", "multirotor", "multirotor", "multirotor", "ground", "fixed_wing"]
+            [
+                "fixed_wing",
+                "multirotor",
+                "multirotor",
+                "multirotor",
+                "ground",
+                "fixed_wing",
+            ]
         )
     ]
     results = []
@@ -300,8 +336,8 @@ def test_a_file_gives_heights_to_aircraft_that_have_no_altitude(tmp_path):
     (tmp_path / "way.csv").write_text("x,y,z\n0,0,5\n90,0,8\n", encoding="utf-8")
     keys = "type: 3, speed: 9, shape: {type: polyline, file: way.csv}"
     (tmp_path / "f.yaml").write_text(
-        HEAD
-        + f"  - {{id: 1, kind: multirotor, {keys}}}\n  - {{id: 2, kind: multirotor, altitude: {{agl: 3}}, {keys}}}\n"
+        HEAD + f"  - {{id: 1, kind: multirotor, {keys}}}\n  - {{id: 2, kind: multirotor, altitude: "
+        f"{{agl: 3}}, {keys}}}\n"
         f"  - {{id: 3, {keys}}}\n",
         encoding="utf-8",
     )
@@ -315,7 +351,8 @@ def test_a_file_gives_heights_to_aircraft_that_have_no_altitude(tmp_path):
     [
         (
             f"{{id: 1, type: 3, speed: 9, shape: {WAY}}}",
-            "f.yaml:3: vehicles[0].shape: its waypoints have heights, which are for aircraft; a ground vehicle takes "
+            "f.yaml:3: vehicles[0].shape: its waypoints have heights, which are for aircraft; a "
+            "ground vehicle takes "
             "none",
         ),
         (
@@ -323,7 +360,8 @@ def test_a_file_gives_heights_to_aircraft_that_have_no_altitude(tmp_path):
             "f.yaml:3: vehicles[0].altitude: the waypoints of its shape have heights already",
         ),
         (
-            "{id: 1, type: 3, kind: multirotor, speed: 9, shape: {type: spline, points: [[0, 0, 5], [90, 0]]}}",
+            "{id: 1, type: 3, kind: multirotor, speed: 9, shape: {type: spline, points: [[0, 0, "
+            "5], [90, 0]]}}",
             "f.yaml:3: vehicles[0].shape.points[1]: [90, 0] has 2 numbers, points[0] has 3",
         ),
     ],

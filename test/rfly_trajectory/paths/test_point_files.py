@@ -54,7 +54,12 @@ def test_heights_are_read_where_they_are_asked_for(tmp_path):
     np.save(tmp_path / "way.npy", np.array([[0, 1, 7], [10, 2, 8]]))
     np.save(tmp_path / "speeds.npy", np.array([[0, 1, 7, 9], [10, 2, 8, 9]]))
     (tmp_path / "bare.csv").write_text("0,1,7\n10,2,8\n", encoding="utf-8")
-    for name, expected in (("way.csv", 3), ("way.npy", 3), ("speeds.npy", 2), ("bare.csv", 2)):
+    for name, expected in (
+        ("way.csv", 3),
+        ("way.npy", 3),
+        ("speeds.npy", 2),
+        ("bare.csv", 2),
+    ):
         np.testing.assert_array_equal(
             read_points(tmp_path / name, heights=True),
             np.array([[0, 1, 7], [10, 2, 8]])[:, :expected],
@@ -164,13 +169,22 @@ class TestNavPath:
                 ("''", "base"),
                 r"a.yaml:26: poses\[1\].header.frame_id: 'base' is not the path's frame 'map'",
             ),
-            (("y: 2.0\n", "y: two\n"), r"a.yaml:15: poses\[0\].pose.position.y: expected a number"),
-            (("      z: -4\n", ""), r"a.yaml:28: poses\[1\].pose.position.z: expected a number"),
+            (
+                ("y: 2.0\n", "y: two\n"),
+                r"a.yaml:15: poses\[0\].pose.position.y: expected a number",
+            ),
+            (
+                ("      z: -4\n", ""),
+                r"a.yaml:28: poses\[1\].pose.position.z: expected a number",
+            ),
             (
                 ("z: -3.0", "z: .nan"),
                 r"a.yaml:16: poses\[0\].pose.position.z: .nan is not a finite number",
             ),
-            (("z: -3.0", "z: 1.0e+9"), r"a.yaml:6: poses: a point is not within 1e\+07 m"),
+            (
+                ("z: -3.0", "z: 1.0e+9"),
+                r"a.yaml:6: poses: a point is not within 1e\+07 m",
+            ),
             (
                 ("---", "- '...'"),
                 r"a.yaml:37: poses\[2\]: the message was cut short .* --full-length",
@@ -258,7 +272,8 @@ def test_a_fleet_file_names_a_file_beside_it(tmp_path):
     assert path.closed
     assert path.length > 100 + 80 + np.hypot(100, 80)
     fleet.write_text(
-        FLEET.format("polyline", "file: way.csv\n      corner_radius: 5"), encoding="utf-8"
+        FLEET.format("polyline", "file: way.csv\n      corner_radius: 5"),
+        encoding="utf-8",
     )
     assert not load_fleet(fleet).vehicles[0].path.closed
 
@@ -266,7 +281,10 @@ def test_a_fleet_file_names_a_file_beside_it(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ("file: no.csv", r"fleet.yaml:8: vehicles\[0\].shape.file: '.*no.csv': No such file"),
+        (
+            "file: no.csv",
+            r"fleet.yaml:8: vehicles\[0\].shape.file: '.*no.csv': No such file",
+        ),
         (
             "closed: true",
             r"fleet.yaml:6: vehicles\[0\].shape: expected exactly one of the keys file, points",

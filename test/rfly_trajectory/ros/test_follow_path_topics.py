@@ -302,7 +302,11 @@ def test_a_car_stops_at_a_cusp_and_goes_on_backwards(driving):
     back = np.column_stack([160.0 - 20.0 * np.cos(turned), 160.0 - 20.0 * np.sin(turned)])
     points = np.column_stack([np.concatenate([ahead, back]), np.zeros(21)])
     states.clear()
-    tell("car_1", points, headings=np.concatenate([np.full(11, math.pi / 2), math.pi / 2 + turned]))
+    tell(
+        "car_1",
+        points,
+        headings=np.concatenate([np.full(11, math.pi / 2), math.pi / 2 + turned]),
+    )
     end = (160.0, 140.0)
     peer.spin_until(lambda: states and math.dist(positions(states[-1])[CAR_1][:2], end) < 1e-3)
     kept = list(states)

@@ -29,10 +29,19 @@ def test_the_old_fleet_drives_on_while_a_large_one_loads(domain_id, tmp_path):
         "\n".join(["version: 1", "vehicles:", *rows, ""]), encoding="utf-8"
     )
     try:
-        parameters = {"fleet": "ring_convoy", "rate": "20.0", "file_folders": f"[{tmp_path}]"}
+        parameters = {
+            "fleet": "ring_convoy",
+            "rate": "20.0",
+            "file_folders": f"[{tmp_path}]",
+        }
         with NodeProcess("trajectory_node", domain_id, parameters):
             ground = TerrainMap(
-                name="level", rows=2, columns=2, step_x=200.0, step_y=200.0, height=[0.0] * 4
+                name="level",
+                rows=2,
+                columns=2,
+                step_x=200.0,
+                step_y=200.0,
+                height=[0.0] * 4,
             )
             ground.origin_x = ground.origin_y = -100.0
             peer.publisher(TerrainMap, "terrain_map", LATCHED).publish(ground)

@@ -53,7 +53,11 @@ def test_a_planned_path_is_driven_without_leaving_ground_that_can_be_driven_on(d
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     (tmp_path / "fleet.yaml").write_text(FLEET, encoding="utf-8")
-    fleet = {"fleet": f"'{tmp_path / 'fleet.yaml'}'", "time_scale": "4.0", "rate": "100.0"}
+    fleet = {
+        "fleet": f"'{tmp_path / 'fleet.yaml'}'",
+        "time_scale": "4.0",
+        "rate": "100.0",
+    }
     planner = {"goal_vehicle": "cart", "goal_class": "rover"}
     with (
         NodeProcess("trajectory_node", domain_id, fleet),

@@ -244,7 +244,8 @@ def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
 
     new = folder / "new.yaml"
     new.write_text(
-        "version: 1\ndefaults: {type: 3, speed: 10, shape: {type: circle, center: [0, 0], radius: 120}}\n"
+        "version: 1\ndefaults: {type: 3, speed: 10, shape: {type: circle, center: [0, 0], radius: "
+        "120}}\n"
         "vehicles: [{name: ring_2, id: 11}, {name: other, id: 7}]\n",
         encoding="utf-8",
     )

@@ -195,7 +195,12 @@ def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
 
     demo = HeightMap.load("JacksboroFault")
     impostor = HeightMap(
-        demo.heights + 1, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0, name=demo.name
+        demo.heights + 1,
+        origin_x=0.0,
+        origin_y=0.0,
+        step_x=1.0,
+        step_y=1.0,
+        name=demo.name,
     )
     source.publish(impostor, max_cells=0)
     level, text, values = peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 2 and d)
@@ -204,7 +209,11 @@ def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
 
     source.publish(demo, max_cells=0)
     level, text, values = peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 0 and d)
-    assert (text, values["vehicles"], values["terrain"]) == ("publishing", "5", "JacksboroFault")
+    assert (text, values["vehicles"], values["terrain"]) == (
+        "publishing",
+        "5",
+        "JacksboroFault",
+    )
     peer.spin_until(lambda: states and paths)
     assert on_ground_of(demo)
 
@@ -235,7 +244,12 @@ def test_a_large_fleet_in_map_ned_with_topics_for_each_vehicle(start, peer, tmp_
     terrain = ground()
     TerrainSource(peer).publish(terrain)
     states = receive_states(peer)
-    start(fleet=f"'{path}'", frame_id="map_ned", publish_per_vehicle="always", start_time="1.0")
+    start(
+        fleet=f"'{path}'",
+        frame_id="map_ned",
+        publish_per_vehicle="always",
+        start_time="1.0",
+    )
     message = peer.spin_until(lambda: states and states[-1])
     assert message.header.frame_id == "map_ned"
     p = positions(message)
@@ -355,7 +369,9 @@ def shown(peer):
     from visualization_msgs.msg import Marker, MarkerArray
 
     qos = QoSProfile(
-        depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+        depth=1,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
     )
     received = peer.receive(MarkerArray, "fleet_markers", qos)
 
