@@ -30,7 +30,7 @@ from rfly_trajectory.kernels.tables import (
     Poses,
 )
 from rfly_trajectory.motion import speed_profile
-from rfly_trajectory.motion.attitude import Contact, Terrain, poses, wheel_contact
+from rfly_trajectory.motion.attitude import GroundPatch, WheelContact, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
 from rfly_trajectory.motion.speed_profile import (
     AtEnd,
@@ -55,25 +55,27 @@ Kind = Literal["ground", "multirotor", "fixed_wing"]
 KINDS = {"ground": GROUND, "multirotor": MULTIROTOR, "fixed_wing": FIXED_WING}
 
 MAX_ID = 2**31 - 1
-"""ids and types are int32 in VehicleStateArray"""
+"""Largest id and vehicle type: both are int32 in VehicleStateArray."""
 TRACK_STEP = 2.0
-"""m between the points of `Fleet.track`, where that makes no more than TRACK_POINTS of them"""
+"""Distance between the points of `Fleet.track`, m, unless that needs more than TRACK_POINTS."""
 TRACK_POINTS = 1000
+"""Largest number of intervals of `Fleet.track`."""
 
 
 class Limits(NamedTuple):
-    """What a vehicle can do, as far as known. A fleet that asks for more moves all the same;
-    `limit_check` tells.
+    """Known limits of a vehicle; None where a limit is unknown.
+
+    A fleet may ask for more and moves all the same: `limit_check` reports it.
     """
 
     turn_radius: float | None = None
-    """m, smallest"""
+    """Smallest turning radius, m."""
     max_slope_deg: float | None = None
-    """along the way, up and down"""
+    """Steepest slope along the way, up or down, degrees."""
     max_speed: float | None = None
-    """m/s over ground"""
+    """Largest speed over ground, m/s."""
     lateral_acceleration: float | None = None
-    """m/s²"""
+    """Largest sideways acceleration, m/s²."""
 
 
 NO_LIMITS = Limits()
@@ -81,8 +83,9 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Vehicle:
-    """One vehicle: who it is, and where it is when. Raises ConfigError where that contradicts
-    itself.
+    """A vehicle of a fleet: its identity, its path, and its timing.
+
+    Raises ConfigError if the values contradict each other.
     """
 
     name: str
@@ -93,33 +96,35 @@ class Vehicle:
     at_end: AtEnd
     kind: Kind = "ground"
     delay: float = 0.0
-    """departure, s of fleet time; until then the vehicle stands at its start"""
+    """Departure, s of fleet time; until then the vehicle stands at its start."""
     phase: float = 0.0
-    """arc length of the start, m along the path"""
+    """Arc length of the start, m along the path."""
     shift: tuple[float, float] = (0.0, 0.0)
-    """the whole path is moved by this, ENU m"""
+    """Translation of the whole path, ENU, m."""
     height: float = 0.0
-    """m above the ground, or z up where `absolute` is set; 0 where the path has an altitude of its
-    own
+    """Height above ground, m, or z (up) if `absolute` is set; 0 if the path has its own altitude.
     """
     absolute: bool = False
     fit_ground: bool = False
-    """RflySim3D puts the model on its own ground"""
+    """True if RflySim3D puts the model on its own ground."""
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     offset: tuple[float, float] = (0.0, 0.0)
-    """place in a formation that turns with the path, m ahead along it and left of it; see
-    `formation`
+    """Place in a formation that turns with the path: m ahead along the path, m to its left.
+
+    See `formation`.
     """
     wheelbase: float | None = None
-    """m between the axles of a ground vehicle; with `track` it stands on four wheels, see `wheels`
+    """Distance between the axles of a ground vehicle, m.
+
+    With `track` the vehicle stands on four wheels, see `wheels`.
     """
     track: float | None = None
-    """m between the wheels of an axle"""
+    """Distance between the wheels of an axle, m."""
     limits: Limits = NO_LIMITS
     timing: Schedule | None = field(default=None, repr=False, compare=False)
-    """the motion along the path, where it is another one than profile, at_end and phase say"""
+    """Motion along the path, if it differs from what profile, at_end and phase describe."""
     locations: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """by key, `file:line: key` in the fleet file that it comes from"""
+    """Source of each key in the fleet file, as `file:line: key`."""
     schedule: Schedule = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -127,9 +132,13 @@ class Vehicle:
         for name in ("id", "vehicle_type"):
             if not 0 <= getattr(self, name) <= MAX_ID:
                 raise ConfigError(f"{name}: {getattr(self, name)!r} is not within 0 … {MAX_ID}")
+
+        # times and heights
         finite_number("delay", self.delay, "s", at_least=0.0)
         finite_number("phase", self.phase, "m")
         finite_number("altitude", self.height, "m", at_least=None if self.absolute else 0.0)
+
+        # what the kind of vehicle allows
         if self.kind == "ground" and self.absolute:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
         if self.path.altitude is not None and self.kind == "ground":
@@ -139,6 +148,8 @@ class Vehicle:
             )
         if self.path.altitude is not None and (self.absolute or self.height):
             raise ConfigError("altitude: the waypoints of its shape have heights already")
+
+        # wheels come in pairs of keys
         for name, other in (("wheelbase", "track"), ("track", "wheelbase")):
             value = getattr(self, name)
             if value is None:
@@ -147,83 +158,82 @@ class Vehicle:
             if self.kind != "ground":
                 raise ConfigError(f"{name}: is for ground vehicles, not for a {self.kind}")
             if getattr(self, other) is None:
-                raise ConfigError(f"{name}: needs the key {other} beside it")
+                raise ConfigError(f"{name}: needs the key {other} too")
+
         if self.kind == "fixed_wing" and self.at_end == "ping_pong":
             raise ConfigError("at_end: ping_pong drives backwards, which a fixed_wing can't")
         self._check_offset()
-        speed_profile = self.timing
-        if speed_profile is None:
-            speed_profile = schedule(
-                self.path.length,
-                self.path.closed,
-                self.profile,
-                self.at_end,
-                self.phase,
+
+        timing = self.timing
+        if timing is None:
+            timing = schedule(
+                self.path.length, self.path.closed, self.profile, self.at_end, self.phase
             )
-        object.__setattr__(self, "schedule", speed_profile)
+        object.__setattr__(self, "schedule", timing)
 
     def _check_offset(self) -> None:
-        """A place beyond the centre of a turn would have to be driven backwards."""
+        """Raise ConfigError if the place in the formation lies beyond the centre of a turn."""
         left = self.offset[1]
         if left == 0.0:
             return
         bend = max(self.path.curvature_range, key=lambda bend: left * bend.curvature)
-        if left * bend.curvature >= 1.0 - 1e-9:
+        if left * bend.curvature >= 1.0 - 1e-9:  # the vehicle would have to drive backwards
+            side = "left" if left > 0 else "right"
             x, y = self.path.at(bend.s).position.tolist()
             raise ConfigError(
-                f"formation: {self.name!r} is {abs(left):.4g} m {'left' if left > 0 else 'right'} "
-                "of the path, which "
+                f"formation: {self.name!r} is {abs(left):.4g} m {side} of the path, which "
                 f"turns to that side with a radius of {1 / abs(bend.curvature):.4g} m at x "
                 f"{x:.1f}, y {y:.1f}"
             )
 
 
-class Motion(NamedTuple):
-    """k vehicles at an instant each, seen from above and from the side; ENU, SI."""
+class VehicleMotion(NamedTuple):
+    """Motion of k vehicles, each at its own instant; ENU, SI."""
 
     progress: Floats
-    """(k, 4) arc length; speed over ground, its rate and the rate of that along the vehicle's own
-    way
-    """
+    """Progress, (k, 4): arc length; speed over ground and its first two rates along the own way."""
     points: Floats
-    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate"""
+    """Path points, (k, 6): x, y, tangent x, tangent y, curvature, curvature rate."""
     position: Floats
-    """(k, 3)"""
+    """Positions, (k, 3)."""
     slope: Floats
-    """(k,) climb over distance in the direction of the path"""
+    """Climb over distance in the direction of the path, (k,)."""
 
 
 class FleetMotion(NamedTuple):
-    """n vehicles at m times; ENU, SI."""
+    """Motion of n vehicles at m times; ENU, SI."""
 
     position: Floats
-    """(m, n, 3)"""
+    """Positions, (m, n, 3)."""
     orientation: Floats
-    """(m, n, 4) xyzw, base_link (FLU) -> map"""
+    """Orientations, (m, n, 4) xyzw, base_link (FLU) -> map."""
     velocity: Floats
-    """(m, n, 3) m/s, axes of map"""
+    """Velocities, (m, n, 3), axes of map, m/s."""
     angular_velocity: Floats
-    """(m, n, 3) rad/s, axes of base_link (FLU)"""
+    """Angular velocities, (m, n, 3), axes of base_link (FLU), rad/s."""
     arc_length: Floats
-    """(m, n) m along the vehicle's path; beyond a closed path's length after the first lap"""
+    """Arc length along the vehicle's path, (m, n), m.
+
+    It exceeds a closed path's length after the first lap.
+    """
     speed: Floats
-    """(m, n) m/s along the path, over ground, < 0 backwards"""
+    """Speed along the path over ground, (m, n), m/s; negative backwards."""
 
 
-class Track(NamedTuple):
-    """Where a vehicle's path leads, in order; ENU."""
+class VehicleTrack(NamedTuple):
+    """The path of a vehicle over the terrain, in order; ENU."""
 
     position: Floats
-    """(k, 3)"""
+    """Positions, (k, 3)."""
     orientation: Floats
-    """(k, 4) xyzw: attitude at the cruising speed"""
+    """Orientations, (k, 4) xyzw: attitude at the cruising speed."""
 
 
 class Fleet:
-    """n vehicles over a terrain (None: level ground at z = 0). Immutable; `on_terrain` gives one
-    over another terrain.
+    """A fleet of n vehicles over a terrain, or over level ground at z = 0 if the terrain is None.
 
-    Raises ConfigError where two vehicles share an id or a name.
+    Immutable; `on_terrain` returns the same fleet over another terrain. Raises ConfigError if two
+    vehicles share an id or a name.
     """
 
     def __init__(
@@ -236,18 +246,20 @@ class Fleet:
     ) -> None:
         self.name = name
         self.min_separation = min_separation
-        """m that vehicles should keep between their origins; `limit_check.check_separation` looks
-        """
+        """Distance that vehicles should keep between their origins, m; see `limit_check`."""
         self.locations = locations or {}
-        """as `Vehicle.locations`, of the keys of the whole fleet"""
+        """Source of each key of the whole fleet, as `Vehicle.locations`."""
         self.vehicles = tuple(vehicles)
         self.terrain = terrain
+
         check_unique("id", [vehicle.id for vehicle in self.vehicles])
         check_unique("name", [vehicle.name for vehicle in self.vehicles])
         self._departures = join_schedules(
             [vehicle.schedule for vehicle in self.vehicles],
             [vehicle.delay for vehicle in self.vehicles],
         )
+
+        # vehicles that share a path share its tables
         unique = {id(vehicle.path): vehicle.path for vehicle in self.vehicles}
         index = {key: i for i, key in enumerate(unique)}
         self._paths = join_paths(list(unique.values())) if unique else None
@@ -256,16 +268,20 @@ class Fleet:
         )
         self._profiles = join_profiles(list(unique.values())) if self._climbing.any() else None
         self._path = np.array([index[id(vehicle.path)] for vehicle in self.vehicles], np.int64)
+
+        # places in formations
         self._shift = np.array([vehicle.shift for vehicle in self.vehicles], float).reshape(-1, 2)
         offset = np.array([vehicle.offset for vehicle in self.vehicles], float).reshape(-1, 2)
         self._ahead, self._left = np.ascontiguousarray(offset.T)
         self._in_formation = bool(offset.any())
-        # Only multirotors lean with their jerk, and only beside a polynomial has a path's bend a
-        # part in it.
+        # Only multirotors lean with their jerk, and a path's bend contributes to it only along a
+        # polynomial.
         self._curved_formation = any(
             vehicle.kind == "multirotor" and vehicle.offset[1] and POLYNOMIAL in vehicle.path.kind
             for vehicle in self.vehicles
         )
+
+        # one row for each vehicle
         self._kind = np.array([KINDS[vehicle.kind] for vehicle in self.vehicles], np.uint8)
         self._height = np.array([vehicle.height for vehicle in self.vehicles], float)
         self._absolute = np.array([vehicle.absolute for vehicle in self.vehicles], bool)
@@ -275,6 +291,8 @@ class Fleet:
         self._scale = np.array([vehicle.scale for vehicle in self.vehicles], np.float32).reshape(
             -1, 3
         )
+
+        # wheels
         self._wheelbase = np.array([vehicle.wheelbase or 0.0 for vehicle in self.vehicles], float)
         self._track = np.array([vehicle.track or 0.0 for vehicle in self.vehicles], float)
         self._on_wheels = bool(self._wheelbase.any())
@@ -284,23 +302,22 @@ class Fleet:
         return len(self.vehicles)
 
     def on_terrain(self, terrain: HeightMap | None) -> Fleet:
-        """The same fleet over another terrain; cheap, all else is shared."""
+        """Return the same fleet over another terrain; cheap, everything else is shared."""
         other = copy.copy(self)
         other.terrain = terrain
         return other
 
     def of(self, vehicles: Sequence[Vehicle]) -> Fleet:
-        """The fleet with these vehicles in place of its own; itself where they are its own."""
+        """Return the fleet with these vehicles instead of its own; itself if they are the same."""
         if len(vehicles) == len(self) and all(map(operator.is_, vehicles, self.vehicles)):
             return self
         return Fleet(vehicles, self.terrain, self.name, self.min_separation, self.locations)
 
     def sample(self, t: float, *, source: str = "", stamp_ns: int = 0) -> VehicleStates:
-        """All vehicles at fleet time t [s], in the order of `vehicles`, in frame map, labelled with
-        source and stamp.
+        """Return the states of all vehicles at fleet time t, s, in the order of `vehicles`.
 
-        Before its delay a vehicle stands at its start. Raises ValueError for a time that is not
-        finite.
+        The states are in frame map and carry `source` and `stamp_ns`. A vehicle stands at its start
+        before its delay. Raises ValueError for a time that is not finite.
         """
         finite_number("t", t, "s", error=ValueError)
         progress = speed_profile.progress(self._departures, self._all, np.full(len(self), float(t)))
@@ -319,10 +336,11 @@ class Fleet:
         )
 
     def sample_times(self, times: ArrayLike) -> FleetMotion:
-        """All vehicles at the fleet times (m,) [s], in float64 throughout."""
+        """Return the motion of all vehicles at the fleet times (m,), s, in float64 throughout."""
         times = np.asarray(times, dtype=float)
         if times.ndim != 1 or not np.isfinite(times).all():
             raise ValueError("times: expected a one-dimensional array of finite seconds")
+
         m = len(times)
         n = len(self)
         vehicle = np.tile(self._all, m)
@@ -337,8 +355,8 @@ class Fleet:
             speed=progress[:, 1].reshape(m, n),
         )
 
-    def sample_vehicles(self, vehicle: Ints, times: Floats) -> Motion:
-        """The vehicles with these indices (k,) at the fleet times (k,) [s]."""
+    def sample_vehicles(self, vehicle: Ints, times: Floats) -> VehicleMotion:
+        """Return the motion of the vehicles with these indices (k,) at the fleet times (k,), s."""
         progress = speed_profile.progress(self._departures, vehicle, times)
         points = self._points(vehicle, progress)
         ground, _ = self._ground(vehicle, points, progress)
@@ -350,21 +368,24 @@ class Fleet:
             points,
             ground,
         )
+
+        # aircraft at a fixed altitude climb only where the ground pushes them up
         follows = ~self._absolute[vehicle] | (self._height[vehicle] <= ground.altitude)
         slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
-        return Motion(progress, points, pose.position, slope)
+        return VehicleMotion(progress, points, pose.position, slope)
 
-    def track(self, vehicle: int) -> Track:
-        """The whole path of the vehicle with this index over the terrain, from its first to its
-        last point.
+    def track(self, vehicle: int) -> VehicleTrack:
+        """Return the whole path over the terrain of the vehicle with this index, first to last
+        point.
         """
         path = self.vehicles[vehicle].path
         points = min(max(math.ceil(path.length / TRACK_STEP), 8), TRACK_POINTS) + 1
+
         progress = np.zeros((points, 4))
         progress[:, 0] = np.linspace(0.0, path.length, points)
         progress[:, 1] = self.vehicles[vehicle].profile.cruise
         pose = self._poses(np.full(points, vehicle), progress)
-        return Track(pose.position, pose.orientation)
+        return VehicleTrack(pose.position, pose.orientation)
 
     def _poses(
         self,
@@ -372,11 +393,13 @@ class Fleet:
         progress: Floats,
         rate_type: type[np.floating[Any]] = np.float64,
     ) -> Poses:
-        """Poses of the vehicles with these indices (k,), whose progress (k, 4) is given. A slice
-        costs no copies.
+        """Return the poses of the vehicles with these indices (k,), given their progress (k, 4).
+
+        A slice as index costs no copies.
         """
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
+
         points = self._points(vehicle, progress)
         ground, _ = self._ground(vehicle, points, progress)
         kind = self._kind[vehicle]
@@ -385,39 +408,48 @@ class Fleet:
         return poses(kind, height, absolute, progress, points, ground, rate_type)
 
     def _points(self, vehicle: Ints | slice, progress: Floats) -> Floats:
-        """(k, 6) as `path_points`; `progress` (k, 3) becomes the vehicle's own where it has a place
-        in a formation.
+        """Return the path points (k, 6) of the vehicles, as `path_points` does.
+
+        `progress` (k, 3) becomes the vehicle's own where it has a place in a formation.
         """
         assert self._paths is not None
         path = self._path[vehicle]
-        if self._in_formation:
+        if not self._in_formation:
+            points = path_points(self._paths, path, progress[:, 0])
+        else:
             progress[:, 0] += self._ahead[vehicle]
-        points = path_points(self._paths, path, progress[:, 0])
-        if self._in_formation:
+            points = path_points(self._paths, path, progress[:, 0])
+
+            # open paths go on straight beyond their ends
             beyond = progress[:, 0] - np.clip(progress[:, 0], 0.0, self._paths.length[path])
             beyond[self._paths.closed[path]] = 0.0
             extrapolate_straight(points, beyond)
+
             bend: Floats | float = 0.0
             if self._curved_formation:
                 s = np.ascontiguousarray(progress[:, 0])
                 bend = np.where(beyond == 0.0, curvature_bends(self._paths, path, s), 0.0)
             offset_laterally(points, progress, self._left[vehicle], bend)
+
         points[:, 0] += self._shift[vehicle, 0]
         points[:, 1] += self._shift[vehicle, 1]
         return points
 
     def points_at(self, vehicle: int, s: Floats) -> Floats:
-        """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate of the vehicle with this
-        index where the path's point that it drives by is at arc length s (k,) [m]: its place in a
-        formation and its shift included.
+        """Return the path points (k, 6) of the vehicle with this index at the arc lengths s (k,),
+        m.
+
+        Columns are x, y, tangent x, tangent y, curvature, curvature rate. The vehicle's place in a
+        formation and its shift are included; s belongs to the path's point that it drives by.
         """
         progress = np.zeros((len(s), 4))
         progress[:, 0] = s
         return self._points(np.full(len(s), vehicle), progress)
 
     def max_wheel_gap(self, vehicle: int, s: Floats) -> Floats:
-        """(k,) m of the wheel that is farthest above the ground at the `points_at` (k,); 0 without
-        wheels.
+        """Return the largest wheel gap above the ground (k,), m, at the arc lengths s (k,), m.
+
+        It is 0 for a vehicle without wheels.
         """
         progress = np.zeros((len(s), 4))
         progress[:, 0] = s
@@ -425,8 +457,9 @@ class Fleet:
         return self._ground(index, self._points(index, progress), progress)[1]
 
     def climb(self, vehicle: int, s: Floats) -> Floats | None:
-        """(k,) z [m] that the waypoints of the vehicle with this index ask for where `points_at`
-        (k,) are; None where they have no heights.
+        """Return the z (k,), m, that the vehicle's waypoints ask for at the arc lengths s (k,), m.
+
+        None if they have no heights.
         """
         if self._profiles is None or not self._climbing[vehicle]:
             return None
@@ -435,99 +468,115 @@ class Fleet:
 
     def _ground(
         self, vehicle: Ints | slice, points: Floats, progress: Floats
-    ) -> tuple[Terrain, Floats]:
-        """The ground that the vehicles feel, and their wheel gaps."""
+    ) -> tuple[GroundPatch, Floats]:
+        """Return the ground that the vehicles feel, and their wheel gaps."""
         speed = progress[:, 1]
         ground, gap = self._terrain_surface(vehicle, points, speed)
-        if self._profiles is not None:
-            rows = np.flatnonzero(self._climbing[vehicle])
-            on_points = points[rows]
-            climb = altitudes(self._profiles, self._path[vehicle][rows], progress[rows, 0])
-            _put_altitude_profile(
-                ground, rows, climb, on_points, speed[rows], self._left[vehicle][rows]
-            )
+        if self._profiles is None:
+            return ground, gap
+
+        # waypoints with heights replace the ground below them
+        rows = np.flatnonzero(self._climbing[vehicle])
+        climb = altitudes(self._profiles, self._path[vehicle][rows], progress[rows, 0])
+        left = self._left[vehicle][rows]
+        _put_altitude_profile(ground, rows, climb, points[rows], speed[rows], left)
         return ground, gap
 
     def _terrain_surface(
         self, vehicle: Ints | slice, points: Floats, speed: Floats
-    ) -> tuple[Terrain, Floats]:
+    ) -> tuple[GroundPatch, Floats]:
+        """Return the terrain below the vehicles, or the plane of their wheels, and wheel gaps."""
         gap = np.zeros(len(points))
         if self.terrain is None:
-            return Terrain(np.zeros(len(points)), *np.zeros((3, len(points), 2))), gap
-        x, y, tx, ty = points.T[:4]
-        ground = Terrain(*self.terrain.surface(x, y, speed * tx, speed * ty))
+            level = GroundPatch(np.zeros(len(points)), *np.zeros((3, len(points), 2)))
+            return level, gap
+
+        x, y, tangent_x, tangent_y = points.T[:4]
+        ground = GroundPatch(*self.terrain.surface(x, y, speed * tangent_x, speed * tangent_y))
         if self._on_wheels:
-            rows = np.flatnonzero(self._wheelbase[vehicle])
-            tangent = points[rows, 2:4]
-            on = ground.smooth_gradient[rows]
-            slope = np.stack(
-                [
-                    (on * tangent).sum(1),
-                    on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1],
-                ],
-                -1,
-            )
-            wheelbase, track, height = (
-                each[vehicle][rows] for each in (self._wheelbase, self._track, self._height)
-            )
-            middle = ground.altitude[rows] - height
-            on_points = points[rows]
-            own_speed = speed[rows]
-            contact = wheel_contact(
-                self.terrain,
-                wheelbase,
-                track,
-                on_points,
-                own_speed,
-                slope,
-                middle,
-                ground.gradient[rows],
-            )
-            gap[rows] = contact.gap
-            _put_wheel_plane(ground, rows, contact, on_points, own_speed)
+            self._stand_on_wheels(vehicle, points, speed, ground, gap)
         return ground, gap
+
+    def _stand_on_wheels(
+        self,
+        vehicle: Ints | slice,
+        points: Floats,
+        speed: Floats,
+        ground: GroundPatch,
+        gap: Floats,
+    ) -> None:
+        """Replace the ground below vehicles with wheels by the plane of their wheels."""
+        assert self.terrain is not None
+        rows = np.flatnonzero(self._wheelbase[vehicle])
+        height = self._height[vehicle][rows]
+
+        # slopes of the smooth ground along and across the way
+        tangent = points[rows, 2:4]
+        gradient = ground.smooth_gradient[rows]
+        slope_along = (gradient * tangent).sum(1)
+        slope_across = gradient[:, 1] * tangent[:, 0] - gradient[:, 0] * tangent[:, 1]
+
+        contact = wheel_contact(
+            self.terrain,
+            self._wheelbase[vehicle][rows],
+            self._track[vehicle][rows],
+            points[rows],
+            speed[rows],
+            np.stack([slope_along, slope_across], -1),
+            ground.altitude[rows] - height,
+            ground.gradient[rows],
+        )
+        gap[rows] = contact.gap
+        _put_wheel_plane(ground, rows, contact, points[rows], speed[rows])
 
 
 def _put_altitude_profile(
-    ground: Terrain,
+    ground: GroundPatch,
     rows: Ints,
     climb: Floats,
     points: Floats,
     speed: Floats,
     left: Floats,
 ) -> None:
-    """Put an altitude profile in the place of the ground, where it lies above. climb (k, 3) is by
-    arc length of the path, points (k, 6) and speed are those of the vehicle's own way, which may
-    lie `left` (k,) of it.
+    """Replace the ground by an altitude profile where the profile lies above it.
+
+    `climb` (k, 3) is by arc length of the path; points (k, 6) and speed (k,) are those of the
+    vehicle's own way, which may lie `left` (k,) of the path, m.
     """
-    own = 1.0 / (
-        1.0 + left * points[:, 4]
-    )  # metres of the own way to a metre of the path, see `formation.offset_laterally`
+    # metres of the own way for each metre of the path, see `formation.offset_laterally`
+    own = 1.0 / (1.0 + left * points[:, 4])
     slope = climb[:, 1] / own
     slope_by_path = climb[:, 2] / own + slope * left * points[:, 5] * own**2
+
+    # rows whose profile lies above the ground
     above = climb[:, 0] > ground.altitude[rows]
     rows = rows[above]
     slope = slope[above, None]
     tangent = points[above, 2:4]
+
+    # rates along the own way
     slope_rate = (slope_by_path * speed / own)[above, None]
     yaw_rate = (points[:, 4] * speed)[above, None]
     normal = np.stack([-tangent[:, 1], tangent[:, 0]], -1)
+
     ground.altitude[rows] = climb[above, 0]
     ground.gradient[rows] = ground.smooth_gradient[rows] = slope * tangent
     ground.smooth_gradient_rate[rows] = slope_rate * tangent + slope * yaw_rate * normal
 
 
 def _put_wheel_plane(
-    ground: Terrain, rows: Ints, contact: Contact, points: Floats, speed: Floats
+    ground: GroundPatch, rows: Ints, contact: WheelContact, points: Floats, speed: Floats
 ) -> None:
-    """Put the wheels' plane in the place of the ground: what `poses` makes of it are the contact's
-    slopes and rates.
+    """Replace the ground by the plane of the wheels.
+
+    `poses` makes the contact's slopes and rates of it.
     """
     tangent = points[:, 2:4]
     left = np.stack([-tangent[:, 1], tangent[:, 0]], -1)
     yaw_rate = points[:, 4] * speed
     (q, p), (q_rate, p_rate) = contact.slope.T, contact.slope_rate.T
     climb = np.divide(contact.climb_rate, speed, out=q.copy(), where=speed != 0.0)
+
     ground.altitude[rows] = contact.altitude
     ground.gradient[rows] = climb[:, None] * tangent
     ground.smooth_gradient[rows] = q[:, None] * tangent + p[:, None] * left
@@ -536,8 +585,9 @@ def _put_wheel_plane(
 
 
 def states_in_ned(states: VehicleStates, frame_id: str = "map_ned") -> VehicleStates:
-    """States given in map (ENU) as states in its NED twin; the orientation still rotates base_link
-    (FLU).
+    """Return states given in map (ENU) in its NED twin.
+
+    The orientation still rotates base_link (FLU).
     """
     return dataclasses.replace(
         states,
@@ -549,12 +599,12 @@ def states_in_ned(states: VehicleStates, frame_id: str = "map_ned") -> VehicleSt
 
 
 def orientation_in_ned(orientation: Floats) -> Floats:
-    """(…, 4) xyzw base_link (FLU) -> map (ENU), to base_link (FLU) -> map_ned."""
+    """Return orientations (…, 4) xyzw, base_link (FLU) -> map (ENU), as base_link -> map_ned."""
     return np.asarray(quat_ned_frd_to_ned_flu(quat_enu_flu_to_ned_frd(orientation)), np.float64)
 
 
 def check_unique(what: str, values: Sequence[object]) -> None:
-    """Raises ConfigError where two vehicles share one of the values."""
+    """Raise ConfigError if two vehicles share one of the values."""
     seen: set[object] = set()
     for value in values:
         if value in seen:

@@ -63,7 +63,7 @@ from cell to cell
 """
 
 
-class Contact(NamedTuple):
+class WheelContact(NamedTuple):
     """k vehicles on their wheels."""
 
     altitude: Floats
@@ -87,8 +87,8 @@ def wheel_contact(
     slope: Floats,
     middle: Floats,
     gradient: Floats,
-) -> Contact:
-    """Contact of k vehicles with wheelbase and track (k,) [m] at points (k, 6) as `path_points`
+) -> WheelContact:
+    """WheelContact of k vehicles with wheelbase and track (k,) [m] at points (k, 6) as `path_points`
     gives them.
 
     speed (k,) m/s; slope (k, 2) is a first guess of q and p; middle (k,) [m] is what the wheels'
@@ -105,14 +105,14 @@ def wheel_contact(
     under = terrain.gradient(x.reshape(-1), y.reshape(-1)).reshape(-1, 4, 2)
     ground = WheelGround(_altitude(terrain, x, y), under, middle, gradient)
     rows = functions.wheel_contact(wheels, ground, points, speed, plane)
-    return Contact(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
+    return WheelContact(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
 
 
 def _altitude(terrain: HeightMap, x: Floats, y: Floats) -> Floats:
     return np.asarray(terrain.altitude(x.reshape(-1), y.reshape(-1)), float).reshape(x.shape)
 
 
-class Terrain(NamedTuple):
+class GroundPatch(NamedTuple):
     """The ground under k points."""
 
     altitude: Floats
@@ -131,7 +131,7 @@ def poses(
     absolute: Bools,
     progress: Floats,
     points: Floats,
-    terrain: Terrain,
+    terrain: GroundPatch,
     rate_type: type[np.floating[Any]] = np.float64,
 ) -> Poses:
     """Poses of k vehicles; velocities and body rates in numbers of `rate_type`.
