@@ -17,7 +17,7 @@ from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import draw_relief, picture, region_about
 from rfly_trajectory.fleet.fleet import Fleet
-from rfly_trajectory.fleet.limit_check import Drive, Finding, drive
+from rfly_trajectory.fleet.limit_check import Drive, LimitViolation, drive
 
 if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid
@@ -31,7 +31,7 @@ MAX_OWN_COLOURS = 10
 
 
 def draw_fleet(
-    fleet: Fleet, path: Path, *, title: str | None = None, findings: Sequence[Finding] = ()
+    fleet: Fleet, path: Path, *, title: str | None = None, findings: Sequence[LimitViolation] = ()
 ) -> None:
     """Write the picture of a fleet over its terrain; the ending of `path` is its format. Needs no
     display.
@@ -106,7 +106,7 @@ def _draw_tracks(
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
 
 
-def _mark(axes: Any, findings: Sequence[Finding]) -> None:
+def _mark(axes: Any, findings: Sequence[LimitViolation]) -> None:
     positions = [finding.position for finding in findings if finding.position is not None]
     if not positions:
         return

@@ -8,23 +8,23 @@ the plane z = q x + p y. Its axes are then x_body = (1, 0, q) / √(1+q²), z_bo
 
 What q and p are depends on the kind of vehicle:
 
-- GROUND: the slope of the smooth terrain along and to the left of the heading. z_body is the smooth
-normal, and x_body
-  is the vertical projection of the path's tangent into that plane, so the horizontal heading is
-  kept exactly.
-- FIXED_WING: q is the slope of climb, p = -(1+q²) a_lateral / g: a coordinated turn, tan roll = V
-ψ' / g with the
-  airspeed V (Beard and McLain, Small Unmanned Aircraft, 2012, section 9.2).
-- MULTIROTOR: z_body is the direction of thrust, g up plus the horizontal acceleration: q = -a_along
-/ g,
-  p = -a_left / g (differential flatness; Mellinger and Kumar, ICRA 2011). Vertical acceleration is
-  left out: over a bilinear terrain it is a jolt at each cell's border and next to nothing inside.
+- GROUND: the slope of the smooth terrain along the heading and to its left. z_body is the smooth
+  normal, and x_body is the vertical projection of the path's tangent into that plane, so the
+  horizontal heading is kept exactly.
+- FIXED_WING: q is the slope of climb, p = -(1+q²) a_lateral / g: a coordinated turn,
+  tan roll = V ψ' / g with the airspeed V (Beard and McLain, Small Unmanned Aircraft, 2012,
+  section 9.2).
+- MULTIROTOR: z_body is the direction of thrust, g up plus the horizontal acceleration:
+  q = -a_along / g, p = -a_left / g (differential flatness; Mellinger and Kumar, ICRA 2011).
+  Vertical acceleration is left out: over a bilinear terrain it is a jolt at each cell's border and
+  next to nothing inside.
 
-Body rates follow from the time derivatives of q, p and the heading; with yaw, pitch and roll rates
+Body rates follow from the time derivatives of q, p and the heading. With yaw, pitch and roll rates
 they are
 
-    (roll' - yaw' sin pitch,  pitch' cos roll + yaw' sin roll cos pitch,  -pitch' sin roll + yaw'
-    cos roll cos pitch).
+    (roll' - yaw' sin pitch,
+     pitch' cos roll + yaw' sin roll cos pitch,
+     -pitch' sin roll + yaw' cos roll cos pitch).
 
 The height itself and the vertical speed follow the exact (bilinear) ground, which has kinks at the
 cells' borders; the attitude follows its smooth gradient, which has none.
@@ -58,24 +58,25 @@ if TYPE_CHECKING:
 
 
 _STEPS = 5
-"""each leaves about a quarter of the error: after five it is below 1 mm where slopes jump by 0.5
-from cell to cell
+"""Fixed-point steps. Each leaves about a quarter of the error.
+
+After five the error is below 1 mm even where slopes jump by 0.5 from cell to cell.
 """
 
 
 class WheelContact(NamedTuple):
-    """k vehicles on their wheels."""
+    """Contact of k vehicles with the ground under their wheels."""
 
     altitude: Floats
-    """(k,) of the wheels' plane at the origin, m"""
+    """Altitude of the wheels' plane at the origin, (k,), m."""
     slope: Floats
-    """(k, 2) q along the way and p to its left"""
+    """Slopes of the wheels' plane, (k, 2): q along the way and p to its left."""
     climb_rate: Floats
-    """(k,) m/s"""
+    """Climb rates, (k,), m/s."""
     slope_rate: Floats
-    """(k, 2) 1/s"""
+    """Rates of q and p, (k, 2), 1/s."""
     gap: Floats
-    """(k,) of the wheel that is farthest above the ground, m"""
+    """Gap under the wheel that is highest above the ground, (k,), m."""
 
 
 def wheel_contact(
@@ -88,22 +89,27 @@ def wheel_contact(
     middle: Floats,
     gradient: Floats,
 ) -> WheelContact:
-    """WheelContact of k vehicles with wheelbase and track (k,) [m] at points (k, 6) as `path_points`
-    gives them.
+    """Return the wheel contact of k vehicles at path points (k, 6), see `path_points`.
 
-    speed (k,) m/s; slope (k, 2) is a first guess of q and p; middle (k,) [m] is what the wheels'
-    plane at the origin is not to be below, and gradient (k, 2) the ground's there.
+    wheelbase and track (k,) are in m, speed (k,) in m/s. slope (k, 2) is a first guess of q and p.
+    The wheels' plane at the origin is kept above middle (k,), m, where the ground has the gradient
+    (k, 2).
     """
     functions = KERNELS.choose()
     wheels = WheelBases(wheelbase, track)
     q, p = np.ascontiguousarray(slope.T)
+
+    # slopes and wheel positions by fixed-point steps
     for _ in range(_STEPS):
         x, y = functions.wheel_places(wheels, points, q, p)
         plane = functions.wheel_plane(wheels, _altitude(terrain, x, y))
         q, p = np.ascontiguousarray(plane[:, 2:].T)
+
+    # ground under the wheels in their final positions
     x, y = functions.wheel_places(wheels, points, q, p)
     under = terrain.gradient(x.reshape(-1), y.reshape(-1)).reshape(-1, 4, 2)
     ground = WheelGround(_altitude(terrain, x, y), under, middle, gradient)
+
     rows = functions.wheel_contact(wheels, ground, points, speed, plane)
     return WheelContact(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
 
@@ -113,16 +119,16 @@ def _altitude(terrain: HeightMap, x: Floats, y: Floats) -> Floats:
 
 
 class GroundPatch(NamedTuple):
-    """The ground under k points."""
+    """Ground under k points."""
 
     altitude: Floats
-    """(k,) z up, m"""
+    """Altitudes, (k,), z up, m."""
     gradient: Floats
-    """(k, 2) dz/dx, dz/dy of the exact ground"""
+    """Slopes dz/dx and dz/dy of the exact ground, (k, 2)."""
     smooth_gradient: Floats
-    """(k, 2)"""
+    """Slopes of the smooth ground, (k, 2)."""
     smooth_gradient_rate: Floats
-    """(k, 2) its derivative by time along the vehicle's motion, 1/s"""
+    """Rates of the smooth slopes along the vehicle's motion, (k, 2), 1/s."""
 
 
 def poses(
@@ -134,22 +140,24 @@ def poses(
     terrain: GroundPatch,
     rate_type: type[np.floating[Any]] = np.float64,
 ) -> Poses:
-    """Poses of k vehicles; velocities and body rates in numbers of `rate_type`.
+    """Return the poses of k vehicles; velocities and body rates are numbers of `rate_type`.
 
-    kind (k,) GROUND, MULTIROTOR or FIXED_WING; height (k,) [m] above the ground, or z where
-    `absolute` (k,) is true (a z below the ground is raised to it); progress (k, 4) as
-    `motion.progress` and points (k, 6) as `paths.path_points` give them.
+    kind (k,) is GROUND, MULTIROTOR or FIXED_WING. height (k,), m, is above the ground, or is z
+    where `absolute` (k,) is true (a z below the ground is raised to it). progress (k, 4) comes from
+    `motion.progress`, points (k, 6) from `paths.path_points`.
     """
     k = len(kind)
-    made = Poses(
+    result = Poses(
         np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type)
     )
-    # as rows, contiguous for one vehicle as for many: numba compiles for each layout that it meets
+
+    # as rows, contiguous for one vehicle as for many: numba compiles for each memory layout
     progress = np.ascontiguousarray(progress.T)
     points = np.ascontiguousarray(points.T)
     altitude, gradient, smooth, smooth_rate = terrain
     gradient = np.ascontiguousarray(gradient.T)
     smooth = np.ascontiguousarray(smooth.T)
     ground = GroundRows(altitude, gradient, smooth, np.ascontiguousarray(smooth_rate.T))
-    KERNELS.choose().poses(Placements(kind, height, absolute), progress, points, ground, made)
-    return made
+
+    KERNELS.choose().poses(Placements(kind, height, absolute), progress, points, ground, result)
+    return result

@@ -1,10 +1,10 @@
 """Formations: offsets of a vehicle's copies from the leading point on the path.
 
 An offset is (ahead, left) in metres. In the path frame it turns with the path: a member drives
-`ahead` metres farther along the path, on the parallel curve `left` metres beside it (Frenet
-coordinates). So a column follows one track through a turn, whoever is on its outside drives faster,
-and every heading is that of the own motion. With curvature κ and its rate κ' of the path, g = 1 -
-left·κ and the path's speed v and acceleration a, a member has
+`ahead` metres farther along the path, on the parallel curve `left` metres to its left (Frenet
+coordinates). So a column follows one track through a turn, members on the outside drive faster, and
+every heading is that of the member's own motion. With curvature κ and its rate κ' of the path, g =
+1 - left·κ, and the path's speed v and acceleration a, a member has
 
     curvature κ/g,   curvature rate κ'/g³,   speed g·v,   acceleration g·a - left·κ'·v².
 
@@ -35,28 +35,29 @@ def formation_offsets(
     columns: int = 0,
     offsets: Sequence[Sequence[float]] = (),
 ) -> Floats:
-    """(count, 2) metres ahead and left of each member, in the order of the copies.
+    """Return the offsets (count, 2), m ahead and left, of the members in the order of the copies.
 
     - line: abreast, the first in the middle, the others left and right of it by turns, `spacing`
-    apart.
-    - column: behind one another, `spacing` apart.
-    - wedge: the first at the tip, the others on its left and right arm by turns; neighbours on an
-    arm are `spacing`
-      apart, and the arms open backwards by `angle_deg`.
-    - ring: evenly on a circle of `radius` about the path's point, the first ahead, on
-    counter-clockwise.
-    - grid: rows of `columns` abreast (0: as square as possible) from left to right, the first row
-    in front.
-    - custom: `offsets` as they are, one for each member.
+      apart.
+    - column: one behind the other, `spacing` apart.
+    - wedge: the first at the tip, the others on its left and right arm by turns. Neighbours on an arm
+      are `spacing` apart, and the arms open backwards by `angle_deg`.
+    - ring: evenly on a circle of `radius` about the path's point, the first ahead, the others
+      counter-clockwise.
+    - grid: rows of `columns` abreast (0: as square as possible) from left to right, the first row in
+      front.
+    - custom: `offsets` as given, one for each member.
 
-    Raises ConfigError, `key: text`, for numbers that make none.
+    Raises ConfigError, `key: text`, for numbers that describe no formation.
     """
+    number = np.arange(count, dtype=np.float64)
     ahead: Floats
     left: Floats
-    number = np.arange(count, dtype=np.float64)
+
     # the first copy on an arm is on the left
     arm = (number + 1) // 2
     side = np.where(number % 2 == 1, 1.0, -1.0)
+
     if kind == "line":
         ahead = np.zeros(count)
         left = arm * side * spacing
@@ -77,19 +78,16 @@ def formation_offsets(
         left = ((columns - 1) / 2 - number % columns) * spacing
     elif kind == "custom":
         if len(offsets) != count:
-            raise ConfigError(
-                f"offsets: {len(offsets)} of them, expected {count}, one for each copy"
-            )
+            raise ConfigError(f"offsets: got {len(offsets)}, expected {count}, one for each copy")
         return np.array(offsets, float).reshape(count, 2)
     else:
         raise ConfigError(f"type: {kind!r} is not one of {', '.join(FORMATIONS)}")
+
     return np.stack([ahead, left], axis=-1) + 0.0  # no negative zeros
 
 
 def extrapolate_straight(points: Floats, beyond: Floats) -> None:
-    """Move points (k, 6) of open paths `beyond` (k,) metres along their tangents, in place; 0
-    leaves a point alone.
-    """
+    """Move points (k, 6) of open paths along their tangents by `beyond` (k,), m, in place."""
     points[:, :2] += beyond[:, None] * points[:, 2:4]
     points[beyond != 0.0, 4:] = 0.0
 
@@ -97,20 +95,24 @@ def extrapolate_straight(points: Floats, beyond: Floats) -> None:
 def offset_laterally(
     points: Floats, progress: Floats, left: Floats, bend: Floats | float = 0.0
 ) -> None:
-    """Points (k, 6) and progress (k, 4) of a path become those of the parallel curve `left` (k,)
-    metres beside it.
+    """Move points (k, 6) and progress (k, 4) of a path to the parallel curve `left` (k,) m to its
+    left.
 
-    In place. `progress` keeps the path's arc length. `bend` (k,) is the second derivative of the
-    curvature, which counts for the jerk alone.
+    Works in place. `progress` keeps the path's arc length. `bend` (k,) is the second derivative of
+    the curvature, which affects the jerk alone.
     """
     curvature = points[:, 4].copy()
     rate = points[:, 5].copy()
     speed = progress[:, 1].copy()
     g = 1.0 - left * curvature
+
+    # the parallel curve
     points[:, 0] -= left * points[:, 3]
     points[:, 1] += left * points[:, 2]
     points[:, 4] = curvature / g
     points[:, 5] = rate / g**3
+
+    # its motion: the jerk first, as it needs the path's acceleration
     progress[:, 3] = g * progress[:, 3] - left * speed * (
         3.0 * rate * progress[:, 2] + bend * speed**2
     )

@@ -1,7 +1,7 @@
 """Speed profiles: progress along a path over time, delays, and end behaviour.
 
-Everything becomes a row of pieces of constant jerk for each vehicle (`Departures`), of which the
-last ones may repeat for ever; one call evaluates all vehicles.
+Every profile becomes a row of pieces of constant jerk for each vehicle (`Departures`). The last
+pieces may repeat forever. One call evaluates all vehicles.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ AtEnd = Literal["repeat", "ping_pong", "stop"]
 
 @dataclass(frozen=True)
 class SpeedProfile:
-    """How fast a leg is driven.
+    """Speed along a leg.
 
-    Without accelerations the cruising speed is there at once. With them, the profile is a
-    trapezoid: a leg starts from standstill, accelerates, cruises and, where it ends, brakes to
-    standstill; a leg too short for the cruising speed gets the highest speed that it allows. With a
-    jerk as well it is an S-curve of up to seven pieces: the acceleration is continuous and 0 at
-    both ends of a leg, and stays below its limit where the change of speed is too small for it
-    (Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines and Robots, 2008, section
-    3.4).
+    Without accelerations the cruising speed is reached at once. With them, the profile is a
+    trapezoid: a leg starts from standstill, accelerates, cruises and, if it ends, brakes to
+    standstill. A leg too short for the cruising speed gets the highest speed that it allows. With a
+    jerk as well the profile is an S-curve of up to seven pieces: the acceleration is continuous and
+    0 at both ends of a leg, and stays below its limit if the change of speed is too small to reach
+    it (Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines and Robots, 2008,
+    section 3.4).
     """
 
     cruise: float
-    """m/s, ≥ 0"""
+    """Cruising speed, m/s, ≥ 0."""
     acceleration: float | None = None
-    """m/s², > 0"""
+    """Acceleration, m/s², > 0."""
     deceleration: float | None = None
-    """m/s², > 0; as `acceleration` where it is not given"""
+    """Deceleration, m/s², > 0; None: as `acceleration`."""
     jerk: float | None = None
-    """m/s³, > 0; how fast acceleration and deceleration grow and fall"""
+    """Rate of acceleration and deceleration, m/s³, > 0."""
 
     def __post_init__(self) -> None:
         finite_number("cruise", self.cruise, "m/s", at_least=0.0)
         for name in ("deceleration", "jerk"):
             if self.acceleration is None and getattr(self, name) is not None:
-                raise ConfigError(f"{name}: needs an acceleration beside it")
+                raise ConfigError(f"{name}: needs an acceleration too")
+
         for name, unit in (
             ("acceleration", "m/s²"),
             ("deceleration", "m/s²"),
@@ -60,8 +61,10 @@ class SpeedProfile:
 
 
 class Schedule(NamedTuple):
-    """The motion of one vehicle after its departure: pieces (start time, s, speed, acceleration,
-    jerk) and what repeats.
+    """Motion of one vehicle after its departure.
+
+    Pieces are (start time, s, speed, acceleration, jerk). From `loop_start` on they repeat with
+    `loop_period`, both in s; an infinite period: no repetition.
     """
 
     pieces: list[tuple[float, float, float, float, float]]
@@ -76,13 +79,11 @@ def schedule(
     at_end: AtEnd,
     phase: float = 0.0,
 ) -> Schedule:
-    """The motion along a path of the given length [m] that begins at arc length `phase` [m].
+    """Return the motion along a path of the given length, m, beginning at arc length `phase`, m.
 
-    - repeat: round and round; closed paths only, since there is no way back to the start of an open
-    one.
-    - ping_pong: to the path's end, back to its start, and so on. On the way back vehicles drive
-    backwards, with the
-      heading of the way out.
+    - repeat: lap after lap; closed paths only, since an open one has no way back to its start.
+    - ping_pong: to the path's end, back to its start, and so on. Vehicles drive backwards on the way
+      back, with the heading of the way out.
     - stop: once to the end of an open path, or one whole lap of a closed one, then standstill.
 
     Raises ConfigError for a phase outside an open path and for `repeat` on one.
@@ -90,22 +91,31 @@ def schedule(
     check_choice("at_end", at_end, ("repeat", "ping_pong", "stop"))
     if at_end == "repeat" and not closed:
         raise ConfigError("at_end: repeat needs a closed path; an open one takes ping_pong or stop")
+
+    # start of the motion
     if closed and at_end != "ping_pong":
         phase = math.fmod(phase, length) if phase >= 0.0 else length - math.fmod(-phase, length)
     elif not 0.0 <= phase <= length:
         raise ConfigError(
             f"phase: {phase:.10g} m is not on the path, which is {length:.10g} m long"
         )
+
+    # standstill and endless laps
     if profile.cruise == 0.0:
         return Schedule([(0.0, phase, 0.0, 0.0, 0.0)], 0.0, math.inf)
+
     builder = _ScheduleBuilder(profile)
     if at_end == "repeat":
         builder.cruise_on(phase)
         return Schedule(builder.pieces, 0.0, math.inf)
+
+    # a single trip
     if at_end == "stop":
         builder.move(phase, phase + length if closed else length)
         builder.stay(phase + length if closed else length)
         return Schedule(builder.pieces, 0.0, math.inf)
+
+    # out once, then there and back
     builder.move(phase, length)
     loop_start = builder.time
     builder.move(length, 0.0)
@@ -114,7 +124,7 @@ def schedule(
 
 
 class _RampState(NamedTuple):
-    """How far a ramp is at a border of its pieces."""
+    """Motion at the border of two pieces of a ramp."""
 
     distance: float
     speed: float
@@ -122,12 +132,15 @@ class _RampState(NamedTuple):
 
 
 class _Ramp:
-    """From standstill up to a speed; brakes are ramps seen backwards in time."""
+    """Acceleration from standstill to a speed; braking is a ramp seen backwards in time."""
 
     def __init__(self, speed: float, limit: float, jerk: float | None) -> None:
-        """`limit` is the highest acceleration; without a jerk it is there at once."""
+        """Compute the pieces for a highest acceleration `limit`, m/s².
+
+        Without a jerk, m/s³, that acceleration is reached at once.
+        """
         self.pieces: list[tuple[float, _RampState, _RampState, float]] = []
-        """duration, moments at begin and end, jerk"""
+        """Pieces as (duration, state at the begin, state at the end, jerk)."""
         if jerk is None:
             self.distance = speed * speed / (2.0 * limit)
             self.pieces.append(
@@ -139,30 +152,41 @@ class _Ramp:
                 )
             )
             return
+
+        # jerk up, constant acceleration, jerk down
         self.distance = _ramp_distance(speed, limit, jerk)
-        top = min(limit, math.sqrt(speed * jerk))
-        bend = top / jerk
-        even = max(0.0, speed / top - bend) if top == limit else 0.0
-        low = 0.5 * top * bend
-        stay = top * bend * bend / 6.0
-        first = _RampState(stay, low, top)
-        second = _RampState(self.distance - speed * bend + stay, speed - low, top)
+        peak_acceleration = min(limit, math.sqrt(speed * jerk))
+        jerk_time = peak_acceleration / jerk
+        hold_time = (
+            max(0.0, speed / peak_acceleration - jerk_time) if peak_acceleration == limit else 0.0
+        )
+        speed_in_jerk = 0.5 * peak_acceleration * jerk_time
+        distance_in_jerk = peak_acceleration * jerk_time * jerk_time / 6.0
+        first = _RampState(distance_in_jerk, speed_in_jerk, peak_acceleration)
+        second = _RampState(
+            self.distance - speed * jerk_time + distance_in_jerk,
+            speed - speed_in_jerk,
+            peak_acceleration,
+        )
         self.pieces = [
-            (bend, _RampState(0.0, 0.0, 0.0), first, jerk),
-            (even, first, second, 0.0),
-            (bend, second, _RampState(self.distance, speed, 0.0), -jerk),
+            (jerk_time, _RampState(0.0, 0.0, 0.0), first, jerk),
+            (hold_time, first, second, 0.0),
+            (jerk_time, second, _RampState(self.distance, speed, 0.0), -jerk),
         ]
 
 
 def _ramp_distance(speed: float, limit: float, jerk: float) -> float:
-    """Metres from standstill to a speed: by symmetry half the speed times the time that it takes."""
+    """Return the distance, m, from standstill to a speed.
+
+    By symmetry it is half the speed times the time that the ramp takes.
+    """
     if speed * jerk >= limit * limit:
         return 0.5 * speed * (speed / limit + limit / jerk)
     return speed * math.sqrt(speed / jerk)
 
 
 def _peak_speed(distance: float, up: float, down: float, jerk: float | None) -> float:
-    """The speed from which a way [m] is just enough to accelerate and brake, m/s."""
+    """Return the speed, m/s, at which a distance, m, just suffices to accelerate and brake."""
     if jerk is None:
         return math.sqrt(2.0 * distance * up * down / (up + down))
     lower = min(up, down)
@@ -171,27 +195,38 @@ def _peak_speed(distance: float, up: float, down: float, jerk: float | None) -> 
     def ramps(speed: float) -> float:
         return _ramp_distance(speed, up, jerk) + _ramp_distance(speed, down, jerk)
 
-    if distance <= ramps(lower * lower / jerk):  # neither limit is reached: 2 v √(v/j) = way
+    # neither limit is reached: 2 v √(v/j) = distance
+    if distance <= ramps(lower * lower / jerk):
         return float(np.cbrt(0.25 * distance * distance * jerk))
-    if distance >= ramps(higher * higher / jerk):  # both are: a quadratic equation
+
+    # both limits are reached: a quadratic equation
+    if distance >= ramps(higher * higher / jerk):
         square = 0.5 / up + 0.5 / down
         linear = (up + down) / (2.0 * jerk)
         return 2.0 * distance / (linear + math.sqrt(linear * linear + 4.0 * square * distance))
-    # Only the lower one is: of fourth degree in w = √v, increasing and convex, so Newton's steps
-    # from above end at it.
-    w = (2.0 * lower * distance) ** 0.25
+
+    # only the lower limit is reached: of fourth degree in √v, increasing and convex, so Newton's
+    # steps from above end at the root
+    root_speed = (2.0 * lower * distance) ** 0.25
     while True:
         value = (
-            w**4 / (2.0 * lower) + w**2 * lower / (2.0 * jerk) + w**3 / math.sqrt(jerk) - distance
+            root_speed**4 / (2.0 * lower)
+            + root_speed**2 * lower / (2.0 * jerk)
+            + root_speed**3 / math.sqrt(jerk)
+            - distance
         )
-        after = w - value / (2.0 * w**3 / lower + w * lower / jerk + 3.0 * w**2 / math.sqrt(jerk))
-        if not after < w:
-            return w * w
-        w = after
+        next_root = root_speed - value / (
+            2.0 * root_speed**3 / lower
+            + root_speed * lower / jerk
+            + 3.0 * root_speed**2 / math.sqrt(jerk)
+        )
+        if not next_root < root_speed:
+            return root_speed * root_speed
+        root_speed = next_root
 
 
 class _ScheduleBuilder:
-    """Pieces in order of time."""
+    """Builder of a schedule: adds pieces in order of time."""
 
     def __init__(self, profile: SpeedProfile) -> None:
         self.pieces: list[tuple[float, float, float, float, float]] = []
@@ -202,14 +237,18 @@ class _ScheduleBuilder:
         self._jerk = profile.jerk
 
     def move(self, begin: float, end: float) -> None:
-        """From `begin` to `end`, at rest at both where the profile has accelerations."""
+        """Add the motion from `begin` to `end`, at rest at both if the profile has accelerations."""
         distance = abs(end - begin)
         sign = math.copysign(1.0, end - begin)
         if distance == 0.0:
             return
+
+        # at the cruising speed at once
         if self._up is None or self._down is None:
             self._add(distance / self._cruise, begin, sign * self._cruise)
             return
+
+        # up to the peak, along it, and down
         peak = min(self._cruise, _peak_speed(distance, self._up, self._down, self._jerk))
         up = _Ramp(peak, self._up, self._jerk)
         down = _Ramp(peak, self._down, self._jerk)
@@ -236,7 +275,7 @@ class _ScheduleBuilder:
             )
 
     def cruise_on(self, begin: float) -> None:
-        """From `begin` on for ever."""
+        """Add the motion from `begin` that never ends."""
         distance = 0.0
         if self._up is not None:
             ramp = _Ramp(self._cruise, self._up, self._jerk)
@@ -246,6 +285,7 @@ class _ScheduleBuilder:
         self._add(math.inf, begin + distance, self._cruise)
 
     def stay(self, s: float) -> None:
+        """Add a standstill at arc length s that never ends."""
         self._add(math.inf, s, 0.0)
 
     def _add(
@@ -262,7 +302,7 @@ class _ScheduleBuilder:
 
 
 def join_schedules(schedules: Sequence[Schedule], delays: Sequence[float]) -> Departures:
-    """The table of several vehicles' motions, in their order; delays in seconds."""
+    """Return the table of several vehicles' motions, in their order; delays in s."""
     counts = np.array([len(each.pieces) for each in schedules], np.int64)
     rows = np.array([piece for each in schedules for piece in each.pieces], np.float64).reshape(
         -1, 5
@@ -278,10 +318,9 @@ def join_schedules(schedules: Sequence[Schedule], delays: Sequence[float]) -> De
 
 
 def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
-    """(k, 4) arc length s [m], rate of s [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles
-    (k,) at the times (k,) [s].
+    """Return the progress (k, 4) of the vehicles (k,) at the times (k,), s.
 
-    Before its departure a vehicle stands at the start of its motion. A closed path's s grows beyond
-    its length.
+    Columns are arc length s, m, its rate, m/s, acceleration, m/s², and jerk, m/s³. A vehicle stands
+    at the start of its motion before its departure. A closed path's s grows beyond its length.
     """
     return KERNELS.choose().progress(departures, vehicle, time)

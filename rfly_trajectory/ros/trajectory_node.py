@@ -26,7 +26,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle, states_in_ned
 from rfly_trajectory.fleet.fleet_file import load_fleet, shard_range, shipped_fleets
-from rfly_trajectory.fleet.limit_check import Finding, check_tracks
+from rfly_trajectory.fleet.limit_check import LimitViolation, check_tracks
 from rfly_trajectory.fleet.run_clock import states_at_pace
 from rfly_trajectory.ros.entity_topics import FleetEntities
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
@@ -43,7 +43,7 @@ class _Loaded(NamedTuple):
 
     name: str
     whole: Fleet | None
-    findings: list[Finding]
+    findings: list[LimitViolation]
     """empty without a terrain"""
     error: str
 
@@ -72,7 +72,7 @@ class TrajectoryNode(Node):
         """whether each vehicle has topics of its own"""
         self._fleet_error = ""
         self._load_error = ""
-        self._findings: list[Finding] = []
+        self._findings: list[LimitViolation] = []
         self._loading = threading.Lock()
         self._last_ns = 0
         self._clock_watch = ClockWatch(self)
@@ -201,7 +201,7 @@ class TrajectoryNode(Node):
         if self._fleet is not None:
             self._topics.publish_paths(self._fleet)
 
-    def _log_findings(self, findings: list[Finding]) -> None:
+    def _log_findings(self, findings: list[LimitViolation]) -> None:
         self._findings = findings
         for finding in findings[:LOGGED_FINDINGS]:
             self.get_logger().warning(f"vehicle {finding.vehicle!r}: {finding.text}")
@@ -353,7 +353,7 @@ def _refused_text(refused: Mapping[str, str]) -> str:
     return f"vehicle {name!r} goes on and does not follow the path: {reason}"
 
 
-def _findings_text(findings: Sequence[Finding]) -> str:
+def _findings_text(findings: Sequence[LimitViolation]) -> str:
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return f"vehicle {findings[0].vehicle!r}: {findings[0].text}{more}"
 

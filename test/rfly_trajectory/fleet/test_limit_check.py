@@ -204,8 +204,8 @@ class TestSeparation:
         assert findings[0].location == "f.yaml:2: min_separation"
 
 
-def test_a_value_just_beyond_its_limit_is_told_apart_from_it():
-    from rfly_trajectory.fleet.limit_check import _told_apart
+def test_a_value_just_beyond_its_limit_is_distinct_digits_from_it():
+    from rfly_trajectory.fleet.limit_check import _distinct_digits
 
-    assert _told_apart(15.0003, 15.0) == "15.0003"
-    assert _told_apart(17.2518, 15.0) == "17.25"
+    assert _distinct_digits(15.0003, 15.0) == "15.0003"
+    assert _distinct_digits(17.2518, 15.0) == "17.25"

@@ -217,7 +217,7 @@ def test_a_place_beyond_the_centre_of_a_turn_is_refused_with_its_place():
         ("{type: ring, radius: 9, spacing: 3}", "formation.spacing: unknown key"),
         (
             "{type: custom, offsets: [[1, 2]]}",
-            "formation.offsets: 1 of them, expected 2, one for each copy",
+            "formation.offsets: got 1, expected 2, one for each copy",
         ),
         (
             "{type: line, spacing: 3, heading_deg: 30}",

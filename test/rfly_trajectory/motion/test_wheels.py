@@ -255,11 +255,11 @@ def test_a_fleet_file_gives_wheels():
     [
         (
             "    wheelbase: 2.8\n",
-            r"f.yaml:7: vehicles\[0\].wheelbase: needs the key track beside it",
+            r"f.yaml:7: vehicles\[0\].wheelbase: needs the key track too",
         ),
         (
             "    track: 2.8\n",
-            r"f.yaml:7: vehicles\[0\].track: needs the key wheelbase beside it",
+            r"f.yaml:7: vehicles\[0\].track: needs the key wheelbase too",
         ),
         ("    track: 0\n", r"f.yaml:7: vehicles\[0\].track: 0, allowed: 0.001 … 1000"),
         (
