@@ -1,4 +1,4 @@
-"""Vehicles that join a fleet while it drives, and vehicles that are put elsewhere. No ROS."""
+"""Vehicles that join a fleet while it drives, and vehicles that are moved elsewhere. No ROS."""
 
 from __future__ import annotations
 
@@ -21,36 +21,38 @@ from rfly_trajectory.paths.shapes import Line
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
+# scheme of the names that can be spawned
 SCHEME = "rfly://"
+# largest numbers of spawned vehicles, and of requests in one call
 MAX_SPAWNED = 1000
 MAX_AT_ONCE = 100
 MAX_NAME = 100
-"""characters of a name with its namespace: topics have room for more behind it"""
+"""Largest length of a name with its namespace, characters: topics need room behind it."""
 ROOM = 0.01
-"""m of path before and behind a vehicle that stands"""
+"""Length of path before and behind a vehicle that stands, m."""
 MAX_SPEED = 400.0
-"""m/s that a vehicle may be given"""
+"""Largest speed that a vehicle may be given, m/s."""
 ALONG = 1e-3
-"""of its speed may point elsewhere than its nose"""
+"""Largest share of the speed that may point away from the vehicle's nose."""
 VEHICLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True)
 class Spawnable:
-    """What a vehicle is that can be spawned."""
+    """A kind of vehicle that can be spawned."""
 
     name: str
     description: str
     vehicle_type: int
-    """RflySim3D's"""
+    """vehicleType of RflySim3D."""
     kind: Kind
     profile: SpeedProfile
     shape: dict[str, Any] = field(default_factory=dict)
-    """further arguments of Vehicle"""
+    """Further arguments of Vehicle."""
 
     @property
     def uri(self) -> str:
-        """By which it is asked for."""
+        """Name in a request to spawn, with the scheme."""
         return SCHEME + self.name
 
 
@@ -71,13 +73,16 @@ SPAWNABLES = {
     )
 }
 NOT_SPAWNED = frozenset({"land_air", "amphibious", "full", "scale", "scale_quad", "scale_six"})
-"""what a land-air vehicle may be asked for by"""
-NO_LAND_AIR = "land-air vehicles are not spawned: each is processes of its own, which rfly up amphibious starts"
+"""Names that a request for a land-air vehicle may use."""
+NO_LAND_AIR = (
+    "land-air vehicles are not spawned: rfly up amphibious starts each with processes of its own"
+)
 
 
 def free_name(wanted: str, namespace: str, taken: Collection[str], default: str) -> str:
-    """The wanted name below its namespace, or the first free one with a number; `default` where
-    none is wanted.
+    """Return the wanted name below its namespace, or the first free one with a number.
+
+    Without a wanted name the name is built from `default`.
     """
     prefix = f"{namespace}/" if namespace else ""
     if wanted and prefix + wanted not in taken:
@@ -90,13 +95,14 @@ def free_name(wanted: str, namespace: str, taken: Collection[str], default: str)
 
 
 def is_name(text: str) -> bool:
-    """Whether topics can lie below it."""
+    """Return True if topics can lie below this name."""
     return len(text) <= MAX_NAME and VEHICLE_NAME.fullmatch(text) is not None
 
 
 def check_place(terrain: HeightMap | None, x: float, y: float, z: float | None = None) -> float:
-    """z of the ground at a place, ENU m. Raises PlacementError where it is off the map or, with z,
-    below the ground.
+    """Return the ground's z at a position, ENU, m.
+
+    Raises PlacementError for a position off the map or, with z, below the ground.
     """
     if terrain is None:
         ground = 0.0
@@ -114,22 +120,22 @@ def check_place(terrain: HeightMap | None, x: float, y: float, z: float | None =
 
 
 def spawned(
-    what: Spawnable, name: str, id: int, fleet: Fleet, position: Floats, yaw: float
+    spawnable: Spawnable, name: str, id: int, fleet: Fleet, position: Floats, yaw: float
 ) -> Vehicle:
-    """A vehicle that stands at a place (3,) ENU m from its start on, until a path is given to it.
+    """Return a vehicle that stands at a position (3,), ENU, m, until it is given a path.
 
-    On the ground z does not count. Raises PlacementError for a place that is none.
+    z does not count for ground vehicles. Raises PlacementError for an impossible position.
     """
-    nowhere = Line((0.0, 0.0), (1.0, 0.0)).path()
+    placeholder = Line((0.0, 0.0), (1.0, 0.0)).path()
     vehicle = Vehicle(
         name,
         id,
-        what.vehicle_type,
-        nowhere,
-        what.profile,
+        spawnable.vehicle_type,
+        placeholder,
+        spawnable.profile,
         "stop",
-        what.kind,
-        **what.shape,
+        spawnable.kind,
+        **spawnable.shape,
     )
     return moved(vehicle, fleet, 0.0, position, yaw, 0.0)
 
@@ -142,18 +148,23 @@ def moved(
     yaw: float,
     speed: float,
 ) -> Vehicle:
-    """The vehicle elsewhere from fleet time `time` [s] on: it goes straight on with a speed [m/s],
-    brakes and stands.
+    """Return the vehicle elsewhere from fleet time `time`, s: it goes on straight, brakes and
+    stands.
 
-    On the ground z does not count. Raises PlacementError for a place that is none.
+    The speed is in m/s. z does not count for ground vehicles. Raises PlacementError for an
+    impossible position.
     """
     x, y, z = position.tolist()
     flies = vehicle.kind != "ground"
     check_place(fleet.terrain, x, y, z if flies else None)
+
+    # a straight path, just long enough to brake
     brake = deceleration(vehicle.profile)
     reach = 0.5 * speed**2 / brake + ROOM
-    ahead = reach * math.cos(yaw), reach * math.sin(yaw)
-    path = Line((x - ahead[0], y - ahead[1]), (x + ahead[0], y + ahead[1])).path()
+    dx = reach * math.cos(yaw)
+    dy = reach * math.sin(yaw)
+    path = Line((x - dx, y - dy), (x + dx, y + dy)).path()
+
     return dataclasses.replace(
         vehicle,
         path=path,
@@ -168,24 +179,26 @@ def moved(
     )
 
 
-def speed_along(kind: str, velocity: Floats, turning: Floats, yaw: float) -> float:
-    """m/s along the nose of a vehicle's wanted velocity (3,), world. Raises ConfigError for one
-    that it can't have: its path is level or along the ground, straight and along its nose.
+def speed_along(kind: str, velocity: Floats, angular_velocity: Floats, yaw: float) -> float:
+    """Return the speed, m/s, along the nose of a vehicle with the wanted velocity (3,), world axes.
+
+    Raises ConfigError for a velocity that the vehicle can't have: it moves straight along its nose,
+    level or along the ground.
     """
     nose = np.array((math.cos(yaw), math.sin(yaw), 0.0))
     speed = float(velocity @ nose)
-    aside = velocity - speed * nose
+    sideways = velocity - speed * nose
     if kind == "ground":
-        aside[2] = 0.0  # the ground says
+        sideways[2] = 0.0  # the ground determines it
+
     if abs(speed) > MAX_SPEED:
         raise ConfigError(f"twist.linear: {speed:g} m/s, expected at most {MAX_SPEED:g}")
-    if np.abs(aside).max() > ALONG * max(abs(speed), 1.0):
+    if np.abs(sideways).max() > ALONG * max(abs(speed), 1.0):
         raise ConfigError(
-            "twist.linear: the vehicle goes along its nose, level or along the ground, and no "
-            "other way"
+            "twist.linear: the vehicle moves along its nose only, level or along the ground"
         )
-    if np.abs(turning).max() > ALONG:
-        raise ConfigError("twist.angular: the vehicle goes straight on where it is put, expected 0")
+    if np.abs(angular_velocity).max() > ALONG:
+        raise ConfigError("twist.angular: the vehicle moves straight on, expected 0")
     if speed < 0.0 and kind == "fixed_wing":
         raise ConfigError(f"twist.linear: a fixed_wing can't go backwards, asked for {speed:g} m/s")
     return speed

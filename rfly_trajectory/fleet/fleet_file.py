@@ -1,4 +1,4 @@
-"""Fleet files: YAML checked against `data/schemas/fleet.schema.json`, to a Fleet."""
+"""Fleet files: YAML checked against `data/schemas/fleet.schema.json`, read as a Fleet."""
 
 from __future__ import annotations
 
@@ -39,21 +39,22 @@ from rfly_trajectory.paths.shapes import (
     Spline,
 )
 
+# limits of a file
 MAX_FILE_BYTES = 10_000_000
 MAX_VEHICLES = 100_000
 MAX_BYTES_PER_VEHICLE = 500
-"""of the file, where it is read for fewer vehicles than MAX_VEHICLES"""
+"""Limit of a file that is read for fewer vehicles than MAX_VEHICLES, bytes."""
 
 
 def shipped_fleets() -> list[str]:
-    """Names of the fleets that come with the package."""
+    """Return the names of the fleets that come with the package."""
     return shipped_names("rfly_trajectory", "fleets")
 
 
 def load_fleet(name_or_path: str | os.PathLike[str], max_vehicles: int = MAX_VEHICLES) -> Fleet:
-    """The fleet of a file, or of the shipped fleet of that name.
+    """Return the fleet of a file, or of the shipped fleet with that name.
 
-    Raises ConfigError that names file, line, key and what is allowed; a fleet of too many vehicles
+    Raises ConfigError that names file, line, key and what is allowed. A fleet of too many vehicles
     is refused before the first of them is made.
     """
     if not os.fspath(name_or_path):
@@ -75,13 +76,14 @@ def parse_fleet(
     folder: FilePath = FilePath(),
     max_vehicles: int = MAX_VEHICLES,
 ) -> Fleet:
-    """The fleet of a file's content; `file` is what errors call it, and files that it names lie in
-    `folder`.
+    """Return the fleet of a file's content.
+
+    `file` is its name in errors; files that it names lie in `folder`.
     """
     document = parse_mapping(data, file, "version and vehicles")
     _check_count(document, max_vehicles)
     check_schema(document, load_schema("rfly_trajectory", "fleet"))
-    reader = _Reader(document, folder)
+    reader = _FleetReader(document, folder)
     return Fleet(
         reader.vehicles(),
         name=name,
@@ -91,7 +93,7 @@ def parse_fleet(
 
 
 def _check_count(document: Document, most: int) -> None:
-    """ConfigError for too many vehicles, with all copies; what is no count is left to the schema."""
+    """Raise ConfigError for too many vehicles with all copies; the schema checks the types."""
     entries = document.value.get("vehicles")
     defaults = document.value.get("defaults")
     common = defaults.get("count", 1) if isinstance(defaults, dict) else 1
@@ -99,22 +101,23 @@ def _check_count(document: Document, most: int) -> None:
         entry.get("count", common) if isinstance(entry, dict) else 1
         for entry in (entries if isinstance(entries, list) else [])
     ]
+
     total = sum(max(1, int(count)) if isinstance(count, int | float) else 1 for count in counts)
     if total > most:
         raise document.error(
-            ("vehicles",), f"{total} of them with all copies, at most {most} are taken"
+            ("vehicles",), f"{total} vehicles with all copies, at most {most} are allowed"
         )
 
 
 class _Setting(NamedTuple):
-    """Where the value of a key of one vehicle stands: in the vehicle, or in `defaults`."""
+    """Value of a key of one vehicle, and its place: in the vehicle, or in `defaults`."""
 
     value: Any
     path: tuple[Key, ...]
 
 
-class _Reader:
-    """Makes vehicles of a document that fits the schema."""
+class _FleetReader:
+    """Reader that makes vehicles of a document that fits the schema."""
 
     def __init__(self, document: Document, folder: FilePath) -> None:
         self._document = document
@@ -124,17 +127,19 @@ class _Reader:
         self._owners: dict[tuple[str, Any], int] = {}
 
     def vehicles(self) -> list[Vehicle]:
+        """Return the vehicles in the order of the file, copies included."""
         entries: list[dict[str, Any]] = self._document.value["vehicles"]
         return [vehicle for i in range(len(entries)) for vehicle in self._copies(i)]
 
     def _copies(self, index: int) -> Iterator[Vehicle]:
-        count = int(self._get(index, "count", 1).value)  # the schema takes 3.0 for a whole number
-        shape = self._get(index, "shape")
-        phase = self._get(index, "phase", 0.0).value
+        """Yield the vehicles of one entry: as many as its `count` says."""
+        entry: dict[str, Any] = self._document.value["vehicles"][index]
+        count = int(self._get(index, "count", 1).value)  # the schema accepts 3.0 as an integer
         kind = self._get(index, "kind", "ground")
-        keys = {*self._document.value["vehicles"][index], *self._defaults}
-        path = self._path(shape, heights=kind.value != "ground" and "altitude" not in keys)
-        profile = self._profile(self._get(index, "speed"))
+        path = self._vehicle_path(index, kind)
+
+        # spacing along the path, and delays
+        phase = self._get(index, "phase", 0.0).value
         first_delay, delay_step = _delays(self._get(index, "delay", 0.0).value, count)
         spacing = self._get(index, "spacing", 0.0)
         back, shift = self._spacing(spacing, path, count)
@@ -145,60 +150,69 @@ class _Reader:
                 "before the path begins; "
                 f"a phase of at least {(count - 1) * back:.10g} makes room",
             )
+
+        # what all copies share
         offsets, moves = self._formation(index, count)
-        wheelbase, track = (self._optional_length(index, key) for key in ("wheelbase", "track"))
-        limits = Limits(**self._get(index, "limits", {}).value)
-        locations = self._locations(index, limits)
-        altitude = self._get(index, "altitude", {"agl": 0.0}).value
-        if kind.value != "ground" and path.altitude is None and "altitude" not in keys:
-            raise self._document.error(
-                kind.path,
-                f"{kind.value} needs the key altitude beside it, or waypoints with heights",
-            )
-        if path.altitude is not None and "altitude" not in self._document.value["vehicles"][index]:
-            altitude = {"agl": 0.0}  # heights of its own win over the altitude in defaults
+        altitude = self._altitude(index, kind, path)
         scale = self._get(index, "scale", 1.0).value
-        at_end = self._get(index, "at_end", "repeat" if path.closed else "stop").value
-        vehicle_type = int(self._get(index, "type").value)
-        entry = self._document.value["vehicles"][index]
+        limits = Limits(**self._get(index, "limits", {}).value)
+        common: dict[str, Any] = {
+            "vehicle_type": int(self._get(index, "type").value),
+            "path": path,
+            "profile": self._profile(self._get(index, "speed")),
+            "at_end": self._get(index, "at_end", "repeat" if path.closed else "stop").value,
+            "kind": kind.value,
+            "wheelbase": self._optional_length(index, "wheelbase"),
+            "track": self._optional_length(index, "track"),
+            "limits": limits,
+            "locations": self._locations(index, limits),
+            "height": float(altitude.get("agl", altitude.get("absolute", 0.0))),
+            "absolute": "absolute" in altitude,
+            "fit_ground": self._get(index, "fit_ground", False).value,
+            "scale": tuple(scale) if isinstance(scale, list) else (scale,) * 3,
+        }
+
         for copy in range(count):
-            own_id = int(entry["id"]) + copy
-            own_name = entry.get("name", "vehicle")
-            if "name" not in entry or count > 1:
-                own_name += f"_{own_id if 'name' not in entry else copy + 1}"
-            self._own(index, "id", own_id)
-            self._own(index, "name", own_name)
-            start = phase - copy * back
+            id_ = int(entry["id"]) + copy
+            name = entry.get("name", f"vehicle_{id_}")
+            if "name" in entry and count > 1:
+                name += f"_{copy + 1}"
+            self._claim(index, "id", id_)
+            self._claim(index, "name", name)
             try:
-                vehicle = Vehicle(
-                    name=own_name,
-                    id=own_id,
-                    vehicle_type=vehicle_type,
-                    path=path,
-                    profile=profile,
-                    at_end=at_end,
-                    kind=kind.value,
+                yield Vehicle(
+                    name=name,
+                    id=id_,
                     delay=first_delay + copy * delay_step,
-                    phase=start,
-                    shift=(
-                        copy * shift[0] + moves[copy][0],
-                        copy * shift[1] + moves[copy][1],
-                    ),
+                    phase=phase - copy * back,
+                    shift=(copy * shift[0] + moves[copy][0], copy * shift[1] + moves[copy][1]),
                     offset=offsets[copy],
-                    wheelbase=wheelbase,
-                    track=track,
-                    limits=limits,
-                    locations=locations,
-                    height=float(altitude.get("agl", altitude.get("absolute", 0.0))),
-                    absolute="absolute" in altitude,
-                    fit_ground=self._get(index, "fit_ground", False).value,
-                    scale=tuple(scale) if isinstance(scale, list) else (scale,) * 3,
+                    **common,
                 )
             except ConfigError as error:
-                raise self._moved(error, index) from None
-            yield vehicle
+                raise self._located(error, index) from None
+
+    def _vehicle_path(self, index: int, kind: _Setting) -> Path:
+        """Return the path of one entry; waypoints keep their heights if nothing else gives one."""
+        keys = {*self._document.value["vehicles"][index], *self._defaults}
+        heights = kind.value != "ground" and "altitude" not in keys
+        path = self._path(self._get(index, "shape"), heights)
+        if heights and path.altitude is None:
+            raise self._document.error(
+                kind.path,
+                f"{kind.value} needs the key altitude too, or waypoints with heights",
+            )
+        return path
+
+    def _altitude(self, index: int, kind: _Setting, path: Path) -> dict[str, Any]:
+        """Return the altitude of one entry; the waypoints' heights win over `defaults`."""
+        if path.altitude is not None and "altitude" not in self._document.value["vehicles"][index]:
+            return {"agl": 0.0}
+        altitude: dict[str, Any] = self._get(index, "altitude", {"agl": 0.0}).value
+        return altitude
 
     def _get(self, index: int, key: str, default: Any = None) -> _Setting:
+        """Return the setting of a key; an error if it has neither a value nor a default."""
         entry = self._document.value["vehicles"][index]
         if key in entry:
             return _Setting(entry[key], ("vehicles", index, key))
@@ -211,11 +225,12 @@ class _Reader:
         return _Setting(default, ("vehicles", index))
 
     def _optional_length(self, index: int, key: str) -> float | None:
+        """Return a length, m; None if there is none. The schema refuses 0."""
         value = self._get(index, key, 0.0).value
-        return float(value) if value else None  # the schema takes none that is 0
+        return float(value) if value else None
 
     def _path(self, shape: _Setting, heights: bool) -> Path:
-        """`heights`: whether those of a file of waypoints are wanted."""
+        """Return the path of a shape, made once; `heights`: keep those of a file of waypoints."""
         key = json.dumps(shape.value, sort_keys=True), heights and "file" in shape.value
         if key not in self._paths:
             try:
@@ -225,6 +240,7 @@ class _Reader:
         return self._paths[key]
 
     def _profile(self, speed: _Setting) -> SpeedProfile:
+        """Return the speed profile of a speed, or of its parts."""
         if not isinstance(speed.value, dict):
             return SpeedProfile(float(speed.value))
         return SpeedProfile(**{key: float(value) for key, value in speed.value.items()})
@@ -232,7 +248,7 @@ class _Reader:
     def _spacing(
         self, spacing: _Setting, path: Path, count: int
     ) -> tuple[float, tuple[float, float]]:
-        """Metres along the path from each copy back to the next, and the shift of its whole path."""
+        """Return the distance back from each copy to the next, m, and the shift of its path."""
         if spacing.value == "even":
             if not path.closed:
                 raise self._document.error(
@@ -246,84 +262,87 @@ class _Reader:
     def _formation(
         self, index: int, count: int
     ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-        """Of each copy, [ahead, left] in the path's frame, and [east, north] by which its whole
-        path is moved.
-        """
-        nowhere = [(0.0, 0.0)] * count
-        spot = self._get(index, "formation", {})
-        if not spot.value:
-            return nowhere, nowhere
+        """Return each copy's offset ahead and left, and its path's shift east and north."""
+        no_offsets = [(0.0, 0.0)] * count
+        formation = self._get(index, "formation", {})
+        if not formation.value:
+            return no_offsets, no_offsets
+
+        # the numbers of the formation itself
         numbers = {
             key: value
-            for key, value in spot.value.items()
+            for key, value in formation.value.items()
             if key not in ("type", "frame", "heading_deg")
         }
         if "columns" in numbers:
             numbers["columns"] = int(numbers["columns"])
         try:
-            offsets = formation_offsets(spot.value["type"], count, **numbers)
+            offsets = formation_offsets(formation.value["type"], count, **numbers)
         except ConfigError as error:
-            raise self._inside(error, spot.path) from None
-        if spot.value.get("frame", "path") == "path":
-            if "heading_deg" in spot.value:
+            raise self._inside(error, formation.path) from None
+
+        # offsets turn with the path, or move the path as a whole
+        if formation.value.get("frame", "path") == "path":
+            if "heading_deg" in formation.value:
                 raise self._document.error(
-                    (*spot.path, "heading_deg"),
+                    (*formation.path, "heading_deg"),
                     "only with frame: world, this formation turns",
                 )
-            return [(a, b) for a, b in offsets.tolist()], nowhere
-        moved = offsets @ rotation(spot.value.get("heading_deg", 0.0))
-        return nowhere, [(a, b) for a, b in moved.tolist()]
+            return [(a, b) for a, b in offsets.tolist()], no_offsets
+        turned = offsets @ rotation(formation.value.get("heading_deg", 0.0))
+        return no_offsets, [(a, b) for a, b in turned.tolist()]
 
-    def _own(self, index: int, key: str, value: Any) -> None:
-        """Refuse an id or name that another vehicle has."""
-        line = self._document.line(("vehicles", index, key))
+    def _claim(self, index: int, key: str, value: Any) -> None:
+        """Raise ConfigError for an id or name that another vehicle has."""
+        path = ("vehicles", index, key)
         if (key, value) in self._owners:
             raise self._document.error(
-                ("vehicles", index, key),
+                path,
                 f"{value!r} belongs to the vehicle of line {self._owners[key, value]} already, "
                 "each needs its own",
             )
-        self._owners[key, value] = line
+        self._owners[key, value] = self._document.line(path)
 
-    def _moved(self, error: ConfigError, index: int) -> ConfigError:
-        """An error `key: text` of a vehicle, told with file and line."""
+    def _located(self, error: ConfigError, index: int) -> ConfigError:
+        """Return an error `key: text` of a vehicle with file and line."""
         key = str(error).partition(":")[0]
         in_defaults = key not in self._document.value["vehicles"][index] and key in self._defaults
         return self._inside(error, ("defaults",) if in_defaults else ("vehicles", index))
 
     def _inside(self, error: ConfigError, path: tuple[Key, ...]) -> ConfigError:
-        """An error `key: text` or `key[3]: text` about a value inside of `path`."""
-        found = re.match(r"(\w+)(?:\[(\d+)\])?: (.*)", str(error))
-        if found is None:
+        """Return an error `key: text` or `key[3]: text` inside `path`, with its line."""
+        match = re.match(r"(\w+)(?:\[(\d+)\])?: (.*)", str(error))
+        if match is None:
             return self._document.error(path, str(error))
-        key, element, text = found.groups()
+        key, element, text = match.groups()
         return self._document.error((*path, key, *([int(element)] if element else [])), text)
 
     def _locations(self, index: int, limits: Limits) -> dict[str, str]:
-        """Where the keys stand that a check may name."""
-        spots = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
-        locations = {key: self._document.location(spot) for key, spot in spots.items()}
+        """Return the places of the keys that a check may name."""
+        paths = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
+        locations = {key: self._document.location(path) for key, path in paths.items()}
         set_here = {key for key, value in limits._asdict().items() if value is not None}
         return locations | {
-            f"limits.{key}": self._document.location((*spots["limits"], key)) for key in set_here
+            f"limits.{key}": self._document.location((*paths["limits"], key)) for key in set_here
         }
 
 
 def _delays(delay: Any, count: int) -> tuple[float, float]:
-    """Delay of the first copy, and from one to the next. s"""
+    """Return the delay of the first copy and the delay from one to the next, s."""
     if isinstance(delay, dict):
         return float(delay.get("first", 0.0)), float(delay.get("step", 0.0))
     return (float(delay), 0.0) if count == 1 else (0.0, float(delay))
 
 
 def _file_error(error: ConfigError, shape: Mapping[str, Any]) -> ConfigError:
-    """What is wrong with points is told of the file that they come from."""
+    """Return an error about points with the file that they come from."""
     if "file" in shape and str(error).startswith("points"):
         return ConfigError(f"file: {shape['file']!r}: {error}")
     return error
 
 
 def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
+    """Return the shape of a checked mapping."""
     clockwise = shape.get("direction") == "clockwise"
     match shape["type"]:
         case "line":
@@ -361,35 +380,35 @@ def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
 
 
 def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequence[Point]:
-    """Those of the shape itself, or of the file that it names."""
+    """Return the points of the shape itself, or of the file that it names."""
     if ("points" in shape) == ("file" in shape):
         raise ConfigError("expected exactly one of the keys file, points")
     if "points" in shape:
         return shape["points"]
-    read = read_points(folder / shape["file"], shape.get("geo_origin", ()), heights=heights)
-    if (
-        shape.get("closed", False)
-        and len(read) > 1
-        and np.hypot(*(read[-1] - read[0])[:2]) <= SAME_POINT
-    ):
-        read = read[:-1]  # a loop as recorded ends where it began
-    return read.tolist()
+    points = read_points(folder / shape["file"], shape.get("geo_origin", ()), heights=heights)
+
+    # a recorded loop ends where it began
+    loop = shape.get("closed", False) and len(points) > 1
+    if loop and np.hypot(*(points[-1] - points[0])[:2]) <= SAME_POINT:
+        points = points[:-1]
+    return points.tolist()
 
 
 MAX_SHARDS = 10_000
 
 
 def shard_range(shard: str, vehicles: int) -> range:
-    """Indices of the vehicles of a shard `i/n`, i from 0 to n - 1: consecutive, as even as can be,
-    and each vehicle in exactly one shard. Raises ConfigError for anything else than `i/n`.
+    """Return the indices of the vehicles of a shard `i/n`, i from 0 to n - 1.
+
+    Shards are consecutive and as even as possible, and each vehicle is in exactly one. Raises
+    ConfigError for anything but `i/n`.
     """
-    found = re.fullmatch(r"\s*([0-9]{1,5})\s*/\s*([0-9]{1,5})\s*", shard)
-    if found is None or not int(found[1]) < int(found[2]) <= MAX_SHARDS:
+    match = re.fullmatch(r"\s*([0-9]{1,5})\s*/\s*([0-9]{1,5})\s*", shard)
+    if match is None or not int(match[1]) < int(match[2]) <= MAX_SHARDS:
         raise ConfigError(
             f"shard: {shard!r}, expected i/n with i from 0 to n - 1 and n up to {MAX_SHARDS}, "
-            "such as 0/2 and 1/2 for "
-            "the two halves of a fleet"
+            "such as 0/2 and 1/2 for the two halves of a fleet"
         )
-    i = int(found[1])
-    n = int(found[2])
+    i = int(match[1])
+    n = int(match[2])
     return range(i * vehicles // n, (i + 1) * vehicles // n)

@@ -26,30 +26,32 @@ from rfly_trajectory.paths.waypoints import MovingPose, path_through, reversed_p
 
 MAX_POSES = 10_000
 LATERAL_ACCELERATION = {"ground": 3.0, "multirotor": 4.0, "fixed_wing": 6.0}
-"""m/s² in corners of vehicles whose limits say nothing of it"""
+"""Sideways acceleration in corners, m/s², of vehicles whose limits don't give one."""
 MIN_RADIUS = 0.5
-"""m"""
+"""Smallest radius of a corner, m."""
 BLEND_TIME = 2.0
-"""s, about, in which an aircraft begins to climb or sink to the path's heights"""
+"""Approximate time in which an aircraft begins to climb or sink to the path's heights, s."""
 DEFAULT_ACCELERATION = 2.0
-"""m/s², where a speed profile has none"""
+"""Acceleration, m/s², if a speed profile has none."""
 STANDSTILL_SPEED = 1e-9
-"""m/s that count as standing"""
+"""Speed that counts as standing, m/s."""
 
 _Piece = tuple[float, float, float, float, float]
-"""time, arc length, speed, acceleration, jerk; as in `motion.Schedule`"""
+"""Time, arc length, speed, acceleration, jerk; as in `motion.Schedule`."""
 
 
 def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Schedule:
-    """From arc length 0, which is passed at `speed` ≥ 0 [m/s], to a stop at `length` [m].
+    """Return the motion from arc length 0, passed at `speed` ≥ 0, m/s, to a stop at `length`, m.
 
-    It is the profile's own motion from rest to rest, entered on the way at that speed;
-    DEFAULT_ACCELERATION where the profile has none. A vehicle above its cruising speed brakes to
-    that first, and one that can't stop in time brakes as hard as it takes.
+    It is the profile's own motion from rest to rest, entered at that speed; the acceleration is
+    DEFAULT_ACCELERATION if the profile has none. A vehicle above its cruising speed first brakes to
+    it. A vehicle that can't stop in time brakes as hard as it takes.
     """
     if profile.acceleration is None:
         profile = dataclasses.replace(profile, acceleration=DEFAULT_ACCELERATION)
     brake = deceleration(profile)
+
+    # too fast: brake to the cruising speed first
     if speed > profile.cruise:
         distance = (speed**2 - profile.cruise**2) / (2.0 * brake)
         time = (speed - profile.cruise) / brake
@@ -58,12 +60,13 @@ def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Sched
         rest = schedule_to_end(length - distance, profile.cruise, profile)
         later = [(time + t, distance + s, v, a, j) for t, s, v, a, j in rest.pieces]
         return Schedule([(0.0, 0.0, speed, -brake, 0.0), *later] if time else later, 0.0, math.inf)
+
     if speed <= STANDSTILL_SPEED:
         return schedule(length, False, profile, "stop")
+
+    # the run-up that reaches the speed at the path's start, by iteration from a rough guess
     jerk = profile.jerk or math.inf
-    run_up = (
-        profile.cruise**2 / brake + profile.cruise * brake / jerk
-    )  # about; the way to the speed follows from it
+    run_up = profile.cruise**2 / brake + profile.cruise * brake / jerk
     for _ in range(100):
         pieces = schedule(length + run_up, False, profile, "stop").pieces
         number, entry = _entry(pieces, speed)
@@ -76,8 +79,9 @@ def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Sched
 
 
 def stop(s: float, speed: float, brake: float) -> Schedule:
-    """To standstill from arc length s [m], which is passed at `speed` [m/s], < 0 backwards; `brake`
-    in m/s².
+    """Return the motion to a standstill from arc length s, m, passed at `speed`, m/s.
+
+    A negative speed is backwards; `brake` is in m/s².
     """
     if abs(speed) <= STANDSTILL_SPEED:
         return Schedule([(0.0, s, 0.0, 0.0, 0.0)], 0.0, math.inf)
@@ -87,13 +91,14 @@ def stop(s: float, speed: float, brake: float) -> Schedule:
 
 
 def deceleration(profile: SpeedProfile) -> float:
-    """m/s² with which a vehicle of this profile brakes."""
+    """Return the deceleration, m/s², with which a vehicle of this profile brakes."""
     return profile.deceleration or profile.acceleration or DEFAULT_ACCELERATION
 
 
 def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
-    """Where a motion from rest first has a speed, while it accelerates or as soon as it cruises:
-    number of the piece (-1: nowhere), and the motion then.
+    """Return the first piece in which a motion from rest has a speed, and the motion then.
+
+    The motion accelerates or begins to cruise there. The piece's number is -1 if there is none.
     """
     for i, ((time, s, v, a, j), after) in enumerate(itertools.pairwise(pieces)):
         if a < 0.0:
@@ -101,21 +106,20 @@ def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
         gain = speed - v
         if gain <= 1e-12 * speed:
             return i, (time, s, v, a, j)
+
+        # time until the speed is reached
         root = math.sqrt(max(0.0, a * a + 2.0 * j * gain))
-        run = 2.0 * gain / (a + root) if a + root > 0.0 else math.inf
-        if time + run < after[0]:
-            return i, (
-                time + run,
-                s + run * (v + run * (a / 2.0 + run * j / 6.0)),
-                speed,
-                a + run * j,
-                j,
-            )
+        delay = 2.0 * gain / (a + root) if a + root > 0.0 else math.inf
+        if time + delay < after[0]:
+            distance = delay * (v + delay * (a / 2.0 + delay * j / 6.0))
+            return i, (time + delay, s + distance, speed, a + delay * j, j)
     return -1, pieces[0]
 
 
 def _schedule_from(entry: _Piece, pieces: list[_Piece], length: float) -> Schedule:
-    """The motion from an entry and on the pieces after it, in time and arc length since then."""
+    """Return the motion from an entry and along the pieces after it, in time and arc length since
+    then.
+    """
     time, distance, speed, a, j = entry
     later = [(max(t - time, 0.0), s - distance, v, b, k) for t, s, v, b, k in pieces]
     later[-1] = (later[-1][0], length, 0.0, 0.0, 0.0)
@@ -123,16 +127,18 @@ def _schedule_from(entry: _Piece, pieces: list[_Piece], length: float) -> Schedu
 
 
 class TakeOver(NamedTuple):
-    """What becomes of a vehicle."""
+    """A vehicle on its new path."""
 
     vehicle: Vehicle
     stop_time: float
-    """fleet time from which it stands still, s"""
+    """Fleet time from which it stands still, s."""
 
 
 def corner_radius(vehicle: Vehicle) -> float:
-    """m: the turning radius of its limits, else what its lateral acceleration allows at its
-    cruising speed.
+    """Return the radius of a vehicle's corners, m.
+
+    It is the turning radius of its limits, or what its lateral acceleration allows at its cruising
+    speed.
     """
     limits = vehicle.limits
     if limits.turn_radius is not None:
@@ -146,75 +152,78 @@ class Reference(NamedTuple):
 
     path: Path
     backward: bool = False
-    """whether the vehicle drives it backwards"""
+    """True if the vehicle drives it backwards."""
 
 
 def reference_paths(
     vehicle: Vehicle, points: Floats, heading: Floats | None = None
 ) -> tuple[Reference, ...]:
-    """The path through points (k, 3), ENU m, for a vehicle to `follow`; their heights are for
-    aircraft.
+    """Return the path through points (k, 3), ENU, m, for a vehicle to `follow`.
 
-    It is one path, unless the headings (k,) [rad] tell that a ground vehicle drives some of its
-    `sections` backwards. Raises ConfigError where they are none that it can follow.
+    Heights count for aircraft only. The result is one path, unless the headings (k,), rad, make a
+    ground vehicle drive some of its `sections` backwards. Raises ConfigError for points that it
+    can't follow.
     """
     if not 2 <= len(points) <= MAX_POSES:
+        raise ConfigError(f"poses: got {len(points)}, expected 2 to {MAX_POSES}, or none to stop")
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        raise ConfigError(f"poses[{int(np.argmin(finite))}]: its position is not finite")
+    too_far = (np.abs(points) > MAX_COORDINATE).any(axis=1)
+    if too_far.any():
         raise ConfigError(
-            f"poses: {len(points)} of them, expected 2 to {MAX_POSES}, or none to stop"
-        )
-    if not np.isfinite(points).all():
-        raise ConfigError(
-            f"poses[{int(np.argmin(np.isfinite(points).all(axis=1)))}]: its position is not finite"
-        )
-    if np.abs(points).max() > MAX_COORDINATE:
-        first = int(np.argmax((np.abs(points) > MAX_COORDINATE).any(axis=1)))
-        raise ConfigError(
-            f"poses[{first}]: its position lies more than {MAX_COORDINATE:g} m from the origin"
+            f"poses[{int(np.argmax(too_far))}]: its position lies more than "
+            f"{MAX_COORDINATE:g} m from the origin"
         )
     if vehicle.profile.cruise == 0.0:
         raise ConfigError("the speed of this vehicle is 0 in its fleet file")
+
+    # one path, or one for each change between forward and backward
     radius = corner_radius(vehicle)
     if vehicle.kind != "ground":
         return (Reference(path_through(points, radius)),)
-    points, found = points[:, :2], sections(points, heading)
-    if heading is None or not any(section.backward for section in found):
+    points = points[:, :2]
+    parts = sections(points, heading)
+    if heading is None or not any(part.backward for part in parts):
         return (Reference(path_through(points, radius)),)
-    paths = []
-    for first, last, backward in found:
+    references = []
+    for first, last, backward in parts:
         begin, end = (heading[[first, last]] + (math.pi if backward else 0.0)).tolist()
-        paths.append(
-            Reference(path_through(points[first : last + 1], radius, (begin, end)), backward)
-        )
-    return tuple(paths)
+        path = path_through(points[first : last + 1], radius, (begin, end))
+        references.append(Reference(path, backward))
+    return tuple(references)
 
 
 def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeOver | None:
-    """The vehicle with this index from fleet time `time` [s] on, on one of its `reference_paths`.
+    """Return the vehicle with this index on one of its `reference_paths` from fleet time `time`, s.
 
-    It goes on from its place with its heading and speed, gets onto the path (`transition_to`),
+    It goes on from its position with its heading and speed, joins the path (`transition_to`),
     follows it with its own speed profile and stops at its end. None for a vehicle that moves the
-    other way: it has to stop first. Raises ConfigError where the path is too far away.
+    other way: it has to stop first. Raises ConfigError for a path that is too far away.
     """
     vehicle = fleet.vehicles[index]
     now = fleet.sample_vehicles(np.array([index]), np.array([time]))
-    (x, y, tx, ty), speed = now.points[0, :4].tolist(), float(now.progress[0, 1])
+    x, y, tangent_x, tangent_y = now.points[0, :4].tolist()
+    speed = float(now.progress[0, 1])
     sign = -1.0 if reference.backward else 1.0
     if sign * speed < -STANDSTILL_SPEED:
         return None
-    pose = MovingPose(
-        x, y, math.atan2(sign * ty, sign * tx), float(now.position[0, 2]), float(now.slope[0])
-    )
-    path = transition_to(
-        reference.path, pose, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise
-    )
+
+    # the way onto the path
+    heading = math.atan2(sign * tangent_y, sign * tangent_x)
+    pose = MovingPose(x, y, heading, float(now.position[0, 2]), float(now.slope[0]))
+    blend_distance = BLEND_TIME * vehicle.profile.cruise
+    path = transition_to(reference.path, pose, corner_radius(vehicle), blend_distance)
     if path is None:
         return brake_to_stop(fleet, index, time)
+
     timing = schedule_to_end(path.length, max(sign * speed, 0.0), vehicle.profile)
     if reference.backward:
         length = path.length
         path = reversed_path(path)
         pieces = [(t, length - s, -v, -a, -j) for t, s, v, a, j in timing.pieces]
         timing = timing._replace(pieces=pieces)
+
     height = {} if path.altitude is None else {"height": 0.0, "absolute": False}
     return _take_over(
         vehicle, time, timing, path=path, phase=0.0, shift=(0.0, 0.0), offset=(0.0, 0.0), **height
@@ -222,12 +231,15 @@ def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeO
 
 
 def brake_to_stop(fleet: Fleet, index: int, time: float) -> TakeOver:
-    """The vehicle with this index, which brakes on its own path from fleet time `time` [s] on and
-    stays there.
+    """Return the vehicle with this index braking on its own path from fleet time `time`, s.
+
+    It stays where it comes to a stop.
     """
     vehicle = fleet.vehicles[index]
     table = join_schedules([vehicle.schedule], [vehicle.delay])
     s, speed = progress(table, np.zeros(1, np.int64), np.array([time]))[0, :2].tolist()
+
+    # an open path may be too short for the usual braking
     brake = deceleration(vehicle.profile)
     if not vehicle.path.closed and abs(speed) > STANDSTILL_SPEED:
         left = max(vehicle.path.length - s if speed > 0.0 else s, 1e-6)
@@ -236,12 +248,13 @@ def brake_to_stop(fleet: Fleet, index: int, time: float) -> TakeOver:
 
 
 def _take_over(vehicle: Vehicle, time: float, timing: Schedule, **changes: Any) -> TakeOver:
-    changed = dataclasses.replace(
+    """Return the vehicle with its new motion, and when it stands."""
+    vehicle_then = dataclasses.replace(
         vehicle, at_end="stop", delay=max(time, 0.0), timing=timing, **changes
     )
-    return TakeOver(changed, changed.delay + changed.schedule.pieces[-1][0])
+    return TakeOver(vehicle_then, vehicle_then.delay + vehicle_then.schedule.pieces[-1][0])
 
 
 def replace_vehicles(fleet: Fleet, changed: Mapping[int, Vehicle]) -> Fleet:
-    """The fleet with other vehicles at these indices."""
+    """Return the fleet with other vehicles at these indices."""
     return fleet.of([changed.get(i, vehicle) for i, vehicle in enumerate(fleet.vehicles)])

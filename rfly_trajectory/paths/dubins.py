@@ -1,7 +1,7 @@
 """Dubins paths as Path objects: shortest curves between poses for forward motion with a turn
 radius.
 
-Such a way is one of six words of left turns L, right turns R and straights S (Dubins, American
+Such a path is one of six words of left turns L, right turns R and straights S (Dubins, American
 Journal of Mathematics 79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins`
 finds it. All functions take arrays of poses. Coordinates are ENU metres, headings radians
 counter-clockwise from east. The curvature of a Dubins path has steps where its segments meet.
@@ -25,29 +25,30 @@ from rfly_trajectory.paths.shapes import Shape, check_heights, with_heights
 
 WORDS = ("LSL", "RSR", "LSR", "RSL", "LRL", "RLR")
 TURNS = np.array([[{"L": 1.0, "S": 0.0, "R": -1.0}[letter] for letter in word] for word in WORDS])
-"""(6, 3) of each word's segments: 1 left, 0 straight, -1 right"""
+"""Turn of each word's segments, (6, 3): 1 left, 0 straight, -1 right."""
+# largest number of poses of a path
 MAX_POSES = 2000
 _SHORTEST_SEGMENT = 1e-9
-"""of the radius: what is shorter is rounding"""
+"""Length below which a segment is rounding error, in turning radii."""
 _SHORTEST = np.frompyfunc(shortest_dubins, 7, 6)
 
 
 @dataclass(frozen=True, eq=False)
 class DubinsPath:
-    """Dubins paths as arrays of one leading shape, which is () for a single one."""
+    """Dubins paths as arrays of one leading shape, which is () for a single path."""
 
     start: Floats
-    """(…, 3) x, y [m] and heading [rad]"""
+    """Poses at the start, (…, 3): x, y, m, and heading, rad."""
     turning_radius: float
-    """m"""
+    """Turning radius, m."""
     word: Ints
-    """(…) index into WORDS"""
+    """Index into WORDS, (…)."""
     segments: Floats
-    """(…, 3) m"""
+    """Lengths of the segments, (…, 3), m."""
 
     @property
     def length(self) -> Floats:
-        """(…) m"""
+        """Length of each path, (…), m."""
         return np.asarray(self.segments.sum(axis=-1))
 
     @property
@@ -56,29 +57,32 @@ class DubinsPath:
         return WORDS[int(self.word)]
 
     def at(self, s: ArrayLike) -> Floats:
-        """(…, k, 3) x, y, heading at the arc lengths s (…, k) or (k,) [m]; before the start and
-        behind the end those.
+        """Return the poses x, y, heading (…, k, 3) at the arc lengths s (…, k) or (k,), m.
 
-        The heading counts on through whole turns.
+        The pose at the start holds before it, the pose at the end behind it. The heading counts on
+        through whole turns.
         """
         s = np.asarray(s, dtype=float)
         turns = TURNS[self.word]
+
         x, y, heading = (self.start[..., i, None] for i in range(3))
         shape = np.broadcast_shapes(x.shape, s.shape)
         x, y, heading = (np.broadcast_to(each, shape) for each in (x, y, heading))
-        left = np.maximum(np.broadcast_to(s, shape), 0.0)
+
+        # along the three segments; the chord of an arc has the direction of its middle
+        remaining = np.maximum(np.broadcast_to(s, shape), 0.0)
         for i in range(3):
-            length = np.minimum(left, self.segments[..., i, None])
+            length = np.minimum(remaining, self.segments[..., i, None])
             half = 0.5 * turns[..., i, None] * length / self.turning_radius
             chord = length * np.sinc(half / math.pi)
             x = x + chord * np.cos(heading + half)
             y = y + chord * np.sin(heading + half)
             heading = heading + 2.0 * half
-            left = left - length
+            remaining = remaining - length
         return np.stack([x, y, heading], axis=-1)
 
     def append_to(self, builder: PathBuilder) -> None:
-        """Add the arcs of a single path to a path that has come to its start."""
+        """Add the arcs of a single path to a builder that has reached its start."""
         for turn, length in zip(
             TURNS[int(self.word)].tolist(), self.segments.tolist(), strict=True
         ):
@@ -87,12 +91,11 @@ class DubinsPath:
 
 
 def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> DubinsPath:
-    """The shortest ways from the poses `start` (…, 3) to the poses `end` (…, 3), x, y [m] and
-    heading [rad].
+    """Return the shortest paths from the poses `start` (…, 3) to the poses `end` (…, 3).
 
-    Leading shapes are broadcast: one start and many ends give as many paths. Of words of the same
-    length the one that comes first in WORDS is taken. Raises ConfigError for a radius [m] that is
-    not above 0 and for poses that are not finite.
+    A pose is x, y, m, and heading, rad. Leading shapes are broadcast: one start and many ends give
+    as many paths. Of words of the same length the first one in WORDS is taken. Raises ConfigError
+    for a radius, m, that is not above 0 and for poses that are not finite.
     """
     start = np.asarray(start, dtype=float)
     end = np.asarray(end, dtype=float)
@@ -100,57 +103,60 @@ def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dubi
     for name, poses in (("start", start), ("end", end)):
         if poses.shape[-1:] != (3,) or not np.isfinite(poses).all():
             raise ConfigError(f"{name}: expected finite poses (…, 3): x, y and heading")
+
     start, end = np.broadcast_arrays(start, end)
     numbers = _SHORTEST(*np.moveaxis(start, -1, 0), *np.moveaxis(end, -1, 0), float(turning_radius))
-    found = np.stack([np.asarray(number, dtype=float) for number in numbers], axis=-1)
-    word = np.asarray((found[..., None, 3:] == TURNS).all(axis=-1).argmax(axis=-1))
-    return DubinsPath(start, float(turning_radius), word, found[..., :3])
+    rows = np.stack([np.asarray(number, dtype=float) for number in numbers], axis=-1)
+    word = np.asarray((rows[..., None, 3:] == TURNS).all(axis=-1).argmax(axis=-1))
+    return DubinsPath(start, float(turning_radius), word, rows[..., :3])
 
 
 @dataclass(frozen=True)
 class Dubins(Shape):
-    """The Dubins paths from pose to pose, one after the other; open, or closed with one from the
-    last to the first.
+    """Dubins paths from pose to pose, one after the other.
+
+    A closed one leads from the last pose back to the first.
     """
 
     poses: Sequence[Sequence[float]]
-    """[east, north, heading_deg] or, for aircraft, [east, north, up, heading_deg]: m, and degrees
-    counter-clockwise from east
+    """Poses [east, north, heading_deg] or, for aircraft, [east, north, up, heading_deg].
+
+    Distances are in m, headings in degrees counter-clockwise from east.
     """
     turning_radius: float
-    """m"""
+    """Turning radius, m."""
     closed: bool = False
 
     def path(self) -> Path:
+        """Return the path. Raises ConfigError for a pose that equals the one before it."""
         poses, heights = self._checked()
         ends = np.roll(poses, -1, axis=0)
         legs = len(poses) if self.closed else len(poses) - 1
         for i in range(legs):
-            if (
-                np.array_equal(poses[i, :2], ends[i, :2])
-                and abs(math.remainder(ends[i, 2] - poses[i, 2], 360.0)) < 1e-7
-            ):
+            turn = math.remainder(ends[i, 2] - poses[i, 2], 360.0)
+            if np.array_equal(poses[i, :2], ends[i, :2]) and abs(turn) < 1e-7:
                 raise ConfigError(
                     f"poses[{(i + 1) % len(poses)}]: the same pose as poses[{i}] before it"
                 )
+
         poses[:, 2] = np.radians(poses[:, 2])
         ends[:, 2] = np.radians(ends[:, 2])
-        ways = dubins_path(poses[:legs], ends[:legs], self.turning_radius)
+        paths = dubins_path(poses[:legs], ends[:legs], self.turning_radius)
         builder = PathBuilder(0.0, 0.0, 0.0)
         s = []
         for i in range(legs):
             s.append(builder.length)
             builder.anchor(*poses[i].tolist())
-            DubinsPath(
-                ways.start[i], ways.turning_radius, ways.word[i], ways.segments[i]
-            ).append_to(builder)
+            leg = DubinsPath(paths.start[i], paths.turning_radius, paths.word[i], paths.segments[i])
+            leg.append_to(builder)
+
         path = builder.path(self.closed)
         return with_heights(path, s if self.closed else [*s, path.length], heights)
 
     def _checked(self) -> tuple[Floats, Floats]:
-        """Poses (n, 3), and their heights (n,) or (0,)."""
+        """Return the poses (n, 3) and their heights (n,) or (0,)."""
         if len(self.poses) > MAX_POSES:
-            raise ConfigError(f"poses: {len(self.poses)} of them, at most {MAX_POSES} are taken")
+            raise ConfigError(f"poses: got {len(self.poses)}, at most {MAX_POSES} are allowed")
         heights = check_heights("poses", self.poses, 3)
         if len(self.poses) < 2:
             raise ConfigError(

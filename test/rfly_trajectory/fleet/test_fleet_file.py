@@ -343,7 +343,7 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, type: 3, speed: 1, kind: multirotor, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].kind: multirotor needs the key altitude beside it, or "
+            "f.yaml:3: vehicles[0].kind: multirotor needs the key altitude too, or "
             "waypoints with heights",
             id="aircraft without altitude",
         ),
@@ -424,7 +424,7 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param(
             HEAD + f"  - {{id: 1, count: 60000, type: 3, speed: 1, shape: {LINE}}}\n"
             f"  - {{id: 70000, count: 60000, type: 3, speed: 1, shape: {LINE}}}\n",
-            "f.yaml:2: vehicles: 120000 of them with all copies, at most 100000 are taken",
+            "f.yaml:2: vehicles: 120000 vehicles with all copies, at most 100000 are allowed",
             id="too many",
         ),
         pytest.param(
@@ -697,6 +697,6 @@ def test_too_many_vehicles_are_refused_before_one_is_made(text):
     """By the count alone: nothing else of the file is looked at, so that it takes no time."""
     with pytest.raises(
         ConfigError,
-        match=r"f.yaml:[23]: vehicles: 100000 of them .* at most 2000 are taken",
+        match=r"f.yaml:[23]: vehicles: 100000 vehicles .* at most 2000 are allowed",
     ):
         parse_fleet(text.encode(), "f.yaml", max_vehicles=2000)

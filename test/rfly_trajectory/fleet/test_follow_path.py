@@ -234,7 +234,7 @@ def test_the_radius_of_corners():
 @pytest.mark.parametrize(
     ("points", "text"),
     [
-        (GOAL[:1], "1 of them, expected 2 to"),
+        (GOAL[:1], "got 1, expected 2 to"),
         (np.zeros((MAX_POSES + 1, 3)), f"{MAX_POSES + 1} of them, expected 2 to"),
         (
             np.vstack([GOAL, [0, math.nan, 0]]),

@@ -247,7 +247,7 @@ class TestShape:
                 0.0,
                 r"turning_radius: 0.0 m, expected a finite number above 0",
             ),
-            ([(i, 0, 0) for i in range(2001)], 1.0, "poses: 2001 of them, at most 2000"),
+            ([(i, 0, 0) for i in range(2001)], 1.0, "poses: got 2001, at most 2000 are allowed"),
         ],
     )
     def test_what_makes_no_path_is_refused(self, poses, radius, text):
