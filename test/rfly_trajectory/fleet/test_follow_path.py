@@ -235,7 +235,7 @@ def test_the_radius_of_corners():
     ("points", "text"),
     [
         (GOAL[:1], "got 1, expected 2 to"),
-        (np.zeros((MAX_POSES + 1, 3)), f"{MAX_POSES + 1} of them, expected 2 to"),
+        (np.zeros((MAX_POSES + 1, 3)), f"got {MAX_POSES + 1}, expected 2 to"),
         (
             np.vstack([GOAL, [0, math.nan, 0]]),
             r"poses\[3\]: its position is not finite",

@@ -245,7 +245,7 @@ def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
 @pytest.mark.parametrize(
     ("points", "frame", "text"),
     [
-        ([[150.0, 0.0, 0.0]], "map", "poses: 1 of them, expected 2 to"),
+        ([[150.0, 0.0, 0.0]], "map", "poses: got 1, expected 2 to"),
         (
             [[150.0, 0.0, 0.0], [160.0, math.nan, 0.0]],
             "map",
