@@ -14,18 +14,20 @@ from rfly_trajectory.kernels.tables import POLYNOMIAL
 from rfly_trajectory.paths.path import Path, make_path
 
 Curve = Callable[[Floats], tuple[Floats, Floats, Floats]]
-"""parameter u (k,) -> point, first and second derivative by u, each (k, 2)"""
+"""Function of a parameter u (k,): point, first and second derivative by u, each (k, 2)."""
 
+# quadrature of 16 points, and where a fit is compared with its curve
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _QUARTERS = (0.25, 0.5, 0.75)
 _POSITION_TOLERANCE = 1e-10
-"""of the path's length"""
+"""Tolerance of the position, in lengths of the path."""
 _SPEED_TOLERANCE = 1e-8
-"""largest deviation of the fitted curve's |dp/ds| from 1"""
+"""Largest deviation of the fitted curve's |dp/ds| from 1."""
+
 _MAX_PIECES = 1 << 14
 
-# Quintic Hermite interpolation on [0, 1]: the polynomials (lowest power first) that belong to
-# value, slope and second derivative at 0, then at 1.
+# quintic Hermite interpolation on [0, 1]: the polynomials (lowest power first) that belong to
+# value, slope and second derivative at 0, then at 1
 _HERMITE = np.array(
     [
         [1, 0, 0, -10, 15, -6],
@@ -39,20 +41,21 @@ _HERMITE = np.array(
 
 
 class _ArcLength(NamedTuple):
-    """Arc length of a curve, summed up panel by panel with Gauss-Legendre quadrature of 16 points."""
+    """Arc length of a curve, summed panel by panel with Gauss-Legendre quadrature."""
 
     curve: Curve
     edges: Floats
-    """(m + 1,) parameters at the panels' borders"""
+    """Parameters at the panels' borders, (m + 1,)."""
     sums: Floats
-    """(m + 1,) arc length there"""
+    """Arc lengths at the panels' borders, (m + 1,)."""
 
     def up_to(self, u: Floats) -> Floats:
+        """Return the arc length at the parameters u (k,)."""
         panel = np.clip(np.searchsorted(self.edges, u, side="right") - 1, 0, len(self.edges) - 2)
         return self.sums[panel] + _integrate_speed(self.curve, self.edges[panel], u)
 
     def parameter(self, s: Floats) -> Floats:
-        """u at arc length s: linear between the panels' borders, then Newton's method."""
+        """Return u at arc length s: linear between the panels' borders, then Newton's method."""
         u = np.interp(s, self.sums, self.edges)
         for _ in range(8):
             step = (self.up_to(u) - s) / _speed(self.curve, u)
@@ -63,18 +66,21 @@ class _ArcLength(NamedTuple):
 
 
 def _speed(curve: Curve, u: Floats) -> Floats:
+    """Return |dp/du| at the parameters u (k,)."""
     slope = curve(u)[1]
     return np.hypot(slope[:, 0], slope[:, 1])
 
 
 def _integrate_speed(curve: Curve, begin: Floats, end: Floats) -> Floats:
+    """Return the arc lengths between the parameters `begin` and `end` (k,)."""
     half = 0.5 * (end - begin)
     u = (0.5 * (begin + end))[:, None] + half[:, None] * _NODES
     return half * (_speed(curve, u.ravel()).reshape(u.shape) @ _WEIGHTS)
 
 
 def _measure(curve: Curve, begin: float, end: float, min_pieces: int) -> _ArcLength:
-    before = np.inf
+    """Return the arc length of a span; its panels are halved until the length is settled."""
+    last_length = np.inf
     panels = min_pieces // 2
     while panels < 4096:
         panels *= 2
@@ -82,16 +88,16 @@ def _measure(curve: Curve, begin: float, end: float, min_pieces: int) -> _ArcLen
         sums = np.concatenate(
             [np.zeros(1), np.cumsum(_integrate_speed(curve, edges[:-1], edges[1:]))]
         )
-        if abs(sums[-1] - before) <= 1e-14 * sums[-1]:
+        if abs(sums[-1] - last_length) <= 1e-14 * sums[-1]:
             break
-        before = sums[-1]
+        last_length = sums[-1]
     return _ArcLength(curve, edges, sums)
 
 
 def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) -> Path:
-    """The curve from u = begin to u = end as a path by arc length.
+    """Return the curve from u = begin to u = end as a path by arc length.
 
-    The path's length is the curve's to 1e-13. Pieces are of equal length; they are halved until the
+    The path's length is the curve's to 1e-13. Pieces have equal lengths; they are halved until the
     path is nowhere farther than 1e-10 of its length from the curve's point at the same arc length,
     and |dp/ds| is 1 to 1e-8. Position, tangent and curvature are continuous. Raises ConfigError for
     a curve with a corner or a cusp, which no number of pieces can follow.
@@ -107,12 +113,13 @@ def fit_spans(
     closed: bool = False,
     pieces: int = 2,
 ) -> tuple[Path, Floats]:
-    """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc
-    length; and the arc lengths at the knots (n,).
+    """Return the curve over all spans between the knots (n,) as one path, and its s at the knots
+    (n,).
 
-    Inside each span the curve is smooth as `fit_path` wants it; at the knots position and its first
-    two derivatives are continuous, the third may jump. The tolerance of position is that of the
-    whole path's length. Each span has at least so many `pieces`.
+    The curve is moved by origin (2,). Inside each span it is smooth in the sense of `fit_path`; at
+    the knots position and its first two derivatives are continuous, the third may jump. The
+    tolerance of position follows from the whole path's length. Each span has at least `pieces`
+    pieces.
     """
     spans = [
         _measure(curve, begin, end, 2 * pieces) for begin, end in itertools.pairwise(knots.tolist())
@@ -120,6 +127,8 @@ def fit_spans(
     lengths = np.array([span.sums[-1] for span in spans])
     ends = np.cumsum(lengths)
     total = float(ends[-1])
+
+    # pieces of each span, and the arc lengths where they begin
     values = [
         _pieces(span, length, _POSITION_TOLERANCE * total, pieces)
         for span, length in zip(spans, lengths.tolist(), strict=True)
@@ -128,6 +137,7 @@ def fit_spans(
         before + np.linspace(0.0, length, len(rows), endpoint=False)
         for before, length, rows in zip(ends - lengths, lengths, values, strict=True)
     ]
+
     rows = np.concatenate(values)
     rows[:, [0, 6]] += origin
     path = make_path(np.concatenate(start), np.full(len(rows), POLYNOMIAL), rows, total, closed)
@@ -135,9 +145,10 @@ def fit_spans(
 
 
 def fit_between(curve: Curve, u: Floats, origin: Floats) -> tuple[Path, Floats]:
-    """The curve through the parameters u (n,), growing, with one piece between each two of them,
-    moved by origin (2,), and the arc lengths there (n,). For curves that are given by dense
-    samples: each piece is as good as it is short.
+    """Return the curve with one piece between each two parameters u (n,), and its s there (n,).
+
+    u grows; the curve is moved by origin (2,). For curves that are given by dense samples: a piece
+    is the more accurate the shorter it is.
     """
     s = np.concatenate([np.zeros(1), np.cumsum(_integrate_speed(curve, u[:-1], u[1:]))])
     values = _fit(_ArcLength(curve, u, s), s)
@@ -146,8 +157,9 @@ def fit_between(curve: Curve, u: Floats, origin: Floats) -> tuple[Path, Floats]:
 
 
 def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) -> Floats:
-    """(p, 12) polynomial pieces of equal length, at least `pieces` of them. Raises ConfigError as
-    `fit_path` does.
+    """Return the polynomial pieces (p, 12) of equal length, at least `pieces` of them.
+
+    Raises ConfigError as `fit_path` does.
     """
     if not (np.isfinite(length) and length > 0.0):
         raise ConfigError(f"the curve has a length of {length!r} m, must be finite and above 0")
@@ -162,10 +174,13 @@ def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) 
 
 
 def _fit(measured: _ArcLength, s: Floats) -> Floats:
-    point, slope, bend = measured.curve(measured.parameter(s))
+    """Return the quintic Hermite pieces (p, 12) between the arc lengths s (p + 1,)."""
+    point, slope, second = measured.curve(measured.parameter(s))
     speed = np.hypot(slope[:, 0], slope[:, 1])[:, None]
     tangent = slope / speed
-    normal = (bend - tangent * (bend * tangent).sum(axis=1, keepdims=True)) / speed**2
+    normal = (second - tangent * (second * tangent).sum(axis=1, keepdims=True)) / speed**2
+
+    # values and derivatives at both ends, scaled to [0, 1]
     h = np.diff(s)[:, None]
     ends = np.stack(
         [
@@ -183,18 +198,20 @@ def _fit(measured: _ArcLength, s: Floats) -> Floats:
 
 
 def _follows(measured: _ArcLength, values: Floats, length: float, tolerance: float) -> bool:
-    """Compare at the quarters of every piece, where a quintic Hermite polynomial is farthest off."""
+    """Return True if the pieces keep the tolerances at their quarters.
+
+    A quintic Hermite polynomial deviates most there.
+    """
     h = length / len(values)
     coefficients = values.reshape(-1, 2, 6)
     powers = np.arange(6)
-    for part in _QUARTERS:
-        run = part * h
-        point = coefficients @ run**powers
-        slope = coefficients[:, :, 1:] @ (powers[1:] * run ** powers[:-1])
-        true = measured.curve(
-            measured.parameter(np.asarray(h * np.arange(len(values)) + run, np.float64))
-        )[0]
-        if np.max(np.abs(point - true)) > tolerance:
+    for quarter in _QUARTERS:
+        offset = quarter * h
+        point = coefficients @ offset**powers
+        slope = coefficients[:, :, 1:] @ (powers[1:] * offset ** powers[:-1])
+        s = h * np.arange(len(values)) + offset
+        exact = measured.curve(measured.parameter(np.asarray(s, np.float64)))[0]
+        if np.max(np.abs(point - exact)) > tolerance:
             return False
         if np.max(np.abs(np.hypot(slope[:, 0], slope[:, 1]) - 1.0)) > _SPEED_TOLERANCE:
             return False

@@ -1,4 +1,4 @@
-"""Waypoints of a planned `nav_msgs/Path`: as arrays, and as the YAML of `ros2 topic echo`."""
+"""Waypoints of a planned `nav_msgs/Path`, from arrays or from the YAML of `ros2 topic echo`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ from rfly_common.frames import ned_to_enu
 ENU_FRAME = "map"
 NED_FRAME = "map_ned"
 SAME_POINT = 1e-3
-"""m: points nearer to the one before are left out, as recorders write them while they stand"""
+"""Distance below which a point repeats the one before, m.
+
+Such points are left out: recorders write them while a robot stands.
+"""
 MAX_COORDINATE = 1e7
-"""m"""
+"""Largest coordinate, m."""
 ALONG = math.cos(math.radians(30.0))
-"""cosine of the angle between heading and motion up to which a pose of a path points along the way,
-or against it
+"""Cosine of the largest angle between heading and motion for a pose that points along the path.
+
+The same holds against the path.
 """
 _SEPARATOR = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def waypoints(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
-    """(n, 3) waypoints ENU [m] of the poses' positions (n, 3) in the frame `map`, also called "",
-    or `map_ned`.
+    """Return the waypoints (n, 3), ENU, m, of poses at positions (n, 3).
 
-    Of points in one place, seen from above, one stays, at the highest of their heights: a path by
-    arc length has no way straight up. Raises ConfigError for another frame and for points that are
-    not finite.
+    The frame is `map`, also written "", or `map_ned`. Of points in one place, seen from above, one
+    stays, at the highest of their heights: a path by arc length can't go straight up. Raises
+    ConfigError for another frame and for points that are not finite.
     """
     points = np.asarray(position, dtype=float).reshape(-1, 3)
     if frame_id == NED_FRAME:
@@ -48,17 +51,18 @@ def waypoints(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
 
 
 def without_repeats(points: Floats) -> Floats:
-    """Points (n, 2) or (n, 3) without those nearer than SAME_POINT to the one before them, seen
-    from above.
+    """Return points (n, 2) or (n, 3) without those that repeat the one before, seen from above.
+
+    See SAME_POINT.
     """
     if len(points) < 2:
         return points
     apart = np.hypot(*np.diff(points[:, :2], axis=0).T) > SAME_POINT
     first = np.flatnonzero(np.concatenate([[True], apart]))
-    kept = points[first]
+    distinct = points[first]
     if points.shape[1] == 3:
-        kept[:, 2] = np.maximum.reduceat(points[:, 2], first)
-    return kept
+        distinct[:, 2] = np.maximum.reduceat(points[:, 2], first)
+    return distinct
 
 
 class Section(NamedTuple):
@@ -70,17 +74,18 @@ class Section(NamedTuple):
 
 
 def sections(points: Floats, heading: Floats | None) -> list[Section]:
-    """Where a path of points (n, 2) or (n, 3) is driven forwards and where backwards, by its
-    headings (n,) [rad].
+    """Return the sections of a path (n, 2) or (n, 3) that are driven forwards and backwards.
 
-    A nav_msgs/Path has no other word for it: it leads backwards where its poses look against their
-    motion, which is also how Nav2's hybrid planner says so. That counts where all poses look along
-    the way or against it, within ALONG; headings that say something else, or nothing (None), leave
-    it one section driven forwards.
+    A nav_msgs/Path says this only by its headings (n,), rad: it leads backwards where its poses
+    point against their motion, as Nav2's hybrid planner writes it. This counts if all poses point
+    along the path or against it, within ALONG; otherwise, and with None, the path is one section
+    driven forwards.
     """
     whole = [Section(0, len(points) - 1, False)]
     if heading is None or len(points) < 2:
         return whole
+
+    # headings along the motion, or against it
     dx, dy = np.diff(points[:, :2], axis=0).T
     middle = heading[:-1] + 0.5 * (np.mod(np.diff(heading) + math.pi, 2.0 * math.pi) - math.pi)
     along = np.cos(middle) * dx + np.sin(middle) * dy
@@ -88,22 +93,23 @@ def sections(points: Floats, heading: Floats | None) -> list[Section]:
     moves = length > SAME_POINT
     if not (moves.any() and (np.abs(along[moves]) >= ALONG * length[moves]).all()):
         return whole
-    steps = np.flatnonzero(moves)  # those without a length belong to the one before
+
+    # neighbours of one direction; a step without length belongs to the one before
+    steps = np.flatnonzero(moves)
     before = np.maximum(np.searchsorted(steps, np.arange(len(length)), side="right") - 1, 0)
-    found = []
+    parts = []
     first = 0
     for backward, run in itertools.groupby((along[steps[before]] < 0.0).tolist()):
         last = first + len(list(run))
-        found.append(Section(first, last, backward))
+        parts.append(Section(first, last, backward))
         first = last
-    return found
+    return parts
 
 
 def parse_nav_path(text: str, file: str) -> Floats:
-    """(n, 3) waypoints ENU of the last message in what `ros2 topic echo TOPIC nav_msgs/msg/Path`
-    printed.
+    """Return the waypoints (n, 3), ENU, of the last message that `ros2 topic echo` printed.
 
-    Raises ConfigError that names `file` and line.
+    `file` names the text in errors. Raises ConfigError with file and line.
     """
     last = None
     for document in _documents(text, file):
@@ -114,6 +120,7 @@ def parse_nav_path(text: str, file: str) -> Floats:
 
 
 def _documents(text: str, file: str) -> Iterator[Document]:
+    """Yield the documents of a YAML stream, with the line numbers of the whole text."""
     begin = 0
     for end in [*_SEPARATOR.finditer(text), None]:
         part = text[begin : end.start() if end else len(text)]
@@ -123,7 +130,9 @@ def _documents(text: str, file: str) -> Iterator[Document]:
 
 
 def _points(document: Document) -> Floats:
-    def at(path: tuple[Key, ...], kinds: type | tuple[type, ...], expected: str) -> Any:
+    """Return the waypoints of one message. Raises ConfigError with the line of what is wrong."""
+
+    def value_at(path: tuple[Key, ...], kinds: type | tuple[type, ...], expected: str) -> Any:
         value: Any = document.value
         for key in path:
             if isinstance(value, list) and isinstance(key, int):
@@ -134,21 +143,28 @@ def _points(document: Document) -> Floats:
             raise document.error(path, f"expected {expected}")
         return value
 
-    frame = at(("header", "frame_id"), str, "a nav_msgs/Path with the name of its frame")
-    poses = at(("poses",), list, "a nav_msgs/Path with its poses")
+    frame = value_at(("header", "frame_id"), str, "a nav_msgs/Path with the name of its frame")
+    poses = value_at(("poses",), list, "a nav_msgs/Path with its poses")
     points = np.empty((len(poses), 3))
+
     for i, pose in enumerate(poses):
         if isinstance(pose, str):
-            text = "the message was cut short when it was printed; ros2 topic echo --full-length prints all of it"
-            raise document.error(("poses", i), text)
-        own = pose.get("header", {}) if isinstance(pose, dict) else {}
-        if isinstance(own, dict) and own.get("frame_id", "") not in ("", frame):
-            text = f"{own['frame_id']!r} is not the path's frame {frame!r}"
-            raise document.error(("poses", i, "header", "frame_id"), text)
-        for axis in range(3):
-            points[i, axis] = at(
-                ("poses", i, "pose", "position", "xyz"[axis]), (int, float), "a number"
+            text = (
+                "the message was cut short when it was printed; ros2 topic echo --full-length "
+                "prints all of it"
             )
+            raise document.error(("poses", i), text)
+
+        # a pose may name its own frame, which must be the path's
+        header = pose.get("header", {}) if isinstance(pose, dict) else {}
+        if isinstance(header, dict) and header.get("frame_id", "") not in ("", frame):
+            text = f"{header['frame_id']!r} is not the path's frame {frame!r}"
+            raise document.error(("poses", i, "header", "frame_id"), text)
+
+        for axis, letter in enumerate("xyz"):
+            key = ("poses", i, "pose", "position", letter)
+            points[i, axis] = value_at(key, (int, float), "a number")
+
     try:
         return waypoints(points, frame)
     except ConfigError as error:

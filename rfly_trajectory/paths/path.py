@@ -1,12 +1,12 @@
 """Plane paths by arc length, made of segments with exact formulas, and the altitudes along them.
 
-A path is a row of pieces, each with its own arc length s0 where it begins:
+A path is a row of pieces, each with the arc length s0 at which it begins:
 
-- ARC: constant curvature, a straight line where that is 0. Closed form.
-- SPIRAL: a clothoid, curvature proportional to the distance from its straight end. Power series,
-exact to rounding.
+- ARC: constant curvature, a straight line if that is 0. Closed form.
+- SPIRAL: a clothoid, whose curvature is proportional to the distance from its straight end. Power
+  series, exact to rounding.
 - POLYNOMIAL: x and y are polynomials of degree 5 in s - s0 (see `curves.py`, which makes them from
-any smooth curve).
+  any smooth curve).
 
 Position, tangent, curvature and rate of curvature follow from the same formula of a piece, so they
 are derivatives of each other to rounding. Paths of many vehicles lie in one table (`PathTable`),
@@ -16,7 +16,7 @@ turns left (counter-clockwise seen from above).
 An altitude profile is z by horizontal arc length, through the waypoints' heights. Between them it
 is a cubic polynomial that keeps within their heights (PCHIP; Fritsch and Butland, SIAM Journal on
 Scientific and Statistical Computing 5(2), 1984): it climbs where they climb, is level at the
-highest and lowest, and the slope has no steps.
+highest and lowest, and its slope has no steps.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ class PathPoints(NamedTuple):
     """Points of paths, arrays of one leading shape."""
 
     position: Floats
-    """(…, 2) ENU, m"""
+    """Positions, (…, 2), ENU, m."""
     tangent: Floats
-    """(…, 2) unit vector of growing s"""
+    """Unit vectors in the direction of growing s, (…, 2)."""
     curvature: Floats
-    """(…) 1/m, left positive"""
+    """Curvatures, (…), 1/m, left positive."""
     curvature_rate: Floats
-    """(…) 1/m², derivative of the curvature by s"""
+    """Derivatives of the curvature by s, (…), 1/m²."""
 
 
 class Bend(NamedTuple):
-    """How a path turns at a place."""
+    """Curvature of a path at one point."""
 
     s: float
-    """m"""
+    """Arc length, m."""
     curvature: float
-    """1/m, left positive"""
+    """Curvature, 1/m, left positive."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,10 @@ class AltitudeProfile:
     """z along one path; immutable."""
 
     start: Floats
-    """(p,) arc length at which a piece begins, m; the first is 0"""
+    """Arc lengths at which pieces begin, (p,), m; the first is 0."""
     values: Floats
-    """(p, 4) coefficients of z [m] in the arc length since the piece's start, lowest power first"""
+    """Coefficients of z, m, in the arc length since the piece's start, (p, 4), lowest power first.
+    """
 
     def __post_init__(self) -> None:
         for array in (self.start, self.values):
@@ -80,7 +81,7 @@ class AltitudeProfile:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """One path; immutable."""
+    """One path; immutable. The columns are those of PathTable."""
 
     start: Floats
     kind: NDArray[np.uint8]
@@ -88,7 +89,7 @@ class Path:
     length: float
     closed: bool
     altitude: AltitudeProfile | None = None
-    """of aircraft, where the waypoints have heights"""
+    """Altitudes of an aircraft's path, if its waypoints have heights."""
 
     def __post_init__(self) -> None:
         for array in (self.start, self.kind, self.values):
@@ -96,31 +97,32 @@ class Path:
 
     @functools.cached_property
     def curvature_range(self) -> tuple[Bend, Bend]:
-        """Where the path turns most to the right, and most to the left.
+        """Return where the path turns most to the right, and most to the left.
 
         Exact for lines, arcs and clothoids; the best of 17 points on each polynomial piece.
         """
         ends = np.append(self.start[1:], self.length)
-        share = np.linspace(
-            1e-9, 1.0 - 1e-9, 17
-        )  # inside: at a joint the next piece has its own curvature
+
+        # inside each piece: at a joint the next piece has its own curvature
+        share = np.linspace(1e-9, 1.0 - 1e-9, 17)
         s = (self.start[:, None] + share * (ends - self.start)[:, None]).reshape(-1)
+
         curvature = self.at(s).curvature
         lowest = int(np.argmin(curvature))
         highest = int(np.argmax(curvature))
-        return Bend(float(s[lowest]), float(curvature[lowest])), Bend(
-            float(s[highest]), float(curvature[highest])
-        )
+        right = Bend(float(s[lowest]), float(curvature[lowest]))
+        left = Bend(float(s[highest]), float(curvature[highest]))
+        return right, left
 
     @functools.cached_property
     def _table(self) -> PathTable:
         return join_paths([self])
 
     def at(self, s: ArrayLike) -> PathPoints:
-        """Points at the arc lengths s [m], any shape. A closed path counts round; an open one ends
-        at 0 and `length`.
+        """Return the points at the arc lengths s, m, of any shape.
 
-        Raises ValueError for an s that is not finite.
+        A closed path goes round; an open one ends at 0 and `length`. Raises ValueError for an s
+        that is not finite.
         """
         s = np.asarray(s, dtype=float)
         if not np.isfinite(s).all():
@@ -132,14 +134,13 @@ class Path:
 
 
 def _first_pieces(starts: Sequence[Floats]) -> Ints:
-    """(n + 1,) where each path's pieces begin in a table of several."""
-    return np.concatenate(
-        [np.zeros(1, np.int64), np.cumsum([len(start) for start in starts], dtype=np.int64)]
-    )
+    """Return the index of each path's first piece in a table of several, (n + 1,)."""
+    counts = [len(start) for start in starts]
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def join_paths(paths: Sequence[Path]) -> PathTable:
-    """The table of several paths, in their order."""
+    """Return the table of several paths, in their order."""
     return PathTable(
         first=_first_pieces([path.start for path in paths]),
         start=np.concatenate([path.start for path in paths]),
@@ -151,41 +152,43 @@ def join_paths(paths: Sequence[Path]) -> PathTable:
 
 
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) [m] of the
-    paths `path` (k,).
+    """Return the points (k, 6) at the arc lengths s (k,), m, of the paths with the indices `path`
+    (k,).
 
-    One call for all of them; `path` holds indices of the table.
+    Columns are x, y, tangent x, tangent y, curvature, curvature rate. One call evaluates all.
     """
     return KERNELS.choose().path_points(table, path, np.ascontiguousarray(s))
 
 
 def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k,) second derivative of the curvature by arc length, 1/m³, as `path_points` takes its
-    places.
+    """Return the second derivative of the curvature by arc length (k,), 1/m³; see `path_points`.
 
-    0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.
+    It is 0 on lines, arcs and clothoids. On polynomials |dp/ds| counts as 1, which it is to 1e-8.
     """
     return KERNELS.choose().curvature_bends(table, path, s)
 
 
 def altitude_profile(s: ArrayLike, z: ArrayLike, length: float, closed: bool) -> AltitudeProfile:
-    """The profile through the heights z (k,) [m] at the arc lengths s (k,) [m] of a path of the
-    given length.
+    """Return the profile through the heights z (k,), m, at the arc lengths s (k,), m, of a path.
 
-    s grows; on an open path from 0 to `length`, on a closed one (which goes round) it begins
-    anywhere.
+    s grows; on an open path from 0 to `length`, on a closed one (which goes round) from any value.
     """
     from scipy.interpolate import PchipInterpolator
 
     knots = np.asarray(s, float)
     heights = np.asarray(z, float)
+
+    # a closed path continues before its start and behind its end
     if closed:
         knots = np.mod(knots, length)
         order = np.argsort(knots)
         knots = knots[order]
         heights = np.tile(heights[order], 3)
         knots = np.concatenate([knots - length, knots, knots + length])
+
     curve = PchipInterpolator(knots, heights)
+
+    # cubic pieces inside the path
     inside = (curve.x > 0.0) & (curve.x < length)
     start = np.concatenate([np.zeros(1), curve.x[inside]])
     values = np.stack(
@@ -195,7 +198,7 @@ def altitude_profile(s: ArrayLike, z: ArrayLike, length: float, closed: bool) ->
 
 
 def join_profiles(paths: Sequence[Path]) -> AltitudeTable:
-    """The table of several paths, in their order."""
+    """Return the altitude table of several paths, in their order."""
     empty = AltitudeProfile(np.zeros(0), np.zeros((0, 4)))
     profiles = [path.altitude or empty for path in paths]
     return AltitudeTable(
@@ -208,18 +211,18 @@ def join_profiles(paths: Sequence[Path]) -> AltitudeTable:
 
 
 def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
-    """(k, 3) z [m], its slope and the slope's rate [1/m] by arc length at s (k,) [m] of the paths
-    `path` (k,).
+    """Return z, m, its slope, and the slope's rate, 1/m, (k, 3) at the arc lengths s (k,), m.
 
-    Only for paths with a profile. Before its start and behind its end an open path goes on as steep
-    as it is there.
+    `path` (k,) holds the paths' indices; they must have a profile. Before its start and behind its
+    end an open path goes on with the slope that it has there.
     """
     return KERNELS.choose().altitudes(table, path, s)
 
 
 def rotation(heading_deg: float) -> Floats:
-    """(2, 2) that turns row vectors (ahead, left) of a heading, counter-clockwise from east, to
-    (east, north).
+    """Return the matrix (2, 2) from row vectors (ahead, left) to (east, north).
+
+    The heading is in degrees, counter-clockwise from east.
     """
     c = math.cos(math.radians(heading_deg))
     s = math.sin(math.radians(heading_deg))
@@ -227,8 +230,7 @@ def rotation(heading_deg: float) -> Floats:
 
 
 def spiral_end(angle: float, length: float) -> tuple[float, float]:
-    """Where a clothoid of the given length ends that begins straight along x and turns by `angle`
-    [rad], up to π.
+    """Return the end of a clothoid that begins straight along x and turns by `angle`, rad, up to π.
 
     x and y are in the unit of `length`. Power series of the Fresnel integrals.
     """
@@ -244,8 +246,9 @@ def spiral_end(angle: float, length: float) -> tuple[float, float]:
 
 
 class PathBuilder:
-    """Lays pieces end to end from a starting point and heading. Every join keeps position and
-    heading.
+    """Builder of a path: lays pieces end to end from a starting point and heading.
+
+    Every joint keeps position and heading.
     """
 
     def __init__(self, x: float, y: float, heading: float) -> None:
@@ -256,19 +259,21 @@ class PathBuilder:
         self._pieces: list[tuple[float, int, tuple[float, ...]]] = []
 
     def anchor(self, x: float, y: float, heading: float) -> PathBuilder:
-        """Say exactly where the path is by now, to the rounding of the pieces so far."""
+        """Set the exact position and heading reached so far, against rounding of the pieces."""
         self.x = float(x)
         self.y = float(y)
         self.heading = float(heading)
         return self
 
     def arc(self, length: float, curvature: float = 0.0) -> PathBuilder:
-        """An arc, or a straight line with curvature 0 [1/m]. A length of 0 adds nothing."""
+        """Add an arc, or a straight line with curvature 0, 1/m. A length of 0 adds nothing."""
         if length <= 0.0:
             return self
         c = math.cos(self.heading)
         s = math.sin(self.heading)
         self._pieces.append((self.length, ARC, (self.x, self.y, curvature, c, s)))
+
+        # the chord of an arc has the direction of its middle
         half = 0.5 * curvature * length
         chord = length * (math.sin(half) / half if half else 1.0)
         self.x += chord * math.cos(self.heading + half)
@@ -278,7 +283,7 @@ class PathBuilder:
         return self
 
     def spiral_in(self, length: float, curvature: float) -> PathBuilder:
-        """A clothoid whose curvature grows from 0 to `curvature` [1/m]."""
+        """Add a clothoid whose curvature grows from 0 to `curvature`, 1/m."""
         c = math.cos(self.heading)
         s = math.sin(self.heading)
         self._pieces.append(
@@ -292,13 +297,14 @@ class PathBuilder:
         return self
 
     def spiral_out(self, length: float, curvature: float) -> PathBuilder:
-        """A clothoid whose curvature falls from `curvature` [1/m] to 0: the mirror image of
-        `spiral_in`.
+        """Add a clothoid whose curvature falls from `curvature`, 1/m, to 0.
+
+        It is the mirror image of `spiral_in`.
         """
         x, y = spiral_end(0.5 * curvature * length, length)
         end_heading = self.heading + 0.5 * curvature * length
-        # Seen from its straight end and backwards, the spiral lies at x < 0 and on the side that it
-        # turns to.
+
+        # seen from its straight end and backwards, the spiral lies at x < 0 and on its turning side
         c = math.cos(end_heading)
         s = math.sin(end_heading)
         end_x = self.x + c * x + s * y
@@ -312,7 +318,7 @@ class PathBuilder:
         return self
 
     def path(self, closed: bool = False) -> Path:
-        """The pieces so far as a path."""
+        """Return the pieces so far as a path."""
         values = np.zeros((len(self._pieces), PIECE_VALUES))
         for row, (_, _, numbers) in zip(values, self._pieces, strict=True):
             row[: len(numbers)] = numbers
@@ -326,7 +332,7 @@ class PathBuilder:
 
 
 def make_path(start: ArrayLike, kind: ArrayLike, values: Any, length: float, closed: bool) -> Path:
-    """A path from its columns (see PathTable); `start` begins with 0 and grows."""
+    """Return a path from its columns (see PathTable); `start` begins with 0 and grows."""
     return Path(
         np.array(start, np.float64),
         np.array(kind, np.uint8),
