@@ -1,7 +1,4 @@
-"""Path shapes of a fleet file: circle, line, waypoints and others, each a path by arc length.
-
-Coordinates are ENU metres, angles counter-clockwise from east.
-"""
+"""Path shapes of a fleet file: circle, line, waypoints and others, each a path by arc length."""
 
 from __future__ import annotations
 
@@ -26,45 +23,48 @@ from rfly_trajectory.paths.path import (
 
 Point = Sequence[float]
 
+# largest numbers of lanes and of a spline's points
 MAX_LANES = 10_000
 MAX_SPLINE_POINTS = 2000
 SLENDEREST = 12.0
-"""lengths to a breadth of an ellipse: tips that are sharper are not followed by a path of
-polynomials
-"""
+"""Largest ratio of an ellipse's axes; a path of polynomials can't follow sharper tips."""
 
 
 class Shape(Protocol):
-    """What a fleet file calls a shape."""
+    """Shape of a fleet file."""
 
     def path(self) -> Path:
-        """The shape as a path; raises ConfigError where its numbers make none."""
+        """Return the shape as a path. Raises ConfigError for impossible numbers."""
 
 
 def _point(name: str, value: Point) -> tuple[float, float]:
+    """Return a point [east, north], m. Raises ConfigError for anything else."""
     if len(value) != 2 or not all(math.isfinite(number) for number in value):
         raise ConfigError(f"{name}: {list(value)!r} is not a point [east, north] in metres")
     return float(value[0]), float(value[1])
 
 
 def _positive(name: str, value: float) -> float:
+    """Return a length, m. Raises ConfigError if it is not above 0."""
     return finite_number(name, value, "m", above=0.0)
 
 
 def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floats, Floats]:
-    """(n, 2) points that a path can go through, and their heights (n,) or, where they have none,
-    (0,).
+    """Return points (n, 2) that a path can go through, and their heights (n,), or (0,) without
+    heights.
 
-    Raises ConfigError where they are too few, or two in a row lie in one place seen from above.
+    Raises ConfigError if they are too few, or if two in a row lie in one place seen from above.
     """
     flat = [_point(f"points[{i}]", point[:2]) for i, point in enumerate(points)]
     array = np.array(flat).reshape(-1, 2)
     heights = check_heights("points", points, 2)
+
     if len(array) < (3 if closed else 2):
         raise ConfigError(
             f"points: {len(array)} are too few, {'a closed' if closed else 'an open'} {what} "
             f"needs at least {3 if closed else 2}"
         )
+
     legs = (np.roll(array, -1, axis=0) - array)[: None if closed else -1]
     for i in np.flatnonzero(~legs.any(axis=1)):
         raise ConfigError(
@@ -74,10 +74,10 @@ def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floa
 
 
 def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
-    """(n,) the third coordinate of points or poses that have one number more than the `flat` ones;
-    else (0,).
+    """Return the third coordinates (n,) of points or poses with one number more than `flat`, else
+    (0,).
 
-    Raises ConfigError where only some of them have it.
+    Raises ConfigError if only some of them have it.
     """
     for i, point in enumerate(points):
         if len(point) != len(points[0]):
@@ -94,8 +94,9 @@ def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
 
 
 def with_heights(path: Path, s: Sequence[float] | Floats, heights: Floats) -> Path:
-    """The path with the altitudes `heights` (n,) at arc lengths s (n,) [m]; unchanged where heights
-    are none.
+    """Return the path with the altitudes `heights` (n,) at arc lengths s (n,), m.
+
+    It is unchanged if there are no heights.
     """
     if not len(heights):
         return path
@@ -104,13 +105,14 @@ def with_heights(path: Path, s: Sequence[float] | Floats, heights: Floats) -> Pa
 
 @dataclass(frozen=True)
 class Line(Shape):
-    """A straight line; open."""
+    """Straight line; open."""
 
     start: Point
     end: Point
 
     def path(self) -> Path:
-        (x0, y0), (x1, y1) = _point("from", self.start), _point("to", self.end)
+        x0, y0 = _point("from", self.start)
+        x1, y1 = _point("to", self.end)
         length = math.hypot(x1 - x0, y1 - y0)
         if length == 0.0:
             raise ConfigError("to: the line ends where it begins")
@@ -119,18 +121,19 @@ class Line(Shape):
 
 @dataclass(frozen=True)
 class Circle(Shape):
-    """A circle; closed. It begins at `start_angle_deg` as seen from its centre."""
+    """Circle; closed. It begins at `start_angle_deg` as seen from its centre."""
 
     center: Point
     radius: float
-    """m"""
+    """Radius, m."""
     start_angle_deg: float = 0.0
-    """counter-clockwise from east: 0 begins east of the centre, 90 north of it"""
+    """Start, degrees counter-clockwise from east: 0 is east of the centre, 90 north of it."""
     clockwise: bool = False
-    """seen from above"""
+    """Direction seen from above."""
 
     def path(self) -> Path:
-        (x, y), radius = _point("center", self.center), _positive("radius", self.radius)
+        x, y = _point("center", self.center)
+        radius = _positive("radius", self.radius)
         angle = math.radians(self.start_angle_deg)
         turn = -1.0 if self.clockwise else 1.0
         heading = angle + turn * math.pi / 2
@@ -140,21 +143,21 @@ class Circle(Shape):
 
 @dataclass(frozen=True)
 class Ellipse(Shape):
-    """An ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
+    """Ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
 
-    The tightest radius of a long one is that at the tips, height²/(2 width). Neither axis may be
-    more than SLENDEREST times the other.
+    The tightest radius of a long ellipse is that at the tips, height²/(2 width). Neither axis may
+    be more than SLENDEREST times the other.
     """
 
     center: Point
     width: float
-    """m, from tip to tip along `heading_deg`"""
+    """Length from tip to tip along `heading_deg`, m."""
     height: float
-    """m, across"""
+    """Length across, m."""
     heading_deg: float = 0.0
-    """direction of the width axis, counter-clockwise from east"""
+    """Direction of the width axis, degrees counter-clockwise from east."""
     clockwise: bool = False
-    """seen from above"""
+    """Direction seen from above."""
 
     def path(self) -> Path:
         center = np.array(_point("center", self.center))
@@ -162,9 +165,10 @@ class Ellipse(Shape):
         height = _positive("height", self.height)
         if max(width, height) > SLENDEREST * min(width, height):
             raise ConfigError(
-                f"height: {height:.10g} m beside a width of {width:.10g} m; at most "
+                f"height: {height:.10g} m and a width of {width:.10g} m; at most "
                 f"{SLENDEREST:g} : 1 can be driven"
             )
+
         half = 0.5 * np.array([width, -height if self.clockwise else height])
         to_map = rotation(self.heading_deg)
 
@@ -178,23 +182,23 @@ class Ellipse(Shape):
 
 @dataclass(frozen=True)
 class LawnMower(Shape):
-    """Parallel lanes over a rectangle, to and fro, as a survey flies them; open.
+    """Parallel lanes over a rectangle, back and forth, as a survey flies them; open.
 
-    Seen along `heading_deg` it begins at the near end of the lane on the right. Lanes are `spacing`
-    apart or a little less, so that the first and the last lie on the rectangle's sides. The turns
-    lie outside of the rectangle: two clothoids each, which turn by 180° with a smallest radius of
-    0.363 times the distance of the lanes and reach 0.89 times that distance out.
+    Seen along `heading_deg` the path begins at the near end of the lane on the right. Lanes are
+    `spacing` apart or a little less, so that the first and the last lie on the rectangle's sides.
+    The turns lie outside the rectangle: two clothoids each, which turn by 180° with a smallest
+    radius of 0.363 times the distance of the lanes and reach 0.89 times that distance out.
     """
 
     center: Point
     length: float
-    """m, of the lanes"""
+    """Length of the lanes, m."""
     width: float
-    """m, across the lanes"""
+    """Width across the lanes, m."""
     spacing: float
-    """m between lanes, at most"""
+    """Largest distance between lanes, m."""
     heading_deg: float = 0.0
-    """of the first lane, counter-clockwise from east"""
+    """Heading of the first lane, degrees counter-clockwise from east."""
 
     def path(self) -> Path:
         x, y = _point("center", self.center)
@@ -204,13 +208,15 @@ class LawnMower(Shape):
         if spaces >= MAX_LANES:
             raise ConfigError(
                 f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} "
-                "are taken"
+                "are allowed"
             )
+
+        # a turn of 180°: two clothoids of length π R, the second the mirror image of the first
         across = width / spaces
-        # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of
-        # the first.
         _, side = spiral_end(0.5 * math.pi, math.pi)
         radius = 0.5 * across / side
+
+        # lanes by turns forth and back
         heading = math.radians(self.heading_deg)
         to_map = rotation(self.heading_deg)
         path = PathBuilder(0.0, 0.0, 0.0)
@@ -220,30 +226,29 @@ class LawnMower(Shape):
             path.anchor(x + east, y + north, heading + (0.0 if forth > 0 else math.pi))
             path.arc(length)
             if lane < spaces:
-                path.spiral_in(math.pi * radius, forth / radius).spiral_out(
-                    math.pi * radius, forth / radius
-                )
+                turn = math.pi * radius
+                path.spiral_in(turn, forth / radius).spiral_out(turn, forth / radius)
         return path.path()
 
 
 @dataclass(frozen=True)
 class FigureEight(Shape):
-    """A figure of eight; closed. The curve is Gerono's lemniscate, the 1:2 Lissajous figure
+    """Figure of eight; closed. The curve is Gerono's lemniscate, the 1:2 Lissajous figure
 
         x' = width/2 · sin u,   y' = height/2 · sin 2u,
 
     turned by `heading_deg` and moved to `center`. It begins in the centre, where it crosses itself,
-    towards +x', +y'. The radius at the tips is 2 height²/width; for a height below about half the
-    width that is the tightest one.
+    towards +x', +y'. The radius at the tips is 2 height²/width, which is the tightest one for a
+    height below about half the width.
     """
 
     center: Point
     width: float
-    """m, from tip to tip"""
+    """Length from tip to tip, m."""
     height: float
-    """m, across the loops"""
+    """Length across the loops, m."""
     heading_deg: float = 0.0
-    """direction of the long axis, counter-clockwise from east"""
+    """Direction of the long axis, degrees counter-clockwise from east."""
 
     def path(self) -> Path:
         center = np.array(_point("center", self.center))
@@ -254,11 +259,11 @@ class FigureEight(Shape):
             u2 = 2.0 * u
             point = np.stack([np.sin(u), np.sin(u2)], -1)
             slope = np.stack([np.cos(u), 2.0 * np.cos(u2)], -1)
-            bend = np.stack([-np.sin(u), -4.0 * np.sin(u2)], -1)
+            second = np.stack([-np.sin(u), -4.0 * np.sin(u2)], -1)
             return (
                 center + (point * half) @ to_map,
                 (slope * half) @ to_map,
-                (bend * half) @ to_map,
+                (second * half) @ to_map,
             )
 
         return fit_path(curve, 0.0, 2.0 * math.pi, closed=True)  # type: ignore[arg-type]
@@ -266,56 +271,61 @@ class FigureEight(Shape):
 
 @dataclass(frozen=True)
 class Polyline(Shape):
-    """Straight legs between points with rounded corners; open, or closed with a leg from the last
-    point to the first.
+    """Straight legs between points with rounded corners; open or closed.
 
-    A corner is two clothoids: the curvature grows from 0 to 1/corner_radius and falls back to 0,
-    each over half of the turn. So the curvature is continuous (no jump of the yaw rate), and
-    corner_radius is the smallest radius that is driven. A corner begins the farther before its
-    point the sharper it is; corners that need more than their legs have are refused.
+    A closed one has a leg from the last point to the first. A corner is two clothoids: the
+    curvature grows from 0 to 1/corner_radius and falls back to 0, each over half of the turn. So
+    the curvature is continuous (no jump of the yaw rate), and corner_radius is the smallest radius
+    that is driven. The sharper a corner, the farther before its point it begins; corners that need
+    more than their legs have are refused.
     """
 
     points: Sequence[Point]
-    """[east, north] or, for aircraft, [east, north, up], m; a height is that in the middle of its
-    corner
+    """Points [east, north] or, for aircraft, [east, north, up], m.
+
+    A height is that in the middle of its corner.
     """
     corner_radius: float = 0.0
-    """m; 0 only where nothing turns"""
+    """Radius of the corners, m; 0 only if nothing turns."""
     closed: bool = False
 
     def path(self) -> Path:
         points, heights = check_points("polyline", self.points, self.closed)
-        legs = (np.roll(points, -1, axis=0) if self.closed else points[1:]) - points[
-            : None if self.closed else -1
-        ]
+        following = np.roll(points, -1, axis=0) if self.closed else points[1:]
+        legs = following - points[: len(following)]
         lengths = np.hypot(legs[:, 0], legs[:, 1])
         headings = np.arctan2(legs[:, 1], legs[:, 0])
+
         # turns[i] lies at the end of leg i; an open polyline has none at the end of its last leg
         after = np.roll(headings, -1)
         turns = np.arctan2(np.sin(after - headings), np.cos(after - headings))
         if not self.closed:
             turns[-1] = 0.0
         turns[np.abs(turns) < 1e-9] = 0.0
+
         cuts = self._cuts(turns, lengths)
         radii = np.full(len(turns), self.corner_radius)
         path, s = rounded_path(points, headings, lengths, turns, radii, cuts, self.closed)
         return with_heights(path, s, heights)
 
     def _cuts(self, turns: Floats, lengths: Floats) -> Floats:
-        """(legs,) how far before and after the point at the end of each leg its corner reaches, m."""
+        """Return how far each leg's corner reaches before and behind the leg's end, (legs,), m."""
         if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
             raise ConfigError(
                 f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path "
                 "turns"
             )
+
         count = len(lengths)
         for i in np.flatnonzero(math.pi - np.abs(turns) < 1e-6):
             raise ConfigError(
                 f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round"
             )
-        of_one = corner_reach(turns)
-        before = np.roll(of_one, 1)  # the corner at the beginning of each leg
-        needed = of_one + before
+
+        # each leg must have room for the corners at both of its ends
+        unit_reach = corner_reach(turns)
+        before = np.roll(unit_reach, 1)  # the corner at the beginning of each leg
+        needed = unit_reach + before
         short = np.flatnonzero(needed * self.corner_radius > lengths * (1.0 + 1e-12))
         if short.size:
             leg = int(short[0])
@@ -327,14 +337,13 @@ class Polyline(Shape):
                 f"from points[{leg}] to points[{end}], which is {lengths[leg]:.4g} m long; "
                 f"at most {_floor4(fits):.4g} m fits everywhere"
             )
-        return np.asarray(of_one * self.corner_radius)
+        return np.asarray(unit_reach * self.corner_radius)
 
 
 def corner_reach(turns: Floats) -> Floats:
-    """(n,) how far corners of radius 1 that turn by `turns` (n,) [rad] reach along their two lines."""
-    x, y = (
-        np.array([spiral_end(0.5 * turn, turn) for turn in np.abs(turns).tolist()]).reshape(-1, 2).T
-    )
+    """Return how far corners of radius 1 reach along their two lines, (n,), for turns (n,), rad."""
+    ends = [spiral_end(0.5 * turn, turn) for turn in np.abs(turns).tolist()]
+    x, y = np.array(ends).reshape(-1, 2).T
     return np.asarray(x + y * np.tan(0.5 * np.abs(turns)))
 
 
@@ -347,22 +356,23 @@ def rounded_path(
     cuts: Floats,
     closed: bool,
 ) -> tuple[Path, list[float]]:
-    """Straight legs (n,) with a corner of two clothoids at the end of each, and the arc length at
-    each point.
+    """Return straight legs (n,) with a corner of two clothoids at the end of each, and s at each
+    point.
 
-    A corner turns by turns[i] [rad] with a smallest radius of radii[i], from cuts[i] metres before
-    its point to as far behind it. A closed path begins on its first leg, where the corner at its
-    first point is over.
+    A corner turns by turns[i], rad, with a smallest radius of radii[i], from cuts[i] m before its
+    point to as far behind it. A closed path begins on its first leg, behind the corner at its first
+    point.
     """
     behind = float(cuts[-1]) if closed else 0.0
     path = PathBuilder(0.0, 0.0, 0.0)
     middles = []
-    for i, (heading, turn, radius) in enumerate(
-        zip(headings.tolist(), turns.tolist(), radii.tolist(), strict=True)
-    ):
+    corners = zip(headings.tolist(), turns.tolist(), radii.tolist(), strict=True)
+    for i, (heading, turn, radius) in enumerate(corners):
         x, y = points[i, :2].tolist()
         path.anchor(x + behind * math.cos(heading), y + behind * math.sin(heading), heading)
         path.arc(float(lengths[i] - behind - cuts[i]))
+
+        # the corner, whose middle is the point's place
         spiral = abs(turn) * radius
         middles.append(path.length + spiral)
         if turn:
@@ -373,24 +383,23 @@ def rounded_path(
 
 
 def _floor4(value: float) -> float:
-    """Rounded down to four significant digits, so that what a message advises is taken."""
+    """Return the value rounded down to four significant digits, so that advice works."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 3)
     return math.floor(value / unit) * unit
 
 
 @dataclass(frozen=True)
 class Spline(Shape):
-    """The cubic spline through points, in their order; open, or closed with a span from the last
-    one to the first.
+    """Cubic spline through points, in their order; open or closed.
 
-    Its parameter between two points is the square root of their distance (centripetal
-    parametrisation; Lee, Computer- Aided Design 21(6), 1989), which keeps uneven spacing from
-    making loops. Position, heading and curvature are continuous; an open one begins and ends with
-    curvature 0.
+    A closed one has a span from the last point to the first. The parameter between two points is
+    the square root of their distance (centripetal parametrisation; Lee, Computer-Aided Design
+    21(6), 1989), which keeps uneven spacing from making loops. Position, heading and curvature are
+    continuous; an open spline begins and ends with curvature 0.
     """
 
     points: Sequence[Point]
-    """[east, north] or, for aircraft, [east, north, up], m"""
+    """Points [east, north] or, for aircraft, [east, north, up], m."""
     closed: bool = False
 
     def path(self) -> Path:
@@ -399,10 +408,11 @@ class Spline(Shape):
         points, heights = check_points("spline", self.points, self.closed)
         if len(points) > MAX_SPLINE_POINTS:
             raise ConfigError(
-                f"points: {len(points)} of them, a spline takes at most {MAX_SPLINE_POINTS}"
+                f"points: got {len(points)}, a spline takes at most {MAX_SPLINE_POINTS}"
             )
         if self.closed:
             points = np.concatenate([points, points[:1]])
+
         center = points.mean(axis=0)
         knots = np.concatenate([[0.0], np.cumsum(np.sqrt(np.hypot(*np.diff(points, axis=0).T)))])
         spline = CubicSpline(
@@ -417,7 +427,6 @@ class Spline(Shape):
         except ConfigError:
             raise ConfigError(
                 "points: the spline through them has a corner where it turns back; points farther "
-                "apart there, or "
-                "fewer, make it smooth"
+                "apart there, or fewer, make it smooth"
             ) from None
         return with_heights(path, s[: len(heights)], heights)

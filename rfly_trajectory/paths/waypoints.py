@@ -150,8 +150,8 @@ def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10
 
     if distance > MAX_START_DISTANCE:
         raise ConfigError(
-            f"poses[0]: it is {distance:.0f} m from the vehicle, which follows paths that begin within "
-            f"{MAX_START_DISTANCE:g} m"
+            f"poses[0]: it is {distance:.0f} m from the vehicle, which follows paths that begin "
+            f"within {MAX_START_DISTANCE:g} m"
         )
 
     merge = _merge_ahead(path, pose, radius, distance)
@@ -291,7 +291,7 @@ def reversed_path(path: Path) -> Path:
     A vehicle that drives along it backwards points along the given path.
     """
     ends = np.append(path.start[1:], path.length)
-    end_points = path.end_points(ends)
+    end_points = path.at(ends)
     values = path.values.copy()
     for i, kind in enumerate(path.kind.tolist()):
         if kind == ARC:

@@ -453,7 +453,7 @@ HEAD = "version: 1\nvehicles:\n"
             HEAD
             + "  - {id: 1, type: 3, speed: 1, shape: {type: ellipse, center: [0, 0], width: 3, "
             "height: 90}}\n",
-            "f.yaml:3: vehicles[0].shape.height: 90 m beside a width of 3 m; at most 12 : 1 can "
+            "f.yaml:3: vehicles[0].shape.height: 90 m and a width of 3 m; at most 12 : 1 can "
             "be driven",
             id="too slender",
         ),

@@ -524,7 +524,7 @@ class TestSpline:
             ([(0, 0), (10, 0), (0, 0)], "points: the spline through them has a corner"),
             (
                 [(i, i * i) for i in range(2001)],
-                "points: 2001 of them, a spline takes at most 2000",
+                "points: got 2001, a spline takes at most 2000",
             ),
         ],
     )
