@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -95,25 +94,6 @@ class ScenarioRun:
         steps = np.linalg.norm(np.diff(self.position, axis=0), axis=1)
         driven = self.on_wheels[1:]
         return float(steps[driven].sum()), float(steps[~driven].sum())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """All samples and the final state, bit by bit, to an .npz file of NumPy."""
-        with open(path, "wb") as file:
-            np.savez_compressed(
-                file,
-                time_s=self.time,
-                x=self.x,
-                names=np.array(
-                    at.state_names(self.scenario.params.rotors, len(self.scenario.params.wheels))
-                ),
-                outputs=self.outputs.numbers,
-                wind_mps=self.wind,
-                mode_time_s=np.array([time for time, _ in self.modes]),
-                mode=np.array([mode.value for _, mode in self.modes]),
-                final_x=self.final.x,
-                final_memory=self.final.memory,
-                final_time_s=np.float64(self.final.time),
-            )
 
 
 def wheel_power(x: Floats, params: VehicleParameters) -> Floats:

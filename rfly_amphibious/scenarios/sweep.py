@@ -26,7 +26,6 @@ import numpy as np
 
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.scenarios.table_log import check_parquet
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameter_files import KeyPath, parse_key_path
 from rfly_common.config.marked_yaml import parse_yaml
@@ -103,34 +102,24 @@ FIELDS = tuple(field.name for field in dataclasses.fields(Result))
 
 
 def check_table(path: Path) -> None:
-    """Raises ConfigError for a name that no table can have, and where a library is missing."""
+    """Raise ConfigError unless the name is that of a CSV file."""
     ending = path.suffix.lower()
-    if ending not in (".csv", ".parquet"):
+    if ending != ".csv":
         raise ConfigError(
-            f"{path}: tables can be written as .csv or .parquet, not {ending or 'without ending'!r}"
+            f"{path}: tables can be written as .csv, not {ending or 'without ending'!r}"
         )
-    if ending == ".parquet":
-        check_parquet()
 
 
 def write_results(
     combinations: Iterable[dict[str, Any]], results: Sequence[Result], path: Path
 ) -> None:
-    """One row a run: its number, the varied values by key, the fields of `Result`; .csv or
-    .parquet.
-    """
+    """Write a CSV file with one row per run: its number, the varied values, the fields of `Result`."""
     check_table(path)
     rows = [
         {"run": run, **values, **dataclasses.asdict(result)}
         for run, (values, result) in enumerate(zip(combinations, results, strict=True))
     ]
-    if path.suffix.lower() == ".parquet":
-        import pyarrow
-        from pyarrow import parquet
 
-        columns = {name: _column([row[name] for row in rows]) for name in rows[0]}
-        parquet.write_table(pyarrow.table(columns), path)
-        return
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -141,14 +130,6 @@ def write_results(
             }
             for row in rows
         )
-
-
-def _column(values: list[Any]) -> list[Any]:
-    """Values that a file gives may be of several types, which a column of Parquet can't."""
-    kinds = {type(value) for value in values}
-    if kinds == {int, float}:
-        return [float(value) for value in values]
-    return values if len(kinds) == 1 else [str(value) for value in values]
 
 
 class Spread(NamedTuple):

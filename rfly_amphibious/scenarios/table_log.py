@@ -1,4 +1,4 @@
-"""Table of a run's samples, as CSV and Parquet files (for pandas, Polars, DuckDB; extra `log`)."""
+"""The samples of a run as a table, in a CSV file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import numpy as np
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
-from rfly_common.imports import require
+from rfly_common.errors import ConfigError
+
+_UNSUPPORTED_FORMATS = (".npz", ".parquet")
+
+
+def check_run_format(path: Path) -> None:
+    """Raise ConfigError if the ending names a format in which no run is written."""
+    ending = path.suffix.lower()
+    if ending in _UNSUPPORTED_FORMATS:
+        raise ConfigError(f"{path}: runs can be written as .csv or .mcap, not {ending!r}")
 
 
 def table(run: ScenarioRun) -> tuple[list[str], Floats]:
@@ -60,30 +69,3 @@ def write_csv(run: ScenarioRun, path: Path) -> None:
         file.write(",".join(["mode", *names]) + "\n")
         for mode, row in zip(modes(run), numbers.tolist(), strict=True):
             file.write(mode + "," + ",".join(f"{value:.9g}" for value in row) + "\n")
-
-
-def check_parquet() -> None:
-    """Raises ConfigError that says what to install where Parquet files can't be written."""
-    require("pyarrow", "writing Parquet files")
-
-
-def write_parquet(run: ScenarioRun, path: Path) -> None:
-    """One row a sample, in double precision: the columns of a CSV file.
-
-    The file's metadata say scenario, vehicle, seed and ending. Raises ConfigError without pyarrow.
-    """
-    check_parquet()
-    import pyarrow
-    from pyarrow import parquet
-
-    names, numbers = table(run)
-    columns = {"mode": pyarrow.array(modes(run)).dictionary_encode()}
-    columns.update({name: pyarrow.array(numbers[:, n]) for n, name in enumerate(names)})
-    scenario = run.scenario
-    said = {
-        "scenario": scenario.name,
-        "vehicle": scenario.params.name,
-        "seed": str(scenario.wind.seed),
-        "ending": run.ending,
-    }
-    parquet.write_table(pyarrow.table(columns).replace_schema_metadata(said), path)

@@ -1,13 +1,10 @@
-"""Parquet and MCAP files of runs, read back by the libraries (and by ROS itself) and compared with
-the run.
-"""
+"""MCAP files of runs, read back by the libraries (and by ROS itself) and compared with the run."""
 
 from __future__ import annotations
 
 import importlib
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,16 +13,14 @@ from optional_parts import late_module
 from rfly_amphibious.scenarios.mcap_log import TOPICS, joint_states, message_definition, write_mcap
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
 
-pytestmark = pytest.mark.needs("mcap", "mcap_ros2", "pyarrow")
+pytestmark = pytest.mark.needs("mcap", "mcap_ros2")
 
 mcap_reader = late_module("mcap.reader")
 mcap_ros2 = late_module("mcap_ros2.decoder")
-parquet = late_module("pyarrow.parquet")
 
 TEXT = """version: 1
 vehicle: scale
@@ -68,31 +63,6 @@ def messages(log):
 
 def numbers(message, *names):
     return [getattr(message, name) for name in names]
-
-
-def test_a_parquet_file_holds_the_table_in_full_precision(run, tmp_path):
-    write_parquet(run, tmp_path / "run.parquet")
-    write_csv(run, tmp_path / "run.csv")
-    table = parquet.read_table(tmp_path / "run.parquet")
-    assert table.column_names == (tmp_path / "run.csv").read_text(encoding="utf-8").split("\n")[
-        0
-    ].split(",")
-    assert np.array_equal(table["time_s"].to_numpy(), run.time)
-    assert np.array_equal(table["position_z_m"].to_numpy(), run.position[:, 2])
-    assert np.array_equal(table["wheel_load_rr_n"].to_numpy(), run.outputs.wheel_load[:, 3])
-    assert np.array_equal(table["wind_y_mps"].to_numpy(), run.wind[:, 1])
-    takeoff = {mode.value: time for time, mode in run.modes}["TAKEOFF"]
-    modes = np.array(table["mode"].to_pylist())
-    time = run.time
-    assert set(modes[time <= takeoff]) == {"DRIVE"}
-    assert modes[time > takeoff][0] == "TAKEOFF"
-    said = {key: value for key, value in table.schema.metadata.items() if key != b"ARROW:schema"}
-    assert said == {
-        b"scenario": b"short",
-        b"vehicle": b"scale",
-        b"seed": b"4",
-        b"ending": run.ending.encode(),
-    }
 
 
 def test_an_mcap_file_holds_every_sample_on_every_topic(run, messages):
@@ -252,13 +222,11 @@ def test_definitions_are_those_of_ros(kind):
 
 def test_a_missing_library_is_named_with_what_to_install(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcap_ros2", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for write, library in ((write_mcap, "mcap-ros2-support"), (write_parquet, "pyarrow")):
-        with pytest.raises(
-            ConfigError, match=f"needs {library}; {re.escape(how_to_install('log'))}"
-        ):
-            write(run, tmp_path / "file")
-    assert not list(Path(tmp_path).iterdir())
+    with pytest.raises(
+        ConfigError, match=f"needs mcap-ros2-support; {re.escape(how_to_install('log'))}"
+    ):
+        write_mcap(run, tmp_path / "file")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_that_ends_between_two_samples_is_written_to_its_end(run):

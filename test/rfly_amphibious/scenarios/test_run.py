@@ -103,11 +103,6 @@ def test_ways_and_energy_fit_what_can_be_worked_out(hop):
 
 def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
     assert np.allclose(np.diff(hop.time[:-1]), 0.02)
-    hop.save(tmp_path / "run.npz")
-    with np.load(tmp_path / "run.npz") as file:
-        assert np.array_equal(file["x"], hop.x)
-        assert list(file["mode"]) == [mode.value for mode in FLIGHT]
-        assert file["final_time_s"] == hop.duration
     write_csv(hop, tmp_path / "run.csv")
     table = np.genfromtxt(
         tmp_path / "run.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
@@ -123,6 +118,17 @@ def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
         "SPOOL_DOWN",
     ]
     assert np.allclose(table["wheel_load_fl_n"][0], hop.scenario.params.static_load[0], rtol=0.05)
+    assert np.allclose(table["wheel_load_rr_n"], hop.outputs.wheel_load[:, 3], rtol=1e-8)
+    assert np.allclose(table["wind_y_mps"], hop.wind[:, 1], rtol=1e-8)
+
+
+def test_a_mode_shows_from_the_sample_after_its_begin(hop, tmp_path):
+    write_csv(hop, tmp_path / "run.csv")
+    lines = (tmp_path / "run.csv").read_text(encoding="utf-8").splitlines()[1:]
+    modes = np.array([line.split(",")[0] for line in lines])
+    takeoff = {mode.value: time for time, mode in hop.modes}["TAKEOFF"]
+    assert set(modes[hop.time <= takeoff]) == {"DRIVE"}
+    assert modes[hop.time > takeoff][0] == "TAKEOFF"
 
 
 def test_the_same_scenario_gives_the_same_bits_and_another_seed_others():

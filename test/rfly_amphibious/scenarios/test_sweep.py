@@ -341,19 +341,13 @@ def test_results_are_those_of_the_run(scenario):
     assert (result.end_x_m, result.end_y_m, result.end_z_m) == tuple(run.final.position.tolist())
 
 
-@pytest.mark.needs("pyarrow")
 def test_a_table_holds_one_row_a_run(scenario, tmp_path):
-    from pyarrow import parquet
-
     sweep = load(scenario, "vehicle=scale,scale_quad", "end.time_s=0.2,1")
     results = run_sweep(sweep, 1)
     results[3] = replace(results[3], reached=False, ending='crashed, "badly"')
-    for name in ("table.csv", "table.parquet"):
-        write_results(sweep.combinations(), results, tmp_path / name)
+    write_results(sweep.combinations(), results, tmp_path / "table.csv")
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    table = parquet.read_table(tmp_path / "table.parquet").to_pydict()
-    assert list(rows[0]) == list(table)
     assert [row["run"] for row in rows] == ["0", "1", "2", "3"]
     assert [(row["vehicle"], row["end.time_s"]) for row in rows] == [
         ("scale", "0.2"),
@@ -366,14 +360,11 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
         "False",
         "True",
     )
-    assert table["end.time_s"] == [0.2, 1.0, 0.2, 1.0]
-    assert table["end_x_m"] == [result.end_x_m for result in results]
-    assert [float(row["end_x_m"]) for row in rows] == pytest.approx(table["end_x_m"], rel=1e-8)
-    assert table["reached"] == [True, True, True, False]
+    ends = [result.end_x_m for result in results]
+    assert [float(row["end_x_m"]) for row in rows] == pytest.approx(ends, rel=1e-8)
     by_name = {spread.name: spread[1:] for spread in spreads(results)}
     assert by_name["duration_s"] == pytest.approx((0.2, 0.6, 1.0))
     assert "touchdown_sink_mps" not in by_name, "nobody touched down"
-    with pytest.raises(
-        ConfigError, match=r"table\.xlsx: tables can be written as \.csv or \.parquet, not '\.xlsx'"
-    ):
-        check_table(tmp_path / "table.xlsx")
+    for ending in (".xlsx", ".parquet", ".npz"):
+        with pytest.raises(ConfigError, match=rf"table\{ending}: .* as \.csv, not '\{ending}'"):
+            check_table(tmp_path / f"table{ending}")
