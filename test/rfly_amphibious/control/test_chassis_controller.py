@@ -1,4 +1,4 @@
-"""The driving law's parts by themselves, and what the chassis computer does in each mode."""
+"""The parts of the driving law by themselves, and the chassis computer in each mode."""
 
 import math
 
@@ -129,8 +129,10 @@ def test_an_estimate_that_is_lost_brakes(params):
 
 
 def test_a_twist_becomes_a_bend(params):
-    """0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; back: to the
-    right.
+    """The steering is that of the bend and the understeer.
+
+    0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; backwards: to
+    the right.
     """
     chassis = ChassisController(params)
     chassis.set_twist(2.0, 0.5, 0.0)

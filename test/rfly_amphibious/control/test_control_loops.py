@@ -1,5 +1,6 @@
-"""The control computers in closed loop with the vehicle: responses against linear models made of
-the laws' gains.
+"""The control computers in closed loop with the vehicle.
+
+Their responses are compared with linear models made of the laws' gains.
 """
 
 import math
@@ -20,10 +21,10 @@ G = 9.80665
 
 
 def linear_flight(p, times, begin, target):
-    """x of a vehicle near hover: position and velocity loops, third-order attitude (rotor lag in
-    its loop), drag.
+    """Return x of a vehicle near hover, by a linear model.
 
-    `begin`: x, velocity, pitch, pitch rate, pitch acceleration asked, integral.
+    It has position and velocity loops, a third-order attitude (rotor lag in its loop), and drag.
+    `begin`: x, velocity, pitch, pitch rate, demanded pitch acceleration, integral.
     """
     w = p.attitude_frequency
     z = p.attitude_damping
@@ -62,8 +63,9 @@ def test_a_step_of_the_position():
 
 
 def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
-    """A tilt of 0.1 rad with the weight carried: g tan 0.1 forward less the drag, at the same
-    height.
+    """A tilt of 0.1 rad carries the weight.
+
+    It accelerates by g tan 0.1 forward, less the drag, at the same height.
     """
     rig = hover()
     p = rig.params
@@ -92,8 +94,9 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
 
 
 def test_gains_that_are_changed_in_flight():
-    """The step of the position again, as the linear model with half the position's and more of the
-    velocity's gain.
+    """The step of the position follows the linear model with the gains.
+
+    They are half the position's and more of the velocity's.
     """
     rig = hover()
     p = rig.params.replace(
@@ -107,8 +110,9 @@ def test_gains_that_are_changed_in_flight():
 
 
 def test_a_disturbed_attitude():
-    """Tilted by 0.15 rad all at once: levelled as the linear model does, less than 0.2 rad to the
-    other side.
+    """A sudden tilt of 0.15 rad is levelled as by the linear model.
+
+    The vehicle overshoots by less than 0.2 rad.
     """
     rig = hover()
     state = rig.sim.state
@@ -134,8 +138,9 @@ def test_a_disturbed_attitude():
 
 
 def test_a_step_of_the_yaw():
-    """The heading goes there at 0.5 rad/s, and the vehicle follows it as a second-order system with
-    0.4 ω does.
+    """The held heading turns at 0.5 rad/s.
+
+    The vehicle follows it like a second-order system with 0.4 ω.
     """
     rig = hover()
     p = rig.params
@@ -157,7 +162,9 @@ def test_a_step_of_the_yaw():
 
 
 def test_flying_by_velocity():
-    """Forward and turning: a circle of radius v / yaw rate; at zero it holds its place."""
+    """Flying forward and turning is a circle of radius v / yaw rate; at zero the vehicle holds its
+    place.
+    """
     rig = hover()
     rig.run(3.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
     _, _, _, z, vx, vy, *_, rate = rig.run(
@@ -175,7 +182,7 @@ def test_flying_by_velocity():
 
 
 def test_flown_into_the_ground_by_velocity():
-    """It comes down as a landing does, stays upright, and flies away again."""
+    """The vehicle comes down like a landing, stays upright, and flies away again."""
     rig = Rig("scale", airborne=2.2)
     down = (0.0, 0.0, -1.5)
     up = (0.0, 0.0, 1.0)
@@ -193,8 +200,9 @@ def test_flown_into_the_ground_by_velocity():
 
 
 def test_a_step_of_the_speed():
-    """Motors with lag under P and, near the end, I: rise, overshoot and steady error of the law
-    itself.
+    """The motors have a lag under a P and, near the end, an I law.
+
+    Rise, overshoot and steady error are those of the law itself.
     """
     rig = Rig("scale", rate=100.0)
     rig.run(0.1)
@@ -225,8 +233,9 @@ def test_a_step_of_the_speed():
 
 
 def test_full_throttle_with_and_without_traction_control():
-    """12 N m is more than μ F_z R: left alone the wheels spin away, with it the slip stays and the
-    pull is greater.
+    """Traction control keeps wheels from spinning away, and the pull greater.
+
+    12 N m is more than μ F_z R.
     """
 
     def start(limited):
@@ -292,7 +301,7 @@ def parameters_without_steering():
 
 
 def test_driving_after_a_pose_that_leads():
-    """Round a bend of 4 m at 1.5 m/s, to a stand where it stands."""
+    """The vehicle drives round a bend of 4 m at 1.5 m/s, to a stand at the place of the pose."""
     rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
@@ -316,7 +325,7 @@ def test_driving_after_a_pose_that_leads():
 def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
     rig = Rig("scale", slope(degrees), noise=True)
     rig.run(0.1)
-    assert rig.flight.request("takeoff").startswith("it is in DISARMED")
+    assert rig.flight.request("takeoff").startswith("cannot go from DISARMED")
     assert rig.flight.request("arm") == ""
     rig.run(0.3)
     assert rig.flight.request("takeoff") == ""
@@ -360,7 +369,7 @@ def test_no_take_off_from_a_slope_above_the_limit_nor_while_it_drives():
 
 @pytest.mark.parametrize("name", ["scale", "full"])
 def test_v21_through_the_computers(name):
-    """The landing of the validation table, with what sensors say in place of the truth."""
+    """The landing is that of the validation table, with sensors in place of the truth."""
     rig = Rig(name, airborne=0.0)
     p = rig.params
     begin = rig.sim.state
@@ -441,9 +450,7 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
 
 
 def test_without_estimates_the_imu_leads_down():
-    """Noise and all: the flight is aborted, and ends at the fail-safe's rate, give or take the
-    drift.
-    """
+    """Noise and all, the flight is aborted, and ends at the fail-safe's rate within the drift."""
     rig = Rig("scale", airborne=2.5, noise=True)
     rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 2.5)))
     rig.estimated = False

@@ -1,4 +1,4 @@
-"""The mode table, the words, and what the flight computer makes of sensors."""
+"""The mode table, the requests, and the flight computer's use of sensors."""
 
 import math
 
@@ -31,8 +31,9 @@ FLYING = Situation(0, 0.0, 2.0, 0.1, 0.0)
 @pytest.mark.parametrize("begin", Mode)
 @pytest.mark.parametrize("wanted", Mode)
 def test_every_pair_of_modes(begin, wanted):
-    """docs/model, section 9, by hand: what may be requested where, on the ground and in the air; S
-    comes by itself.
+    """The table of docs/model, section 9, written by hand, on the ground and in the air.
+
+    S comes without a request.
     """
     ground = {(D, R), (R, D), (R, T), (T, L), (F, L), (A, R)}
     air = {(D, R), (R, D), (T, L), (F, L), (L, F)}  # a take-off's own conditions are another matter
@@ -103,7 +104,8 @@ def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
 def test_words_and_why_they_are_refused():
     flight = make()
     assert flight.request("arm") == (
-        "nothing is known of the vehicle yet: no estimate and no wheel_loads and no height_above_ground"
+        "nothing is known of the vehicle yet: no estimate and no wheel_loads and "
+        "no height_above_ground"
     )
     assert feed(flight, 0.004).value.tolist() == [0.0] * 6
     assert list(WORDS) == ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
@@ -111,9 +113,11 @@ def test_words_and_why_they_are_refused():
         flight.request("hover")
     assert flight.request("drive") == "it is disarmed: arm it first"
     assert flight.request("abort") == "it is disarmed, there is nothing to abort"
-    assert flight.request("land") == "it is in DISARMED; LAND is to be had from FLIGHT or TAKEOFF"
+    assert flight.request("land") == (
+        "cannot go from DISARMED to LAND; allowed from FLIGHT or TAKEOFF"
+    )
     assert flight.request("arm") == flight.request("drive") == ""
-    assert flight.request("fly") == "it is in DRIVE; FLIGHT is to be had from LAND"
+    assert flight.request("fly") == "cannot go from DRIVE to FLIGHT; allowed from LAND"
     flight.lose_rotor(1)
     assert flight.request("takeoff") == "rotor 2 failed"
     assert flight.mode is R
@@ -136,7 +140,7 @@ def test_bad_set_points_and_parameters():
 
 
 def test_delay_slows_the_attitude_loop():
-    """min(7, 0.45 / (0.06 + delay)) and min(3, 0.45 / (0.12 + delay))."""
+    """The frequencies are min(7, 0.45 / (0.06 + delay)) and min(3, 0.45 / (0.12 + delay))."""
     for name, delay, expected in (
         ("scale", 0.0, 7.0),
         ("scale", 0.02, 5.625),
@@ -151,8 +155,9 @@ def test_delay_slows_the_attitude_loop():
 
 
 def test_clearance_of_a_tilted_vehicle_with_noise():
-    """Rolled by 0.2 rad the lower wheels hang; readings are smoothed to less than half their noise,
-    without lag.
+    """The lower wheels hang while the vehicle is rolled by 0.2 rad.
+
+    Readings are smoothed to less than half their noise, without lag.
     """
     p = VehicleParameters.load("scale")
     sensor = SensorParameters.load("scale").height
@@ -189,8 +194,9 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
 
 
 def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
-    """The front struts 5 mm in, the rear ones 5 mm out: the body leans atan(0.01 / L) more than the
-    ground.
+    """The body leans atan(0.01 / L) more than the ground.
+
+    The front struts are 5 mm in, the rear ones 5 mm out.
     """
     p = VehicleParameters.load("scale")
     clearance = Clearance(p, SensorParameters.load("scale").height)
@@ -207,8 +213,10 @@ def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
 
 
 def test_dead_reckoning_of_a_turning_climb():
-    """Constant turn about z and constant acceleration in the body: against the integral by hand;
-    IMU askew, biased.
+    """A constant turn about z with a constant acceleration in the body, against the integral by
+    hand.
+
+    The IMU is askew and biased.
     """
     mounting = (0.3, -0.2, 1.0)
     way = DeadReckoning(Imu(rate=250.0, noise=None, rotation=mounting))

@@ -1,4 +1,4 @@
-"""Keys and joysticks: what each asks of the vehicle in each mode, worked out by hand."""
+"""Keys and joysticks: their velocities and requests in each mode, worked out by hand."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def pilot(mode, keys):
 
 
 def test_keys_drive():
-    """Three times faster: 0.3 of 4 m/s; twice to the left: 0.2 of 0.5 1/m, which at 1.2 m/s turns
-    with 0.12 rad/s.
+    """Three presses of faster: 0.3 of 4 m/s. Two to the left: 0.2 of 0.5 1/m.
+
+    At 1.2 m/s that turns with 0.12 rad/s.
     """
     made, words = pilot("DRIVE", ["w", "w", "up", "a", "left", "q", "r"])
     assert made.velocity == pytest.approx((1.2, 0.0, 0.0, 0.12))
