@@ -1,6 +1,4 @@
-"""ArduPilot's frames as bytes written by hand, and its session through a real socket: starts,
-losses, strangers.
-"""
+"""ArduPilot's frames as bytes written by hand, and its session through a real socket."""
 
 from __future__ import annotations
 
@@ -68,7 +66,7 @@ def test_pulses_become_commands():
     other = ControlMapping((3, 2, 1, 0), steering=-1, drive=-1, brake=-1)
     rotors, wheels = servo_commands(2.0, pulses, other, QUAD)
     assert rotors.value.tolist() == [350.0, 350.0, 175.0, 0.0]
-    assert wheels.brake_torque.tolist() == [15.0] * 4  # nobody drives: braked
+    assert wheels.brake_torque.tolist() == [15.0] * 4  # no drive: braked
     _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, ControlMapping.default(4), QUAD)
     assert wheels.brake_torque.tolist() == [15.0] * 4  # a disarmed Rover goes on to steer
     _, wheels = servo_commands(
@@ -81,11 +79,11 @@ def test_pulses_become_commands():
         _, wheels = servo_commands(
             2.0, [0] * 8 + [1750, drive, brake] + [0] * 5, ControlMapping.default(4), QUAD
         )
-        assert wheels.brake_torque.tolist() == [0.0] * 4  # driven; or somebody else tells the brake
+        assert wheels.brake_torque.tolist() == [0.0] * 4  # driven, or another output brakes
 
 
 def test_a_drive_that_was_never_neutral_is_kept_off():
-    """Rover's outputs are at 1000 µs, full reverse, until it has assigned them."""
+    """Rover's outputs are at 1000 µs, full reverse, before it has assigned them."""
     interlock = DriveInterlock(ControlMapping.default(4))
 
     def torques(number, drive):

@@ -1,6 +1,4 @@
-"""What an autopilot is told by MAVLink, decoded by pymavlink and compared with numbers worked out
-by hand.
-"""
+"""Messages to an autopilot, decoded by pymavlink and compared with numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def messages():
 
 
 def decoded(message):
-    """As an autopilot gets it."""
+    """Return a message as an autopilot gets it."""
     return common.MAVLink(None).decode(bytearray(message.pack(common.MAVLink(None, 1, 51))))
 
 
@@ -96,8 +94,9 @@ def test_fields_updated_tells_of_what_is_new(messages):
 
 
 def test_differential_pressure_of_the_wind_along_the_body(messages):
-    """To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa; from behind it
-    is negative.
+    """The differential pressure is that of the airspeed, negative from behind.
+
+    To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa.
     """
     north = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
     seen = perception(north, velocity=(0.0, 12.0, 0.0))
@@ -156,8 +155,9 @@ def test_attitude_north_east_down(messages, yaw_enu_deg, expected):
 
 
 def test_state_in_whole_units(messages):
-    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's
-    radii there).
+    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1.
+
+    WGS 84 has these radii there.
     """
     seen = perception(position=(200.0, 100.0, 3.5), velocity=(1.0, 2.0, 3.0))
     got = decoded(messages.state(8000, seen))
@@ -252,7 +252,7 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
             wait(lambda: session.booting)
             assert not session.up
             for number in range(100):
-                # the markers begin a message of their own, which may swallow what comes next: not
+                # the markers begin a message of their own, which may swallow the next one, but not
                 # here
                 garbage = bytes(
                     b for b in rng.randbytes(rng.randrange(300)) if b not in (0xFD, 0xFE)
@@ -312,9 +312,7 @@ def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(message
 
 
 def test_whatever_has_a_right_check_the_reader_lives_on(messages):
-    """Messages of every kind with random content and length, signed or not, whole or not; then one
-    that counts.
-    """
+    """Any messages, signed or not, complete or not, are survived; then one that counts is taken."""
     from pymavlink.generator import mavcrc as crc
 
     rng = random.Random(11)

@@ -1,4 +1,4 @@
-"""What a controller outside is told of samples that were made up."""
+"""Reports to an external controller, of samples made by hand."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_everything_lands_in_its_field():
 def test_the_slow_sensors_are_waited_for_and_those_that_never_come_are_not():
     perception = Perception(SCALE)
     perception.sense(SensorSamples(imu=imu(0.25)))
-    assert not perception.ready(10.0)  # without a pose nobody can control anything
+    assert not perception.ready(10.0)  # nothing can be controlled without a pose
     perception = with_imu_and_pose(0.25)
     assert not perception.ready(0.3)
     assert perception.ready(0.36)

@@ -1,4 +1,4 @@
-"""The link with real sockets against peers that do right, and against those that do not."""
+"""The link with real sockets, against correct and incorrect peers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wait(ready, timeout_s=5.0):
 
 
 def frame(kind, sequence, time_s, payload, flags=0):
-    """By a header of its own, not by ours."""
+    """Return a frame by the test's own header."""
     body = struct.pack("<4sBBHQd", b"LAV1", kind, flags, len(payload), sequence, time_s) + payload
     return body + struct.pack("<I", zlib.crc32(body))
 
@@ -67,7 +67,7 @@ def state(time_s):
 
 
 class UdpPeer:
-    """A controller of the test's own."""
+    """Controller of the test."""
 
     def __init__(self, to_port):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -87,7 +87,7 @@ class UdpPeer:
 
 
 class TcpPeer:
-    """The same over TCP."""
+    """Controller of the test, over TCP."""
 
     def __init__(self, to_port):
         self.socket = socket.create_connection(("127.0.0.1", to_port), 5.0)
@@ -113,7 +113,7 @@ class TcpPeer:
 
 @pytest.fixture(params=["udp", "tcp"])
 def linked(request):
-    """A session and a peer that talks to it."""
+    """Return a session and a peer that talks to it."""
     if request.param == "udp":
         session = LinkSession(
             SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
@@ -159,7 +159,7 @@ def test_commands_reach_the_platform_and_its_state_the_controller(linked):
 
 
 def test_the_newest_of_each_type_wins():
-    """Frames overtake each other on their way by UDP."""
+    """Frames overtake each other by UDP."""
     session = LinkSession(
         SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
     )
@@ -259,7 +259,7 @@ def test_another_is_not_listened_to_while_there_is_a_peer(linked):
 
 
 def test_a_silent_peer_gives_way_to_a_new_one(linked, monkeypatch):
-    """As after a cable was pulled: the old connection is half-open and would never end by itself."""
+    """A half-open connection, left by a pulled cable, would never end by itself."""
     monkeypatch.setattr(transport, "PEER_SILENCE_S", 0.3)
     session, peer = linked
     peer.send(heartbeat(100))
@@ -302,7 +302,7 @@ def test_a_controller_that_was_silent_may_count_from_0_again(linked, monkeypatch
 
 
 def test_a_vehicle_on_six_wheels_is_refused():
-    """A frame holds the numbers of four."""
+    """A frame holds the numbers of four wheels."""
     six = VehicleParameters.load("scale_six")
     with pytest.raises(
         ConfigError,
@@ -325,7 +325,7 @@ def test_one_that_disconnects_supplies_nothing_and_may_come_back():
 
 
 def test_a_reader_that_does_not_read_blocks_nobody():
-    """It loses the oldest frames, never a part of one."""
+    """A slow reader loses the oldest frames, never a part of one."""
     with LinkSession(SCALE, lambda handler: TcpTransport("127.0.0.1", 0, handler)) as session:
         peer = TcpPeer(session.port)
         peer.send(heartbeat(0))
@@ -381,7 +381,7 @@ def test_datagrams_of_other_hosts_are_not_taken():
 
 
 def test_to_a_configured_port_frames_go_before_anything_has_come():
-    """As to a box on the bench, which may send from any port of its own."""
+    """A box on the bench may send from any port of its own."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.settimeout(5.0)
@@ -446,7 +446,7 @@ def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
 
 
 class SerialPeer(TcpPeer):
-    """A controller at the other end of a line whose name is `path`."""
+    """Controller at the other end of the line `path`."""
 
     def __init__(self, path):
         self.fd, line = pty.openpty()
@@ -472,7 +472,7 @@ def session_on(path):
 
 
 def test_commands_and_states_pass_in_full(tmp_path):
-    """All bytes pass: none of them is a line's end, an interrupt or an echo here."""
+    """All bytes pass: no byte is a line's end, an interrupt or an echo."""
     peer = SerialPeer(tmp_path / "tty")
     with session_on(tmp_path / "tty") as session:
         peer.send(heartbeat(0))
@@ -512,7 +512,7 @@ def test_a_line_that_was_pulled_out_is_opened_again(tmp_path, monkeypatch):
 
 
 def test_a_board_that_starts_again_is_heard_though_its_line_stays(tmp_path, monkeypatch):
-    """Its sequence numbers begin at 0 again."""
+    """The sequence numbers of a board that restarts begin at 0 again."""
     monkeypatch.setattr(transport, "PEER_SILENCE_S", 0.2)
     peer = SerialPeer(tmp_path / "tty")
     with session_on(tmp_path / "tty") as session:
