@@ -19,15 +19,13 @@ pytestmark = pytest.mark.needs("numba")
 
 
 class Bay:
-    """A road of 8 m along x through the origin, with a dead-end bay of 3 m by 6 m north of it,
-    ahead.
-    """
+    """A road of 8 m along x through the origin, with a dead-end bay of 3 m by 6 m."""
 
     resolution = 0.5
     origin = (-10.0, -10.0)
 
     def __init__(self, margin):
-        """`margin`: cells by which free ground is narrower."""
+        """Free cells, narrowed by `margin` cells."""
         self.cost = np.full((60, 80), 100, np.int8)
         self.cost[12 + margin : 28 - margin, :] = 0
         self.cost[12 + margin : 40 - margin, 40 + margin : 46 - margin] = 0
@@ -42,7 +40,10 @@ class Bay:
     ids=["steering", "skid"],
 )
 def test_into_a_bay_backwards(changes, most_turned_deg):
-    """It passes the bay, stops, and backs in between the walls: nose out, on the spot, at rest."""
+    """The vehicle passes the bay, stops, and backs in between the walls.
+
+    It ends nose out, on the spot, at rest.
+    """
     params = VehicleParameters.load("scale").replace(**changes)
     rig = Rig(params, rate=100.0)
     goal = PlanPose(11.5, 8.0, -math.pi / 2)

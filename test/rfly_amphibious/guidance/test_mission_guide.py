@@ -1,6 +1,4 @@
-"""What is asked of a vehicle by hand: modes, legs and estimates as nodes would tell them; legs of
-planned paths.
-"""
+"""Setpoints for modes, legs and estimates made by hand; legs of planned paths."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ def estimate(time, position=(0.0, 0.0, UP), velocity=(0.0, 0.0, 0.0), yaw=0.0, r
 
 
 def fly_after(guide, start, begin=0.0):
-    """A vehicle that is always at its target: the places, and the order that ended it."""
+    """Fly a vehicle that is always at its target; return the places, and the final order."""
     place = np.array(start, float)
     velocity = (0.0, 0.0, 0.0)
     places = []
@@ -85,7 +83,7 @@ def test_from_take_off_to_the_drive_behind_the_landing():
 
 @pytest.mark.parametrize("error", [-2.5, 3.0])
 def test_heights_count_from_the_ground_as_the_estimate_sees_it(error):
-    """On ground of 40 m with an estimate that is off by `error`: 3 m of height stay 3 m."""
+    """With ground of 40 m and an estimate off by `error`, 3 m of height stay 3 m."""
     terrain = HeightMap(np.full((3, 3), 40.0), origin_x=-50, origin_y=-50, step_x=50, step_y=50)
     leg = FlyLeg(((0.0, 0.0, 43.0), (6.0, 0.0, 43.0)), (4.0, 4.0), lands=True)
     guide = MissionGuide([leg], PARAMS, terrain)
@@ -125,7 +123,7 @@ def test_problems_are_told_and_end_where_they_do():
     assert guide.problem == "asked for TAKEOFF in vain, it stays in DRIVE"
     guide.step(estimate(20.0, (0, 0, 2)), Mode.FLIGHT)
     guide.step(estimate(21.0), Mode.DRIVE)
-    assert guide.problem == "it has landed on the way, without being told to"
+    assert guide.problem == "it has landed on the way without a request"
     guide.follow(HOP)
     guide.step(estimate(22.0, (0, 0, 2)), Mode.ABORT)
     assert not guide.problem, "it is not on the ground yet"
@@ -181,8 +179,9 @@ def test_a_mixed_path_becomes_legs():
 
 
 def test_the_way_of_legs_follows_the_ground_and_rises_from_it():
-    """Ground z = 10 + x / 10: driven to x 6 in steps of 2 m, up to 25, over to x 10, and down to z
-    11.
+    """Ground z = 10 + x / 10.
+
+    Driven to x 6 in steps of 2 m, up to 25, over to x 10, and down to z 11.
     """
     east = np.arange(0.0, 101.0, 50.0)
     terrain = HeightMap(
@@ -235,7 +234,10 @@ def test_paths_that_cannot_be_followed(path, why):
 
 
 def test_a_way_of_any_length_is_drawn_with_few_points():
-    """From pole to pole and back, a hundred times: 2 m apart these would be more than memory holds."""
+    """A way from pole to pole and back, a hundred times, fits into memory.
+
+    With points 2 m apart it would not.
+    """
     path = np.zeros((201, 3))
     path[1::2, 0] = 9e6
     drawn = way_of_legs(legs_of_path(path, None, 3.0, 5.0), (0.0, 0.0), None)
