@@ -1,4 +1,4 @@
-"""ArduPilot's parameters for our vehicles: frame, order of motors, and gains worked out by hand."""
+"""ArduPilot's parameters for the vehicles: frame, order of motors, and gains worked out by hand."""
 
 from __future__ import annotations
 
@@ -68,9 +68,7 @@ def test_outputs_and_gains_of_the_quad():
 
 
 def test_outputs_of_the_rover():
-    """Any number of rotors: steering and throttle are on outputs 9 and 10, as ControlMapping has
-    them.
-    """
+    """Steering and throttle are on outputs 9 and 10, as in ControlMapping, for any rotors."""
     found = ardupilot_parameters(VehicleParameters.load("scale"), SENSORS, "rover")
     assert (found["SERVO9_FUNCTION"], found["SERVO10_FUNCTION"], found["SERVO9_REVERSED"]) == (
         26,

@@ -1,7 +1,7 @@
 """Betaflight's own firmware flies the quad vehicle, on the wall clock, through its own ports.
 
-These are fixed in the firmware: each flight has a session of its own, one after the other on this
-machine.
+The ports are fixed in the firmware: each flight has a session of its own, one after the other on
+this machine.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ PARAMS = VehicleParameters.load("scale_quad")
 
 
 def hills():
-    """Up to 10 m high, waves 80 m long; its slope at the start is 5.2°."""
+    """Return hills up to 10 m high, with waves 80 m long; the slope at the start is 5.2°."""
     x = np.arange(-40.0, 41.0, 2.0)
     heights = 10.0 + 1.2 * np.sin(x / 12.7)[:, None] + 0.8 * np.sin(x / 9.0)[None, :]
     return HeightMap(heights, origin_x=-40.0, origin_y=-40.0, step_x=2.0, step_y=2.0)
 
 
 def euler(orientation):
-    """(3,) roll, pitch, yaw in degrees of x y z w."""
+    """Return roll, pitch, yaw in degrees, (3,), of x y z w."""
     matrix = rotation_matrix(orientation)
     roll = math.atan2(matrix[2, 1], matrix[2, 2])
     pitch = -math.asin(matrix[2, 0])
@@ -59,7 +59,7 @@ def euler(orientation):
 
 
 def runs(pid):
-    """Whether there is such a process, other than one that has ended and is waited for."""
+    """Return whether there is such a process, and it has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def runs(pid):
 
 
 class Recorder:
-    """Runs a loop, and keeps what was true and what the firmware said."""
+    """Recorder of a loop: the truth, and the firmware's reports."""
 
     def __init__(self, session, noise):
         sensors = fast_imu(SensorParameters.load("scale_quad"))
@@ -91,7 +91,7 @@ class Recorder:
             )
 
     def until(self, seconds, condition):
-        """Whether the condition came true within these seconds of simulation time."""
+        """Return whether the condition came true within some seconds of simulation time."""
 
         def check():
             self.each()
@@ -100,7 +100,7 @@ class Recorder:
         return self.loop.run(seconds, check)
 
     def take_off(self):
-        """To 0.5 m above the ground, armed through the radio."""
+        """Fly to 0.5 m above the ground, armed through the radio."""
         ready = self.until(
             PATIENCE,
             lambda: not self.flight.missing and not self.session.status.arming_disable_flags,
@@ -119,7 +119,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def free_ports():
-    """The firmware's ports for us alone on this machine; skips where there is no firmware."""
+    """Hold the firmware's ports on this machine; skip if there is no firmware."""
     try:
         find_firmware()
     except AutopilotError as error:
@@ -150,10 +150,9 @@ def session(tmp_path):
 
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
-    """Take-off from the hill's side, hover, a gust and what comes after, landing; garbage at the
-    motors' port.
+    """Record a flight: take-off from the hill's side, hover, a gust, landing.
 
-    A record of what was: the firmware has ended.
+    There is garbage at the motors' port. The firmware has ended afterwards.
     """
     with started(tmp_path_factory.mktemp("betaflight")) as session:
         recorder = Recorder(session, noise=False)  # what is left of differences is the firmware's
@@ -198,8 +197,9 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
 
 
 def test_a_gust_is_held(flown):
-    """The drag of a wind of 5 m/s is 4.5 % of the weight: rotors 4 · 0.0015 · 247 · 5, body 0.6 · 5
-    + 3.1, N.
+    """The vehicle leans against the wind.
+
+    The drag at 5 m/s is 4.5 % of the weight: rotors 4 · 0.0015 · 247 · 5, body 0.6 · 5 + 3.1, N.
     """
     drag = (
         4 * PARAMS.rotor_drag_coefficient * PARAMS.hover_speed * GUST

@@ -1,5 +1,6 @@
-"""The datagrams of Betaflight's simulator target, byte by byte, its MSP answers, and the sticks; no
-firmware needed.
+"""The datagrams of Betaflight's simulator target, byte by byte, its MSP answers, and the sticks.
+
+No firmware is needed.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def test_only_the_quad_can_be_flown(name):
 
 
 def test_settings_fit_the_sticks():
-    """The same numbers stand in the shipped settings and in the module that moves the sticks."""
+    """The shipped settings and the module that moves the sticks hold the same numbers."""
     lines = [line.split("#")[0].split() for line in shipped_settings("scale_quad")]
     values = {
         words[1]: int(words[3]) for words in lines if words[:1] == ["set"] and words[3].isdigit()
@@ -188,7 +189,7 @@ def test_rotors_that_have_all_failed_are_asked_for_nothing():
 
 
 def test_a_connection_that_floods_does_not_hold_the_loop():
-    """Each look at it ends, and answers in what was read come out."""
+    """Each read ends, and the answers in it come out."""
     good = bytes.fromhex("244d3e 00 6c 6c")  # an empty answer to 108: its check is 0 XOR 0x6c
 
     class Flood:
@@ -211,8 +212,9 @@ def test_a_connection_that_floods_does_not_hold_the_loop():
 
 
 def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_newer_one():
-    """While others estimate, the firmware answers already; where it was stopped, each repeated step
-    asks it again.
+    """The firmware answers while other parts still estimate.
+
+    If it is stopped, each repeated step asks it again.
     """
 
     class Firmware:
