@@ -1,4 +1,4 @@
-"""The samples of a run as a table, in a CSV file."""
+"""Samples of a run as a table, in a CSV file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rfly_amphibious.scenarios.recorder import ScenarioRun
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
@@ -22,22 +22,21 @@ def check_run_format(path: Path) -> None:
 
 
 def table(run: ScenarioRun) -> tuple[list[str], Floats]:
-    """(names, (k, names)): time, state (`state_layout.state_names`), loads, tyre forces, thrusts,
-    power, wind.
+    """Return the names of the columns, and their numbers (k, names).
+
+    Time, state (`state_layout.state_names`), loads, tyre forces, thrusts, power and wind.
     """
     rotors = run.scenario.params.rotors
     wheels = run.scenario.params.wheels
     out = run.outputs
-    names = ["time_s", *at.state_names(rotors, len(wheels))]
+
+    names = ["time_s", *state_layout.state_names(rotors, len(wheels))]
     for quantity in ("wheel_load", "tyre_force_x", "tyre_force_y"):
         names += [f"{quantity}_{wheel}_n" for wheel in wheels]
     names += [f"thrust_{rotor + 1}_n" for rotor in range(rotors)]
-    names += [
-        "rotor_power_w",
-        "wheel_power_w",
-        "clearance_m",
-        *(f"wind_{axis}_mps" for axis in "xyz"),
-    ]
+    names += ["rotor_power_w", "wheel_power_w", "clearance_m"]
+    names += [f"wind_{axis}_mps" for axis in "xyz"]
+
     numbers = np.column_stack(
         [
             run.time,
@@ -56,14 +55,17 @@ def table(run: ScenarioRun) -> tuple[list[str], Floats]:
 
 
 def modes(run: ScenarioRun) -> list[str]:
-    """The mode in which each sample came about: one that begins at a sample shows from the next on."""
+    """Return the mode in which each sample came about.
+
+    A mode that begins at a sample shows from the next sample.
+    """
     begins = np.array([time for time, _ in run.modes])
     index = np.searchsorted(begins, run.time, side="left") - 1
     return [run.modes[mode][1].value for mode in index.clip(0).tolist()]
 
 
 def write_csv(run: ScenarioRun, path: Path) -> None:
-    """One row a sample: the mode, then the columns of `table`."""
+    """Write one row per sample: the mode, then the columns of `table`."""
     names, numbers = table(run)
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(",".join(["mode", *names]) + "\n")

@@ -51,7 +51,7 @@ def log(run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def messages(log):
-    """Topic -> [(time in ns, message)]."""
+    """Return the messages by topic: [(time in ns, message)]."""
     read: dict[str, list] = {}
     with log.open("rb") as file:
         reader = mcap_reader.make_reader(file, decoder_factories=[mcap_ros2.DecoderFactory()])
@@ -166,7 +166,7 @@ def test_what_an_mcap_file_says_of_itself(run, log):
 
 @pytest.mark.ros
 def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
-    """The serialised bytes by rclpy, into the message classes of ROS."""
+    """Read the serialised bytes by rclpy, into the message classes of ROS."""
     from rclpy.serialization import deserialize_message
 
     last = {}
@@ -189,7 +189,7 @@ def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
 @pytest.mark.ros
 @pytest.mark.parametrize("kind", sorted(set(TOPICS.values())))
 def test_definitions_are_those_of_ros(kind):
-    """Names, types and order of all fields, all the way down, against the installed interfaces."""
+    """Names, types and order of all fields agree with the installed interfaces, at all levels."""
 
     def fields(name):
         package, message = name.split("/")

@@ -1,5 +1,6 @@
-"""Runs of scenarios against what can be worked out by hand: ways, energy, touchdown, order of
-modes, defined ends.
+"""Runs of scenarios against numbers worked out by hand.
+
+Ways, energy, touchdown, order of modes, and endings.
 """
 
 from __future__ import annotations
@@ -83,8 +84,10 @@ def test_the_landing_is_where_and_as_soft_as_wanted(hop):
 
 
 def test_ways_and_energy_fit_what_can_be_worked_out(hop):
-    """Driven: 8 + √45 and about 8 m; flown: about √89 across, 3 up, 3 down. The rotors do more than
-    m g h, and less than twice the ideal power of hovering, T √(T / 2ρA) with all losses of a figure
+    """Ways and energy lie within bounds.
+
+    Driven: 8 + √45 and about 8 m; flown: about √89 across, 3 up, 3 down. The rotors do more than m
+    g h, and less than twice the ideal power of hovering, T √(T / 2ρA) with all losses of a figure
     of merit of 0.65, all the time.
     """
     params = hop.scenario.params
@@ -164,8 +167,9 @@ def test_the_stepper_steps_as_the_model_does():
 
 
 def test_a_turn_back_is_driven():
-    """A corner of 180° is tighter than the vehicle turns: it loops and comes back to the last
-    way-point.
+    """A corner of 180° is tighter than the vehicle turns.
+
+    It loops and comes back to the last way-point.
     """
     run = run_scenario(drive((10, 0), (2, 0.5)))
     assert run.reached, run.ending
@@ -183,7 +187,7 @@ def test_time_as_an_end_and_time_that_is_too_short():
 
 
 def test_a_gust_swells_and_dies_away():
-    """½ (1 − cos): nothing at both ends, all of it in the middle, half of it a quarter in."""
+    """A gust is ½ (1 − cos): nothing at both ends, all in the middle, half at a quarter."""
     gust = Gust(2.0, (4.0, 0.0, 0.0), 4.0)
     assert [gust.strength(t) for t in (1.9, 2.0, 3.0, 4.0, 5.0, 6.0)] == pytest.approx(
         [0, 0, 0.5, 1, 0.5, 0]
@@ -201,11 +205,15 @@ def test_a_gust_swells_and_dies_away():
 
 
 def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_truth():
-    """The event is there for runs with sensors; here the numbers stay as they are, bit by bit, and
-    the run says so.
+    """The event is for runs with sensors.
+
+    Here the numbers stay the same, bit by bit, and the run says so.
     """
     calm = run_scenario(drive((4, 0)))
-    text = "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, {time_s: 600, sensor_off: wind}"
+    text = (
+        "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, "
+        "{time_s: 600, sensor_off: wind}"
+    )
     quiet = run_scenario(
         Scenario.parse(
             DRIVE.format(items="{mode: waypoint, position_m: [4, 0]}", when="mission_done", time=60)
@@ -255,8 +263,9 @@ def test_a_mission_that_a_failure_ended_is_not_reached():
 
 
 def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
-    """The rotor opposite has to stand still as well: two carry what they can, the vehicle spins and
-    sinks.
+    """The rotor opposite has to stand still too.
+
+    Two rotors carry what they can; the vehicle spins and sinks.
     """
     events = "{time_s: 5, rotor_fails: 1}"
     run = run_scenario(up_and_down("scale_quad", events, "standing_after_landing", 20))
@@ -268,8 +277,9 @@ def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
 
 
 def test_three_failed_rotors_side_by_side_end_in_a_crash():
-    """From 12 m: what the other three, all on one side, still push turns the vehicle over before it
-    is down.
+    """A fall from 12 m turns the vehicle over.
+
+    The other three rotors push on one side only.
     """
     events = ", ".join(f"{{time_s: 9, rotor_fails: {rotor}}}" for rotor in (1, 2, 3))
     run = run_scenario(up_and_down(events=events, when="crashed", time=14, height=20))
@@ -282,8 +292,8 @@ def test_three_failed_rotors_side_by_side_end_in_a_crash():
 
 @pytest.mark.needs("matplotlib")
 def test_a_run_says_which_part_a_wall_broke(tmp_path):
-    """It drives at 5 m/s against a wall that its pilot does not know, which nobody survives; the
-    picture shows it.
+    """The vehicle drives at 5 m/s against a wall unknown to its pilot, and breaks; the picture
+    shows it.
     """
     import cv2
 
@@ -308,12 +318,11 @@ end: {when: mission_done, time_s: 20}
 
 
 def test_rotors_that_are_left_carry_weight_and_moments():
-    """Of six on a hexagon, one gone: T_j = W/9 (2 + cos of the angle to the gap's opposite … ) as
-    worked out by hand.
+    """One rotor of six is gone: the thrusts are those worked out by hand.
 
-    With a = 2W/9, b = W/9 and the angle φ from the failed rotor, a + b cos φ carries W without roll
-    or pitch; then the yaw moment is cancelled until the rotor opposite stands still and the others
-    carry W/4 each.
+    T_j = W/9 (2 + cos of the angle to the gap's opposite …). With a = 2W/9, b = W/9 and the angle φ
+    from the failed rotor, a + b cos φ carries W without roll or pitch; then the yaw moment is
+    cancelled until the rotor opposite stands still and the others carry W/4 each.
     """
     params = VehicleParameters.load("scale")
     mixer = Mixer(params, (0,))
@@ -346,7 +355,7 @@ def test_a_slope_too_steep_is_told_before_the_take_off():
 
 @pytest.mark.slow
 def test_the_valley_is_crossed():
-    """Up a hill, across a valley, down on the other side and on: all of it where the scenario says."""
+    """The way leads up a hill, across a valley, down on the other side and on."""
     run = run_scenario(Scenario.load("valley"))
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == FLIGHT
@@ -365,8 +374,10 @@ def test_the_valley_is_crossed():
 
 
 def test_a_car_of_the_scenario_s_world_comes_towards_it_and_pushes_it_back(tmp_path):
-    """Its front comes from 10 m at 0.8 m/s: at 8 s it is at 3.6 m, where the vehicle would be 7 m
-    ahead by then.
+    """A car of the world comes towards the vehicle and pushes it back.
+
+    Its front comes from 10 m at 0.8 m/s: at 8 s it is at 3.6 m, where the vehicle alone would be 7
+    m ahead.
     """
     car = "{box: [4, 1.8, 1.4], speed: 0.8, path: [[12, 0], [-30, 0]]}"
     (tmp_path / "road.yaml").write_text(

@@ -1,6 +1,4 @@
-"""Scenario files: what they make, what they refuse with file, line and key, and missions from
-ground stations.
-"""
+"""Scenario files: their scenarios, their refusals with file, line and key, and mission files."""
 
 from __future__ import annotations
 
@@ -146,7 +144,8 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
         (
             "rotor_fails: 6",
             "sensor_off: radar",
-            "s.yaml:14: events[0].sensor_off: sensor 'radar', allowed: imu, gps, magnetometer, barometer, encoders, ",
+            "s.yaml:14: events[0].sensor_off: sensor 'radar', allowed: imu, gps, magnetometer, "
+            "barometer, encoders, ",
         ),
         (
             "rotor_fails: 6",
@@ -156,7 +155,7 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
         (
             "rotor_fails: 6",
             "rotor_fails: 6, duration_s: 2",
-            "s.yaml:14: events[0].duration_s: expected beside sensor_off only",
+            "s.yaml:14: events[0].duration_s: expected with sensor_off only",
         ),
         (
             ", rotor_fails: 6",
@@ -189,7 +188,10 @@ def test_what_is_refused_is_named(old, new, expected):
 
 
 def test_sensors_are_switched_off_and_on_again():
-    events = "events:\n  - {time_s: 3, sensor_off: gps, duration_s: 5}\n  - {time_s: 4, sensor_off: barometer}\n"
+    events = (
+        "events:\n  - {time_s: 3, sensor_off: gps, duration_s: 5}\n"
+        "  - {time_s: 4, sensor_off: barometer}\n"
+    )
     scenario = parse(GOOD.replace("events:\n", events))
     assert scenario.events[:2] == (SensorOff(3.0, "gps", 5.0), SensorOff(4.0, "barometer"))
     silent = [scenario.sensors_off(time) for time in (2.999, 3.0, 4.0, 7.999, 8.0, 1e6)]
@@ -220,8 +222,9 @@ def test_a_skid_steer_vehicle_has_no_way_points_on_the_ground(tmp_path):
 
 
 def test_places_on_a_map():
-    """Off the map, and through a ridge: a straight way 3 m above both its ends meets the hill
-    between them.
+    """Flights off the map and through a ridge are refused.
+
+    A straight way 3 m above both its ends meets the hill between them.
     """
     with pytest.raises(ConfigError, match=r"^s\.yaml:1: map: .*NoSuchMap"):
         parse("map: NoSuchMap\n" + GOOD)
@@ -263,14 +266,16 @@ def test_shipped_scenarios_load_by_name():
     assert altitude(onward.points[-1]) > altitude(flight.points[-1])
     with pytest.raises(
         ConfigError,
-        match=r"no such file, and no shipped set of this name \(hills, hop, rotor_failure, valley\)",
+        match=r"no such file, and no shipped set of this name "
+        r"\(hills, hop, rotor_failure, valley\)",
     ):
         Scenario.load("hopp")
 
 
 def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
-    """Home at the start, NED: 10 m north driven, up 5 m, 20 m east flown, landed there, 3 m north
-    driven.
+    """The mission is placed with home at the start, NED.
+
+    10 m north driven, up 5 m, 20 m east flown, landed there, 3 m north driven.
     """
     items = (
         MissionItem.waypoint((10, 0, 0)),
@@ -297,7 +302,10 @@ def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
 def test_a_mission_file_over_a_map_lies_where_its_home_does(tmp_path):
     origin = HeightMap.load("JacksboroFault").geo_origin
     write_mission(tmp_path / "m.waypoints", Mission((MissionItem.waypoint((30, 40, 0)),), origin))
-    text = "version: 1\nvehicle: scale\nmap: JacksboroFault\nmission: {file: m.waypoints}\nend: {time_s: 60}\n"
+    text = (
+        "version: 1\nvehicle: scale\nmap: JacksboroFault\nmission: {file: m.waypoints}\n"
+        "end: {time_s: 60}\n"
+    )
     scenario = Scenario.parse(text.encode(), "s.yaml", "s", tmp_path)
     assert scenario.start == pytest.approx((0, 0), abs=1e-6)
     assert scenario.legs[0].points[0] == pytest.approx((40, 30), abs=1e-3)

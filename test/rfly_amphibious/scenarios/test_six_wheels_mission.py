@@ -1,4 +1,4 @@
-"""A mission on six wheels by estimates only, and what its log holds."""
+"""A mission on six wheels by estimates only, and its log."""
 
 from __future__ import annotations
 

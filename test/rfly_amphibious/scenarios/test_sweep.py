@@ -1,6 +1,4 @@
-"""Sweeps: what is varied, what is refused, the same results however they are run, and the table of
-them.
-"""
+"""Sweeps: variations, refusals, the same results in every way of running, and their table."""
 
 from __future__ import annotations
 
@@ -112,8 +110,9 @@ def test_all_combinations_the_last_one_fastest(scenario):
 
 
 def test_what_is_not_in_the_file_can_be_varied(tmp_path):
-    """Keys that are left out, and the components of a wind that the file does not have; what an
-    alias shares stays.
+    """Changes reach keys that are left out, and components of a wind that the file does not have.
+
+    Values shared by an alias stay.
     """
     sweep = load("hop", "wind.gust_sigma_mps[1]=0.5,1", "seed=3", "start.heading_deg=90")
     assert [s.wind.gust_sigma for s in sweep.scenarios] == [(0, 0.5, 0), (0, 1, 0)]
@@ -242,8 +241,9 @@ for result in run_sweep_on_dask(sweep, sys.argv[2], lambda done, runs: print(don
 @pytest.mark.slow
 @pytest.mark.needs("distributed")
 def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_property):
-    """A scheduler, and a worker on each of two hosts. When a quarter of the runs is done, one of
-    them is killed.
+    """A scheduler, and a worker on each of two hosts, run a sweep.
+
+    After a quarter of the runs one of the hosts is killed.
     """
     with open(scenario, "w", encoding="utf-8") as file:
         file.write(TEXT.replace("time_s: 0.6", "time_s: 3.0"))
@@ -315,7 +315,7 @@ def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
 
 
 def test_results_are_those_of_the_run(scenario):
-    """Worked out from the samples in other ways."""
+    """The result agrees with numbers worked out from the samples in other ways."""
     text = TEXT.replace(
         "{mode: waypoint, position_m: [20, 0]}", "{mode: takeoff, height_m: 1}, {mode: land}"
     )
