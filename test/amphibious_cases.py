@@ -150,6 +150,8 @@ def random_state(p, rng, terrain, flying):
     """Return any possible state: tilted, struts at their stops, wheels spinning, tyres slipping."""
     size = p.wheelbase
     x = np.zeros(p.state_size)
+
+    # position and velocity
     x[:2] = rng.uniform(-3, 3, 2) * size
     ground = terrain.altitude(x[0], x[1])
     x[2] = (
@@ -158,6 +160,8 @@ def random_state(p, rng, terrain, flying):
         + (rng.uniform(1, 5) * size if flying else rng.uniform(-0.08, 0.03) * size)
     )
     x[3:6] = rng.normal(0, 3 * np.sqrt(size), 3) * (1, 0.3, 0.3)
+
+    # attitude and rates
     q = np.array((1.0, *rng.normal(0, 0.4 if flying else 0.03, 2), 0.0))
     yaw = rng.uniform(-np.pi, np.pi)
     c = np.cos(yaw / 2)
@@ -167,15 +171,21 @@ def random_state(p, rng, terrain, flying):
     )
     x[6:10] = q / np.linalg.norm(q)
     x[10:13] = rng.normal(0, 0.5, 3)
+
+    # struts, wheels and tyres
     x[13:17] = rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 4)
     x[17:21] = rng.normal(0, 0.3, 4)
     forward = rotation(x)[:, 0] @ x[3:6]
     x[21:25] = forward / p.wheel_radius * rng.uniform(0.8, 1.2, 4) + rng.normal(0, 0.5, 4)
     x[25:29] = rng.normal(0, 0.1, 4) * p.relaxation_x
     x[29:33] = rng.normal(0, 0.1, 4) * p.relaxation_y
+
+    # actuators
     x[33 : 33 + p.rotors] = rng.uniform(0, p.max_rotor_speed, p.rotors)
     x[33 + p.rotors] = rng.uniform(-1, 1) * p.max_steering
     x[34 + p.rotors : 38 + p.rotors] = rng.uniform(-1, 1, 4) * p.max_drive_torque
+
+    # the middle axle
     if len(p.wheels) > 4:
         spread = {
             "strut": rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 2),
@@ -188,6 +198,7 @@ def random_state(p, rng, terrain, flying):
         }
         for quantity, values in spread.items():
             x[of_wheels(p, quantity)[4:]] = values
+
     return x
 
 

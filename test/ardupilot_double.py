@@ -62,6 +62,8 @@ class ArdupilotDouble:
     def step(self, lose_frame=False, lose_reply=False, twice=False, late=False, garbage=False):
         """Send one frame and take its answer."""
         frame = self.datagram(self.count, self._law(self.state))
+
+        # datagrams that go wrong
         if garbage:
             self.send(self._random.randbytes(self._random.randrange(100)))
         if not lose_frame:
@@ -70,15 +72,19 @@ class ArdupilotDouble:
             self.send(frame)
         if late and self.count > 5:
             self.send(self.datagram(self.count - 5, [1999] * 16))
+
         state = self.receive(PATIENCE_S)
         if lose_reply:
             state = self.receive(PATIENCE_S)
+
+        # the same frame again, until there is an answer
         deadline = time.monotonic() + NOBODY_S
         while state is None:
             self.sent_again += 1
             assert time.monotonic() < deadline, "nobody answers"
             self.send(frame)
             state = self.receive(PATIENCE_S)
+
         self.state = state
         self.count = self.count + 1
         return state
@@ -109,17 +115,23 @@ class HoverLaw:
     def __call__(self, state):
         if state is None:
             return [1000] * 16
+
+        # attitude
         w, x, y, z = state["quaternion"]
         roll = math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = math.asin(max(-1.0, min(1.0, 2 * (w * y - z * x))))
         yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
         self._heading = yaw if self._heading is None else self._heading
+
+        # acceleration to the target
         wanted = [
             max(-2.0, min(2.0, 0.8 * (goal - at) - 1.6 * speed))
             for goal, at, speed in zip(
                 self.target, state["position"], state["velocity"], strict=True
             )
         ]
+
+        # angles, moments and lift
         ahead = math.cos(yaw) * wanted[0] + math.sin(yaw) * wanted[1]
         right = -math.sin(yaw) * wanted[0] + math.cos(yaw) * wanted[1]
         turn = math.remainder(self._heading - yaw, math.tau)
@@ -129,6 +141,7 @@ class HoverLaw:
             j * (25.0 * a - 8.0 * r) for j, a, r in zip(self.INERTIA, angles, rates, strict=True)
         ]
         lift = self.MASS * (self.GRAVITY - wanted[2]) / (math.cos(roll) * math.cos(pitch))
+
         return [self._pulse(lift, about, *rotor) for rotor in self.ROTORS] + [0] * 12
 
     def _pulse(self, lift, about, forward, right, spin):

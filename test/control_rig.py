@@ -37,17 +37,21 @@ class Rig:
         if isinstance(params, str):
             params = VehicleParameters.load(params)
         self.params = params
+
         model = AmphibiousModel(params, terrain)
         begin = model.flying((0.0, 0.0, airborne)) if airborne is not None else model.standing()
         sensors = SensorParameters.load("full" if params.name == "full" else "scale")
         sensors = sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
+
         self.tick_s = 1.0 / rate
         self.sim = Simulation(model, sensors, begin, noise=noise)
         self.flight = FlightController(params, sensors)
         self.chassis = ChassisController(params)
+
         self.estimated = True
         self.modes = []
         self.rows = []
+
         if airborne is not None:
             self.flight.logic.mode = Mode.FLIGHT
 
@@ -59,11 +63,14 @@ class Rig:
             *(np.array(a) for a in (now.position, now.orientation, now.velocity, now.rates)),
         )
         estimate = estimate if self.estimated else None
+
         self.flight.sense(samples)
         self.chassis.sense(samples)
         self.sim.command_rotors(self.flight.step(estimate, self.tick_s))
         self.wheels = self.chassis.step(estimate, self.flight.mode, self.tick_s)
         self.sim.command_wheels(self.wheels)
+
+        # keep what happened
         if not self.modes or self.modes[-1] is not self.flight.mode:
             self.modes.append(self.flight.mode)
         rotation = rotation_matrix(now.orientation)

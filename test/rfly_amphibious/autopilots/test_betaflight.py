@@ -157,9 +157,13 @@ def flown(tmp_path_factory):
     with started(tmp_path_factory.mktemp("betaflight")) as session:
         recorder = Recorder(session, noise=False)  # what is left of differences is the firmware's
         recorder.take_off()
+
+        # hover
         recorder.begin = recorder.simulation.time
         recorder.target = np.add(recorder.loop.estimate.position, (0.0, 0.0, 1.0))
         recorder.until(HOVER_TIME, lambda: False)
+
+        # garbage, and a gust
         recorder.gust_time = recorder.simulation.time
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             for data in (b"", b"\xff" * 16, b"\x00" * 15, os.urandom(1400)):  # 0xff: not a number
@@ -169,6 +173,8 @@ def flown(tmp_path_factory):
         recorder.simulation.wind_disturbance = np.zeros(3)
         recorder.calm_time = recorder.simulation.time
         recorder.until(1.5, lambda: False)
+
+        # landing
         recorder.land_time = recorder.simulation.time
         recorder.target = None
         assert recorder.flight.request("land") == ""
@@ -182,6 +188,7 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
     assert not simulation.crashed
     assert flown.flight.mode is Mode.DRIVE
     assert not flown.session.status.armed
+
     history = flown.history()
     ground = simulation.model.terrain.altitude(*simulation.start.position[:2])
     assert history[:, 3].max() > ground + PARAMS.origin_height + 1.0
@@ -190,6 +197,7 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
     )
     assert simulation.state.position[2] == pytest.approx(standing, abs=0.05)
     assert np.linalg.norm(simulation.state.velocity) < 0.05
+
     hover = flown.history(flown.gust_time - 1.0)
     hover = hover[hover[:, 0] < flown.gust_time]
     assert np.ptp(hover[:, 3]) < 0.5
@@ -208,6 +216,7 @@ def test_a_gust_is_held(flown):
     )
     steady = math.degrees(math.atan(drag / (PARAMS.mass * 9.80665)))
     assert steady == pytest.approx(2.6, abs=0.1)
+
     history = flown.history(flown.gust_time)
     history = history[history[:, 0] < flown.land_time]
     before = flown.history(flown.gust_time - 0.1)[0]
@@ -215,8 +224,8 @@ def test_a_gust_is_held(flown):
     assert np.abs(history[:, 6] - before[6]).max() < 6.0
     assert np.abs(history[:, 3] - before[3]).max() < 0.5
     assert np.linalg.norm(history[:, 1:3] - before[1:3], axis=1).max() < 2.0
-    # it leans against the wind: to the right of its heading is where the wind, to the north, comes
-    # from
+
+    # the vehicle leans against the wind, which comes from the right of its heading
     windy = history[(history[:, 0] > flown.gust_time + 1.0) & (history[:, 0] < flown.calm_time)]
     assert windy[:, 4].mean() > 0.5 * steady * math.cos(0.5)
 
@@ -263,8 +272,11 @@ def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session):
     os.kill(session.pid, signal.SIGKILL)
     with pytest.raises(AutopilotError, match="ended by SIGKILL"):
         recorder.until(2.0, lambda: False)
+
     assert not runs(session.pid)
     session.close()  # its ports are free again
+
+    # the simulation's fail-safe lands
     simulation = recorder.simulation
     end = simulation.time + 6.0
     while simulation.time < end:
@@ -319,11 +331,10 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(
         def flight():
             return diagnostic([m for m in said if "betaflight_node" in m.status[0].name], "flight")
 
+        # take-off: requested again until the estimator is aligned
         asked = 0.0
         begin = time.monotonic()
-        while (
-            not modes or modes[-1].data != "FLIGHT"
-        ):  # asked again: the estimator has to be aligned first
+        while not modes or modes[-1].data != "FLIGHT":
             assert time.monotonic() - begin < PATIENCE, (modes[-1:], flight(), firmware.output)
             request = {"DISARMED": "arm", "DRIVE": "takeoff"}.get(modes[-1].data) if modes else None
             if request and time.monotonic() - asked > 0.5:
@@ -331,19 +342,16 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(
                 asked = time.monotonic()
             peer.spin_for(0.02)
         peer.spin_until(lambda: (told := flight()) and told[2].get("armed") == "True")
-        assert flight()[2].keys() >= {
-            "mode",
-            "answers",
-            "armed",
-            "real_time_factor",
-        }  # whichever text stands above
+        assert flight()[2].keys() >= {"mode", "answers", "armed", "real_time_factor"}
+
+        # hover
         height = truth[-1].pose.pose.position.z
         seen = stamp_to_ns(truth[-1].header.stamp)
         assert height > PARAMS.origin_height + 0.3
-        peer.spin_until(
-            lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000
-        )  # it holds its place
+        peer.spin_until(lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000)
         assert abs(truth[-1].pose.pose.position.z - height) < 0.5
+
+        # without the firmware the simulation stands still
         pid = int(re.search(r"runs as process (\d+)", firmware.output)[1])
         os.kill(pid, signal.SIGKILL)
         peer.spin_until(lambda: (told := flight()) and told[0] == 2 and "SIGKILL" in told[1])
@@ -351,5 +359,6 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(
         count = len(truth)
         peer.spin_for(0.7)
         assert len(truth) == count
+
         assert firmware.stop() == 0
         assert not runs(pid)

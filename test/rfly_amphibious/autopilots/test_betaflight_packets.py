@@ -233,12 +233,14 @@ def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_n
 
     params = VehicleParameters.load("scale_quad")
     loop = BetaflightAttitudeLoop(Firmware(), params, SensorParameters.load("scale_quad"))
+
     imu = ImuSamples(
         np.zeros(2),
         np.zeros((2, 3)),
         np.array(((1.0, 0, 0), (2.0, 0, 0))),
         np.tile((0, 0, 0, 1.0), (2, 1)),
     )
+
     loop.sense(SensorSamples(imu=imu, barometer=BarometerSamples(np.zeros(1), np.array((9e4,)))))
     assert loop.session.sent == ((2.0, 9e4),)
     assert loop.rotor_speeds(None, None) == pytest.approx(0.5 * params.max_rotor_speed)

@@ -78,6 +78,7 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
 
     rig.run(0.8, turn)
     t, _, _, z, vx, *_, yaw, pitch, _, _, _ = rig.run(0.4, turn)
+
     assert pitch == pytest.approx(0.1, abs=0.01)
     assert yaw == pytest.approx(0.0, abs=0.01)
     drag = (p.linear_drag[0] + p.rotors * p.rotor_drag_coefficient * p.hover_speed) / p.mass
@@ -85,8 +86,11 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
         G * math.tan(0.1) - drag * vx.mean(), rel=0.1
     )
     assert np.ptp(z) < 0.1
+
+    # back to the place
     _, x, *_ = rig.run(6.0, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     assert abs(x[-1]) < 0.2
+
     with pytest.raises(CommandError, match=r"it is tilted by 89\.4°, expected at most"):
         rig.flight.set_attitude(rotation_matrix(euler_to_quat((1.56, 0.0, 0.0))), 0.5)
     with pytest.raises(CommandError, match="thrust"):
@@ -118,6 +122,8 @@ def test_a_disturbed_attitude():
     state = rig.sim.state
     position = np.array(state.position)
     velocity = np.array(state.velocity)
+
+    # tilt the vehicle
     rig.sim.set_pose(
         position, (0.0, math.sin(0.075), 0.0, math.cos(0.075)), velocity, (0.0, 0.0, 0.0)
     )
@@ -129,6 +135,7 @@ def test_a_disturbed_attitude():
         0.0,
         rig.flight.flight_modes.position_controller.integral[0],
     )
+
     t, x, *_, yaw, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     expected = linear_flight(rig.params, t - t[0], begin, 0.0)
     assert np.abs(pitch - expected[2]).max() < 0.02
@@ -173,9 +180,13 @@ def test_flying_by_velocity():
     assert np.hypot(vx, vy) == pytest.approx(1.5, rel=0.08)
     assert rate == pytest.approx(0.5, abs=0.02)
     assert np.abs(z - 10.0).max() < 0.1
+
+    # stop
     rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     _, x, y, *_ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     assert max(np.ptp(x), np.ptp(y)) < 0.15
+
+    # climb
     rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
     *_, vz, _, _, _, _, _ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
     assert vz == pytest.approx(0.8, abs=0.12)
@@ -191,7 +202,10 @@ def test_flown_into_the_ground_by_velocity():
         lambda r: r.flight.set_velocity(down),
         until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0,
     )
+
     assert -rig.rows[-2][6] < 0.7
+
+    # away again
     rig.run(0.5, lambda r: r.flight.set_velocity(down))
     _, _, _, z, *_, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_velocity(up))
     assert z[-1] > 0.6
@@ -327,18 +341,24 @@ def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
     rig.run(0.1)
     assert rig.flight.request("takeoff").startswith("cannot go from DISARMED")
     assert rig.flight.request("arm") == ""
+
+    # take-off
     rig.run(0.3)
     assert rig.flight.request("takeoff") == ""
     rig.run(6.0, until=lambda r: r.flight.mode is Mode.FLIGHT)
     assert float(rig.sim.outputs.clearance) > 0.4
+
+    # landing
     rig.run(0.4)
     assert rig.flight.request("land") == ""
     rig.run(6.0, until=lambda r: r.flight.mode is Mode.SPOOL_DOWN)
     sink = -rig.rows[-25][6]
     assert 0.2 < sink < 0.75
+
     rig.run(4.0, until=lambda r: r.flight.mode is Mode.DRIVE)
     _, x, *_ = rig.run(0.5)
     assert np.ptp(x) < 2e-3
+
     order = [
         Mode.DISARMED,
         Mode.DRIVE,
@@ -408,9 +428,12 @@ def test_the_motion_command_is_lost_in_flight():
     assert rig.flight.reason == "the motion command is lost"
     assert np.abs(z - 10.0).max() < 0.1
     assert x[-1] - x[0] < 2.5
+
+    # nothing has been commanded in the next flight yet
     assert rig.flight.request("fly") == ""
     rig.run(0.6)
-    assert rig.flight.mode is Mode.FLIGHT  # nothing has been commanded in this flight yet
+    assert rig.flight.mode is Mode.FLIGHT
+
     rig.run(0.2, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     rig.run(1.5)
     rig.flight.set_velocity((0.0, 0.0, 0.0))  # back in time
@@ -432,15 +455,20 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
     rig = Rig("scale", airborne=1.2)
     rig.run(0.5, lambda r: r.flight.set_target((0.0, 0.0, 1.2)))
     rig.flight.failsafe(True)
+
     rig.run(0.1)
     assert rig.flight.mode is Mode.ABORT
     assert rig.flight.request("arm") == "it does not stand on its wheels yet"
+
+    # down
     _, *_, vz, _, _, _, _, _ = rig.run(
         6.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.99 * r.params.mass * G
     )
     assert vz[:-100].min() > -0.75
     rig.run(1.5)
     assert rig.wheels.brake_torque == pytest.approx(rig.params.max_brake_torque)
+
+    # on the ground
     rig.flight.failsafe(True)  # told again
     assert rig.flight.request("drive") == "it was aborted: arm it first"
     assert rig.flight.request("arm") == ""
@@ -459,8 +487,11 @@ def test_without_estimates_the_imu_leads_down():
         lambda r: r.flight.set_target((0.0, 0.0, 2.5)),
         until=lambda r: r.flight.mode is Mode.ABORT,
     )
+
     assert t[-1] - t[0] == pytest.approx(0.5, abs=0.02)
     assert rig.flight.request("takeoff") == "its position is not known: no estimate"
+
+    # down
     t, x, y, *_, vz, _, _, _, _, _ = rig.run(
         12.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0
     )

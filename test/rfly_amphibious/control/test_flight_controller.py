@@ -95,6 +95,7 @@ def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
             wheel_loads=WheelLoadSamples(np.array([time]), np.full((1, 4), loads)),
         )
     )
+
     estimate = Estimate(
         time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)
     )
@@ -108,16 +109,23 @@ def test_words_and_why_they_are_refused():
         "no height_above_ground"
     )
     assert feed(flight, 0.004).value.tolist() == [0.0] * 6
+
     assert list(WORDS) == ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
     with pytest.raises(CommandError, match="request: 'hover', expected one of arm, disarm, drive"):
         flight.request("hover")
+
+    # disarmed
     assert flight.request("drive") == "it is disarmed: arm it first"
     assert flight.request("abort") == "it is disarmed, there is nothing to abort"
     assert flight.request("land") == (
         "cannot go from DISARMED to LAND; allowed from FLIGHT or TAKEOFF"
     )
+
+    # armed
     assert flight.request("arm") == flight.request("drive") == ""
     assert flight.request("fly") == "cannot go from DRIVE to FLIGHT; allowed from LAND"
+
+    # with a failed rotor
     flight.lose_rotor(1)
     assert flight.request("takeoff") == "rotor 2 failed"
     assert flight.mode is R
@@ -163,7 +171,9 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
     sensor = SensorParameters.load("scale").height
     clearance = Clearance(p, sensor)
     random = np.random.default_rng(1)
-    found = []
+
+    # noise
+    estimated = []
     truth = []
     for k in range(2000):
         height = 2.0 + 0.5 * k * 0.004
@@ -171,11 +181,14 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
         clearance.go_on(0.5, 0.004)
         if k % 5 == 0:
             clearance.sense(HeightSamples(np.array([0.0]), np.array([noisy])), None)
-        found.append(clearance.height)
+        estimated.append(clearance.height)
         truth.append(height)
-    error = np.subtract(found, truth)[50:]
+
+    error = np.subtract(estimated, truth)[50:]
     assert error.std() < 0.01
     assert abs(error.mean()) < 0.004
+
+    # a rolled vehicle
     clearance.height = 1.0
     c = math.cos(0.2)
     s = math.sin(0.2)
@@ -187,6 +200,8 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
     assert clearance.lowest_wheel(rolled) == pytest.approx(
         1.0 + min(low) - p.wheel_radius, abs=1e-12
     )
+
+    # readings beyond the sensor's range
     clearance.sense(HeightSamples(np.array([0.0]), np.array([math.inf])), None)
     assert clearance.lowest_wheel(rolled) == math.inf
     clearance.sense(HeightSamples(np.array([0.0]), np.array([-math.inf])), None)
@@ -225,6 +240,8 @@ def test_dead_reckoning_of_a_turning_climb():
     push = 1.5
     bias = np.array((0.01, -0.02, 0.03))
     time = np.arange(0.0, 1.0001, 0.004)
+
+    # samples of the IMU
     force = np.tile(askew @ (push, 0.0, G + 0.5), (len(time), 1))
     gyro = np.tile(askew @ np.add(bias, (0.0, 0.0, rate)), (len(time), 1))
     way.sense(ImuSamples(time[:50], force[:50], gyro[:50], np.zeros((50, 4))))
@@ -234,13 +251,17 @@ def test_dead_reckoning_of_a_turning_climb():
         )
     )
     way.sense(ImuSamples(time[50:], force[50:], gyro[50:], np.zeros((len(time) - 50, 4))))
+
     now = way.motion
     assert way.time == 1.0
     assert now.rates == pytest.approx((0.0, 0.0, rate), abs=1e-12)
     assert math.atan2(now.rotation[1, 0], now.rotation[0, 0]) == pytest.approx(rate, abs=1e-6)
+
     expected = push / rate * np.array((math.sin(rate), 1.0 - math.cos(rate)))
     assert now.velocity == pytest.approx((*expected, 0.5), abs=5e-3)
     assert now.position[2] == pytest.approx(0.25, abs=2e-3)
+
+    # a new estimate
     way.correct(Estimate(1.0, np.ones(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)))
     assert way.motion.position.tolist() == [1.0, 1.0, 1.0]
 
@@ -259,6 +280,7 @@ def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
     time = 0.0
     flight.logic.mode = F
     noticed = None
+
     while time < 1.2 and noticed is None:
         time += 0.004
         if failsafe and time > 0.1:
@@ -268,6 +290,7 @@ def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
         turned[4] = 0.0 if time > 0.5 else turned[4]
         flight.sense(turning(time, turned * (1, -1, 1, -1, 1, -1)))  # the sign is the direction's
         noticed = time if flight.failed_rotors else None
+
     assert flight.failed_rotors == (() if failsafe else (4,))
     if not failsafe:
         assert 0.59 < noticed < 0.62

@@ -119,6 +119,7 @@ def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, sha
     simulation = Simulation(AmphibiousModel(p), SensorParameters.load("scale_six"))
     chassis = ChassisController(p)
     rates = []
+
     for tick in range(1500):
         chassis.sense(simulation.tick())
         now = simulation.state
@@ -129,6 +130,7 @@ def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, sha
         assert command.drive_torque.shape == command.brake_torque.shape == (6,)
         simulation.command_wheels(dataclasses.replace(command, time=simulation.time))
         rates.append(now.rates[2])
+
     assert np.mean(rates[-250:]) == pytest.approx(yaw_rate, rel=share)
 
 
@@ -142,9 +144,12 @@ def test_commands_of_another_number_of_wheels_are_refused_by_name():
         simulation.command_wheels(WheelCommand(0.0))
     with pytest.raises(CommandError, match="brake_torque: 5 values, expected"):
         simulation.command_wheels(WheelCommand(0.0, 0.0, np.zeros(6), np.zeros(5)))
+
     assert simulation.command_wheels(WheelCommand.braked(SIX, 0.0, 3.0))
     for _ in range(5):
         simulation.tick()
+
+    # saved and restored
     saved = simulation.save()
     again = Simulation(AmphibiousModel(SIX), SensorParameters.load("scale_six"))
     again.restore(saved)

@@ -48,10 +48,12 @@ def test_into_a_bay_backwards(changes, most_turned_deg):
     rig = Rig(params, rate=100.0)
     goal = PlanPose(11.5, 8.0, -math.pi / 2)
     path = plan_drive(Bay(1), PlanPose(0.0, 0.0, 0.0), goal, 2.5, backward_cost=2.0, cusp_cost=5.0)
+
     poses = path.poses(0.5, math.radians(10.0))
     points = np.column_stack([poses[:, :2], np.zeros(len(poses))])
     legs = legs_of_path(points, None, 2.0, 5.0, (0.0, 0.0), poses[:, 2])
     assert [leg.backward for leg in legs] == [False, True]
+
     guide = MissionGuide(legs, params)
     rig.flight.logic.mode = Mode.DRIVE
 
@@ -67,11 +69,15 @@ def test_into_a_bay_backwards(changes, most_turned_deg):
     y = rows[2]
     yaw = rows[7]
     speed = np.cos(yaw) * rows[4] + np.sin(yaw) * rows[5]
+
+    # both ways, and into the bay
     assert speed.max() > 1.0
     assert speed.min() < -0.8, "it really drives backwards"
     assert math.hypot(x[-1] - goal.x, y[-1] - goal.y) < 0.3
     assert abs(math.remainder(yaw[-1] - goal.heading, 2 * math.pi)) < math.radians(most_turned_deg)
     assert abs(speed[-1]) < 0.15
+
+    # on free ground, near the path
     column = np.floor((x + 10.0) / 0.5).astype(int)
     row = np.floor((y + 10.0) / 0.5).astype(int)
     assert (Bay(0).cost[row, column] == 0).all(), "its middle never leaves what is free"

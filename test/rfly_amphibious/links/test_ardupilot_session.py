@@ -63,23 +63,27 @@ def test_pulses_become_commands():
     assert wheels.steering_angle == pytest.approx(-0.25)  # of 0.5 rad
     assert wheels.drive_torque.tolist() == [6.0] * 4  # of 12 N m
     assert wheels.brake_torque.tolist() == [7.5] * 4  # of 15 N m
+
+    # another mapping, without drive and brake
     other = ControlMapping((3, 2, 1, 0), steering=-1, drive=-1, brake=-1)
     rotors, wheels = servo_commands(2.0, pulses, other, QUAD)
     assert rotors.value.tolist() == [350.0, 350.0, 175.0, 0.0]
     assert wheels.brake_torque.tolist() == [15.0] * 4  # no drive: braked
-    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, ControlMapping.default(4), QUAD)
-    assert wheels.brake_torque.tolist() == [15.0] * 4  # a disarmed Rover goes on to steer
-    _, wheels = servo_commands(
-        2.0, [0] * 8 + [1750, 1500] + [0] * 6, ControlMapping.default(4), QUAD
-    )
-    assert (
-        wheels.brake_torque.tolist() == [3.75] * 4
-    )  # armed and neutral: a quarter, as by a car's speed controller
+
+    # a disarmed Rover goes on to steer
+    mapping = ControlMapping.default(4)
+    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, mapping, QUAD)
+    assert wheels.brake_torque.tolist() == [15.0] * 4
+
+    # armed and neutral: a quarter, as by a car's speed controller
+    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 1500] + [0] * 6, mapping, QUAD)
+    assert wheels.brake_torque.tolist() == [3.75] * 4
+
+    # driven, or braked by another output
     for drive, brake in ((1501, 0), (1500, 1000)):
-        _, wheels = servo_commands(
-            2.0, [0] * 8 + [1750, drive, brake] + [0] * 5, ControlMapping.default(4), QUAD
-        )
-        assert wheels.brake_torque.tolist() == [0.0] * 4  # driven, or another output brakes
+        pulses = [0] * 8 + [1750, drive, brake] + [0] * 5
+        _, wheels = servo_commands(2.0, pulses, mapping, QUAD)
+        assert wheels.brake_torque.tolist() == [0.0] * 4
 
 
 def test_a_drive_that_was_never_neutral_is_kept_off():
@@ -120,14 +124,16 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
             taken(one, 501)
             taken(one, 3)  # frames 0 to 2 of a new start were lost
             taken(one, 0)  # and once more
+
             assert [frame.number for frame in found] == [500, 501, 3, 0]
             assert session.counters.items() >= {"late": 1, "starts": 3, "stranger": 0}.items()
+
             other.send(other.datagram(1, [1000] * 16))
             wait(lambda: session.counters["stranger"] == 1)
             wait(lambda: session.gap > 0.4)
-            taken(
-                other, 7
-            )  # the first one is silent: the new start from another port is ArduPilot now
+
+            # the first one is silent: the new start from another port is ArduPilot now
+            taken(other, 7)
             session.reply(found[-1], b"\n{}\n")
             assert other.receive(5.0) == {}
             assert session.counters["starts"] == 4

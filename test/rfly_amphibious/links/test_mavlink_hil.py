@@ -70,11 +70,14 @@ def test_sensors_are_forward_right_down_in_mavlinks_units(messages):
     )
     pressure = 89_874.57  # standard atmosphere at 1000 m
     seen.sense(SensorSamples(barometer=BarometerSamples(np.zeros(1), np.array([pressure]))))
+
     got = decoded(messages.sensors(4000, seen))
     assert got.time_usec == 4000
+
     assert (got.xacc, got.yacc, got.zacc) == pytest.approx((1.0, -2.0, -9.80665), rel=1e-6)
     assert (got.xgyro, got.ygyro, got.zgyro) == pytest.approx((0.1, -0.2, -0.3), rel=1e-6)
     assert (got.xmag, got.ymag, got.zmag) == pytest.approx((0.215, -0.01, 0.425), rel=1e-6)
+
     assert got.abs_pressure == pytest.approx(898.7457, rel=1e-6)
     assert got.pressure_alt == pytest.approx(1000.0, abs=0.05)
     assert got.temperature == pytest.approx(8.5, abs=0.001)
@@ -174,14 +177,18 @@ def test_state_in_whole_units(messages):
 def test_controls_become_commands():
     mapping = ControlMapping.default(6)
     mapping.check(SCALE)
+
     controls = [0.0, 0.5, 1.0, 1.5, -1.0, math.nan, 9.0, 9.0, -0.5, 0.25, 1.0, *[9.0] * 5]
     rotors = mapping.rotor_command(0.5, controls, SCALE)
     wheels = mapping.wheel_command(0.5, controls, SCALE)
+
     assert rotors.value.tolist() == [0.0, 175.0, 350.0, 350.0, 0.0, 0.0]
     assert wheels.steering_angle == -0.25
     assert wheels.drive_torque.tolist() == [3.0] * 4
     assert wheels.brake_torque.tolist() == [15.0] * 4
     assert rotors.time == wheels.time == 0.5
+
+    # another mapping
     other = ControlMapping((5, 4, 3, 2, 1, 0), steering=-1, drive=11, brake=-1)
     other.check(SCALE)
     assert other.rotor_command(0.0, controls, SCALE).value.tolist() == [
@@ -194,6 +201,7 @@ def test_controls_become_commands():
     ]
     assert other.wheel_command(0.0, controls, SCALE).steering_angle == 0.0
     assert other.wheel_command(0.0, [-1.0] * 16, SCALE).drive_torque.tolist() == [-12.0] * 4
+
     six = VehicleParameters.load("scale_six")
     assert other.wheel_command(0.0, [-1.0] * 16, six).drive_torque.tolist() == [-10.0] * 6
 
@@ -251,6 +259,8 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
             autopilot.sendall(messages.heartbeat().pack(packer))
             wait(lambda: session.booting)
             assert not session.up
+
+            # garbage before each message
             for number in range(100):
                 # the markers begin a message of their own, which may swallow the next one, but not
                 # here
@@ -258,24 +268,31 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
                     b for b in rng.randbytes(rng.randrange(300)) if b not in (0xFD, 0xFE)
                 )
                 autopilot.sendall(garbage + controls_message(number).pack(packer))
+
             found = []
             wait(lambda: (found.extend(session.commands()), len(found) == 100)[1])
             assert [controls.time_usec for controls in found] == list(range(100))
             assert found[0].controls == (0.5,) * 16
             assert session.up
             assert session.counters["bad_data"] > 50
+
+            # random bytes
             autopilot.sendall(rng.randbytes(20_000) + bytes(300))
             autopilot.sendall(controls_message(7).pack(packer))
             wait(lambda: any(controls.time_usec == 7 for controls in session.commands()))
+
+            # messages to the autopilot
             session.send(messages.heartbeat())
             autopilot.settimeout(5.0)
             reader = common.MAVLink(None)
             heard = []
             while len(heard) < 2:
                 heard += reader.parse_buffer(autopilot.recv(4096)) or []
+
             assert {message.get_type() for message in heard} == {"HEARTBEAT"}
             assert heard[0].autopilot == common.MAV_AUTOPILOT_INVALID
             assert (heard[0].get_srcSystem(), heard[1].get_seq()) == (1, 1)
+
         wait(lambda: not session.peer)
         assert not session.up
 
@@ -291,11 +308,13 @@ def test_an_autopilots_board_at_a_serial_line(messages):
         (controls,) = wait(session.commands)
         assert controls.time_usec == 0x0D0A1113
         assert session.peer == os.ttyname(line)
+
         reader = common.MAVLink(None)
         heard = []
         while not heard:
             heard += reader.parse_buffer(os.read(board, 4096)) or []
         assert heard[0].get_type() == "HEARTBEAT"
+
     os.close(line)
     os.close(board)
 
@@ -317,6 +336,8 @@ def test_whatever_has_a_right_check_the_reader_lives_on(messages):
 
     rng = random.Random(11)
     session = HilSession(messages, by_tcp)
+
+    # any message, complete or not
     for _ in range(3000):
         number, kind = rng.choice(list(common.mavlink_map.items()))
         payload = rng.randbytes(rng.choice((rng.randrange(256), min(kind.unpacker.size, 255), 0)))
@@ -329,6 +350,7 @@ def test_whatever_has_a_right_check_the_reader_lives_on(messages):
         session.take(
             session.parse(data[: rng.randrange(len(data))] if rng.random() < 0.05 else data)
         )
+
     session.take(session.parse(bytes(600)))
     session.commands()
     session.take(session.parse(bytes(controls_message(99).pack(common.MAVLink(None)))))

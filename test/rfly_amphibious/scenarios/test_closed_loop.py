@@ -41,6 +41,7 @@ def test_a_mission_is_done_without_the_truth(seed):
     done = run_closed_loop(short(seed))
     run = done.run
     assert run.reached, run.ending
+
     flight = [
         Mode.DISARMED,
         Mode.DRIVE,
@@ -51,6 +52,7 @@ def test_a_mission_is_done_without_the_truth(seed):
         Mode.DRIVE,
     ]
     assert [mode for _, mode in run.modes] == flight
+
     (touchdown,) = run.touchdowns
     assert 0.2 < touchdown.sink_speed < 0.7
     assert touchdown.level_speed < 0.5
@@ -62,6 +64,7 @@ def test_a_mission_is_done_without_the_truth(seed):
     assert done.largest_error() < 7.0, (
         "three and more standard deviations of the drift of the shipped GPS"
     )
+
     level, upright = done.rms_error()
     assert level > 1.0
     assert upright < 0.5

@@ -80,6 +80,7 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert {(message.header.frame_id, message.child_frame_id) for message in odometry} == {
         ("map", "amphibious/base_link")
     }
+
     assert np.array_equal([numbers(m.pose.pose.position, *"xyz") for m in odometry], run.position)
     wxyz = np.array([numbers(m.pose.pose.orientation, *"wxyz") for m in odometry])
     assert np.array_equal(wxyz, run.x[:, at.QUATERNION : at.QUATERNION + 4])
@@ -91,6 +92,8 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert forward == pytest.approx(
         (ahead * run.x[:, at.VELOCITY : at.VELOCITY + 3]).sum(axis=1), abs=1e-12
     )
+
+    # sensors
     imu = [message for _, message in messages["/imu/data"]]
     assert np.array_equal(
         [numbers(m.linear_acceleration, *"xyz") for m in imu], run.outputs.specific_force
@@ -98,6 +101,7 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert np.array_equal(
         [numbers(m.angular_velocity, *"xyz") for m in imu], run.x[:, at.RATES : at.RATES + 3]
     )
+
     loads = [message.data for _, message in messages["/wheel_loads"]]
     assert np.array_equal(loads, run.outputs.wheel_load)
     speeds = [message.data for _, message in messages["/rotor_speeds"]]
@@ -105,6 +109,7 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert np.array_equal(
         [numbers(m.vector, *"xyz") for _, m in messages["/environment/wind"]], run.wind
     )
+
     transforms = [message.transforms[0] for _, message in messages["/tf"]]
     assert np.array_equal(
         [numbers(t.transform.translation, *"xyz") for t in transforms], run.position
@@ -175,10 +180,12 @@ def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
             package, _, name = schema.name.split("/")
             kind = getattr(importlib.import_module(f"{package}.msg"), name)
             last[channel.topic] = deserialize_message(record.data, kind)
+
     assert set(last) == set(TOPICS)
     place = last["/ground_truth/odom"].pose.pose.position
     assert (place.x, place.y, place.z) == tuple(run.position[-1].tolist())
     assert last["/imu/data"].linear_acceleration.z == run.outputs.specific_force[-1, 2]
+
     assert list(last["/wheel_loads"].data) == run.outputs.wheel_load[-1].tolist()
     assert last["/wheel_loads"].layout.dim[0].label == "wheel"
     assert last["/joint_states"].name[-1] == "rotor_6"
@@ -209,6 +216,7 @@ def test_definitions_are_those_of_ros(kind):
         name, lines = (
             (head.removeprefix("MSG: "), rest) if head.startswith("MSG: ") else (kind, section)
         )
+
         parts = [line.split()[:2] for line in lines.strip().splitlines()]
         ours[name] = {
             field: f"sequence<{spelt[:-2]}>"
@@ -216,6 +224,7 @@ def test_definitions_are_those_of_ros(kind):
             else spelt
             for said, field in parts
         }
+
     assert ours == fields(kind)
     assert [list(part) for part in ours.values()] == [list(fields(kind)[name]) for name in ours]
 

@@ -106,6 +106,7 @@ def test_ways_and_energy_fit_what_can_be_worked_out(hop):
 
 def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
     assert np.allclose(np.diff(hop.time[:-1]), 0.02)
+
     write_csv(hop, tmp_path / "run.csv")
     table = np.genfromtxt(
         tmp_path / "run.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
@@ -113,6 +114,7 @@ def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
     assert len(table) == len(hop.time)
     assert np.allclose(table["position_z_m"], hop.position[:, 2], rtol=1e-8)
     assert np.allclose(table["rotor_power_w"], hop.outputs.rotor_power, rtol=1e-8)
+
     assert list(dict.fromkeys(table["mode"])) == [
         "DRIVE",
         "TAKEOFF",
@@ -120,6 +122,7 @@ def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
         "LAND",
         "SPOOL_DOWN",
     ]
+
     assert np.allclose(table["wheel_load_fl_n"][0], hop.scenario.params.static_load[0], rtol=0.05)
     assert np.allclose(table["wheel_load_rr_n"], hop.outputs.wheel_load[:, 3], rtol=1e-8)
     assert np.allclose(table["wind_y_mps"], hop.wind[:, 1], rtol=1e-8)
@@ -155,9 +158,11 @@ def test_the_stepper_steps_as_the_model_does():
         drive_torque=2.0,
         brake_torque=(0, 0, 1, 1),
     )
+
     wind = Wind((1.0, -2.0, 0.0), (1.0, 1.0, 0.5), seed=9)
     state = model.standing(speed=2.0)
     stepper = Stepper(model, state, 60, 0.001, wind)
+
     for steps in (7, 13, 40):
         stepper.advance(controls, steps)
         state = model.step(state, controls, steps=steps, wind=wind)
@@ -192,9 +197,11 @@ def test_a_gust_swells_and_dies_away():
     assert [gust.strength(t) for t in (1.9, 2.0, 3.0, 4.0, 5.0, 6.0)] == pytest.approx(
         [0, 0, 0.5, 1, 0.5, 0]
     )
+
     text = "{time_s: 0.5, gust: {velocity_mps: [0, 6, 0], duration_s: 1}}"
     calm = run_scenario(up_and_down(time=2, when="time"))
     blown = run_scenario(up_and_down(time=2, when="time", events=text))
+
     more = blown.wind - calm.wind
     assert more[:, 1].max() == pytest.approx(6.0, abs=0.01)
     assert more[calm.time < 0.5].any() == more[calm.time > 1.52].any() == False  # noqa: E712
@@ -214,6 +221,7 @@ def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_trut
         "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, "
         "{time_s: 600, sensor_off: wind}"
     )
+
     quiet = run_scenario(
         Scenario.parse(
             DRIVE.format(items="{mode: waypoint, position_m: [4, 0]}", when="mission_done", time=60)
@@ -222,6 +230,7 @@ def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_trut
             "s.yaml",
         )
     )
+
     assert [(time, what) for time, what in quiet.log if "is off" in what] == [
         (0.5, "gps is off for 1 s: no effect, this pilot sees the truth"),
         (1.0, "imu is off: no effect, this pilot sees the truth"),
@@ -307,12 +316,14 @@ world: wall.yaml
 mission: {items: [{mode: waypoint, position_m: [30, 0], speed_mps: 5}]}
 end: {when: mission_done, time_s: 20}
 """
+
     run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
     assert not run.reached
     assert re.fullmatch(
         r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something", run.ending
     ), run.ending
     assert run.position[:, 0].max() < 11.75
+
     draw_run(run, tmp_path / "wall.png")
     assert (cv2.imread(str(tmp_path / "wall.png")) == (255, 0, 255)).all(axis=2).sum() > 500
 
@@ -330,10 +341,12 @@ def test_rotors_that_are_left_carry_weight_and_moments():
     squares = mixer.inverse[:, 0] * weight
     share = squares * params.thrust_coefficient / weight
     assert share == pytest.approx(np.array([0, 2.5, 1.5, 1, 1.5, 2.5]) / 9, abs=1e-9)
+
     speeds = mixer.rotor_speeds((weight, 0, 0, 0))
     assert speeds**2 * params.thrust_coefficient / weight == pytest.approx(
         [0, 0.25, 0.25, 0, 0.25, 0.25], abs=1e-9
     )
+
     wrench = np.array((weight, 3.0, -4.0, 0.0))
     speeds = mixer.rotor_speeds(wrench)
     assert speeds[0] == 0.0
@@ -359,14 +372,17 @@ def test_the_valley_is_crossed():
     run = run_scenario(Scenario.load("valley"))
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == FLIGHT
+
     terrain = run.scenario.terrain
     places = run.position
     ground = terrain.altitude(places[:, 0], places[:, 1])
     flown = ~run.on_wheels
     assert (places[:, 2] - ground)[flown].max() > 15.0
+
     weight = run.scenario.params.mass * GRAVITY
     assert run.rotor_energy > weight * (places[flown, 2].max() - ground[flown][0])
     assert run.wheel_energy > weight * (ground[flown][0] - ground[0])
+
     (touchdown,) = run.touchdowns
     assert 0.2 < touchdown.sink_speed < 0.7
     assert np.linalg.norm(np.subtract(touchdown.position[:2], (-665, -316))) < 1.0
@@ -383,13 +399,16 @@ def test_a_car_of_the_scenario_s_world_comes_towards_it_and_pushes_it_back(tmp_p
     (tmp_path / "road.yaml").write_text(
         f"version: 1\nobjects: []\nmoving: [{car}]\n", encoding="utf-8"
     )
+
     text = DRIVE.format(
         items="{mode: waypoint, position_m: [40, 0], speed_mps: 1}", when="time", time=8
     )
+
     ends = []
     for world in ("", "world: road.yaml\n"):
         scenario = Scenario.parse((text + world).encode(), "s.yaml", "s", tmp_path)
         ends += [run_scenario(scenario).position for _ in range(2 if world else 1)]
+
     assert ends[0][-1, 0] > 6.0
     assert ends[1].tobytes() == ends[2].tobytes()
     assert len(ends[1]) == len(ends[0])

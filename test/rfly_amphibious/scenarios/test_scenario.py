@@ -50,16 +50,19 @@ def test_what_a_file_says_is_there():
         FlyLeg(((1.0, 12.0, 3.0), (11.0, 12.0, 3.0)), (4.0, 4.0), lands=True),
         DriveLeg(((21.0, 12.0),), (3.0,)),
     )
+
     assert scenario.wind == Wind((1, 2, 0), (0.1, 0.2, 0.3), seed=5)
     assert scenario.events == (RotorFails(4.0, 5), Gust(2.0, (1.0, 0.0, 0.0), 2.0))
     assert (scenario.start, scenario.heading, scenario.end_time) == ((1, 2), math.pi / 2, 60.0)
     assert (scenario.end, scenario.method, scenario.terrain) == ("mission_done", "rk4", None)
     assert scenario.with_seed(6).wind.seed == 6
     assert (scenario.weather, scenario.wind.turbulence) == (Weather(), 0.0)
+
     foggy = (
         "environment: {light: 0.5, visibility_m: 400, cloud_cover: 0.25, rain_mmph: 2}\nmission:"
     )
     assert parse(GOOD.replace("mission:", foggy, 1)).weather == Weather(0.5, 400.0, 0.25, 2.0)
+
     gusty = parse(GOOD.replace("gust_sigma_mps: [0.1, 0.2, 0.3]", "turbulence_mps: 7"))
     assert gusty.wind == Wind((1, 2, 0), seed=5, turbulence=7.0)
 
@@ -194,10 +197,12 @@ def test_sensors_are_switched_off_and_on_again():
     )
     scenario = parse(GOOD.replace("events:\n", events))
     assert scenario.events[:2] == (SensorOff(3.0, "gps", 5.0), SensorOff(4.0, "barometer"))
+
     silent = [scenario.sensors_off(time) for time in (2.999, 3.0, 4.0, 7.999, 8.0, 1e6)]
     both = {"gps", "barometer"}
     last = {"barometer"}
     assert silent == [set(), {"gps"}, both, both, last, last]
+
     shipped = SensorParameters.load("scale").sensors()
     assert set(SWITCHED_SENSORS) == set(shipped) - {"ground_truth"}
     with pytest.raises(ConfigError, match=r"^sensor 'sonar', allowed: imu, gps"):
@@ -285,11 +290,13 @@ def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
         MissionItem.waypoint((13, 20, 0)),
     )
     write_mission(tmp_path / "m.plan", Mission(items, (47.0, 8.0, 400.0)), uav_type="land-air")
+
     text = (
         GOOD[: GOOD.index("mission:")]
         + "mission: {file: m.plan, fly_speed_mps: 6}\nend: {time_s: 60}\n"
     )
     first, flight, last = Scenario.parse(text.encode(), "s.yaml", "s", tmp_path).legs
+
     assert first.points[0] == pytest.approx((1, 12), abs=1e-5)
     assert flight.points == (
         pytest.approx((1, 12, 5), abs=1e-4),

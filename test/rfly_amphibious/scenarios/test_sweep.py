@@ -207,7 +207,8 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
         file.write(text.replace("[20, 0]", "[-950, -435]"))
     sweep = load(scenario, "seed=0:3")
     assert len(sweep.terrains) == 1, "one map for all runs"
-    told: list[tuple[int, int]] = []
+
+    reported: list[tuple[int, int]] = []
     with (
         distributed.LocalCluster(
             n_workers=2,
@@ -218,11 +219,12 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
         ) as cluster,
     ):
         of_cluster = run_sweep_on_dask(
-            sweep, cluster.scheduler_address, lambda done, runs: told.append((done, runs))
+            sweep, cluster.scheduler_address, lambda done, runs: reported.append((done, runs))
         )
         with distributed.Client(cluster) as client:
             again = run_sweep_on_dask(sweep, client)
-    assert told == [(1, 3), (2, 3), (3, 3)]
+
+    assert reported == [(1, 3), (2, 3), (3, 3)]
     alone = run_sweep(sweep, 1)
     assert len({result.end_y_m for result in alone}) == 3
     assert list(map(repr, of_cluster)) == list(map(repr, again)) == list(map(repr, alone))
@@ -259,6 +261,7 @@ def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_pro
             stack.callback(process.kill)
             return process
 
+        # a scheduler
         scheduler = start(
             *(
                 sys.executable,
@@ -273,6 +276,8 @@ def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_pro
         port = re.search(
             r"tcp://\S+:(\d+)", next(line for line in scheduler.stderr if "Scheduler at" in line)
         )[1]
+
+        # a worker on each host
         workers = [
             start(
                 *(
@@ -288,6 +293,8 @@ def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_pro
         ]
         for worker in workers:
             assert any("Registered to" in line for line in worker.stderr)
+
+        # the client, and the loss of a host
         client = start(
             *(sys.executable, "-c", CLIENT, scenario, f"tcp://{first.viewer}:{port}"),
             prefix=first.viewer_prefix,
@@ -297,12 +304,13 @@ def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_pro
                 workers[1].kill()
             if line == "16\n":
                 break
-        found = client.stdout.read().splitlines()
+        results = client.stdout.read().splitlines()
         scheduler.kill()
         assert re.search(
             rf"Remove worker addr: tcp://{re.escape(second.address)}:", scheduler.stderr.read()
         )
-    assert found == list(map(repr, run_sweep(load(scenario, "seed=0:16"))))
+
+    assert results == list(map(repr, run_sweep(load(scenario, "seed=0:16"))))
 
 
 @pytest.mark.needs("distributed")
@@ -322,6 +330,7 @@ def test_results_are_those_of_the_run(scenario):
     run = run_scenario(
         Scenario.parse(text.replace("when: time, time_s: 0.6", "time_s: 30").encode(), "s.yaml")
     )
+
     result = result_of(run)
     assert (result.reached, result.crashed, result.ending, result.duration_s) == (
         True,
@@ -329,11 +338,13 @@ def test_results_are_those_of_the_run(scenario):
         run.ending,
         run.duration,
     )
+
     assert result.energy_j == run.rotor_energy + run.wheel_energy
     assert (result.touchdowns, result.touchdown_sink_mps) == (1, run.touchdowns[0].sink_speed)
     assert result.driven_m + result.flown_m == pytest.approx(
         np.linalg.norm(np.diff(run.position, axis=0), axis=1).sum()
     )
+
     upward = Rotation.from_quat(np.roll(run.x[:, 6:10], -1, axis=1)).apply((0.0, 0.0, 1.0))
     tilt = np.degrees(np.arctan2(np.hypot(upward[:, 0], upward[:, 1]), upward[:, 2]))
     assert result.largest_tilt_deg == pytest.approx(tilt.max(), abs=1e-6)
@@ -346,8 +357,10 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
     results = run_sweep(sweep, 1)
     results[3] = replace(results[3], reached=False, ending='crashed, "badly"')
     write_results(sweep.combinations(), results, tmp_path / "table.csv")
+
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
+
     assert [row["run"] for row in rows] == ["0", "1", "2", "3"]
     assert [(row["vehicle"], row["end.time_s"]) for row in rows] == [
         ("scale", "0.2"),
@@ -360,10 +373,12 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
         "False",
         "True",
     )
+
     ends = [result.end_x_m for result in results]
     assert [float(row["end_x_m"]) for row in rows] == pytest.approx(ends, rel=1e-8)
     by_name = {spread.name: spread[1:] for spread in spreads(results)}
     assert by_name["duration_s"] == pytest.approx((0.2, 0.6, 1.0))
+
     assert "touchdown_sink_mps" not in by_name, "nobody touched down"
     for ending in (".xlsx", ".parquet", ".npz"):
         with pytest.raises(ConfigError, match=rf"table\{ending}: .* as \.csv, not '\{ending}'"):
