@@ -154,6 +154,7 @@ class BetaflightSerial(Closing):
         return answers
 
     def _until_prompt(self, what: str) -> str:
+        """Return the command line's output up to its next prompt."""
         end = time.monotonic() + self._timeout
         while not self._buffer.endswith(PROMPT):
             self._receive(end, f"after {what!r} on its command line")
@@ -202,6 +203,7 @@ class BetaflightSerial(Closing):
             self._receive(end, f"the MSP request {code}")
 
     def _send(self, data: bytes) -> None:
+        """Send bytes. Raise AutopilotError if the connection is broken."""
         self._socket.settimeout(self._timeout)
         try:
             self._socket.sendall(data)
@@ -211,6 +213,7 @@ class BetaflightSerial(Closing):
             ) from None
 
     def _receive(self, end: float, what: str) -> None:
+        """Wait for bytes until `end`. Raise AutopilotError that names the missing answer."""
         self._socket.settimeout(max(end - time.monotonic(), 0.001))
         try:
             data = self._socket.recv(4096)
@@ -256,11 +259,13 @@ def status_of(payload: bytes) -> BetaflightStatus:
 
 
 def _frame(code: int, payload: bytes = b"") -> bytes:
+    """Return the request with a code and a payload."""
     body = bytes((len(payload), code)) + payload
     return b"$M<" + body + bytes((_xor(body),))
 
 
 def _xor(data: bytes) -> int:
+    """Return the checksum of some bytes."""
     return functools.reduce(operator.xor, data, 0)
 
 

@@ -281,6 +281,7 @@ class BetaflightSession(Closing):
         self._send(packets.radio_packet(0.0, channels), packets.RADIO_PORT)
 
     def _send(self, data: bytes, port: int) -> None:
+        """Send a datagram to a port of the firmware."""
         # the port may be closed: `why_ended` has the reason
         with contextlib.suppress(ConnectionError):
             self._state.sendto(data, (LOOPBACK, port))

@@ -105,6 +105,7 @@ class Mixer:
         return np.sqrt(np.clip(squares, 0.0, self._largest))
 
     def _fits(self, squares: Floats) -> bool:
+        """Return whether all squares are within their limits."""
         slack = _TOLERANCE * self._largest
         return bool((squares >= -slack).all() and (squares <= self._largest + slack).all())
 

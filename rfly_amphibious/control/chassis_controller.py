@@ -73,15 +73,18 @@ LEAST_SHARE = 0.05
 
 
 class TractionControl:
-    """Cuts the torque of motors whose wheels slip. Eq. 10.8."""
+    """Limiter of the torque of motors whose wheels slip. Eq. 10.8."""
 
     def __init__(self, params: VehicleParameters) -> None:
         p = self._params = params
         self.peak = peak_slip(p.shape_x, p.curvature_x) * p.friction_x / p.slip_stiffness
         """Slip κ at which a tyre pulls most."""
+
         self._hubs = p.hub_position
+
         self.slip = np.zeros(len(p.wheels))
         """Last slips κ, (wheels,); positive drives."""
+
         self.share = np.ones(len(p.wheels))
         """Share of the torque that each motor keeps, (wheels,)."""
 
@@ -121,9 +124,8 @@ class TractionControl:
 def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
     """Return width, friction along the wheels and whole friction of turning on the spot.
 
-    Eq. 10.13, 10.14.
-
     The vehicle turns as if its track had the width, m; the frictions are in the same unit.
+    Eq. 10.13, 10.14.
     """
     if p.middle_axle is None:
         return (
@@ -184,7 +186,6 @@ class SkidSteer:
 
         `wanted`, `yaw_rate`: rad/s; `speed`: m/s; `wheel_rate`: present spins, (wheels,), rad/s.
         """
-
         # integral of the yaw rate's error
         if wanted == 0.0:
             self._rate = 0.0
@@ -328,6 +329,7 @@ class ChassisController:
             self._pose_follower.set_pose(place, speed, self._setpoint_time)
 
     def _set(self, setpoint: _DriveSetpoint, time: float | None) -> bool:
+        """Take a setpoint, unless it is older than the last one; return whether it was taken."""
         stamp = self._time if time is None else float(time)
         if math.isnan(stamp) or stamp < self._setpoint_time:
             return False
@@ -384,7 +386,10 @@ class ChassisController:
         assert estimate is not None
         return self._drive(time, estimate, dt)
 
+        """Begin a mode."""
+
     def _enter(self, mode: Mode | None) -> None:
+        """Begin a mode."""
         self._mode = mode
         self._touched = False
         self._ramped_speed = math.nan
@@ -397,6 +402,7 @@ class ChassisController:
                 self._setpoint = None
 
     def _drive(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
+        """Return the command of a vehicle that drives."""
         rotation = rotation_matrix(estimate.orientation)
         velocity = rotation.T @ estimate.velocity
         speed = float(velocity[0])

@@ -93,6 +93,7 @@ class WheelCommand:
 
 
 def _check_time(time: float) -> None:
+    """Raise CommandError for a time that a stamp cannot hold."""
     if not 0.0 <= time < LATEST:
         raise CommandError(f"time {time:g} s, expected 0 or more, and below {LATEST:.0f}")
 

@@ -201,6 +201,7 @@ class FlightController:
         return refusal
 
     def _request(self, wanted: Mode, reason: str) -> str:
+        """Request a mode of the logic, and keep the reason if the mode changes."""
         assert self._situation is not None
         before = self.mode
         refusal = self.logic.request(wanted, self._situation)
@@ -229,10 +230,8 @@ class FlightController:
     ) -> None:
         """Fly forward, left and up at a velocity (3,), m/s, and turn at a yaw rate, rad/s.
 
-        At a velocity of 0 the vehicle holds its place.
-
-        It climbs and sinks no faster than missions do. Raise CommandError for a number that is not
-        finite.
+        At a velocity of 0 the vehicle holds its place. It climbs and sinks no faster than missions
+        do. Raise CommandError for a number that is not finite.
         """
         forward, left, up = _three("velocity", velocity)
         rate = _finite("yaw_rate", yaw_rate) or 0.0
@@ -257,6 +256,7 @@ class FlightController:
         self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
 
     def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
+        """Take a setpoint, unless it is older than the last one or an attitude takes precedence."""
         stamp = self.time if time is None else float(time)
 
         # an attitude takes precedence while it is new
@@ -444,9 +444,11 @@ _REASONS = {
 
 
 def _three(name: str, value: ArrayLike) -> tuple[float, float, float]:
+    """Return three finite numbers. Raise CommandError for anything else."""
     x, y, z = finite_array(name, value, (3,), error=CommandError).tolist()
     return x, y, z
 
 
 def _finite(name: str, value: float | None) -> float | None:
+    """Return a finite number, or None. Raise CommandError for anything else."""
     return None if value is None else finite_number(name, value, error=CommandError)

@@ -106,6 +106,7 @@ class Pilot:
             self._requested = Mode.ABORT
 
     def _situation(self, state: ModelState, now: Motion, outputs: Outputs | None) -> Situation:
+        """Return the situation on which the transitions of the mode depend."""
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
         load = out.wheel_load
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
@@ -114,11 +115,13 @@ class Pilot:
         return Situation(int((load > 0.0).sum()), share, float(out.clearance), speed, slope)
 
     def _enter(self, mode: Mode, now: Motion) -> None:
+        """Begin a mode."""
         self.flight_modes.enter(mode, now)
         if mode is Mode.DRIVE:
             self.speed_controller.reset()
 
     def _commands(self, mode: Mode, now: Motion, clearance: float) -> Controls:
+        """Return the commands of a mode."""
         setpoint = self._setpoint
         trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)
         self.flight_modes.update(mode, now, clearance, trajectory, self.period)

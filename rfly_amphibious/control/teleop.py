@@ -230,7 +230,6 @@ class JoyPilot:
         The velocity is None while the enabling button is up: then others may command. When it is
         let go, the vehicle stops or, in flight, hovers on.
         """
-
         # requests: buttons that went down
         layout = self.layout
         down = frozenset(

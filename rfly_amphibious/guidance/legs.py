@@ -148,6 +148,7 @@ class _LegBuilder:
         return tuple(self._legs)
 
     def _take_off(self, index: int, place: Place, altitude: float | None) -> None:
+        """Begin a flight from the present place."""
         if self._flying:
             raise StepError(index, "a take-off in flight; expected a landing before it")
         assert altitude is not None
@@ -158,6 +159,7 @@ class _LegBuilder:
             self._fly_to(index, (*place, altitude), self._fly_speed)
 
     def _land(self, index: int, place: Place) -> None:
+        """End a flight at a place."""
         if not self._flying:
             raise StepError(index, "a landing on the ground; expected a take-off before it")
         if math.dist(place, self._here) > SAME_PLACE:
@@ -166,17 +168,20 @@ class _LegBuilder:
         self._flying = False
 
     def _fly_to(self, index: int, point: Point, speed: float) -> None:
+        """Append a point to the flight, if the way there is free."""
         before = self._flown[-1][0] if self._flown else (*self._here, point[2])
         _check_way(index, before, point, self._terrain)
         self._flown.append((point, speed))
 
     def _end_drive(self) -> None:
+        """Append the leg of the present drive."""
         if self._driven:
             points, speeds = zip(*self._driven, strict=True)
             self._legs.append(DriveLeg(points, speeds))
             self._driven.clear()
 
     def _end_flight(self, lands: bool) -> None:
+        """Append the leg of the present flight."""
         if self._flown:
             points, speeds = zip(*self._flown, strict=True)
             self._legs.append(FlyLeg(points, speeds, lands))
@@ -230,6 +235,7 @@ def steps_of_file(
     origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
 
     def above_sea(latitude: float, longitude: float) -> float:
+        """Return the altitude of the map at a place, m above sea level."""
         assert terrain is not None
         north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
         return origin[2] + float(terrain.altitude(east, north))

@@ -130,6 +130,7 @@ class MissionGuide:
         return setpoint
 
     def _setpoint(self, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
+        """Return the setpoint of the present leg."""
         if self.leg == len(self.legs):
             return Setpoint(now.time)
         if mode is Mode.ABORT:
@@ -147,6 +148,7 @@ class MissionGuide:
         return Setpoint(now.time)
 
     def _next_leg(self) -> None:
+        """Go on to the next leg."""
         self.leg += 1
         self._drive_path = None
         self._flight_path = None
@@ -155,6 +157,7 @@ class MissionGuide:
         self.done = self.leg == len(self.legs)
 
     def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
+        """Return the setpoint of a driven leg."""
         if mode is not Mode.DRIVE:  # legs that were changed in the air
             return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
 
@@ -176,6 +179,7 @@ class MissionGuide:
         return Setpoint(now.time, speed=speed, steering=steering)
 
     def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
+        """Return the setpoint of a flown leg in any mode."""
         if mode is Mode.FLIGHT:
             return self._fly_on(leg, now, dt)
         if mode is Mode.LAND:
@@ -194,6 +198,7 @@ class MissionGuide:
         return Setpoint(now.time)
 
     def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
+        """Request a take-off, if the vehicle stands and nothing is against it."""
         if not stands:
             return Setpoint(now.time)
         if self.no_takeoff:
@@ -214,6 +219,7 @@ class MissionGuide:
         return Setpoint(now.time, Mode.TAKEOFF)
 
     def _fly_on(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
+        """Return the setpoint of a flown leg in flight."""
         if self._flight_path is None:
             height = self.params.origin_height + self._lift
             points = [np.array((x, y, z + height)) for x, y, z in leg.points]
@@ -244,6 +250,7 @@ class MissionGuide:
         )
 
     def _arrived(self, path: FlightPathFollower, now: Estimate) -> bool:
+        """Return whether the vehicle is at the end of a flight, or hovers near it for long."""
         if path.arrived(now.position, now.velocity):
             return True
         near = (

@@ -263,6 +263,7 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
         return alive
 
     def _begin(self, count: int) -> None:
+        """Take note of a start of ArduPilot, which counts from `count`."""
         self._counts["starts"] += 1
         self._newest = count
         with self._lock:

@@ -97,11 +97,13 @@ class ControllerSession(Handler, abc.ABC, Generic[Item]):
         """Send a heartbeat to the controller, if there is one."""
 
     def _queue_command(self, command: Item) -> None:
+        """Queue a command; the oldest of a full queue goes."""
         self._commanded_at = time.monotonic()
         if len(self._queue) == QUEUE_SIZE:
             self._counts["overflow"] += 1
         self._queue.append(command)
 
     def _wake_up(self) -> None:
+        """Call `wake`."""
         if self._wake is not None:
             self._wake()

@@ -157,7 +157,7 @@ class LinkFrame(NamedTuple):
 
 
 class _Doubles:
-    """Payload of doubles: the count of each field in order; 0: as many as are left."""
+    """Payload of doubles: the count of each field, in order; 0: as many as are left."""
 
     def __init__(self, make: Callable[..., Any], **counts: int) -> None:
         self.make = make
@@ -175,7 +175,6 @@ class _Doubles:
         return _doubles(len(values)).pack(*values)
 
     def unpack(self, time: float, payload: bytes) -> Any:
-        count, odd = divmod(len(payload), 8)
         count, odd = divmod(len(payload), 8)
         if odd or count < self._fixed or (count > self._fixed and not self._open):
             expected = f"{8 * self._fixed}{' or more' if self._open else ''}"
@@ -393,9 +392,11 @@ def _beginning_at_the_end(data: bytes) -> int:
 
 
 def _wrong_length(found: int, expected: str) -> LinkFrameError:
+    """Return the error for a payload or frame of a wrong length, bytes."""
     return LinkFrameError("length", f"{found} bytes, expected {expected}")
 
 
 @functools.lru_cache(maxsize=64)
 def _doubles(count: int) -> struct.Struct:
+    """Return the layout of some doubles."""
     return struct.Struct(f"<{count}d")

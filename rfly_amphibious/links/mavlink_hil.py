@@ -138,6 +138,7 @@ class ControlMapping:
 
 
 def _control(controls: Sequence[float], index: int, low: float) -> float:
+    """Return a control within its range, up to 1; 0 for none or NaN."""
     value = controls[index] if index >= 0 else 0.0
     return 0.0 if math.isnan(value) else min(max(float(value), low), 1.0)
 
@@ -286,14 +287,17 @@ def _singles(values: ArrayLike) -> list[float]:
 
 
 def _within(value: float, low: int, high: int) -> int:
+    """Return a value rounded and limited."""
     return round(min(max(value, low), high))
 
 
 def _short(value: float) -> int:
+    """Return a value as an int16."""
     return _within(value, -32768, 32767)
 
 
 def _long(value: float) -> int:
+    """Return a value as an int32."""
     return _within(value, -(2**31), 2**31 - 1)
 
 

@@ -184,6 +184,7 @@ class LinkSession(ControllerSession[Command]):
             self._send(Heartbeat(self._time, 0))
 
     def _take(self, frame: LinkFrame) -> bool:
+        """Take one frame; return whether it is allowed and new."""
         self._counts["received"] += 1
         if frame.type not in _FROM_CONTROLLERS:
             self._counts["direction"] += 1
@@ -204,6 +205,7 @@ class LinkSession(ControllerSession[Command]):
         return True
 
     def _command(self, command: Command) -> None:
+        """Queue a command that fits the vehicle, and measure the age of its state."""
         try:
             command.check(self.params)
         except CommandError as error:

@@ -182,10 +182,12 @@ class Transport(abc.ABC):
         """Read a socket that is readable, or write one that is writable and was waited for."""
 
     def _nudge(self) -> None:
+        """Wake the thread up."""
         with contextlib.suppress(BlockingIOError):
             self._far.send(b"n")
 
     def _run(self) -> None:
+        """Serve the sockets until the link is closed."""
         self._far.setblocking(False)
         while not self._stop.is_set():
             for key, events in self._selector.select(_TICK_S):
@@ -200,6 +202,7 @@ class Transport(abc.ABC):
             # a flood waits in the system's buffer, or is lost there
             if self._budget < 0.0:
                 self._stop.wait(min(_LONGEST_PAUSE_S, -self._budget / MAX_RATE_BYTES))
+
         self._hang_up()
 
     @abc.abstractmethod
@@ -214,6 +217,7 @@ class Transport(abc.ABC):
         self.peer = ""
 
     def _spend(self, count: int) -> None:
+        """Take bytes off the budget of reading, which grows with time."""
         now = time.monotonic()
         earned = (now - self._budget_at) * MAX_RATE_BYTES
         self._budget = min(float(_BURST_BYTES), self._budget + earned) - count - _COST_BYTES
@@ -265,6 +269,7 @@ class UdpTransport(Transport):
             self._datagram(data, sender)
 
     def _datagram(self, data: bytes, sender: tuple[str, int]) -> None:
+        """Take a datagram, if its sender is the peer or may become it."""
         silent = self.silence_s > PEER_SILENCE_S
         if sender[0] != self._host or (sender != self._from and not silent):
             self.counters["stranger"] += 1
@@ -340,6 +345,7 @@ class StreamTransport(Transport):
             self._read(connection)
 
     def _read(self, sock: socket.socket | SerialPort) -> None:
+        """Read once from the connection."""
         try:
             data = sock.recv(_CHUNK_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -382,6 +388,7 @@ class StreamTransport(Transport):
             self._selector.modify(self._connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
 
     def _drop(self) -> None:
+        """Close the connection, and forget what waits for it."""
         with self._lock:
             connection = self._connection
             self._connection = None
@@ -412,6 +419,7 @@ class TcpTransport(StreamTransport):
             self._use(events)
 
     def _accept(self, server: socket.socket) -> None:
+        """Accept a connection, unless there is a peer that is not silent."""
         try:
             connection, address = server.accept()
         except OSError:
@@ -497,6 +505,7 @@ class SerialTransport(StreamTransport):
             self._connected()
 
     def _connected(self) -> None:
+        """Take note of a peer at the line."""
         self._heard_at = time.monotonic()
         self.peer = self._device
         self._handler.opened(self.peer)

@@ -83,6 +83,7 @@ class OnBoard:
         return rotors, wheels
 
     def _apply(self, setpoint: Setpoint) -> None:
+        """Pass a setpoint to the controllers."""
         if self.flight.mode is Mode.DRIVE:
             self.chassis.set_speed(setpoint.speed, setpoint.steering, setpoint.time)
         elif setpoint.target is not None:

@@ -258,6 +258,7 @@ def _modes(run: ScenarioRun) -> Iterator[Stamped]:
 
 
 def _header(time: float, frame: str) -> Message:
+    """Return a std_msgs/Header of a time, s."""
     sec, nanosec = divmod(round(time * 1e9), 10**9)
     return {"stamp": {"sec": sec, "nanosec": nanosec}, "frame_id": frame}
 
@@ -270,6 +271,7 @@ def _odometry(
     velocity: Floats,
     rates: Floats,
 ) -> Message:
+    """Return a nav_msgs/Odometry of exact values."""
     pose = {"position": _vector(position), "orientation": _quaternion(orientation)}
     twist = {"linear": _vector(velocity), "angular": _vector(rates)}
     return {
@@ -281,6 +283,7 @@ def _odometry(
 
 
 def _imu(header: Message, orientation: Floats, rates: Floats, force: Floats) -> Message:
+    """Return a sensor_msgs/Imu of exact values."""
     return {
         "header": header,
         "orientation": _quaternion(orientation),
@@ -293,6 +296,7 @@ def _imu(header: Message, orientation: Floats, rates: Floats, force: Floats) -> 
 
 
 def _joints(header: Message, names: list[str], positions: Floats, speeds: Floats) -> Message:
+    """Return a sensor_msgs/JointState."""
     return {
         "header": header,
         "name": names,
@@ -313,6 +317,7 @@ def _quaternion(xyzw: Floats) -> Message:
 
 
 def _array(label: str, values: Floats) -> Message:
+    """Return a std_msgs/Float64MultiArray with one dimension."""
     size = len(values)
     dimension = {"label": label, "size": size, "stride": size}
     return {"layout": {"dim": [dimension], "data_offset": 0}, "data": values.tolist()}

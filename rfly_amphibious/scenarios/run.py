@@ -84,6 +84,7 @@ class MissionPilot:
         self.guide.no_takeoff = f"rotor {numbers} failed"
 
     def _setpoint(self, state: ModelState, mode: Mode) -> Setpoint:
+        """Return the guide's setpoint for a state."""
         seen = Estimate(state.time, state.position, state.orientation, state.velocity, state.rates)
         return self.guide.step(seen, mode)
 

@@ -233,6 +233,7 @@ def _values(part: str, text: str) -> Iterable[Any]:
 
 
 def _number(text: str) -> int | float:
+    """Return an int or a float."""
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
 
 

@@ -59,7 +59,7 @@ def test_keys_ask_for_modes_and_a_new_mode_begins_at_rest():
     assert made.velocity.forward > 0.0
     made.set_mode("TAKEOFF")
     made.press("w")
-    assert made.velocity == Velocity(), "nobody steers a take-off"
+    assert made.velocity == Velocity(), "a take-off is not steered"
     made.set_mode("FLIGHT")
     assert made.velocity == Velocity()
 

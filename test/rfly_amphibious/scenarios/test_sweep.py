@@ -379,7 +379,7 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
     by_name = {spread.name: spread[1:] for spread in spreads(results)}
     assert by_name["duration_s"] == pytest.approx((0.2, 0.6, 1.0))
 
-    assert "touchdown_sink_mps" not in by_name, "nobody touched down"
+    assert "touchdown_sink_mps" not in by_name, "no run touched down"
     for ending in (".xlsx", ".parquet", ".npz"):
         with pytest.raises(ConfigError, match=rf"table\{ending}: .* as \.csv, not '\{ending}'"):
             check_table(tmp_path / f"table{ending}")
