@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import WheelCommand
-from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact
+from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact, contact_of
 from rfly_amphibious.control.path_following import PoseFollower
 from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
@@ -366,8 +366,8 @@ class ChassisController:
 
         # contact
         if self._loads is not None:
-            share = float(self._loads.sum()) / (self.params.mass * GRAVITY)
-            self._contact.update(int((self._loads > 0.0).sum()), share, dt)
+            wheels_down, load_share = contact_of(self._loads, self.params.mass * GRAVITY)
+            self._contact.update(wheels_down, load_share, dt)
 
         # mode
         if mode is not self._mode:

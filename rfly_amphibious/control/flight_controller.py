@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop
 from rfly_amphibious.control.commands import RotorCommand
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
+from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
 from rfly_amphibious.control.path_following import CLIMBING, SINKING
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
@@ -341,9 +341,10 @@ class FlightController:
         now = reckoning.motion
         self._clearance.go_on(float(now.velocity[2]), dt)
         clearance = self._clearance.lowest_wheel(now.rotation)
+        wheels_down, load_share = contact_of(self._loads, self.params.mass * GRAVITY)
         self._situation = Situation(
-            int((self._loads > 0.0).sum()),
-            float(self._loads.sum()) / (self.params.mass * GRAVITY),
+            wheels_down,
+            load_share,
             clearance,
             float(np.linalg.norm(now.velocity)),
             self._clearance.ground_slope(now.rotation, self._loads),

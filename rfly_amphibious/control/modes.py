@@ -6,6 +6,8 @@ import dataclasses
 import enum
 import math
 
+from rfly_common.arrays import Floats
+
 LOW_PASS = 0.02
 """Time constant of the contact signals, s."""
 
@@ -82,6 +84,11 @@ class Situation:
 
     slope: float
     """Slope of the ground, rad."""
+
+
+def contact_of(loads: Floats, weight: float) -> tuple[int, float]:
+    """Return the number of wheels with load, and the share of the weight (N) that they carry."""
+    return int((loads > 0.0).sum()), float(loads.sum()) / weight
 
 
 class WheelContact:

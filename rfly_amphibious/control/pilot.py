@@ -12,7 +12,7 @@ import numpy as np
 
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
+from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
 from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Motion
@@ -108,11 +108,10 @@ class Pilot:
     def _situation(self, state: ModelState, now: Motion, outputs: Outputs | None) -> Situation:
         """Return the situation on which the transitions of the mode depend."""
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
-        load = out.wheel_load
+        wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
-        share = float(load.sum()) / (self.params.mass * GRAVITY)
         speed = float(np.linalg.norm(state.velocity))
-        return Situation(int((load > 0.0).sum()), share, float(out.clearance), speed, slope)
+        return Situation(wheels_down, load_share, float(out.clearance), speed, slope)
 
     def _enter(self, mode: Mode, now: Motion) -> None:
         """Begin a mode."""
