@@ -1,4 +1,12 @@
-"""Mode state machine of the controllers: modes, transitions and guards. docs/model, section 9."""
+"""Mode state machine of the controllers: modes, transitions and guards. docs/model, section 9.
+
+Theory of operation. `ModeLogic` holds one `Mode`. It changes in two ways:
+
+- on request (`ModeLogic.request`), if `ALLOWED_FROM` lists the present mode for the wanted one and
+  the guards of that transition hold;
+- without a request (`ModeLogic.update`), when a condition on the wheels' contact has held for some
+  time: TAKEOFF to FLIGHT, LAND to SPOOL_DOWN, SPOOL_DOWN to DRIVE, or back to LAND after a bounce.
+"""
 
 from __future__ import annotations
 

@@ -234,21 +234,22 @@ class RunRecorder:
 
     def run(self, ending: Ending, now: ModelState, log: Sequence[tuple[float, str]]) -> ScenarioRun:
         """Return the run up to now; `log`: events of other parts."""
+        reached, text = ending
         time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
-
         return ScenarioRun(
-            self._scenario,
-            *ending,
-            tuple(self._modes),
-            tuple(sorted([*self.log, *log, *self._events(now.time)])),
-            tuple(self._touchdowns),
-            time,
-            x,
-            Outputs(numbers, self._scenario.params.rotors),
-            wind,
-            ModelState(now.x.copy(), now.memory.copy(), now.time),
-            self._rotor_energy,
-            self._wheel_energy,
+            scenario=self._scenario,
+            reached=reached,
+            ending=text,
+            modes=tuple(self._modes),
+            log=tuple(sorted([*self.log, *log, *self._events(now.time)])),
+            touchdowns=tuple(self._touchdowns),
+            time=time,
+            x=x,
+            outputs=Outputs(numbers, self._scenario.params.rotors),
+            wind=wind,
+            final=ModelState(now.x.copy(), now.memory.copy(), now.time),
+            rotor_energy=self._rotor_energy,
+            wheel_energy=self._wheel_energy,
         )
 
     def _events(self, end: float) -> list[tuple[float, str]]:

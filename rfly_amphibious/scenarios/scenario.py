@@ -224,6 +224,16 @@ def _no_sensor(name: str) -> str:
     return f"sensor {name!r}, allowed: {', '.join(SWITCHED_SENSORS)}"
 
 
+_REFUSED_KEYS = {
+    "takeoff": ("position_m", "it takes off where it stands"),
+    "land": ("height_m", "it lands on the ground"),
+}
+"""Key that an item of each mode must not have, and the reason."""
+
+_NEEDED_KEYS = {"waypoint": "position_m", "takeoff": "height_m"}
+"""Key that an item of each mode needs."""
+
+
 class _ScenarioReader:
     """Reader of a document that fits the schema."""
 
@@ -260,34 +270,38 @@ class _ScenarioReader:
         if "heading_deg" in content.get("start", {}):
             heading = math.radians(content["start"]["heading_deg"])
 
+        # wind, events and end
         wind = content.get("wind", {})
         end = content["end"]
         events = tuple(
             self._event(index, event, params)
             for index, event in enumerate(content.get("events", ()))
         )
+
         with self._naming():
             return Scenario(
                 name,
                 params,
                 legs,
-                terrain,
-                start,
-                heading,
-                Wind(
+                terrain=terrain,
+                start=start,
+                heading=heading,
+                wind=Wind(
                     tuple(wind.get("mean_mps", (0.0, 0.0, 0.0))),
                     tuple(wind.get("gust_sigma_mps", (0.0, 0.0, 0.0))),
                     seed=content.get("seed", 0),
                     turbulence=float(wind.get("turbulence_mps", 0.0)),
                 ),
-                events,
-                end.get("when", "mission_done"),
-                float(end["time_s"]),
-                content.get("method", "rk4"),
-                tuple(notes),
-                self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None,
-                world,
-                _weather(content.get("environment", {})),
+                events=events,
+                end=end.get("when", "mission_done"),
+                end_time=float(end["time_s"]),
+                method=content.get("method", "rk4"),
+                notes=tuple(notes),
+                manoeuvre=(
+                    self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None
+                ),
+                world=world,
+                weather=_weather(content.get("environment", {})),
             )
 
     def _steps(
@@ -382,15 +396,12 @@ class _ScenarioReader:
                 f"a {mode} has none; expected at way-points only",
             )
 
-        for key, where in (("position_m", "takeoff"), ("height_m", "land")):
-            if key in item and mode == where:
-                reason = "it lands on the ground"
-                if mode == "takeoff":
-                    reason = "it takes off where it stands"
-                self._fail(("mission", "items", index, key), f"a {mode} has none: {reason}")
-        for key, where in (("position_m", "waypoint"), ("height_m", "takeoff")):
-            if key not in item and mode == where:
-                self._fail(("mission", "items", index), f"a {mode} needs the key {key}")
+        refused, reason = _REFUSED_KEYS.get(mode, ("", ""))
+        if refused in item:
+            self._fail(("mission", "items", index, refused), f"a {mode} has none: {reason}")
+        needed = _NEEDED_KEYS.get(mode)
+        if needed is not None and needed not in item:
+            self._fail(("mission", "items", index), f"a {mode} needs the key {needed}")
 
         place = item.get("position_m")
         return MissionStep(
@@ -431,7 +442,7 @@ class _ScenarioReader:
 
     @contextmanager
     def _naming(self, *path: Key) -> Iterator[None]:
-        """Raise errors inside again, with file, line and key."""
+        """Raise errors from inside again, with file, line and key."""
         try:
             yield
         except (RflyError, OSError) as error:
