@@ -257,7 +257,9 @@ def tilt_to(up: Floats, heading: float) -> tuple[float, float]:
     s = math.sin(heading)
     forward = c * up[0] + s * up[1]
     left = c * up[1] - s * up[0]
-    return -math.asin(min(max(float(left), -1.0), 1.0)), math.atan2(float(forward), float(up[2]))
+    roll = -math.asin(min(max(float(left), -1.0), 1.0))
+    pitch = math.atan2(float(forward), float(up[2]))
+    return roll, pitch
 
 
 def _radio(roll: float, pitch: float, throttle: float, yaw: float, arm: bool) -> list[float]:

@@ -148,7 +148,8 @@ def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
         else:
             high = slide
 
-    return p.track + 2.0 * slide, float(load @ (slide / np.hypot(slide, x))), float(load.sum())
+    along = float(load @ (slide / np.hypot(slide, x)))
+    return p.track + 2.0 * slide, along, float(load.sum())
 
 
 class SkidSteer:

@@ -103,14 +103,14 @@ def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Con
     # simulations have the model anyway, controllers need none
     from rfly_amphibious.dynamics.model import Controls
 
-    given = {}
+    fields = {}
     if rotors is not None:
-        given["rotor_torque" if rotors.torques else "rotor_speed"] = rotors.value
+        fields["rotor_torque" if rotors.torques else "rotor_speed"] = rotors.value
 
     if wheels is None:
-        return Controls(**given)
+        return Controls(**fields)
     return Controls(
-        **given,
+        **fields,
         steering=wheels.steering_angle,
         drive_torque=wheels.drive_torque,
         brake_torque=wheels.brake_torque,

@@ -147,13 +147,13 @@ class MotorModel:
         left = np.clip(steering / p.max_steering, -1.0, 1.0) if p.max_steering else 0.0
         pressed = min(brake / p.max_brake_torque, 1.0) if p.max_brake_torque else 0.0
 
-        half = PULSE_HIGH - PULSE_MIDDLE
-        whole = PULSE_HIGH - PULSE_LOW
+        half_range = PULSE_HIGH - PULSE_MIDDLE
+        full_range = PULSE_HIGH - PULSE_LOW
         pulse = np.concatenate(
             [
-                PULSE_LOW + whole * duty[: p.rotors],
-                PULSE_MIDDLE + half * duty[p.rotors :],
-                [PULSE_MIDDLE + half * left, PULSE_LOW + whole * pressed],
+                PULSE_LOW + full_range * duty[: p.rotors],
+                PULSE_MIDDLE + half_range * duty[p.rotors :],
+                [PULSE_MIDDLE + half_range * left, PULSE_LOW + full_range * pressed],
             ]
         )
 

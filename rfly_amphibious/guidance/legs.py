@@ -131,8 +131,9 @@ class _LegBuilder:
         elif step.mode == "land":
             self._land(index, place)
         elif self._flying:
-            z = self._flown[-1][0][2] if altitude is None else altitude
-            self._fly_to(index, (*place, z), step.speed or self._fly_speed)
+            _, _, z = self._flown[-1][0]
+            point = (*place, z if altitude is None else altitude)
+            self._fly_to(index, point, step.speed or self._fly_speed)
         elif step.height is not None:
             raise StepError(
                 index, "height_m: this way-point is driven to; expected a take-off before it"
@@ -163,7 +164,8 @@ class _LegBuilder:
         if not self._flying:
             raise StepError(index, "a landing on the ground; expected a take-off before it")
         if math.dist(place, self._here) > SAME_PLACE:
-            self._fly_to(index, (*place, self._flown[-1][0][2]), self._fly_speed)
+            _, _, z = self._flown[-1][0]
+            self._fly_to(index, (*place, z), self._fly_speed)
         self._end_flight(lands=True)
         self._flying = False
 
@@ -209,9 +211,10 @@ def _check_way(index: int, a: Point, b: Point, terrain: HeightMap | None) -> Non
     """Raise StepError if the straight line from a to b comes too near to the ground."""
     count = 2
     if terrain is not None:
-        count += int(2.0 * math.dist(a[:2], b[:2]) / min(abs(terrain.step_x), abs(terrain.step_y)))
+        cell = min(abs(terrain.step_x), abs(terrain.step_y))
+        count += int(2.0 * math.dist(a[:2], b[:2]) / cell)
     line: Floats = np.linspace(a, b, count)
-    heights = line[:, 2] - (0.0 if terrain is None else terrain.altitude(line[:, 0], line[:, 1]))
+    heights = line[:, 2] - _ground_height(terrain, line)
 
     lowest = int(np.argmin(heights))
     if heights[lowest] < MIN_CLEARANCE:
@@ -317,8 +320,14 @@ def way_of_legs(legs: Sequence[Leg], place: ArrayLike, terrain: HeightMap | None
 
 def _on_ground(places: Floats, terrain: HeightMap | None) -> Floats:
     """Return points on the ground (n, 3) at places (n, 2)."""
-    z = np.zeros(len(places)) if terrain is None else terrain.altitude(places[:, 0], places[:, 1])
-    return np.column_stack([places, z])
+    return np.column_stack([places, _ground_height(terrain, places)])
+
+
+def _ground_height(terrain: HeightMap | None, places: Floats) -> Floats:
+    """Return the height of the ground at places (n, 2 or more), m; without a terrain 0."""
+    if terrain is None:
+        return np.zeros(len(places))
+    return np.asarray(terrain.altitude(places[:, 0], places[:, 1]))
 
 
 def legs_of_path(
@@ -353,18 +362,14 @@ def legs_of_path(
             f"the path leads farther than {FARTHEST / 1e3:,.0f} km from the map's origin",
         )
 
-    # height of the ground
-    if terrain is None:
-        ground = np.zeros(len(way))
-    else:
+    if terrain is not None:
         outside = ~np.asarray(terrain.inside(way[:, 0], way[:, 1]))
         if outside.any():
             x, y = way[outside][0, :2]
             raise PlanError("outside", f"the path leads to x {x:.1f}, y {y:.1f}, off the map")
-        ground = np.asarray(terrain.altitude(way[:, 0], way[:, 1]))
 
     # driven and flown runs
-    low = way[:, 2] <= ground + ON_GROUND
+    low = way[:, 2] <= _ground_height(terrain, way) + ON_GROUND
     driven = low[1:] & low[:-1]
     legs: list[Leg] = []
     first = 0
@@ -396,8 +401,8 @@ def _drives(
         xy = way[first : last + 1, :2]
         if legs:  # the vehicle stands at the cusp, or a little beyond it
             away = np.hypot(*(xy - xy[0]).T) > SAME_PLACE
-            first_away = max(int(np.argmax(away)) - 1, 0) if away.any() else len(xy) - 2
-            xy = xy[first_away:]
+            begin = max(int(np.argmax(away)) - 1, 0) if away.any() else len(xy) - 2
+            xy = xy[begin:]
         elif place is not None and not before:
             xy = _ahead_of(xy, np.asarray(place, float))
         most = min(speed, BACKWARD_SPEED) if backward else speed
@@ -419,10 +424,14 @@ def _flight(piece: Floats, takes_off: bool, lands: bool, speed: float) -> FlyLeg
         )
 
     points: list[Point] = [(x, y, z) for x, y, z in high.tolist()]
-    if takes_off and math.dist(piece[0, :2], points[0][:2]) > SAME_PLACE:
-        points.insert(0, (float(piece[0, 0]), float(piece[0, 1]), points[0][2]))
-    if lands and math.dist(piece[-1, :2], points[-1][:2]) > SAME_PLACE:
-        points.append((float(piece[-1, 0]), float(piece[-1, 1]), points[-1][2]))
+
+    # straight up and down at the ends
+    first_x, first_y, _ = piece[0].tolist()
+    last_x, last_y, _ = piece[-1].tolist()
+    if takes_off and math.dist((first_x, first_y), points[0][:2]) > SAME_PLACE:
+        points.insert(0, (first_x, first_y, points[0][2]))
+    if lands and math.dist((last_x, last_y), points[-1][:2]) > SAME_PLACE:
+        points.append((last_x, last_y, points[-1][2]))
     return FlyLeg(tuple(points), (speed,) * len(points), lands)
 
 

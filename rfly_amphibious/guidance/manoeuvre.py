@@ -32,6 +32,9 @@ _WRENCH: tuple[Channel, ...] = ("lift_n", "roll_nm", "pitch_nm", "yaw_nm")
 _WHEELS: tuple[Channel, ...] = ("steering_rad", "drive_nm", "brake_nm")
 """Channels of the wheels."""
 
+HOVER_HEIGHT = 2.0
+"""Height of a flight without a signal of its height, m."""
+
 _REQUESTED_IN = {Mode.TAKEOFF: (Mode.DRIVE,), Mode.LAND: (Mode.TAKEOFF, Mode.FLIGHT)}
 """Modes in which each mode is requested."""
 
@@ -118,7 +121,9 @@ class ManoeuvreGuide:
 
         x, y, z = self._home
         height = self.manoeuvre.value("height_m", now.time)
-        return Setpoint(now.time, wanted, target=(x, y, z + (2.0 if height is None else height)))
+        if height is None:
+            height = HOVER_HEIGHT
+        return Setpoint(now.time, wanted, target=(x, y, z + height))
 
     def superimpose(
         self, time: float, mode: Mode, rotors: RotorCommand, wheels: WheelCommand

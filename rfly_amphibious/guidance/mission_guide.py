@@ -103,8 +103,8 @@ class MissionGuide:
         x, y, z = now.position.tolist()
         lift = LOWEST_HOVER if mode is Mode.TAKEOFF else 0.0
         z += lift - self.params.origin_height - self._lift
-        hovers = mode in (Mode.TAKEOFF, Mode.FLIGHT)
-        self.follow([FlyLeg(((x, y, z),), (1.0,), lands=False)] if hovers else [])
+        hover = FlyLeg(((x, y, z),), (1.0,), lands=False)
+        self.follow([hover] if mode in (Mode.TAKEOFF, Mode.FLIGHT) else [])
 
     def step(self, now: Estimate, mode: Mode) -> Setpoint:
         """Return the setpoint from now on.
@@ -113,7 +113,9 @@ class MissionGuide:
 
         Its `mode` is to be requested until the vehicle is in that mode.
         """
-        dt = 0.0 if math.isnan(self._time) else min(max(now.time - self._time, 0.0), LONGEST_STEP)
+        dt = 0.0
+        if not math.isnan(self._time):
+            dt = min(max(now.time - self._time, 0.0), LONGEST_STEP)
         self._time = now.time
 
         # does the vehicle stand?
@@ -205,7 +207,8 @@ class MissionGuide:
             self.problem = f"no take-off: {self.no_takeoff}"
             return Setpoint(now.time)
 
-        slope = math.acos(max(-1.0, min(1.0, float(rotation_matrix(now.orientation)[2, 2]))))
+        upward = float(rotation_matrix(now.orientation)[2, 2])
+        slope = math.acos(max(-1.0, min(1.0, upward)))
         if slope >= TAKEOFF_SLOPE:
             self.problem = (
                 f"no take-off: the slope is {math.degrees(slope):.1f}°, "

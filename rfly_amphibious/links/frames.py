@@ -391,9 +391,9 @@ def _beginning_at_the_end(data: bytes) -> int:
     return next((k for k in (3, 2, 1) if data.endswith(MAGIC[:k])), 0)
 
 
-def _wrong_length(found: int, expected: str) -> LinkFrameError:
+def _wrong_length(size: int, expected: str) -> LinkFrameError:
     """Return the error for a payload or frame of a wrong length, bytes."""
-    return LinkFrameError("length", f"{found} bytes, expected {expected}")
+    return LinkFrameError("length", f"{size} bytes, expected {expected}")
 
 
 @functools.lru_cache(maxsize=64)

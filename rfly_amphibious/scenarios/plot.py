@@ -175,7 +175,8 @@ def _draw_attitude(axes: Any, run: ScenarioRun) -> None:
 
 def _scaled(values: Any, unit: str) -> tuple[float, str]:
     """Return a factor and the unit for values: in thousands if they are large."""
-    return (1e-3, f"k{unit}") if float(np.abs(values).max(initial=0.0)) > 2000.0 else (1.0, unit)
+    largest = float(np.abs(values).max(initial=0.0))
+    return (1e-3, f"k{unit}") if largest > 2000.0 else (1.0, unit)
 
 
 def _draw_tyres(axes: Any, run: ScenarioRun) -> None:

@@ -178,7 +178,8 @@ class RunRecorder:
             self._phase = _Phase.LANDED
             vx, vy, vz = now.velocity.tolist()
             x, y, z = now.position.tolist()
-            self._touchdowns.append(Touchdown(now.time, -vz, float(np.hypot(vx, vy)), (x, y, z)))
+            level_speed = float(np.hypot(vx, vy))
+            self._touchdowns.append(Touchdown(now.time, -vz, level_speed, (x, y, z)))
 
         if outputs.wheels_off_map and not self._off_map:
             self._off_map = True
@@ -187,7 +188,8 @@ class RunRecorder:
     def sample(self, now: ModelState, outputs: Outputs, wind: Floats) -> None:
         """Keep a state and the wind, (3,), m/s; the same state is kept once."""
         if not self._samples or self._samples[-1][0] != now.time:
-            self._samples.append((now.time, now.x.copy(), outputs.numbers.copy(), np.array(wind)))
+            sample = now.time, now.x.copy(), outputs.numbers.copy(), np.array(wind)
+            self._samples.append(sample)
 
     def end(
         self, now: ModelState, outputs: Outputs, done: bool, problem: str, time_is_up: bool

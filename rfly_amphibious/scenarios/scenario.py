@@ -466,7 +466,7 @@ class _ScenarioReader:
 
 def _first_heading(legs: Sequence[Leg], start: tuple[float, float]) -> float:
     """Return the heading to the first way-point that is driven to, rad."""
-    if not legs:
+    if not legs or not isinstance(legs[0], DriveLeg):
         return 0.0
-    x, y = legs[0].points[0][:2]
-    return math.atan2(y - start[1], x - start[0]) if isinstance(legs[0], DriveLeg) else 0.0
+    x, y = legs[0].points[0]
+    return math.atan2(y - start[1], x - start[0])

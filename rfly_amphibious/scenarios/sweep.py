@@ -79,6 +79,7 @@ def result_of(run: ScenarioRun) -> Result:
     y = run.x[:, state_layout.QUATERNION + 2]
     upright = 1.0 - 2.0 * (x * x + y * y)
     speed = np.linalg.norm(run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3], axis=1)
+    least_upright = min(1.0, max(-1.0, float(upright.min())))
     end_x, end_y, end_z = run.final.position.tolist()
 
     return Result(
@@ -94,7 +95,7 @@ def result_of(run: ScenarioRun) -> Result:
         touchdowns=len(run.touchdowns),
         touchdown_sink_mps=max((t.sink_speed for t in run.touchdowns), default=math.nan),
         touchdown_level_mps=max((t.level_speed for t in run.touchdowns), default=math.nan),
-        largest_tilt_deg=math.degrees(math.acos(min(1.0, max(-1.0, float(upright.min()))))),
+        largest_tilt_deg=math.degrees(math.acos(least_upright)),
         top_speed_mps=float(speed.max()),
         largest_clearance_m=float(run.outputs.clearance.max()),
         largest_wheel_load_n=float(run.outputs.wheel_load.max()),
