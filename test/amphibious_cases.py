@@ -57,14 +57,14 @@ def masses(p, x):
     """Return mass, place and velocity of the sprung mass and the wheels as points, world axes."""
     R = rotation(x)
     w = x[at.RATES : at.RATES + 3]
-    found = [(p.mass_sprung, x[0:3], x[3:6])]
+    parts = [(p.mass_sprung, x[0:3], x[3:6])]
     struts = x[of_wheels(p, "strut")]
     rates = x[of_wheels(p, "strut_rate")]
     for hub, strut, strut_rate in zip(p.hub_position, struts, rates, strict=True):
         r = hub + np.array((0, 0, strut))
         rate = np.cross(w, r) + np.array((0, 0, strut_rate))
-        found.append((p.mass_unsprung, x[0:3] + R @ r, x[3:6] + R @ rate))
-    return found
+        parts.append((p.mass_unsprung, x[0:3] + R @ r, x[3:6] + R @ rate))
+    return parts
 
 
 def center(p, x):

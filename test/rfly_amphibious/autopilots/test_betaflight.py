@@ -73,21 +73,22 @@ class Recorder:
         sensors = fast_imu(SensorParameters.load("scale_quad"))
         start = (4.0, -3.0, 0.5)
         self.simulation = Simulation(AmphibiousModel(PARAMS, hills()), sensors, start, noise=noise)
-        self.session, self.loop = session, BetaflightLoop(self.simulation, session)
+        self.session = session
+        self.loop = BetaflightLoop(self.simulation, session)
         self.flight = self.loop.flight
         self.rows = []
-        self.told = None
+        self.attitude = None
         self.target = None
 
     def each(self):
         if self.target is not None:
             self.flight.set_target(self.target)
         state = self.simulation.state
-        told = self.session.attitude
-        if told is not self.told:
-            self.told = told
+        attitude = self.session.attitude
+        if attitude is not self.attitude:
+            self.attitude = attitude
             self.rows.append(
-                (state.time, *state.position, *euler(state.orientation), *np.degrees(told))
+                (state.time, *state.position, *euler(state.orientation), *np.degrees(attitude))
             )
 
     def until(self, seconds, condition):
@@ -317,31 +318,33 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(
     }
     with contextlib.ExitStack() as stack:
         started = {
-            name: stack.enter_context(NodeProcess(name, domain_id, given))
-            for name, given in nodes.items()
+            name: stack.enter_context(NodeProcess(name, domain_id, parameters))
+            for name, parameters in nodes.items()
         }
         peer = Peer(domain_id)
         stack.callback(peer.close)
         truth = peer.receive(Odometry, "ground_truth/odom", sensor_qos(True))
         modes = peer.receive(String, "mode", LATCHED)
-        said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        diagnostics = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         word = peer.node.create_publisher(String, "cmd/mode", COMMANDS)
         firmware = started["betaflight_node"]
 
         def flight():
-            return diagnostic([m for m in said if "betaflight_node" in m.status[0].name], "flight")
+            return diagnostic(
+                [m for m in diagnostics if "betaflight_node" in m.status[0].name], "flight"
+            )
 
         # take-off: requested again until the estimator is aligned
-        asked = 0.0
+        requested_at = 0.0
         begin = time.monotonic()
         while not modes or modes[-1].data != "FLIGHT":
             assert time.monotonic() - begin < PATIENCE, (modes[-1:], flight(), firmware.output)
             request = {"DISARMED": "arm", "DRIVE": "takeoff"}.get(modes[-1].data) if modes else None
-            if request and time.monotonic() - asked > 0.5:
+            if request and time.monotonic() - requested_at > 0.5:
                 word.publish(String(data=request))
-                asked = time.monotonic()
+                requested_at = time.monotonic()
             peer.spin_for(0.02)
-        peer.spin_until(lambda: (told := flight()) and told[2].get("armed") == "True")
+        peer.spin_until(lambda: (report := flight()) and report[2].get("armed") == "True")
         assert flight()[2].keys() >= {"mode", "answers", "armed", "real_time_factor"}
 
         # hover
@@ -354,7 +357,7 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(
         # without the firmware the simulation stands still
         pid = int(re.search(r"runs as process (\d+)", firmware.output)[1])
         os.kill(pid, signal.SIGKILL)
-        peer.spin_until(lambda: (told := flight()) and told[0] == 2 and "SIGKILL" in told[1])
+        peer.spin_until(lambda: (report := flight()) and report[0] == 2 and "SIGKILL" in report[1])
         peer.spin_for(0.3)
         count = len(truth)
         peer.spin_for(0.7)

@@ -206,9 +206,9 @@ def test_a_connection_that_floods_does_not_hold_the_loop():
     serial = BetaflightSerial.__new__(BetaflightSerial)
     serial._socket = Flood()
     serial._buffer = bytearray()
-    found = serial.answers()
-    assert set(found) == {(108, b"")}
-    assert len(found) > 100
+    answers = serial.answers()
+    assert set(answers) == {(108, b"")}
+    assert len(answers) > 100
 
 
 def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_newer_one():

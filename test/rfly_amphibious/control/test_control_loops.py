@@ -153,11 +153,11 @@ def test_a_step_of_the_yaw():
     p = rig.params
     t, *_, yaw, _, _, _, _ = rig.run(4.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0), yaw=1.0))
     w = 0.4 * p.attitude_frequency
-    asked = np.minimum(0.5 * (t - t[0] + 0.004), 1.0)
+    wanted = np.minimum(0.5 * (t - t[0] + 0.004), 1.0)
 
     def change(time, s):
         return s[1], w * w * math.sin(
-            np.interp(time, t - t[0], asked) - s[0]
+            np.interp(time, t - t[0], wanted) - s[0]
         ) - 2 * p.attitude_damping * w * s[1]
 
     expected = solve_ivp(change, (0.0, t[-1] - t[0]), (0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[
@@ -469,7 +469,7 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
     assert rig.wheels.brake_torque == pytest.approx(rig.params.max_brake_torque)
 
     # on the ground
-    rig.flight.failsafe(True)  # told again
+    rig.flight.failsafe(True)  # again
     assert rig.flight.request("drive") == "it was aborted: arm it first"
     assert rig.flight.request("arm") == ""
     rig.run(0.1)

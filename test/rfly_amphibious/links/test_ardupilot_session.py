@@ -108,15 +108,18 @@ def test_a_drive_that_was_never_neutral_is_kept_off():
 
 def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
     monkeypatch.setattr("rfly_amphibious.links.transport.PEER_SILENCE_S", 0.3)
-    found = []
+    frames = []
     with ArdupilotSession("127.0.0.1", 0, "127.0.0.1") as session:
         one, other = (ArdupilotDouble(session.port, lambda _: []) for _ in range(2))
 
         def taken(double, number):
             double.send(double.datagram(number, [1000] * 16))
-            wait(
-                lambda: (found.extend(session.commands()), found and found[-1].number == number)[1]
-            )
+
+            def arrived():
+                frames.extend(session.commands())
+                return frames and frames[-1].number == number
+
+            wait(arrived)
 
         try:
             taken(one, 500)
@@ -125,7 +128,7 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
             taken(one, 3)  # frames 0 to 2 of a new start were lost
             taken(one, 0)  # and once more
 
-            assert [frame.number for frame in found] == [500, 501, 3, 0]
+            assert [frame.number for frame in frames] == [500, 501, 3, 0]
             assert session.counters.items() >= {"late": 1, "starts": 3, "stranger": 0}.items()
 
             other.send(other.datagram(1, [1000] * 16))
@@ -134,7 +137,7 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
 
             # the first one is silent: the new start from another port is ArduPilot now
             taken(other, 7)
-            session.reply(found[-1], b"\n{}\n")
+            session.reply(frames[-1], b"\n{}\n")
             assert other.receive(5.0) == {}
             assert session.counters["starts"] == 4
             assert session.counters["replaced_peers"] == 1

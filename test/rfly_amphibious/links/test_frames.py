@@ -221,11 +221,11 @@ def sequences(frames):
 def test_a_stream_may_be_cut_anywhere(messages, cuts):
     stream = b"".join(encode(message, k) for k, message in enumerate(messages))
     reader = FrameReader()
-    found = []
+    frames = []
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     for start, end in itertools.pairwise(edges):
-        found += reader.feed(stream[start:end])
-    assert sequences(found) == list(range(len(messages)))
+        frames += reader.feed(stream[start:end])
+    assert sequences(frames) == list(range(len(messages)))
     assert not any(reader.counters.values())
 
 

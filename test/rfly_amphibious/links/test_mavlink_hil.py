@@ -115,10 +115,10 @@ def test_differential_pressure_of_the_wind_along_the_body(messages):
 
 
 def test_gps_in_whole_units(messages):
-    given = GpsSamples(
+    fixes = GpsSamples(
         np.zeros(1), np.array([[47.397742, -8.545594, 488.1234]]), np.array([[-3.0, 4.0, 0.5]])
     )
-    got = decoded(messages.gps(100_000, given, 1.53, 3.06))
+    got = decoded(messages.gps(100_000, fixes, 1.53, 3.06))
     assert (got.lat, got.lon, got.alt) == (473977420, -85455940, 488123)
     assert (got.eph, got.epv, got.vel) == (153, 306, 500)
     assert (got.vn, got.ve, got.vd) == (400, -300, -50)
@@ -127,11 +127,11 @@ def test_gps_in_whole_units(messages):
 
 
 def test_what_does_not_fit_is_at_its_limit(messages):
-    given = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
-    got = decoded(messages.gps(0, given, 1e6, 1e6))
+    fixes = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
+    got = decoded(messages.gps(0, fixes, 1e6, 1e6))
     assert (got.vn, got.ve, got.eph, got.vel) == (-32768, 32767, 65534, 65534)
     far = decoded(
-        messages.gps(0, given._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf)
+        messages.gps(0, fixes._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf)
     )
     assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
     assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
@@ -269,10 +269,10 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
                 )
                 autopilot.sendall(garbage + controls_message(number).pack(packer))
 
-            found = []
-            wait(lambda: (found.extend(session.commands()), len(found) == 100)[1])
-            assert [controls.time_usec for controls in found] == list(range(100))
-            assert found[0].controls == (0.5,) * 16
+            commands = []
+            wait(lambda: (commands.extend(session.commands()), len(commands) == 100)[1])
+            assert [controls.time_usec for controls in commands] == list(range(100))
+            assert commands[0].controls == (0.5,) * 16
             assert session.up
             assert session.counters["bad_data"] > 50
 

@@ -149,12 +149,12 @@ def test_commands_reach_the_platform_and_its_state_the_controller(linked):
 
     peer.send(rotors(1, 0.5, *SIX))
     peer.send(wheels(2, 0.5))
-    found = []
-    wait(lambda: (found.extend(session.commands()), len(found) == 2)[1])
-    assert isinstance(found[0], RotorCommand)
-    assert found[0].value.tolist() == list(SIX)
-    assert isinstance(found[1], WheelCommand)
-    assert found[1].drive_torque.tolist() == [1, 2, 3, 4]
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), len(commands) == 2)[1])
+    assert isinstance(commands[0], RotorCommand)
+    assert commands[0].value.tolist() == list(SIX)
+    assert isinstance(commands[1], WheelCommand)
+    assert commands[1].drive_torque.tolist() == [1, 2, 3, 4]
 
     assert 0.0 < session.age < 5.0
     assert session.gap < 5.0
@@ -204,9 +204,9 @@ def test_only_what_is_announced_fits_and_is_newer_is_taken(linked):
     peer.send(wheels(8, 0.0, 0.1, 0, 0, 0, 0, -1.0, 0, 0, 0))  # a brake that drives
     peer.send(rotors(9, 0.25, *SIX))
 
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert [command.time for command in found] == [0.25]
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert [command.time for command in commands] == [0.25]
 
     counters = session.counters
     wanted = {"received": 12, "not_supplied": 2, "refused": 4, "older": 2, "direction": 1}
@@ -221,9 +221,9 @@ def test_times_that_no_stamp_can_hold_are_refused(linked):
     peer.send(wheels(2, 2.0**31, 0.1, *[0.0] * 8))
     peer.send(rotors(3, 1e300, *SIX))
     peer.send(rotors(4, 0.5, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert [command.time for command in found] == [0.5]
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert [command.time for command in commands] == [0.5]
     assert session.counters["refused"] == 3
     assert "time 1e+300 s" in session.last_refused
 
@@ -237,9 +237,9 @@ def test_garbage_is_counted_and_changes_nothing(linked):
     for data in (b"hello", bytes(broken), b"\xff" * 1000):
         peer.send(data)
     peer.send(rotors(2, 0.75, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert found[0].time == 0.75
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert commands[0].time == 0.75
     assert session.counters["crc"] == 1
     # a stream has one gap less: what follows the broken frame cannot be told from it
     assert session.counters["magic"] == (1 if isinstance(peer, TcpPeer) else 2)
@@ -260,9 +260,9 @@ def test_another_is_not_listened_to_while_there_is_a_peer(linked):
     other.close()
 
     peer.send(rotors(1, 0.5, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert [command.time for command in found] == [0.5]
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert [command.time for command in commands] == [0.5]
 
 
 def test_a_silent_peer_gives_way_to_a_new_one(linked, monkeypatch):
@@ -277,8 +277,8 @@ def test_a_silent_peer_gives_way_to_a_new_one(linked, monkeypatch):
     other.send(heartbeat(0, status=1))
     other.send(rotors(1, 0.5, *SIX))
 
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
     assert session.supplies == 1
     assert session.counters["replaced_peers"] == 1
 
@@ -307,8 +307,8 @@ def test_a_controller_that_was_silent_may_count_from_0_again(linked, monkeypatch
 
     again.send(heartbeat(0))
     again.send(rotors(1, 0.5, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
     assert session.counters["older"] == 0
 
 
@@ -451,7 +451,7 @@ def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
     assert step.overdue_s(1) == 0.0
     assert step.overdue_s(0) == 1.5
 
-    step.ask(0.004)  # told again: what is answered stays answered
+    step.ask(0.004)  # asked again: answers stay answered
     assert not step.takes(rotor)
     assert not step.complete(3)
     assert step.takes(wheel)

@@ -144,12 +144,12 @@ def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
 
 
 def test_modes_in_an_mcap_file_come_when_they_change_and_twice_a_second(run, messages):
-    told = [(time, message.data) for time, message in messages["/mode"]]
-    assert told[0] == (0, "DRIVE")
+    logged = [(time, message.data) for time, message in messages["/mode"]]
+    assert logged[0] == (0, "DRIVE")
     changes = [(round(time * 1e9), mode.value) for time, mode in run.modes]
-    assert set(changes) <= set(told)
-    assert max(np.diff([time for time, _ in told])) == 500_000_000
-    assert [mode for k, (_, mode) in enumerate(told) if not k or mode != told[k - 1][1]] == [
+    assert set(changes) <= set(logged)
+    assert max(np.diff([time for time, _ in logged])) == 500_000_000
+    assert [mode for k, (_, mode) in enumerate(logged) if not k or mode != logged[k - 1][1]] == [
         m for _, m in changes
     ]
 
@@ -158,8 +158,8 @@ def test_what_an_mcap_file_says_of_itself(run, log):
     with log.open("rb") as file:
         reader = mcap_reader.make_reader(file)
         assert reader.get_header().profile == "ros2"
-        (said,) = reader.iter_metadata()
-        assert said.metadata == {
+        (record,) = reader.iter_metadata()
+        assert record.metadata == {
             "name": "short",
             "vehicle": "scale",
             "seed": "4",
@@ -220,9 +220,9 @@ def test_definitions_are_those_of_ros(kind):
         parts = [line.split()[:2] for line in lines.strip().splitlines()]
         ours[name] = {
             field: f"sequence<{spelt[:-2]}>"
-            if (spelt := said.replace("float64", "double")).endswith("[]")
+            if (spelt := ros_type.replace("float64", "double")).endswith("[]")
             else spelt
-            for said, field in parts
+            for ros_type, field in parts
         }
 
     assert ours == fields(kind)

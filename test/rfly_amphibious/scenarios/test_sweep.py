@@ -101,11 +101,11 @@ def test_all_combinations_the_last_one_fastest(scenario):
     assert [tuple(values.values()) for values in sweep.combinations()] == [
         (seed, wind, mass) for seed in (0, 1) for wind in (0, 3) for mass in (19.2, 25)
     ]
-    for values, made in zip(sweep.combinations(), sweep.scenarios, strict=True):
-        assert made.wind.seed == values["seed"]
-        assert made.wind.mean == (values["wind.mean_mps[0]"], 1, 0)
-        assert made.params.mass_body == values["vehicle.mass.body_kg"]
-        assert made.params.mass_rotor_frame == 6.0
+    for values, changed in zip(sweep.combinations(), sweep.scenarios, strict=True):
+        assert changed.wind.seed == values["seed"]
+        assert changed.wind.mean == (values["wind.mean_mps[0]"], 1, 0)
+        assert changed.params.mass_body == values["vehicle.mass.body_kg"]
+        assert changed.params.mass_rotor_frame == 6.0
     assert len(sweep) == 8
 
 
@@ -123,8 +123,8 @@ def test_what_is_not_in_the_file_can_be_varied(tmp_path):
         "[2, 2, 0]", "*w"
     )
     (tmp_path / "shared.yaml").write_text(shared, encoding="utf-8")
-    (made,) = load(str(tmp_path / "shared.yaml"), "wind.mean_mps[1]=7").scenarios
-    assert (made.wind.mean, made.wind.gust_sigma) == ((0, 7, 0), (0, 1, 0))
+    (changed,) = load(str(tmp_path / "shared.yaml"), "wind.mean_mps[1]=7").scenarios
+    assert (changed.wind.mean, changed.wind.gust_sigma) == ((0, 7, 0), (0, 1, 0))
 
 
 @pytest.mark.parametrize(
@@ -182,17 +182,17 @@ def test_which_vehicle_and_its_parameters_go_together(scenario):
 @pytest.mark.needs("numba")
 def test_one_process_two_and_a_cluster_give_the_same_results_in_order(scenario):
     sweep = load(scenario, "seed=0:3", "vehicle.mass.body_kg=19.2,25")
-    told: list[tuple[int, int]] = []
-    alone = run_sweep(sweep, 1, lambda done, runs: told.append((done, runs)))
-    assert told == [(done, 6) for done in range(1, 7)]
+    reported: list[tuple[int, int]] = []
+    alone = run_sweep(sweep, 1, lambda done, runs: reported.append((done, runs)))
+    assert reported == [(done, 6) for done in range(1, 7)]
     by_hand = [result_of(run_scenario(s)) for s in sweep.scenarios]
     assert [result.end_x_m for result in alone] == [result.end_x_m for result in by_hand]
     assert len({result.end_x_m for result in alone}) == 6
     main = sys.modules["__main__"]
-    told.clear()
-    spread = run_sweep(sweep, 2, lambda done, runs: told.append((done, runs)))
+    reported.clear()
+    spread = run_sweep(sweep, 2, lambda done, runs: reported.append((done, runs)))
     assert sys.modules["__main__"] is main
-    assert told == [(done, 6) for done in range(1, 7)]
+    assert reported == [(done, 6) for done in range(1, 7)]
     assert list(map(repr, spread)) == list(map(repr, alone))
 
 
