@@ -49,7 +49,6 @@ _EXTRAS = {
     "matplotlib": "plot",
     "mcap": "log",
     "mcap_ros2": "log",
-    "pyarrow": "log",
     "pymavlink": "mavlink",
     "rasterio": "geo",
     "trimesh": "mesh",

@@ -1,4 +1,4 @@
-"""What the tests of the vehicle share: models, momenta, and a driver that holds a speed."""
+"""Shared parts of the vehicle's tests: models, momenta, and a driver that holds a speed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plane(slope_x, size=2000.0, slope_y=0.0):
 
 
 def rotation(x):
-    """(3, 3) body -> world of the state."""
+    """Return the rotation of a state, (3, 3), body -> world."""
     w, i, j, k = x[6:10] / np.linalg.norm(x[6:10])
     return np.array(
         [
@@ -43,7 +43,7 @@ def rotation(x):
 
 
 def of_wheels(p, quantity):
-    """The state's columns of a quantity that each wheel has, by their names."""
+    """Return the state's columns of a quantity of each wheel, by their names."""
     names = at.state_names(p.rotors, len(p.wheels))
     return [
         k
@@ -54,17 +54,17 @@ def of_wheels(p, quantity):
 
 
 def masses(p, x):
-    """[(mass, place, velocity)] in world axes: the sprung mass and the wheels as points."""
+    """Return mass, place and velocity of the sprung mass and the wheels as points, world axes."""
     R = rotation(x)
     w = x[at.RATES : at.RATES + 3]
-    found = [(p.mass_sprung, x[0:3], x[3:6])]
+    parts = [(p.mass_sprung, x[0:3], x[3:6])]
     struts = x[of_wheels(p, "strut")]
     rates = x[of_wheels(p, "strut_rate")]
     for hub, strut, strut_rate in zip(p.hub_position, struts, rates, strict=True):
         r = hub + np.array((0, 0, strut))
         rate = np.cross(w, r) + np.array((0, 0, strut_rate))
-        found.append((p.mass_unsprung, x[0:3] + R @ r, x[3:6] + R @ rate))
-    return found
+        parts.append((p.mass_unsprung, x[0:3] + R @ r, x[3:6] + R @ rate))
+    return parts
 
 
 def center(p, x):
@@ -76,12 +76,12 @@ def center_velocity(p, x):
 
 
 def along(function, x, dx, h=1e-5):
-    """Time derivative of function(x) along dx."""
+    """Return the time derivative of function(x) along dx."""
     return (function(x + h * dx) - function(x - h * dx)) / (2 * h)
 
 
 def angular_momentum(p, x):
-    """World axes, about the total centre of mass, with the spins of wheels and rotors."""
+    """Return the angular momentum about the centre of mass, world axes, with all spins."""
     R = rotation(x)
     c = center(p, x)
     vc = center_velocity(p, x)
@@ -97,8 +97,9 @@ def forward_speed(x):
 
 
 def energy(p, x):
-    """J, on level ground: motion, height, springs and tyres' pressing in; not the tyres' carcasses,
-    nor the rotors.
+    """Return the energy on level ground, J: motion, height, springs and compressed tyres.
+
+    The tyres' carcasses and the rotors are left out.
     """
     total = 0.5 * x[at.RATES : at.RATES + 3] @ p.inertia_matrix @ x[at.RATES : at.RATES + 3]
     total += 0.5 * p.wheel_inertia * (x[of_wheels(p, "wheel_speed")] ** 2).sum()
@@ -120,9 +121,7 @@ def roll_pitch_yaw(x):
 
 
 def holding(p, speed, steering=0.0):
-    """A driver who holds a speed: feed-forward of the resistances and the proportional part of Eq.
-    10.5.
-    """
+    """Driver who holds a speed, by the resistances and the proportional part of Eq. 10.5."""
     resistance = p.rolling_resistance * p.mass * 9.80665 + p.linear_drag[0] * speed
     resistance += 0.5 * 1.225 * p.drag_area[0] * speed**2
 
@@ -148,9 +147,11 @@ def jacobian(model, x, h=1e-6, **commands):
 
 
 def random_state(p, rng, terrain, flying):
-    """Anything that may happen: tilted, struts at their stops, wheels spinning, tyres slipping."""
+    """Return any possible state: tilted, struts at their stops, wheels spinning, tyres slipping."""
     size = p.wheelbase
     x = np.zeros(p.state_size)
+
+    # position and velocity
     x[:2] = rng.uniform(-3, 3, 2) * size
     ground = terrain.altitude(x[0], x[1])
     x[2] = (
@@ -159,6 +160,8 @@ def random_state(p, rng, terrain, flying):
         + (rng.uniform(1, 5) * size if flying else rng.uniform(-0.08, 0.03) * size)
     )
     x[3:6] = rng.normal(0, 3 * np.sqrt(size), 3) * (1, 0.3, 0.3)
+
+    # attitude and rates
     q = np.array((1.0, *rng.normal(0, 0.4 if flying else 0.03, 2), 0.0))
     yaw = rng.uniform(-np.pi, np.pi)
     c = np.cos(yaw / 2)
@@ -168,15 +171,21 @@ def random_state(p, rng, terrain, flying):
     )
     x[6:10] = q / np.linalg.norm(q)
     x[10:13] = rng.normal(0, 0.5, 3)
+
+    # struts, wheels and tyres
     x[13:17] = rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 4)
     x[17:21] = rng.normal(0, 0.3, 4)
     forward = rotation(x)[:, 0] @ x[3:6]
     x[21:25] = forward / p.wheel_radius * rng.uniform(0.8, 1.2, 4) + rng.normal(0, 0.5, 4)
     x[25:29] = rng.normal(0, 0.1, 4) * p.relaxation_x
     x[29:33] = rng.normal(0, 0.1, 4) * p.relaxation_y
+
+    # actuators
     x[33 : 33 + p.rotors] = rng.uniform(0, p.max_rotor_speed, p.rotors)
     x[33 + p.rotors] = rng.uniform(-1, 1) * p.max_steering
     x[34 + p.rotors : 38 + p.rotors] = rng.uniform(-1, 1, 4) * p.max_drive_torque
+
+    # the middle axle
     if len(p.wheels) > 4:
         spread = {
             "strut": rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 2),
@@ -189,12 +198,14 @@ def random_state(p, rng, terrain, flying):
         }
         for quantity, values in spread.items():
             x[of_wheels(p, quantity)[4:]] = values
+
     return x
 
 
 def slower_imu(folder: Path, name: str = "scale") -> str:
-    """A file of a vehicle's sensors with 100 ticks a second, not 250: in lock-step each takes all
-    nodes their time.
+    """Write a vehicle's sensor file with 100 ticks a second instead of 250.
+
+    In lock-step each tick takes all nodes their time.
     """
     shipped = resources.files("rfly_amphibious") / "data" / "sensors" / f"{name}.yaml"
     path = folder / "sensors.yaml"

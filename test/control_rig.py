@@ -1,6 +1,4 @@
-"""A simulated vehicle under its control computers: sensors' samples and a true estimate in,
-commands out, no ROS.
-"""
+"""A simulated vehicle under its control computers, without ROS: samples in, commands out."""
 
 from __future__ import annotations
 
@@ -22,31 +20,38 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 
 def slope(degrees):
-    """Ground that rises along x."""
+    """Return ground that rises along x."""
     x = np.array((-200.0, 200.0))
     heights = np.tan(np.radians(degrees)) * np.repeat(x[:, None], 2, axis=1)
     return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=400.0, step_y=400.0)
 
 
 class Rig:
-    """`run` goes on tick by tick and keeps time, position, velocity, yaw and pitch of every tick."""
+    """Vehicle with its control computers.
+
+    `run` goes on tick by tick and keeps time, position, velocity, yaw and pitch of every tick.
+    """
 
     def __init__(self, params="scale", terrain=None, *, noise=False, airborne=None, rate=250.0):
-        """`rate`: of the IMU and so of the ticks, Hz; 100 is enough on the ground."""
+        """Begin at rest; `rate`: of the IMU and the ticks, Hz; 100 is enough on the ground."""
         if isinstance(params, str):
             params = VehicleParameters.load(params)
         self.params = params
+
         model = AmphibiousModel(params, terrain)
         begin = model.flying((0.0, 0.0, airborne)) if airborne is not None else model.standing()
         sensors = SensorParameters.load("full" if params.name == "full" else "scale")
         sensors = sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
+
         self.tick_s = 1.0 / rate
         self.sim = Simulation(model, sensors, begin, noise=noise)
         self.flight = FlightController(params, sensors)
         self.chassis = ChassisController(params)
+
         self.estimated = True
         self.modes = []
         self.rows = []
+
         if airborne is not None:
             self.flight.logic.mode = Mode.FLIGHT
 
@@ -58,11 +63,14 @@ class Rig:
             *(np.array(a) for a in (now.position, now.orientation, now.velocity, now.rates)),
         )
         estimate = estimate if self.estimated else None
+
         self.flight.sense(samples)
         self.chassis.sense(samples)
         self.sim.command_rotors(self.flight.step(estimate, self.tick_s))
         self.wheels = self.chassis.step(estimate, self.flight.mode, self.tick_s)
         self.sim.command_wheels(self.wheels)
+
+        # keep what happened
         if not self.modes or self.modes[-1] is not self.flight.mode:
             self.modes.append(self.flight.mode)
         rotation = rotation_matrix(now.orientation)
@@ -71,8 +79,9 @@ class Rig:
         self.rows.append((now.time, *now.position, *now.velocity, yaw, pitch, *now.rates))
 
     def run(self, duration, command=None, until=None):
-        """Columns of what was kept in this run; `command(rig)` before each tick, until a condition
-        comes true.
+        """Run until a condition comes true; return the columns of this run.
+
+        `command(rig)` is called before each tick.
         """
         self.rows = []
         for _ in range(round(duration / self.tick_s)):

@@ -46,7 +46,7 @@ ONLY_PARSED = {
 }
 """commands of `rfly` whose examples are read with the command's own options, but not run"""
 
-OPTIONAL = {".tif": "rasterio", ".mcap": "mcap_ros2", ".parquet": "pyarrow"}
+OPTIONAL = {".tif": "rasterio", ".mcap": "mcap_ros2"}
 """files that need an optional library"""
 
 

@@ -36,7 +36,6 @@ FROM_PIP = {
         "mcap",
         "mcap_ros2",
         "numba",
-        "pyarrow",
         "pymavlink",
         "pyoctomap",
         "pyproj",

@@ -1,8 +1,6 @@
-"""Betaflight as the attitude loop of a flight controller: it moves sticks of a radio, and the
-firmware the motors.
+"""Betaflight as the attitude loop of a flight controller: sticks of a radio in, motors out.
 
-Where the vehicle is to go, and in which mode, is the flight controller's own, and so is the
-position loop.
+Position loop and modes are the flight controller's own.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Collection
 import numpy as np
 
 from rfly_amphibious.autopilots import betaflight_packets as packets
-from rfly_amphibious.autopilots.betaflight_cli import Status
+from rfly_amphibious.autopilots.betaflight_cli import BetaflightStatus
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
 from rfly_amphibious.control.attitude_controller import AttitudeSetpoint
 from rfly_amphibious.estimation.estimate import Motion
@@ -26,37 +24,52 @@ from rfly_common.errors import AutopilotError, ConfigError
 from rfly_common.physics import SEA_LEVEL_PRESSURE
 
 MAX_ANGLE = math.radians(30.0)
+"""Angle of a stick at its stop, rad, as in the shipped settings (`angle_limit`)."""
+
 MAX_YAW_RATE = math.radians(60.0)
-"""of a stick at its stop, as in the shipped settings: `angle_limit`, `yaw_rc_rate` and `yaw_srate`
-"""
+"""Yaw rate of a stick at its stop, rad/s (`yaw_rc_rate` and `yaw_srate`)."""
+
 MIN_CHECK = 1050.0
-"""µs of the throttle, from which it begins: the firmware's `min_check`"""
+"""Least pulse of the throttle, µs: the firmware's `min_check`."""
+
 IDLE = 0.02
-"""of a motor's range when armed: `motor_idle`"""
+"""Share of a motor's range when armed: `motor_idle`."""
+
 POSITION_GAIN = 0.7
+"""Largest gain of the position across the ground, 1/s.
+
+Angle loop, filters and radio of the firmware are slower than this package's own loop.
+"""
+
 VELOCITY_GAIN = 1.3
-"""1/s, level: less than the parameters', as the firmware's angle loop, filters and radio are slower
-than our own
-"""
+"""Largest gain of the velocity across the ground, 1/s."""
+
 YAW_GAIN = 1.5
-"""1/s"""
+"""Gain of the heading, 1/s."""
+
 AZIMUTHS = (-45.0, 45.0, 135.0, 225.0)
+"""Azimuths of the rotors for the firmware's X mixer, degrees."""
+
 SPINS = (1, -1, 1, -1)
-"""deg and sense of the rotors that the firmware's mixer for an X expects"""
+"""Spins of the rotors for the firmware's X mixer."""
+
 RADIO_PERIOD = 0.01
-"""s of the wall clock"""
+"""Period of the radio, s of wall time."""
+
 ANSWER_TIME = 0.001
-"""s that the firmware's answer to a packet of the state is waited for; if it is later, it counts in
-the next step
-"""
+"""Time to wait for the answer to a state, s; a later answer counts in the next step."""
+
 SILENT_TIME = 0.25
+"""Time without motors after which the firmware hangs, s."""
+
 SILENT_STATES = 50
-"""s without motors, and packets of the state that it has not answered: then it hangs"""
+"""Unanswered states after which the firmware hangs, if SILENT_TIME has passed too."""
 
 
 class BetaflightSticks:
-    """A radio's channels for attitude setpoints. Raises ConfigError for a vehicle that the firmware
-    can't fly.
+    """Channels of a radio for attitude setpoints.
+
+    Raise ConfigError for a vehicle that the firmware cannot fly.
     """
 
     def __init__(self, params: VehicleParameters) -> None:
@@ -64,45 +77,55 @@ class BetaflightSticks:
         places = [math.remainder(math.degrees(a) - b, 360.0) for a, b in azimuths]
         if params.rotors != 4 or max(map(abs, places)) > 1.0 or tuple(params.rotor_spin) != SPINS:
             raise ConfigError(
-                f"vehicle {params.name!r}: Betaflight flies four rotors, front right, front left, rear left, rear "
-                "right, that turn left, right, left, right seen from above, such as scale_quad"
+                f"vehicle {params.name!r}: Betaflight flies four rotors, front right, front left, "
+                "rear left, rear right, that turn left, right, left, right seen from above, "
+                "such as scale_quad"
             )
         self.params = params
 
     def channels(
-        self, setpoint: AttitudeSetpoint | None, motion: Motion | None, status: Status | None
+        self,
+        setpoint: AttitudeSetpoint | None,
+        motion: Motion | None,
+        status: BetaflightStatus | None,
     ) -> list[float]:
-        """(6,) µs, for `radio_packet`: disarmed without a setpoint, and as long as the firmware has
-        said nothing.
+        """Return the channels for `radio_packet`, (6,), µs.
+
+        They are disarmed without a setpoint, and before the firmware's first status.
         """
         if setpoint is None or motion is None or status is None:
             return _radio(0.0, 0.0, 0.0, 0.0, False)
-        if not status.armed:  # its switch is thrown once it would arm, at low throttle
+
+        # the arm switch is thrown once the firmware would arm, at low throttle
+        if not status.armed:
             return _radio(0.0, 0.0, 0.0, 0.0, not status.arming_disable_flags)
+
+        # direction of the thrust, and yaw rate
         rotation = motion.rotation
         heading = math.atan2(rotation[1, 0], rotation[0, 0])
-        yaw_rate = 0.0
         if setpoint.acceleration is not None:
             up = setpoint.acceleration / np.linalg.norm(setpoint.acceleration)
-            yaw_rate = (
-                YAW_GAIN * math.remainder(setpoint.yaw - heading, math.tau) + setpoint.yaw_rate
-            )
+            error = math.remainder(setpoint.yaw - heading, math.tau)
+            yaw_rate = YAW_GAIN * error + setpoint.yaw_rate
         else:
             assert setpoint.attitude is not None
             up = setpoint.attitude[:, 2]
             wanted = math.atan2(setpoint.attitude[1, 0], setpoint.attitude[0, 0])
-            yaw_rate = setpoint.moment_share * YAW_GAIN * math.remainder(wanted - heading, math.tau)
+            error = math.remainder(wanted - heading, math.tau)
+            yaw_rate = setpoint.moment_share * YAW_GAIN * error
         roll, pitch = tilt_to(up, heading)
-        # a landing vehicle is not levelled any more: what the wheels carry turns it
+
+        # do not level a landing vehicle any more: the load on its wheels turns it
         own_roll, own_pitch = tilt_to(rotation[:, 2], heading)
         share = setpoint.moment_share
         roll = own_roll + share * (roll - own_roll)
         pitch = own_pitch + share * (pitch - own_pitch)
+
         throttle = self.throttle(setpoint.thrust)
         return _radio(roll / MAX_ANGLE, pitch / MAX_ANGLE, throttle, -yaw_rate / MAX_YAW_RATE, True)
 
     def throttle(self, thrust: float) -> float:
-        """0 … 1, at which the rotors together give this thrust (N) in still air."""
+        """Return the throttle, 0 … 1, at which the rotors give a thrust (N) in still air."""
         p = self.params
         share = math.sqrt(max(thrust, 0.0) / (p.rotors * p.thrust_coefficient)) / p.max_rotor_speed
         return min(max((share - IDLE) / (1.0 - IDLE), 0.0), 1.0)
@@ -111,10 +134,9 @@ class BetaflightSticks:
 class BetaflightAttitudeLoop:
     """The `AttitudeLoop` of a running Betaflight.
 
-    Each sample of the IMU is sent at once, so that the firmware answers while others still
-    estimate; each step sends the sticks, and gives the motors that have come back. The firmware
-    sees the IMU and the barometer only, with the attitude that the IMU's own filter makes of its
-    readings.
+    Each IMU sample is sent immediately, so that the firmware answers while other parts still
+    estimate. Each step sends the sticks, and returns the motors that have come back. The firmware
+    sees only IMU and barometer, and the attitude that the IMU's own filter derives.
     """
 
     def __init__(
@@ -131,10 +153,11 @@ class BetaflightAttitudeLoop:
         self.reset()
 
     def reset(self) -> None:
-        """To the initial state; the firmware goes on, and is disarmed by its switch."""
+        """Return to the initial state; the firmware goes on, disarmed by its switch."""
         self.motor_speeds = np.zeros(self.params.rotors)
-        """(4,) rad/s, that the firmware asked for last"""
-        self._status: Status | None = None
+        """Rotor speeds that the firmware commanded last, (4,), rad/s."""
+
+        self._status: BetaflightStatus | None = None
         self._is_to_arm = False
         self._sample: ImuSamples | None = None
         self._is_sent = False
@@ -144,14 +167,15 @@ class BetaflightAttitudeLoop:
 
     @property
     def arming_disable_flags(self) -> tuple[str, ...]:
-        """Why the firmware does not arm, while it should."""
+        """Reasons why the firmware does not arm, while it should."""
         if not self._is_to_arm or self._status is None or self._status.armed:
             return ()
         return self._status.arming_disable_flags
 
     def set_gains(self, params: VehicleParameters, _frequency: float = 0.0) -> None:
-        """Of the position loop, as far as the firmware is fast enough; its own gains are settings
-        of its.
+        """Limit the gains of the position loop to what the firmware can follow.
+
+        The firmware's own gains are part of its settings.
         """
         self.level_gains = (
             min(params.position_gain, POSITION_GAIN),
@@ -159,7 +183,7 @@ class BetaflightAttitudeLoop:
         )
 
     def sense(self, samples: SensorSamples) -> None:
-        """What came in since the last step."""
+        """Take the samples since the last step."""
         if samples.barometer is not None:
             self._pressure = float(samples.barometer.pressure[-1])
         if samples.imu is not None:
@@ -167,30 +191,41 @@ class BetaflightAttitudeLoop:
             self._send_state()
 
     def set_failed_rotors(self, failed: Collection[int]) -> None:
-        """The firmware has one mixer only: it is not told."""
+        """Do nothing: the firmware has only one mixer."""
 
     def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
-        """(4,) rad/s. Raises AutopilotError while the firmware has ended, or does not answer."""
+        """Return the rotor speeds, (4,), rad/s.
+
+        Raise AutopilotError if the firmware has ended or does not answer.
+        """
         session = self.session
         if session.why_ended:
             raise AutopilotError(session.why_ended)
+
         if not self._is_sent:  # a step without a new sample
             self._send_state()
         self._is_sent = False
+
+        # motors
         outputs = session.motors(ANSWER_TIME)
         if outputs is not None:
             self._unanswered = 0
             self.motor_speeds = self.params.max_rotor_speed * outputs
+
+        # radio
         self._is_to_arm = setpoint is not None
         now = time.monotonic()
         if now >= self._radio_due:
             self._radio_due = now + RADIO_PERIOD
             session.send_radio(self._sticks.channels(setpoint, motion, self._status))
+
+        # telemetry
         try:
             session.poll_telemetry()
         except AutopilotError as error:
             raise AutopilotError(session.wait_ended() or str(error)) from error
         self._status = session.status
+
         if self._unanswered > SILENT_STATES and now - session.motors_time > SILENT_TIME:
             raise AutopilotError(
                 f"Betaflight has sent no motors for {now - session.motors_time:.2f} s"
@@ -198,9 +233,11 @@ class BetaflightAttitudeLoop:
         return self.motor_speeds
 
     def _send_state(self) -> None:
+        """Send the newest sample, if there is one."""
         sample = self._sample
         if sample is None:
             return
+
         self._unanswered += 1
         self._is_sent = True
         self.session.send_state(
@@ -212,18 +249,21 @@ class BetaflightAttitudeLoop:
 
 
 def tilt_to(up: Floats, heading: float) -> tuple[float, float]:
-    """Roll and pitch (rad, intrinsic z-y-x) of a body with this heading whose z axis is `up` (3,),
-    world axes.
+    """Return roll and pitch of a body with a heading and a z axis, world axes.
+
+    The angles are in rad, intrinsic z-y-x.
     """
     c = math.cos(heading)
     s = math.sin(heading)
     forward = c * up[0] + s * up[1]
     left = c * up[1] - s * up[0]
-    return -math.asin(min(max(float(left), -1.0), 1.0)), math.atan2(float(forward), float(up[2]))
+    roll = -math.asin(min(max(float(left), -1.0), 1.0))
+    pitch = math.atan2(float(forward), float(up[2]))
+    return roll, pitch
 
 
 def _radio(roll: float, pitch: float, throttle: float, yaw: float, arm: bool) -> list[float]:
-    """Channels in the order of `betaflight_packets`; the angle mode is always on."""
+    """Return the channels in the order of `betaflight_packets`; the angle mode is always on."""
     lever = packets.LOW if throttle <= 0.0 else MIN_CHECK + (packets.HIGH - MIN_CHECK) * throttle
     sticks = packets.stick(roll), packets.stick(pitch), lever, packets.stick(yaw)
     return [*sticks, packets.HIGH if arm else packets.LOW, packets.HIGH]

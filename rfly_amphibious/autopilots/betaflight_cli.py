@@ -21,22 +21,55 @@ from rfly_common.files import Closing
 from rfly_common.frames import yaw_ned_to_enu
 
 MSP_ATTITUDE = 108
+"""Code of the request for roll, pitch and heading."""
+
 MSP_STATUS_EX = 150
+"""Code of the request for the status."""
+
 PROMPT = b"\r\n# "
+"""Prompt of the command line."""
+
 MOST = 1 << 16
-"""bytes of an answer that are kept"""
+"""Largest answer that is kept, bytes."""
+
 ARMING_DISABLE = (
-    "no gyro", "fail-safe", "no radio", "not disarmed", "box fail-safe", "runaway take-off", "crash", "throttle",
-    "tilt", "boot grace", "no pre-arm", "load", "calibrating", "command line", "menu", "blackbox", "MSP", "paralyse",
-    "GPS", "resource", "DShot telemetry", "reboot required", "DShot bit-bang", "accelerometer", "motor protocol",
-    "crash flip", "altitude hold", "position hold", "arm switch",
-)  # fmt: skip
-"""why it does not arm, by bit of the status; names after the firmware's `armingDisableFlags_e`"""
+    "no gyro",
+    "fail-safe",
+    "no radio",
+    "not disarmed",
+    "box fail-safe",
+    "runaway take-off",
+    "crash",
+    "throttle",
+    "tilt",
+    "boot grace",
+    "no pre-arm",
+    "load",
+    "calibrating",
+    "command line",
+    "menu",
+    "blackbox",
+    "MSP",
+    "paralyse",
+    "GPS",
+    "resource",
+    "DShot telemetry",
+    "reboot required",
+    "DShot bit-bang",
+    "accelerometer",
+    "motor protocol",
+    "crash flip",
+    "altitude hold",
+    "position hold",
+    "arm switch",
+)
+"""Reasons not to arm, by bit of the status; names after the firmware's `armingDisableFlags_e`."""
 
 
 class Attitude(NamedTuple):
-    """Of the body FLU in the world ENU, rad: positive roll raises the left side, positive pitch
-    lowers the nose.
+    """Attitude of the body (FLU) in the world (ENU), rad.
+
+    Positive roll raises the left side, positive pitch lowers the nose.
     """
 
     roll: float
@@ -44,20 +77,23 @@ class Attitude(NamedTuple):
     yaw: float
 
 
-class Status(NamedTuple):
-    """What the firmware says about itself."""
+class BetaflightStatus(NamedTuple):
+    """Status that the firmware reports."""
 
     armed: bool
     arming_disable_flags: tuple[str, ...]
-    """why it does not arm"""
+    """Reasons why it does not arm."""
+
     loop_time: float
-    """s, of its control loop; 0 before it has begun"""
+    """Period of its control loop, s; 0 before it has begun."""
 
 
 class BetaflightSerial(Closing):
-    """One connection. Blocking calls have `timeout` seconds; `ask` and `answers` never block.
+    """One connection to the serial port.
 
-    `why_not`: asked while nobody listens at the port yet; a text ends the waiting.
+    Blocking calls take at most `timeout` seconds; `ask` and `answers` never block.
+
+    `why_not` is called while the port is still closed; a text ends the waiting.
     """
 
     def __init__(
@@ -69,6 +105,7 @@ class BetaflightSerial(Closing):
     ) -> None:
         self._timeout = timeout
         self._where = f"{host}:{port}"
+
         end = time.monotonic() + timeout
         while True:
             try:
@@ -82,21 +119,21 @@ class BetaflightSerial(Closing):
                         f"Betaflight does not answer on TCP {self._where}: {error}"
                     ) from None
                 time.sleep(0.02)
+
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
 
     def close(self) -> None:
-        """Ends the connection; a second time does nothing."""
+        """End the connection; a second call does nothing."""
         self._socket.close()
 
     # command line
 
     def configure(self, lines: Iterable[str]) -> list[str]:
-        """Types the lines into the command line and saves, upon which the firmware ends; its
-        answers, line by line.
+        """Type lines into the command line and save; return the answers, line by line.
 
-        Comments and empty lines are left out. Raises AutopilotError that names the line that it
-        does not take.
+        The firmware ends after saving. Comments and empty lines are left out. Raise AutopilotError
+        that names a line that it refuses.
         """
         self._send(b"#")
         self._until_prompt("#")
@@ -106,6 +143,7 @@ class BetaflightSerial(Closing):
             if not text:
                 continue
             self._send(text.encode("ascii") + b"\n")
+
             answer = self._until_prompt(text).strip()
             if "ERROR" in answer or "INVALID" in answer.upper():
                 raise AutopilotError(
@@ -116,6 +154,7 @@ class BetaflightSerial(Closing):
         return answers
 
     def _until_prompt(self, what: str) -> str:
+        """Return the command line's output up to its next prompt."""
         end = time.monotonic() + self._timeout
         while not self._buffer.endswith(PROMPT):
             self._receive(end, f"after {what!r} on its command line")
@@ -126,16 +165,17 @@ class BetaflightSerial(Closing):
     # MSP
 
     def ask(self, code: int) -> None:
-        """Sends a request; its answer comes by `answers`."""
+        """Send a request; its answer comes by `answers`."""
         self._send(_frame(code))
 
     def answers(self) -> list[tuple[int, bytes]]:
-        """(code, payload) of what has come since. Raises AutopilotError where the connection has
-        ended.
+        """Return code and payload of the answers that have come.
+
+        Raise AutopilotError if the connection has ended.
         """
         self._socket.setblocking(False)
         try:
-            for _ in range(MOST // 4096):  # whoever floods the connection does not stop the loop
+            for _ in range(MOST // 4096):  # a flood does not stop the loop
                 data = self._socket.recv(4096)
                 if not data:
                     raise AutopilotError(
@@ -153,16 +193,17 @@ class BetaflightSerial(Closing):
         return list(_frames(self._buffer))
 
     def request(self, code: int) -> bytes:
-        """The payload of the answer to one request. Raises AutopilotError where none comes."""
+        """Return the payload of the answer to one request. Raise AutopilotError if none comes."""
         self._send(_frame(code))
         end = time.monotonic() + self._timeout
         while True:
-            for found, payload in _frames(self._buffer):
-                if found == code:
+            for answer, payload in _frames(self._buffer):
+                if answer == code:
                     return payload
             self._receive(end, f"the MSP request {code}")
 
     def _send(self, data: bytes) -> None:
+        """Send bytes. Raise AutopilotError if the connection is broken."""
         self._socket.settimeout(self._timeout)
         try:
             self._socket.sendall(data)
@@ -172,6 +213,7 @@ class BetaflightSerial(Closing):
             ) from None
 
     def _receive(self, end: float, what: str) -> None:
+        """Wait for bytes until `end`. Raise AutopilotError that names the missing answer."""
         self._socket.settimeout(max(end - time.monotonic(), 0.001))
         try:
             data = self._socket.recv(4096)
@@ -187,9 +229,10 @@ class BetaflightSerial(Closing):
 
 
 def attitude_of(payload: bytes) -> Attitude:
-    """Of an answer to MSP_ATTITUDE: roll and pitch in tenths of a degree, heading in degrees.
+    """Return the attitude in an answer to MSP_ATTITUDE.
 
-    The heading, clockwise from north, is cut to whole degrees: the middle of the degree is given.
+    It holds roll and pitch in tenths of a degree, and the heading in degrees, clockwise from north.
+    The heading is cut to whole degrees: the middle of the degree is returned.
     """
     if len(payload) < 6:
         raise AutopilotError(f"Betaflight's attitude has {len(payload)} bytes, expected 6")
@@ -198,8 +241,8 @@ def attitude_of(payload: bytes) -> Attitude:
     return Attitude(math.radians(0.1 * roll), math.radians(0.1 * pitch), yaw)
 
 
-def status_of(payload: bytes) -> Status:
-    """Of an answer to MSP_STATUS_EX, whose length depends on the number of modes in use."""
+def status_of(payload: bytes) -> BetaflightStatus:
+    """Return the status in an answer to MSP_STATUS_EX; its length depends on the modes in use."""
     try:
         more = payload[15] & 0xF
         (flags,) = struct.unpack_from("<I", payload, 17 + more)
@@ -209,33 +252,35 @@ def status_of(payload: bytes) -> Status:
         raise AutopilotError(
             f"Betaflight's status has {len(payload)} bytes, expected at least 22"
         ) from None
+
     names = (*ARMING_DISABLE, *(f"bit {bit}" for bit in range(len(ARMING_DISABLE), 32)))
-    return Status(
-        armed,
-        tuple(name for bit, name in enumerate(names) if flags >> bit & 1),
-        1e-6 * microseconds,
-    )
+    reasons = tuple(name for bit, name in enumerate(names) if flags >> bit & 1)
+    return BetaflightStatus(armed, reasons, 1e-6 * microseconds)
 
 
 def _frame(code: int, payload: bytes = b"") -> bytes:
+    """Return the request with a code and a payload."""
     body = bytes((len(payload), code)) + payload
     return b"$M<" + body + bytes((_xor(body),))
 
 
 def _xor(data: bytes) -> int:
+    """Return the checksum of some bytes."""
     return functools.reduce(operator.xor, data, 0)
 
 
 def _frames(buffer: bytearray) -> Iterable[tuple[int, bytes]]:
-    """Takes whole answers off the beginning of the buffer; what is no answer is dropped."""
+    """Take complete answers off the begin of the buffer; drop everything else."""
     while True:
         begin = buffer.find(b"$M>")
         if begin < 0:
             del buffer[:-2]
             return
+
         del buffer[:begin]
         if len(buffer) < 6 or len(buffer) < 6 + buffer[3]:
             return
+
         size = buffer[3]
         body = bytes(buffer[3 : 5 + size])
         check = buffer[5 + size]

@@ -22,23 +22,23 @@ from rfly_amphibious.simulation.simulation import Simulation
 from rfly_common.errors import ConfigError
 
 IMU_RATE = 500.0
-"""Hz: packets of the vehicle's state a second"""
+"""Rate of the vehicle's states, Hz."""
+
 LATEST = 0.05
-"""s that a tick may be late before the schedule is put off: what is lost then is not made up in a
-rush
-"""
+"""Delay of a tick after which the schedule is put off, s: lost time is not made up in a rush."""
 
 
 def fast_imu(sensors: SensorParameters, rate: float = IMU_RATE) -> SensorParameters:
-    """The sensors with an IMU of this rate, Hz. Raises ConfigError where there is none."""
+    """Return the sensors with an IMU of a rate, Hz. Raise ConfigError if there is none."""
     if sensors.imu is None:
         raise ConfigError(f"sensors {sensors.name!r}: Betaflight needs an imu")
     return sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
 
 
 class BetaflightLoop:
-    """Runs the simulation at the pace of the wall clock with the firmware in the loop; nothing in
-    it knows the truth.
+    """Simulation at the pace of the wall clock, with the firmware in the loop.
+
+    No part of the loop knows the truth.
 
     `withhold`: the firmware's motors do not reach the rotors, which stand still.
     """
@@ -51,9 +51,11 @@ class BetaflightLoop:
     ) -> None:
         params = simulation.model.params
         sensors = simulation.sensors.parameters
+
         self.simulation = simulation
         self.session = session
         self.attitude_loop = BetaflightAttitudeLoop(session, params, sensors)
+
         self.flight = FlightController(params, sensors, attitude_loop=self.attitude_loop)
         self.chassis = ChassisController(params)
         self.estimator = StateEstimator(
@@ -63,32 +65,42 @@ class BetaflightLoop:
             simulation.sensors.geo_origin,
             simulation.model.terrain,
         )
+
         self.estimate: Estimate | None = None
         self.withhold = False
+
         self.overruns = 0
-        """ticks that came so late that the schedule was put off"""
+        """Number of ticks that were so late that the schedule was put off."""
+
         self._due = -1.0
 
     def tick(self) -> SensorSamples:
-        """One tick, which begins no earlier than the wall clock lets it. Raises AutopilotError
-        where the firmware has ended or hangs.
+        """Run one tick, which begins no earlier than scheduled.
+
+        Raise AutopilotError if the firmware has ended or hangs.
         """
         self._wait()
+
         simulation = self.simulation
         flight = self.flight
         seen = simulation.tick()
         self.estimate = self.estimator.update(seen)
         flight.sense(seen)
         self.chassis.sense(seen)
+
         rotors = flight.step(self.estimate, simulation.period)
         wheels = self.chassis.step(self.estimate, flight.mode, simulation.period)
         speeds = np.zeros_like(rotors.value) if self.withhold else rotors.value
         simulation.command_rotors(RotorCommand(simulation.time, speeds))
         simulation.command_wheels(dataclasses.replace(wheels, time=simulation.time))
+
         return seen
 
     def run(self, seconds: float, each: Callable[[], bool] | None = None) -> bool:
-        """Ticks for this long, or until `each`, called after every tick, is true: whether it was."""
+        """Run for some seconds, or until `each`, called after every tick, is true.
+
+        Return whether `each` was true.
+        """
         end = self.simulation.time + seconds
         while self.simulation.time < end:
             self.tick()
@@ -97,6 +109,7 @@ class BetaflightLoop:
         return False
 
     def _wait(self) -> None:
+        """Wait until the next tick is due, or put the schedule off."""
         now = time.monotonic()
         if self._due < 0.0 or now - self._due > LATEST:
             self.overruns += self._due >= 0.0

@@ -1,8 +1,7 @@
-"""Datagrams of Betaflight's SITL target: state and RC channels to the firmware, motors from it.
-Little-endian.
+"""Datagrams of Betaflight's SITL target: state and radio to the firmware, motors from it.
 
-Layouts as in the firmware's `target.h` for SITL (`fdm_packet`, `rc_packet`, `servo_packet`,
-`servo_packet_raw`).
+Little-endian. Layouts as in the firmware's `target.h` for SITL (`fdm_packet`, `rc_packet`,
+`servo_packet`, `servo_packet_raw`).
 """
 
 from __future__ import annotations
@@ -19,31 +18,51 @@ from rfly_common.errors import PacketError
 from rfly_common.frames import flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.physics import SEA_LEVEL_PRESSURE
 
+# fixed in the firmware
 RAW_PORT = 9001
+"""UDP port to which the firmware sends servos."""
+
 MOTOR_PORT = 9002
+"""UDP port to which the firmware sends motors."""
+
 STATE_PORT = 9003
+"""UDP port of the firmware for states."""
+
 RADIO_PORT = 9004
+"""UDP port of the firmware for the radio."""
+
 SERIAL_PORT = 5761
-"""fixed in the firmware: UDP 9001 and 9002 from it, 9003 and 9004 to it; TCP 5761 its first serial
-port
-"""
+"""TCP port of the firmware's first serial port."""
 
 STATE = struct.Struct("<18d")
 RADIO = struct.Struct("<d16H")
 MOTORS = struct.Struct("<4f")
 
 CHANNELS = 16
-ROLL, PITCH, THROTTLE, YAW, ARM, ANGLE = range(6)
-"""channels of `radio_packet`: the sticks in the firmware's order, then its switches AUX1 and AUX2
-"""
+"""Number of channels in `radio_packet`."""
+
+# channels: the sticks in the firmware's order, then its switches AUX1 and AUX2
+ROLL = 0
+PITCH = 1
+THROTTLE = 2
+YAW = 3
+ARM = 4
+ANGLE = 5
+
 LOW = 1000
+"""Least pulse of a channel, µs."""
+
 MIDDLE = 1500
+"""Pulse of a centred stick, µs."""
+
 HIGH = 2000
-"""µs"""
+"""Largest pulse of a channel, µs."""
 
 ROTOR_OF_MOTOR = (0, 2, 1, 3)
-"""rotors of a vehicle with front right, front left, rear left, rear right -> places in the packet
-of motors, which has front right, rear left, front left, rear right
+"""Place of each rotor in the packet of motors.
+
+Rotors: front right, front left, rear left, rear right. Motors: front right, rear left, front left,
+rear right.
 """
 
 
@@ -56,19 +75,20 @@ def state_packet(
     geodetic: ArrayLike = (0.0, 0.0, 0.0),
     pressure: float = SEA_LEVEL_PRESSURE,
 ) -> bytes:
-    """144 bytes. Body axes FLU, world ENU; SI.
+    """Return the 144 bytes of a state. Body axes FLU, world ENU; SI.
 
-    `time` (s) must not fall from packet to packet: older ones are ignored. `rates` (3,) rad/s,
-    `specific_force` (3,) m/s², `orientation` (4,) x y z w, body -> world, `velocity` (3,) m/s,
-    `geodetic` (3,): latitude and longitude in degrees, altitude in m. On the wire the attitude is
-    FRD -> NED, w x y z, and rates are FRD, while the acceleration is FLU, the specific force's
-    negative, and the velocity ENU. Raises PacketError where a number is not finite.
+    `time` (s): must not fall from packet to packet, because older packets are ignored. `rates`:
+    (3,), rad/s; `specific_force`: (3,), m/s²; `orientation`: (4,), x y z w, body -> world;
+    `velocity`: (3,), m/s; `geodetic`: (3,), latitude and longitude in degrees, altitude in m. In
+    the packet the attitude is FRD -> NED, w x y z, and the rates are FRD; the acceleration is FLU,
+    the negative specific force, and the velocity ENU. Raise PacketError if a number is not finite.
     """
     latitude, longitude, altitude = np.asarray(geodetic, float).tolist()
     x, y, z, w = quat_enu_flu_to_ned_frd(orientation).tolist()
     turning = flu_to_frd(rates).tolist()
     speed = np.asarray(velocity, float).tolist()
     pull = (-np.asarray(specific_force, float)).tolist()
+
     numbers = (time, *turning, *pull, w, x, y, z, *speed, longitude, latitude, altitude, pressure)
     if not all(map(math.isfinite, numbers)):
         raise PacketError("finite", f"state of the vehicle: {numbers}, expected finite numbers")
@@ -76,24 +96,25 @@ def state_packet(
 
 
 def radio_packet(time: float, channels: Sequence[float]) -> bytes:
-    """40 bytes: up to 16 channels in µs, rounded and held within 1000 … 2000; those that are left
-    out are low.
+    """Return the 40 bytes of the radio.
+
+    Up to 16 channels in µs, rounded and limited to 1000 … 2000; missing ones are low.
     """
     if len(channels) > CHANNELS:
         raise PacketError("channels", f"{len(channels)} channels, expected at most {CHANNELS}")
-    held = [round(min(max(value, LOW), HIGH)) for value in channels]
-    return RADIO.pack(time, *held, *[LOW] * (CHANNELS - len(held)))
+    pulses = [round(min(max(value, LOW), HIGH)) for value in channels]
+    return RADIO.pack(time, *pulses, *[LOW] * (CHANNELS - len(pulses)))
 
 
 def stick(value: float) -> float:
-    """µs of a stick at −1 … 1; beyond, at its stop."""
+    """Return the pulse of a stick at −1 … 1, µs; beyond, at its stop."""
     return MIDDLE + (HIGH - MIDDLE) * min(max(value, -1.0), 1.0)
 
 
 def motor_outputs(datagram: bytes) -> Floats:
-    """(4,) 0 … 1 in the order of the rotors: front right, front left, rear left, rear right.
+    """Return the motors of a datagram, (4,), 0 … 1: front right, front left, rear left, rear right.
 
-    Raises PacketError for anything but four finite numbers; numbers beyond 0 … 1 are held within.
+    Numbers beyond 0 … 1 are limited. Raise PacketError for anything but four finite numbers.
     """
     if len(datagram) != MOTORS.size:
         raise PacketError("length", f"{len(datagram)} bytes, expected {MOTORS.size}: four motors")

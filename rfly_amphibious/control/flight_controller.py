@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop
 from rfly_amphibious.control.commands import RotorCommand
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
+from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
 from rfly_amphibious.control.path_following import CLIMBING, SINKING
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
@@ -24,21 +24,28 @@ from rfly_common.errors import CommandError, ConfigError
 from rfly_common.physics import GRAVITY
 
 STABLE_LAG = 0.45
-"""largest product of the attitude loop's frequency and the lag in it, motors and delay"""
+"""Largest product of the attitude loop's frequency and its lag (motors and delay)."""
+
 COMMAND_TIMEOUT = 0.5
-"""s, after which a motion command that has been there is lost"""
+"""Age at which a motion command counts as lost, s."""
+
 ATTITUDE_TIMEOUT = 0.25
-"""s, for which an attitude counts more than where to fly, and how fast"""
+"""Time for which an attitude takes precedence over positions and velocities, s."""
+
 HOVER_TIME = 2.0
-"""s, from the loss of the motion command to the landing"""
+"""Time from the loss of the motion command to the landing, s."""
+
 ESTIMATE_TIMEOUT = 0.5
-"""s"""
+"""Age at which an estimate counts as lost, s."""
+
 ROTOR_TURNS = 0.4
+"""Share of the speed in hover beyond which a rotor is watched."""
+
 ROTOR_FAILS = 0.3
+"""Share of the expected speed below which a rotor has failed."""
+
 ROTOR_FAILS_TIME = 0.1
-"""of the speed in hover, beyond which a rotor is watched; of the speed expected, below which it has
-failed; s
-"""
+"""Time below that share after which a rotor has failed, s."""
 
 WORDS = {
     "arm": Mode.DRIVE,
@@ -49,21 +56,20 @@ WORDS = {
     "land": Mode.LAND,
     "abort": Mode.ABORT,
 }
-"""what can be requested, and the mode that is wanted by it"""
+"""Requests, and the mode that each of them wants."""
 
 
 class FlightController:
     """Owner of the mode, and commander of the rotors.
 
-    `sense` takes samples, `step` an estimate, and gives the speeds of the rotors. The attitude loop
-    runs in each step; the position loop for each new estimate. In between, the IMU tells how the
-    vehicle goes on.
+    `sense` takes samples; `step` takes an estimate and returns the speeds of the rotors. The
+    attitude loop runs in each step, the position loop for each new estimate. Between estimates the
+    IMU shows how the vehicle moves on.
 
-    `sensors`: what the vehicle has, and where; None: the shipped set of the vehicle's name. `delay`
-    (s): from a sample to the moment when its command acts, where that is not at once: the attitude
-    loop is made slower by it. `command_timeout` (s): after which a motion command that has been
-    there is lost. `attitude_loop`: None: this package's own; else another's, such as that of
-    firmware.
+    `sensors`: sensors of the vehicle and their places; None: the shipped set of the vehicle's name.
+    `delay` (s): from a sample until its command acts; the attitude loop is made slower for it. A
+    motion command older than `command_timeout` (s) is lost. `attitude_loop`: None: this package's
+    own; else another one, such as that of firmware.
     """
 
     def __init__(
@@ -79,6 +85,7 @@ class FlightController:
         finite_number("delay", delay, "s", at_least=0.0)
         if not command_timeout > 0.0:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
+
         if (
             self.sensors.imu is None
             or self.sensors.height is None
@@ -87,6 +94,7 @@ class FlightController:
             raise ConfigError(
                 f"sensors {self.sensors.name!r}: flying takes imu, height and wheel_loads"
             )
+
         self._imu = self.sensors.imu
         self._height = self.sensors.height
         self._delay = delay
@@ -98,22 +106,25 @@ class FlightController:
         self.reset()
 
     def attitude_frequency_of(self, params: VehicleParameters) -> float:
-        """rad/s, of the loop in roll and pitch: less than the parameters' where motors and delay
-        are too slow.
+        """Return the frequency of the loop in roll and pitch, rad/s.
+
+        It is below the parameters' if motors and delay are too slow.
         """
         return min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + self._delay))
 
     def set_gains(self, params: VehicleParameters) -> None:
-        """From now on the gains of these parameters, in flight too; all else in them has to be as
-        before.
+        """Use the gains of these parameters, in flight too.
+
+        All other parameters have to stay the same.
         """
         self.params = self.flight_modes.params = params
         self.attitude_loop.set_gains(params, self.attitude_frequency_of(params))
         self.flight_modes.position_controller.set_gains(params, self.attitude_loop.level_gains)
 
     def reset(self) -> None:
-        """To the initial state: disarmed, knowing nothing; such as where the simulation's time is
-        reset.
+        """Return to the initial state: disarmed, without any knowledge.
+
+        The simulation calls it, for example, when it resets its time.
         """
         self.attitude_loop.reset()
         self.logic = ModeLogic(Mode.DISARMED)
@@ -123,13 +134,20 @@ class FlightController:
         self._loads: Floats | None = None
         self._situation: Situation | None = None
         self._entered: Mode | None = None
+
         self.reason = ""
-        """why the mode is what it is"""
+        """Reason for the present mode."""
+
         self._setpoint: TrajectorySetpoint | None = None
         self._setpoint_time = -math.inf
-        self._hovers_since = math.nan
+        self._command_lost_at: float | None = None
+        """Time when the motion command was lost, s; None if it is not."""
+
         self._failsafe = False
+        """True while the simulation's fail-safe commands the rotors."""
+
         self._since_update = 0.0
+
         self._expected = np.zeros(self.params.rotors)
         self._commanded = np.zeros(self.params.rotors)
         self._stalled_for = np.zeros(self.params.rotors)
@@ -139,31 +157,34 @@ class FlightController:
 
     @property
     def mode(self) -> Mode:
-        """Of the table in docs/model, section 9."""
+        """Present mode. docs/model, section 9."""
         return self.logic.mode
 
     @property
     def time(self) -> float:
-        """s, of the newest sample or estimate; -inf before."""
+        """Time of the newest sample or estimate, s; -inf before the first."""
         return self._dead_reckoning.time
 
     @property
     def failed_rotors(self) -> tuple[int, ...]:
-        """Rotors (from 0) that turn no more, as told or noticed."""
+        """Rotors (from 0) that no longer turn, as reported or noticed."""
         return tuple(sorted(self.flight_modes.failed_rotors))
 
     def request(self, word: str) -> str:
-        """One of WORDS: "" where it is obeyed, else why not. Raises CommandError for any other
-        word.
+        """Carry out a request of WORDS; return "" if it is obeyed, else the reason of the refusal.
 
-        `disarm` forgets which rotors have failed.
+        `disarm` forgets which rotors have failed. Raise CommandError for any other word.
         """
         check_choice("request", word, WORDS, error=CommandError)
         wanted = WORDS[word]
+
+        # refused in any mode
         if self._situation is None:
             return f"nothing is known of the vehicle yet: no {' and no '.join(self.missing)}"
         if self._estimate_is_old and wanted is not Mode.ABORT:
             return "its position is not known: no estimate"
+
+        # words that mean more than their mode
         if word == "drive" and self.mode is Mode.DISARMED:
             return "it is disarmed: arm it first"
         if word == "drive" and self.mode is Mode.ABORT:
@@ -172,14 +193,15 @@ class FlightController:
             return ""
         if wanted is Mode.TAKEOFF and self.failed_rotors:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
+
         refusal = self._request(wanted, f"requested: {word}")
         if wanted is Mode.DISARMED and not refusal and self.failed_rotors:
-            self.flight_modes.set_failed_rotors(
-                frozenset()
-            )  # repaired, or else they will be noticed again
+            # repaired, or else they will be noticed again
+            self.flight_modes.set_failed_rotors(frozenset())
         return refusal
 
     def _request(self, wanted: Mode, reason: str) -> str:
+        """Request a mode of the logic, and keep the reason if the mode changes."""
         assert self._situation is not None
         before = self.mode
         refusal = self.logic.request(wanted, self._situation)
@@ -194,39 +216,33 @@ class FlightController:
         yaw: float | None = None,
         time: float | None = None,
     ) -> None:
-        """Fly to a position (3,), m, which itself moves on with a velocity (3,), m/s, world axes.
+        """Fly to a position (3,), m, which moves with a velocity (3,), m/s, world axes.
 
-        `yaw`: rad, None: as it is. `time`: s, of the command; None: now. Raises CommandError for
-        what is not finite.
+        `yaw`: rad, None: keep the heading. `time`: of the command, s; None: now. Raise CommandError
+        for a number that is not finite.
         """
         x, y, z = _three("position", position)
-        self._set(
-            TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time
-        )
+        setpoint = TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw))
+        self._set(setpoint, time)
 
     def set_velocity(
         self, velocity: ArrayLike, yaw_rate: float = 0.0, time: float | None = None
     ) -> None:
-        """Fly forward, left and up by a velocity (3,), m/s, and turn by a yaw rate, rad/s; at 0 it
-        holds its place.
+        """Fly forward, left and up at a velocity (3,), m/s, and turn at a yaw rate, rad/s.
 
-        Up and down no faster than missions fly. Raises CommandError for what is not finite.
+        At a velocity of 0 the vehicle holds its place. It climbs and sinks no faster than missions
+        do. Raise CommandError for a number that is not finite.
         """
         forward, left, up = _three("velocity", velocity)
-        rate = _finite("yaw_rate", yaw_rate)
-        self._set(
-            TrajectorySetpoint(
-                None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0
-            ),
-            time,
-        )
+        rate = _finite("yaw_rate", yaw_rate) or 0.0
+        limited = (forward, left, min(max(up, -SINKING), CLIMBING))
+        self._set(TrajectorySetpoint(None, limited, None, rate), time)
 
     def set_attitude(self, rotation: Floats, thrust: float) -> None:
-        """In flight turn to `rotation` (3, 3), body -> world, and push by a share (0 … 1) of the
-        largest thrust.
+        """Turn to an attitude in flight, and push with a share (0 … 1) of the largest thrust.
 
-        It counts before places and velocities as long as it is newer than ATTITUDE_TIMEOUT. Raises
-        CommandError for more than the largest tilt.
+        `rotation`: (3, 3), body -> world. It takes precedence over positions and velocities until
+        it is older than ATTITUDE_TIMEOUT. Raise CommandError for more than the largest tilt.
         """
         p = self.params
         finite_number("thrust", thrust, error=CommandError, at_least=0.0, at_most=1.0)
@@ -235,36 +251,41 @@ class FlightController:
             raise CommandError(
                 f"it is tilted by {tilt:.1f}°, expected at most {math.degrees(p.max_tilt):.1f}°"
             )
+
         most = p.rotors * p.thrust_coefficient * p.max_rotor_speed**2
         self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
 
     def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
-        at = self.time if time is None else float(time)
-        turns = self._setpoint is not None and self._setpoint.attitude is not None
-        if (
-            turns
-            and setpoint.attitude is None
-            and self.time - self._setpoint_time < ATTITUDE_TIMEOUT
-        ):
+        """Take a setpoint, unless it is older than the last one or an attitude takes precedence."""
+        stamp = self.time if time is None else float(time)
+
+        # an attitude takes precedence while it is new
+        before = self._setpoint
+        turning = before is not None and before.attitude is not None
+        recent = self.time - self._setpoint_time < ATTITUDE_TIMEOUT
+        if turning and setpoint.attitude is None and recent:
             return
-        if not math.isnan(at) and at >= self._setpoint_time:
+
+        if not math.isnan(stamp) and stamp >= self._setpoint_time:
             self._setpoint = setpoint
-            self._setpoint_time = at
-            self._hovers_since = math.nan
+            self._setpoint_time = stamp
+            self._command_lost_at = None
 
     def failsafe(self, acts: bool) -> None:
-        """The simulation says that its own fail-safe acts instead of our commands, or does no more."""
+        """Take note of whether the simulation's fail-safe acts instead of this controller."""
         if acts and not self._failsafe and self._situation is not None:
             self._request(Mode.ABORT, "the simulation's fail-safe acts: commands were lost")
         self._failsafe = acts
 
     def lose_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no
-        take-off any more.
+        """Fly without a rotor (from 0).
+
+        Off the ground the flight is aborted; on the ground there is no take-off any more.
         """
         failed = self.flight_modes.failed_rotors
         if rotor in failed:
             return
+
         self.flight_modes.set_failed_rotors(failed | {rotor})
         if self._situation is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
             self._request(Mode.ABORT, f"rotor {rotor + 1} failed")
@@ -273,13 +294,13 @@ class FlightController:
 
     @property
     def missing(self) -> list[str]:
-        """Inputs that have to come before anything can be done."""
+        """Names of the inputs that have to come before anything can be done."""
         received = {
             "estimate": self._dead_reckoning.estimate is not None and not self._estimate_is_old,
             "wheel_loads": self._loads is not None,
             "height_above_ground": not math.isnan(self._clearance.height),
         }
-        return [name for name, there in received.items() if not there]
+        return [name for name, known in received.items() if not known]
 
     @property
     def _estimate_is_old(self) -> bool:
@@ -287,9 +308,7 @@ class FlightController:
         return estimate is None or self.time - estimate.time > ESTIMATE_TIMEOUT
 
     def sense(self, samples: SensorSamples) -> None:
-        """What came in since the last step; of all that it looks at IMU, height, wheel loads and
-        joints.
-        """
+        """Take the samples since the last step; IMU, height, wheel loads and joints matter."""
         self.attitude_loop.sense(samples)
         if samples.imu is not None:
             self._dead_reckoning.sense(samples.imu)
@@ -301,9 +320,9 @@ class FlightController:
             self._check_rotors(samples.joints)
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
-        """The command that answers the newest sample, dt seconds after the last one.
+        """Return the command that answers the newest sample, dt seconds after the last one.
 
-        `estimate`: the newest, which may be that of the last step; None: there is none.
+        `estimate`: the newest, which may be that of the last step; None before the first.
         """
         reckoning = self._dead_reckoning
         fresh = estimate is not None and (
@@ -312,31 +331,43 @@ class FlightController:
         if fresh:
             assert estimate is not None
             reckoning.correct(estimate)
+
+        # rotors stay off before everything is known
         if reckoning.estimate is None or self._loads is None or math.isnan(self._clearance.height):
             self.attitude_loop.rotor_speeds(None, None)
             return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
+
+        # situation
         now = reckoning.motion
         self._clearance.go_on(float(now.velocity[2]), dt)
         clearance = self._clearance.lowest_wheel(now.rotation)
+        wheels_down, load_share = contact_of(self._loads, self.params.mass * GRAVITY)
         self._situation = Situation(
-            int((self._loads > 0.0).sum()),
-            float(self._loads.sum()) / (self.params.mass * GRAVITY),
+            wheels_down,
+            load_share,
             clearance,
             float(np.linalg.norm(now.velocity)),
             self._clearance.ground_slope(now.rotation, self._loads),
         )
+
+        # mode
         self._check_timeouts()
         before = self.mode
         mode = self.logic.update(self._situation, dt)
         if mode is not before:
             self.reason = _REASONS[before, mode]
+
         self._since_update += dt
+
+        # position loop
         changed = mode is not self._entered
         if changed:
             self._enter(mode, now)
         if fresh or changed or self._estimate_is_old:
             self.flight_modes.update(mode, now, clearance, self._setpoint_now(), self._since_update)
             self._since_update = 0.0
+
+        # rotor speeds
         self._commanded = self.flight_modes.rotor_speeds(now)
         self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (
             self._commanded - self._expected
@@ -344,58 +375,62 @@ class FlightController:
         return RotorCommand(reckoning.time, self._commanded)
 
     def _enter(self, mode: Mode, now: Motion) -> None:
-        """A mode begins: what was commanded long ago does not count in it."""
+        """Begin a mode; a setpoint that is too old does not count in it."""
         self.flight_modes.enter(mode, now)
         self._entered = mode
-        self._hovers_since = math.nan
+        self._command_lost_at = None
         if mode is Mode.FLIGHT and self.time - self._setpoint_time > self.command_timeout:
             self._setpoint = None
 
     def _setpoint_now(self) -> TrajectorySetpoint | None:
+        """Return the setpoint, its position moved on by its velocity."""
         setpoint = self._setpoint
         if setpoint is None or setpoint.position is None or not any(setpoint.velocity):
             return setpoint
+
         age = min(max(self.time - self._setpoint_time, 0.0), self.command_timeout)
-        return setpoint._replace(
-            position=np.add(setpoint.position, np.multiply(age, setpoint.velocity))
-        )
+        position = np.add(setpoint.position, np.multiply(age, setpoint.velocity))
+        return setpoint._replace(position=position)
 
     # what goes wrong
 
     def _check_timeouts(self) -> None:
-        """Before the mode is advanced: is there an estimate, and the motion command?"""
+        """React to a lost estimate or motion command, before the mode advances."""
         mode = self.mode
         if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT) and self._estimate_is_old:
             self._request(Mode.ABORT, "the estimate is lost")
+
         if mode is not Mode.FLIGHT:
             return
+
         now = self._dead_reckoning.motion
         if self._setpoint is not None and self.time - self._setpoint_time > self.command_timeout:
             self._setpoint = None
-            self._hovers_since = self.time
-            # where it comes to rest
+            self._command_lost_at = self.time
+            # the place where it comes to rest
             self.flight_modes.position = now.position + now.velocity / self.params.position_gain
-        if self.time - self._hovers_since >= HOVER_TIME:
+
+        lost_at = self._command_lost_at
+        if lost_at is not None and self.time - lost_at >= HOVER_TIME:
             self._request(Mode.LAND, "the motion command is lost")
 
     def _check_rotors(self, joints: JointSamples) -> None:
-        """Those that should turn and don't have failed."""
-        if (
-            joints.rotor_rate.shape[1] != self.params.rotors or self._failsafe
-        ):  # others command them now
+        """Find the rotors that should turn and do not."""
+        # while the fail-safe acts, it commands the rotors
+        if joints.rotor_rate.shape[1] != self.params.rotors or self._failsafe:
             self._stalled_for[:] = 0.0
             return
+
         time = float(joints.time[-1])
-        period = (
-            0.0
-            if math.isnan(self._joints_time)
-            else min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
-        )
+        period = 0.0
+        if not math.isnan(self._joints_time):
+            period = min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
         self._joints_time = time
-        due = np.minimum(self._expected, self._commanded)
-        watched = due > ROTOR_TURNS * self.params.hover_speed
-        stands = watched & (np.abs(joints.rotor_rate[-1]) < ROTOR_FAILS * due)
-        self._stalled_for = np.where(stands, self._stalled_for + period, 0.0)
+
+        expected = np.minimum(self._expected, self._commanded)
+        watched = expected > ROTOR_TURNS * self.params.hover_speed
+        stalled = watched & (np.abs(joints.rotor_rate[-1]) < ROTOR_FAILS * expected)
+        self._stalled_for = np.where(stalled, self._stalled_for + period, 0.0)
         for rotor in np.flatnonzero(self._stalled_for >= ROTOR_FAILS_TIME - 1e-9).tolist():
             self.lose_rotor(rotor)
 
@@ -406,12 +441,15 @@ _REASONS = {
     (Mode.SPOOL_DOWN, Mode.LAND): "it has bounced off the ground",
     (Mode.SPOOL_DOWN, Mode.DRIVE): "it stands on its wheels",
 }
+"""Reasons of the changes of mode that come without a request."""
 
 
 def _three(name: str, value: ArrayLike) -> tuple[float, float, float]:
+    """Return three finite numbers. Raise CommandError for anything else."""
     x, y, z = finite_array(name, value, (3,), error=CommandError).tolist()
     return x, y, z
 
 
 def _finite(name: str, value: float | None) -> float | None:
+    """Return a finite number, or None. Raise CommandError for anything else."""
     return None if value is None else finite_number(name, value, error=CommandError)

@@ -1,6 +1,4 @@
-"""Setpoints of each flight mode: the flight controller's column of the table in docs/model, section
-9.
-"""
+"""Setpoints of each flight mode: the rotors' column of the table in docs/model, section 9."""
 
 from __future__ import annotations
 
@@ -23,47 +21,71 @@ from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
 
 RAMP_SHARE = 0.5
+"""Share of the weight to which the thrust rises before lift-off."""
+
 RAMP_TIME = 2.0
-"""of the weight; s: how the thrust rises before lift-off"""
+"""Time in which the thrust rises before lift-off, s."""
+
 CLIMB_SPEED = 0.75
+"""Speed of the climb after lift-off, m/s."""
+
 SLOW_DESCENT = 0.5
+"""Sink rate near the ground and after an abort, m/s."""
+
 FAST_DESCENT = 1.5
+"""Sink rate of a landing high above the ground, m/s."""
+
 SLOW_BELOW = 5.0
+"""Clearance below which a landing is slow, m."""
+
 SPOOL_TIME = 0.3
+"""Time constant with which the thrust decays on the ground, s."""
+
 LAND_TILT = math.radians(10.0)
+"""Largest tilt of a descent, rad."""
+
 TURN_RATE = 0.5
-"""rad/s, of the heading that is held"""
+"""Rate at which the held heading turns to the wanted one, rad/s."""
+
 TURN_ABOVE = 1.0
-"""m of clearance, below which a landing keeps its heading"""
+"""Clearance below which a landing keeps its heading, m."""
+
 MAX_LEAD = 2.0
-"""m, by which the position setpoint may be ahead of a vehicle that flies by velocity"""
+"""Largest distance of the position setpoint from a vehicle that flies by velocity, m."""
 
 
 class TrajectorySetpoint(NamedTuple):
-    """Where to fly, or how fast."""
+    """Setpoint of a flight: a position, a velocity, or an attitude with a thrust."""
 
     position: ArrayLike | None = None
-    """(3,) m, world; None: from where it is, by velocity"""
+    """Position, (3,), world axes, m; None: by velocity from the present position."""
+
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """m/s: with which the position moves on, world axes; without one forward, left and up by the
-    heading, and near the ground down no faster than a landing
+    """Velocity of the position, world axes, m/s.
+
+    Without a position it is forward, left and up by the heading; near the ground it is down no
+    faster than a landing.
     """
+
     yaw: float | None = None
-    """rad, to be turned to in flight and above the place of the landing; None: as it is"""
+    """Heading to turn to in flight and above the landing place, rad; None: keep the heading."""
+
     yaw_rate: float = 0.0
-    """rad/s, without a yaw"""
+    """Yaw rate, if there is no yaw, rad/s."""
+
     attitude: Floats | None = None
-    """(3, 3) body -> world, to be turned to instead of flying anywhere"""
+    """Attitude to turn to instead of flying anywhere, (3, 3), body -> world."""
+
     thrust: float = 0.0
-    """N, with an attitude"""
+    """Thrust with an attitude, N."""
 
 
 class FlightModes:
     """Position and attitude loop under a mode, from setpoints to rotor speeds.
 
-    `update`, for each estimate, says where the thrust is to point; `rotor_speeds`, for each sample
-    of the IMU, lets the attitude loop turn the vehicle there. `logic` is its owner's: it tells the
-    time in the mode and the wheels' contact.
+    `update`, called for each estimate, decides where the thrust has to point. `rotor_speeds`,
+    called for each IMU sample, lets the attitude loop turn the vehicle there. `logic` belongs to
+    the caller and supplies the time in the mode and the contact of the wheels.
     """
 
     def __init__(
@@ -75,31 +97,37 @@ class FlightModes:
             AttitudeController(params) if attitude_loop is None else attitude_loop
         )
         self.position_controller = PositionController(params, self.attitude_loop.level_gains)
+
         self.position = np.zeros(3)
+        """Held position, (3,), world axes, m."""
+
         self.yaw = 0.0
-        """(3,) m, world, and rad: what is held"""
+        """Held heading, rad."""
+
         self.attitude: Floats = np.eye(3)
-        """(3, 3) body -> world, at the begin of the mode"""
+        """Attitude at the begin of the mode, (3, 3), body -> world."""
+
         self.thrust = 0.0
-        """N"""
+        """Thrust, N."""
+
         self.touched = False
-        """whether the wheels have touched the ground since an abort"""
+        """True if the wheels have touched the ground since an abort."""
+
         self.failed_rotors: frozenset[int] = frozenset()
-        """from 0"""
-        self._acceleration: Floats | None = None
-        self._moment_share = 1.0
-        self._yaw_rate = 0.0
-        self._off = True
+        """Rotors that no longer turn, from 0."""
+
+        self._setpoint: AttitudeSetpoint | None = None
+        """Setpoint of the attitude loop; None: the rotors are off."""
 
     def set_failed_rotors(self, failed: frozenset[int]) -> None:
-        """These rotors (from 0) turn no more: the others do what they can."""
+        """Let the other rotors do what they can without these ones (from 0)."""
         self.failed_rotors = failed
         self.attitude_loop.set_failed_rotors(failed)
 
     def enter(self, mode: Mode, now: Motion) -> None:
-        """A mode begins: position, heading and attitude are held as they are."""
+        """Begin a mode: hold the present position, heading and attitude."""
         self.position = np.array(now.position)
-        self.yaw = math.atan2(now.rotation[1, 0], now.rotation[0, 0])
+        self.yaw = _heading(now)
         self.attitude = now.rotation
         self.touched = False
         if mode is Mode.TAKEOFF:
@@ -115,91 +143,103 @@ class FlightModes:
         setpoint: TrajectorySetpoint | None,
         dt: float,
     ) -> None:
-        """The position loop, dt seconds after it was called last. `clearance`: m, of the lowest
-        wheel.
+        """Run the position loop, dt seconds after its last run.
+
+        `clearance`: of the lowest wheel, m.
         """
-        self._off = mode in (Mode.DISARMED, Mode.DRIVE)
-        self._acceleration = None
-        self._moment_share = 1.0
-        self._yaw_rate = 0.0
-        if self._off:
-            return
-        if mode is Mode.TAKEOFF and self.logic.since < RAMP_TIME:
-            self.thrust = RAMP_SHARE * self.params.mass * GRAVITY * self.logic.since / RAMP_TIME
+        if mode in (Mode.DISARMED, Mode.DRIVE):
+            self._setpoint = None
         elif mode is Mode.TAKEOFF:
-            self.position[2] += dt * CLIMB_SPEED
-            self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
+            self._take_off(now, dt)
         elif mode is Mode.FLIGHT and setpoint is not None and setpoint.attitude is not None:
             self.position = np.array(now.position)
-            self.yaw = math.atan2(now.rotation[1, 0], now.rotation[0, 0])
+            self.yaw = _heading(now)
             self.attitude = setpoint.attitude
             self.thrust = setpoint.thrust
+            self._hold_attitude()
         elif mode is Mode.FLIGHT:
-            self._fly(now, self._follow(now, clearance, setpoint, dt), dt)
-        elif mode is Mode.SPOOL_DOWN:
-            self.thrust *= math.exp(-dt / SPOOL_TIME)
-            self._moment_share = max(0.0, 1.0 - self.logic.contact.load_share)
-        else:
-            high = mode is Mode.LAND and clearance > SLOW_BELOW
-            if mode is Mode.LAND and clearance > TURN_ABOVE and setpoint is not None:
+            velocity, yaw_rate = self._follow(now, clearance, setpoint, dt)
+            self._fly(now, velocity, dt, yaw_rate=yaw_rate)
+        elif mode is Mode.LAND:
+            if clearance > TURN_ABOVE and setpoint is not None:
                 self._turn(setpoint.yaw, dt)
-            sink = FAST_DESCENT if high else SLOW_DESCENT
-            self.touched |= mode is Mode.ABORT and self.logic.contact.load_share > TOUCHED_SHARE
-            if self.touched:  # no second flight where it bounces
-                self.thrust *= math.exp(-dt / SPOOL_TIME)
-                self._moment_share = 0.0
+            self._descend(now, FAST_DESCENT if clearance > SLOW_BELOW else SLOW_DESCENT, dt)
+        elif mode is Mode.SPOOL_DOWN:
+            self._spool_down(max(0.0, 1.0 - self.logic.contact.load_share), dt)
+        else:
+            self.touched |= self.logic.contact.load_share > TOUCHED_SHARE
+            if self.touched:  # no second flight after a bounce
+                self._spool_down(0.0, dt)
             else:
-                self.position[2] = min(self.position[2] - dt * sink, now.position[2] + 0.5)
-                self._fly(now, (0.0, 0.0, -sink), dt, LAND_TILT)
+                self._descend(now, SLOW_DESCENT, dt)
 
     def rotor_speeds(self, now: Motion) -> Floats:
-        """(rotors,) rad/s, of the attitude loop."""
-        if self._off:
-            return self.attitude_loop.rotor_speeds(None, now)
-        if self._acceleration is not None:
-            self.thrust = self.params.mass * float(self._acceleration @ now.rotation[:, 2])
-        setpoint = AttitudeSetpoint(
-            self.thrust,
-            self._acceleration,
-            self.yaw,
-            self._yaw_rate,
-            self.attitude,
-            self._moment_share,
-        )
+        """Return the rotor speeds of the attitude loop, (rotors,), rad/s."""
+        setpoint = self._setpoint
+        if setpoint is not None and setpoint.acceleration is not None:
+            self.thrust = self.params.mass * float(setpoint.acceleration @ now.rotation[:, 2])
+            setpoint = setpoint._replace(thrust=self.thrust)
         return self.attitude_loop.rotor_speeds(setpoint, now)
+
+    def _take_off(self, now: Motion, dt: float) -> None:
+        """Raise the thrust while the wheels still stand, then climb."""
+        if self.logic.since < RAMP_TIME:
+            self.thrust = RAMP_SHARE * self.params.mass * GRAVITY * self.logic.since / RAMP_TIME
+            self._hold_attitude()
+        else:
+            self.position[2] += dt * CLIMB_SPEED
+            self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
+
+    def _descend(self, now: Motion, sink_rate: float, dt: float) -> None:
+        """Sink above the held place with little tilt."""
+        self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
+        self._fly(now, (0.0, 0.0, -sink_rate), dt, LAND_TILT)
+
+    def _spool_down(self, moment_share: float, dt: float) -> None:
+        """Let the thrust decay, with a share of the moments that hold the attitude."""
+        self.thrust *= math.exp(-dt / SPOOL_TIME)
+        self._hold_attitude(moment_share)
 
     def _follow(
         self, now: Motion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float
-    ) -> tuple[float, float, float]:
-        """The velocity with which the position setpoint moves on."""
+    ) -> tuple[tuple[float, float, float], float]:
+        """Move the held position; return its velocity, m/s, and the yaw rate, rad/s."""
         if setpoint is None:
-            return (0.0, 0.0, 0.0)
+            return (0.0, 0.0, 0.0), 0.0
         if setpoint.position is not None:
             self.position = np.array(setpoint.position, float)
             self._turn(setpoint.yaw, dt)
-            return setpoint.velocity
+            return setpoint.velocity, 0.0
+
+        yaw_rate = 0.0
         if setpoint.yaw is not None:
             self._turn(setpoint.yaw, dt)
         else:
-            self._yaw_rate = setpoint.yaw_rate
-            self.yaw = math.remainder(self.yaw + dt * setpoint.yaw_rate, math.tau)
+            yaw_rate = setpoint.yaw_rate
+            self.yaw = math.remainder(self.yaw + dt * yaw_rate, math.tau)
+
+        # by the heading, and down no faster than a landing
         forward, left, up = setpoint.velocity
         if clearance < TURN_ABOVE:
             up = max(up, -SLOW_DESCENT)
-        c = math.cos(self.yaw)
-        s = math.sin(self.yaw)
-        ahead = (c * forward - s * left, s * forward + c * left, up)
-        self.position = self.position + dt * np.array(ahead)
+        cosine = math.cos(self.yaw)
+        sine = math.sin(self.yaw)
+        x = cosine * forward - sine * left
+        y = sine * forward + cosine * left
+        self.position = self.position + dt * np.array((x, y, up))
+
+        # the held position does not run away
         lead = self.position - now.position
         distance = float(np.linalg.norm(lead))
-        if distance > MAX_LEAD and any(ahead):
+        if distance > MAX_LEAD and any((x, y, up)):
             self.position = now.position + lead * (MAX_LEAD / distance)
-        # what turns the velocity is fed forward as well
-        gain = self._yaw_rate / self.params.velocity_gain
-        return (ahead[0] - gain * ahead[1], ahead[1] + gain * ahead[0], up)
+
+        # feed forward the turning of the velocity
+        gain = yaw_rate / self.params.velocity_gain
+        return (x - gain * y, y + gain * x, up), yaw_rate
 
     def _turn(self, yaw: float | None, dt: float) -> None:
-        """The heading that is held goes towards the one that is wanted."""
+        """Turn the held heading towards the wanted one."""
         if yaw is not None:
             error = math.remainder(yaw - self.yaw, math.tau)
             self.yaw += min(max(error, -TURN_RATE * dt), TURN_RATE * dt)
@@ -207,13 +247,29 @@ class FlightModes:
     def _fly(
         self,
         now: Motion,
-        ahead: tuple[float, float, float],
+        velocity: tuple[float, float, float],
         dt: float,
         max_tilt: float | None = None,
+        yaw_rate: float = 0.0,
     ) -> None:
+        """Point the thrust so that the vehicle reaches the held position, moving by a velocity."""
         if self.failed_rotors:  # no rotor can be spared for a heading
-            self.yaw = math.atan2(now.rotation[1, 0], now.rotation[0, 0])
+            self.yaw = _heading(now)
         frozen = self.logic.contact.wheels_down >= 2.0
-        self._acceleration = self.position_controller.acceleration(
-            self.position - now.position, now.velocity, ahead, dt, frozen, max_tilt
+        acceleration = self.position_controller.acceleration(
+            self.position - now.position, now.velocity, velocity, dt, frozen, max_tilt
         )
+        self._setpoint = AttitudeSetpoint(
+            self.thrust, acceleration, self.yaw, yaw_rate, self.attitude
+        )
+
+    def _hold_attitude(self, moment_share: float = 1.0) -> None:
+        """Hold the attitude with the present thrust."""
+        self._setpoint = AttitudeSetpoint(
+            self.thrust, None, self.yaw, attitude=self.attitude, moment_share=moment_share
+        )
+
+
+def _heading(now: Motion) -> float:
+    """Return the heading of the body's x axis, rad."""
+    return math.atan2(now.rotation[1, 0], now.rotation[0, 0])

@@ -1,5 +1,11 @@
-"""Mode state machine of the controllers: modes, transitions and their guards. docs/model, section
-9.
+"""Mode state machine of the controllers: modes, transitions and guards. docs/model, section 9.
+
+Theory of operation. `ModeLogic` holds one `Mode`. It changes in two ways:
+
+- on request (`ModeLogic.request`), if `ALLOWED_FROM` lists the present mode for the wanted one and
+  the guards of that transition hold;
+- without a request (`ModeLogic.update`), when a condition on the wheels' contact has held for some
+  time: TAKEOFF to FLIGHT, LAND to SPOOL_DOWN, SPOOL_DOWN to DRIVE, or back to LAND after a bounce.
 """
 
 from __future__ import annotations
@@ -8,23 +14,44 @@ import dataclasses
 import enum
 import math
 
+from rfly_common.arrays import Floats
+
 LOW_PASS = 0.02
-"""s, of the contact signals"""
+"""Time constant of the contact signals, s."""
+
 LIFTED_TIME = 0.2
+"""Time without load on any wheel after which a take-off has lifted off, s."""
+
 LIFTED_CLEARANCE = 0.5
+"""Clearance of the lowest wheel above which a take-off has lifted off, m."""
+
 TOUCHED_SHARE = 0.3
+"""Share of the weight on the wheels above which the vehicle touches the ground."""
+
 TOUCHED_TIME = 0.05
+"""Time of touching after which the rotors spool down, s."""
+
 STANDING_SHARE = 0.97
+"""Share of the weight on the wheels above which the vehicle stands."""
+
 STANDING_TIME = 1.5
+"""Shortest time of spooling down, s."""
+
 BOUNCED_SHARE = 0.05
+"""Share of the weight on the wheels below which the vehicle has bounced."""
+
 BOUNCED_TIME = 0.1
-"""a vehicle on soft springs lifts its wheels for a moment without flying again"""
+"""Time in the air after which a bounce counts, s: soft springs lift the wheels for a moment."""
+
 TAKEOFF_SPEED = 0.3
+"""Speed below which a take-off may begin, m/s."""
+
 TAKEOFF_SLOPE = math.radians(10.0)
+"""Slope of the ground below which a take-off may begin, rad."""
 
 
 class Mode(enum.Enum):
-    """What the controllers do."""
+    """Mode of the controllers."""
 
     DISARMED = "DISARMED"
     DRIVE = "DRIVE"
@@ -35,118 +62,138 @@ class Mode(enum.Enum):
     ABORT = "ABORT"
 
 
+ALLOWED_FROM: dict[Mode, tuple[Mode, ...]] = {
+    Mode.DISARMED: (Mode.DRIVE,),
+    Mode.DRIVE: (Mode.ABORT, Mode.DISARMED),
+    Mode.TAKEOFF: (Mode.DRIVE,),
+    Mode.FLIGHT: (Mode.LAND,),
+    Mode.LAND: (Mode.FLIGHT, Mode.TAKEOFF),
+    Mode.SPOOL_DOWN: (),
+    Mode.ABORT: (Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN),
+}
+"""Modes from which each mode can be requested."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Situation:
-    """What the transitions depend on."""
+    """Quantities on which the transitions depend."""
 
     wheels_down: int
-    """wheels with load"""
+    """Number of wheels with load."""
+
     load_share: float
-    """ΣF_z / (M g)"""
+    """Share of the weight that the wheels carry, ΣF_z / (M g)."""
+
     clearance: float
-    """m, of the lowest wheel"""
+    """Clearance of the lowest wheel, m."""
+
     speed: float
-    """m/s"""
+    """Speed, m/s."""
+
     slope: float
-    """rad, of the ground"""
+    """Slope of the ground, rad."""
+
+
+def contact_of(loads: Floats, weight: float) -> tuple[int, float]:
+    """Return the number of wheels with load, and the share of the weight (N) that they carry."""
+    return int((loads > 0.0).sum()), float(loads.sum()) / weight
 
 
 class WheelContact:
-    """The contact signals, low-passed: nan before the first update."""
+    """Contact signals, low-passed; NaN before the first update."""
 
     def __init__(self) -> None:
         self.load_share = math.nan
-        """ΣF_z / (M g): share of the weight that the wheels carry"""
+        """Share of the weight that the wheels carry, ΣF_z / (M g)."""
+
         self.wheels_down = math.nan
-        """wheels with load, as many as there are"""
+        """Number of wheels with load."""
 
     def update(self, wheels_down: float, load_share: float, dt: float) -> None:
-        """The signals after dt more seconds with these numbers."""
+        """Advance the signals by dt seconds with these measurements."""
         if math.isnan(self.load_share):
             self.load_share = load_share
             self.wheels_down = wheels_down
             return
+
         keep = math.exp(-dt / LOW_PASS)
         self.load_share = keep * self.load_share + (1 - keep) * load_share
         self.wheels_down = keep * self.wheels_down + (1 - keep) * wheels_down
 
 
 class ModeLogic:
-    """The mode, advanced by `update`; requests are refused where the table has no transition."""
+    """The mode of a vehicle, changed by `request` and `update`."""
 
     def __init__(self, mode: Mode = Mode.DISARMED) -> None:
         self.mode = mode
         self.contact = WheelContact()
         self.since = 0.0
-        """s in this mode"""
-        self._lifted = self._touched = 0.0
+        """Time in this mode, s."""
 
-    def _enter(self, mode: Mode) -> Mode:
-        self.mode = mode
-        self.since = 0.0
-        self._lifted = self._touched = 0.0
-        return mode
+        self._held = 0.0
+        """Time for which the condition of the mode's next transition has held, s."""
 
     def request(self, wanted: Mode, now: Situation) -> str:
-        """Ask for DRIVE (that is, to be armed), TAKEOFF, FLIGHT (no landing yet), LAND, ABORT or
-        DISARMED.
+        """Change to DRIVE (arm), TAKEOFF, FLIGHT (go around), LAND, ABORT or DISARMED, if allowed.
 
-        "" where it is so from now on, or is so already; else why it cannot be now.
+        Return "" if the mode is the wanted one now, else the reason of the refusal.
         """
         if wanted is self.mode:
             return ""
+
         refusal = self._refusal(wanted, now)
         if not refusal:
             self._enter(wanted)
         return refusal
 
+    def update(self, now: Situation, dt: float) -> Mode:
+        """Return the mode after dt more seconds in a situation."""
+        self.contact.update(now.wheels_down, now.load_share, dt)
+        self.since += dt
+
+        if self.mode is Mode.TAKEOFF:
+            lifted = self._holds(self.contact.wheels_down < 0.5, LIFTED_TIME, dt)
+            if lifted and now.clearance > LIFTED_CLEARANCE:
+                self._enter(Mode.FLIGHT)
+        elif self.mode is Mode.LAND:
+            if self._holds(self.contact.load_share > TOUCHED_SHARE, TOUCHED_TIME, dt):
+                self._enter(Mode.SPOOL_DOWN)
+        elif self.mode is Mode.SPOOL_DOWN:
+            if self._holds(self.contact.load_share < BOUNCED_SHARE, BOUNCED_TIME, dt):
+                self._enter(Mode.LAND)
+            elif self.contact.load_share > STANDING_SHARE and self.since >= STANDING_TIME:
+                self._enter(Mode.DRIVE)
+        return self.mode
+
+    def _enter(self, mode: Mode) -> None:
+        self.mode = mode
+        self.since = 0.0
+        self._held = 0.0
+
+    def _holds(self, condition: bool, seconds: float, dt: float) -> bool:
+        """Return whether a condition, true or false for dt more seconds, has held for `seconds`."""
+        self._held = self._held + dt if condition else 0.0
+        return self._held >= seconds
+
     def _refusal(self, wanted: Mode, now: Situation) -> str:
-        if wanted is Mode.ABORT:
-            return "it is disarmed, there is nothing to abort" if self.mode is Mode.DISARMED else ""
-        starts = {begin for begin, end in _TRANSITIONS if end is wanted}
-        if self.mode not in starts:
-            listed = " or ".join(sorted(mode.value for mode in starts)) or "by itself"
-            return f"it is in {self.mode.value}; {wanted.value} is to be had from {listed}"
+        """Return the reason why a mode cannot be entered now, or ""."""
+        if wanted is Mode.ABORT and self.mode is Mode.DISARMED:
+            return "it is disarmed, there is nothing to abort"
+        allowed = ALLOWED_FROM[wanted]
+        if self.mode not in allowed:
+            modes = " or ".join(mode.value for mode in allowed) or "no mode on request"
+            return f"cannot go from {self.mode.value} to {wanted.value}; allowed from {modes}"
+
         if wanted is Mode.TAKEOFF and now.speed >= TAKEOFF_SPEED:
             return f"its speed is {now.speed:.2f} m/s, expected below {TAKEOFF_SPEED:g} m/s"
         if wanted is Mode.TAKEOFF and now.slope >= TAKEOFF_SLOPE:
-            return f"the slope is {math.degrees(now.slope):.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
+            slope = math.degrees(now.slope)
+            return f"the slope is {slope:.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
+
         if self.mode is Mode.ABORT and not self.contact.load_share > STANDING_SHARE:
             return "it does not stand on its wheels yet"
-        if wanted is Mode.FLIGHT and not (
-            self.contact.wheels_down < 0.5 and now.clearance > LIFTED_CLEARANCE
-        ):
-            return f"it is {now.clearance:.2f} m above the ground already, too low to fly on"
+
+        airborne = self.contact.wheels_down < 0.5 and now.clearance > LIFTED_CLEARANCE
+        if wanted is Mode.FLIGHT and not airborne:
+            return f"it is only {now.clearance:.2f} m above the ground, too low to fly on"
         return ""
-
-    def update(self, now: Situation, dt: float) -> Mode:
-        """The mode after dt more seconds in the situation."""
-        self.contact.update(now.wheels_down, now.load_share, dt)
-        self.since += dt
-        if self.mode is Mode.TAKEOFF:
-            self._lifted = self._lifted + dt if self.contact.wheels_down < 0.5 else 0.0
-            if self._lifted >= LIFTED_TIME and now.clearance > LIFTED_CLEARANCE:
-                return self._enter(Mode.FLIGHT)
-        elif self.mode is Mode.LAND:
-            self._touched = self._touched + dt if self.contact.load_share > TOUCHED_SHARE else 0.0
-            if self._touched >= TOUCHED_TIME:
-                return self._enter(Mode.SPOOL_DOWN)
-        elif self.mode is Mode.SPOOL_DOWN:
-            self._lifted = self._lifted + dt if self.contact.load_share < BOUNCED_SHARE else 0.0
-            if self._lifted >= BOUNCED_TIME:
-                return self._enter(Mode.LAND)
-            if self.contact.load_share > STANDING_SHARE and self.since >= STANDING_TIME:
-                return self._enter(Mode.DRIVE)
-        return self.mode
-
-
-_TRANSITIONS = (
-    (Mode.DISARMED, Mode.DRIVE),
-    (Mode.DRIVE, Mode.DISARMED),
-    (Mode.DRIVE, Mode.TAKEOFF),
-    (Mode.TAKEOFF, Mode.LAND),
-    (Mode.FLIGHT, Mode.LAND),
-    (Mode.LAND, Mode.FLIGHT),
-    (Mode.ABORT, Mode.DRIVE),
-)
-"""from and to, on request; ABORT can always be had but when disarmed"""

@@ -1,4 +1,4 @@
-"""From commands to the motors of a real vehicle: voltage, duty cycle and pulse width. SI units.
+"""Commands to the motors of a real vehicle: voltage, duty cycle and pulse width. SI units.
 
 First-order DC motor: current = torque / K_t + no-load current, voltage = resistance · current + K_t
 · speed, where the torque constant K_t (N m/A) is also the back-EMF constant (V s/rad). M. Drela,
@@ -21,9 +21,14 @@ from rfly_common.arrays import Floats
 from rfly_common.config.declared import file_schema, number, values_of
 
 PULSE_LOW = 1000.0
+"""Pulse width of off, or of full backwards or right, µs."""
+
 PULSE_MIDDLE = 1500.0
+"""Pulse width of rest for an output with two directions, µs."""
+
 PULSE_HIGH = 2000.0
-"""µs: off, or full backwards or right; at rest of what goes both ways; full"""
+"""Pulse width of full, µs."""
+
 SECTIONS = {
     "battery": "that feeds all motors",
     "rotor": "motor of each rotor, on its shaft",
@@ -33,8 +38,9 @@ SECTIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class MotorParameters:
-    """Constants of a vehicle's motors; a field declares its key in the file, what it means and its
-    range.
+    """Constants of a vehicle's motors.
+
+    Each field declares its key in the file, its meaning and its range.
     """
 
     battery_voltage: float = number("battery.voltage_v", "nominal", above=0.0)
@@ -55,47 +61,51 @@ class MotorParameters:
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON schema of the files."""
+        """Return the JSON schema of the files."""
         return file_schema("Motors of a land-air vehicle", cls, SECTIONS)
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> MotorParameters:
-        """A shipped set (`shipped_motor_sets()`) or a YAML file. Raises ConfigError that names
-        file, line and key.
+        """Load a shipped set (`shipped_motor_sets()`) or a YAML file.
+
+        Raise ConfigError that names file, line and key.
         """
         data, file, _name = read_parameters("motors", "motors", name_or_path)
-        return cls(
-            **values_of(
-                cls, checked_document(data, file, cls.schema(), "version, battery, rotor").value
-            )
-        )
+        document = checked_document(data, file, cls.schema(), "version, battery, rotor")
+        return cls(**values_of(cls, document.value))
 
 
 def shipped_motor_sets() -> list[str]:
-    """Names of the sets that come with the package."""
+    """Return the names of the shipped sets."""
     return shipped_sets("motors")
 
 
 @dataclasses.dataclass(frozen=True)
 class MotorOutput:
-    """What leaves for the motors: rotors in their order, then wheels in theirs."""
+    """Output to the motors: rotors in their order, then wheels in theirs."""
 
     voltage: Floats
-    """(rotors + wheels,) V, signed for wheels"""
+    """Voltages, (rotors + wheels,), V, signed for wheels."""
+
     duty: Floats
-    """(rotors + wheels,) of the battery's voltage, 0 … 1 for rotors, -1 … 1 for wheels, after the
-    limit
+    """Duty cycles after the limit, (rotors + wheels,), as shares of the battery's voltage.
+
+    0 … 1 for rotors, -1 … 1 for wheels.
     """
+
     pulse: Floats
-    """(rotors + wheels + 2,) µs: the same, then steering (2000: full left) and brake (2000: full)
+    """Pulse widths, (rotors + wheels + 2,), µs.
+
+    The motors' first, then steering (2000: full left) and brake (2000: full).
     """
+
     limited: int
-    """motors that were asked for more than the limit"""
+    """Number of motors with a demand beyond the limit."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MotorModel:
-    """Turns commands into outputs; `max_duty`: limit of each motor's duty cycle."""
+    """Model that turns commands into outputs; `max_duty`: limit of each motor's duty cycle."""
 
     vehicle: VehicleParameters
     motors: MotorParameters
@@ -103,7 +113,7 @@ class MotorModel:
 
     @property
     def rest(self) -> MotorOutput:
-        """Everything off, wheels straight, brakes on."""
+        """Output with everything off, wheels straight, brakes on."""
         return self.output(
             None, WheelCommand.braked(self.vehicle, 0.0, self.vehicle.max_brake_torque)
         )
@@ -115,75 +125,81 @@ class MotorModel:
         rotor_speed: Floats | None = None,
         wheel_speed: Floats | None = None,
     ) -> MotorOutput:
-        """The output for commands that fit the vehicle (`check`); None: off.
+        """Return the output for commands that fit the vehicle (`check`); None: off.
 
-        `rotor_speed`, `wheel_speed`: measured, rad/s; (rotors,) against which rotors turn that are
-        commanded by torque, (wheels,) at which the wheels turn. Where they are None, 0.
+        `rotor_speed`: measured, (rotors,), rad/s; used for rotors commanded by torque.
+        `wheel_speed`: measured, (wheels,), rad/s. Without a measurement the speed counts as 0.
         """
+        p = self.vehicle
+        m = self.motors
+
+        rotor_voltage = self._rotor_voltage(rotors, rotor_speed)
+        wheel_voltage = self._wheel_voltage(wheels, wheel_speed)
+        wanted = np.concatenate([rotor_voltage, wheel_voltage])
+        duty = np.clip(wanted / m.battery_voltage, -self.max_duty, self.max_duty)
+
+        # steering and brake
+        steering = 0.0
+        brake = 0.0
+        if wheels is not None:
+            steering = wheels.steering_angle
+            brake = float(np.max(wheels.brake_torque))
+        left = np.clip(steering / p.max_steering, -1.0, 1.0) if p.max_steering else 0.0
+        pressed = min(brake / p.max_brake_torque, 1.0) if p.max_brake_torque else 0.0
+
+        half_range = PULSE_HIGH - PULSE_MIDDLE
+        full_range = PULSE_HIGH - PULSE_LOW
+        pulse = np.concatenate(
+            [
+                PULSE_LOW + full_range * duty[: p.rotors],
+                PULSE_MIDDLE + half_range * duty[p.rotors :],
+                [PULSE_MIDDLE + half_range * left, PULSE_LOW + full_range * pressed],
+            ]
+        )
+
+        limit = self.max_duty * m.battery_voltage * (1.0 + 1e-12)
+        limited = int(np.count_nonzero(np.abs(wanted) > limit))
+        return MotorOutput(duty * m.battery_voltage, duty, pulse, limited)
+
+    def _rotor_voltage(self, rotors: RotorCommand | None, measured: Floats | None) -> Floats:
+        """Return the voltages of the rotors' motors, (rotors,), V."""
         p = self.vehicle
         m = self.motors
         torque = np.zeros(p.rotors)
         speed = np.zeros(p.rotors)
         if rotors is not None and rotors.torques:
             torque = np.clip(rotors.value, 0.0, p.max_rotor_torque)
-            speed = speed if rotor_speed is None else np.abs(rotor_speed)
+            speed = speed if measured is None else np.abs(measured)
         elif rotors is not None:
+            # docs/model Eq. 4.8: steady, far from ground and other rotors
             speed = np.clip(rotors.value, 0.0, p.max_rotor_speed)
-            torque = (
-                p.torque_coefficient * speed**2
-            )  # docs/model Eq. 4.8: steady, far from ground and other rotors
-        rotor_voltage = (
-            np.where(  # no torque is no voltage: its own speed must not keep a rotor turning
-                torque > 0.0,
-                _voltage(
-                    torque,
-                    speed,
-                    m.rotor_torque_constant,
-                    m.rotor_resistance,
-                    m.rotor_no_load_current,
-                ),
-                0.0,
-            )
+            torque = p.torque_coefficient * speed**2
+
+        # no torque is no voltage: its own speed must not keep a rotor turning
+        voltage = _voltage(
+            torque, speed, m.rotor_torque_constant, m.rotor_resistance, m.rotor_no_load_current
         )
+        return np.where(torque > 0.0, voltage, 0.0)
+
+    def _wheel_voltage(self, wheels: WheelCommand | None, measured: Floats | None) -> Floats:
+        """Return the voltages of the wheels' motors, (wheels,), V."""
+        p = self.vehicle
+        m = self.motors
         most = p.max_drive_torque
-        none = np.zeros(len(p.wheels))
-        drive = none if wheels is None else np.clip(wheels.drive_torque, -most, most)
-        turning = none if wheel_speed is None else wheel_speed
+        zero = np.zeros(len(p.wheels))
+        drive = zero if wheels is None else np.clip(wheels.drive_torque, -most, most)
+        speed = zero if measured is None else measured
+
         driven = (p.is_driven > 0.0) & (drive != 0.0)
-        wheel_voltage = np.where(
-            driven,
-            _voltage(
-                drive, turning, m.wheel_torque_constant, m.wheel_resistance, m.wheel_no_load_current
-            ),
-            0.0,
+        voltage = _voltage(
+            drive, speed, m.wheel_torque_constant, m.wheel_resistance, m.wheel_no_load_current
         )
-        asked = np.concatenate([rotor_voltage, wheel_voltage])
-        duty = np.clip(asked / m.battery_voltage, -self.max_duty, self.max_duty)
-        steering, brake = (
-            (0.0, 0.0)
-            if wheels is None
-            else (wheels.steering_angle, float(np.max(wheels.brake_torque)))
-        )
-        left = np.clip(steering / p.max_steering, -1.0, 1.0) if p.max_steering else 0.0
-        pressed = min(brake / p.max_brake_torque, 1.0) if p.max_brake_torque else 0.0
-        half = PULSE_HIGH - PULSE_MIDDLE
-        whole = PULSE_HIGH - PULSE_LOW
-        pulse = np.concatenate(
-            [
-                PULSE_LOW + whole * duty[: p.rotors],
-                PULSE_MIDDLE + half * duty[p.rotors :],
-                [PULSE_MIDDLE + half * left, PULSE_LOW + whole * pressed],
-            ]
-        )
-        limited = int(
-            np.count_nonzero(np.abs(asked) > self.max_duty * m.battery_voltage * (1.0 + 1e-12))
-        )
-        return MotorOutput(duty * m.battery_voltage, duty, pulse, limited)
+        return np.where(driven, voltage, 0.0)
 
 
 def _voltage(
     torque: Floats, speed: Floats, constant: float, resistance: float, no_load: float
 ) -> Floats:
-    """V; friction acts against the spin, at rest against the torque."""
+    """Return the voltages, V; friction acts against the spin, at rest against the torque."""
     friction = no_load * np.sign(np.where(speed != 0.0, speed, torque))
     return resistance * (torque / constant + friction) + constant * speed

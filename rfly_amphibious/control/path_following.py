@@ -1,7 +1,6 @@
-"""Path following: pure pursuit on the ground (docs/model, section 10.2), a moving target in the
-air.
+"""Path following: pure pursuit on the ground, a moving target in the air.
 
-Speeds fall before corners and ends.
+The speed falls before corners and ends.
 """
 
 from __future__ import annotations
@@ -23,56 +22,91 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
 BRAKING = 0.8
+"""Deceleration before ends and corners, m/s²."""
+
 SIDEWAYS = 2.0
-"""m/s², before ends and corners, and in bends"""
+"""Acceleration to the side in bends, m/s²."""
+
 SLOWEST = 0.3
-"""m/s, until it is there"""
+"""Least speed until the vehicle has arrived, m/s."""
+
 SPEED_LAG = 1.0 / SPEED_GAIN
-"""s, by which a driven vehicle follows the speed that is wanted"""
+"""Lag of a driven vehicle behind the wanted speed, s."""
+
 PREVIEW_TIME = 0.8
+"""Time to the point that the vehicle steers to, s."""
+
 SHORTEST_PREVIEW = 2.0
+"""Least distance of that point, in wheelbases."""
+
 LONGEST_PREVIEW = 10.0
-"""s of way; wheelbases: how far ahead the point lies that is steered to"""
+"""Largest distance of that point, in wheelbases."""
+
 FLIGHT_ACCELERATION = 0.8
+"""Acceleration of the target in the air, m/s²."""
+
 CORNER_STEP = 1.0
-"""m/s: change of velocity at a corner of the flight"""
+"""Change of velocity at a corner of the flight, m/s."""
+
 CLIMBING = 2.0
+"""Largest speed upwards, m/s."""
+
 SINKING = 1.5
+"""Largest speed downwards, m/s."""
+
 LEFT_BEHIND = 5.0
-"""m, at which the target waits for the vehicle"""
+"""Distance at which the target waits for the vehicle, m."""
+
 THERE = 0.7
+"""Distance from the end of a flight below which the vehicle has arrived, m."""
+
 AT_REST = 0.4
-"""m, m/s at the end of a flight"""
+"""Speed at the end of a flight below which the vehicle has arrived, m/s."""
 
 
 class _Polyline:
-    """A polyline: vertices (k, d) without repetitions, unit directions and lengths of its segments."""
+    """Polyline without repeated vertices, and the speed wanted on each segment."""
 
     def __init__(self, points: Sequence[ArrayLike], speeds: Sequence[float]) -> None:
-        kept = [np.asarray(points[0], float)]
+        vertices = [np.asarray(points[0], float)]
         self.speeds = []
+        """Wanted speeds of the segments, m/s."""
+
         for point, speed in zip(points[1:], speeds, strict=True):
-            if np.linalg.norm(np.asarray(point, float) - kept[-1]) > 1e-3:
-                kept.append(np.asarray(point, float))
+            if np.linalg.norm(np.asarray(point, float) - vertices[-1]) > 1e-3:
+                vertices.append(np.asarray(point, float))
                 self.speeds.append(speed)
-        self.vertices = np.array(kept)
+
+        self.vertices = np.array(vertices)
+        """Vertices, (k, d), m."""
+
         steps = np.diff(self.vertices, axis=0)
         self.lengths = np.linalg.norm(steps, axis=1)
+        """Lengths of the segments, (k - 1,), m."""
+
         self.directions = steps / self.lengths[:, None]
+        """Unit directions of the segments, (k - 1, d)."""
+
         self.segment = 0
+        """Index of the present segment."""
+
         self.last = len(self.lengths) - 1
+        """Index of the last segment; -1 if there is none."""
 
     def turn(self, vertex: int) -> float:
-        """rad between the segments that meet there."""
+        """Return the angle between the segments that meet at a vertex, rad."""
         cosine = float(self.directions[vertex - 1] @ self.directions[vertex])
         return math.acos(min(1.0, max(-1.0, cosine)))
 
     def slow_down(
         self, corners: list[float], before: Callable[[float, float], float]
     ) -> list[float]:
-        """Speeds at the ends of the segments: those of `corners` (the last is 0), and low enough
-        for what follows; `before(speed, left)` is the speed from which a vehicle slows down to one
-        within so many metres.
+        """Return the speeds at the ends of the segments.
+
+        They are those of `corners`, lowered for what follows.
+
+        The last corner is 0. `before(speed, left)` returns the speed from which a vehicle slows
+        down to `speed` within `left` metres.
         """
         for k in range(len(corners) - 2, -1, -1):
             corners[k] = min(corners[k], before(corners[k + 1], float(self.lengths[k + 1])))
@@ -80,10 +114,9 @@ class _Polyline:
 
 
 class DrivePathFollower:
-    """Pure pursuit from where it stands through waypoints (x, y) to a stand at the last one,
-    forwards or backwards.
+    """Pure pursuit through waypoints (x, y) to a stand at the last one, forwards or backwards.
 
-    The axle that does not steer moves along the vehicle both ways: backwards it is the same pursuit
+    The axle that does not steer moves along the vehicle both ways. Backwards it is the same pursuit
     by a vehicle that looks the other way, with the steering to the other side.
     """
 
@@ -96,13 +129,16 @@ class DrivePathFollower:
         backward: bool = False,
     ) -> None:
         self._sign = -1.0 if backward else 1.0
-        self._path = path = _Polyline([start, *points], speeds)
+        self._path = _Polyline([start, *points], speeds)
         self._params = params
         self._lever = steering_lever(params)
         self._gradient = understeer_gradient(params)
-        self._center = params.turn_x if params.steered in ("front", "rear") else 0.0
+        self._center = _unsteered_axle(params)
+
+        path = self._path
         self.stopping = path.last < 0
-        """whether it is at the end and only has to stand still"""
+        """True if the vehicle is at the end and only has to stand still."""
+
         nearest = SHORTEST_PREVIEW * params.wheelbase
         corners = [
             math.sqrt(SIDEWAYS * nearest / max(math.tan(min(path.turn(k), 3.0) / 2.0), 1e-3))
@@ -111,19 +147,23 @@ class DrivePathFollower:
         self._corners = path.slow_down([*corners, 0.0], _slowing)
 
     def missed_by(self, place: Floats) -> float:
-        """m from the last waypoint."""
+        """Return the distance from the last waypoint, m."""
         return float(np.linalg.norm(place[:2] - self._path.vertices[-1]))
 
     def command(self, place: Floats, heading: float, speed: float) -> tuple[float, float]:
-        """(speed m/s, steering rad) for a vehicle at place (2,), with its heading (rad) and speed,
-        < 0 backwards.
+        """Return speed (m/s) and steering (rad) for a vehicle at `place`, (2,).
+
+        `heading`: rad; `speed`: m/s, below 0 backwards.
         """
         if self.stopping:
             return 0.0, 0.0
+
         path = self._path
         p = self._params
         sign = self._sign
         speed *= sign
+
+        # the present segment
         while True:
             k = path.segment
             along = float((place - path.vertices[k]) @ path.directions[k])
@@ -131,28 +171,27 @@ class DrivePathFollower:
             if k == path.last or left > 0.0:
                 break
             path.segment += 1
+
         if k == path.last and left < max(speed, 0.0) * SPEED_LAG and speed < 2.0 * SLOWEST:
             self.stopping = True
             return 0.0, 0.0
-        preview = min(
-            max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase
-        )
+
+        # the point to steer to, in axes of the vehicle
         cosine = sign * math.cos(heading)
         sine = sign * math.sin(heading)
-        to = (
-            self._ahead(max(along, 0.0) + preview)
-            - place
-            - sign * self._center * np.array((cosine, sine))
-        )
+        point = self._point_at(max(along, 0.0) + _preview_distance(p, speed))
+        to = point - place - sign * self._center * np.array((cosine, sine))
         forward = cosine * to[0] + sine * to[1]
         left_of = cosine * to[1] - sine * to[0]
         distance = math.hypot(forward, left_of)
+
         if forward > 0.0:
             curvature = 2.0 * left_of / distance**2
             steering = curvature_to_steering(p, curvature, speed, self._gradient)
-        else:  # behind: as sharp a turn as can be
+        else:  # the point lies behind: turn as sharply as possible
             steering = math.copysign(max_virtual_steering(p), left_of)
             curvature = math.tan(steering) / self._lever
+
         most = min(
             _slowing(self._corners[k], max(left, 0.0)),
             path.speeds[k],
@@ -160,9 +199,10 @@ class DrivePathFollower:
         )
         return sign * max(most, SLOWEST), sign * steering
 
-    def _ahead(self, distance: float) -> Floats:
-        """The point so far along the path from the present segment's beginning; straight on beyond
-        the end.
+    def _point_at(self, distance: float) -> Floats:
+        """Return the point at a distance (m) along the path from the present segment's begin.
+
+        Beyond the end it lies straight on.
         """
         path = self._path
         k = self._path.segment
@@ -173,26 +213,31 @@ class DrivePathFollower:
 
 
 def _slowing(final: float, left: float) -> float:
-    """m/s from which a vehicle that follows with SPEED_LAG comes down to `final` within `left`
-    metres.
+    """Return the speed from which a driven vehicle comes down to `final` within `left`, m.
+
+    The vehicle follows with SPEED_LAG.
     """
     distance = left + final * SPEED_LAG + final**2 / (2.0 * BRAKING)
     return BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * distance / BRAKING) - SPEED_LAG)
 
 
 class FlightPathFollower:
-    """A target that moves from a place through points (x, y, z) and stops at the last one."""
+    """Target that moves from a place through points (x, y, z) and stops at the last one."""
 
     def __init__(
         self, start: ArrayLike, speed: float, points: Sequence[ArrayLike], speeds: Sequence[float]
     ) -> None:
-        self._path = path = _Polyline([start, *points], speeds)
-        self._at = 0.0
+        path = _Polyline([start, *points], speeds)
+        self._path = path
+        self._along = 0.0
+        """Way along the present segment, m."""
+
         self._speed = speed
         self._limits = []
         for direction, wanted in zip(path.directions, path.speeds, strict=True):
             upright = CLIMBING if direction[2] > 0.0 else SINKING
             self._limits.append(min(wanted, upright / max(abs(float(direction[2])), 1e-9)))
+
         corners = [
             CORNER_STEP / max(2.0 * math.sin(path.turn(k) / 2.0), 1e-3)
             for k in range(1, path.last + 1)
@@ -200,35 +245,40 @@ class FlightPathFollower:
         self._corners = path.slow_down([*corners, 0.0], self._most)
 
     def advance(self, place: Floats, dt: float) -> tuple[Floats, Floats]:
-        """Target (3,) and its velocity (3,), dt later, for a vehicle at place (3,)."""
+        """Return target and velocity, (3,) each, dt later, for a vehicle at `place`, (3,)."""
         path = self._path
         if path.last < 0:
             return path.vertices[0], np.zeros(3)
+
+        # slow down before corners, and wait for the vehicle
         k = path.segment
-        target = path.vertices[k] + self._at * path.directions[k]
+        target = path.vertices[k] + self._along * path.directions[k]
         if math.dist(target, place) > LEFT_BEHIND:
             self._speed = max(0.0, self._speed - FLIGHT_ACCELERATION * dt)
         else:
-            left = float(path.lengths[k]) - self._at
+            left = float(path.lengths[k]) - self._along
             most = min(self._limits[k], self._most(self._corners[k], left))
             self._speed = min(most, self._speed + FLIGHT_ACCELERATION * dt)
-        self._at += self._speed * dt
-        while self._at >= path.lengths[k] - 1e-3:
+
+        # move on
+        self._along += self._speed * dt
+        while self._along >= path.lengths[k] - 1e-3:
             if k == path.last:
-                self._at = float(path.lengths[k])
+                self._along = float(path.lengths[k])
                 self._speed = 0.0
                 break
-            self._at -= float(path.lengths[k])
+            self._along -= float(path.lengths[k])
             path.segment = k = k + 1
-        return path.vertices[k] + self._at * path.directions[k], self._speed * path.directions[k]
+
+        return path.vertices[k] + self._along * path.directions[k], self._speed * path.directions[k]
 
     @staticmethod
     def _most(final: float, left: float) -> float:
-        """m/s from which the target comes down to `final` within `left` metres."""
+        """Return the speed, m/s, from which the target comes down to `final` within a way, m."""
         return math.sqrt(final**2 + 2.0 * FLIGHT_ACCELERATION * left)
 
     def course(self) -> float | None:
-        """rad, of the present segment; None where it is short or leads up or down."""
+        """Return the course of the present segment, rad; None if it is short or steep."""
         path = self._path
         if path.last < 0:
             return None
@@ -237,16 +287,18 @@ class FlightPathFollower:
 
     @property
     def at_end(self) -> bool:
-        """Whether the target is."""
+        """True if the target is at the end."""
         path = self._path
-        return path.last < 0 or (path.segment == path.last and self._at >= float(path.lengths[-1]))
+        return path.last < 0 or (
+            path.segment == path.last and self._along >= float(path.lengths[-1])
+        )
 
     def missed_by(self, place: Floats) -> float:
-        """m from the end."""
+        """Return the distance from the end, m."""
         return math.dist(place, self._path.vertices[-1])
 
     def arrived(self, place: Floats, velocity: Floats) -> bool:
-        """Whether target and vehicle are at the end and the vehicle hardly moves."""
+        """Return whether the target is at the end, and the vehicle there and hardly moving."""
         return (
             self.at_end
             and float(np.linalg.norm(velocity)) < AT_REST
@@ -255,29 +307,35 @@ class FlightPathFollower:
 
 
 SMOOTHING = 0.2
-"""s, of the velocity that is read off the poses"""
+"""Time constant of the velocity that is derived from the poses, s."""
+
 KEEPING_UP = 0.6
-"""1/s: m/s for each metre by which it is farther behind than a preview"""
+"""Speed for each metre of distance beyond a preview, 1/s."""
+
 AT_TARGET = 0.1
+"""Distance of a standing pose at which the vehicle has arrived, m."""
+
 STANDS = 0.05
-"""m, m/s: beside a pose that stands"""
+"""Speed below which a pose stands, m/s."""
+
 AWAY = 0.5
-"""m, that a pose has to move before a vehicle that has come to it starts again"""
+"""Distance that a pose moves away before a vehicle that has arrived starts again, m."""
 
 
 class PoseFollower:
-    """The newest pose, with its velocity: given, or derived from the last poses."""
+    """Follower of the newest pose, with its own velocity or one derived from the last poses."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
-        self._center = params.turn_x if params.steered in ("front", "rear") else 0.0
+        self._center = _unsteered_axle(params)
+
         self._place = np.zeros(2)
         self._velocity = np.zeros(2)
         self._time = math.nan
         self._arrived = False
 
     def set_pose(self, place: Floats, velocity: Floats | None, time: float) -> None:
-        """Place (2,) m and velocity (2,) m/s, or None, at a time."""
+        """Take a pose: place (2,), m, velocity (2,), m/s, or None, and time, s."""
         if velocity is not None:
             self._velocity = velocity
         elif not math.isnan(self._time) and time > self._time:
@@ -294,43 +352,64 @@ class PoseFollower:
     def command(
         self, place: Floats, heading: float, speed: float, now: float
     ) -> tuple[float, float]:
-        """(speed m/s, curvature 1/m) for a vehicle at place (2,), with its heading (rad) and speed,
-        at a time.
+        """Return speed (m/s) and curvature (1/m) for a vehicle at `place`, (2,).
+
+        `heading`: rad; `speed`: m/s; `now`: s.
         """
         p = self._params
+        nearest = SHORTEST_PREVIEW * p.wheelbase
+
+        # where the pose is now, in axes of the vehicle
         lead_speed = math.hypot(*self._velocity.tolist())
         target = self._place + self._velocity * min(max(now - self._time, 0.0), SMOOTHING)
         to_x, to_y = (target - place).tolist()
         distance = math.hypot(to_x, to_y)
-        c = math.cos(heading)
-        s = math.sin(heading)
-        ahead = c * to_x + s * to_y
-        near = abs(ahead) < AT_TARGET or (ahead < 0.0 and distance < SHORTEST_PREVIEW * p.wheelbase)
-        if lead_speed < STANDS and near and distance < SHORTEST_PREVIEW * p.wheelbase:
+        cosine = math.cos(heading)
+        sine = math.sin(heading)
+        ahead = cosine * to_x + sine * to_y
+
+        # stand next to a pose that stands
+        near = abs(ahead) < AT_TARGET or (ahead < 0.0 and distance < nearest)
+        if lead_speed < STANDS and near and distance < nearest:
             self._arrived = True
-        elif lead_speed > STANDS or distance > SHORTEST_PREVIEW * p.wheelbase + AWAY:
+        elif lead_speed > STANDS or distance > nearest + AWAY:
             self._arrived = False
         if self._arrived:
             return 0.0, 0.0
-        preview = min(
-            max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase
-        )
+
+        # the point to steer to: beyond a pose that is near and moves on
+        preview = _preview_distance(p, speed)
         point = target
-        if distance < preview and lead_speed > STANDS:  # it goes on that way
+        if distance < preview and lead_speed > STANDS:
             point = target + self._velocity * ((preview - distance) / lead_speed)
-        px, py = (point - place - self._center * np.array((c, s))).tolist()
-        forward = c * px + s * py
-        left = c * py - s * px
+        px, py = (point - place - self._center * np.array((cosine, sine))).tolist()
+        forward = cosine * px + sine * py
+        left = cosine * py - sine * px
+
         if forward > 0.0:
-            reach = max(math.hypot(forward, left), SHORTEST_PREVIEW * p.wheelbase)
+            reach = max(math.hypot(forward, left), nearest)
             curvature = 2.0 * left / reach**2
-        else:  # behind: as sharp a turn as can be
+        else:  # the point lies behind: turn as sharply as possible
             curvature = math.copysign(math.tan(max_virtual_steering(p)) / steering_lever(p), left)
-        going = max(0.0, float(self._velocity @ (c, s)))
+
         behind = max(ahead if forward > 0.0 else distance, 0.0)
-        braking = BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * behind / BRAKING) - SPEED_LAG)
-        wanted = going + min(KEEPING_UP * (behind - PREVIEW_TIME * lead_speed), braking)
+        if behind == 0.0:
+            return 0.0, curvature
+
+        # keep up, and slow down before a pose that stands
+        going = max(0.0, float(self._velocity @ (cosine, sine)))
+        closing = KEEPING_UP * (behind - PREVIEW_TIME * lead_speed)
+        wanted = going + min(closing, _slowing(0.0, behind))
         wanted = min(wanted, math.sqrt(SIDEWAYS / max(abs(curvature), 1e-6)))
-        return (
-            max(wanted, SLOWEST if lead_speed < STANDS else 0.0) if behind > 0.0 else 0.0
-        ), curvature
+        return max(wanted, SLOWEST if lead_speed < STANDS else 0.0), curvature
+
+
+def _preview_distance(p: VehicleParameters, speed: float) -> float:
+    """Return the distance of the point to steer to, m, at a speed."""
+    nearest = SHORTEST_PREVIEW * p.wheelbase
+    return min(max(PREVIEW_TIME * speed, nearest), LONGEST_PREVIEW * p.wheelbase)
+
+
+def _unsteered_axle(p: VehicleParameters) -> float:
+    """Return the place of the axle that does not steer, m ahead of the body's origin."""
+    return p.turn_x if p.steered in ("front", "rear") else 0.0

@@ -1,5 +1,6 @@
-"""Truth pilot: both control laws under the mode table, from the ground truth, for scenarios and
-tests.
+"""Truth pilot: both control laws under the mode table, from the ground truth.
+
+Scenarios and tests use it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
+from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
 from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Motion
@@ -19,23 +20,25 @@ from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
 
 SetpointSource = Callable[[ModelState, Mode], Setpoint]
-"""the setpoint in a state and a mode: the same object as long as it is the same"""
+"""Source of the setpoint in a state and a mode: the same object while the setpoint is the same."""
 
 
 def timed_setpoints(setpoints: Sequence[Setpoint]) -> SetpointSource:
-    """Each from its time on; `setpoints` are in the order of their times."""
-    listed = [Setpoint(-math.inf), *setpoints]
+    """Return a source of setpoints, each from its time; they are in the order of their times."""
+    schedule = [Setpoint(-math.inf), *setpoints]
 
     def newest(state: ModelState, mode: Mode) -> Setpoint:
-        return next(setpoint for setpoint in reversed(listed) if setpoint.time <= state.time + 1e-9)
+        return next(
+            setpoint for setpoint in reversed(schedule) if setpoint.time <= state.time + 1e-9
+        )
 
     return newest
 
 
 class Pilot:
-    """Flies and drives by setpoints; for `AmphibiousModel.run`, asked every `period` seconds.
+    """Pilot by setpoints, for `AmphibiousModel.run`, called every `period` seconds.
 
-    A mode that a setpoint requests is asked for until it is there, or another one is requested.
+    It requests the mode of a setpoint until the mode is reached or another one is requested.
     """
 
     def __init__(
@@ -48,26 +51,32 @@ class Pilot:
         self.params = model.params
         self.model = model
         self.period = period
+
         self.logic = ModeLogic(mode)
         self.flight_modes = FlightModes(model.params, self.logic)
         self.speed_controller = SpeedController(model.params)
         self.modes = [mode]
-        """in the order in which they came"""
+        """Modes up to now, in their order."""
+
         self.entered = False
-        """whether it has been asked for commands yet"""
+        """True after the first call."""
+
         self._setpoints = setpoints
         self._setpoint = Setpoint(-math.inf)
         self._requested: Mode | None = None
         self._controls = Controls()
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
-        """The commands from a state on; `outputs`: those of the last step, where the caller has
-        them.
+        """Return the commands from a state.
+
+        `outputs`: those of the last step, if the caller has them.
         """
         now = Motion(
             state.position, state.velocity, rotation_matrix(state.orientation), state.rates
         )
         situation = self._situation(state, now, outputs)
+
+        # request a mode
         before = self.logic.mode
         setpoint = self._setpoints(state, before)
         if setpoint is not self._setpoint and setpoint.mode is not None:
@@ -75,40 +84,47 @@ class Pilot:
         self._setpoint = setpoint
         if self._requested is not None and not self.logic.request(self._requested, situation):
             self._requested = None
+
+        # enter it
         mode = self.logic.update(situation, self.period)
         if mode is not before or not self.entered:
             self._enter(mode, now)
             if mode is not before:
                 self.modes.append(mode)
             self.entered = True
+
         self._controls = self._commands(mode, now, situation.clearance)
         return self._controls
 
     def lose_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no
-        take-off any more.
+        """Fly without a rotor (from 0).
+
+        Off the ground the flight is aborted; on the ground there is no take-off any more.
         """
         self.flight_modes.set_failed_rotors(self.flight_modes.failed_rotors | {rotor})
         if self.logic.mode not in (Mode.DISARMED, Mode.DRIVE):
             self._requested = Mode.ABORT
 
     def _situation(self, state: ModelState, now: Motion, outputs: Outputs | None) -> Situation:
+        """Return the situation on which the transitions of the mode depend."""
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
-        load = out.wheel_load
+        wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
-        share = float(load.sum()) / (self.params.mass * GRAVITY)
         speed = float(np.linalg.norm(state.velocity))
-        return Situation(int((load > 0.0).sum()), share, float(out.clearance), speed, slope)
+        return Situation(wheels_down, load_share, float(out.clearance), speed, slope)
 
     def _enter(self, mode: Mode, now: Motion) -> None:
+        """Begin a mode."""
         self.flight_modes.enter(mode, now)
         if mode is Mode.DRIVE:
             self.speed_controller.reset()
 
     def _commands(self, mode: Mode, now: Motion, clearance: float) -> Controls:
+        """Return the commands of a mode."""
         setpoint = self._setpoint
         trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)
         self.flight_modes.update(mode, now, clearance, trajectory, self.period)
+
         if mode is Mode.DRIVE:
             speed = float(now.rotation[:, 0] @ now.velocity)
             grade = math.asin(max(-1.0, min(1.0, now.rotation[2, 0])))
@@ -116,6 +132,7 @@ class Pilot:
             limit = self.speed_controller.steering_limit(speed)
             steering = min(max(setpoint.steering, -limit), limit)
             return Controls(steering=steering, drive_torque=drive, brake_torque=brake)
+
         brake_torque = brake_torque_in(
             mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched
         )

@@ -1,7 +1,6 @@
-"""Cascaded position controller: position and velocity errors to a specific thrust. docs/model,
-section 10.1.
+"""Cascaded position controller: position and velocity errors to a specific thrust.
 
-World axes ENU, SI.
+docs/model, section 10.1. World axes ENU, SI.
 """
 
 from __future__ import annotations
@@ -16,16 +15,17 @@ from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
 
 MAX_SPEED = 4.0
-"""m/s, that the position error may ask for, by axis"""
+"""Largest speed that the position error may demand, by axis, m/s."""
+
 INTEGRAL_SHARE = 0.25
-"""1/s: gain of the integral of the velocity error beside the velocity gain"""
+"""Gain of the integral of the velocity error, in addition to the velocity gain, 1/s."""
+
 MIN_VERTICAL = 0.3
-"""of gravity: least upward acceleration asked of the rotors, so that their direction stays defined
-"""
+"""Least upward acceleration, as a share of gravity: it keeps the direction of thrust defined."""
 
 
 class PositionController:
-    """Proportional for the position, proportional and integral for the velocity.
+    """Controller: proportional for the position, proportional and integral for the velocity.
 
     `level_gains`: of position and velocity across the ground, 1/s; None: the parameters'.
     """
@@ -35,18 +35,20 @@ class PositionController:
     ) -> None:
         self.set_gains(params, level_gains or (params.position_gain, params.velocity_gain))
         self.integral = np.zeros(3)
-        """(3,) m/s², of the velocity error"""
+        """Integral of the velocity error, (3,), m/s²."""
 
     def set_gains(self, params: VehicleParameters, level_gains: tuple[float, float]) -> None:
-        """From now on these; the integral stays."""
+        """Use these gains; the integral stays."""
         position, velocity = level_gains
         self._max_tilt = params.max_tilt
         self.position_gain = np.array((position, position, params.position_gain))
+        """Gain of the position error by axis of the world, (3,), 1/s."""
+
         self.velocity_gain = np.array((velocity, velocity, params.velocity_gain))
-        """(3,) 1/s, by axis of the world"""
+        """Gain of the velocity error by axis of the world, (3,), 1/s."""
 
     def reset(self) -> None:
-        """Forgets the integral."""
+        """Forget the integral."""
         self.integral = np.zeros(3)
 
     def acceleration(
@@ -58,17 +60,21 @@ class PositionController:
         frozen: bool = False,
         max_tilt: float | None = None,
     ) -> Floats:
-        """(3,) specific thrust wanted, world axes, m/s². `frozen`: the integral stays as it is."""
+        """Return the wanted specific thrust, (3,), world, m/s²; `frozen` keeps the integral."""
         wanted = np.clip(
             self.position_gain * np.asarray(position_error, float), -MAX_SPEED, MAX_SPEED
         )
         error = wanted + np.asarray(velocity_ahead, float) - np.asarray(velocity, float)
+
         free = self.velocity_gain * error + self.integral
         free[2] = max(free[2] + GRAVITY, MIN_VERTICAL * GRAVITY)
+
+        # no more tilt than allowed
         most = free[2] * math.tan(self._max_tilt if max_tilt is None else max_tilt)
         level = math.hypot(free[0], free[1])
         if level > most:
             free[:2] *= most / level
         elif not frozen:
             self.integral = self.integral + dt * INTEGRAL_SHARE * self.velocity_gain * error
+
         return free

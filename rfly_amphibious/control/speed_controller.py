@@ -1,4 +1,4 @@
-"""Speed control law: speed setpoint to drive and brake torques. docs/model, section 10.2."""
+"""Speed controller: a speed setpoint to drive and brake torques. docs/model, section 10.2."""
 
 from __future__ import annotations
 
@@ -12,27 +12,32 @@ from rfly_common.arrays import Floats
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 SPEED_GAIN = 1.5
-"""1/s"""
+"""Gain of the speed error, 1/s."""
+
 INTEGRAL_GAIN = 0.3
-"""1/s²"""
+"""Gain of the integral of the speed error, 1/s²."""
+
 INTEGRAL_BAND = 0.3
-"""m/s: the integral is for the last error, not for the way there"""
+"""Speed error below which it is integrated, m/s: only the last error counts, not the way there."""
+
 HOLD_SPEED = 0.05
-"""m/s, below which a vehicle that is to stand is held by its brakes"""
+"""Speed below which the brakes hold a vehicle that is to stand, m/s."""
+
 HOLD_SHARE = 0.3
-"""of the largest brake torque"""
+"""Share of the largest brake torque that holds a standing vehicle."""
+
 MAX_LATERAL = 0.6
-"""of friction, that steering may use up"""
+"""Share of the friction that steering may use up."""
+
 SKID_STEERING = 1.2
-"""rad: a chassis without steered wheels turns as if it had some that go so far"""
+"""Largest angle of the imagined steered wheels of a chassis that steers by its motors, rad."""
 
 
 def brake_torque_in(mode: Mode, params: VehicleParameters, wheels: float, down: bool) -> float:
-    """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in
-    docs/model, section 9.
+    """Return the brake torque of each wheel in modes other than DRIVE, N m. docs/model, section 9.
 
-    `wheels`: with load, low-passed; `down`: whether the vehicle has touched the ground since an
-    abort.
+    `wheels`: number with load, low-passed. `down`: whether the vehicle has touched the ground since
+    an abort.
     """
     if mode in (Mode.DISARMED, Mode.SPOOL_DOWN):
         return HOLD_SHARE * params.max_brake_torque
@@ -42,13 +47,17 @@ def brake_torque_in(mode: Mode, params: VehicleParameters, wheels: float, down: 
 
 
 def max_virtual_steering(params: VehicleParameters) -> float:
-    """rad: what the wheels can, or for a chassis that steers by its motors what stands for it."""
+    """Return the largest steering angle of the virtual wheel, rad.
+
+    A chassis that steers by its motors has an imagined one.
+    """
     return SKID_STEERING if params.steered == "none" else params.max_steering
 
 
 def steering_lever(params: VehicleParameters) -> float:
-    """m: tan(steering) over the curvature of the path. Of three axles Eq. 10.15: two work against
-    each other.
+    """Return tan(steering) over the curvature of the path, m. Three axles: Eq. 10.15.
+
+    Two of three axles work against each other.
     """
     if params.middle_axle is not None and params.steered != "none":
         return _linear_turn(params)[0]
@@ -56,8 +65,9 @@ def steering_lever(params: VehicleParameters) -> float:
 
 
 def understeer_gradient(params: VehicleParameters) -> float:
-    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Eq. 10.11,
-    10.15.
+    """Return the understeer gradient K_us, rad s²/m. Eq. 10.11, 10.15.
+
+    It is the steering for each m/s² to the side, in addition to that of the geometry.
     """
     p = params
     if p.middle_axle is not None and p.steered != "none":
@@ -70,11 +80,10 @@ def understeer_gradient(params: VehicleParameters) -> float:
 
 
 def _linear_turn(p: VehicleParameters) -> tuple[float, float]:
-    """(m, rad s²/m): steering for a curvature, and for each m/s² to the side, of three axles on
-    linear tyres.
+    """Return the steering per curvature, m, and per m/s² to the side, rad s²/m, of three axles.
 
-    Forces and moments about the centre of mass balance; unknown are the steering and the body's
-    slip angle. Eq. 10.15.
+    On linear tyres forces and moments about the centre of mass balance; the unknowns are the
+    steering and the body's slip angle. Eq. 10.15.
     """
     x = p.axles - p.center_x
     stiffness = p.axle_stiffness
@@ -88,8 +97,9 @@ def _linear_turn(p: VehicleParameters) -> tuple[float, float]:
 def curvature_to_steering(
     params: VehicleParameters, curvature: float, speed: float, gradient: float
 ) -> float:
-    """rad for a curvature (1/m, positive = left) at a speed, with the understeer `gradient` fed
-    forward.
+    """Return the steering for a curvature (1/m, positive to the left) at a speed, rad.
+
+    The understeer `gradient` is fed forward.
     """
     lever = steering_lever(params)
     aside = gradient * speed * speed * curvature if params.steered != "none" else 0.0
@@ -97,7 +107,7 @@ def curvature_to_steering(
 
 
 class SpeedController:
-    """Holds the integral of the speed error."""
+    """Speed controller with an integral of the speed error."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self.params = params
@@ -105,51 +115,56 @@ class SpeedController:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets the integral."""
+        """Forget the integral."""
         self._integral = 0.0
 
     def torques(
         self, wanted: float, speed: float, dt: float, grade: float = 0.0, hold: bool = True
     ) -> tuple[Floats, Floats]:
-        """Drive (wheels,) and brake (wheels,) torques, N m, for a speed wanted and the speed now,
-        m/s.
+        """Return drive and brake torques, (wheels,), N m, for a wanted and a present speed, m/s.
 
-        `grade`: slope of the path, rad, positive uphill. `hold`: whether brakes hold what is to
-        stand.
+        `grade`: slope of the path, rad, positive uphill. `hold`: whether the brakes hold a vehicle
+        that is to stand.
         """
         p = self.params
         if hold and wanted == 0.0 and abs(speed) < HOLD_SPEED:
             self._integral = 0.0
             return np.zeros(len(p.wheels)), np.full(len(p.wheels), HOLD_SHARE * p.max_brake_torque)
+
         error = wanted - speed
         pull = p.effective_mass * (SPEED_GAIN * error + self._integral) + self.resistance(
             speed, grade
         )
-        # the whole force as a driving one, or its excess over what the motors take back as a
-        # braking one
+
+        # the motors take the whole force as a driving one; the brakes take what exceeds their
+        # braking
         direction = math.copysign(1.0, speed if abs(speed) > HOLD_SPEED else pull)
         most = self.motor_torque(speed) * self._driven.sum() / p.rolling_radius.mean()
         driving = min(max(pull, -most), most)
         drive = driving * p.rolling_radius * self._driven / max(self._driven.sum(), 1.0)
+
         rest = pull - driving
         brake = np.zeros(len(p.wheels))
         if rest * direction < 0.0:
             brake = np.minimum(
                 self._brake_shares(abs(rest)) * abs(rest) * p.rolling_radius, p.max_brake_torque
             )
+
         if rest == 0.0 and abs(error) < INTEGRAL_BAND:
             self._integral += dt * INTEGRAL_GAIN * error
         return drive, brake
 
     def _brake_shares(self, force: float) -> Floats:
-        """(wheels,) of a braking force (N), more in front by the load that it moves there. Eq.
-        10.7; 10.16 of six.
+        """Return each wheel's share of a braking force (N), (wheels,). Eq. 10.7; six wheels: 10.16.
+
+        The force moves load to the front, which then brakes more.
         """
         p = self.params
         if p.middle_axle is None:
             shift = p.center_height * force / (p.mass * GRAVITY)
             front = min(max((p.rear_axle + shift) / p.wheelbase, 0.0), 1.0)
             return 0.5 * np.array((front, front, 1.0 - front, 1.0 - front))
+
         stiffness = 1.0 / (1.0 / p.spring + 1.0 / p.tyre_stiffness)
         lever = p.hub_position[:, 0] - stiffness @ p.hub_position[:, 0] / stiffness.sum()
         load = p.static_load + p.center_height * force * stiffness * lever / (stiffness @ lever**2)
@@ -157,15 +172,16 @@ class SpeedController:
         return load / load.sum()
 
     def resistance(self, speed: float, grade: float) -> float:
-        """N, of rolling, air and slope at a speed."""
+        """Return the resistance of rolling, air and slope at a speed, N."""
         p = self.params
         rolling = p.rolling_resistance * p.mass * GRAVITY * math.tanh(speed / p.rolling_speed)
         air = p.linear_drag[0] * speed + 0.5 * AIR_DENSITY * p.drag_area[0] * speed * abs(speed)
         return rolling + air + p.mass * GRAVITY * math.sin(grade)
 
     def motor_torque(self, speed: float) -> float:
-        """N m that each motor has at a speed, driving or taking back: the power of all is limited
-        too.
+        """Return the torque that each motor has at a speed, driving or braking, N m.
+
+        The power of all motors together is limited too.
         """
         p = self.params
         spin = abs(speed) / float(p.rolling_radius.mean())
@@ -175,7 +191,7 @@ class SpeedController:
         )
 
     def steering_limit(self, speed: float) -> float:
-        """rad, beyond which the turn would use up the friction."""
+        """Return the steering angle beyond which the turn would use up the friction, rad."""
         p = self.params
         return min(
             max_virtual_steering(p),

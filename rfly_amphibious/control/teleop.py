@@ -1,5 +1,6 @@
-"""Teleoperation: keys and joystick axes to velocity setpoints and modes. Without terminal and
-without ROS.
+"""Teleoperation: keys and joystick axes to velocity setpoints and modes.
+
+It needs neither a terminal nor ROS.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 
 KEY_STEP = 0.1
-"""of the full deflection, that one key press changes"""
+"""Share of the full deflection that one key press changes."""
 
 HELP = """\
   W S or ↑ ↓   faster, slower / fly forward, backward     O   arm          T   take off
@@ -23,7 +24,7 @@ HELP = """\
 
 
 class Velocity(NamedTuple):
-    """What cmd_vel says: m/s forward, to the left and up, and rad/s counter-clockwise."""
+    """Velocity of cmd_vel: m/s forward, to the left and up, and rad/s counter-clockwise."""
 
     forward: float = 0.0
     left: float = 0.0
@@ -42,24 +43,31 @@ class Sticks(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TeleopLimits:
-    """What full deflections ask for."""
+    """Velocities at full deflection."""
 
     drive_speed: float = 3.0
-    """m/s"""
+    """Speed on the ground, m/s."""
+
     curvature: float = 0.6
-    """1/m, of the way that is driven"""
+    """Curvature of the driven path, 1/m."""
+
     fly_speed: float = 3.0
+    """Level speed in flight, m/s."""
+
     climb_speed: float = 1.0
+    """Vertical speed in flight, m/s."""
+
     yaw_rate: float = 0.8
-    """rad/s, in flight"""
+    """Yaw rate in flight, rad/s."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             finite_number(field.name, getattr(self, field.name), above=0.0)
 
     def velocity(self, sticks: Sticks, mode: str) -> Velocity:
-        """What the sticks ask for in a mode (`mode`'s words): DRIVE and FLIGHT obey, all others
-        stand or hover.
+        """Return the velocity for the sticks in a mode (by its name).
+
+        Only DRIVE and FLIGHT obey the sticks; in all other modes the vehicle stands or hovers.
         """
         if mode == "DRIVE":
             speed = sticks.forward * self.drive_speed
@@ -93,47 +101,57 @@ _ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 
 
 class KeyReader:
-    """Bytes of a terminal to names of keys; a sequence that comes in pieces is kept until it is
-    whole.
+    """Reader of a terminal's bytes: names of keys.
+
+    A sequence that comes in pieces is kept until it is complete.
     """
 
     def __init__(self) -> None:
         self._rest = b""
 
     def keys(self, data: bytes) -> list[str]:
-        """Lower-case characters, `up`, `down`, `left`, `right`; other sequences and bytes are
-        passed over.
+        """Return the keys: lower-case characters, `up`, `down`, `left`, `right`.
+
+        Other sequences and bytes are skipped.
         """
         data = self._rest + data
-        found = []
-        at = 0
         self._rest = b""
-        while at < len(data):
-            if data[at] != 0x1B:
-                if 0x20 <= data[at] < 0x7F:
-                    found.append(chr(data[at]).lower())
-                at += 1
+        keys = []
+        position = 0
+        while position < len(data):
+            # a single character
+            if data[position] != 0x1B:
+                if 0x20 <= data[position] < 0x7F:
+                    keys.append(chr(data[position]).lower())
+                position += 1
                 continue
-            end = at + 2
-            if data[at + 1 : at + 2] not in (b"[", b"O"):
-                if at + 1 == len(data):
-                    self._rest = data[at:]
-                at += 1
+
+            # an escape that begins no sequence
+            if data[position + 1 : position + 2] not in (b"[", b"O"):
+                if position + 1 == len(data):
+                    self._rest = data[position:]
+                position += 1
                 continue
+
+            # a sequence, which may not be complete yet
+            end = position + 2
             while end < len(data) and not 0x40 <= data[end] < 0x7F:
                 end += 1
             if end == len(data):
-                self._rest = data[at:][:16]
+                self._rest = data[position:][:16]
                 break
             arrow = _ARROWS.get(data[end : end + 1])
             if arrow is not None:
-                found.append(arrow)
-            at = end + 1
-        return found
+                keys.append(arrow)
+            position = end + 1
+        return keys
 
 
 class KeyPilot:
-    """Keys move the sticks, which stay where they are; in another mode they begin in the middle."""
+    """Keys that move sticks.
+
+    The sticks stay where they are; in another mode they begin in the middle.
+    """
 
     def __init__(self, limits: TeleopLimits) -> None:
         self.limits = limits
@@ -141,13 +159,13 @@ class KeyPilot:
         self.mode = ""
 
     def set_mode(self, mode: str) -> None:
-        """The vehicle is in this mode now."""
+        """Take note of the vehicle's mode."""
         if mode != self.mode:
             self.mode = mode
             self.sticks = Sticks()
 
     def press(self, key: str) -> str:
-        """What to request of the vehicle's modes by it, "" for nothing."""
+        """Move the sticks by a key; return the request for the vehicle's mode, or ""."""
         if key in _MOVES:
             stick, sign = _MOVES[key]
             value = round(getattr(self.sticks, stick) + sign * KEY_STEP, 6)
@@ -160,22 +178,25 @@ class KeyPilot:
 
     @property
     def velocity(self) -> Velocity:
-        """What the sticks ask for now."""
+        """Velocity for the present sticks."""
         return self.limits.velocity(self.sticks, self.mode)
 
 
 @dataclasses.dataclass(frozen=True)
 class JoystickLayout:
-    """Numbers of axes and buttons, from 0; -1: there is none. As a game pad's driver for Linux
-    (xpad) counts them.
+    """Numbers of a joystick's axes and buttons, from 0; -1: none.
+
+    The defaults are those of a game pad's driver for Linux (xpad).
     """
 
     axis_forward: int = 4
     axis_turn: int = 0
     axis_left: int = 3
     axis_up: int = 1
+
     button_enable: int = 5
-    """that is held while the sticks count; -1: they always do"""
+    """Button that is held while the sticks count; -1: they always do."""
+
     button_arm: int = 7
     button_disarm: int = 6
     button_takeoff: int = 3
@@ -189,23 +210,27 @@ class JoystickLayout:
 
 
 class JoyPilot:
-    """A joystick's axes and buttons to velocities and requests."""
+    """Axes and buttons of a joystick to velocities and requests."""
 
     def __init__(self, limits: TeleopLimits, layout: JoystickLayout) -> None:
         self.limits = limits
         self.layout = layout
         self.mode = ""
+
         self._held: frozenset[str] = frozenset(("arm", "disarm", "takeoff", "land", "abort"))
-        """buttons that are down; at first none counts before it was seen up"""
+        """Buttons that are down. At first none counts before it was seen up."""
+
         self._engaged = False
 
     def update(
         self, axes: Sequence[float], buttons: Sequence[int]
     ) -> tuple[Velocity | None, list[str]]:
-        """(velocity, requests) for what the joystick says now. The velocity is None while nobody
-        holds the enabling button: then others may command. Once it is let go, the vehicle stops or,
-        in flight, hovers on.
+        """Return the velocity and the requests for the joystick's present state.
+
+        The velocity is None while the enabling button is up: then others may command. When it is
+        let go, the vehicle stops or, in flight, hovers on.
         """
+        # requests: buttons that went down
         layout = self.layout
         down = frozenset(
             word
@@ -214,6 +239,8 @@ class JoyPilot:
         )
         words = sorted(down - self._held)
         self._held = down
+
+        # the sticks count
         if layout.button_enable < 0 or _pressed(buttons, layout.button_enable):
             self._engaged = True
             axis = {
@@ -221,6 +248,8 @@ class JoyPilot:
                 for name in ("forward", "turn", "left", "up")
             }
             return self.limits.velocity(Sticks(**axis), self.mode), words
+
+        # the button was let go
         if not self._engaged:
             return None, words
         self._engaged = self.mode not in ("", "DISARMED", "DRIVE")
@@ -232,7 +261,7 @@ def _pressed(buttons: Sequence[int], number: int) -> bool:
 
 
 def _deflection(axes: Sequence[float], number: int, dead_zone: float) -> float:
-    """-1 … 1, 0 within the dead zone and going up evenly from its edge."""
+    """Return the deflection, -1 … 1: 0 within the dead zone, and rising evenly from its edge."""
     value = float(axes[number]) if 0 <= number < len(axes) else 0.0
     if not math.isfinite(value) or abs(value) <= dead_zone:
         return 0.0

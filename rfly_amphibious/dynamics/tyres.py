@@ -11,6 +11,7 @@ from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_normal
 from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.steering import wheel_tangent
 from rfly_common.kernels.arcs import atan, sin
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
 from rfly_common.kernels.lanes import any_lane, where
@@ -50,9 +51,7 @@ def set_row(array: Any, i: int, vector: Vector) -> None:
 @inlined_kernel
 def wheel_axle(i: int, tan_steering: float, p: Any) -> Vector:
     """a, body axes, to the left, of wheel i. Eq. 5.1."""
-    tangent = (
-        p.steering_sign[i] * tan_steering / (1.0 - p.point_y[i] * tan_steering / p.steering_lever)
-    )
+    tangent = wheel_tangent(p.steering_sign[i], p.point_y[i], p.steering_lever, tan_steering)
     cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
     return -tangent * cosine, cosine, 0.0
 

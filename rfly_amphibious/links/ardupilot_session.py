@@ -1,5 +1,4 @@
-"""Session with one ArduPilot SITL, by its JSON interface over UDP: servo outputs from it, the
-vehicle's state to it.
+"""Session with one ArduPilot SITL by its JSON interface over UDP: servo outputs in, states out.
 
 Layouts as in `libraries/SITL/examples/JSON/readme.md` of ArduPilot. World axes NED, body axes FRD.
 """
@@ -27,54 +26,68 @@ from rfly_common.errors import LinkError, PacketError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
-"""by their magic number, which comes first: frame rate, frame count, pulses"""
+"""Layouts by their magic number, which comes first: magic, frame rate, frame count, pulses."""
+
 _MAGIC = struct.Struct("<H")
+"""Magic number of a datagram."""
+
 LOW = 1000
+"""Pulse width of off, or full backwards, µs."""
+
 MIDDLE = 1500
+"""Pulse width of neutral, µs."""
+
 HIGH = 2000
-"""µs"""
+"""Pulse width of full, µs."""
+
 DRAG_BRAKE = 0.25
-"""of the largest brake torque"""
+"""Share of the largest brake torque with which a neutral drive brakes."""
 
 
 class ServoFrame(NamedTuple):
     """One frame of ArduPilot's outputs."""
 
     rate: int
-    """frames a second that it would like"""
+    """Wanted frame rate, Hz."""
+
     number: int
-    """from 0 on at each start of ArduPilot; a frame that is sent again keeps it"""
+    """Count since ArduPilot's start, from 0; a frame that is sent again keeps it."""
+
     pulses: tuple[int, ...]
-    """(16,) or (32,) µs; 0: the output is off"""
+    """Pulse widths, (16,) or (32,), µs; 0: the output is off."""
 
 
 def decode_servos(datagram: bytes) -> ServoFrame:
-    """Raises PacketError for anything else."""
+    """Return the frame of a datagram. Raise PacketError for anything else."""
     magic = _MAGIC.unpack_from(datagram)[0] if len(datagram) >= _MAGIC.size else -1
+
     layout = _SERVOS.get(magic)
     if layout is None:
         raise PacketError(
             "magic", f"begins with {magic}, expected {' or '.join(map(str, _SERVOS))}"
         )
+
     if len(datagram) != layout.size:
         raise PacketError(
             "length", f"{len(datagram)} bytes after magic {magic}, expected {layout.size}"
         )
+
     _, rate, count, *pulses = layout.unpack(datagram)
     return ServoFrame(rate, count, tuple(pulses))
 
 
 def encode_state(time: float, seen: Perception) -> bytes:
-    """One line of JSON. `time`: s of the simulation. Needs IMU and pose; wind and height are told
-    where known.
+    """Return a state as one line of JSON.
 
-    IMU axes have to be the body's.
+    `time`: of the simulation, s. IMU and pose have to be known, and the IMU's axes have to be the
+    body's; wind and height are included if they are known.
     """
     imu = seen.imu
     pose = seen.pose
     assert imu is not None
     assert pose is not None
-    told: dict[str, Any] = {
+
+    state: dict[str, Any] = {
         "timestamp": time,
         "imu": {
             "gyro": flu_to_frd(imu.rates[-1]).tolist(),
@@ -84,30 +97,36 @@ def encode_state(time: float, seen: Perception) -> bytes:
         "quaternion": np.roll(quat_enu_flu_to_ned_frd(pose.orientation), 1).tolist(),
         "velocity": enu_to_ned(pose.velocity).tolist(),
     }
+
     if np.isfinite(seen.wind).all():
-        told |= {
+        state |= {
             "velocity_wind": enu_to_ned(seen.wind).tolist(),
             "airspeed": max(seen.airspeed, 0.0),
         }
+
     if math.isfinite(seen.height):
-        told["rng_1"] = seen.height
-    return f"\n{json.dumps(told, separators=(',', ':'), allow_nan=False)}\n".encode("ascii")
+        state["rng_1"] = seen.height
+
+    return f"\n{json.dumps(state, separators=(',', ':'), allow_nan=False)}\n".encode("ascii")
 
 
 def servo_commands(
     time: float, pulses: Sequence[int], mapping: ControlMapping, params: VehicleParameters
 ) -> tuple[RotorCommand, WheelCommand]:
-    """Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs.
+    """Return rotor and wheel commands for pulse widths.
 
-    Wheels are braked where drive and brake are off, as beside ArduCopter and by a Rover that is
-    disarmed: it goes on to steer. Where nobody supplies the brake, a drive that is neutral to the
-    microsecond brakes by DRAG_BRAKE, as speed controllers of cars do: Rover's HOLD tells no more.
+    Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs. If drive and brake
+    are off, as next to ArduCopter and by a disarmed Rover, the wheels are braked and still steered.
+    If there is no brake output, a drive that is neutral to the microsecond brakes by DRAG_BRAKE, as
+    speed controllers of cars do: Rover's HOLD sends nothing else.
     """
     shares = [(pulse - LOW) / (HIGH - LOW) if pulse else math.nan for pulse in pulses]
     sides = [2.0 * share - 1.0 for share in shares]
+
     if mapping.brake >= 0:
         sides[mapping.brake] = shares[mapping.brake]
     wheels = mapping.wheel_command(time, sides, params)
+
     no_brake = mapping.brake < 0 or math.isnan(shares[mapping.brake])
     if no_brake and (mapping.drive < 0 or math.isnan(shares[mapping.drive])):
         wheels = WheelCommand.braked(params, time, params.max_brake_torque)
@@ -118,9 +137,10 @@ def servo_commands(
 
 
 class DriveInterlock:
-    """Keeps drive and brake off until the drive has been off or neutral once, as a car's speed
-    controller does: until Rover has assigned its outputs they stand at 1000 µs, which for a drive
-    is full reverse.
+    """Interlock that keeps drive and brake off until the drive has been off or neutral once.
+
+    A car's speed controller does the same. Until Rover has assigned its outputs they stand at 1000
+    µs, which is full reverse for a drive.
     """
 
     def __init__(self, mapping: ControlMapping) -> None:
@@ -130,14 +150,17 @@ class DriveInterlock:
         self._released = False
 
     def pulses(self, frame: ServoFrame) -> tuple[int, ...]:
-        """The frame's, with drive and brake off where they are held; ArduPilot's next start holds
-        them again.
+        """Return the frame's pulses, with drive and brake off while they are held.
+
+        ArduPilot's next start holds them again.
         """
         if frame.number < self._last:
             self._released = False
         self._last = frame.number
+
         if self._drive < 0 or frame.pulses[self._drive] in (0, MIDDLE):
             self._released = True
+
         if self._released:
             return frame.pulses
         return tuple(
@@ -146,26 +169,39 @@ class DriveInterlock:
 
 
 PORT = 9002
-"""ArduPilot's; its instance n sends to 10 n more"""
+"""Port of ArduPilot; its instance n sends to 10 n more."""
+
 LATE_FRAMES = 100
-"""a count that is so much lower is a frame that comes late; one that is lower still comes from a
-new start
-"""
+"""Largest step back of the count for a frame that comes late; a larger one means a new start."""
+
 REPEAT_AFTER_S = 0.5
-"""ArduPilot sends a frame again 1 s after the last at the earliest: what comes sooner is the same
-datagram, doubled
-"""
+"""Shortest time until ArduPilot sends a frame again, s: earlier ones are doubled datagrams."""
+
 COUNTERS = ("frames", "no_frame", "late", "doubled", "replies_sent_again", "starts", "overflow")
-"""frames: new ones · no_frame: datagrams of somebody or something else · late: older than the
-newest · doubled: as the newest · replies_sent_again: because ArduPilot asked once more · starts: of
-ArduPilot · overflow: of a full queue
+"""Counters of a session.
+
+- frames: new frames
+- no_frame: other datagrams
+- late: frames older than the newest
+- doubled: frames equal to the newest
+- replies_sent_again: replies that ArduPilot asked for once more
+- starts: starts of ArduPilot
+- overflow: the oldest frames of a full queue
 """
+
+
+class _Reply(NamedTuple):
+    """Last reply: the frame's number, the wall time of sending, s, and the state."""
+
+    number: int
+    sent_at: float
+    state: bytes
 
 
 class ArdupilotSession(ControllerSession[ServoFrame]):
-    """Takes servo frames, each once and in order; each is to be answered once, with a state.
+    """Session that takes servo frames, each once and in order; each is answered once, with a state.
 
-    A reply that was lost is sent again when ArduPilot sends its frame again.
+    A lost reply is sent again when ArduPilot sends its frame again.
     """
 
     def __init__(
@@ -174,32 +210,33 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
         super().__init__(lambda handler: UdpTransport(bind, port, host, 0, handler), wake, COUNTERS)
         self._lock = threading.Lock()
         self._newest = -1
-        self._reply: tuple[int, float, bytes] | None = None
+        self._reply: _Reply | None = None
 
     def start(self) -> None:
-        """Raises LinkError where the port cannot be opened."""
+        """Open the port. Raise LinkError if it cannot be opened."""
         try:
             super().start()
         except LinkError as error:
             raise LinkError(
-                f"{error}. Betaflight's motors come to UDP {PORT} too: betaflight_node and ardupilot_json_node "
-                "do not run together on one machine, nor two of these with one port"
+                f"{error}. Betaflight's motors come to UDP {PORT} too: betaflight_node and "
+                "ardupilot_json_node do not run together on one machine, nor two of these with one "
+                "port"
             ) from error
 
     def reply(self, frame: ServoFrame, state: bytes) -> None:
-        """The answer to a frame. Never waits."""
+        """Answer a frame without waiting."""
         with self._lock:
-            self._reply = frame.number, time.monotonic(), state
+            self._reply = _Reply(frame.number, time.monotonic(), state)
         self._transport.send(state)
 
     # --- in the transport's thread
 
     def opened(self, peer: str) -> None:
-        """ArduPilot runs, or another one."""
+        """Take note of ArduPilot's start, or of another one."""
         self._begin(-1)
 
     def parse(self, data: bytes) -> list[ServoFrame]:
-        """Of a datagram: one, or none."""
+        """Return the frame in a datagram, if it is one."""
         try:
             return [decode_servos(data)]
         except PacketError:
@@ -207,7 +244,7 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
             return []
 
     def take(self, items: list[ServoFrame]) -> bool:
-        """Whether it was the newest frame, or a newer one."""
+        """Take the frames; return whether one was the newest or a newer one."""
         alive = False
         for frame in items:
             if frame.number == self._newest:
@@ -226,28 +263,26 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
         return alive
 
     def _begin(self, count: int) -> None:
+        """Take note of a start of ArduPilot, which counts from `count`."""
         self._counts["starts"] += 1
         self._newest = count
         with self._lock:
             self._reply = None
 
     def _repeat(self, count: int) -> None:
-        """What was lost once more; a second reply to a doubled frame would leave ArduPilot a frame
-        behind for ever.
+        """Send a lost reply once more.
+
+        A second reply to a doubled frame would leave ArduPilot a frame behind for ever.
         """
         self._counts["doubled"] += 1
         now = time.monotonic()
         with self._lock:
-            if (
-                self._reply is None
-                or self._reply[0] != count
-                or now - self._reply[1] < REPEAT_AFTER_S
-            ):
+            reply = self._reply
+            if reply is None or reply.number != count or now - reply.sent_at < REPEAT_AFTER_S:
                 return
-            self._reply = count, now, self._reply[2]
-            state = self._reply[2]
+            self._reply = reply._replace(sent_at=now)
         self._counts["replies_sent_again"] += 1
-        self._transport.send(state)
+        self._transport.send(reply.state)
 
     def _send_heartbeat(self) -> None:
-        """ArduPilot speaks first, always."""
+        """Do nothing: ArduPilot always speaks first."""

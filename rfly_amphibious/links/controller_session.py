@@ -1,6 +1,4 @@
-"""Session with a controller outside: a transport, heartbeats to it, and a queue of what it
-commands.
-"""
+"""Session with an external controller: a transport, heartbeats, and a queue of its commands."""
 
 from __future__ import annotations
 
@@ -16,19 +14,21 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 HEARTBEAT_EVERY_S = 1.0
+"""Period of the heartbeats, s."""
+
 QUEUE_SIZE = 256
+"""Commands that wait in the queue; of more the oldest go."""
 
 Item = TypeVar("Item")
 
 
 class ControllerSession(Handler, abc.ABC, Generic[Item]):
-    """What all protocols share: `LinkSession` (frames) and `HilSession` (MAVLink) make sense of the
-    bytes.
+    """Base of `LinkSession` (frames), `HilSession` (MAVLink) and `ArdupilotSession` (JSON).
 
-    It speaks with the controller from `start` to `close`; `commands` gives what has come. `connect`
-    makes the transport for the handler that it is given, which is the session. `wake` is called in
-    the transport's thread when there is something to take; it neither raises nor closes the
-    session. `counters`: names of what is counted.
+    It speaks with the controller from `start` to `close`; `commands` returns what has come.
+    `connect` makes the transport for its handler, which is this session. `wake`, called in the
+    transport's thread when commands wait, neither raises nor closes the session. `counters`: names
+    of the counters.
     """
 
     def __init__(
@@ -52,41 +52,41 @@ class ControllerSession(Handler, abc.ABC, Generic[Item]):
         self.close()
 
     def start(self) -> None:
-        """Raises LinkError where the port cannot be opened."""
+        """Open the port. Raise LinkError if it cannot be opened."""
         self._transport.start()
 
     def close(self) -> None:
-        """At once."""
+        """Close the port immediately."""
         self._transport.close()
 
     @property
     def port(self) -> int:
-        """Ours, as it really is."""
+        """Port of this side; the real one while it is open."""
         return self._transport.port
 
     @property
     def peer(self) -> str:
-        """host:port of the controller, "" while there is none."""
+        """Address of the controller, host:port; "" while there is none."""
         return self._transport.peer
 
     @property
     def counters(self) -> dict[str, int]:
-        """What became of all that came and went; a copy."""
+        """Counters of everything that came and went; a copy."""
         return {**self._counts, **self._transport.counters}
 
     @property
     def gap(self) -> float:
-        """s of wall time since the last command that was taken; infinite before the first."""
+        """Wall time since the last command, s; infinite before the first."""
         return time.monotonic() - self._commanded_at
 
     def commands(self) -> list[Item]:
-        """What has come, oldest first. Never waits."""
+        """Return the commands that have come, oldest first, without waiting."""
         return [self._queue.popleft() for _ in range(len(self._queue))]
 
     # --- in the transport's thread
 
     def tick(self) -> None:
-        """A heartbeat, when it is time for one."""
+        """Send a heartbeat, if it is time for one."""
         now = time.monotonic()
         if now - self._heartbeat_at >= HEARTBEAT_EVERY_S:
             self._heartbeat_at = now
@@ -94,14 +94,16 @@ class ControllerSession(Handler, abc.ABC, Generic[Item]):
 
     @abc.abstractmethod
     def _send_heartbeat(self) -> None:
-        """To the controller, if there is one."""
+        """Send a heartbeat to the controller, if there is one."""
 
     def _queue_command(self, command: Item) -> None:
+        """Queue a command; the oldest of a full queue goes."""
         self._commanded_at = time.monotonic()
         if len(self._queue) == QUEUE_SIZE:
             self._counts["overflow"] += 1
         self._queue.append(command)
 
     def _wake_up(self) -> None:
+        """Call `wake`."""
         if self._wake is not None:
             self._wake()

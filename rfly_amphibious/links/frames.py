@@ -1,8 +1,7 @@
-"""Frames of the link to controllers outside: one a datagram, or a stream on TCP. docs/model,
-section 12.2.
+"""Frames of the link to external controllers: one per datagram, or a stream on TCP.
 
-Little-endian, packed: header `LAV1`, type u8, flags u8, payload length u16, sequence u64, time f64
-(s of the simulation); the payload; CRC-32 (zlib's) of all before it.
+docs/model, section 12.2. Little-endian, packed: header `LAV1`, type u8, flags u8, payload length
+u16, sequence u64, time f64 (s of the simulation); the payload; CRC-32 (zlib's) of all before it.
 """
 
 from __future__ import annotations
@@ -22,20 +21,34 @@ from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_common.errors import LinkFrameError
 
 MAGIC = b"LAV1"
+"""First bytes of a frame."""
+
 HEADER = struct.Struct("<4sBBHQd")
+"""Magic, type, flags, payload length, sequence and time."""
+
 CHECK = struct.Struct("<I")
+"""CRC-32 at the end of a frame."""
+
 MAX_PAYLOAD = 1024
+"""Largest payload, bytes."""
+
 MAX_FRAME = HEADER.size + MAX_PAYLOAD + CHECK.size
+"""Largest frame, bytes."""
+
 LOCK_STEP = 1
-"""flags bit 0: the platform waits for the answers to this frame"""
+"""Bit of the flags: the platform waits for the answers to this frame."""
+
 SUPPLIES_ROTORS = 1
+"""Status bit of a controller's heartbeat: it commands the rotors."""
+
 SUPPLIES_CHASSIS = 2
-"""status bits of a controller's heartbeat"""
+"""Status bit of a controller's heartbeat: it commands the chassis."""
 
 
 class FrameType(enum.IntEnum):
-    """What a frame carries: state and GPS to the controller, commands to the platform, heartbeats
-    both ways.
+    """Content of a frame.
+
+    STATE and GPS go to the controller, ROTORS and CHASSIS to the platform, HEARTBEAT both ways.
     """
 
     STATE = 1
@@ -46,77 +59,105 @@ class FrameType(enum.IntEnum):
 
 
 class StateReport(NamedTuple):
-    """Type 1. World axes ENU, body axes FLU, wheels front left, front right, rear left, rear right.
-    NaN: not known.
+    """State of the vehicle, type 1.
+
+    World axes ENU, body axes FLU, wheels front left, front right, rear left, rear right. NaN:
+    unknown.
     """
 
     time: float
+    """Time of the simulation, s."""
+
     specific_force: ArrayLike
-    """(3,) m/s², of the IMU: (0, 0, 9.80665) at rest"""
+    """Specific force of the IMU, (3,), m/s²: (0, 0, 9.80665) at rest."""
+
     rates: ArrayLike
-    """(3,) rad/s, of the IMU"""
+    """Angular rates of the IMU, (3,), rad/s."""
+
     quat_wxyz: ArrayLike
-    """(4,) body -> world"""
+    """Attitude, (4,), body -> world."""
+
     position: ArrayLike
-    """(3,) m, of base_link in the world"""
+    """Position of base_link, (3,), world axes, m."""
+
     velocity: ArrayLike
-    """(3,) m/s, world"""
+    """Velocity, (3,), world axes, m/s."""
+
     wheel_rate: ArrayLike
-    """(4,) rad/s, relative to the body, positive rolls forward"""
+    """Spins of the wheels relative to the body, (4,), rad/s, positive forward."""
+
     steering: ArrayLike
-    """(2,) rad, front left and front right, positive = left"""
+    """Steering angles front left and front right, (2,), rad, positive to the left."""
+
     wheel_load: ArrayLike
-    """(4,) N"""
+    """Loads of the wheels, (4,), N."""
+
     rotor_speed: ArrayLike
-    """(rotors,) rad/s, ≥ 0"""
+    """Speeds of the rotors, (rotors,), rad/s, ≥ 0."""
+
     pressure: float
-    """Pa"""
+    """Air pressure, Pa."""
+
     magnetic_field: ArrayLike
-    """(3,) T, in the IMU's axes"""
+    """Magnetic field in the IMU's axes, (3,), T."""
 
 
 class GpsReport(NamedTuple):
-    """Type 2. `time` is that of the measurement."""
+    """GPS fix, type 2."""
 
     time: float
+    """Time of the measurement, s."""
+
     latitude: float
-    """deg"""
+    """Latitude, deg."""
+
     longitude: float
-    """deg"""
+    """Longitude, deg."""
+
     altitude: float
-    """m"""
+    """Altitude, m."""
+
     velocity: ArrayLike
-    """(3,) m/s, ENU"""
+    """Velocity, (3,), ENU, m/s."""
+
     horizontal_accuracy: float
-    """m, 1 σ"""
+    """Horizontal accuracy, m, 1 σ."""
+
     vertical_accuracy: float
-    """m, 1 σ"""
+    """Vertical accuracy, m, 1 σ."""
 
 
 class Heartbeat(NamedTuple):
-    """Type 5. A controller's says what it supplies: `SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`; the
-    platform's: 0.
-    """
+    """Heartbeat, type 5."""
 
     time: float
+    """Time of the simulation, s."""
+
     status: int
+    """Commands that a controller supplies, `SUPPLIES_…`; 0 from the platform."""
 
 
 Message = StateReport | GpsReport | RotorCommand | WheelCommand | Heartbeat
 
 
-class Frame(NamedTuple):
-    """One that has come in whole."""
+class LinkFrame(NamedTuple):
+    """Frame that has come in complete."""
 
     type: FrameType
+    """Type of the frame."""
+
     flags: int
+    """Flags, `LOCK_STEP`."""
+
     sequence: int
+    """Sequence number of the sender."""
+
     message: Any
-    """a StateReport, GpsReport, RotorCommand, WheelCommand or Heartbeat, by the type"""
+    """Content by the type: StateReport, GpsReport, RotorCommand, WheelCommand or Heartbeat."""
 
 
 class _Doubles:
-    """A payload of doubles only: how many each field has, in order; 0: as many as are left."""
+    """Payload of doubles: the count of each field, in order; 0: as many as are left."""
 
     def __init__(self, make: Callable[..., Any], **counts: int) -> None:
         self.make = make
@@ -127,55 +168,57 @@ class _Doubles:
     def pack(self, message: Any) -> bytes:
         values: list[float] = []
         for name, count in self._counts.items():
-            given = np.asarray(getattr(message, name), float).ravel()
-            if count and given.size != count:
-                raise ValueError(f"{name}: {given.size} numbers, expected {count}")
-            values += given.tolist()
+            numbers = np.asarray(getattr(message, name), float).ravel()
+            if count and numbers.size != count:
+                raise ValueError(f"{name}: {numbers.size} numbers, expected {count}")
+            values += numbers.tolist()
         return _doubles(len(values)).pack(*values)
 
     def unpack(self, time: float, payload: bytes) -> Any:
         count, odd = divmod(len(payload), 8)
         if odd or count < self._fixed or (count > self._fixed and not self._open):
-            raise _wrong_length(
-                len(payload), f"{8 * self._fixed}{' or more' if self._open else ''}"
-            )
+            expected = f"{8 * self._fixed}{' or more' if self._open else ''}"
+            raise _wrong_length(len(payload), expected)
+
         values = np.frombuffer(payload, "<f8").astype(float)
-        at = 0
+        begin = 0
         fields: list[Any] = []
         for wanted in self._counts.values():
             size = wanted or count - self._fixed
-            fields.append(float(values[at]) if wanted == 1 else values[at : at + size])
-            at += size
+            field = float(values[begin]) if wanted == 1 else values[begin : begin + size]
+            fields.append(field)
+            begin += size
         return self.make(time, *fields)
 
 
 class _Rotors:
-    """Mode u8, count u8, six bytes of nothing, as many doubles as count says."""
+    """Payload of rotor commands: mode u8, count u8, six empty bytes, `count` doubles."""
 
     make = RotorCommand
     _HEAD = struct.Struct("<BB6x")
 
     def pack(self, message: RotorCommand) -> bytes:
         values = np.asarray(message.value, float).ravel().tolist()
-        return self._HEAD.pack(int(message.torques), len(values)) + _doubles(len(values)).pack(
-            *values
-        )
+        head = self._HEAD.pack(int(message.torques), len(values))
+        return head + _doubles(len(values)).pack(*values)
 
     def unpack(self, time: float, payload: bytes) -> RotorCommand:
         if len(payload) < self._HEAD.size:
             raise _wrong_length(len(payload), f"{self._HEAD.size} or more")
+
         mode, count = self._HEAD.unpack_from(payload)
         if mode > 1:
             raise LinkFrameError("mode", f"mode {mode}, expected 0 (speeds) or 1 (torques)")
-        if len(payload) != self._HEAD.size + 8 * count:
-            raise _wrong_length(len(payload), f"{self._HEAD.size + 8 * count} for {count} rotors")
-        return RotorCommand(
-            time, np.frombuffer(payload, "<f8", count, self._HEAD.size).astype(float), bool(mode)
-        )
+        expected = self._HEAD.size + 8 * count
+        if len(payload) != expected:
+            raise _wrong_length(len(payload), f"{expected} for {count} rotors")
+
+        values = np.frombuffer(payload, "<f8", count, self._HEAD.size).astype(float)
+        return RotorCommand(time, values, bool(mode))
 
 
 class _Status:
-    """u32."""
+    """Payload of a heartbeat: status u32."""
 
     make = Heartbeat
     _WHOLE = struct.Struct("<I")
@@ -221,8 +264,9 @@ _TYPE_OF = {payload.make: kind for kind, payload in _PAYLOADS.items()}
 
 
 def encode(message: Message, sequence: int, flags: int = 0) -> bytes:
-    """The frame that carries a message. ValueError where a field has the wrong size or the payload
-    is too long.
+    """Return the frame that carries a message.
+
+    Raise ValueError if a field has the wrong size or the payload is too long.
     """
     kind = _TYPE_OF[type(message)]
     payload = _PAYLOADS[kind].pack(message)
@@ -234,47 +278,54 @@ def encode(message: Message, sequence: int, flags: int = 0) -> bytes:
     return body + CHECK.pack(zlib.crc32(body))
 
 
-def decode(data: bytes) -> Frame:
-    """The frame of one datagram. LinkFrameError says what is wrong: magic, length, crc, type, time
-    or mode.
+def decode(data: bytes) -> LinkFrame:
+    """Return the frame of one datagram.
+
+    Raise LinkFrameError with its reason: magic, length, crc, type, time or mode.
     """
     if data[: len(MAGIC)] != MAGIC:
         raise LinkFrameError(
             "magic",
             f"begins with {data[:4].hex(' ') or 'nothing'}, expected {MAGIC.hex(' ')} (LAV1)",
         )
+
+    # length
     if len(data) < HEADER.size + CHECK.size:
         raise _wrong_length(len(data), f"{HEADER.size + CHECK.size} or more for a whole frame")
     _, kind, flags, length, sequence, time = HEADER.unpack_from(data)
     end = HEADER.size + length
     if length > MAX_PAYLOAD or len(data) != end + CHECK.size:
         raise LinkFrameError(
-            "length", f"{len(data)} bytes, and its header tells of a payload of {length}"
+            "length", f"{len(data)} bytes, and its header announces a payload of {length}"
         )
-    found = CHECK.unpack_from(data, end)[0]
-    if found != zlib.crc32(data[:end]):
+
+    # content
+    check = CHECK.unpack_from(data, end)[0]
+    if check != zlib.crc32(data[:end]):
         raise LinkFrameError(
-            "crc", f"CRC-32 {found:08x}, the content has {zlib.crc32(data[:end]):08x}"
+            "crc", f"CRC-32 {check:08x}, the content has {zlib.crc32(data[:end]):08x}"
         )
     if kind not in _PAYLOADS:
         raise LinkFrameError("type", f"type {kind}, expected 1 to {max(_PAYLOADS):d}")
     if not math.isfinite(time):
         raise LinkFrameError("time", f"time {time}, expected a finite number of seconds")
+
     frame_type = FrameType(kind)
-    return Frame(
-        frame_type, flags, sequence, _PAYLOADS[frame_type].unpack(time, data[HEADER.size : end])
-    )
+    message = _PAYLOADS[frame_type].unpack(time, data[HEADER.size : end])
+    return LinkFrame(frame_type, flags, sequence, message)
 
 
 REASONS = ("magic", "length", "crc", "type", "time", "mode")
-"""for which a frame is refused; on a stream `magic` counts the places where something else stood,
-not its bytes
+"""Reasons for refusing a frame.
+
+On a stream, `magic` counts the places that held something else, not its bytes.
 """
 
 
 class FrameReader:
-    """Takes a stream's bytes as they come and finds the frames in them; after anything else at the
-    next magic.
+    """Reader of a stream, which finds the frames in its bytes.
+
+    It skips anything else up to the next magic.
     """
 
     def __init__(self) -> None:
@@ -282,55 +333,70 @@ class FrameReader:
         self._lost = False
         self.counters = dict.fromkeys(REASONS, 0)
 
-    def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are whole now. Keeps less than `MAX_FRAME` bytes."""
+    def feed(self, data: bytes) -> list[LinkFrame]:
+        """Return the frames that are complete now. Less than `MAX_FRAME` bytes are kept."""
         data = self._rest + data
-        at = 0
-        found = list[Frame]()
+        begin = 0
+        frames = list[LinkFrame]()
         while True:
-            start = data.find(MAGIC, at)
+            # to the next magic, or to what may become one
+            start = data.find(MAGIC, begin)
             if start < 0:
-                start = len(data) - _beginning_at_the_end(data[at:])
-            if start > at and not self._lost:
+                start = len(data) - _beginning_at_the_end(data[begin:])
+            if start > begin and not self._lost:
                 self.counters["magic"] += 1
                 self._lost = True
-            at = start
-            if len(data) - at < HEADER.size:
+            begin = start
+
+            # a frame that is not complete yet
+            if len(data) - begin < HEADER.size:
                 break
-            length = HEADER.unpack_from(data, at)[3]
-            end = at + HEADER.size + length + CHECK.size
+            length = HEADER.unpack_from(data, begin)[3]
+            end = begin + HEADER.size + length + CHECK.size
             if length <= MAX_PAYLOAD and end > len(data):
                 break
+
             try:
                 if length > MAX_PAYLOAD:
                     raise LinkFrameError(
                         "length", f"a payload of {length} bytes, at most {MAX_PAYLOAD}"
                     )
-                found.append(decode(data[at:end]))
-                at = end
+                frames.append(decode(data[begin:end]))
+                begin = end
                 self._lost = False
             except LinkFrameError as error:
                 self.counters[error.reason] += 1
-                # a wrong length or check may hide the next frame within this one; what has both
-                # right is one
-                whole = error.reason not in ("length", "crc") or (
-                    length <= MAX_PAYLOAD
-                    and CHECK.unpack_from(data, end - 4)[0] == zlib.crc32(data[at : end - 4])
-                )
-                at, self._lost = (end, False) if whole else (at + len(MAGIC), True)
-        self._rest = data[at:]
-        return found
+                # a frame with right length and check is skipped; otherwise the next frame may
+                # begin within this one
+                if error.reason not in ("length", "crc") or _is_intact(data[begin:end], length):
+                    begin = end
+                    self._lost = False
+                else:
+                    begin += len(MAGIC)
+                    self._lost = True
+        self._rest = data[begin:]
+        return frames
+
+
+def _is_intact(frame: bytes, length: int) -> bool:
+    """Return whether a frame with this length of its payload has the right check."""
+    if length > MAX_PAYLOAD:
+        return False
+    content = frame[: -CHECK.size]
+    return bool(CHECK.unpack_from(frame, len(content))[0] == zlib.crc32(content))
 
 
 def _beginning_at_the_end(data: bytes) -> int:
-    """How many of the last bytes could begin a magic."""
+    """Return how many of the last bytes could begin a magic."""
     return next((k for k in (3, 2, 1) if data.endswith(MAGIC[:k])), 0)
 
 
-def _wrong_length(found: int, expected: str) -> LinkFrameError:
-    return LinkFrameError("length", f"{found} bytes, expected {expected}")
+def _wrong_length(size: int, expected: str) -> LinkFrameError:
+    """Return the error for a payload or frame of a wrong length, bytes."""
+    return LinkFrameError("length", f"{size} bytes, expected {expected}")
 
 
 @functools.lru_cache(maxsize=64)
 def _doubles(count: int) -> struct.Struct:
+    """Return the layout of some doubles."""
     return struct.Struct(f"<{count}d")

@@ -1,4 +1,4 @@
-"""Latest sample of each sensor, synchronised at one time, for controllers outside."""
+"""Latest sample of each sensor, synchronised at one time, for external controllers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.frames import quat_conjugate, quat_rotate
 
 PATIENCE_S = 0.1
-"""of simulation time, from the first IMU sample, that the slower sensors are waited for"""
-_TOLD_AS_FRESH = ("imu", "magnetometer", "barometer", "wind")
+"""Simulation time to wait for the slower sensors, from the first IMU sample, s."""
+
+_WATCHED = ("imu", "magnetometer", "barometer", "wind")
+"""Sensors whose new samples `Perception.fresh` names."""
 
 
 class Perception:
-    """Takes samples as they come; of several in one piece the last counts."""
+    """Newest samples of all sensors."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self.params = params
         self.reset()
 
     def reset(self) -> None:
-        """To the initial state, as before the first sample."""
+        """Return to the initial state, before the first sample."""
         self._since = math.nan
         self.imu: samples.ImuSamples | None = None
         self.pose: Estimate | None = None
@@ -38,10 +40,10 @@ class Perception:
         self.height = math.nan
         self.wind = np.full(3, math.nan)
         self.fresh: set[str] = set()
-        """of `_TOLD_AS_FRESH`: those that have come since somebody cleared it"""
+        """Sensors with a new sample since the set was last cleared."""
 
     def sense(self, seen: samples.SensorSamples) -> None:
-        """What the sensors say."""
+        """Take samples; of several in one piece the last counts."""
         if seen.imu is not None:
             if self.imu is None:
                 self._since = float(seen.imu.time[0])
@@ -49,9 +51,8 @@ class Perception:
         if seen.joints is not None:
             self.wheel_rate = seen.joints.wheel_rate[-1]
             self.steering = seen.joints.steering[-1, :2]
-            self.rotor_speed = np.abs(
-                seen.joints.rotor_rate[-1]
-            )  # each turns its own way; commands know speeds only
+            # each rotor turns its own way; commands know only speeds
+            self.rotor_speed = np.abs(seen.joints.rotor_rate[-1])
         if seen.wheel_loads is not None:
             self.wheel_load = seen.wheel_loads.load[-1]
         if seen.barometer is not None:
@@ -62,22 +63,23 @@ class Perception:
             self.height = float(seen.height.distance[-1])
         if seen.wind is not None:
             self.wind = seen.wind.velocity[-1]
-        self.fresh |= {kind for kind in _TOLD_AS_FRESH if getattr(seen, kind) is not None}
+        self.fresh |= {kind for kind in _WATCHED if getattr(seen, kind) is not None}
 
     @property
     def airspeed(self) -> float:
-        """Along the body's x, as a Pitot tube there measures it, m/s; NaN where pose or wind are
-        not known.
+        """Airspeed along the body's x axis, as a Pitot tube measures it, m/s.
+
+        NaN: pose or wind is unknown.
         """
         if self.pose is None:
             return math.nan
-        return float(
-            quat_rotate(quat_conjugate(self.pose.orientation), self.pose.velocity - self.wind)[0]
-        )
+        relative = self.pose.velocity - self.wind
+        return float(quat_rotate(quat_conjugate(self.pose.orientation), relative)[0])
 
     def ready(self, time: float) -> bool:
-        """Whether a controller can begin: IMU and pose are there, and all others that come within
-        `PATIENCE_S`.
+        """Return whether a controller can begin.
+
+        IMU and pose have to be known, and all other sensors that send within `PATIENCE_S`.
         """
         if self.imu is None or self.pose is None:
             return False
@@ -85,10 +87,11 @@ class Perception:
         return time - self._since > PATIENCE_S or all(map(math.isfinite, rest))
 
     def report(self, time: float) -> StateReport:
-        """Of frame type 1. What is not known is NaN, as of a sensor that the vehicle has not got."""
+        """Return the report of frame type 1; NaN for unknown values."""
         imu = self.imu
         pose = self.pose
         unknown = np.full(4, math.nan)
+
         return StateReport(
             time,
             unknown[:3] if imu is None else imu.specific_force[-1],

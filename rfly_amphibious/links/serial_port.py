@@ -11,17 +11,21 @@ import tty
 from rfly_common.errors import ConfigError, LinkError
 
 BAUDS = tuple(sorted(int(name[1:]) for name in dir(termios) if re.fullmatch(r"B[1-9]\d*", name)))
-"""rates that the system knows, bit/s"""
+"""Rates that the system knows, bit/s."""
 
 
 class SerialPort:
-    """An open line, with the methods of a socket that links use. Reading and writing raise
-    BlockingIOError where nothing is there, or nothing can go; OSError where the line is gone.
+    """Open serial line, with the methods of a socket that links use.
+
+    Reading and writing raise BlockingIOError if nothing has come or can go, OSError if the line is
+    gone.
     """
 
     def __init__(self, device: str, baud: int) -> None:
-        """`device`: such as /dev/ttyUSB0. Raises ConfigError for a rate that there is not,
-        LinkError for a line that cannot be had, with the reason.
+        """Open a device, such as /dev/ttyUSB0.
+
+        Raise ConfigError for an unknown rate, LinkError with the reason for a line that cannot be
+        opened.
         """
         if baud not in BAUDS:
             raise ConfigError(f"baud: {baud}, expected one of {', '.join(map(str, BAUDS))}")
@@ -29,12 +33,10 @@ class SerialPort:
         try:
             self._fd = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         except OSError as error:
-            hint = (
-                "; may this user open it? (group dialout)"
-                if isinstance(error, PermissionError)
-                else ""
-            )
+            denied = isinstance(error, PermissionError)
+            hint = "; may this user open it? (group dialout)" if denied else ""
             raise LinkError(f"serial line {device}: {error.strerror}{hint}") from error
+
         try:
             fcntl.ioctl(self._fd, termios.TIOCEXCL)
             tty.setraw(self._fd)
@@ -47,19 +49,19 @@ class SerialPort:
             raise LinkError(f"{device} is no serial line: {error.args[-1]}") from error
 
     def fileno(self) -> int:
-        """-1 where it is closed."""
+        """Return the file descriptor, -1 after closing."""
         return self._fd
 
     def recv(self, size: int) -> bytes:
-        """What has come, at most `size` bytes; b"": the other end is gone."""
+        """Return the bytes that have come, at most `size`; b"": the other end is gone."""
         return os.read(self._fd, size)
 
     def send(self, data: bytes) -> int:
-        """Bytes that went."""
+        """Send bytes; return how many went."""
         return os.write(self._fd, data)
 
     def close(self) -> None:
-        """Twice is allowed."""
+        """Close the line; a second call does nothing."""
         fd = self._fd
         self._fd = -1
         if fd >= 0:

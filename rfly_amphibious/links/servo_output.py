@@ -1,6 +1,4 @@
-"""Pulse widths as MAVLink's SERVO_OUTPUT_RAW, for a board that drives motors and servos at a serial
-line.
-"""
+"""Pulse widths as MAVLink's SERVO_OUTPUT_RAW, for a board at a serial line."""
 
 from __future__ import annotations
 
@@ -12,20 +10,22 @@ from rfly_common.errors import ConfigError
 from rfly_missions.mavlink.wire import Writer, load_dialect
 
 CHANNELS = 16
+"""Pulse widths in a message."""
+
 FRAME_BYTES = 49
-"""of a message with all channels, MAVLink 2, not signed"""
+"""Size of a message with all channels: MAVLink 2, not signed."""
 
 
 class ServoOutput:
-    """Packs messages with rising sequence numbers, from system 1, component MAV_COMP_ID_AUTOPILOT1."""
+    """Writer of the messages, from system 1, component MAV_COMP_ID_AUTOPILOT1."""
 
     def __init__(self) -> None:
-        """Raises ConfigError where pymavlink is missing."""
+        """Load the codec. Raise ConfigError if pymavlink is missing."""
         self._dialect = load_dialect()
         self._writer = Writer(1)
 
     def pack(self, time_s: float, pulse: Floats) -> bytes:
-        """The frame for at most 16 pulse widths, µs; the others are 0, which means unused."""
+        """Return the frame for at most 16 pulse widths, µs; the others are 0, unused."""
         channels = np.zeros(CHANNELS, int)
         channels[: len(pulse)] = np.rint(pulse)
         message = self._dialect.MAVLink_servo_output_raw_message(
@@ -35,8 +35,9 @@ class ServoOutput:
 
 
 def check_rate(rate: float, baud: int) -> None:
-    """Raises ConfigError where so many frames a second would wait in the line: what waits there is
-    old.
+    """Raise ConfigError if the line is too slow for a rate of frames, Hz.
+
+    Frames would wait in the line and arrive late.
     """
     largest = 0.8 * baud / (10 * FRAME_BYTES)
     if rate > largest:
@@ -44,11 +45,11 @@ def check_rate(rate: float, baud: int) -> None:
 
 
 class OneWay(Handler):
-    """Handler of a transport from which nothing is expected."""
+    """Handler of a transport that only sends."""
 
     losses = 0
-    """times that the line was lost"""
+    """Number of times that the line was lost."""
 
     def closed(self) -> None:
-        """It is gone."""
+        """Count the loss of the line."""
         self.losses += 1

@@ -1,12 +1,12 @@
 """Links to one peer at a time that never wait: UDP, a TCP server, and a serial line.
 
-One thread reads, accepts and sends what could not be sent at once; a `Handler` makes sense of the
-bytes in it.
+One thread reads, accepts and sends what could not be sent immediately. A `Handler` interprets the
+bytes in that thread.
 
-Who is the peer: whoever has sent something that makes sense. Another one is not listened to (UDP)
-or is closed at once (TCP) until the peer has said nothing sensible for `PEER_SILENCE_S`, three
-heartbeats: then it takes the peer's place, so that a half-open connection holds nobody up and a
-second controller does not push out the first.
+The peer is the last sender of valid data. Another sender is ignored (UDP) or closed immediately
+(TCP) until the peer has sent nothing valid for `PEER_SILENCE_S`, three heartbeats; then it takes
+the peer's place. So a half-open connection blocks no controller, and a second controller does not
+push out the first.
 """
 
 from __future__ import annotations
@@ -26,65 +26,89 @@ from rfly_amphibious.links.serial_port import SerialPort
 from rfly_common.errors import ConfigError, LinkError
 
 PEER_SILENCE_S = 3.0
+"""Silence after which another sender may take the peer's place, s."""
+
 MAX_WAITING = 64
-"""frames that wait for a slow reader; of more the oldest go"""
+"""Frames that wait for a slow reader; of more the oldest go."""
+
 MAX_RATE_BYTES = 4_000_000
-"""a second that are read in the long run, enough for some 10,000 frames"""
+"""Bytes read per second in the long run, enough for some 10,000 frames."""
+
 _BURST_BYTES = 1_000_000
+"""Bytes that may be read at once after a quiet time."""
+
 _LONGEST_PAUSE_S = 0.1
+"""Longest pause of reading, s."""
+
 _COST_BYTES = 64
-"""that reading anything costs beside its own bytes"""
+"""Cost of a read in addition to its bytes."""
+
 _CHUNK_BYTES = 65_536
+"""Largest piece that is read at once."""
+
 _BATCH = 64
+"""Datagrams that are read in one turn."""
+
 _SEND_BUFFER_BYTES = 65_536
+"""Size of the system's buffer of a connection."""
+
 _TICK_S = 0.25
+"""Longest time between two ticks, s."""
+
 _LINGER_S = 0.3
-"""that a closing serial line has for what still waits"""
+"""Time that a closing serial line has for waiting frames, s."""
+
 _REOPEN_S = 1.0
-"""between two tries to open a serial line that is gone"""
+"""Time between two attempts to open a lost serial line, s."""
 
 COUNTERS = ("stranger", "refused_peers", "replaced_peers", "send_dropped", "socket_errors")
-"""stranger: datagrams of somebody else while there is a peer, or of a host that may not ·
-refused_peers: connections closed because there is a peer · replaced_peers: peers that were silent
-and had to go · send_dropped: frames for a reader that is too slow, or for none · socket_errors:
-failed reads and writes, resets by the peer included
+"""Counters of a transport.
+
+- stranger: datagrams of another sender while there is a peer, or of a host that is not allowed
+- refused_peers: connections closed because there is a peer
+- replaced_peers: silent peers that had to go
+- send_dropped: frames for a reader that is too slow, or for none
+- socket_errors: failed reads and writes, resets by the peer included
 """
 
 
 class Handler:
-    """What a transport tells, all of it in the transport's thread; by itself it takes nothing in."""
+    """Receiver of a transport's events, in the transport's thread; this base ignores them."""
 
     def opened(self, peer: str) -> None:
-        """From now on everything comes from this one."""
+        """Take note that all data comes from this peer now."""
 
     def closed(self) -> None:
-        """The peer has gone."""
+        """Take note that the peer has gone."""
 
     def parse(self, data: bytes) -> list[Any]:
-        """What a datagram or the next piece of a stream holds; what makes no sense is counted and
-        left out.
+        """Return the items in a datagram or in the next piece of a stream.
+
+        Invalid data is counted and left out.
         """
         return []
 
     def take(self, items: list[Any]) -> bool:
-        """Takes in what was parsed; whether anything of it was a sign of life."""
+        """Take the parsed items; return whether one of them was a sign of life."""
         return False
 
     def tick(self) -> None:
-        """At least four times a second."""
+        """Do periodic work, at least four times a second."""
 
 
 class Transport(abc.ABC):
-    """Base of all: the thread and its end."""
+    """Base of all transports: the thread and its end."""
 
     def __init__(self, bind: str, port: int, handler: Handler) -> None:
         self.bind = ipv4(bind, "bind")
-        self.asked_port = checked_port(port, "port", low=0)
-        self.port = self.asked_port
-        """the real port while it is open"""
+        self.requested_port = checked_port(port, "port", low=0)
+        self.port = self.requested_port
+        """Port; the real one while it is open."""
+
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.peer = ""
-        """host:port, "" while there is none"""
+        """Address of the peer, host:port; "" while there is none."""
+
         self._handler = handler
         self._socket: Any  # a socket, or a serial line
         self._stop = threading.Event()
@@ -94,7 +118,7 @@ class Transport(abc.ABC):
         self._budget_at = time.monotonic()
 
     def start(self) -> None:
-        """Open the port. Raises LinkError that says who or what is in the way."""
+        """Open the port. Raise LinkError with the reason if that fails."""
         self._open()
         self._near, self._far = socket.socketpair()
         self._near.setblocking(False)
@@ -108,7 +132,7 @@ class Transport(abc.ABC):
         self._thread.start()
 
     def close(self) -> None:
-        """Close everything, at once."""
+        """Close everything immediately."""
         if self._thread is None:
             return
         self._stop.set()
@@ -121,45 +145,49 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def send(self, data: bytes) -> None:
-        """One frame to the peer; never waits. Any thread."""
+        """Send one frame to the peer without waiting. Any thread may call it."""
 
     @property
     def silence_s(self) -> float:
-        """Since the peer's last sign of life; infinite without a peer."""
+        """Time since the peer's last sign of life, s; infinite without a peer."""
         return time.monotonic() - self._heard_at if self.peer else float("inf")
 
     def _bound(self, kind: socket.SocketKind, share: bool = False) -> socket.socket:
+        """Return a bound socket. Raise LinkError if the port is not available."""
         sock = socket.socket(socket.AF_INET, kind)
         try:
             if share:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.setblocking(False)
-            sock.bind((self.bind, self.asked_port))
+            sock.bind((self.bind, self.requested_port))
         except OSError as error:
             sock.close()
-            why = {
+            reasons = {
                 errno.EADDRINUSE: "another program holds it",
                 errno.EADDRNOTAVAIL: "not an address of this machine",
             }
             name = "TCP" if kind is socket.SOCK_STREAM else "UDP"
-            reason = why.get(error.errno or 0, error.strerror or str(error))
-            raise LinkError(f"{name} port {self.bind}:{self.asked_port}: {reason}") from error
+            reason = reasons.get(error.errno or 0, error.strerror or str(error))
+            raise LinkError(f"{name} port {self.bind}:{self.requested_port}: {reason}") from error
+
         self.port = sock.getsockname()[1]
         return sock
 
     @abc.abstractmethod
     def _open(self) -> None:
-        """Makes `_socket`, bound."""
+        """Make the bound `_socket`."""
 
     @abc.abstractmethod
     def _ready(self, sock: Any, events: int) -> None:
-        """A socket can be read, or written where somebody asked for that."""
+        """Read a socket that is readable, or write one that is writable and was waited for."""
 
     def _nudge(self) -> None:
+        """Wake the thread up."""
         with contextlib.suppress(BlockingIOError):
             self._far.send(b"n")
 
     def _run(self) -> None:
+        """Serve the sockets until the link is closed."""
         self._far.setblocking(False)
         while not self._stop.is_set():
             for key, events in self._selector.select(_TICK_S):
@@ -170,24 +198,26 @@ class Transport(abc.ABC):
                     self._ready(key.fileobj, events)
             self._tick()
             self._spend(-_COST_BYTES)
+
+            # a flood waits in the system's buffer, or is lost there
             if self._budget < 0.0:
-                self._stop.wait(
-                    min(_LONGEST_PAUSE_S, -self._budget / MAX_RATE_BYTES)
-                )  # a flood waits in the system's buffer, or is lost there
+                self._stop.wait(min(_LONGEST_PAUSE_S, -self._budget / MAX_RATE_BYTES))
+
         self._hang_up()
 
     @abc.abstractmethod
     def _nudged(self) -> None:
-        """Another thread has sent what could not go at once."""
+        """Send what another thread could not send immediately."""
 
     def _tick(self) -> None:
-        """In the thread, at least four times a second."""
+        """Do periodic work, in the thread, at least four times a second."""
         self._handler.tick()
 
     def _hang_up(self) -> None:
         self.peer = ""
 
     def _spend(self, count: int) -> None:
+        """Take bytes off the budget of reading, which grows with time."""
         now = time.monotonic()
         earned = (now - self._budget_at) * MAX_RATE_BYTES
         self._budget = min(float(_BURST_BYTES), self._budget + earned) - count - _COST_BYTES
@@ -195,8 +225,9 @@ class Transport(abc.ABC):
 
 
 class UdpTransport(Transport):
-    """Sends to one address; takes datagrams of its host only. With controller_port 0: to where the
-    peer sends from.
+    """UDP link: sends to one address; takes datagrams of its host only.
+
+    With `controller_port` 0 it sends to the address from which the peer sends.
     """
 
     def __init__(
@@ -223,7 +254,7 @@ class UdpTransport(Transport):
         self._socket = self._bound(socket.SOCK_DGRAM)
 
     def _nudged(self) -> None:
-        """A datagram that cannot go at once is lost."""
+        """Do nothing: a datagram that cannot go immediately is lost."""
 
     def _ready(self, sock: Any, events: int) -> None:
         for _ in range(_BATCH):
@@ -238,13 +269,17 @@ class UdpTransport(Transport):
             self._datagram(data, sender)
 
     def _datagram(self, data: bytes, sender: tuple[str, int]) -> None:
+        """Take a datagram, if its sender is the peer or may become it."""
         silent = self.silence_s > PEER_SILENCE_S
         if sender[0] != self._host or (sender != self._from and not silent):
             self.counters["stranger"] += 1
             return
+
         items = self._handler.parse(data)
         if not items:
             return
+
+        # another peer
         if silent:
             if self._from is not None and sender != self._from:
                 self.counters["replaced_peers"] += 1
@@ -254,12 +289,13 @@ class UdpTransport(Transport):
                 self._target = sender
             self._heard_at = time.monotonic()
             self._handler.opened(self.peer)
+
         if self._handler.take(items):
             self._heard_at = time.monotonic()
 
 
 class StreamTransport(Transport):
-    """Base of what has one connection, which takes and gives a stream of bytes."""
+    """Base of links with one connection, which carries a stream of bytes."""
 
     def __init__(
         self, bind: str, port: int, handler: Handler, most_waiting: int = MAX_WAITING
@@ -269,40 +305,47 @@ class StreamTransport(Transport):
         self._lock = threading.Lock()
         self._connection: socket.socket | SerialPort | None = None
         self._waiting: deque[bytes] = deque()
+
         self._begun = b""
-        """what is left of a frame whose beginning the peer has"""
+        """Rest of a frame whose beginning the peer has."""
 
     def send(self, data: bytes) -> None:
         with self._lock:
             if self._connection is None:
                 self.counters["send_dropped"] += 1
                 return
+
+            # the oldest frame makes room
             if len(self._waiting) >= self._most_waiting:
                 self._waiting.popleft()
                 self.counters["send_dropped"] += 1
             self._waiting.append(data)
+
             if len(self._waiting) > 1 or self._begun:
-                return  # the thread is at it
+                return  # the thread is sending already
             self._flush()
             if not (self._waiting or self._begun):
                 return
         self._nudge()
 
     def _use(self, events: int) -> None:
-        """The connection can be read, or written where somebody asked for that."""
+        """Read a connection that is readable, or write one that is writable and was waited for."""
         connection = self._connection
         if connection is None:
             return
+
         if events & selectors.EVENT_WRITE:
             with self._lock:
                 self._flush()
                 busy = bool(self._waiting or self._begun)
             if not busy:
                 self._selector.modify(connection, selectors.EVENT_READ)
+
         if events & selectors.EVENT_READ:
             self._read(connection)
 
     def _read(self, sock: socket.socket | SerialPort) -> None:
+        """Read once from the connection."""
         try:
             data = sock.recv(_CHUNK_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -314,6 +357,7 @@ class StreamTransport(Transport):
         if not data:
             self._drop()
             return
+
         self._spend(len(data))
         if items := self._handler.parse(data):
             self._take(items)
@@ -323,7 +367,7 @@ class StreamTransport(Transport):
             self._heard_at = time.monotonic()
 
     def _flush(self) -> None:
-        """With the lock: as much as the system takes now."""
+        """Send, holding the lock, as much as the system takes now."""
         connection = self._connection
         if connection is None:
             return
@@ -334,7 +378,7 @@ class StreamTransport(Transport):
                 self._begun = data[connection.send(data) :]
         except (BlockingIOError, InterruptedError):
             pass
-        except OSError:  # reading says what became of the connection
+        except OSError:  # reading will show what became of the connection
             self.counters["socket_errors"] += 1
             self._waiting.clear()
             self._begun = b""
@@ -344,11 +388,13 @@ class StreamTransport(Transport):
             self._selector.modify(self._connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
 
     def _drop(self) -> None:
+        """Close the connection, and forget what waits for it."""
         with self._lock:
             connection = self._connection
             self._connection = None
             self._waiting.clear()
             self._begun = b""
+
         if connection is not None:
             self._selector.unregister(connection)
             connection.close()
@@ -360,7 +406,7 @@ class StreamTransport(Transport):
 
 
 class TcpTransport(StreamTransport):
-    """A server of one connection."""
+    """TCP server of one connection."""
 
     def _open(self) -> None:
         self._socket = self._bound(socket.SOCK_STREAM, share=True)
@@ -373,11 +419,14 @@ class TcpTransport(StreamTransport):
             self._use(events)
 
     def _accept(self, server: socket.socket) -> None:
+        """Accept a connection, unless there is a peer that is not silent."""
         try:
             connection, address = server.accept()
         except OSError:
             self.counters["socket_errors"] += 1
             return
+
+        # one peer at a time
         if self._connection is not None:
             if self.silence_s <= PEER_SILENCE_S:
                 self.counters["refused_peers"] += 1
@@ -385,11 +434,13 @@ class TcpTransport(StreamTransport):
                 return
             self.counters["replaced_peers"] += 1
             self._drop()
+
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # what waits for a slow reader waits here, where it is counted and replaced by newer, not in
-        # the system
+
+        # frames for a slow reader wait here, where they are counted and replaced by newer ones
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+
         self._heard_at = time.monotonic()
         self.peer = f"{address[0]}:{address[1]}"
         self._selector.register(connection, selectors.EVENT_READ)
@@ -399,23 +450,27 @@ class TcpTransport(StreamTransport):
 
 
 class SerialTransport(StreamTransport):
-    """One serial line. Where it is pulled out, it is opened again as soon as it is there.
+    """One serial line; if it is pulled out, it is opened again as soon as it is back.
 
-    Who speaks again after `PEER_SILENCE_S` counts as a new peer: a board that starts again leaves
-    the line as it is.
+    A peer that speaks again after `PEER_SILENCE_S` counts as a new one: a board that restarts
+    leaves the line as it is.
     """
 
     def __init__(
         self, device: str, baud: int, handler: Handler, most_waiting: int = MAX_WAITING
     ) -> None:
-        """`most_waiting`: frames, of which the oldest go; 1: the newest replaces what waits."""
+        """Set the line up.
+
+        `most_waiting`: frames that wait; of more the oldest go. 1: the newest replaces the waiting
+        one.
+        """
         super().__init__("127.0.0.1", 0, handler, most_waiting)
         self._device = device
         self._baud = baud
         self._tried_at = -_REOPEN_S
 
     def close(self) -> None:
-        """Close everything, after `_LINGER_S` at most for what waits."""
+        """Close everything, waiting at most `_LINGER_S` for frames to go."""
         until = time.monotonic() + _LINGER_S
         while (self._waiting or self._begun) and time.monotonic() < until:
             time.sleep(0.005)
@@ -436,25 +491,28 @@ class SerialTransport(StreamTransport):
     def _tick(self) -> None:
         super()._tick()
         now = time.monotonic()
-        if self._connection is None and now - self._tried_at >= _REOPEN_S:
-            self._tried_at = now
-            with contextlib.suppress(
-                LinkError
-            ):  # not there yet: the session says that nobody speaks
-                line = SerialPort(self._device, self._baud)
-                with self._lock:
-                    self._socket = self._connection = line
-                self._selector.register(line, selectors.EVENT_READ)
-                self._connected()
+        if self._connection is not None or now - self._tried_at < _REOPEN_S:
+            return
+
+        # the line may not be back yet
+        self._tried_at = now
+        with contextlib.suppress(LinkError):
+            line = SerialPort(self._device, self._baud)
+            with self._lock:
+                self._connection = line
+                self._socket = line
+            self._selector.register(line, selectors.EVENT_READ)
+            self._connected()
 
     def _connected(self) -> None:
+        """Take note of a peer at the line."""
         self._heard_at = time.monotonic()
         self.peer = self._device
         self._handler.opened(self.peer)
 
 
 def ipv4(text: str, name: str) -> str:
-    """The address, checked. Raises ConfigError that begins with its name."""
+    """Return a checked address. Raise ConfigError that begins with its name."""
     try:
         return str(ipaddress.IPv4Address(text))
     except ValueError as error:
@@ -462,7 +520,7 @@ def ipv4(text: str, name: str) -> str:
 
 
 def checked_port(port: int, name: str, low: int = 1) -> int:
-    """The port, checked. Raises ConfigError that begins with its name."""
+    """Return a checked port. Raise ConfigError that begins with its name."""
     if not low <= port <= 65535:
         raise ConfigError(f"{name}: {port}, expected {low} to 65535")
     return port

@@ -28,14 +28,17 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_common.arrays import Floats
 
 GUIDE_PERIOD = 0.02
-"""s between setpoints of the guide"""
+"""Time between setpoints of the guide, s."""
+
 SAMPLE_PERIOD = 0.02
+"""Time between samples of the run, s."""
+
 WARM_UP_TIME = 1.2
-"""s"""
+"""Time of a run that compiles everything, s: the estimator is aligned by then."""
 
 
 class OnBoard:
-    """All that computes aboard a vehicle, of samples of its sensors only."""
+    """Computer aboard a vehicle, which sees only samples of its sensors."""
 
     def __init__(
         self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters
@@ -47,25 +50,32 @@ class OnBoard:
             self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
         else:
             self.guide = ManoeuvreGuide(scenario.manoeuvre, params)
+
         self.flight = FlightController(params, sensors)
         self.chassis = ChassisController(params)
         self.estimate: Estimate | None = None
         self.refused = ""
-        """why the last request was"""
+        """Reason for refusing the last request, if it was refused."""
+
         self._guide_at = -np.inf
-        self._asked = ""
-        self._ask_again_at = -np.inf
+        self._requested = ""
+        self._request_again_at = -np.inf
 
     def tick(
         self, time: float, samples: SensorSamples, dt: float
     ) -> tuple[RotorCommand, WheelCommand]:
-        """The commands that answer a tick which ended at `time` and took dt seconds."""
-        self.estimate = now = self.estimator.update(samples)
+        """Return the commands that answer a tick, which ended at `time` and took dt seconds."""
+        now = self.estimator.update(samples)
+        self.estimate = now
         self.flight.sense(samples)
         self.chassis.sense(samples)
+
+        # guide
         if now is not None and not self.flight.missing and time >= self._guide_at - 1e-9:
             self._guide_at = time + GUIDE_PERIOD
             self._apply(self.guide.step(now, self.flight.mode))
+
+        # controllers
         rotors = self.flight.step(now, dt)
         wheels = self.chassis.step(now, self.flight.mode, dt)
         if isinstance(self.guide, ManoeuvreGuide):
@@ -73,19 +83,22 @@ class OnBoard:
         return rotors, wheels
 
     def _apply(self, setpoint: Setpoint) -> None:
+        """Pass a setpoint to the controllers."""
         if self.flight.mode is Mode.DRIVE:
             self.chassis.set_speed(setpoint.speed, setpoint.steering, setpoint.time)
         elif setpoint.target is not None:
             self.flight.set_target(setpoint.target, setpoint.velocity, setpoint.yaw, setpoint.time)
+
+        # ask for a mode until it comes
         word = "" if setpoint.mode is None else WORDS[setpoint.mode]
-        if word and (word != self._asked or setpoint.time >= self._ask_again_at):
+        if word and (word != self._requested or setpoint.time >= self._request_again_at):
             self.refused = self.flight.request(word)
-            self._ask_again_at = setpoint.time + ASK_AGAIN
-        self._asked = word
+            self._request_again_at = setpoint.time + ASK_AGAIN
+        self._requested = word
 
 
 class Tick(NamedTuple):
-    """What passed between vehicle and computer in a tick."""
+    """Samples, estimate and commands of one tick."""
 
     time: float
     samples: SensorSamples
@@ -96,43 +109,49 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosedLoopRun:
-    """What happened in truth, and what the estimator made of it; one row each for every sample of
-    the run.
-    """
+    """Run with its estimates, one row for every sample of the run."""
 
     run: ScenarioRun
     estimated: Floats
-    """(k, 3) m: where it seemed to be; NaN before the estimator was aligned"""
+    """Estimated position, (k, 3), m; NaN before the alignment."""
+
     estimated_velocity: Floats
-    """(k, 3) m/s"""
+    """Estimated velocity, (k, 3), m/s."""
+
     position_covariance: Floats
-    """(k, 3, 3) m², as the estimator said"""
+    """Covariance of the position by the estimator, (k, 3, 3), m²."""
+
     sensors: SensorParameters
+    """Sensors of the vehicle."""
+
     ticks: tuple[Tick, ...] = ()
-    """all of them, where they were to be kept"""
+    """All ticks, if they were kept."""
 
     @property
     def position_error(self) -> Floats:
-        """(k, 3) m, of the estimate: east, north, up."""
+        """Error of the estimated position, (k, 3), m: east, north, up."""
         return self.estimated - self.run.position
 
     def position_nees(self) -> Floats:
-        """(k,) normalised estimation error squared: where the covariance is right, chi-square of 3
-        degrees of freedom (Bar-Shalom, Li & Kirubarajan 2001, section 5.4); NaN before the
-        alignment.
+        """Return the normalised estimation error squared of the position, (k,).
+
+        NaN before the alignment.
+
+        With the right covariance it is chi-square of 3 degrees of freedom (Bar-Shalom, Li &
+        Kirubarajan 2001, section 5.4).
         """
         error = self.position_error
         return np.einsum("ki,kij,kj->k", error, np.linalg.inv(self.position_covariance), error)
 
     def rms_error(self) -> tuple[float, float]:
-        """m, of the estimated position: across the ground and upright."""
+        """Return the root mean square error of the position, m: across the ground and upright."""
         error = self.position_error[np.isfinite(self.estimated[:, 0])]
         level = (error[:, :2] ** 2).sum(axis=1)
         upright = error[:, 2] ** 2
         return float(np.sqrt(level.mean())), float(np.sqrt(upright.mean()))
 
     def largest_error(self) -> float:
-        """m, of the estimated position."""
+        """Return the largest error of the estimated position, m."""
         return float(np.nanmax(np.linalg.norm(self.position_error, axis=1)))
 
 
@@ -143,16 +162,18 @@ def run_closed_loop(
     progress: Callable[[float], None] | None = None,
     keep_ticks: bool = False,
 ) -> ClosedLoopRun:
-    """Runs a scenario to its end condition, or until it can't be reached any more; its seed is that
-    of wind and noise.
+    """Run a scenario to its end condition, or until that cannot be reached any more.
 
-    `sensors`, `estimator`: by default the shipped sets of the vehicle's name. The ground truth is
-    no sensor here. The same scenario gives the same numbers, bit by bit. `progress` is told the
-    simulated seconds now and then.
+    The scenario's seed is that of wind and noise. `sensors`, `estimator`: by default the shipped
+    sets of the vehicle's name; a sensor of the ground truth is left out. The same scenario gives
+    the same numbers, bit by bit. `progress` is called with the simulated seconds now and then.
     """
-    sensors = SensorParameters.load(scenario.params.name) if sensors is None else sensors
-    estimator = EstimatorParameters.load(scenario.params.name) if estimator is None else estimator
+    if sensors is None:
+        sensors = SensorParameters.load(scenario.params.name)
+    if estimator is None:
+        estimator = EstimatorParameters.load(scenario.params.name)
     sensors = sensors.replace(ground_truth=None)
+
     loop = _ClosedLoop(scenario, sensors, estimator, keep_ticks)
     run = run_to_end(loop, progress)
     position, velocity, covariance = (
@@ -166,16 +187,13 @@ def warm_up(
     sensors: SensorParameters | None = None,
     estimator: EstimatorParameters | None = None,
 ) -> None:
-    """Compiles all that a run needs, or loads it, before anyone waits for it: by the time the
-    estimator is aligned.
-    """
-    run_closed_loop(
-        replace(scenario, events=(), end="time", end_time=WARM_UP_TIME), sensors, estimator
-    )
+    """Compile or load everything that a run needs, before it is needed."""
+    short = replace(scenario, events=(), end="time", end_time=WARM_UP_TIME)
+    run_closed_loop(short, sensors, estimator)
 
 
 class _ClosedLoop:
-    """The simulation with its sensors under what is aboard, in lock-step."""
+    """Simulation with its sensors, and the computer aboard, in lock-step."""
 
     def __init__(
         self,
@@ -194,8 +212,7 @@ class _ClosedLoop:
         self.guide = self._aboard.guide
         self.recorder = RunRecorder(scenario, Mode.DISARMED)
         self.estimates: list[tuple[Floats, Floats, Floats]] = []
-        """position and velocity, (3,) each, and covariance (3, 3) of the position, of every sample
-        """
+        """Position and velocity, (3,) each, and covariance (3, 3) of the position, per sample."""
 
     @property
     def state(self) -> ModelState:
@@ -210,31 +227,39 @@ class _ClosedLoop:
         return self._simulation.time >= self._end_time - 1e-9
 
     def tick(self) -> None:
+        """Run one tick of the simulation, and answer it."""
         simulation = self._simulation
         aboard = self._aboard
         recorder = self.recorder
         samples = simulation.tick()
         time = simulation.time
         recorder.watch(simulation.state, simulation.outputs, simulation.period)
+
+        # commands
         rotors, wheels = aboard.tick(time, samples, simulation.period)
         if self._keeps_ticks:
             self.ticks.append(Tick(time, samples, aboard.estimate, rotors, wheels))
         simulation.command_rotors(rotors)
         simulation.command_wheels(wheels)
+
+        # fail-safe
         if simulation.failsafe is not self._failsafe:
             self._failsafe = simulation.failsafe
             aboard.flight.failsafe(self._failsafe)
             text = "the simulation's fail-safe acts" if self._failsafe else "the fail-safe ends"
             recorder.log.append((time, text))
+
         recorder.enter(time, aboard.flight.mode)
         if simulation.ticks % self._sample_every == 0:
             self.sample()
 
     def sample(self) -> None:
+        """Keep the state and the estimate."""
         now = self._aboard.estimate
         self.recorder.sample(
             self._simulation.state, self._simulation.outputs, self._simulation.wind_now
         )
+
         if now is None or now.covariance is None:
             unknown = np.full(3, np.nan)
             self.estimates.append((unknown, unknown, np.full((3, 3), np.nan)))

@@ -1,6 +1,4 @@
-"""The shipped demonstration: half a minute of driving, take-off, flight and landing, on ground of
-its own.
-"""
+"""The shipped demonstration: half a minute of driving, take-off, flight and landing."""
 
 from __future__ import annotations
 
@@ -16,24 +14,27 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
 
 DURATION = 30.0
-"""s"""
+"""Duration, s."""
+
 BUMP_SAMPLES = 60
+"""Samples of the map along the bump."""
 
 
 def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelState, Pilot]:
-    """The model over level ground with one bump, where it starts, and the pilot for
-    `AmphibiousModel.run`.
+    """Return the model over level ground with one bump, its start, and the pilot for it.
 
-    The bump lies across the way and has the length of a wheelbase and a tenth of the wheels' radius
-    in height.
+    The pilot is for `AmphibiousModel.run`. The bump lies across the way; it is as long as a
+    wheelbase and a tenth of the wheels' radius high.
     """
     size = params.wheelbase
     terrain = _ground(0.1 * params.wheel_radius, size, 3.0 * size)
     model = AmphibiousModel(params, terrain)
+
     speed = 1.2 * math.sqrt(size)
     begin = model.standing()
     stop = 4.0 + 4.0 * size / speed
     flight = (9.0 * size, 1.0 * size, 2.5 + params.origin_height)
+
     setpoints = [
         Setpoint(0.0, speed=speed),
         Setpoint(stop, speed=0.0),
@@ -46,13 +47,13 @@ def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelStat
 
 
 def _ground(height: float, length: float, start: float) -> HeightMap:
-    """Level, but for a cosine bump from x = start on, which spans all of y."""
+    """Return level ground with a cosine bump from x = start, across all of y."""
     step = length / BUMP_SAMPLES
     x = np.arange(-10.0 * length, 40.0 * length, step)
     inside = (x > start) & (x < start + length)
-    profile = np.where(
-        inside, 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length)), 0.0
-    )
+    bump = 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length))
+    profile = np.where(inside, bump, 0.0)
+
     reach = 20.0 * length
     return HeightMap(
         np.stack([profile, profile], axis=1),

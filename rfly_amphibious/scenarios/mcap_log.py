@@ -1,7 +1,7 @@
 """MCAP log of a run with ROS 2 messages, for Foxglove and `ros2 bag`; no ROS needed.
 
-Needs mcap and mcap-ros2-support, the extra `log`. Topics, frames and names of joints are those of
-the nodes; times are simulated time.
+It needs mcap and mcap-ros2-support, the extra `log`. Topics, frames and names of joints are those
+of the nodes; times are simulated time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from rfly_amphibious.sensors.kernels import turn_joints
 from rfly_amphibious.sensors.samples import JointSamples, joint_names
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.imports import require
 
 Message = dict[str, Any]
+Stamped = tuple[int, str, Message]
+"""Time, ns, topic and message."""
 
 WORLD = "map"
+"""Frame of the world."""
+
 TOPICS = {
     "/tf": "tf2_msgs/TFMessage",
     "/ground_truth/odom": "nav_msgs/Odometry",
@@ -39,50 +43,57 @@ TOPICS = {
     "/environment/wind": "geometry_msgs/Vector3Stamped",
     "/mode": "std_msgs/String",
 }
+"""Topics of a run, with the types of their messages."""
+
 SENSED_TOPICS = {
     "/tf_static": "tf2_msgs/TFMessage",
     "/odometry/global": "nav_msgs/Odometry",
     "/cmd/rotors": "rfly_suite/RotorCommand",
     "/cmd/wheels": "rfly_suite/WheelCommand",
 }
-"""of a closed loop, beside TOPICS"""
+"""Topics of a closed loop in addition to TOPICS."""
+
 MODE_PERIOD = 0.5
-"""s after which the mode is told again, as the node does"""
+"""Time after which the mode is logged again, as by the node, s."""
 
 
 def check_mcap() -> None:
-    """Raises ConfigError that says what to install where MCAP files can't be written."""
+    """Raise ConfigError with what to install if MCAP files cannot be written."""
     require("mcap_ros2", "writing MCAP files")
 
 
 def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amphibious") -> None:
-    """Truth without noise at each sample, 50 Hz: TOPICS; what an IMU in base_link (frame
-    `<vehicle>/base_link`) reads.
+    """Write a log of a run: TOPICS with the truth at each sample, 50 Hz, without noise.
 
-    `/rotor_speeds` are rad/s, `/wheel_loads` N. Of a closed loop that kept its ticks: what its
-    sensors said, with their noise and at their rates, what was estimated and what was commanded
-    (SENSED_TOPICS); true are `/ground_truth/odom` and `/rotor_speeds` still. Metadata say scenario,
-    vehicle, seed and ending. Raises ConfigError without mcap-ros2-support.
+    `/imu/data` is that of an IMU in base_link (frame `<vehicle>/base_link`), `/rotor_speeds` are
+    rad/s, `/wheel_loads` N. Of a closed loop that kept its ticks: what its sensors measured, with
+    their noise and rates, and the estimates and commands (SENSED_TOPICS); `/ground_truth/odom` and
+    `/rotor_speeds` stay true. The metadata hold scenario, vehicle, seed and ending. Raise
+    ConfigError without mcap-ros2-support.
     """
     check_mcap()
     from mcap_ros2.writer import Writer
 
-    closed, run = (run, run.run) if isinstance(run, ClosedLoopRun) else (None, run)
+    closed = run if isinstance(run, ClosedLoopRun) else None
+    run = run.run if isinstance(run, ClosedLoopRun) else run
     scenario = run.scenario
-    base = f"{vehicle}/base_link"
-    messages = _in_time(_modes(run), _messages(run, base))
+
+    messages = _in_time(_modes(run), _messages(run, f"{vehicle}/base_link"))
     topics = TOPICS
     if closed is not None and closed.ticks:
         truth = (m for m in messages if m[1] not in _OF_SENSORS)
         messages = _in_time(truth, _sensed(closed, vehicle))
         topics = TOPICS | SENSED_TOPICS
+
     with path.open("wb") as file, Writer(file) as writer:
         schemas = {
             kind: writer.register_msgdef(kind.replace("/", "/msg/"), message_definition(kind))
             for kind in topics.values()
         }
+
         for time_ns, topic, message in messages:
             writer.write_message(topic, schemas[topics[topic]], message, time_ns)
+
         writer.add_metadata(
             "scenario",
             {
@@ -96,91 +107,97 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
 
 _in_time = functools.partial(heapq.merge, key=lambda message: message[0])
 _OF_SENSORS = ("/imu/data", "/joint_states", "/wheel_loads", "/environment/wind")
-"""truth in the log of a run, samples in that of a closed loop"""
+"""Topics with the truth in the log of a run, and with samples in that of a closed loop."""
 
 
-def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[tuple[int, str, Message]]:
-    """What passed between vehicle and computer, at the times when it did."""
+def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
+    """Yield samples, estimates and commands of a closed loop, at the times of their ticks."""
     params = closed.run.scenario.params
     base = f"{vehicle}/base_link"
+    imu_frame = f"{vehicle}/imu_link"
     names = joint_names(params)
     steered = params.steering_sign != 0.0
+
+    # place of the IMU
     imu = closed.sensors.imu
     if imu is not None:
         rotation = _quaternion(np.asarray(euler_to_quat(imu.rotation), float))
         transform = {"translation": _vector(np.array(imu.position)), "rotation": rotation}
         link = {
             "header": _header(0.0, base),
-            "child_frame_id": f"{vehicle}/imu_link",
+            "child_frame_id": imu_frame,
             "transform": transform,
         }
         yield 0, "/tf_static", {"transforms": [link]}
+
     estimated = -1.0
     for tick in closed.ticks:
         now = round(tick.time * 1e9)
-        if tick.samples.imu is not None:
-            for time, force, rates, attitude in zip(*tick.samples.imu, strict=True):
-                yield (
-                    now,
-                    "/imu/data",
-                    _imu(_header(time, f"{vehicle}/imu_link"), attitude, rates, force),
-                )
-        joints = tick.samples.joints
-        if joints is not None:
-            for time, positions, speeds in zip(
-                joints.time, *joints.columns(steered, 0.0), strict=True
-            ):
+        samples = tick.samples
+
+        if samples.imu is not None:
+            for time, force, rates, attitude in zip(*samples.imu, strict=True):
+                yield now, "/imu/data", _imu(_header(time, imu_frame), attitude, rates, force)
+        if samples.joints is not None:
+            columns = samples.joints.columns(steered, 0.0)
+            for time, positions, speeds in zip(samples.joints.time, *columns, strict=True):
                 yield now, "/joint_states", _joints(_header(time, base), names, positions, speeds)
-        if tick.samples.wheel_loads is not None:
-            for load in tick.samples.wheel_loads.load:
+        if samples.wheel_loads is not None:
+            for load in samples.wheel_loads.load:
                 yield now, "/wheel_loads", _array("wheel", load)
-        if tick.samples.wind is not None:
-            for time, velocity in zip(*tick.samples.wind, strict=True):
-                yield (
-                    now,
-                    "/environment/wind",
-                    {"header": _header(time, WORLD), "vector": _vector(velocity)},
-                )
+        if samples.wind is not None:
+            for time, velocity in zip(*samples.wind, strict=True):
+                wind = {"header": _header(time, WORLD), "vector": _vector(velocity)}
+                yield now, "/environment/wind", wind
+
         estimate = tick.estimate
         if estimate is not None and estimate.time > estimated:
             estimated = estimate.time
             velocity = rotation_matrix(estimate.orientation).T @ estimate.velocity
             pose = _header(estimated, WORLD), base, estimate.position, estimate.orientation
             yield now, "/odometry/global", _odometry(*pose, velocity, estimate.rates)
+
         rotors = tick.rotors
+        rotor_command = {
+            "header": _header(rotors.time, ""),
+            "mode": int(rotors.torques),
+            "value": rotors.value.tolist(),
+        }
+        yield now, "/cmd/rotors", rotor_command
         wheels = tick.wheels
-        values = {"mode": int(rotors.torques), "value": rotors.value.tolist()}
-        yield now, "/cmd/rotors", {"header": _header(rotors.time, ""), **values}
-        torques = {
+        wheel_command = {
+            "header": _header(wheels.time, ""),
+            "steering_angle": float(wheels.steering_angle),
             "drive_torque": wheels.drive_torque.tolist(),
             "brake_torque": wheels.brake_torque.tolist(),
         }
-        angle = float(wheels.steering_angle)
-        yield (
-            now,
-            "/cmd/wheels",
-            {"header": _header(wheels.time, ""), "steering_angle": angle, **torques},
-        )
+        yield now, "/cmd/wheels", wheel_command
 
 
-def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]]:
-    """In the order of time."""
+def _messages(run: ScenarioRun, frame: str) -> Iterator[Stamped]:
+    """Yield the truth at each sample, in the order of time."""
     times = np.round(run.time * 1e9).astype(np.int64)
     position = run.position
-    orientation = run.x[:, at.QUATERNION_XYZW]
-    velocity = quat_rotate(quat_conjugate(orientation), run.x[:, at.VELOCITY : at.VELOCITY + 3])
-    rates = run.x[:, at.RATES : at.RATES + 3]
+    orientation = run.x[:, state_layout.QUATERNION_XYZW]
+    velocity = quat_rotate(
+        quat_conjugate(orientation), run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]
+    )
+    rates = run.x[:, state_layout.RATES : state_layout.RATES + 3]
     force = run.outputs.specific_force
+
     names, angles, speeds = joint_states(run)
     rotors = run.scenario.params.rotors
-    rotor_speed = run.x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + rotors]
+    rotor_speed = run.x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + rotors]
+
     for k, time_ns in enumerate(times.tolist()):
-        in_world, in_body = (_header(time_ns * 1e-9, name) for name in (WORLD, frame))
+        in_world = _header(time_ns * 1e-9, WORLD)
+        in_body = _header(time_ns * 1e-9, frame)
         transform = {"translation": _vector(position[k]), "rotation": _quaternion(orientation[k])}
         link = {"header": in_world, "child_frame_id": frame, "transform": transform}
+        odometry = _odometry(in_world, frame, position[k], orientation[k], velocity[k], rates[k])
+
         yield time_ns, "/tf", {"transforms": [link]}
-        truth = in_world, frame, position[k], orientation[k], velocity[k], rates[k]
-        yield time_ns, "/ground_truth/odom", _odometry(*truth)
+        yield time_ns, "/ground_truth/odom", odometry
         yield time_ns, "/imu/data", _imu(in_body, orientation[k], rates[k], force[k])
         yield time_ns, "/joint_states", _joints(in_body, names, angles[k], speeds[k])
         yield time_ns, "/wheel_loads", _array("wheel", run.outputs.wheel_load[k])
@@ -189,50 +206,59 @@ def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]
 
 
 _EXACT_3 = [0.0] * 9
+"""Covariance of exact values, (3, 3)."""
+
 _EXACT_6 = [0.0] * 36
+"""Covariance of exact values, (6, 6)."""
 
 
 def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
-    """(names, positions, rates), (k, names) rad and m: wheels, steered wheels, struts, rotors, as
-    `/joint_states`.
+    """Return names, positions and rates, (k, names), of the joints, as in `/joint_states`.
 
-    Angles of wheels and rotors count from the first sample; steering angles come without rates (0).
+    Positions are in rad and m.
+
+    The joints are wheels, steered wheels, struts and rotors. Angles of wheels and rotors count from
+    the first sample; steering angles have no rates (0).
     """
     params = run.scenario.params
     geometry = joint_geometry(params)
     wheels = len(params.wheels)
     turning = wheels + params.rotors
     last = np.repeat([0.0, np.nan], turning)
+
     out = np.empty((len(run.time), wheels + 2 * turning))
-    # all samples are as far apart, but the last one of a run that ended between two
+    # all samples are equally spaced, except the last one of a run that ended between two
     spans = np.diff(run.time, prepend=run.time[0] - SAMPLE_STEPS * STEP)
     for part in (slice(0, -1), slice(-1, None)):
         if len(run.time[part]):
             turn_joints(float(spans[part][-1]), run.x[part], geometry, last, out[part])
+
     steering, rate, angle, rotors = np.split(out, wheels * np.arange(1, 4), axis=1)
     rotor_rate = rotors[:, : params.rotors]
     rotor_angle = rotors[:, params.rotors :]
     strut, strut_rate = (
-        run.x[:, at.wheel_states(k, wheels, params.rotors)] for k in (at.STRUT, at.STRUT_RATE)
+        run.x[:, state_layout.wheel_states(k, wheels, params.rotors)]
+        for k in (state_layout.STRUT, state_layout.STRUT_RATE)
     )
+
     joints = JointSamples(
         run.time, angle, rate, steering, strut, strut_rate, rotor_angle, rotor_rate
     )
     return joint_names(params), *joints.columns(params.steering_sign != 0.0, 0.0)
 
 
-def _modes(run: ScenarioRun) -> Iterator[tuple[int, str, Message]]:
-    """At each change, and each MODE_PERIOD between."""
+def _modes(run: ScenarioRun) -> Iterator[Stamped]:
+    """Yield the mode at each change, and each MODE_PERIOD between."""
     changes = {round(time * 1e9): mode.value for time, mode in run.modes}
+    repeats = range(0, round(run.duration * 1e9) + 1, round(MODE_PERIOD * 1e9))
     mode = ""
-    for time_ns in sorted(
-        {*changes, *range(0, round(run.duration * 1e9) + 1, round(MODE_PERIOD * 1e9))}
-    ):
+    for time_ns in sorted({*changes, *repeats}):
         mode = changes.get(time_ns, mode)
         yield time_ns, "/mode", {"data": mode}
 
 
 def _header(time: float, frame: str) -> Message:
+    """Return a std_msgs/Header of a time, s."""
     sec, nanosec = divmod(round(time * 1e9), 10**9)
     return {"stamp": {"sec": sec, "nanosec": nanosec}, "frame_id": frame}
 
@@ -245,6 +271,7 @@ def _odometry(
     velocity: Floats,
     rates: Floats,
 ) -> Message:
+    """Return a nav_msgs/Odometry of exact values."""
     pose = {"position": _vector(position), "orientation": _quaternion(orientation)}
     twist = {"linear": _vector(velocity), "angular": _vector(rates)}
     return {
@@ -256,6 +283,7 @@ def _odometry(
 
 
 def _imu(header: Message, orientation: Floats, rates: Floats, force: Floats) -> Message:
+    """Return a sensor_msgs/Imu of exact values."""
     return {
         "header": header,
         "orientation": _quaternion(orientation),
@@ -268,13 +296,14 @@ def _imu(header: Message, orientation: Floats, rates: Floats, force: Floats) -> 
 
 
 def _joints(header: Message, names: list[str], positions: Floats, speeds: Floats) -> Message:
-    joints = {
+    """Return a sensor_msgs/JointState."""
+    return {
+        "header": header,
         "name": names,
         "position": positions.tolist(),
         "velocity": speeds.tolist(),
         "effort": [],
     }
-    return {"header": header, **joints}
 
 
 def _vector(values: Floats) -> Message:
@@ -288,6 +317,7 @@ def _quaternion(xyzw: Floats) -> Message:
 
 
 def _array(label: str, values: Floats) -> Message:
+    """Return a std_msgs/Float64MultiArray with one dimension."""
     size = len(values)
     dimension = {"label": label, "size": size, "stride": size}
     return {"layout": {"dim": [dimension], "data_offset": 0}, "data": values.tolist()}
@@ -307,7 +337,9 @@ _FIELDS = {
     "geometry_msgs/PoseWithCovariance": "geometry_msgs/Pose pose\nfloat64[36] covariance",
     "geometry_msgs/Twist": "geometry_msgs/Vector3 linear\ngeometry_msgs/Vector3 angular",
     "geometry_msgs/TwistWithCovariance": "geometry_msgs/Twist twist\nfloat64[36] covariance",
-    "geometry_msgs/Transform": "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation",
+    "geometry_msgs/Transform": (
+        "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation"
+    ),
     "geometry_msgs/TransformStamped": (
         "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform"
     ),
@@ -319,27 +351,35 @@ _FIELDS = {
     ),
     "rfly_suite/RotorCommand": "std_msgs/Header header\nuint8 mode\nfloat64[] value",
     "rfly_suite/WheelCommand": (
-        "std_msgs/Header header\nfloat64 steering_angle\nfloat64[] drive_torque\nfloat64[] brake_torque"
+        "std_msgs/Header header\nfloat64 steering_angle\nfloat64[] drive_torque\n"
+        "float64[] brake_torque"
     ),
     "sensor_msgs/Imu": (
-        "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\n"
+        "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\n"
+        "float64[9] orientation_covariance\n"
         "geometry_msgs/Vector3 angular_velocity\nfloat64[9] angular_velocity_covariance\n"
         "geometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance"
     ),
     "sensor_msgs/JointState": (
-        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort"
+        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\n"
+        "float64[] effort"
     ),
 }
+"""Fields of each type of message."""
+
 _BETWEEN = "=" * 80
+"""Line between the types in a schema."""
 
 
 def message_definition(name: str) -> str:
-    """The schema `ros2msg` of a message such as `nav_msgs/Odometry`: its fields, then those of all
-    messages in it.
+    """Return the schema `ros2msg` of a message such as `nav_msgs/Odometry`.
+
+    It holds the fields of the message, then those of all messages in it.
     """
     needed = [name]
-    for message in needed:  # it grows while it is walked
+    for message in needed:  # grows during the loop
         types = [line.split()[0].split("[")[0] for line in _FIELDS[message].splitlines()]
         needed += [kind for kind in types if kind in _FIELDS and kind not in needed]
+
     parts = [_FIELDS[name], *(f"MSG: {message}\n{_FIELDS[message]}" for message in needed[1:])]
     return f"\n{_BETWEEN}\n".join(parts) + "\n"

@@ -18,34 +18,38 @@ from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, gust_wind, without_rotors
 from rfly_amphibious.simulation.simulation import STEP
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
 
 SAMPLE_STEPS = 20
+"""Steps of the model between samples of the run."""
+
 DRIVING_PERIOD = 0.01
+"""Time between commands while the vehicle drives, s."""
+
 FLYING_PERIOD = 0.004
-"""s between commands"""
+"""Time between commands in flight, s."""
 
 
 def run_scenario(
     scenario: Scenario, progress: Callable[[float], None] | None = None
 ) -> ScenarioRun:
-    """Runs a scenario to its end condition, or until it can't be reached any more.
+    """Run a scenario to its end condition, or until that cannot be reached any more.
 
-    The same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds
-    now and then. Raises ConfigError for a manoeuvre, which is for the controllers of a closed loop.
+    The same scenario gives the same numbers, bit by bit. `progress` is called with the simulated
+    seconds now and then. Raise ConfigError for a manoeuvre, which needs the controllers of a closed
+    loop.
     """
     if scenario.manoeuvre is not None:
         raise ConfigError(
-            f"{scenario.name}: a manoeuvre is on top of the controllers' commands: run it with --estimate"
+            f"{scenario.name}: a manoeuvre is on top of the controllers' commands: "
+            "run it with --estimate"
         )
     return run_to_end(_TruthLoop(scenario), progress)
 
 
 class MissionPilot:
-    """Truth pilot that carries out legs as its `guide` says, which takes the truth for its
-    estimate.
-    """
+    """Truth pilot along the legs of a mission; its `guide` takes the truth for its estimate."""
 
     def __init__(self, model: AmphibiousModel, legs: Sequence[Leg]) -> None:
         self.guide = MissionGuide(legs, model.params, model.terrain)
@@ -53,39 +57,42 @@ class MissionPilot:
 
     @property
     def mode(self) -> Mode:
-        """In which the vehicle is."""
+        """Present mode of the vehicle."""
         return self._pilot.logic.mode
 
     @property
     def period(self) -> float:
-        """s for which the commands given last hold."""
+        """Time for which the last commands hold, s."""
         return self._pilot.period
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
-        """The commands from a state on; `outputs`: those of the last step, where the caller has
-        them.
+        """Return the commands from a state.
+
+        `outputs`: those of the last step, if the caller has them.
         """
         self._pilot.period = DRIVING_PERIOD if self.mode is Mode.DRIVE else FLYING_PERIOD
         return self._pilot(state, outputs)
 
     def lose_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no
-        take-off any more.
+        """Fly without a rotor (from 0).
+
+        Off the ground the flight is aborted; on the ground there is no take-off any more.
         """
         self._pilot.lose_rotor(rotor)
-        numbers = ", ".join(
-            str(number + 1) for number in sorted(self._pilot.flight_modes.failed_rotors)
-        )
+        failed = sorted(self._pilot.flight_modes.failed_rotors)
+        numbers = ", ".join(str(number + 1) for number in failed)
         self.guide.no_takeoff = f"rotor {numbers} failed"
 
     def _setpoint(self, state: ModelState, mode: Mode) -> Setpoint:
+        """Return the guide's setpoint for a state."""
         seen = Estimate(state.time, state.position, state.orientation, state.velocity, state.rates)
         return self.guide.step(seen, mode)
 
 
 class _TruthLoop:
-    """The model under a MissionPilot: no sensors, and commands that hold for up to 10 ms, which
-    makes it quick.
+    """Model under a MissionPilot.
+
+    It is fast, because it has no sensors and commands hold for up to 10 ms.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -95,11 +102,13 @@ class _TruthLoop:
         begin = model.standing(*scenario.start, scenario.heading)
         self._steps = round(scenario.end_time / STEP)
         self._stepper = Stepper(model, begin, self._steps, STEP, scenario.wind, scenario.method)
+
         self._failures = sorted(
             (e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time
         )
         self._failed: list[int] = []
         self._disturbance = np.zeros(3)
+
         self.outputs = model.outputs(begin)
         self.guide = self._pilot.guide
         self.recorder = RunRecorder(
@@ -115,18 +124,21 @@ class _TruthLoop:
         return self._stepper.done >= self._steps
 
     def tick(self) -> None:
-        """One command of the pilot, and the steps for which it holds."""
+        """Run one command of the pilot, for the steps for which it holds."""
         stepper = self._stepper
         pilot = self._pilot
         before = stepper.state
+
+        # failures and commands
         while self._failures and self._failures[0].time <= before.time + 1e-9:
             rotor = self._failures.pop(0).rotor
             self._failed.append(rotor)
             pilot.lose_rotor(rotor)
-        controls = without_rotors(
-            pilot(before, self.outputs), self._failed, self._scenario.params.rotors
-        )
+        controls = pilot(before, self.outputs)
+        controls = without_rotors(controls, self._failed, self._scenario.params.rotors)
         self.recorder.enter(before.time, pilot.mode)
+
+        # steps
         self._disturbance = gust_wind(self._scenario.events, before.time)
         steps = min(
             round(pilot.period / STEP),
@@ -134,12 +146,18 @@ class _TruthLoop:
             self._steps - stepper.done,
         )
         stepper.advance(controls, steps, self._disturbance)
+
         self.outputs = stepper.outputs
         self.recorder.watch(stepper.state, self.outputs, steps * STEP)
         if stepper.done % SAMPLE_STEPS == 0:
             self.sample()
 
     def sample(self) -> None:
+        """Keep the state and the wind."""
         now = self.state
-        wind = self._scenario.wind.mean + now.memory[at.GUST : at.GUST + 3] + self._disturbance
+        wind = (
+            self._scenario.wind.mean
+            + now.memory[state_layout.GUST : state_layout.GUST + 3]
+            + self._disturbance
+        )
         self.recorder.sample(now, self.outputs, wind)

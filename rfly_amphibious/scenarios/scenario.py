@@ -16,7 +16,14 @@ from typing import Any, Literal, NoReturn
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.guidance.legs import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
+from rfly_amphibious.guidance.legs import (
+    DriveLeg,
+    Leg,
+    MissionStep,
+    StepError,
+    legs_of,
+    steps_of_file,
+)
 from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
@@ -41,40 +48,62 @@ _CALM: dict[KeyPath, list[float]] = {
     ("wind", "mean_mps"): [0.0, 0.0, 0.0],
     ("wind", "gust_sigma_mps"): [0.0, 0.0, 0.0],
 }
+"""Values of keys that a change may name though the file has not got them."""
+
 LoadMap = Callable[[str, Sequence[str]], HeightMap]
+"""Function that loads a map by its name and the folders to look in."""
+
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
+
 DRIVE_SPEED = 3.0
+"""Speed on the ground of missions without one, m/s."""
+
 FLY_SPEED = 4.0
-"""m/s, where a mission says nothing"""
+"""Speed in flight of missions without one, m/s."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that a run depends on: the same scenario gives the same run."""
+    """Everything on which a run depends: the same scenario gives the same run."""
 
     name: str
     params: VehicleParameters
+    """Vehicle."""
+
     legs: tuple[Leg, ...]
+    """Legs of the mission."""
+
     terrain: HeightMap | None = None
-    """None: level ground at z = 0"""
+    """Map; None: level ground at z = 0."""
+
     start: tuple[float, float] = (0.0, 0.0)
-    """x east, y north, m"""
+    """Place of the start, x east, y north, m."""
+
     heading: float = 0.0
-    """rad, counter-clockwise from east"""
+    """Heading at the start, rad, counter-clockwise from east."""
+
     wind: Wind = STILL
     events: tuple[Event, ...] = ()
     end: EndCondition = "mission_done"
+    """Condition on which the run ends."""
+
     end_time: float = 600.0
-    """s, at which a run ends at the latest"""
+    """Time at which the run ends at the latest, s."""
+
     method: Method = "rk4"
+    """Method of integration."""
+
     notes: tuple[str, ...] = ()
-    """what a mission file says that is not carried out"""
+    """Parts of a mission file that are not carried out."""
+
     manoeuvre: Manoeuvre | None = None
-    """in place of legs"""
+    """Manoeuvre, in place of legs."""
+
     world: World | None = None
-    """what stands on the ground; None: nothing"""
+    """Objects on the ground; None: nothing."""
+
     weather: Weather = CLEAR
-    """for lidar and cameras"""
+    """Weather for lidar and cameras."""
 
     def __post_init__(self) -> None:
         for event in self.events:
@@ -84,8 +113,8 @@ class Scenario:
                 raise ConfigError(_no_sensor(event.sensor))
         if self.params.steered == "none" and any(isinstance(leg, DriveLeg) for leg in self.legs):
             raise ConfigError(
-                f"vehicle {self.params.name!r} steers by its wheels' torques, which no scenario drives; "
-                "expected steered wheels, or a mission without way-points on the ground"
+                f"vehicle {self.params.name!r} steers by its wheels' torques, which no scenario "
+                "drives; expected steered wheels, or a mission without way-points on the ground"
             )
 
     @classmethod
@@ -96,11 +125,11 @@ class Scenario:
         changes: Sequence[Change] = (),
         load_map: LoadMap = HeightMap.load,
     ) -> Scenario:
-        """A shipped scenario (`shipped_scenarios()`) or a YAML file; what it names lies beside it,
-        or is shipped.
+        """Load a shipped scenario (`shipped_scenarios()`) or a YAML file.
 
-        `changes`: values by key path; those below `vehicle` are the vehicle's. Raises ConfigError
-        that names file, line, key and what is allowed.
+        Files that it names lie in its folder, or are shipped. `changes`: values by key path; those
+        below `vehicle` are the vehicle's. Raise ConfigError that names file, line, key and what is
+        allowed.
         """
         data, file, name = read_parameters("scenario", "scenarios", name_or_path)
         return cls.parse(data, file, name, Path(file).parent, map_folders, changes, load_map)
@@ -116,24 +145,27 @@ class Scenario:
         changes: Sequence[Change] = (),
         load_map: LoadMap = HeightMap.load,
     ) -> Scenario:
-        """The scenario of a file's content; `file` is what errors call it, `folder` holds the files
-        that it names.
+        """Return the scenario in a file's content.
+
+        `file`: the name for errors; `folder`: of the files that it names.
         """
-        of_vehicle = [
-            (path[1:], value) for path, value in changes if path[0] == "vehicle" and len(path) > 1
-        ]
-        others = [
-            (path, value) for path, value in changes if path[0] != "vehicle" or len(path) == 1
-        ]
+        vehicle_changes = []
+        own_changes = []
+        for path, value in changes:
+            if path[0] == "vehicle" and len(path) > 1:
+                vehicle_changes.append((path[1:], value))
+            else:
+                own_changes.append((path, value))
+
+        schema = load_schema("scenario")
         document = checked_document(
-            data, file, load_schema("scenario"), "version, vehicle, mission, end", others, _CALM
+            data, file, schema, "version, vehicle, mission, end", own_changes, _CALM
         )
-        return _Reader(document, file, folder, load_map).scenario(
-            name or file, map_folders, of_vehicle
-        )
+        reader = _ScenarioReader(document, file, folder, load_map)
+        return reader.scenario(name or file, map_folders, vehicle_changes)
 
     def model(self) -> AmphibiousModel:
-        """The vehicle on the scenario's ground, with what stands and moves there."""
+        """Return the vehicle on the scenario's ground, with all objects there."""
         world = self.world or World()
         return AmphibiousModel(
             self.params, self.terrain, solids=world.solids, moving=world.moving_solids
@@ -142,8 +174,7 @@ class Scenario:
     def simulation(
         self, sensors: SensorParameters, *, noise: bool = True, **more: Any
     ) -> Simulation:
-        """A simulation on the scenario's map, with its vehicle, start, wind, events, seed and
-        method.
+        """Return a simulation of the scenario, with its sensors.
 
         `more`: further keywords of Simulation.
         """
@@ -160,7 +191,7 @@ class Scenario:
         )
 
     def sensors_off(self, time: float) -> frozenset[str]:
-        """Names of the sensors that are switched off at `time` (s)."""
+        """Return the names of the sensors that are switched off at `time` (s)."""
         return frozenset(
             event.sensor
             for event in self.events
@@ -168,175 +199,210 @@ class Scenario:
         )
 
     def with_seed(self, seed: int) -> Scenario:
-        """The same with other gusts."""
+        """Return the same scenario with other gusts."""
         return replace(self, wind=replace(self.wind, seed=seed))
 
 
 def shipped_scenarios() -> list[str]:
-    """Names of the scenarios that come with the package."""
+    """Return the names of the shipped scenarios."""
     return shipped_sets("scenarios")
 
 
-def _weather(given: dict[str, float]) -> Weather:
+def _weather(section: dict[str, float]) -> Weather:
+    """Return the weather of a section of a file."""
     keys = (("light", 1.0), ("visibility_m", 0.0), ("cloud_cover", 0.0), ("rain_mmph", 0.0))
-    return Weather.told(*(float(given.get(key, default)) for key, default in keys))
+    return Weather.told(*(float(section.get(key, default)) for key, default in keys))
 
 
 def _no_rotor(number: int, params: VehicleParameters) -> str:
+    """Return the message for a rotor that the vehicle has not got."""
     return f"rotor {number}: {params.name!r} has rotors 1 … {params.rotors}"
 
 
 def _no_sensor(name: str) -> str:
+    """Return the message for a sensor that cannot be switched off."""
     return f"sensor {name!r}, allowed: {', '.join(SWITCHED_SENSORS)}"
 
 
-class _Reader:
-    """Makes a scenario of a document that fits the schema."""
+_REFUSED_KEYS = {
+    "takeoff": ("position_m", "it takes off where it stands"),
+    "land": ("height_m", "it lands on the ground"),
+}
+"""Key that an item of each mode must not have, and the reason."""
+
+_NEEDED_KEYS = {"waypoint": "position_m", "takeoff": "height_m"}
+"""Key that an item of each mode needs."""
+
+
+class _ScenarioReader:
+    """Reader of a document that fits the schema."""
 
     def __init__(self, document: Document, file: str, folder: Path, load_map: LoadMap) -> None:
         self._document = document
         self._file = file
         self._folder = folder
         self._load_map = load_map
-        self._all: dict[str, Any] = document.value
+        self._content: dict[str, Any] = document.value
 
     def scenario(
-        self, name: str, map_folders: Sequence[str], of_vehicle: Sequence[Change]
+        self, name: str, map_folders: Sequence[str], vehicle_changes: Sequence[Change]
     ) -> Scenario:
-        whole = self._all
+        """Return the scenario, with changes to its vehicle."""
+        content = self._content
         with self._naming("vehicle"):
-            params = VehicleParameters.load(self._beside(whole["vehicle"]), of_vehicle)
+            params = VehicleParameters.load(self._beside(content["vehicle"]), vehicle_changes)
         terrain = None
-        if "map" in whole:
+        if "map" in content:
             with self._naming("map"):
-                terrain = self._load_map(whole["map"], [*map_folders, str(self._folder)])
-        world = self._world(terrain) if "world" in whole else None
-        given = whole.get("start", {})
-        place = given.get("position_m")
-        mission = whole["mission"]
-        notes: list[str] = []
-        if sum(key in mission for key in ("file", "items", "manoeuvre")) != 1:
-            self._fail(("mission",), "expected exactly one of the keys file, items, manoeuvre")
-        if "file" in mission:
-            with self._naming("mission", "file"):
-                steps, home, notes = steps_of_file(
-                    self._beside(mission["file"]), terrain, None if place is None else tuple(place)
-                )
-            start = home if place is None else tuple(place)
-        else:
-            start = (0.0, 0.0) if place is None else tuple(place)
-            steps = [self._step(index, item) for index, item in enumerate(mission.get("items", ()))]
+                terrain = self._load_map(content["map"], [*map_folders, str(self._folder)])
+        world = self._world(terrain) if "world" in content else None
+
+        # mission
+        mission = content["mission"]
+        steps, start, notes = self._steps(terrain)
         if terrain is not None and not terrain.inside(*start):
             self._fail(
                 ("start", "position_m"),
                 f"{list(start)} lies off the map, which spans {terrain.bounds}",
             )
-        speeds = (
-            mission.get("drive_speed_mps", DRIVE_SPEED),
-            mission.get("fly_speed_mps", FLY_SPEED),
-        )
-        try:
-            legs = legs_of(steps, start, terrain, *speeds) if "manoeuvre" not in mission else ()
-        except ConfigError as error:
-            step = getattr(error, "step", None)
-            self._fail(
-                ("mission", "items", step)
-                if "items" in mission and step is not None
-                else ("mission",),
-                error,
-            )
-        heading = (
-            math.radians(given["heading_deg"])
-            if "heading_deg" in given
-            else _first_heading(legs, start)
-        )
-        wind = whole.get("wind", {})
-        end = whole["end"]
+        legs = self._legs(steps, start, terrain) if "manoeuvre" not in mission else ()
+        heading = _first_heading(legs, start)
+        if "heading_deg" in content.get("start", {}):
+            heading = math.radians(content["start"]["heading_deg"])
+
+        # wind, events and end
+        wind = content.get("wind", {})
+        end = content["end"]
         events = tuple(
-            self._event(index, event, params) for index, event in enumerate(whole.get("events", ()))
+            self._event(index, event, params)
+            for index, event in enumerate(content.get("events", ()))
         )
+
         with self._naming():
             return Scenario(
                 name,
                 params,
                 legs,
-                terrain,
-                start,
-                heading,
-                Wind(
+                terrain=terrain,
+                start=start,
+                heading=heading,
+                wind=Wind(
                     tuple(wind.get("mean_mps", (0.0, 0.0, 0.0))),
                     tuple(wind.get("gust_sigma_mps", (0.0, 0.0, 0.0))),
-                    seed=whole.get("seed", 0),
+                    seed=content.get("seed", 0),
                     turbulence=float(wind.get("turbulence_mps", 0.0)),
                 ),
-                events,
-                end.get("when", "mission_done"),
-                float(end["time_s"]),
-                whole.get("method", "rk4"),
-                tuple(notes),
-                self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None,
-                world,
-                _weather(whole.get("environment", {})),
+                events=events,
+                end=end.get("when", "mission_done"),
+                end_time=float(end["time_s"]),
+                method=content.get("method", "rk4"),
+                notes=tuple(notes),
+                manoeuvre=(
+                    self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None
+                ),
+                world=world,
+                weather=_weather(content.get("environment", {})),
             )
 
+    def _steps(
+        self, terrain: HeightMap | None
+    ) -> tuple[list[MissionStep], tuple[float, float], list[str]]:
+        """Return the steps of the mission, the place of the start, and notes on a mission file."""
+        mission = self._content["mission"]
+        if sum(key in mission for key in ("file", "items", "manoeuvre")) != 1:
+            self._fail(("mission",), "expected exactly one of the keys file, items, manoeuvre")
+
+        position = self._content.get("start", {}).get("position_m")
+        place = None if position is None else tuple(position)
+        if "file" in mission:
+            with self._naming("mission", "file"):
+                steps, home, notes = steps_of_file(self._beside(mission["file"]), terrain, place)
+            return steps, home if place is None else place, notes
+        steps = [self._step(index, item) for index, item in enumerate(mission.get("items", ()))]
+        return steps, (0.0, 0.0) if place is None else place, []
+
+    def _legs(
+        self, steps: Sequence[MissionStep], start: tuple[float, float], terrain: HeightMap | None
+    ) -> tuple[Leg, ...]:
+        """Return the legs of the mission's steps."""
+        mission = self._content["mission"]
+        drive_speed = mission.get("drive_speed_mps", DRIVE_SPEED)
+        fly_speed = mission.get("fly_speed_mps", FLY_SPEED)
+        try:
+            return legs_of(steps, start, terrain, drive_speed, fly_speed)
+        except StepError as error:
+            path = ("mission", "items", error.step) if "items" in mission else ("mission",)
+            self._fail(path, error)
+        except ConfigError as error:
+            self._fail(("mission",), error)
+
     def _manoeuvre(self, items: Sequence[dict[str, Any]]) -> Manoeuvre:
+        """Return the manoeuvre of a list of signals and modes."""
         signals = []
         modes = []
         for index, item in enumerate(items):
             path = ("mission", "manoeuvre", index)
             if ("signal" in item) == ("mode" in item):
                 self._fail(path, "expected exactly one of the keys signal, mode")
-            if "mode" in item:
-                modes.append(
-                    (
-                        float(item["from_s"]),
-                        {"takeoff": Mode.TAKEOFF, "land": Mode.LAND}[item["mode"]],
-                    )
-                )
-                continue
+
             begin = float(item["from_s"])
+            if "mode" in item:
+                mode = {"takeoff": Mode.TAKEOFF, "land": Mode.LAND}[item["mode"]]
+                modes.append((begin, mode))
+                continue
+
             end = float(item.get("to_s", 0.0))
             if end <= begin:
                 self._fail(
                     (*path, "to_s") if "to_s" in item else path,
                     f"to_s: expected more than from_s, {begin:g}",
                 )
+
             first, last = map(float, item.get("frequency_hz", (0.0, 0.0)))
-            shape = float(item.get("value", 0.0)), float(item.get("amplitude", 0.0)), (first, last)
-            signals.append(Signal(item["signal"], begin, end, *shape))
+            signal = Signal(
+                item["signal"],
+                begin,
+                end,
+                value=float(item.get("value", 0.0)),
+                amplitude=float(item.get("amplitude", 0.0)),
+                frequency=(first, last),
+            )
+            signals.append(signal)
+
         return Manoeuvre(tuple(signals), tuple(sorted(modes, key=lambda mode: mode[0])))
 
     def _world(self, terrain: HeightMap | None) -> World:
+        """Return the world on the ground. It has to be made for the scenario's map."""
         with self._naming("world"):
-            world = load_world(self._beside(self._all["world"]))
+            world = load_world(self._beside(self._content["world"]))
+
         wanted = Path(world.map).stem
-        given = self._all.get("map", "")
-        if wanted and wanted != Path(given).stem:
-            where = f"on the map {given!r}" if given else "on level ground"
+        name = self._content.get("map", "")
+        if wanted and wanted != Path(name).stem:
+            where = f"on the map {name!r}" if name else "on level ground"
             self._fail(
                 ("world",),
                 f"{world.name!r} is made for the map {world.map!r}, the scenario is {where}",
             )
+
         return world.on(terrain)
 
     def _step(self, index: int, item: dict[str, Any]) -> MissionStep:
+        """Return the step of an item of the mission."""
         mode = item["mode"]
         if mode != "waypoint" and "speed_mps" in item:
             self._fail(
                 ("mission", "items", index, "speed_mps"),
                 f"a {mode} has none; expected at way-points only",
             )
-        for key, where in (("position_m", "takeoff"), ("height_m", "land")):
-            if key in item and mode == where:
-                why = (
-                    "it takes off where it stands"
-                    if mode == "takeoff"
-                    else "it lands on the ground"
-                )
-                self._fail(("mission", "items", index, key), f"a {mode} has none: {why}")
-        for key, where in (("position_m", "waypoint"), ("height_m", "takeoff")):
-            if key not in item and mode == where:
-                self._fail(("mission", "items", index), f"a {mode} needs the key {key}")
+
+        refused, reason = _REFUSED_KEYS.get(mode, ("", ""))
+        if refused in item:
+            self._fail(("mission", "items", index, refused), f"a {mode} has none: {reason}")
+        needed = _NEEDED_KEYS.get(mode)
+        if needed is not None and needed not in item:
+            self._fail(("mission", "items", index), f"a {mode} needs the key {needed}")
+
         place = item.get("position_m")
         return MissionStep(
             mode,
@@ -346,50 +412,52 @@ class _Reader:
         )
 
     def _event(self, index: int, event: dict[str, Any], params: VehicleParameters) -> Event:
+        """Return an event of the scenario."""
         path = ("events", index)
         kinds = ("gust", "rotor_fails", "sensor_off")
         if sum(kind in event for kind in kinds) != 1:
-            self._fail(path, f"expected exactly one of the keys {', '.join(kinds)} beside time_s")
+            self._fail(
+                path, f"expected exactly one of the keys {', '.join(kinds)} in addition to time_s"
+            )
         if "duration_s" in event and "sensor_off" not in event:
             self._fail(
-                (*path, "duration_s"), "expected beside sensor_off only; a gust's lies within gust"
+                (*path, "duration_s"), "expected with sensor_off only; a gust's lies within gust"
             )
+
         time = float(event["time_s"])
         if "gust" in event:
             east, north, up = map(float, event["gust"]["velocity_mps"])
             return Gust(time, (east, north, up), float(event["gust"]["duration_s"]))
+
         if "sensor_off" in event:
-            if event["sensor_off"] not in SWITCHED_SENSORS:
-                self._fail((*path, "sensor_off"), _no_sensor(event["sensor_off"]))
+            sensor = event["sensor_off"]
+            if sensor not in SWITCHED_SENSORS:
+                self._fail((*path, "sensor_off"), _no_sensor(sensor))
             duration = event.get("duration_s")
-            return SensorOff(
-                time, event["sensor_off"], None if duration is None else float(duration)
-            )
+            return SensorOff(time, sensor, None if duration is None else float(duration))
+
         if event["rotor_fails"] > params.rotors:
             self._fail((*path, "rotor_fails"), _no_rotor(event["rotor_fails"], params))
         return RotorFails(time, event["rotor_fails"] - 1)
 
     @contextmanager
     def _naming(self, *path: Key) -> Iterator[None]:
-        """What goes wrong with what a key names, is told with file, line and key."""
+        """Raise errors from inside again, with file, line and key."""
         try:
             yield
         except (RflyError, OSError) as error:
-            self._fail(
-                path,
-                f"{error.filename}: {error.strerror}"
-                if isinstance(error, FileNotFoundError) and error.filename
-                else error,
-            )
+            text: object = error
+            if isinstance(error, FileNotFoundError) and error.filename:
+                text = f"{error.filename}: {error.strerror}"
+            self._fail(path, text)
 
     def _beside(self, name: str) -> str:
-        """A file that the scenario names, from the scenario's folder; a shipped name stays as it
-        is.
-        """
+        """Return the path of a file in the scenario's folder; a shipped name stays as it is."""
         path = self._folder / name
         return str(path) if path.is_file() else name
 
     def _fail(self, path: Sequence[Key], why: object) -> NoReturn:
+        """Raise ConfigError that names file, line and key."""
         key = key_path(path)
         raise ConfigError(
             f"{self._file}:{self._document.line(path)}: {f'{key}: ' if key else ''}{why}"
@@ -397,7 +465,8 @@ class _Reader:
 
 
 def _first_heading(legs: Sequence[Leg], start: tuple[float, float]) -> float:
-    if not legs:
+    """Return the heading to the first way-point that is driven to, rad."""
+    if not legs or not isinstance(legs[0], DriveLeg):
         return 0.0
-    x, y = legs[0].points[0][:2]
-    return math.atan2(y - start[1], x - start[0]) if isinstance(legs[0], DriveLeg) else 0.0
+    x, y = legs[0].points[0]
+    return math.atan2(y - start[1], x - start[0])

@@ -1,6 +1,4 @@
-"""Parameter sweeps: many runs of one scenario, on all cores or a Dask cluster, to one table of
-results.
-"""
+"""Parameter sweeps: many runs of one scenario, on all cores or a Dask cluster, to one table."""
 
 from __future__ import annotations
 
@@ -26,8 +24,7 @@ import numpy as np
 
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.scenarios.table_log import check_parquet
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameter_files import KeyPath, parse_key_path
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
@@ -38,10 +35,11 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """Of one run. Field names are the table's columns."""
+    """Result of one run. Field names are the table's columns."""
 
     reached: bool
-    """whether the scenario's end condition came true"""
+    """True if the scenario's end condition came true."""
+
     crashed: bool
     last_mode: str
     duration_s: float
@@ -51,30 +49,39 @@ class Result:
     wheel_energy_j: float
     energy_j: float
     touchdowns: int
+    """Number of touchdowns."""
+
     touchdown_sink_mps: float
-    """of the hardest one; NaN without"""
+    """Sink rate of the hardest touchdown; NaN without one."""
+
     touchdown_level_mps: float
-    """across the ground, of the fastest one; NaN without"""
+    """Speed across the ground of the fastest touchdown; NaN without one."""
+
     largest_tilt_deg: float
-    """between the body's upward axis and the vertical"""
+    """Angle between the body's upward axis and the vertical."""
+
     top_speed_mps: float
     largest_clearance_m: float
-    """from the ground up to the lowest wheel"""
+    """Height of the lowest wheel above the ground."""
+
     largest_wheel_load_n: float
     end_x_m: float
     end_y_m: float
     end_z_m: float
     ending: str
+    """How and why the run ended, in one line."""
 
 
 def result_of(run: ScenarioRun) -> Result:
-    """Of the run's samples (20 ms), its energy and its touchdowns."""
+    """Return the result of a run's samples (20 ms), its energy and its touchdowns."""
     driven, flown = run.distances()
-    x = run.x[:, at.QUATERNION + 1]
-    y = run.x[:, at.QUATERNION + 2]
+    x = run.x[:, state_layout.QUATERNION + 1]
+    y = run.x[:, state_layout.QUATERNION + 2]
     upright = 1.0 - 2.0 * (x * x + y * y)
-    speed = np.linalg.norm(run.x[:, at.VELOCITY : at.VELOCITY + 3], axis=1)
+    speed = np.linalg.norm(run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3], axis=1)
+    least_upright = min(1.0, max(-1.0, float(upright.min())))
     end_x, end_y, end_z = run.final.position.tolist()
+
     return Result(
         reached=run.reached,
         crashed=run.final.crashed,
@@ -88,7 +95,7 @@ def result_of(run: ScenarioRun) -> Result:
         touchdowns=len(run.touchdowns),
         touchdown_sink_mps=max((t.sink_speed for t in run.touchdowns), default=math.nan),
         touchdown_level_mps=max((t.level_speed for t in run.touchdowns), default=math.nan),
-        largest_tilt_deg=math.degrees(math.acos(min(1.0, max(-1.0, float(upright.min()))))),
+        largest_tilt_deg=math.degrees(math.acos(least_upright)),
         top_speed_mps=float(speed.max()),
         largest_clearance_m=float(run.outputs.clearance.max()),
         largest_wheel_load_n=float(run.outputs.wheel_load.max()),
@@ -100,37 +107,28 @@ def result_of(run: ScenarioRun) -> Result:
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Result))
+"""Names of the fields of a result."""
 
 
 def check_table(path: Path) -> None:
-    """Raises ConfigError for a name that no table can have, and where a library is missing."""
+    """Raise ConfigError unless the name is that of a CSV file."""
     ending = path.suffix.lower()
-    if ending not in (".csv", ".parquet"):
+    if ending != ".csv":
         raise ConfigError(
-            f"{path}: tables can be written as .csv or .parquet, not {ending or 'without ending'!r}"
+            f"{path}: tables can be written as .csv, not {ending or 'without ending'!r}"
         )
-    if ending == ".parquet":
-        check_parquet()
 
 
 def write_results(
     combinations: Iterable[dict[str, Any]], results: Sequence[Result], path: Path
 ) -> None:
-    """One row a run: its number, the varied values by key, the fields of `Result`; .csv or
-    .parquet.
-    """
+    """Write a CSV file, one row per run: its number, the varied values and the result."""
     check_table(path)
     rows = [
         {"run": run, **values, **dataclasses.asdict(result)}
         for run, (values, result) in enumerate(zip(combinations, results, strict=True))
     ]
-    if path.suffix.lower() == ".parquet":
-        import pyarrow
-        from pyarrow import parquet
 
-        columns = {name: _column([row[name] for row in rows]) for name in rows[0]}
-        parquet.write_table(pyarrow.table(columns), path)
-        return
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -143,16 +141,8 @@ def write_results(
         )
 
 
-def _column(values: list[Any]) -> list[Any]:
-    """Values that a file gives may be of several types, which a column of Parquet can't."""
-    kinds = {type(value) for value in values}
-    if kinds == {int, float}:
-        return [float(value) for value in values]
-    return values if len(kinds) == 1 else [str(value) for value in values]
-
-
 class Spread(NamedTuple):
-    """Of one column over all runs that have it."""
+    """Least, median and largest value of a column over all runs that have it."""
 
     name: str
     least: float
@@ -161,35 +151,39 @@ class Spread(NamedTuple):
 
 
 def spreads(results: Sequence[Result]) -> list[Spread]:
-    """Of every column of numbers; where no run has it (no touchdown), it is left out."""
-    found = []
+    """Return the spread of every column of numbers, without those that no run has."""
+    result = []
     for name in FIELDS:
-        values = [getattr(result, name) for result in results]
+        values = [getattr(each, name) for each in results]
         if isinstance(values[0], bool | str):
             continue
         numbers = np.array([value for value in values if not math.isnan(value)], float)
         if numbers.size:
-            found.append(
-                Spread(name, float(numbers.min()), float(np.median(numbers)), float(numbers.max()))
-            )
-    return found
+            least = float(numbers.min())
+            median = float(np.median(numbers))
+            result.append(Spread(name, least, median, float(numbers.max())))
+    return result
 
 
 MAX_RUNS = 100_000
+"""Most runs of a sweep."""
+
 MAX_PROCESSES = 61
-"""that Windows lets one pool have"""
+"""Most processes in a pool on Windows."""
+
 CONNECT_TIMEOUT = 10.0
-"""s to wait for a cluster's scheduler"""
+"""Time to wait for a cluster's scheduler, s."""
+
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
 
 Progress = Callable[[int, int], None]
-"""is told how many runs are done, and how many there are"""
+"""Called with the number of runs done, and the number of all runs."""
 
 
 @dataclass(frozen=True)
 class Variation:
-    """The values that a key of a scenario, or of its vehicle (`vehicle.…`), takes in turn."""
+    """Values that a key of a scenario, or of its vehicle (`vehicle.…`), takes in turn."""
 
     key: str
     path: KeyPath
@@ -197,31 +191,36 @@ class Variation:
 
     @classmethod
     def parse(cls, text: str) -> Variation:
-        """`KEY=VALUE,VALUE,…`; a VALUE may be a range START:STOP or START:STOP:STEP, which ends
-        before STOP.
+        """Return the variation in `KEY=VALUE,VALUE,…`.
 
-        Raises ConfigError for what is none.
+        A VALUE may be a range START:STOP or START:STOP:STEP, which ends before STOP. Raise
+        ConfigError for any other text.
         """
-        key, equals, listed = text.partition("=")
-        if not equals or not listed.strip():
+        key, equals, values_text = text.partition("=")
+        if not equals or not values_text.strip():
             raise ConfigError(f"{text!r}: expected KEY=VALUE,VALUE,… or KEY=START:STOP")
         path = parse_key_path(key.strip())
-        values = tuple(value for part in listed.split(",") for value in _values(part.strip(), text))
+        values = tuple(
+            value for part in values_text.split(",") for value in _values(part.strip(), text)
+        )
         return cls(key.strip(), path, values)
 
 
 def _values(part: str, text: str) -> Iterable[Any]:
+    """Return the values of one part of a variation: a single value or a range."""
     if not part:
         raise ConfigError(f"{text!r}: a value between commas is missing")
-    found = _RANGE.fullmatch(part)
-    if found is None:
+    parts = _RANGE.fullmatch(part)
+    if parts is None:
         value = parse_yaml(part, repr(text)).value
         if isinstance(value, dict | list):
             raise ConfigError(
                 f"{text!r}: {part} is no single value; an element of a list is varied as KEY[0]"
             )
+
         return (value,)
-    start, stop, step = (_number(number or "1") for number in found.groups())
+
+    start, stop, step = (_number(number or "1") for number in parts.groups())
     steps = (stop - start) / step if step else 0.0
     count = math.ceil(steps - 1e-9) if math.isfinite(steps) else 0
     if count < 1:
@@ -235,44 +234,41 @@ def _values(part: str, text: str) -> Iterable[Any]:
 
 
 def _number(text: str) -> int | float:
+    """Return an int or a float."""
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """All combinations of the values; the last variation changes fastest."""
+    """All combinations of some values; the last variation changes fastest."""
 
     source: str
-    """name or file of the scenario"""
+    """Name or file of the scenario."""
+
     variations: tuple[Variation, ...]
     scenarios: tuple[Scenario, ...]
-    """one a run, checked; without their maps"""
+    """Checked scenario of each run, without its map."""
+
     terrains: tuple[HeightMap | None, ...]
+    """All maps."""
+
     terrain_of: tuple[int, ...]
-    """of each run: its map's place in `terrains`"""
+    """Index in `terrains` of each run's map."""
 
     @classmethod
     def load(
         cls, source: str, variations: Sequence[Variation], map_folders: Sequence[str] = ()
     ) -> Sweep:
-        """Reads and checks the scenario with every combination, before anything runs.
+        """Read and check the scenario with every combination, before anything runs.
 
-        Raises ConfigError that names the combination and what is allowed.
+        Raise ConfigError that names the combination and what is allowed.
         """
-        for variation, other in itertools.combinations(variations, 2):
-            short, long = sorted((variation.path, other.path), key=len)
-            # which vehicle it is, and a parameter of it, go together
-            if long[: len(short)] == short and (short != ("vehicle",) or long == short):
-                raise ConfigError(
-                    f"{variation.key} and {other.key} are varied both, which change the same value"
-                )
-        runs = math.prod(len(variation.values) for variation in variations)
-        if runs > MAX_RUNS:
-            raise ConfigError(f"{runs} runs, allowed: up to {MAX_RUNS}")
+        _check_variations(variations)
         load_map = functools.lru_cache(maxsize=None)(HeightMap.load)
         scenarios: list[Scenario] = []
         terrains: list[HeightMap | None] = []
         terrain_of: list[int] = []
+
         for values in itertools.product(*(variation.values for variation in variations)):
             changes = [
                 (variation.path, value) for variation, value in zip(variations, values, strict=True)
@@ -285,24 +281,26 @@ class Sweep:
                     lambda name, folders: load_map(name, tuple(map(str, folders))),
                 )
             except ConfigError as error:
-                tried = ", ".join(
+                combination = ", ".join(
                     f"{v.key}={value}" for v, value in zip(variations, values, strict=True)
                 )
-                raise ConfigError(f"with {tried}: {error}" if tried else str(error)) from None
-            place = next(
-                (n for n, known in enumerate(terrains) if known is scenario.terrain), len(terrains)
-            )
-            if place == len(terrains):
+                text = f"with {combination}: {error}" if combination else str(error)
+                raise ConfigError(text) from None
+
+            # each map once
+            known = [n for n, terrain in enumerate(terrains) if terrain is scenario.terrain]
+            if not known:
                 terrains.append(scenario.terrain)
-            terrain_of.append(place)
+            terrain_of.append(known[0] if known else len(terrains) - 1)
             scenarios.append(replace(scenario, terrain=None))
+
         return cls(source, tuple(variations), tuple(scenarios), tuple(terrains), tuple(terrain_of))
 
     def __len__(self) -> int:
         return len(self.scenarios)
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """The values of each run by key, in the order of the runs."""
+        """Yield the values of each run by key, in the order of the runs."""
         for values in itertools.product(*(variation.values for variation in self.variations)):
             yield {
                 variation.key: value
@@ -310,26 +308,43 @@ class Sweep:
             }
 
 
+def _check_variations(variations: Sequence[Variation]) -> None:
+    """Raise ConfigError if two variations change the same value, or there are too many runs."""
+    for variation, other in itertools.combinations(variations, 2):
+        short, long = sorted((variation.path, other.path), key=len)
+        # a vehicle and a parameter of it may both vary
+        if long[: len(short)] == short and (short != ("vehicle",) or long == short):
+            raise ConfigError(
+                f"{variation.key} and {other.key} are varied both, which change the same value"
+            )
+    runs = math.prod(len(variation.values) for variation in variations)
+    if runs > MAX_RUNS:
+        raise ConfigError(f"{runs} runs, allowed: up to {MAX_RUNS}")
+
+
 def run_sweep(
     sweep: Sweep, jobs: int | None = None, progress: Progress | None = None
 ) -> list[Result]:
-    """Runs all of a sweep in `jobs` processes (default: one a core); the results do not depend on
-    how many.
+    """Run a sweep in `jobs` processes; return its results in the order of runs.
 
-    Results are in the order of the runs. `jobs` 1: in this process.
+    `jobs`: by default one per core.
+
+    The results do not depend on the number of jobs. `jobs` 1: in this process.
     """
-    told = progress or (lambda done, runs: None)
+    report = progress or (lambda done, runs: None)
     jobs = min(jobs or cores(), len(sweep), MAX_PROCESSES)
     if jobs == 1:
         results = []
         for run in range(len(sweep)):
             results.append(_run(sweep.scenarios[run], sweep.terrains[sweep.terrain_of[run]]))
-            told(run + 1, len(sweep))
+            report(run + 1, len(sweep))
         return results
-    # not forked: threads of numba's and of the caller's own do not live on in a fork
+
+    # not forked: threads of numba and of the caller do not survive a fork
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     pool = concurrent.futures.ProcessPoolExecutor(jobs, context, _hold_terrains, (sweep.terrains,))
+
     try:
         with _main_left_out():
             futures = [
@@ -338,13 +353,14 @@ def run_sweep(
             ]
         for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
             future.result()
-            told(done, len(sweep))
+            report(done, len(sweep))
         return [future.result() for future in futures]
     except concurrent.futures.process.BrokenProcessPool:
         raise ConfigError(
-            f"one of {jobs} processes ended in the middle of its run (out of memory?); try fewer jobs"
+            f"one of {jobs} processes ended in the middle of its run (out of memory?); "
+            "try fewer jobs"
         ) from None
-    except KeyboardInterrupt:  # nobody waits for the runs under way
+    except KeyboardInterrupt:  # do not wait for the runs under way
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         raise
@@ -353,32 +369,33 @@ def run_sweep(
 
 
 def check_dask() -> None:
-    """Raises ConfigError that says what to install where no Dask cluster can be used."""
+    """Raise ConfigError with what to install if no Dask cluster can be used."""
     require("distributed", "a Dask cluster")
 
 
 def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = None) -> list[Result]:
-    """As `run_sweep`, on a cluster of Dask: the address of its scheduler, or a `Client` or
-    `Cluster` of distributed.
+    """Run a sweep on a Dask cluster; return its results in the order of runs, as `run_sweep` does.
 
-    Its workers need this package; maps are sent to them. Raises ConfigError where no scheduler
-    answers.
+    `cluster`: the address of its scheduler, or a `Client` or `Cluster` of distributed. Its workers
+    need this package; maps are sent to them. Raise ConfigError if no scheduler answers.
     """
     check_dask()
     from distributed import Client, as_completed
 
-    told = progress or (lambda done, runs: None)
-    given = isinstance(cluster, Client)
+    report = progress or (lambda done, runs: None)
     if isinstance(cluster, str) and not re.fullmatch(r"(\w+://)?\S+:\d+", cluster):
         raise ConfigError(
             f"Dask: {cluster!r}, expected the address of a scheduler, such as tcp://127.0.0.1:8786"
         )
-    try:
-        client = (
-            cluster if given else Client(cluster, timeout=CONNECT_TIMEOUT, set_as_default=False)
-        )
-    except (OSError, ValueError, TimeoutError) as error:
-        raise ConfigError(f"Dask: {cluster}: no scheduler answers ({error})") from None
+
+    borrowed = isinstance(cluster, Client)
+    client = cluster
+    if not borrowed:
+        try:
+            client = Client(cluster, timeout=CONNECT_TIMEOUT, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConfigError(f"Dask: {cluster}: no scheduler answers ({error})") from None
+
     try:
         maps = [
             None if terrain is None else client.scatter(terrain, broadcast=True)
@@ -390,18 +407,16 @@ def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = No
         ]
         for done, future in enumerate(as_completed(futures, loop=client.loop), 1):
             future.result()
-            told(done, len(sweep))
+            report(done, len(sweep))
         return client.gather(futures)
     finally:
-        if not given:
+        if not borrowed:
             client.close()
 
 
 @contextmanager
 def _main_left_out() -> Iterator[None]:
-    """Processes that are started meanwhile do not run the caller's script once more, guarded or
-    not: they need none.
-    """
+    """Keep processes that start meanwhile from running the caller's script once more."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -411,23 +426,25 @@ def _main_left_out() -> Iterator[None]:
 
 
 def _run(scenario: Scenario, terrain: HeightMap | None) -> Result:
+    """Return the result of one run."""
     from rfly_amphibious.scenarios.run import run_scenario
 
     return result_of(run_scenario(replace(scenario, terrain=terrain)))
 
 
 _terrains: tuple[HeightMap | None, ...] = ()
-"""of a worker process"""
+"""Maps of a worker process."""
 
 
 def _hold_terrains(terrains: tuple[HeightMap | None, ...]) -> None:
+    """Set a worker process up: keep the maps, and end with the parent."""
     global _terrains  # noqa: PLW0603  a pool's processes get what all tasks share only this way
     _terrains = terrains
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+    """End this worker when its parent ends: if that was killed, it would wait for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -435,4 +452,5 @@ def _end_with_parent() -> None:
 
 
 def _run_held(scenario: Scenario, terrain: int) -> Result:
+    """Return the result of one run on a map that the worker holds."""
     return _run(scenario, _terrains[terrain])

@@ -11,6 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.steering import wheel_tangent
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.rotations import rotation_matrix
@@ -229,7 +230,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     for k in range(x.shape[0]):
         tangent = math.tan(x[k, at.ROTOR_SPEED + rotors])
         for i in range(wheels):
-            own = steering_sign[i] * tangent / (1.0 - wheel_y[i] * tangent / steering_lever)
+            own = wheel_tangent(steering_sign[i], wheel_y[i], steering_lever, tangent)
             out[k, i] = math.atan(own)
             carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
             out[k, wheel_rate + i] = x[k, at.state_of(at.WHEEL_SPEED, i, rotors)] - carrier

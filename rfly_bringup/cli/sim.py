@@ -44,9 +44,7 @@ def sweep(
             metavar="KEY=VALUES",
         ),
     ] = None,
-    out: Annotated[
-        options.MaybeText, options.file_option("table of the results, .csv or .parquet")
-    ] = None,
+    out: Annotated[options.MaybeText, options.file_option("table of the results, .csv")] = None,
     jobs: Annotated[
         options.MaybeInt, options.optional("runs at once (default: one a core)", min=1)
     ] = None,
@@ -66,7 +64,7 @@ def sweep(
 
         rfly sim sweep hop --vary seed=0:20 --vary "wind.mean_mps[1]=0,2,4" --out wind.csv
 
-        rfly sim sweep valley --vary vehicle.mass.body_kg=18:24:2 --jobs 4 --out mass.parquet
+        rfly sim sweep valley --vary vehicle.mass.body_kg=18:24:2 --jobs 4 --out mass.csv
     """
     from rfly_amphibious.scenarios.sweep import (
         Sweep,
@@ -157,14 +155,6 @@ def run(
         options.MaybeText,
         options.file_option("table of all samples, one row each 20 ms"),
     ] = None,
-    save: Annotated[
-        options.MaybeText,
-        options.file_option("NumPy file (.npz) of all samples and the end"),
-    ] = None,
-    parquet: Annotated[
-        options.MaybeText,
-        options.file_option("the table as a Parquet file, for pandas or DuckDB"),
-    ] = None,
     mcap: Annotated[
         options.MaybeText,
         options.file_option("ROS 2 messages in an MCAP file, for Foxglove and ros2 bag"),
@@ -209,22 +199,17 @@ def run(
     from rfly_amphibious.scenarios.mcap_log import check_mcap
     from rfly_amphibious.scenarios.run import run_scenario
     from rfly_amphibious.scenarios.scenario import Scenario
-    from rfly_amphibious.scenarios.table_log import check_parquet
+    from rfly_amphibious.scenarios.table_log import check_run_format
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.warm_up import warm_up
 
-    targets = {
-        "--csv": csv,
-        "--parquet": parquet,
-        "--mcap": mcap,
-        "--save": save,
-        "--plot": plot,
-    }
+    targets = {"--csv": csv, "--mcap": mcap, "--plot": plot}
     for option, target in targets.items():
         options.check_new_file(option, target, overwrite)
     options.check_new_picture(plot, overwrite)
-    if parquet is not None:
-        check_parquet()
+    for target in (csv, mcap):
+        if target is not None:
+            check_run_format(Path(target))
     if mcap is not None:
         check_mcap()
     loaded = Scenario.load(scenario, search_path or ())
@@ -263,13 +248,11 @@ def _write(
 ) -> None:
     from rfly_amphibious.scenarios.mcap_log import write_mcap
     from rfly_amphibious.scenarios.plot import draw_run
-    from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
+    from rfly_amphibious.scenarios.table_log import write_csv
 
     writers = {
         "--csv": write_csv,
-        "--parquet": write_parquet,
         "--mcap": lambda run, path: write_mcap(closed or run, path),
-        "--save": lambda run, path: run.save(path),
         "--plot": draw_run,
     }
     asked = {option: target for option, target in targets.items() if target is not None}

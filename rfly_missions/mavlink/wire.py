@@ -16,6 +16,8 @@ Sender = tuple[int, int]
 """system and component"""
 AUTOPILOT_COMPONENT = 1
 """MAV_COMP_ID_AUTOPILOT1"""
+_LARGEST_LEFTOVER = 1 << 16
+"""Bytes already read after which a stream's buffer is shortened."""
 _SIGNING_EPOCH = 1_420_070_400
 """2015-01-01, from which signatures count time in 10 µs"""
 
@@ -71,6 +73,34 @@ class Reader:
         return whole
 
 
+class StreamReader:
+    """Messages of a byte stream: one may begin in a piece and end in a later one."""
+
+    def __init__(self) -> None:
+        self.bad_data = 0
+        """Places in the stream that held no message."""
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget a message that has begun, because another stream begins."""
+        self._parser = load_dialect().MAVLink(None)
+        self._parser.robust_parsing = True
+
+    def read(self, data: bytes) -> list[Any]:
+        """Return the messages that end in this piece of the stream."""
+        parser = self._parser
+        parsed = parser.parse_buffer(data) or []
+
+        # pymavlink drops what it has read only if nothing is left over
+        if parser.buf_index > _LARGEST_LEFTOVER:
+            del parser.buf[: parser.buf_index]
+            parser.buf_index = 0
+
+        messages = [message for message in parsed if message.get_type() != "BAD_DATA"]
+        self.bad_data += len(parsed) - len(messages)
+        return messages
+
+
 class Writer:
     """One system's messages as datagrams, numbered one by one."""
 
@@ -80,8 +110,9 @@ class Writer:
         key: bytes = b"",
         link_id: int = 0,
         clock: Callable[[], float] = time.time,
+        component_id: int = AUTOPILOT_COMPONENT,
     ) -> None:
-        self._packer = load_dialect().MAVLink(None, system_id, AUTOPILOT_COMPONENT)
+        self._packer = load_dialect().MAVLink(None, system_id, component_id)
         self._clock = clock
         if key:
             self._packer.signing.secret_key = key

@@ -1,4 +1,4 @@
-"""ArduPilot's parameters for our vehicles: frame, order of motors, and gains worked out by hand."""
+"""ArduPilot's parameters for the vehicles: frame, order of motors, and gains worked out by hand."""
 
 from __future__ import annotations
 
@@ -50,36 +50,34 @@ def test_rotors_that_no_frame_has_are_told():
 
 
 def test_outputs_and_gains_of_the_quad():
-    found = ardupilot_parameters(QUAD, SENSORS)
-    assert [found[f"SERVO{n}_FUNCTION"] for n in range(1, 5)] == [33, 35, 34, 36]
-    assert (found["SIM_RATE_HZ"], found["SCHED_LOOP_RATE"]) == (250.0, 125.0)
-    assert (found["INS_POS1_X"], found["INS_POS2_Z"]) == (0.05, -0.02)
+    values = ardupilot_parameters(QUAD, SENSORS)
+    assert [values[f"SERVO{n}_FUNCTION"] for n in range(1, 5)] == [33, 35, 34, 36]
+    assert (values["SIM_RATE_HZ"], values["SCHED_LOOP_RATE"]) == (250.0, 125.0)
+    assert (values["INS_POS1_X"], values["INS_POS2_Z"]) == (0.05, -0.02)
     # hover: 30 kg against four rotors of 0.0012 * 350² = 147 N
-    assert found["MOT_THST_HOVER"] == pytest.approx(30.0 * 9.80665 / (4 * 147.0), rel=1e-6)
+    assert values["MOT_THST_HOVER"] == pytest.approx(30.0 * 9.80665 / (4 * 147.0), rel=1e-6)
     # a full roll command: four rotors, half of 147 N each, on levers of 0.75 sin 45° = 0.53033 m;
     # crossover 7.5 rad/s
-    assert found["ATC_RAT_RLL_P"] == pytest.approx(7.5 * 1.7307 / (4 * 73.5 * 0.53033), rel=2e-3)
-    assert found["ATC_ANG_RLL_P"] == pytest.approx(3.75)
-    assert found["SIM_BARO_RND"] == pytest.approx(5.0 / (1.225 * 9.80665))
-    lines = parameter_text(found, "scale_quad", "copter").splitlines()
+    assert values["ATC_RAT_RLL_P"] == pytest.approx(7.5 * 1.7307 / (4 * 73.5 * 0.53033), rel=2e-3)
+    assert values["ATC_ANG_RLL_P"] == pytest.approx(3.75)
+    assert values["SIM_BARO_RND"] == pytest.approx(5.0 / (1.225 * 9.80665))
+    lines = parameter_text(values, "scale_quad", "copter").splitlines()
     assert lines[0].startswith("#")
     assert "FRAME_TYPE 1" in lines
     assert all(len(line.split()) == 2 for line in lines[1:])
 
 
 def test_outputs_of_the_rover():
-    """Any number of rotors: steering and throttle are on outputs 9 and 10, as ControlMapping has
-    them.
-    """
-    found = ardupilot_parameters(VehicleParameters.load("scale"), SENSORS, "rover")
-    assert (found["SERVO9_FUNCTION"], found["SERVO10_FUNCTION"], found["SERVO9_REVERSED"]) == (
+    """Steering and throttle are on outputs 9 and 10, as in ControlMapping, for any rotors."""
+    values = ardupilot_parameters(VehicleParameters.load("scale"), SENSORS, "rover")
+    assert (values["SERVO9_FUNCTION"], values["SERVO10_FUNCTION"], values["SERVO9_REVERSED"]) == (
         26,
         70,
         1,
     )
-    assert found["MOT_SAFE_DISARM"] == 1
-    assert found["ATC_STR_RAT_FF"] == pytest.approx(0.66 / 0.5)
-    assert found["TURN_RADIUS"] == pytest.approx(0.66 / math.tan(0.5))
+    assert values["MOT_SAFE_DISARM"] == 1
+    assert values["ATC_STR_RAT_FF"] == pytest.approx(0.66 / 0.5)
+    assert values["TURN_RADIUS"] == pytest.approx(0.66 / math.tan(0.5))
 
 
 @pytest.mark.parametrize(

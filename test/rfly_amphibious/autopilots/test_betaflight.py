@@ -1,7 +1,7 @@
 """Betaflight's own firmware flies the quad vehicle, on the wall clock, through its own ports.
 
-These are fixed in the firmware: each flight has a session of its own, one after the other on this
-machine.
+The ports are fixed in the firmware: each flight has a session of its own, one after the other on
+this machine.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ PARAMS = VehicleParameters.load("scale_quad")
 
 
 def hills():
-    """Up to 10 m high, waves 80 m long; its slope at the start is 5.2°."""
+    """Return hills up to 10 m high, with waves 80 m long; the slope at the start is 5.2°."""
     x = np.arange(-40.0, 41.0, 2.0)
     heights = 10.0 + 1.2 * np.sin(x / 12.7)[:, None] + 0.8 * np.sin(x / 9.0)[None, :]
     return HeightMap(heights, origin_x=-40.0, origin_y=-40.0, step_x=2.0, step_y=2.0)
 
 
 def euler(orientation):
-    """(3,) roll, pitch, yaw in degrees of x y z w."""
+    """Return roll, pitch, yaw in degrees, (3,), of x y z w."""
     matrix = rotation_matrix(orientation)
     roll = math.atan2(matrix[2, 1], matrix[2, 2])
     pitch = -math.asin(matrix[2, 0])
@@ -59,7 +59,7 @@ def euler(orientation):
 
 
 def runs(pid):
-    """Whether there is such a process, other than one that has ended and is waited for."""
+    """Return whether there is such a process, and it has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -67,31 +67,32 @@ def runs(pid):
 
 
 class Recorder:
-    """Runs a loop, and keeps what was true and what the firmware said."""
+    """Recorder of a loop: the truth, and the firmware's reports."""
 
     def __init__(self, session, noise):
         sensors = fast_imu(SensorParameters.load("scale_quad"))
         start = (4.0, -3.0, 0.5)
         self.simulation = Simulation(AmphibiousModel(PARAMS, hills()), sensors, start, noise=noise)
-        self.session, self.loop = session, BetaflightLoop(self.simulation, session)
+        self.session = session
+        self.loop = BetaflightLoop(self.simulation, session)
         self.flight = self.loop.flight
         self.rows = []
-        self.told = None
+        self.attitude = None
         self.target = None
 
     def each(self):
         if self.target is not None:
             self.flight.set_target(self.target)
         state = self.simulation.state
-        told = self.session.attitude
-        if told is not self.told:
-            self.told = told
+        attitude = self.session.attitude
+        if attitude is not self.attitude:
+            self.attitude = attitude
             self.rows.append(
-                (state.time, *state.position, *euler(state.orientation), *np.degrees(told))
+                (state.time, *state.position, *euler(state.orientation), *np.degrees(attitude))
             )
 
     def until(self, seconds, condition):
-        """Whether the condition came true within these seconds of simulation time."""
+        """Return whether the condition came true within some seconds of simulation time."""
 
         def check():
             self.each()
@@ -100,7 +101,7 @@ class Recorder:
         return self.loop.run(seconds, check)
 
     def take_off(self):
-        """To 0.5 m above the ground, armed through the radio."""
+        """Fly to 0.5 m above the ground, armed through the radio."""
         ready = self.until(
             PATIENCE,
             lambda: not self.flight.missing and not self.session.status.arming_disable_flags,
@@ -119,7 +120,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def free_ports():
-    """The firmware's ports for us alone on this machine; skips where there is no firmware."""
+    """Hold the firmware's ports on this machine; skip if there is no firmware."""
     try:
         find_firmware()
     except AutopilotError as error:
@@ -150,17 +151,20 @@ def session(tmp_path):
 
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
-    """Take-off from the hill's side, hover, a gust and what comes after, landing; garbage at the
-    motors' port.
+    """Record a flight: take-off from the hill's side, hover, a gust, landing.
 
-    A record of what was: the firmware has ended.
+    There is garbage at the motors' port. The firmware has ended afterwards.
     """
     with started(tmp_path_factory.mktemp("betaflight")) as session:
         recorder = Recorder(session, noise=False)  # what is left of differences is the firmware's
         recorder.take_off()
+
+        # hover
         recorder.begin = recorder.simulation.time
         recorder.target = np.add(recorder.loop.estimate.position, (0.0, 0.0, 1.0))
         recorder.until(HOVER_TIME, lambda: False)
+
+        # garbage, and a gust
         recorder.gust_time = recorder.simulation.time
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             for data in (b"", b"\xff" * 16, b"\x00" * 15, os.urandom(1400)):  # 0xff: not a number
@@ -170,6 +174,8 @@ def flown(tmp_path_factory):
         recorder.simulation.wind_disturbance = np.zeros(3)
         recorder.calm_time = recorder.simulation.time
         recorder.until(1.5, lambda: False)
+
+        # landing
         recorder.land_time = recorder.simulation.time
         recorder.target = None
         assert recorder.flight.request("land") == ""
@@ -183,6 +189,7 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
     assert not simulation.crashed
     assert flown.flight.mode is Mode.DRIVE
     assert not flown.session.status.armed
+
     history = flown.history()
     ground = simulation.model.terrain.altitude(*simulation.start.position[:2])
     assert history[:, 3].max() > ground + PARAMS.origin_height + 1.0
@@ -191,6 +198,7 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
     )
     assert simulation.state.position[2] == pytest.approx(standing, abs=0.05)
     assert np.linalg.norm(simulation.state.velocity) < 0.05
+
     hover = flown.history(flown.gust_time - 1.0)
     hover = hover[hover[:, 0] < flown.gust_time]
     assert np.ptp(hover[:, 3]) < 0.5
@@ -198,8 +206,9 @@ def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
 
 
 def test_a_gust_is_held(flown):
-    """The drag of a wind of 5 m/s is 4.5 % of the weight: rotors 4 · 0.0015 · 247 · 5, body 0.6 · 5
-    + 3.1, N.
+    """The vehicle leans against the wind.
+
+    The drag at 5 m/s is 4.5 % of the weight: rotors 4 · 0.0015 · 247 · 5, body 0.6 · 5 + 3.1, N.
     """
     drag = (
         4 * PARAMS.rotor_drag_coefficient * PARAMS.hover_speed * GUST
@@ -208,6 +217,7 @@ def test_a_gust_is_held(flown):
     )
     steady = math.degrees(math.atan(drag / (PARAMS.mass * 9.80665)))
     assert steady == pytest.approx(2.6, abs=0.1)
+
     history = flown.history(flown.gust_time)
     history = history[history[:, 0] < flown.land_time]
     before = flown.history(flown.gust_time - 0.1)[0]
@@ -215,8 +225,8 @@ def test_a_gust_is_held(flown):
     assert np.abs(history[:, 6] - before[6]).max() < 6.0
     assert np.abs(history[:, 3] - before[3]).max() < 0.5
     assert np.linalg.norm(history[:, 1:3] - before[1:3], axis=1).max() < 2.0
-    # it leans against the wind: to the right of its heading is where the wind, to the north, comes
-    # from
+
+    # the vehicle leans against the wind, which comes from the right of its heading
     windy = history[(history[:, 0] > flown.gust_time + 1.0) & (history[:, 0] < flown.calm_time)]
     assert windy[:, 4].mean() > 0.5 * steady * math.cos(0.5)
 
@@ -263,8 +273,11 @@ def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session):
     os.kill(session.pid, signal.SIGKILL)
     with pytest.raises(AutopilotError, match="ended by SIGKILL"):
         recorder.until(2.0, lambda: False)
+
     assert not runs(session.pid)
     session.close()  # its ports are free again
+
+    # the simulation's fail-safe lands
     simulation = recorder.simulation
     end = simulation.time + 6.0
     while simulation.time < end:
@@ -305,51 +318,50 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(
     }
     with contextlib.ExitStack() as stack:
         started = {
-            name: stack.enter_context(NodeProcess(name, domain_id, given))
-            for name, given in nodes.items()
+            name: stack.enter_context(NodeProcess(name, domain_id, parameters))
+            for name, parameters in nodes.items()
         }
         peer = Peer(domain_id)
         stack.callback(peer.close)
         truth = peer.receive(Odometry, "ground_truth/odom", sensor_qos(True))
         modes = peer.receive(String, "mode", LATCHED)
-        said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        diagnostics = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         word = peer.node.create_publisher(String, "cmd/mode", COMMANDS)
         firmware = started["betaflight_node"]
 
         def flight():
-            return diagnostic([m for m in said if "betaflight_node" in m.status[0].name], "flight")
+            return diagnostic(
+                [m for m in diagnostics if "betaflight_node" in m.status[0].name], "flight"
+            )
 
-        asked = 0.0
+        # take-off: requested again until the estimator is aligned
+        requested_at = 0.0
         begin = time.monotonic()
-        while (
-            not modes or modes[-1].data != "FLIGHT"
-        ):  # asked again: the estimator has to be aligned first
+        while not modes or modes[-1].data != "FLIGHT":
             assert time.monotonic() - begin < PATIENCE, (modes[-1:], flight(), firmware.output)
             request = {"DISARMED": "arm", "DRIVE": "takeoff"}.get(modes[-1].data) if modes else None
-            if request and time.monotonic() - asked > 0.5:
+            if request and time.monotonic() - requested_at > 0.5:
                 word.publish(String(data=request))
-                asked = time.monotonic()
+                requested_at = time.monotonic()
             peer.spin_for(0.02)
-        peer.spin_until(lambda: (told := flight()) and told[2].get("armed") == "True")
-        assert flight()[2].keys() >= {
-            "mode",
-            "answers",
-            "armed",
-            "real_time_factor",
-        }  # whichever text stands above
+        peer.spin_until(lambda: (report := flight()) and report[2].get("armed") == "True")
+        assert flight()[2].keys() >= {"mode", "answers", "armed", "real_time_factor"}
+
+        # hover
         height = truth[-1].pose.pose.position.z
         seen = stamp_to_ns(truth[-1].header.stamp)
         assert height > PARAMS.origin_height + 0.3
-        peer.spin_until(
-            lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000
-        )  # it holds its place
+        peer.spin_until(lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000)
         assert abs(truth[-1].pose.pose.position.z - height) < 0.5
+
+        # without the firmware the simulation stands still
         pid = int(re.search(r"runs as process (\d+)", firmware.output)[1])
         os.kill(pid, signal.SIGKILL)
-        peer.spin_until(lambda: (told := flight()) and told[0] == 2 and "SIGKILL" in told[1])
+        peer.spin_until(lambda: (report := flight()) and report[0] == 2 and "SIGKILL" in report[1])
         peer.spin_for(0.3)
         count = len(truth)
         peer.spin_for(0.7)
         assert len(truth) == count
+
         assert firmware.stop() == 0
         assert not runs(pid)

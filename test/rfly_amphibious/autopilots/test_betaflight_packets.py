@@ -1,5 +1,6 @@
-"""The datagrams of Betaflight's simulator target, byte by byte, its MSP answers, and the sticks; no
-firmware needed.
+"""The datagrams of Betaflight's simulator target, byte by byte, its MSP answers, and the sticks.
+
+No firmware is needed.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def test_only_the_quad_can_be_flown(name):
 
 
 def test_settings_fit_the_sticks():
-    """The same numbers stand in the shipped settings and in the module that moves the sticks."""
+    """The shipped settings and the module that moves the sticks hold the same numbers."""
     lines = [line.split("#")[0].split() for line in shipped_settings("scale_quad")]
     values = {
         words[1]: int(words[3]) for words in lines if words[:1] == ["set"] and words[3].isdigit()
@@ -188,7 +189,7 @@ def test_rotors_that_have_all_failed_are_asked_for_nothing():
 
 
 def test_a_connection_that_floods_does_not_hold_the_loop():
-    """Each look at it ends, and answers in what was read come out."""
+    """Each read ends, and the answers in it come out."""
     good = bytes.fromhex("244d3e 00 6c 6c")  # an empty answer to 108: its check is 0 XOR 0x6c
 
     class Flood:
@@ -205,14 +206,15 @@ def test_a_connection_that_floods_does_not_hold_the_loop():
     serial = BetaflightSerial.__new__(BetaflightSerial)
     serial._socket = Flood()
     serial._buffer = bytearray()
-    found = serial.answers()
-    assert set(found) == {(108, b"")}
-    assert len(found) > 100
+    answers = serial.answers()
+    assert set(answers) == {(108, b"")}
+    assert len(answers) > 100
 
 
 def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_newer_one():
-    """While others estimate, the firmware answers already; where it was stopped, each repeated step
-    asks it again.
+    """The firmware answers while other parts still estimate.
+
+    If it is stopped, each repeated step asks it again.
     """
 
     class Firmware:
@@ -231,12 +233,14 @@ def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_n
 
     params = VehicleParameters.load("scale_quad")
     loop = BetaflightAttitudeLoop(Firmware(), params, SensorParameters.load("scale_quad"))
+
     imu = ImuSamples(
         np.zeros(2),
         np.zeros((2, 3)),
         np.array(((1.0, 0, 0), (2.0, 0, 0))),
         np.tile((0, 0, 0, 1.0), (2, 1)),
     )
+
     loop.sense(SensorSamples(imu=imu, barometer=BarometerSamples(np.zeros(1), np.array((9e4,)))))
     assert loop.session.sent == ((2.0, 9e4),)
     assert loop.rotor_speeds(None, None) == pytest.approx(0.5 * params.max_rotor_speed)

@@ -1,4 +1,4 @@
-"""The driving law's parts by themselves, and what the chassis computer does in each mode."""
+"""The parts of the driving law by themselves, and the chassis computer in each mode."""
 
 import math
 
@@ -129,8 +129,10 @@ def test_an_estimate_that_is_lost_brakes(params):
 
 
 def test_a_twist_becomes_a_bend(params):
-    """0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; back: to the
-    right.
+    """The steering is that of the bend and the understeer.
+
+    0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; backwards: to
+    the right.
     """
     chassis = ChassisController(params)
     chassis.set_twist(2.0, 0.5, 0.0)
@@ -138,12 +140,16 @@ def test_a_twist_becomes_a_bend(params):
     assert command.steering_angle == pytest.approx(
         math.atan(0.66 * 0.25) + 0.001669 * 1.0, rel=1e-3
     )
+
     chassis.set_twist(-1.0, 0.3, 0.1)
     assert chassis.step(still(0.1, -1.0), Mode.DRIVE, 0.01).steering_angle < -0.1
+
+    # standing
     chassis.set_twist(0.0, 1.0, 0.2)
     standing = chassis.step(still(0.2), Mode.DRIVE, 0.01)
     assert standing.steering_angle == 0.0
     assert not standing.drive_torque.any()
+
     with pytest.raises(CommandError, match="yaw_rate"):
         chassis.set_twist(0.0, math.nan)
 
@@ -154,17 +160,17 @@ def test_a_leading_pose_far_and_near(params):
     speed, bend = lead.command(np.zeros(2), 0.0, 0.0, 0.0)
     assert 3.0 < speed < math.sqrt(2 * 0.8 * 20.0)
     assert bend == 0.0
-    speed, bend = lead.command(np.zeros(2), math.pi / 2, 0.0, 0.0)  # it lies to the right
+    speed, bend = lead.command(np.zeros(2), math.pi / 2, 0.0, 0.0)  # the pose lies to the right
     assert bend < 0.0
+
+    # the vehicle has arrived, and does not come back for a small distance
     assert lead.command(np.array((19.95, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)
-    assert lead.command(np.array((20.3, 0.0)), 0.0, 0.2, 0.0) == (
-        0.0,
-        0.0,
-    )  # it need not come back for so little
+    assert lead.command(np.array((20.3, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)
+
+    # a preview behind a moving pose: as fast as it
     moving = PoseFollower(params)
     for k in range(50):
         moving.set_pose(np.array((0.02 * k * 1.5, 0.0)), None, 0.02 * k)
-    speed, _ = moving.command(
-        np.array((0.98 * 1.5 - 1.2, 0.0)), 0.0, 1.5, 0.98
-    )  # a preview behind: as fast as it
+    place = np.array((0.98 * 1.5 - 1.2, 0.0))
+    speed, _ = moving.command(place, 0.0, 1.5, 0.98)
     assert speed == pytest.approx(1.5, abs=0.05)

@@ -1,5 +1,6 @@
-"""The control computers in closed loop with the vehicle: responses against linear models made of
-the laws' gains.
+"""The control computers in closed loop with the vehicle.
+
+Their responses are compared with linear models made of the laws' gains.
 """
 
 import math
@@ -20,10 +21,10 @@ G = 9.80665
 
 
 def linear_flight(p, times, begin, target):
-    """x of a vehicle near hover: position and velocity loops, third-order attitude (rotor lag in
-    its loop), drag.
+    """Return x of a vehicle near hover, by a linear model.
 
-    `begin`: x, velocity, pitch, pitch rate, pitch acceleration asked, integral.
+    It has position and velocity loops, a third-order attitude (rotor lag in its loop), and drag.
+    `begin`: x, velocity, pitch, pitch rate, demanded pitch acceleration, integral.
     """
     w = p.attitude_frequency
     z = p.attitude_damping
@@ -62,8 +63,9 @@ def test_a_step_of_the_position():
 
 
 def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
-    """A tilt of 0.1 rad with the weight carried: g tan 0.1 forward less the drag, at the same
-    height.
+    """A tilt of 0.1 rad carries the weight.
+
+    It accelerates by g tan 0.1 forward, less the drag, at the same height.
     """
     rig = hover()
     p = rig.params
@@ -76,6 +78,7 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
 
     rig.run(0.8, turn)
     t, _, _, z, vx, *_, yaw, pitch, _, _, _ = rig.run(0.4, turn)
+
     assert pitch == pytest.approx(0.1, abs=0.01)
     assert yaw == pytest.approx(0.0, abs=0.01)
     drag = (p.linear_drag[0] + p.rotors * p.rotor_drag_coefficient * p.hover_speed) / p.mass
@@ -83,8 +86,11 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
         G * math.tan(0.1) - drag * vx.mean(), rel=0.1
     )
     assert np.ptp(z) < 0.1
+
+    # back to the place
     _, x, *_ = rig.run(6.0, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     assert abs(x[-1]) < 0.2
+
     with pytest.raises(CommandError, match=r"it is tilted by 89\.4°, expected at most"):
         rig.flight.set_attitude(rotation_matrix(euler_to_quat((1.56, 0.0, 0.0))), 0.5)
     with pytest.raises(CommandError, match="thrust"):
@@ -92,8 +98,9 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
 
 
 def test_gains_that_are_changed_in_flight():
-    """The step of the position again, as the linear model with half the position's and more of the
-    velocity's gain.
+    """The step of the position follows the linear model with the gains.
+
+    They are half the position's and more of the velocity's.
     """
     rig = hover()
     p = rig.params.replace(
@@ -107,13 +114,16 @@ def test_gains_that_are_changed_in_flight():
 
 
 def test_a_disturbed_attitude():
-    """Tilted by 0.15 rad all at once: levelled as the linear model does, less than 0.2 rad to the
-    other side.
+    """A sudden tilt of 0.15 rad is levelled as by the linear model.
+
+    The vehicle overshoots by less than 0.2 rad.
     """
     rig = hover()
     state = rig.sim.state
     position = np.array(state.position)
     velocity = np.array(state.velocity)
+
+    # tilt the vehicle
     rig.sim.set_pose(
         position, (0.0, math.sin(0.075), 0.0, math.cos(0.075)), velocity, (0.0, 0.0, 0.0)
     )
@@ -125,6 +135,7 @@ def test_a_disturbed_attitude():
         0.0,
         rig.flight.flight_modes.position_controller.integral[0],
     )
+
     t, x, *_, yaw, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     expected = linear_flight(rig.params, t - t[0], begin, 0.0)
     assert np.abs(pitch - expected[2]).max() < 0.02
@@ -134,18 +145,19 @@ def test_a_disturbed_attitude():
 
 
 def test_a_step_of_the_yaw():
-    """The heading goes there at 0.5 rad/s, and the vehicle follows it as a second-order system with
-    0.4 ω does.
+    """The held heading turns at 0.5 rad/s.
+
+    The vehicle follows it like a second-order system with 0.4 ω.
     """
     rig = hover()
     p = rig.params
     t, *_, yaw, _, _, _, _ = rig.run(4.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0), yaw=1.0))
     w = 0.4 * p.attitude_frequency
-    asked = np.minimum(0.5 * (t - t[0] + 0.004), 1.0)
+    wanted = np.minimum(0.5 * (t - t[0] + 0.004), 1.0)
 
     def change(time, s):
         return s[1], w * w * math.sin(
-            np.interp(time, t - t[0], asked) - s[0]
+            np.interp(time, t - t[0], wanted) - s[0]
         ) - 2 * p.attitude_damping * w * s[1]
 
     expected = solve_ivp(change, (0.0, t[-1] - t[0]), (0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[
@@ -157,7 +169,9 @@ def test_a_step_of_the_yaw():
 
 
 def test_flying_by_velocity():
-    """Forward and turning: a circle of radius v / yaw rate; at zero it holds its place."""
+    """Flying forward and turning is a circle of radius v / yaw rate; at zero the vehicle holds its
+    place.
+    """
     rig = hover()
     rig.run(3.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
     _, _, _, z, vx, vy, *_, rate = rig.run(
@@ -166,16 +180,20 @@ def test_flying_by_velocity():
     assert np.hypot(vx, vy) == pytest.approx(1.5, rel=0.08)
     assert rate == pytest.approx(0.5, abs=0.02)
     assert np.abs(z - 10.0).max() < 0.1
+
+    # stop
     rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     _, x, y, *_ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     assert max(np.ptp(x), np.ptp(y)) < 0.15
+
+    # climb
     rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
     *_, vz, _, _, _, _, _ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
     assert vz == pytest.approx(0.8, abs=0.12)
 
 
 def test_flown_into_the_ground_by_velocity():
-    """It comes down as a landing does, stays upright, and flies away again."""
+    """The vehicle comes down like a landing, stays upright, and flies away again."""
     rig = Rig("scale", airborne=2.2)
     down = (0.0, 0.0, -1.5)
     up = (0.0, 0.0, 1.0)
@@ -184,7 +202,10 @@ def test_flown_into_the_ground_by_velocity():
         lambda r: r.flight.set_velocity(down),
         until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0,
     )
+
     assert -rig.rows[-2][6] < 0.7
+
+    # away again
     rig.run(0.5, lambda r: r.flight.set_velocity(down))
     _, _, _, z, *_, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_velocity(up))
     assert z[-1] > 0.6
@@ -193,8 +214,9 @@ def test_flown_into_the_ground_by_velocity():
 
 
 def test_a_step_of_the_speed():
-    """Motors with lag under P and, near the end, I: rise, overshoot and steady error of the law
-    itself.
+    """The motors have a lag under a P and, near the end, an I law.
+
+    Rise, overshoot and steady error are those of the law itself.
     """
     rig = Rig("scale", rate=100.0)
     rig.run(0.1)
@@ -225,8 +247,9 @@ def test_a_step_of_the_speed():
 
 
 def test_full_throttle_with_and_without_traction_control():
-    """12 N m is more than μ F_z R: left alone the wheels spin away, with it the slip stays and the
-    pull is greater.
+    """Traction control keeps wheels from spinning away, and the pull greater.
+
+    12 N m is more than μ F_z R.
     """
 
     def start(limited):
@@ -292,7 +315,7 @@ def parameters_without_steering():
 
 
 def test_driving_after_a_pose_that_leads():
-    """Round a bend of 4 m at 1.5 m/s, to a stand where it stands."""
+    """The vehicle drives round a bend of 4 m at 1.5 m/s, to a stand at the place of the pose."""
     rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
@@ -316,20 +339,26 @@ def test_driving_after_a_pose_that_leads():
 def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
     rig = Rig("scale", slope(degrees), noise=True)
     rig.run(0.1)
-    assert rig.flight.request("takeoff").startswith("it is in DISARMED")
+    assert rig.flight.request("takeoff").startswith("cannot go from DISARMED")
     assert rig.flight.request("arm") == ""
+
+    # take-off
     rig.run(0.3)
     assert rig.flight.request("takeoff") == ""
     rig.run(6.0, until=lambda r: r.flight.mode is Mode.FLIGHT)
     assert float(rig.sim.outputs.clearance) > 0.4
+
+    # landing
     rig.run(0.4)
     assert rig.flight.request("land") == ""
     rig.run(6.0, until=lambda r: r.flight.mode is Mode.SPOOL_DOWN)
     sink = -rig.rows[-25][6]
     assert 0.2 < sink < 0.75
+
     rig.run(4.0, until=lambda r: r.flight.mode is Mode.DRIVE)
     _, x, *_ = rig.run(0.5)
     assert np.ptp(x) < 2e-3
+
     order = [
         Mode.DISARMED,
         Mode.DRIVE,
@@ -360,7 +389,7 @@ def test_no_take_off_from_a_slope_above_the_limit_nor_while_it_drives():
 
 @pytest.mark.parametrize("name", ["scale", "full"])
 def test_v21_through_the_computers(name):
-    """The landing of the validation table, with what sensors say in place of the truth."""
+    """The landing is that of the validation table, with sensors in place of the truth."""
     rig = Rig(name, airborne=0.0)
     p = rig.params
     begin = rig.sim.state
@@ -399,9 +428,12 @@ def test_the_motion_command_is_lost_in_flight():
     assert rig.flight.reason == "the motion command is lost"
     assert np.abs(z - 10.0).max() < 0.1
     assert x[-1] - x[0] < 2.5
+
+    # nothing has been commanded in the next flight yet
     assert rig.flight.request("fly") == ""
     rig.run(0.6)
-    assert rig.flight.mode is Mode.FLIGHT  # nothing has been commanded in this flight yet
+    assert rig.flight.mode is Mode.FLIGHT
+
     rig.run(0.2, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     rig.run(1.5)
     rig.flight.set_velocity((0.0, 0.0, 0.0))  # back in time
@@ -423,16 +455,21 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
     rig = Rig("scale", airborne=1.2)
     rig.run(0.5, lambda r: r.flight.set_target((0.0, 0.0, 1.2)))
     rig.flight.failsafe(True)
+
     rig.run(0.1)
     assert rig.flight.mode is Mode.ABORT
     assert rig.flight.request("arm") == "it does not stand on its wheels yet"
+
+    # down
     _, *_, vz, _, _, _, _, _ = rig.run(
         6.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.99 * r.params.mass * G
     )
     assert vz[:-100].min() > -0.75
     rig.run(1.5)
     assert rig.wheels.brake_torque == pytest.approx(rig.params.max_brake_torque)
-    rig.flight.failsafe(True)  # told again
+
+    # on the ground
+    rig.flight.failsafe(True)  # again
     assert rig.flight.request("drive") == "it was aborted: arm it first"
     assert rig.flight.request("arm") == ""
     rig.run(0.1)
@@ -441,9 +478,7 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
 
 
 def test_without_estimates_the_imu_leads_down():
-    """Noise and all: the flight is aborted, and ends at the fail-safe's rate, give or take the
-    drift.
-    """
+    """Noise and all, the flight is aborted, and ends at the fail-safe's rate within the drift."""
     rig = Rig("scale", airborne=2.5, noise=True)
     rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 2.5)))
     rig.estimated = False
@@ -452,8 +487,11 @@ def test_without_estimates_the_imu_leads_down():
         lambda r: r.flight.set_target((0.0, 0.0, 2.5)),
         until=lambda r: r.flight.mode is Mode.ABORT,
     )
+
     assert t[-1] - t[0] == pytest.approx(0.5, abs=0.02)
     assert rig.flight.request("takeoff") == "its position is not known: no estimate"
+
+    # down
     t, x, y, *_, vz, _, _, _, _, _ = rig.run(
         12.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0
     )

@@ -1,4 +1,4 @@
-"""The mode table, the words, and what the flight computer makes of sensors."""
+"""The mode table, the requests, and the flight computer's use of sensors."""
 
 import math
 
@@ -31,8 +31,9 @@ FLYING = Situation(0, 0.0, 2.0, 0.1, 0.0)
 @pytest.mark.parametrize("begin", Mode)
 @pytest.mark.parametrize("wanted", Mode)
 def test_every_pair_of_modes(begin, wanted):
-    """docs/model, section 9, by hand: what may be requested where, on the ground and in the air; S
-    comes by itself.
+    """The table of docs/model, section 9, written by hand, on the ground and in the air.
+
+    S comes without a request.
     """
     ground = {(D, R), (R, D), (R, T), (T, L), (F, L), (A, R)}
     air = {(D, R), (R, D), (T, L), (F, L), (L, F)}  # a take-off's own conditions are another matter
@@ -94,6 +95,7 @@ def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
             wheel_loads=WheelLoadSamples(np.array([time]), np.full((1, 4), loads)),
         )
     )
+
     estimate = Estimate(
         time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)
     )
@@ -103,17 +105,27 @@ def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
 def test_words_and_why_they_are_refused():
     flight = make()
     assert flight.request("arm") == (
-        "nothing is known of the vehicle yet: no estimate and no wheel_loads and no height_above_ground"
+        "nothing is known of the vehicle yet: no estimate and no wheel_loads and "
+        "no height_above_ground"
     )
     assert feed(flight, 0.004).value.tolist() == [0.0] * 6
+
     assert list(WORDS) == ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
     with pytest.raises(CommandError, match="request: 'hover', expected one of arm, disarm, drive"):
         flight.request("hover")
+
+    # disarmed
     assert flight.request("drive") == "it is disarmed: arm it first"
     assert flight.request("abort") == "it is disarmed, there is nothing to abort"
-    assert flight.request("land") == "it is in DISARMED; LAND is to be had from FLIGHT or TAKEOFF"
+    assert flight.request("land") == (
+        "cannot go from DISARMED to LAND; allowed from FLIGHT or TAKEOFF"
+    )
+
+    # armed
     assert flight.request("arm") == flight.request("drive") == ""
-    assert flight.request("fly") == "it is in DRIVE; FLIGHT is to be had from LAND"
+    assert flight.request("fly") == "cannot go from DRIVE to FLIGHT; allowed from LAND"
+
+    # with a failed rotor
     flight.lose_rotor(1)
     assert flight.request("takeoff") == "rotor 2 failed"
     assert flight.mode is R
@@ -136,7 +148,7 @@ def test_bad_set_points_and_parameters():
 
 
 def test_delay_slows_the_attitude_loop():
-    """min(7, 0.45 / (0.06 + delay)) and min(3, 0.45 / (0.12 + delay))."""
+    """The frequencies are min(7, 0.45 / (0.06 + delay)) and min(3, 0.45 / (0.12 + delay))."""
     for name, delay, expected in (
         ("scale", 0.0, 7.0),
         ("scale", 0.02, 5.625),
@@ -151,14 +163,17 @@ def test_delay_slows_the_attitude_loop():
 
 
 def test_clearance_of_a_tilted_vehicle_with_noise():
-    """Rolled by 0.2 rad the lower wheels hang; readings are smoothed to less than half their noise,
-    without lag.
+    """The lower wheels hang while the vehicle is rolled by 0.2 rad.
+
+    Readings are smoothed to less than half their noise, without lag.
     """
     p = VehicleParameters.load("scale")
     sensor = SensorParameters.load("scale").height
     clearance = Clearance(p, sensor)
     random = np.random.default_rng(1)
-    found = []
+
+    # noise
+    estimated = []
     truth = []
     for k in range(2000):
         height = 2.0 + 0.5 * k * 0.004
@@ -166,11 +181,14 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
         clearance.go_on(0.5, 0.004)
         if k % 5 == 0:
             clearance.sense(HeightSamples(np.array([0.0]), np.array([noisy])), None)
-        found.append(clearance.height)
+        estimated.append(clearance.height)
         truth.append(height)
-    error = np.subtract(found, truth)[50:]
+
+    error = np.subtract(estimated, truth)[50:]
     assert error.std() < 0.01
     assert abs(error.mean()) < 0.004
+
+    # a rolled vehicle
     clearance.height = 1.0
     c = math.cos(0.2)
     s = math.sin(0.2)
@@ -182,6 +200,8 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
     assert clearance.lowest_wheel(rolled) == pytest.approx(
         1.0 + min(low) - p.wheel_radius, abs=1e-12
     )
+
+    # readings beyond the sensor's range
     clearance.sense(HeightSamples(np.array([0.0]), np.array([math.inf])), None)
     assert clearance.lowest_wheel(rolled) == math.inf
     clearance.sense(HeightSamples(np.array([0.0]), np.array([-math.inf])), None)
@@ -189,8 +209,9 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
 
 
 def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
-    """The front struts 5 mm in, the rear ones 5 mm out: the body leans atan(0.01 / L) more than the
-    ground.
+    """The body leans atan(0.01 / L) more than the ground.
+
+    The front struts are 5 mm in, the rear ones 5 mm out.
     """
     p = VehicleParameters.load("scale")
     clearance = Clearance(p, SensorParameters.load("scale").height)
@@ -207,8 +228,10 @@ def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
 
 
 def test_dead_reckoning_of_a_turning_climb():
-    """Constant turn about z and constant acceleration in the body: against the integral by hand;
-    IMU askew, biased.
+    """A constant turn about z with a constant acceleration in the body, against the integral by
+    hand.
+
+    The IMU is askew and biased.
     """
     mounting = (0.3, -0.2, 1.0)
     way = DeadReckoning(Imu(rate=250.0, noise=None, rotation=mounting))
@@ -217,6 +240,8 @@ def test_dead_reckoning_of_a_turning_climb():
     push = 1.5
     bias = np.array((0.01, -0.02, 0.03))
     time = np.arange(0.0, 1.0001, 0.004)
+
+    # samples of the IMU
     force = np.tile(askew @ (push, 0.0, G + 0.5), (len(time), 1))
     gyro = np.tile(askew @ np.add(bias, (0.0, 0.0, rate)), (len(time), 1))
     way.sense(ImuSamples(time[:50], force[:50], gyro[:50], np.zeros((50, 4))))
@@ -226,13 +251,17 @@ def test_dead_reckoning_of_a_turning_climb():
         )
     )
     way.sense(ImuSamples(time[50:], force[50:], gyro[50:], np.zeros((len(time) - 50, 4))))
+
     now = way.motion
     assert way.time == 1.0
     assert now.rates == pytest.approx((0.0, 0.0, rate), abs=1e-12)
     assert math.atan2(now.rotation[1, 0], now.rotation[0, 0]) == pytest.approx(rate, abs=1e-6)
+
     expected = push / rate * np.array((math.sin(rate), 1.0 - math.cos(rate)))
     assert now.velocity == pytest.approx((*expected, 0.5), abs=5e-3)
     assert now.position[2] == pytest.approx(0.25, abs=2e-3)
+
+    # a new estimate
     way.correct(Estimate(1.0, np.ones(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)))
     assert way.motion.position.tolist() == [1.0, 1.0, 1.0]
 
@@ -251,6 +280,7 @@ def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
     time = 0.0
     flight.logic.mode = F
     noticed = None
+
     while time < 1.2 and noticed is None:
         time += 0.004
         if failsafe and time > 0.1:
@@ -260,6 +290,7 @@ def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
         turned[4] = 0.0 if time > 0.5 else turned[4]
         flight.sense(turning(time, turned * (1, -1, 1, -1, 1, -1)))  # the sign is the direction's
         noticed = time if flight.failed_rotors else None
+
     assert flight.failed_rotors == (() if failsafe else (4,))
     if not failsafe:
         assert 0.59 < noticed < 0.62

@@ -1,4 +1,4 @@
-"""Motor outputs beside numbers worked out by hand, and what the limits leave."""
+"""Motor outputs against numbers worked out by hand, and the limits."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ MOTORS = MotorParameters(
 
 
 def test_a_rotor_by_torque_and_one_by_speed():
-    """2 N m at 200 rad/s: 20 A + 1 A, 0.05 Ω · 21 A = 1.05 V, 0.1 V s/rad · 200 rad/s = 20 V: 21.05
-    V of 40 V.
+    """Voltages of rotors by the motor model.
+
+    2 N m at 200 rad/s: 20 A + 1 A, 0.05 Ω · 21 A = 1.05 V, 0.1 V s/rad · 200 rad/s = 20 V: 21.05 V
+    of 40 V.
     """
     model = MotorModel(SCALE, MOTORS)
     by_torque = model.output(
@@ -35,8 +37,7 @@ def test_a_rotor_by_torque_and_one_by_speed():
     assert by_torque.voltage[:6] == pytest.approx(np.full(6, 21.05))
     assert by_torque.duty[:6] == pytest.approx(np.full(6, 0.52625))
     assert by_torque.pulse[:6] == pytest.approx(np.full(6, 1526.25))
-    # no torque is off, however fast it is said to turn: without a propeller nothing else would stop
-    # it
+    # no torque is off at any reported speed: without a propeller nothing else would stop the motor
     assert not model.output(
         RotorCommand(0.0, np.zeros(6), torques=True), None, rotor_speed=np.full(6, 200.0)
     ).duty.any()
@@ -49,8 +50,10 @@ def test_a_rotor_by_torque_and_one_by_speed():
 
 
 def test_wheels_forward_backward_and_braking():
-    """5 N m at 40 rad/s: 10.5 A · 0.2 Ω + 20 V = 22.1 V; -5 N m there: (-10 + 0.5) · 0.2 + 20 =
-    18.1 V; at rest back: -10.5 · 0.2 = -2.1 V.
+    """Voltages of wheels by the motor model.
+
+    5 N m at 40 rad/s: 10.5 A · 0.2 Ω + 20 V = 22.1 V; -5 N m there: (-10 + 0.5) · 0.2 + 20 = 18.1
+    V; at rest backwards: -10.5 · 0.2 = -2.1 V.
     """
     model = MotorModel(SCALE, MOTORS)
     wheels = WheelCommand(

@@ -1,6 +1,4 @@
-"""Control of six wheels: how far to steer, how to brake, how fast to turn the wheels of each side
-on the spot.
-"""
+"""Control of six wheels: steering, braking, and turning on the spot."""
 
 from __future__ import annotations
 
@@ -30,13 +28,15 @@ G = 9.80665
 SIX = VehicleParameters.load("scale_six")
 LEVEL = SIX.replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0, cornering_factor_front=1.0)
 LEVEL = LEVEL.replace(cornering_factor_rear=1.0)
-"""its centre of mass above the middle axle, all tyres alike"""
+"""Vehicle with its centre of mass above the middle axle, and equal tyres."""
 
 
 def test_two_axles_that_do_not_steer_take_more_steering():
-    """Winkler's equivalent wheelbase l + t²/l (1 + C_r/C_f): l to the middle between both, 0.6 m, t
-    half their distance, 0.2 m, and twice the stiffness of the front. The centre of the turn is
-    where moments about the front axle balance: C 0.4 (x_t) = C 0.8 (-0.4 - x_t), x_t = -0.8/3.
+    """The steering lever is Winkler's equivalent wheelbase l + t²/l (1 + C_r/C_f).
+
+    l is to the middle between both rear axles, 0.6 m, t half their distance, 0.2 m, with twice the
+    stiffness of the front. The centre of the turn lies where moments about the front axle balance:
+    C 0.4 (x_t) = C 0.8 (-0.4 - x_t), x_t = -0.8/3.
     """
     front = LEVEL.replace(steered="front")
     assert steering_lever(front) == pytest.approx(0.6 + 0.04 / 0.6 * 3.0)
@@ -51,9 +51,7 @@ def test_two_axles_that_do_not_steer_take_more_steering():
 
 @pytest.mark.parametrize("steered", ["front", "rear", "all"])
 def test_steering_for_a_curvature_is_that_of_linear_tyres_in_a_steady_turn(steered):
-    """The other way round: a steering angle's slip angle and yaw rate, of a plane model with three
-    axles.
-    """
+    """A steering angle gives the wanted yaw rate in a plane model with three axles."""
     p = SIX.replace(steered=steered, cornering_factor_rear=1.0)
     stiffness = p.axle_stiffness
     x = np.array((0.42, -0.44, -0.01)) - p.center_x
@@ -75,7 +73,7 @@ def test_steering_for_a_curvature_is_that_of_linear_tyres_in_a_steady_turn(steer
 
 
 def test_brakes_follow_the_load_that_moves_forward():
-    """At rest by the loads; braking, the changes of load have no sum and the moment h F."""
+    """The brakes share by the loads at rest; the changes of load have no sum and the moment h F."""
     control = SpeedController(SIX)
     x = SIX.hub_position[:, 0]
     weight = 36.0 * G
@@ -100,8 +98,9 @@ def test_driven_wheels_share_the_force():
 
 
 def test_on_the_spot_all_slide():
-    """Equal loads at x = ±a and 0: treads that slide along by s for each rad, 4 (s b/2 - a²)/√(s² +
-    a²) + b = 0.
+    """Equal loads at x = ±a and 0: treads slide along by s per rad.
+
+    4 (s b/2 - a²)/√(s² + a²) + b = 0.
     """
     b = 0.56
     a = 0.4
@@ -120,6 +119,7 @@ def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, sha
     simulation = Simulation(AmphibiousModel(p), SensorParameters.load("scale_six"))
     chassis = ChassisController(p)
     rates = []
+
     for tick in range(1500):
         chassis.sense(simulation.tick())
         now = simulation.state
@@ -130,6 +130,7 @@ def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, sha
         assert command.drive_torque.shape == command.brake_torque.shape == (6,)
         simulation.command_wheels(dataclasses.replace(command, time=simulation.time))
         rates.append(now.rates[2])
+
     assert np.mean(rates[-250:]) == pytest.approx(yaw_rate, rel=share)
 
 
@@ -143,9 +144,12 @@ def test_commands_of_another_number_of_wheels_are_refused_by_name():
         simulation.command_wheels(WheelCommand(0.0))
     with pytest.raises(CommandError, match="brake_torque: 5 values, expected"):
         simulation.command_wheels(WheelCommand(0.0, 0.0, np.zeros(6), np.zeros(5)))
+
     assert simulation.command_wheels(WheelCommand.braked(SIX, 0.0, 3.0))
     for _ in range(5):
         simulation.tick()
+
+    # saved and restored
     saved = simulation.save()
     again = Simulation(AmphibiousModel(SIX), SensorParameters.load("scale_six"))
     again.restore(saved)

@@ -1,4 +1,4 @@
-"""Keys and joysticks: what each asks of the vehicle in each mode, worked out by hand."""
+"""Keys and joysticks: their velocities and requests in each mode, worked out by hand."""
 
 from __future__ import annotations
 
@@ -25,42 +25,43 @@ LAYOUT = JoystickLayout(dead_zone=0.2)
 
 
 def pilot(mode, keys):
-    made = KeyPilot(LIMITS)
-    made.set_mode(mode)
-    words = [word for key in keys if (word := made.press(key))]
-    return made, words
+    operator = KeyPilot(LIMITS)
+    operator.set_mode(mode)
+    words = [word for key in keys if (word := operator.press(key))]
+    return operator, words
 
 
 def test_keys_drive():
-    """Three times faster: 0.3 of 4 m/s; twice to the left: 0.2 of 0.5 1/m, which at 1.2 m/s turns
-    with 0.12 rad/s.
+    """Three presses of faster: 0.3 of 4 m/s. Two to the left: 0.2 of 0.5 1/m.
+
+    At 1.2 m/s that turns with 0.12 rad/s.
     """
-    made, words = pilot("DRIVE", ["w", "w", "up", "a", "left", "q", "r"])
-    assert made.velocity == pytest.approx((1.2, 0.0, 0.0, 0.12))
+    operator, words = pilot("DRIVE", ["w", "w", "up", "a", "left", "q", "r"])
+    assert operator.velocity == pytest.approx((1.2, 0.0, 0.0, 0.12))
     assert not words
-    made.press("c")
-    assert made.velocity == pytest.approx((1.2, 0.0, 0.0, 0.0))
-    made.press(" ")
-    assert made.velocity == Velocity()
+    operator.press("c")
+    assert operator.velocity == pytest.approx((1.2, 0.0, 0.0, 0.0))
+    operator.press(" ")
+    assert operator.velocity == Velocity()
     assert pilot("DRIVE", ["s"] * 30)[0].velocity.forward == -4.0
 
 
 def test_keys_fly():
-    made, _ = pilot("FLIGHT", ["w", "e", "e", "f", "d", "d", "d"])
-    assert made.velocity == pytest.approx((0.6, -1.2, -0.2, -0.3))
+    operator, _ = pilot("FLIGHT", ["w", "e", "e", "f", "d", "d", "d"])
+    assert operator.velocity == pytest.approx((0.6, -1.2, -0.2, -0.3))
 
 
 def test_keys_ask_for_modes_and_a_new_mode_begins_at_rest():
-    made, words = pilot("DRIVE", ["o", "t", "l", "k", "x", "z"])
+    operator, words = pilot("DRIVE", ["o", "t", "l", "k", "x", "z"])
     assert words == ["arm", "takeoff", "land", "abort", "disarm"]
-    made.press("w")
-    made.set_mode("DRIVE")
-    assert made.velocity.forward > 0.0
-    made.set_mode("TAKEOFF")
-    made.press("w")
-    assert made.velocity == Velocity(), "nobody steers a take-off"
-    made.set_mode("FLIGHT")
-    assert made.velocity == Velocity()
+    operator.press("w")
+    operator.set_mode("DRIVE")
+    assert operator.velocity.forward > 0.0
+    operator.set_mode("TAKEOFF")
+    operator.press("w")
+    assert operator.velocity == Velocity(), "a take-off is not steered"
+    operator.set_mode("FLIGHT")
+    assert operator.velocity == Velocity()
 
 
 def test_bytes_of_a_terminal():
@@ -89,32 +90,32 @@ def test_any_bytes_in_any_pieces_give_the_same_keys(data, cuts):
 
 
 def test_a_joystick_flies_while_its_button_is_held():
-    made = JoyPilot(LIMITS, LAYOUT)
-    made.mode = "FLIGHT"
+    operator = JoyPilot(LIMITS, LAYOUT)
+    operator.mode = "FLIGHT"
     axes = [0.6, -1.0, 0.0, 0.1, 0.2]
     held = [0] * 5 + [1, 0, 0]
     free = [0] * 8
     axes[4] = 1.0
-    assert made.update(axes, free) == (None, [])
+    assert operator.update(axes, free) == (None, [])
     # 0.6 of a stick with a dead zone of 0.2: half way; 0.1 lies in it
-    velocity, words = made.update(axes, held)
+    velocity, words = operator.update(axes, held)
     assert velocity == pytest.approx((6.0, 0.0, -2.0, 0.5))
     assert not words
-    assert made.update(axes, free)[0] == Velocity(), "let go in flight: it hovers on"
-    assert made.update(axes, free)[0] == Velocity()
-    made.mode = "DRIVE"
-    assert made.update(axes, free)[0] == Velocity(), "stops, and then others may command"
-    assert made.update(axes, free)[0] is None
+    assert operator.update(axes, free)[0] == Velocity(), "let go in flight: it hovers on"
+    assert operator.update(axes, free)[0] == Velocity()
+    operator.mode = "DRIVE"
+    assert operator.update(axes, free)[0] == Velocity(), "stops, and then others may command"
+    assert operator.update(axes, free)[0] is None
 
 
 def test_a_button_asks_once_for_each_press():
-    made = JoyPilot(LIMITS, JoystickLayout(button_land=-1))
+    operator = JoyPilot(LIMITS, JoystickLayout(button_land=-1))
     takeoff = [0, 0, 0, 1]
-    assert made.update([], takeoff)[1] == [], "it was down before anybody listened"
-    assert made.update([], [0] * 4)[1] == []
-    assert made.update([], takeoff)[1] == ["takeoff"]
-    assert made.update([], takeoff)[1] == []
-    assert made.update([], [1, 1, 0, 0])[1] == ["abort"], "no button lands"
+    assert operator.update([], takeoff)[1] == [], "it was down from the start"
+    assert operator.update([], [0] * 4)[1] == []
+    assert operator.update([], takeoff)[1] == ["takeoff"]
+    assert operator.update([], takeoff)[1] == []
+    assert operator.update([], [1, 1, 0, 0])[1] == ["abort"], "no button lands"
 
 
 @given(
@@ -123,9 +124,9 @@ def test_a_button_asks_once_for_each_press():
     st.sampled_from(["DRIVE", "FLIGHT"]),
 )
 def test_no_joystick_asks_for_more_than_the_limits(axes, buttons, mode):
-    made = JoyPilot(LIMITS, JoystickLayout(button_enable=-1))
-    made.mode = mode
-    velocity, _ = made.update(axes, buttons)
+    operator = JoyPilot(LIMITS, JoystickLayout(button_enable=-1))
+    operator.mode = mode
+    velocity, _ = operator.update(axes, buttons)
     assert all(map(math.isfinite, velocity))
     assert abs(velocity.forward) <= 6.0
     assert abs(velocity.up) <= 2.0

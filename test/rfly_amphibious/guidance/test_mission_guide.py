@@ -1,6 +1,4 @@
-"""What is asked of a vehicle by hand: modes, legs and estimates as nodes would tell them; legs of
-planned paths.
-"""
+"""Setpoints for modes, legs and estimates made by hand; legs of planned paths."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ def estimate(time, position=(0.0, 0.0, UP), velocity=(0.0, 0.0, 0.0), yaw=0.0, r
 
 
 def fly_after(guide, start, begin=0.0):
-    """A vehicle that is always at its target: the places, and the order that ended it."""
+    """Fly a vehicle that is always at its target; return the places, and the final order."""
     place = np.array(start, float)
     velocity = (0.0, 0.0, 0.0)
     places = []
@@ -50,6 +48,8 @@ def fly_after(guide, start, begin=0.0):
 
 def test_from_take_off_to_the_drive_behind_the_landing():
     guide = MissionGuide(HOP, PARAMS)
+
+    # take-off
     assert guide.step(estimate(0.0), Mode.DISARMED).mode is Mode.DRIVE
     assert guide.step(estimate(0.1, velocity=(0.6, 0, 0)), Mode.DRIVE).mode is None
     assert guide.step(estimate(0.2), Mode.DRIVE).mode is Mode.TAKEOFF
@@ -62,6 +62,8 @@ def test_from_take_off_to_the_drive_behind_the_landing():
         (0.0, 0.0, 0.0),
         None,
     )
+
+    # flight
     places, order = fly_after(guide, (0, 0, UP + 0.6), 1.0)
     assert order.mode is Mode.LAND
     assert places[:, 2].max() == pytest.approx(3.0 + UP, abs=1e-6)
@@ -70,12 +72,17 @@ def test_from_take_off_to_the_drive_behind_the_landing():
     assert steps.max() <= 4.0 * 0.02 + 1e-9
     # down, turned towards the drive that follows: from (6, 0) to (6, 5) is north
     assert guide.step(estimate(60.0, (6, 0, 2)), Mode.LAND).yaw == pytest.approx(math.pi / 2)
+
+    # landing
     guide.step(estimate(66.0, (6, 0, UP)), Mode.SPOOL_DOWN)
     guide.step(estimate(68.0, (6, 0, UP)), Mode.DRIVE)
     assert guide.leg == 1
+
+    # drive
     order = guide.step(estimate(68.1, (6, 0, UP), yaw=math.pi / 2), Mode.DRIVE)
     assert 0.0 < order.speed <= 2.0
     assert order.steering == pytest.approx(0.0, abs=1e-9)
+
     guide.step(estimate(75.0, (6, 5, UP), (0, 0.3, 0), math.pi / 2), Mode.DRIVE)
     assert not guide.done, "it rolls"
     guide.step(estimate(77.0, (6, 5, UP), yaw=math.pi / 2), Mode.DRIVE)
@@ -85,7 +92,7 @@ def test_from_take_off_to_the_drive_behind_the_landing():
 
 @pytest.mark.parametrize("error", [-2.5, 3.0])
 def test_heights_count_from_the_ground_as_the_estimate_sees_it(error):
-    """On ground of 40 m with an estimate that is off by `error`: 3 m of height stay 3 m."""
+    """With ground of 40 m and an estimate off by `error`, 3 m of height stay 3 m."""
     terrain = HeightMap(np.full((3, 3), 40.0), origin_x=-50, origin_y=-50, step_x=50, step_y=50)
     leg = FlyLeg(((0.0, 0.0, 43.0), (6.0, 0.0, 43.0)), (4.0, 4.0), lands=True)
     guide = MissionGuide([leg], PARAMS, terrain)
@@ -99,18 +106,23 @@ def test_noise_in_velocity_and_gusts_do_not_keep_it_from_being_there():
     guide = MissionGuide([DriveLeg(((1.0, 0.0),), (1.0,)), HOP[0]], PARAMS)
     guide.step(estimate(0.0), Mode.DRIVE)
     place = (1.0, 0.0, UP)
-    for k in range(30):  # a standing vehicle whose speed is estimated as 0.1 m/s
+
+    # a standing vehicle with an estimated speed of 0.1 m/s
+    for k in range(30):
         guide.step(estimate(1.0 + 0.05 * k, place, (0.1, 0.0, 0.0)), Mode.DRIVE)
     assert guide.leg == 1
     assert guide.step(estimate(3.0, place), Mode.DRIVE).mode is Mode.TAKEOFF
+
+    # a vehicle that is blown about, 1.5 m from the end, at 0.6 m/s
     asked_at = None
-    for k in range(1500):  # blown about 1.5 m beside the end, with 0.6 m/s
+    for k in range(1500):
         now = 5.0 + 0.02 * k
         away = min(0.05 * k, 6.0)
         order = guide.step(estimate(now, (away + 1.0, 1.1, 3.0 + UP), (0.6, 0.0, 0.0)), Mode.FLIGHT)
         if order.mode is Mode.LAND:
             asked_at = now
             break
+
     assert asked_at is not None
     assert asked_at > 5.0 + HOVER_TIME
 
@@ -119,13 +131,16 @@ def test_problems_are_told_and_end_where_they_do():
     guide = MissionGuide(HOP, PARAMS)
     assert guide.step(estimate(0.0, roll=math.radians(12.0)), Mode.DRIVE).mode is None
     assert guide.problem == "no take-off: the slope is 12.0°, expected below 10°"
+
     assert guide.step(estimate(0.1), Mode.DRIVE).mode is Mode.TAKEOFF
     assert not guide.problem
     guide.step(estimate(0.2 + ASKING_TIME), Mode.DRIVE)
     assert guide.problem == "asked for TAKEOFF in vain, it stays in DRIVE"
+
     guide.step(estimate(20.0, (0, 0, 2)), Mode.FLIGHT)
     guide.step(estimate(21.0), Mode.DRIVE)
-    assert guide.problem == "it has landed on the way, without being told to"
+    assert guide.problem == "it has landed on the way without a request"
+
     guide.follow(HOP)
     guide.step(estimate(22.0, (0, 0, 2)), Mode.ABORT)
     assert not guide.problem, "it is not on the ground yet"
@@ -162,6 +177,7 @@ def test_a_mixed_path_becomes_legs():
         (60, 5, 10),
         (70, 5, 10),
     ]
+
     assert legs_of_path(path, terrain, 3.0, 6.0) == (
         DriveLeg(((10.0, 0.0), (20.0, 0.0)), (3.0, 3.0)),
         FlyLeg(((20.0, 0.0, 25.0), (60.0, 5.0, 25.0)), (6.0, 6.0), lands=True),
@@ -176,13 +192,15 @@ def test_a_mixed_path_becomes_legs():
             lands=True,
         ),
     )
+
     hovering = legs_of_path([(0, 0, 10), (0, 0, 25), (60, 5, 30)], terrain, 3.0, 6.0)
     assert hovering == (FlyLeg(((0.0, 0.0, 25.0), (60.0, 5.0, 30.0)), (6.0, 6.0), lands=False),)
 
 
 def test_the_way_of_legs_follows_the_ground_and_rises_from_it():
-    """Ground z = 10 + x / 10: driven to x 6 in steps of 2 m, up to 25, over to x 10, and down to z
-    11.
+    """Ground z = 10 + x / 10.
+
+    Driven to x 6 in steps of 2 m, up to 25, over to x 10, and down to z 11.
     """
     east = np.arange(0.0, 101.0, 50.0)
     terrain = HeightMap(
@@ -192,10 +210,12 @@ def test_the_way_of_legs_follows_the_ground_and_rises_from_it():
         step_x=50,
         step_y=50,
     )
+
     legs = (
         DriveLeg(((6.0, 0.0),), (3.0,)),
         FlyLeg(((6.0, 0.0, 25.0), (10.0, 3.0, 25.0)), (6.0, 6.0), lands=True),
     )
+
     way = [
         (0, 0, 10),
         (2, 0, 10.2),
@@ -206,6 +226,7 @@ def test_the_way_of_legs_follows_the_ground_and_rises_from_it():
         (10, 3, 11),
     ]
     np.testing.assert_allclose(way_of_legs(legs, (0.0, 0.0), terrain), way, atol=1e-6)
+
     hovering = (FlyLeg(((0.0, 0.0, 5.0), (9.0, 0.0, 5.0)), (6.0, 6.0), lands=False),)
     np.testing.assert_allclose(
         way_of_legs(hovering, (0.0, 0.0), None), [(0, 0, 0), (0, 0, 5), (9, 0, 5)]
@@ -235,7 +256,10 @@ def test_paths_that_cannot_be_followed(path, why):
 
 
 def test_a_way_of_any_length_is_drawn_with_few_points():
-    """From pole to pole and back, a hundred times: 2 m apart these would be more than memory holds."""
+    """A way from pole to pole and back, a hundred times, fits into memory.
+
+    With points 2 m apart it would not.
+    """
     path = np.zeros((201, 3))
     path[1::2, 0] = 9e6
     drawn = way_of_legs(legs_of_path(path, None, 3.0, 5.0), (0.0, 0.0), None)

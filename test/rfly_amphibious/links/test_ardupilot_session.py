@@ -1,6 +1,4 @@
-"""ArduPilot's frames as bytes written by hand, and its session through a real socket: starts,
-losses, strangers.
-"""
+"""ArduPilot's frames as bytes written by hand, and its session through a real socket."""
 
 from __future__ import annotations
 
@@ -65,27 +63,31 @@ def test_pulses_become_commands():
     assert wheels.steering_angle == pytest.approx(-0.25)  # of 0.5 rad
     assert wheels.drive_torque.tolist() == [6.0] * 4  # of 12 N m
     assert wheels.brake_torque.tolist() == [7.5] * 4  # of 15 N m
+
+    # another mapping, without drive and brake
     other = ControlMapping((3, 2, 1, 0), steering=-1, drive=-1, brake=-1)
     rotors, wheels = servo_commands(2.0, pulses, other, QUAD)
     assert rotors.value.tolist() == [350.0, 350.0, 175.0, 0.0]
-    assert wheels.brake_torque.tolist() == [15.0] * 4  # nobody drives: braked
-    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, ControlMapping.default(4), QUAD)
-    assert wheels.brake_torque.tolist() == [15.0] * 4  # a disarmed Rover goes on to steer
-    _, wheels = servo_commands(
-        2.0, [0] * 8 + [1750, 1500] + [0] * 6, ControlMapping.default(4), QUAD
-    )
-    assert (
-        wheels.brake_torque.tolist() == [3.75] * 4
-    )  # armed and neutral: a quarter, as by a car's speed controller
+    assert wheels.brake_torque.tolist() == [15.0] * 4  # no drive: braked
+
+    # a disarmed Rover goes on to steer
+    mapping = ControlMapping.default(4)
+    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, mapping, QUAD)
+    assert wheels.brake_torque.tolist() == [15.0] * 4
+
+    # armed and neutral: a quarter, as by a car's speed controller
+    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 1500] + [0] * 6, mapping, QUAD)
+    assert wheels.brake_torque.tolist() == [3.75] * 4
+
+    # driven, or braked by another output
     for drive, brake in ((1501, 0), (1500, 1000)):
-        _, wheels = servo_commands(
-            2.0, [0] * 8 + [1750, drive, brake] + [0] * 5, ControlMapping.default(4), QUAD
-        )
-        assert wheels.brake_torque.tolist() == [0.0] * 4  # driven; or somebody else tells the brake
+        pulses = [0] * 8 + [1750, drive, brake] + [0] * 5
+        _, wheels = servo_commands(2.0, pulses, mapping, QUAD)
+        assert wheels.brake_torque.tolist() == [0.0] * 4
 
 
 def test_a_drive_that_was_never_neutral_is_kept_off():
-    """Rover's outputs are at 1000 µs, full reverse, until it has assigned them."""
+    """Rover's outputs are at 1000 µs, full reverse, before it has assigned them."""
     interlock = DriveInterlock(ControlMapping.default(4))
 
     def torques(number, drive):
@@ -106,15 +108,18 @@ def test_a_drive_that_was_never_neutral_is_kept_off():
 
 def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
     monkeypatch.setattr("rfly_amphibious.links.transport.PEER_SILENCE_S", 0.3)
-    found = []
+    frames = []
     with ArdupilotSession("127.0.0.1", 0, "127.0.0.1") as session:
         one, other = (ArdupilotDouble(session.port, lambda _: []) for _ in range(2))
 
         def taken(double, number):
             double.send(double.datagram(number, [1000] * 16))
-            wait(
-                lambda: (found.extend(session.commands()), found and found[-1].number == number)[1]
-            )
+
+            def arrived():
+                frames.extend(session.commands())
+                return frames and frames[-1].number == number
+
+            wait(arrived)
 
         try:
             taken(one, 500)
@@ -122,15 +127,17 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
             taken(one, 501)
             taken(one, 3)  # frames 0 to 2 of a new start were lost
             taken(one, 0)  # and once more
-            assert [frame.number for frame in found] == [500, 501, 3, 0]
+
+            assert [frame.number for frame in frames] == [500, 501, 3, 0]
             assert session.counters.items() >= {"late": 1, "starts": 3, "stranger": 0}.items()
+
             other.send(other.datagram(1, [1000] * 16))
             wait(lambda: session.counters["stranger"] == 1)
             wait(lambda: session.gap > 0.4)
-            taken(
-                other, 7
-            )  # the first one is silent: the new start from another port is ArduPilot now
-            session.reply(found[-1], b"\n{}\n")
+
+            # the first one is silent: the new start from another port is ArduPilot now
+            taken(other, 7)
+            session.reply(frames[-1], b"\n{}\n")
             assert other.receive(5.0) == {}
             assert session.counters["starts"] == 4
             assert session.counters["replaced_peers"] == 1

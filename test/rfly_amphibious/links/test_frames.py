@@ -1,6 +1,4 @@
-"""The frames against bytes written down by hand, and a reader of streams that finds them again
-after anything.
-"""
+"""The frames against bytes written by hand, and a reader that finds them in a stream."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from rfly_common.errors import LinkFrameError
 
 
 def crc32(data):
-    """Bit by bit: polynomial EDB88320, reflected, from all ones, inverted at the end."""
+    """Return the CRC-32 bit by bit: EDB88320, reflected, from all ones, inverted at the end."""
     remainder = 0xFFFFFFFF
     for byte in data:
         remainder ^= byte
@@ -39,45 +37,73 @@ def crc32(data):
 
 
 def framed(spelled):
-    """Bytes of a header and payload in hex, with their CRC-32 behind."""
+    """Return the bytes of a header and payload in hex, with their CRC-32 behind."""
     body = bytes.fromhex(spelled)
     return body + crc32(body).to_bytes(4, "little")
 
 
 STATE = StateReport(
-    0.25, (1, 2, 3), (4, 5, 6), (7, 8, 9, 10), (11, 12, 13), (14, 15, 16), (17, 18, 19, 20), (21, 22),
-    (23, 24, 25, 26), (27, 28, 29, 30, 31, 32), 33, (34, 35, 36),
-)  # fmt: skip
+    0.25,
+    (1, 2, 3),
+    (4, 5, 6),
+    (7, 8, 9, 10),
+    (11, 12, 13),
+    (14, 15, 16),
+    (17, 18, 19, 20),
+    (21, 22),
+    (23, 24, 25, 26),
+    (27, 28, 29, 30, 31, 32),
+    33,
+    (34, 35, 36),
+)
 BY_HAND = {
-    "heartbeat": (Heartbeat(1.5, 3), 0, 7, "4c415631 05 00 0400 0700000000000000 000000000000f83f 03000000"),
+    "heartbeat": (
+        Heartbeat(1.5, 3),
+        0,
+        7,
+        "4c415631 05 00 0400 0700000000000000 000000000000f83f 03000000",
+    ),
     "rotor speeds": (
-        RotorCommand(1.0, np.array((1.0, 2.0))), 1, 258,
-        "4c415631 03 01 1800 0201000000000000 000000000000f03f 00 02 000000000000 000000000000f03f 0000000000000040",
+        RotorCommand(1.0, np.array((1.0, 2.0))),
+        1,
+        258,
+        "4c415631 03 01 1800 0201000000000000 000000000000f03f "
+        "00 02 000000000000 000000000000f03f 0000000000000040",
     ),
     "rotor torques": (
-        RotorCommand(1.0, np.array((-1.0,)), torques=True), 0, 0,
+        RotorCommand(1.0, np.array((-1.0,)), torques=True),
+        0,
+        0,
         "4c415631 03 00 1000 0000000000000000 000000000000f03f 01 01 000000000000 000000000000f0bf",
     ),
     "chassis": (
-        WheelCommand(2.0, 0.5, np.array((1.0, 2.0, 3.0, 4.0)), np.array((0.0, 0.0, 1.0, 1.0))), 1, 1,
+        WheelCommand(2.0, 0.5, np.array((1.0, 2.0, 3.0, 4.0)), np.array((0.0, 0.0, 1.0, 1.0))),
+        1,
+        1,
         "4c415631 04 01 4800 0100000000000000 0000000000000040 000000000000e03f "
         "000000000000f03f 0000000000000040 0000000000000840 0000000000001040 "
         "0000000000000000 0000000000000000 000000000000f03f 000000000000f03f",
     ),
     "gps": (
-        GpsReport(0.5, 1.0, 2.0, 3.0, (4.0, -1.0, 0.0), 1.0, 2.0), 0, 2**40,
-        "4c415631 02 00 4000 0000000000010000 000000000000e03f 000000000000f03f 0000000000000040 0000000000000840 "
+        GpsReport(0.5, 1.0, 2.0, 3.0, (4.0, -1.0, 0.0), 1.0, 2.0),
+        0,
+        2**40,
+        "4c415631 02 00 4000 0000000000010000 000000000000e03f "
+        "000000000000f03f 0000000000000040 0000000000000840 "
         "0000000000001040 000000000000f0bf 0000000000000000 000000000000f03f 0000000000000040",
     ),
     "state": (
-        STATE, 1, 3,
-        "4c415631 01 01 2001 0300000000000000 000000000000d03f" + struct.pack("<36d", *range(1, 37)).hex(),
+        STATE,
+        1,
+        3,
+        "4c415631 01 01 2001 0300000000000000 000000000000d03f"
+        + struct.pack("<36d", *range(1, 37)).hex(),
     ),
-}  # fmt: skip
+}
 
 
 def plain(message):
-    """Values that can be compared: arrays as lists."""
+    """Return values that can be compared: arrays as lists."""
     values = vars(message) if hasattr(message, "__dict__") else message._asdict()
     return {key: np.asarray(value).tolist() for key, value in values.items()}
 
@@ -93,7 +119,7 @@ def test_bytes_by_hand(name):
 
 
 def test_a_heartbeat_to_the_last_byte():
-    """The check too: CRC-32 of "123456789" is CBF43926 in every table."""
+    """The check is right too: CRC-32 of "123456789" is CBF43926 in every table."""
     assert crc32(b"123456789") == 0xCBF43926
     assert encode(Heartbeat(0.0, 0), 0).hex() == framed("4c41563105000400" + "00" * 20).hex()
 
@@ -107,16 +133,25 @@ def doubles(count):
 
 any_message = st.one_of(
     st.builds(Heartbeat, finite, st.integers(0, 2**32 - 1)),
-    st.builds(
-        RotorCommand, finite, st.integers(1, 12).flatmap(doubles), st.booleans()
-    ),
+    st.builds(RotorCommand, finite, st.integers(1, 12).flatmap(doubles), st.booleans()),
     st.builds(WheelCommand, finite, finite, doubles(4), doubles(4)),
     st.builds(GpsReport, finite, finite, finite, finite, doubles(3), finite, finite),
     st.builds(
-        StateReport, finite, doubles(3), doubles(3), doubles(4), doubles(3), doubles(3), doubles(4), doubles(2),
-        doubles(4), st.integers(1, 12).flatmap(doubles), finite, doubles(3),
+        StateReport,
+        finite,
+        doubles(3),
+        doubles(3),
+        doubles(4),
+        doubles(3),
+        doubles(3),
+        doubles(4),
+        doubles(2),
+        doubles(4),
+        st.integers(1, 12).flatmap(doubles),
+        finite,
+        doubles(3),
     ),
-)  # fmt: skip
+)
 
 
 @given(any_message, st.integers(0, 2**64 - 1), st.integers(0, 255))
@@ -186,19 +221,17 @@ def sequences(frames):
 def test_a_stream_may_be_cut_anywhere(messages, cuts):
     stream = b"".join(encode(message, k) for k, message in enumerate(messages))
     reader = FrameReader()
-    found = []
+    frames = []
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     for start, end in itertools.pairwise(edges):
-        found += reader.feed(stream[start:end])
-    assert sequences(found) == list(range(len(messages)))
+        frames += reader.feed(stream[start:end])
+    assert sequences(frames) == list(range(len(messages)))
     assert not any(reader.counters.values())
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_after_anything_it_goes_on_at_the_next_magic(before, between):
-    """Garbage that happens to hold a magic may swallow what a length of its own covers, never what
-    follows that.
-    """
+    """Garbage that contains a magic may swallow the bytes of its length, but nothing after them."""
     if b"LAV1" in before + b"|" + between:
         return
     reader = FrameReader()
@@ -215,7 +248,7 @@ def test_a_magic_in_two_pieces_after_garbage():
 
 
 def test_a_broken_frame_does_not_take_the_next_with_it():
-    """One that lost bytes on the way reaches into the frame behind it, which is still found."""
+    """A frame that has lost bytes reaches into the next one, which is still found."""
     reader = FrameReader()
     assert sequences(reader.feed(OTHER[:40] + ONE + OTHER)) == [1, 2]
     assert reader.counters["crc"] == 1

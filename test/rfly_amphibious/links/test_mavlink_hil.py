@@ -1,6 +1,4 @@
-"""What an autopilot is told by MAVLink, decoded by pymavlink and compared with numbers worked out
-by hand.
-"""
+"""Messages to an autopilot, decoded by pymavlink and compared with numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def messages():
 
 
 def decoded(message):
-    """As an autopilot gets it."""
+    """Return a message as an autopilot gets it."""
     return common.MAVLink(None).decode(bytearray(message.pack(common.MAVLink(None, 1, 51))))
 
 
@@ -72,11 +70,14 @@ def test_sensors_are_forward_right_down_in_mavlinks_units(messages):
     )
     pressure = 89_874.57  # standard atmosphere at 1000 m
     seen.sense(SensorSamples(barometer=BarometerSamples(np.zeros(1), np.array([pressure]))))
+
     got = decoded(messages.sensors(4000, seen))
     assert got.time_usec == 4000
+
     assert (got.xacc, got.yacc, got.zacc) == pytest.approx((1.0, -2.0, -9.80665), rel=1e-6)
     assert (got.xgyro, got.ygyro, got.zgyro) == pytest.approx((0.1, -0.2, -0.3), rel=1e-6)
     assert (got.xmag, got.ymag, got.zmag) == pytest.approx((0.215, -0.01, 0.425), rel=1e-6)
+
     assert got.abs_pressure == pytest.approx(898.7457, rel=1e-6)
     assert got.pressure_alt == pytest.approx(1000.0, abs=0.05)
     assert got.temperature == pytest.approx(8.5, abs=0.001)
@@ -96,8 +97,9 @@ def test_fields_updated_tells_of_what_is_new(messages):
 
 
 def test_differential_pressure_of_the_wind_along_the_body(messages):
-    """To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa; from behind it
-    is negative.
+    """The differential pressure is that of the airspeed, negative from behind.
+
+    To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa.
     """
     north = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
     seen = perception(north, velocity=(0.0, 12.0, 0.0))
@@ -113,10 +115,10 @@ def test_differential_pressure_of_the_wind_along_the_body(messages):
 
 
 def test_gps_in_whole_units(messages):
-    given = GpsSamples(
+    fixes = GpsSamples(
         np.zeros(1), np.array([[47.397742, -8.545594, 488.1234]]), np.array([[-3.0, 4.0, 0.5]])
     )
-    got = decoded(messages.gps(100_000, given, 1.53, 3.06))
+    got = decoded(messages.gps(100_000, fixes, 1.53, 3.06))
     assert (got.lat, got.lon, got.alt) == (473977420, -85455940, 488123)
     assert (got.eph, got.epv, got.vel) == (153, 306, 500)
     assert (got.vn, got.ve, got.vd) == (400, -300, -50)
@@ -125,11 +127,11 @@ def test_gps_in_whole_units(messages):
 
 
 def test_what_does_not_fit_is_at_its_limit(messages):
-    given = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
-    got = decoded(messages.gps(0, given, 1e6, 1e6))
+    fixes = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
+    got = decoded(messages.gps(0, fixes, 1e6, 1e6))
     assert (got.vn, got.ve, got.eph, got.vel) == (-32768, 32767, 65534, 65534)
     far = decoded(
-        messages.gps(0, given._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf)
+        messages.gps(0, fixes._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf)
     )
     assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
     assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
@@ -156,8 +158,9 @@ def test_attitude_north_east_down(messages, yaw_enu_deg, expected):
 
 
 def test_state_in_whole_units(messages):
-    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's
-    radii there).
+    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1.
+
+    WGS 84 has these radii there.
     """
     seen = perception(position=(200.0, 100.0, 3.5), velocity=(1.0, 2.0, 3.0))
     got = decoded(messages.state(8000, seen))
@@ -174,14 +177,18 @@ def test_state_in_whole_units(messages):
 def test_controls_become_commands():
     mapping = ControlMapping.default(6)
     mapping.check(SCALE)
+
     controls = [0.0, 0.5, 1.0, 1.5, -1.0, math.nan, 9.0, 9.0, -0.5, 0.25, 1.0, *[9.0] * 5]
     rotors = mapping.rotor_command(0.5, controls, SCALE)
     wheels = mapping.wheel_command(0.5, controls, SCALE)
+
     assert rotors.value.tolist() == [0.0, 175.0, 350.0, 350.0, 0.0, 0.0]
     assert wheels.steering_angle == -0.25
     assert wheels.drive_torque.tolist() == [3.0] * 4
     assert wheels.brake_torque.tolist() == [15.0] * 4
     assert rotors.time == wheels.time == 0.5
+
+    # another mapping
     other = ControlMapping((5, 4, 3, 2, 1, 0), steering=-1, drive=11, brake=-1)
     other.check(SCALE)
     assert other.rotor_command(0.0, controls, SCALE).value.tolist() == [
@@ -194,6 +201,7 @@ def test_controls_become_commands():
     ]
     assert other.wheel_command(0.0, controls, SCALE).steering_angle == 0.0
     assert other.wheel_command(0.0, [-1.0] * 16, SCALE).drive_torque.tolist() == [-12.0] * 4
+
     six = VehicleParameters.load("scale_six")
     assert other.wheel_command(0.0, [-1.0] * 16, six).drive_torque.tolist() == [-10.0] * 6
 
@@ -251,31 +259,40 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
             autopilot.sendall(messages.heartbeat().pack(packer))
             wait(lambda: session.booting)
             assert not session.up
+
+            # garbage before each message
             for number in range(100):
-                # the markers begin a message of their own, which may swallow what comes next: not
+                # the markers begin a message of their own, which may swallow the next one, but not
                 # here
                 garbage = bytes(
                     b for b in rng.randbytes(rng.randrange(300)) if b not in (0xFD, 0xFE)
                 )
                 autopilot.sendall(garbage + controls_message(number).pack(packer))
-            found = []
-            wait(lambda: (found.extend(session.commands()), len(found) == 100)[1])
-            assert [controls.time_usec for controls in found] == list(range(100))
-            assert found[0].controls == (0.5,) * 16
+
+            commands = []
+            wait(lambda: (commands.extend(session.commands()), len(commands) == 100)[1])
+            assert [controls.time_usec for controls in commands] == list(range(100))
+            assert commands[0].controls == (0.5,) * 16
             assert session.up
             assert session.counters["bad_data"] > 50
+
+            # random bytes
             autopilot.sendall(rng.randbytes(20_000) + bytes(300))
             autopilot.sendall(controls_message(7).pack(packer))
             wait(lambda: any(controls.time_usec == 7 for controls in session.commands()))
+
+            # messages to the autopilot
             session.send(messages.heartbeat())
             autopilot.settimeout(5.0)
             reader = common.MAVLink(None)
             heard = []
             while len(heard) < 2:
                 heard += reader.parse_buffer(autopilot.recv(4096)) or []
+
             assert {message.get_type() for message in heard} == {"HEARTBEAT"}
             assert heard[0].autopilot == common.MAV_AUTOPILOT_INVALID
             assert (heard[0].get_srcSystem(), heard[1].get_seq()) == (1, 1)
+
         wait(lambda: not session.peer)
         assert not session.up
 
@@ -291,11 +308,13 @@ def test_an_autopilots_board_at_a_serial_line(messages):
         (controls,) = wait(session.commands)
         assert controls.time_usec == 0x0D0A1113
         assert session.peer == os.ttyname(line)
+
         reader = common.MAVLink(None)
         heard = []
         while not heard:
             heard += reader.parse_buffer(os.read(board, 4096)) or []
         assert heard[0].get_type() == "HEARTBEAT"
+
     os.close(line)
     os.close(board)
 
@@ -312,13 +331,13 @@ def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(message
 
 
 def test_whatever_has_a_right_check_the_reader_lives_on(messages):
-    """Messages of every kind with random content and length, signed or not, whole or not; then one
-    that counts.
-    """
+    """Any messages, signed or not, complete or not, are survived; then one that counts is taken."""
     from pymavlink.generator import mavcrc as crc
 
     rng = random.Random(11)
     session = HilSession(messages, by_tcp)
+
+    # any message, complete or not
     for _ in range(3000):
         number, kind = rng.choice(list(common.mavlink_map.items()))
         payload = rng.randbytes(rng.choice((rng.randrange(256), min(kind.unpacker.size, 255), 0)))
@@ -331,6 +350,7 @@ def test_whatever_has_a_right_check_the_reader_lives_on(messages):
         session.take(
             session.parse(data[: rng.randrange(len(data))] if rng.random() < 0.05 else data)
         )
+
     session.take(session.parse(bytes(600)))
     session.commands()
     session.take(session.parse(bytes(controls_message(99).pack(common.MAVLink(None)))))

@@ -1,4 +1,4 @@
-"""What a controller outside is told of samples that were made up."""
+"""Reports to an external controller, of samples made by hand."""
 
 from __future__ import annotations
 
@@ -57,11 +57,12 @@ def test_everything_lands_in_its_field():
     perception = with_imu_and_pose(0.25)
     take_the_rest(perception)
     assert perception.ready(0.25)
-    told = {
+
+    report = {
         name: np.asarray(value).tolist()
         for name, value in perception.report(0.26)._asdict().items()
     }
-    assert told == {
+    assert report == {
         "time": 0.26,
         "specific_force": [1, 2, 3],
         "rates": [4, 5, 6],  # the IMU's, not the pose's
@@ -75,21 +76,25 @@ def test_everything_lands_in_its_field():
         "pressure": 99e3,
         "magnetic_field": [1e-6, 2e-6, 3e-6],
     }
+
     assert perception.fresh == {"imu", "barometer", "magnetometer"}
 
 
 def test_the_slow_sensors_are_waited_for_and_those_that_never_come_are_not():
     perception = Perception(SCALE)
     perception.sense(SensorSamples(imu=imu(0.25)))
-    assert not perception.ready(10.0)  # without a pose nobody can control anything
+    assert not perception.ready(10.0)  # nothing can be controlled without a pose
+
     perception = with_imu_and_pose(0.25)
     assert not perception.ready(0.3)
     assert perception.ready(0.36)
-    told = perception.report(0.36)
-    assert math.isnan(told.pressure)
-    assert np.isnan(told.wheel_load).all()
+    report = perception.report(0.36)
+    assert math.isnan(report.pressure)
+    assert np.isnan(report.wheel_load).all()
+
     take_the_rest(perception)
     assert perception.ready(0.26)
+
     perception.reset()
     assert not perception.ready(10.0)
     assert np.isnan(perception.report(0.0).rotor_speed).all()

@@ -1,4 +1,4 @@
-"""The link with real sockets against peers that do right, and against those that do not."""
+"""The link with real sockets, against correct and incorrect peers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wait(ready, timeout_s=5.0):
 
 
 def frame(kind, sequence, time_s, payload, flags=0):
-    """By a header of its own, not by ours."""
+    """Return a frame by the test's own header."""
     body = struct.pack("<4sBBHQd", b"LAV1", kind, flags, len(payload), sequence, time_s) + payload
     return body + struct.pack("<I", zlib.crc32(body))
 
@@ -67,7 +67,7 @@ def state(time_s):
 
 
 class UdpPeer:
-    """A controller of the test's own."""
+    """Controller of the test."""
 
     def __init__(self, to_port):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -87,7 +87,7 @@ class UdpPeer:
 
 
 class TcpPeer:
-    """The same over TCP."""
+    """Controller of the test, over TCP."""
 
     def __init__(self, to_port):
         self.socket = socket.create_connection(("127.0.0.1", to_port), 5.0)
@@ -113,7 +113,7 @@ class TcpPeer:
 
 @pytest.fixture(params=["udp", "tcp"])
 def linked(request):
-    """A session and a peer that talks to it."""
+    """Return a session and a peer that talks to it."""
     if request.param == "udp":
         session = LinkSession(
             SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
@@ -140,26 +140,29 @@ def test_commands_reach_the_platform_and_its_state_the_controller(linked):
     session, peer = linked
     peer.send(heartbeat(0))
     wait(lambda: session.supplies == 3)
+
     session.send(state(0.5), lock_step=True)
     data = next_of_kind(peer, 1)
     assert len(data) == 24 + 36 * 8 + 4
     assert data[5] == 1
     assert struct.unpack_from("<d", data, 16)[0] == 0.5
+
     peer.send(rotors(1, 0.5, *SIX))
     peer.send(wheels(2, 0.5))
-    found = []
-    wait(lambda: (found.extend(session.commands()), len(found) == 2)[1])
-    assert isinstance(found[0], RotorCommand)
-    assert found[0].value.tolist() == list(SIX)
-    assert isinstance(found[1], WheelCommand)
-    assert found[1].drive_torque.tolist() == [1, 2, 3, 4]
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), len(commands) == 2)[1])
+    assert isinstance(commands[0], RotorCommand)
+    assert commands[0].value.tolist() == list(SIX)
+    assert isinstance(commands[1], WheelCommand)
+    assert commands[1].drive_torque.tolist() == [1, 2, 3, 4]
+
     assert 0.0 < session.age < 5.0
     assert session.gap < 5.0
     assert session.peer.startswith("127.0.0.1:")
 
 
 def test_the_newest_of_each_type_wins():
-    """Frames overtake each other on their way by UDP."""
+    """Frames overtake each other by UDP."""
     session = LinkSession(
         SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
     )
@@ -200,9 +203,11 @@ def test_only_what_is_announced_fits_and_is_newer_is_taken(linked):
     peer.send(heartbeat(7, status=3))
     peer.send(wheels(8, 0.0, 0.1, 0, 0, 0, 0, -1.0, 0, 0, 0))  # a brake that drives
     peer.send(rotors(9, 0.25, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert [command.time for command in found] == [0.25]
+
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert [command.time for command in commands] == [0.25]
+
     counters = session.counters
     wanted = {"received": 12, "not_supplied": 2, "refused": 4, "older": 2, "direction": 1}
     assert {key: counters[key] for key in wanted} == wanted
@@ -216,9 +221,9 @@ def test_times_that_no_stamp_can_hold_are_refused(linked):
     peer.send(wheels(2, 2.0**31, 0.1, *[0.0] * 8))
     peer.send(rotors(3, 1e300, *SIX))
     peer.send(rotors(4, 0.5, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert [command.time for command in found] == [0.5]
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert [command.time for command in commands] == [0.5]
     assert session.counters["refused"] == 3
     assert "time 1e+300 s" in session.last_refused
 
@@ -232,9 +237,9 @@ def test_garbage_is_counted_and_changes_nothing(linked):
     for data in (b"hello", bytes(broken), b"\xff" * 1000):
         peer.send(data)
     peer.send(rotors(2, 0.75, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert found[0].time == 0.75
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert commands[0].time == 0.75
     assert session.counters["crc"] == 1
     # a stream has one gap less: what follows the broken frame cannot be told from it
     assert session.counters["magic"] == (1 if isinstance(peer, TcpPeer) else 2)
@@ -244,6 +249,7 @@ def test_another_is_not_listened_to_while_there_is_a_peer(linked):
     session, peer = linked
     peer.send(heartbeat(0))
     wait(lambda: session.supplies == 3)
+
     other = type(peer)(session.port)
     if isinstance(peer, TcpPeer):
         assert other.receive() == b""
@@ -252,26 +258,30 @@ def test_another_is_not_listened_to_while_there_is_a_peer(linked):
         other.send(rotors(50, 9.0, *SIX))
         wait(lambda: session.counters["stranger"] == 1)
     other.close()
+
     peer.send(rotors(1, 0.5, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
-    assert [command.time for command in found] == [0.5]
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
+    assert [command.time for command in commands] == [0.5]
 
 
 def test_a_silent_peer_gives_way_to_a_new_one(linked, monkeypatch):
-    """As after a cable was pulled: the old connection is half-open and would never end by itself."""
+    """A half-open connection, left by a pulled cable, would never end by itself."""
     monkeypatch.setattr(transport, "PEER_SILENCE_S", 0.3)
     session, peer = linked
     peer.send(heartbeat(100))
     wait(lambda: session.supplies == 3)
     wait(lambda: session._transport.silence_s > 0.3)
+
     other = type(peer)(session.port)
     other.send(heartbeat(0, status=1))
     other.send(rotors(1, 0.5, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
+
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
     assert session.supplies == 1
     assert session.counters["replaced_peers"] == 1
+
     session.send(state(0.75))
     assert next_of_kind(other, 1)
     if isinstance(peer, TcpPeer):
@@ -294,15 +304,16 @@ def test_a_controller_that_was_silent_may_count_from_0_again(linked, monkeypatch
         wait(lambda: session.supplies == 3)
         wait(lambda: session._transport.silence_s > 0.2)
         again = peer
+
     again.send(heartbeat(0))
     again.send(rotors(1, 0.5, *SIX))
-    found = []
-    wait(lambda: (found.extend(session.commands()), found)[1])
+    commands = []
+    wait(lambda: (commands.extend(session.commands()), commands)[1])
     assert session.counters["older"] == 0
 
 
 def test_a_vehicle_on_six_wheels_is_refused():
-    """A frame holds the numbers of four."""
+    """A frame holds the numbers of four wheels."""
     six = VehicleParameters.load("scale_six")
     with pytest.raises(
         ConfigError,
@@ -325,11 +336,12 @@ def test_one_that_disconnects_supplies_nothing_and_may_come_back():
 
 
 def test_a_reader_that_does_not_read_blocks_nobody():
-    """It loses the oldest frames, never a part of one."""
+    """A slow reader loses the oldest frames, never a part of one."""
     with LinkSession(SCALE, lambda handler: TcpTransport("127.0.0.1", 0, handler)) as session:
         peer = TcpPeer(session.port)
         peer.send(heartbeat(0))
         wait(lambda: session.supplies == 3)
+
         slowest = 0.0
         count = 0
         while session.counters["send_dropped"] < 500:
@@ -338,8 +350,11 @@ def test_a_reader_that_does_not_read_blocks_nobody():
             session.send(state(count / 250))
             slowest = max(slowest, time.perf_counter() - start)
             assert count < 100_000
+
         assert slowest < 0.25
         assert len(session._transport._waiting) <= transport.MAX_WAITING
+
+        # the frames that arrive are whole, and in order
         times = []
         while not times or times[-1] != count / 250:
             data = peer.receive()
@@ -357,11 +372,13 @@ def test_a_flood_is_read_no_faster_than_the_limit(monkeypatch):
     session = LinkSession(
         SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
     )
+
     session._transport._budget = 20_000.0
     with session:
         peer = UdpPeer(session.port)
         peer.send(heartbeat(0))
         wait(lambda: session.supplies == 3)
+
         deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline:
             peer.send(b"x" * 900)
@@ -381,7 +398,7 @@ def test_datagrams_of_other_hosts_are_not_taken():
 
 
 def test_to_a_configured_port_frames_go_before_anything_has_come():
-    """As to a box on the bench, which may send from any port of its own."""
+    """A box on the bench may send from any port of its own."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.settimeout(5.0)
@@ -392,6 +409,7 @@ def test_to_a_configured_port_frames_go_before_anything_has_come():
             session.send(state(0.25))
             kinds = {kind_of(listening.recv(2048)) for _ in range(2)}
             assert kinds == {1, 5}
+
             peer = UdpPeer(session.port)
             peer.send(heartbeat(0))
             wait(lambda: session.supplies == 3)
@@ -419,17 +437,21 @@ def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
     step = LockStep()
     rotor = RotorCommand(0.004, np.zeros(6))
     wheel = WheelCommand(0.004)
+
     assert not step.takes(rotor)
     assert step.overdue_s(3) == 0.0
+
     step.ask(0.004)
     assert not step.takes(WheelCommand(0.0))
     assert step.takes(rotor)
     assert not step.takes(rotor)
+
     clock[0] += 1.5
     assert step.overdue_s(3) == 1.5
     assert step.overdue_s(1) == 0.0
     assert step.overdue_s(0) == 1.5
-    step.ask(0.004)  # told again: what is answered stays answered
+
+    step.ask(0.004)  # asked again: answers stay answered
     assert not step.takes(rotor)
     assert not step.complete(3)
     assert step.takes(wheel)
@@ -437,6 +459,7 @@ def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
     assert step.overdue_s(3) == 0.0
     assert not step.complete(0)
     assert step.other_time == 4
+
     step.ask(0.008)
     assert step.overdue_s(3) == 0.0
     assert not step.complete(1)
@@ -446,7 +469,7 @@ def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
 
 
 class SerialPeer(TcpPeer):
-    """A controller at the other end of a line whose name is `path`."""
+    """Controller at the other end of the line `path`."""
 
     def __init__(self, path):
         self.fd, line = pty.openpty()
@@ -472,18 +495,20 @@ def session_on(path):
 
 
 def test_commands_and_states_pass_in_full(tmp_path):
-    """All bytes pass: none of them is a line's end, an interrupt or an echo here."""
+    """All bytes pass: no byte is a line's end, an interrupt or an echo."""
     peer = SerialPeer(tmp_path / "tty")
     with session_on(tmp_path / "tty") as session:
         peer.send(heartbeat(0))
         wait(lambda: session.supplies == 3)
         assert session.peer == str(tmp_path / "tty")
+
         for k in range(256):
             session.send(state(k / 256))
         times = []
         while not times or times[-1] != 255 / 256:
             times.append(struct.unpack_from("<d", next_of_kind(peer, 1), 16)[0])
         assert len(times) == 256 - session.counters["send_dropped"]
+
         peer.send(rotors(13, 0.5, 3.0, 4.0, 10.0, 13.0, 17.0, 19.0))
         (command,) = wait(session.commands)
         assert command.value.tolist() == [3.0, 4.0, 10.0, 13.0, 17.0, 19.0]
@@ -498,11 +523,15 @@ def test_a_line_that_was_pulled_out_is_opened_again(tmp_path, monkeypatch):
     with session_on(path) as session:
         peer.send(heartbeat(0))
         wait(lambda: session.supplies == 3)
+
+        # pulled out
         path.unlink()
         peer.close()
         wait(lambda: session.supplies == 0)
         session.send(state(1.0))
         assert session.counters["send_dropped"] >= 1
+
+        # plugged in again
         peer = SerialPeer(path)
         wait(lambda: session.peer)
         peer.send(heartbeat(0) + rotors(1, 0.25, *SIX))
@@ -512,7 +541,7 @@ def test_a_line_that_was_pulled_out_is_opened_again(tmp_path, monkeypatch):
 
 
 def test_a_board_that_starts_again_is_heard_though_its_line_stays(tmp_path, monkeypatch):
-    """Its sequence numbers begin at 0 again."""
+    """The sequence numbers of a board that restarts begin at 0 again."""
     monkeypatch.setattr(transport, "PEER_SILENCE_S", 0.2)
     peer = SerialPeer(tmp_path / "tty")
     with session_on(tmp_path / "tty") as session:
@@ -528,10 +557,12 @@ def test_the_newest_frame_leaves_last_however_long_the_line_was_blocked(tmp_path
     peer = SerialPeer(tmp_path / "tty")
     line = SerialTransport(str(tmp_path / "tty"), 115_200, OneWay(), most_waiting=1)
     line.start()
+
     sent = 0
     while line.counters["send_dropped"] < 200:  # until the system's buffer is full, and far beyond
         line.send(b"%09d " % sent)
         sent += 1
+
     line.send(b"all off   ")
     closing = threading.Thread(target=line.close)
     closing.start()
@@ -539,6 +570,7 @@ def test_the_newest_frame_leaves_last_however_long_the_line_was_blocked(tmp_path
     while not heard.endswith(b"all off   ") and select.select([peer.fd], [], [], 5.0)[0]:
         heard += peer.recv(4096)
     closing.join(10.0)
+
     frames = [int(heard[k : k + 10]) for k in range(0, len(heard) - 10, 10)]
     assert heard.endswith(b"all off   ")
     assert frames == list(range(len(frames)))  # whole, and none from beyond the full buffer

@@ -235,7 +235,7 @@ def test_words_are_taken_or_refused_with_the_reason(free):
     )
     assert values["unknown_modes"] == "1"
     plant.say("takeoff")
-    plant.until_status("flight", "it is in DISARMED; TAKEOFF is to be had from DRIVE")
+    plant.until_status("flight", "cannot go from DISARMED to TAKEOFF; allowed from DRIVE")
     assert plant.mode == "DISARMED"
     plant.say("arm", "DRIVE")
 

@@ -1,5 +1,6 @@
-"""Scenarios closed through sensors and estimates only: done, softly, and where the estimate says,
-not the truth.
+"""Scenarios closed through sensors and estimates only.
+
+They are done softly, at the place where the estimate says, not the truth.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def test_a_mission_is_done_without_the_truth(seed):
     done = run_closed_loop(short(seed))
     run = done.run
     assert run.reached, run.ending
+
     flight = [
         Mode.DISARMED,
         Mode.DRIVE,
@@ -50,11 +52,11 @@ def test_a_mission_is_done_without_the_truth(seed):
         Mode.DRIVE,
     ]
     assert [mode for _, mode in run.modes] == flight
+
     (touchdown,) = run.touchdowns
     assert 0.2 < touchdown.sink_speed < 0.7
     assert touchdown.level_speed < 0.5
-    # GPS is off by metres: who sees the truth lands at (3, 1), who estimates lands beside it by the
-    # error
+    # GPS is off by metres: the truth pilot lands at (3, 1), the estimating one off by the error
     error = done.position_error[-1, :2]
     missed = run.final.position[:2] - (3, 1)
     assert np.linalg.norm(error) > 2.0
@@ -62,6 +64,7 @@ def test_a_mission_is_done_without_the_truth(seed):
     assert done.largest_error() < 7.0, (
         "three and more standard deviations of the drift of the shipped GPS"
     )
+
     level, upright = done.rms_error()
     assert level > 1.0
     assert upright < 0.5

@@ -1,13 +1,10 @@
-"""Parquet and MCAP files of runs, read back by the libraries (and by ROS itself) and compared with
-the run.
-"""
+"""MCAP files of runs, read back by the libraries (and by ROS itself) and compared with the run."""
 
 from __future__ import annotations
 
 import importlib
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,16 +13,14 @@ from optional_parts import late_module
 from rfly_amphibious.scenarios.mcap_log import TOPICS, joint_states, message_definition, write_mcap
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
 
-pytestmark = pytest.mark.needs("mcap", "mcap_ros2", "pyarrow")
+pytestmark = pytest.mark.needs("mcap", "mcap_ros2")
 
 mcap_reader = late_module("mcap.reader")
 mcap_ros2 = late_module("mcap_ros2.decoder")
-parquet = late_module("pyarrow.parquet")
 
 TEXT = """version: 1
 vehicle: scale
@@ -56,7 +51,7 @@ def log(run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def messages(log):
-    """Topic -> [(time in ns, message)]."""
+    """Return the messages by topic: [(time in ns, message)]."""
     read: dict[str, list] = {}
     with log.open("rb") as file:
         reader = mcap_reader.make_reader(file, decoder_factories=[mcap_ros2.DecoderFactory()])
@@ -68,31 +63,6 @@ def messages(log):
 
 def numbers(message, *names):
     return [getattr(message, name) for name in names]
-
-
-def test_a_parquet_file_holds_the_table_in_full_precision(run, tmp_path):
-    write_parquet(run, tmp_path / "run.parquet")
-    write_csv(run, tmp_path / "run.csv")
-    table = parquet.read_table(tmp_path / "run.parquet")
-    assert table.column_names == (tmp_path / "run.csv").read_text(encoding="utf-8").split("\n")[
-        0
-    ].split(",")
-    assert np.array_equal(table["time_s"].to_numpy(), run.time)
-    assert np.array_equal(table["position_z_m"].to_numpy(), run.position[:, 2])
-    assert np.array_equal(table["wheel_load_rr_n"].to_numpy(), run.outputs.wheel_load[:, 3])
-    assert np.array_equal(table["wind_y_mps"].to_numpy(), run.wind[:, 1])
-    takeoff = {mode.value: time for time, mode in run.modes}["TAKEOFF"]
-    modes = np.array(table["mode"].to_pylist())
-    time = run.time
-    assert set(modes[time <= takeoff]) == {"DRIVE"}
-    assert modes[time > takeoff][0] == "TAKEOFF"
-    said = {key: value for key, value in table.schema.metadata.items() if key != b"ARROW:schema"}
-    assert said == {
-        b"scenario": b"short",
-        b"vehicle": b"scale",
-        b"seed": b"4",
-        b"ending": run.ending.encode(),
-    }
 
 
 def test_an_mcap_file_holds_every_sample_on_every_topic(run, messages):
@@ -110,6 +80,7 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert {(message.header.frame_id, message.child_frame_id) for message in odometry} == {
         ("map", "amphibious/base_link")
     }
+
     assert np.array_equal([numbers(m.pose.pose.position, *"xyz") for m in odometry], run.position)
     wxyz = np.array([numbers(m.pose.pose.orientation, *"wxyz") for m in odometry])
     assert np.array_equal(wxyz, run.x[:, at.QUATERNION : at.QUATERNION + 4])
@@ -121,6 +92,8 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert forward == pytest.approx(
         (ahead * run.x[:, at.VELOCITY : at.VELOCITY + 3]).sum(axis=1), abs=1e-12
     )
+
+    # sensors
     imu = [message for _, message in messages["/imu/data"]]
     assert np.array_equal(
         [numbers(m.linear_acceleration, *"xyz") for m in imu], run.outputs.specific_force
@@ -128,6 +101,7 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert np.array_equal(
         [numbers(m.angular_velocity, *"xyz") for m in imu], run.x[:, at.RATES : at.RATES + 3]
     )
+
     loads = [message.data for _, message in messages["/wheel_loads"]]
     assert np.array_equal(loads, run.outputs.wheel_load)
     speeds = [message.data for _, message in messages["/rotor_speeds"]]
@@ -135,6 +109,7 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     assert np.array_equal(
         [numbers(m.vector, *"xyz") for _, m in messages["/environment/wind"]], run.wind
     )
+
     transforms = [message.transforms[0] for _, message in messages["/tf"]]
     assert np.array_equal(
         [numbers(t.transform.translation, *"xyz") for t in transforms], run.position
@@ -169,12 +144,12 @@ def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
 
 
 def test_modes_in_an_mcap_file_come_when_they_change_and_twice_a_second(run, messages):
-    told = [(time, message.data) for time, message in messages["/mode"]]
-    assert told[0] == (0, "DRIVE")
+    logged = [(time, message.data) for time, message in messages["/mode"]]
+    assert logged[0] == (0, "DRIVE")
     changes = [(round(time * 1e9), mode.value) for time, mode in run.modes]
-    assert set(changes) <= set(told)
-    assert max(np.diff([time for time, _ in told])) == 500_000_000
-    assert [mode for k, (_, mode) in enumerate(told) if not k or mode != told[k - 1][1]] == [
+    assert set(changes) <= set(logged)
+    assert max(np.diff([time for time, _ in logged])) == 500_000_000
+    assert [mode for k, (_, mode) in enumerate(logged) if not k or mode != logged[k - 1][1]] == [
         m for _, m in changes
     ]
 
@@ -183,8 +158,8 @@ def test_what_an_mcap_file_says_of_itself(run, log):
     with log.open("rb") as file:
         reader = mcap_reader.make_reader(file)
         assert reader.get_header().profile == "ros2"
-        (said,) = reader.iter_metadata()
-        assert said.metadata == {
+        (record,) = reader.iter_metadata()
+        assert record.metadata == {
             "name": "short",
             "vehicle": "scale",
             "seed": "4",
@@ -196,7 +171,7 @@ def test_what_an_mcap_file_says_of_itself(run, log):
 
 @pytest.mark.ros
 def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
-    """The serialised bytes by rclpy, into the message classes of ROS."""
+    """Read the serialised bytes by rclpy, into the message classes of ROS."""
     from rclpy.serialization import deserialize_message
 
     last = {}
@@ -205,10 +180,12 @@ def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
             package, _, name = schema.name.split("/")
             kind = getattr(importlib.import_module(f"{package}.msg"), name)
             last[channel.topic] = deserialize_message(record.data, kind)
+
     assert set(last) == set(TOPICS)
     place = last["/ground_truth/odom"].pose.pose.position
     assert (place.x, place.y, place.z) == tuple(run.position[-1].tolist())
     assert last["/imu/data"].linear_acceleration.z == run.outputs.specific_force[-1, 2]
+
     assert list(last["/wheel_loads"].data) == run.outputs.wheel_load[-1].tolist()
     assert last["/wheel_loads"].layout.dim[0].label == "wheel"
     assert last["/joint_states"].name[-1] == "rotor_6"
@@ -219,7 +196,7 @@ def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
 @pytest.mark.ros
 @pytest.mark.parametrize("kind", sorted(set(TOPICS.values())))
 def test_definitions_are_those_of_ros(kind):
-    """Names, types and order of all fields, all the way down, against the installed interfaces."""
+    """Names, types and order of all fields agree with the installed interfaces, at all levels."""
 
     def fields(name):
         package, message = name.split("/")
@@ -239,26 +216,26 @@ def test_definitions_are_those_of_ros(kind):
         name, lines = (
             (head.removeprefix("MSG: "), rest) if head.startswith("MSG: ") else (kind, section)
         )
+
         parts = [line.split()[:2] for line in lines.strip().splitlines()]
         ours[name] = {
             field: f"sequence<{spelt[:-2]}>"
-            if (spelt := said.replace("float64", "double")).endswith("[]")
+            if (spelt := ros_type.replace("float64", "double")).endswith("[]")
             else spelt
-            for said, field in parts
+            for ros_type, field in parts
         }
+
     assert ours == fields(kind)
     assert [list(part) for part in ours.values()] == [list(fields(kind)[name]) for name in ours]
 
 
 def test_a_missing_library_is_named_with_what_to_install(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcap_ros2", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for write, library in ((write_mcap, "mcap-ros2-support"), (write_parquet, "pyarrow")):
-        with pytest.raises(
-            ConfigError, match=f"needs {library}; {re.escape(how_to_install('log'))}"
-        ):
-            write(run, tmp_path / "file")
-    assert not list(Path(tmp_path).iterdir())
+    with pytest.raises(
+        ConfigError, match=f"needs mcap-ros2-support; {re.escape(how_to_install('log'))}"
+    ):
+        write_mcap(run, tmp_path / "file")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_that_ends_between_two_samples_is_written_to_its_end(run):

@@ -1,5 +1,6 @@
-"""Runs of scenarios against what can be worked out by hand: ways, energy, touchdown, order of
-modes, defined ends.
+"""Runs of scenarios against numbers worked out by hand.
+
+Ways, energy, touchdown, order of modes, and endings.
 """
 
 from __future__ import annotations
@@ -83,8 +84,10 @@ def test_the_landing_is_where_and_as_soft_as_wanted(hop):
 
 
 def test_ways_and_energy_fit_what_can_be_worked_out(hop):
-    """Driven: 8 + √45 and about 8 m; flown: about √89 across, 3 up, 3 down. The rotors do more than
-    m g h, and less than twice the ideal power of hovering, T √(T / 2ρA) with all losses of a figure
+    """Ways and energy lie within bounds.
+
+    Driven: 8 + √45 and about 8 m; flown: about √89 across, 3 up, 3 down. The rotors do more than m
+    g h, and less than twice the ideal power of hovering, T √(T / 2ρA) with all losses of a figure
     of merit of 0.65, all the time.
     """
     params = hop.scenario.params
@@ -103,11 +106,7 @@ def test_ways_and_energy_fit_what_can_be_worked_out(hop):
 
 def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
     assert np.allclose(np.diff(hop.time[:-1]), 0.02)
-    hop.save(tmp_path / "run.npz")
-    with np.load(tmp_path / "run.npz") as file:
-        assert np.array_equal(file["x"], hop.x)
-        assert list(file["mode"]) == [mode.value for mode in FLIGHT]
-        assert file["final_time_s"] == hop.duration
+
     write_csv(hop, tmp_path / "run.csv")
     table = np.genfromtxt(
         tmp_path / "run.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
@@ -115,6 +114,7 @@ def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
     assert len(table) == len(hop.time)
     assert np.allclose(table["position_z_m"], hop.position[:, 2], rtol=1e-8)
     assert np.allclose(table["rotor_power_w"], hop.outputs.rotor_power, rtol=1e-8)
+
     assert list(dict.fromkeys(table["mode"])) == [
         "DRIVE",
         "TAKEOFF",
@@ -122,7 +122,19 @@ def test_samples_come_every_20_ms_and_are_written(hop, tmp_path):
         "LAND",
         "SPOOL_DOWN",
     ]
+
     assert np.allclose(table["wheel_load_fl_n"][0], hop.scenario.params.static_load[0], rtol=0.05)
+    assert np.allclose(table["wheel_load_rr_n"], hop.outputs.wheel_load[:, 3], rtol=1e-8)
+    assert np.allclose(table["wind_y_mps"], hop.wind[:, 1], rtol=1e-8)
+
+
+def test_a_mode_shows_from_the_sample_after_its_begin(hop, tmp_path):
+    write_csv(hop, tmp_path / "run.csv")
+    lines = (tmp_path / "run.csv").read_text(encoding="utf-8").splitlines()[1:]
+    modes = np.array([line.split(",")[0] for line in lines])
+    takeoff = {mode.value: time for time, mode in hop.modes}["TAKEOFF"]
+    assert set(modes[hop.time <= takeoff]) == {"DRIVE"}
+    assert modes[hop.time > takeoff][0] == "TAKEOFF"
 
 
 def test_the_same_scenario_gives_the_same_bits_and_another_seed_others():
@@ -146,9 +158,11 @@ def test_the_stepper_steps_as_the_model_does():
         drive_torque=2.0,
         brake_torque=(0, 0, 1, 1),
     )
+
     wind = Wind((1.0, -2.0, 0.0), (1.0, 1.0, 0.5), seed=9)
     state = model.standing(speed=2.0)
     stepper = Stepper(model, state, 60, 0.001, wind)
+
     for steps in (7, 13, 40):
         stepper.advance(controls, steps)
         state = model.step(state, controls, steps=steps, wind=wind)
@@ -158,8 +172,9 @@ def test_the_stepper_steps_as_the_model_does():
 
 
 def test_a_turn_back_is_driven():
-    """A corner of 180° is tighter than the vehicle turns: it loops and comes back to the last
-    way-point.
+    """A corner of 180° is tighter than the vehicle turns.
+
+    It loops and comes back to the last way-point.
     """
     run = run_scenario(drive((10, 0), (2, 0.5)))
     assert run.reached, run.ending
@@ -177,14 +192,16 @@ def test_time_as_an_end_and_time_that_is_too_short():
 
 
 def test_a_gust_swells_and_dies_away():
-    """½ (1 − cos): nothing at both ends, all of it in the middle, half of it a quarter in."""
+    """A gust is ½ (1 − cos): nothing at both ends, all in the middle, half at a quarter."""
     gust = Gust(2.0, (4.0, 0.0, 0.0), 4.0)
     assert [gust.strength(t) for t in (1.9, 2.0, 3.0, 4.0, 5.0, 6.0)] == pytest.approx(
         [0, 0, 0.5, 1, 0.5, 0]
     )
+
     text = "{time_s: 0.5, gust: {velocity_mps: [0, 6, 0], duration_s: 1}}"
     calm = run_scenario(up_and_down(time=2, when="time"))
     blown = run_scenario(up_and_down(time=2, when="time", events=text))
+
     more = blown.wind - calm.wind
     assert more[:, 1].max() == pytest.approx(6.0, abs=0.01)
     assert more[calm.time < 0.5].any() == more[calm.time > 1.52].any() == False  # noqa: E712
@@ -195,11 +212,16 @@ def test_a_gust_swells_and_dies_away():
 
 
 def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_truth():
-    """The event is there for runs with sensors; here the numbers stay as they are, bit by bit, and
-    the run says so.
+    """The event is for runs with sensors.
+
+    Here the numbers stay the same, bit by bit, and the run says so.
     """
     calm = run_scenario(drive((4, 0)))
-    text = "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, {time_s: 600, sensor_off: wind}"
+    text = (
+        "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, "
+        "{time_s: 600, sensor_off: wind}"
+    )
+
     quiet = run_scenario(
         Scenario.parse(
             DRIVE.format(items="{mode: waypoint, position_m: [4, 0]}", when="mission_done", time=60)
@@ -208,6 +230,7 @@ def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_trut
             "s.yaml",
         )
     )
+
     assert [(time, what) for time, what in quiet.log if "is off" in what] == [
         (0.5, "gps is off for 1 s: no effect, this pilot sees the truth"),
         (1.0, "imu is off: no effect, this pilot sees the truth"),
@@ -249,8 +272,9 @@ def test_a_mission_that_a_failure_ended_is_not_reached():
 
 
 def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
-    """The rotor opposite has to stand still as well: two carry what they can, the vehicle spins and
-    sinks.
+    """The rotor opposite has to stand still too.
+
+    Two rotors carry what they can; the vehicle spins and sinks.
     """
     events = "{time_s: 5, rotor_fails: 1}"
     run = run_scenario(up_and_down("scale_quad", events, "standing_after_landing", 20))
@@ -262,8 +286,9 @@ def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
 
 
 def test_three_failed_rotors_side_by_side_end_in_a_crash():
-    """From 12 m: what the other three, all on one side, still push turns the vehicle over before it
-    is down.
+    """A fall from 12 m turns the vehicle over.
+
+    The other three rotors push on one side only.
     """
     events = ", ".join(f"{{time_s: 9, rotor_fails: {rotor}}}" for rotor in (1, 2, 3))
     run = run_scenario(up_and_down(events=events, when="crashed", time=14, height=20))
@@ -276,8 +301,8 @@ def test_three_failed_rotors_side_by_side_end_in_a_crash():
 
 @pytest.mark.needs("matplotlib")
 def test_a_run_says_which_part_a_wall_broke(tmp_path):
-    """It drives at 5 m/s against a wall that its pilot does not know, which nobody survives; the
-    picture shows it.
+    """The vehicle drives at 5 m/s against a wall unknown to its pilot, and breaks; the picture
+    shows it.
     """
     import cv2
 
@@ -291,23 +316,24 @@ world: wall.yaml
 mission: {items: [{mode: waypoint, position_m: [30, 0], speed_mps: 5}]}
 end: {when: mission_done, time_s: 20}
 """
+
     run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
     assert not run.reached
     assert re.fullmatch(
         r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something", run.ending
     ), run.ending
     assert run.position[:, 0].max() < 11.75
+
     draw_run(run, tmp_path / "wall.png")
     assert (cv2.imread(str(tmp_path / "wall.png")) == (255, 0, 255)).all(axis=2).sum() > 500
 
 
 def test_rotors_that_are_left_carry_weight_and_moments():
-    """Of six on a hexagon, one gone: T_j = W/9 (2 + cos of the angle to the gap's opposite … ) as
-    worked out by hand.
+    """One rotor of six is gone: the thrusts are those worked out by hand.
 
-    With a = 2W/9, b = W/9 and the angle φ from the failed rotor, a + b cos φ carries W without roll
-    or pitch; then the yaw moment is cancelled until the rotor opposite stands still and the others
-    carry W/4 each.
+    T_j = W/9 (2 + cos of the angle to the gap's opposite …). With a = 2W/9, b = W/9 and the angle φ
+    from the failed rotor, a + b cos φ carries W without roll or pitch; then the yaw moment is
+    cancelled until the rotor opposite stands still and the others carry W/4 each.
     """
     params = VehicleParameters.load("scale")
     mixer = Mixer(params, (0,))
@@ -315,10 +341,12 @@ def test_rotors_that_are_left_carry_weight_and_moments():
     squares = mixer.inverse[:, 0] * weight
     share = squares * params.thrust_coefficient / weight
     assert share == pytest.approx(np.array([0, 2.5, 1.5, 1, 1.5, 2.5]) / 9, abs=1e-9)
+
     speeds = mixer.rotor_speeds((weight, 0, 0, 0))
     assert speeds**2 * params.thrust_coefficient / weight == pytest.approx(
         [0, 0.25, 0.25, 0, 0.25, 0.25], abs=1e-9
     )
+
     wrench = np.array((weight, 3.0, -4.0, 0.0))
     speeds = mixer.rotor_speeds(wrench)
     assert speeds[0] == 0.0
@@ -340,18 +368,21 @@ def test_a_slope_too_steep_is_told_before_the_take_off():
 
 @pytest.mark.slow
 def test_the_valley_is_crossed():
-    """Up a hill, across a valley, down on the other side and on: all of it where the scenario says."""
+    """The way leads up a hill, across a valley, down on the other side and on."""
     run = run_scenario(Scenario.load("valley"))
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == FLIGHT
+
     terrain = run.scenario.terrain
     places = run.position
     ground = terrain.altitude(places[:, 0], places[:, 1])
     flown = ~run.on_wheels
     assert (places[:, 2] - ground)[flown].max() > 15.0
+
     weight = run.scenario.params.mass * GRAVITY
     assert run.rotor_energy > weight * (places[flown, 2].max() - ground[flown][0])
     assert run.wheel_energy > weight * (ground[flown][0] - ground[0])
+
     (touchdown,) = run.touchdowns
     assert 0.2 < touchdown.sink_speed < 0.7
     assert np.linalg.norm(np.subtract(touchdown.position[:2], (-665, -316))) < 1.0
@@ -359,20 +390,25 @@ def test_the_valley_is_crossed():
 
 
 def test_a_car_of_the_scenario_s_world_comes_towards_it_and_pushes_it_back(tmp_path):
-    """Its front comes from 10 m at 0.8 m/s: at 8 s it is at 3.6 m, where the vehicle would be 7 m
-    ahead by then.
+    """A car of the world comes towards the vehicle and pushes it back.
+
+    Its front comes from 10 m at 0.8 m/s: at 8 s it is at 3.6 m, where the vehicle alone would be 7
+    m ahead.
     """
     car = "{box: [4, 1.8, 1.4], speed: 0.8, path: [[12, 0], [-30, 0]]}"
     (tmp_path / "road.yaml").write_text(
         f"version: 1\nobjects: []\nmoving: [{car}]\n", encoding="utf-8"
     )
+
     text = DRIVE.format(
         items="{mode: waypoint, position_m: [40, 0], speed_mps: 1}", when="time", time=8
     )
+
     ends = []
     for world in ("", "world: road.yaml\n"):
         scenario = Scenario.parse((text + world).encode(), "s.yaml", "s", tmp_path)
         ends += [run_scenario(scenario).position for _ in range(2 if world else 1)]
+
     assert ends[0][-1, 0] > 6.0
     assert ends[1].tobytes() == ends[2].tobytes()
     assert len(ends[1]) == len(ends[0])

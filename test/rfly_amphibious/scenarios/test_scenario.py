@@ -1,6 +1,4 @@
-"""Scenario files: what they make, what they refuse with file, line and key, and missions from
-ground stations.
-"""
+"""Scenario files: their scenarios, their refusals with file, line and key, and mission files."""
 
 from __future__ import annotations
 
@@ -52,16 +50,19 @@ def test_what_a_file_says_is_there():
         FlyLeg(((1.0, 12.0, 3.0), (11.0, 12.0, 3.0)), (4.0, 4.0), lands=True),
         DriveLeg(((21.0, 12.0),), (3.0,)),
     )
+
     assert scenario.wind == Wind((1, 2, 0), (0.1, 0.2, 0.3), seed=5)
     assert scenario.events == (RotorFails(4.0, 5), Gust(2.0, (1.0, 0.0, 0.0), 2.0))
     assert (scenario.start, scenario.heading, scenario.end_time) == ((1, 2), math.pi / 2, 60.0)
     assert (scenario.end, scenario.method, scenario.terrain) == ("mission_done", "rk4", None)
     assert scenario.with_seed(6).wind.seed == 6
     assert (scenario.weather, scenario.wind.turbulence) == (Weather(), 0.0)
+
     foggy = (
         "environment: {light: 0.5, visibility_m: 400, cloud_cover: 0.25, rain_mmph: 2}\nmission:"
     )
     assert parse(GOOD.replace("mission:", foggy, 1)).weather == Weather(0.5, 400.0, 0.25, 2.0)
+
     gusty = parse(GOOD.replace("gust_sigma_mps: [0.1, 0.2, 0.3]", "turbulence_mps: 7"))
     assert gusty.wind == Wind((1, 2, 0), seed=5, turbulence=7.0)
 
@@ -146,7 +147,8 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
         (
             "rotor_fails: 6",
             "sensor_off: radar",
-            "s.yaml:14: events[0].sensor_off: sensor 'radar', allowed: imu, gps, magnetometer, barometer, encoders, ",
+            "s.yaml:14: events[0].sensor_off: sensor 'radar', allowed: imu, gps, magnetometer, "
+            "barometer, encoders, ",
         ),
         (
             "rotor_fails: 6",
@@ -156,7 +158,7 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
         (
             "rotor_fails: 6",
             "rotor_fails: 6, duration_s: 2",
-            "s.yaml:14: events[0].duration_s: expected beside sensor_off only",
+            "s.yaml:14: events[0].duration_s: expected with sensor_off only",
         ),
         (
             ", rotor_fails: 6",
@@ -189,13 +191,18 @@ def test_what_is_refused_is_named(old, new, expected):
 
 
 def test_sensors_are_switched_off_and_on_again():
-    events = "events:\n  - {time_s: 3, sensor_off: gps, duration_s: 5}\n  - {time_s: 4, sensor_off: barometer}\n"
+    events = (
+        "events:\n  - {time_s: 3, sensor_off: gps, duration_s: 5}\n"
+        "  - {time_s: 4, sensor_off: barometer}\n"
+    )
     scenario = parse(GOOD.replace("events:\n", events))
     assert scenario.events[:2] == (SensorOff(3.0, "gps", 5.0), SensorOff(4.0, "barometer"))
+
     silent = [scenario.sensors_off(time) for time in (2.999, 3.0, 4.0, 7.999, 8.0, 1e6)]
     both = {"gps", "barometer"}
     last = {"barometer"}
     assert silent == [set(), {"gps"}, both, both, last, last]
+
     shipped = SensorParameters.load("scale").sensors()
     assert set(SWITCHED_SENSORS) == set(shipped) - {"ground_truth"}
     with pytest.raises(ConfigError, match=r"^sensor 'sonar', allowed: imu, gps"):
@@ -220,8 +227,9 @@ def test_a_skid_steer_vehicle_has_no_way_points_on_the_ground(tmp_path):
 
 
 def test_places_on_a_map():
-    """Off the map, and through a ridge: a straight way 3 m above both its ends meets the hill
-    between them.
+    """Flights off the map and through a ridge are refused.
+
+    A straight way 3 m above both its ends meets the hill between them.
     """
     with pytest.raises(ConfigError, match=r"^s\.yaml:1: map: .*NoSuchMap"):
         parse("map: NoSuchMap\n" + GOOD)
@@ -263,14 +271,16 @@ def test_shipped_scenarios_load_by_name():
     assert altitude(onward.points[-1]) > altitude(flight.points[-1])
     with pytest.raises(
         ConfigError,
-        match=r"no such file, and no shipped set of this name \(hills, hop, rotor_failure, valley\)",
+        match=r"no such file, and no shipped set of this name "
+        r"\(hills, hop, rotor_failure, valley\)",
     ):
         Scenario.load("hopp")
 
 
 def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
-    """Home at the start, NED: 10 m north driven, up 5 m, 20 m east flown, landed there, 3 m north
-    driven.
+    """The mission is placed with home at the start, NED.
+
+    10 m north driven, up 5 m, 20 m east flown, landed there, 3 m north driven.
     """
     items = (
         MissionItem.waypoint((10, 0, 0)),
@@ -280,11 +290,13 @@ def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
         MissionItem.waypoint((13, 20, 0)),
     )
     write_mission(tmp_path / "m.plan", Mission(items, (47.0, 8.0, 400.0)), uav_type="land-air")
+
     text = (
         GOOD[: GOOD.index("mission:")]
         + "mission: {file: m.plan, fly_speed_mps: 6}\nend: {time_s: 60}\n"
     )
     first, flight, last = Scenario.parse(text.encode(), "s.yaml", "s", tmp_path).legs
+
     assert first.points[0] == pytest.approx((1, 12), abs=1e-5)
     assert flight.points == (
         pytest.approx((1, 12, 5), abs=1e-4),
@@ -297,7 +309,10 @@ def test_a_mission_file_is_driven_flown_and_driven(tmp_path):
 def test_a_mission_file_over_a_map_lies_where_its_home_does(tmp_path):
     origin = HeightMap.load("JacksboroFault").geo_origin
     write_mission(tmp_path / "m.waypoints", Mission((MissionItem.waypoint((30, 40, 0)),), origin))
-    text = "version: 1\nvehicle: scale\nmap: JacksboroFault\nmission: {file: m.waypoints}\nend: {time_s: 60}\n"
+    text = (
+        "version: 1\nvehicle: scale\nmap: JacksboroFault\nmission: {file: m.waypoints}\n"
+        "end: {time_s: 60}\n"
+    )
     scenario = Scenario.parse(text.encode(), "s.yaml", "s", tmp_path)
     assert scenario.start == pytest.approx((0, 0), abs=1e-6)
     assert scenario.legs[0].points[0] == pytest.approx((40, 30), abs=1e-3)

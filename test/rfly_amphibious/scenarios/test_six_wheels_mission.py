@@ -1,4 +1,4 @@
-"""A mission on six wheels by estimates only, and what its log holds."""
+"""A mission on six wheels by estimates only, and its log."""
 
 from __future__ import annotations
 
@@ -41,10 +41,13 @@ def test_it_drives_flies_and_lands_without_the_truth(tmp_path):
         Mode.DRIVE,
     ]
     assert [mode for _, mode in run.modes] == flight
+
     assert 0.2 < run.touchdowns[0].sink_speed < 0.7
     missed = run.final.position[:2] - (3, 1)
     assert missed == pytest.approx(-done.position_error[-1, :2], abs=1.0)
     assert done.rms_error()[1] < 0.5
+
+    # the log
     assert run.outputs.wheel_load.shape[1] == 6
     assert run.outputs.wheel_load[-1].sum() == pytest.approx(36.0 * 9.80665, rel=0.02)
     write_csv(run, tmp_path / "six.csv")
@@ -52,10 +55,12 @@ def test_it_drives_flies_and_lands_without_the_truth(tmp_path):
         rows = list(csv.DictReader(file))
     logged = [float(rows[-1][f"wheel_load_{wheel}_n"]) for wheel in run.scenario.params.wheels]
     assert logged == pytest.approx(run.outputs.wheel_load[-1], rel=1e-6)
+
     power = sum(
         float(rows[100][f"drive_torque_{wheel}_nm"])
         * (float(rows[100][f"wheel_speed_{wheel}_radps"]) - float(rows[100]["rate_y_radps"]))
         for wheel in run.scenario.params.wheels
     )
     assert float(rows[100]["wheel_power_w"]) == pytest.approx(power, rel=1e-6, abs=1e-6)
+
     assert np.isfinite(run.wheel_energy)

@@ -1,0 +1,16 @@
+"""Ackermann geometry: the steering angle of each wheel. docs/model, section 5."""
+
+from __future__ import annotations
+
+from rfly_common.kernels.jit import inlined_kernel
+
+
+@inlined_kernel
+def wheel_tangent(sign: float, wheel_y: float, lever: float, tan_steering: float) -> float:
+    """Return the tangent of one wheel's steering angle, from that of the virtual wheel. Eq. 5.1.
+
+    `sign`: 1 for a wheel that turns with the virtual wheel, -1 against it, 0 for one that does not
+    steer. `wheel_y` (m): to the left of the middle. `lever` (m): from the steered axle to the
+    centre of the turn, along the vehicle.
+    """
+    return sign * tan_steering / (1.0 - wheel_y * tan_steering / lever)
