@@ -11,8 +11,7 @@ from rfly_amphibious.dynamics.wheels import first_corner, first_rotor, wheel_cou
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
-from rfly_common.kernels.rotations import rotation_matrix
-from rfly_common.kernels.vectors import Matrix, Vector, rotated_back
+from rfly_common.kernels.vectors import Matrix, Vector, rotated_back, rotation_matrix
 
 
 class BodyMotion(NamedTuple):

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.rotations import rotation_matrix
-from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back
+from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back, rotation_matrix
 
 Quaternion = tuple[float, float, float, float]
 """x y z w"""
