@@ -18,6 +18,7 @@ from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.guidance.legs import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
 from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
+from rfly_amphibious.scenarios.speeds import DRIVE_SPEED, FLY_SPEED
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
@@ -43,9 +44,6 @@ _CALM: dict[KeyPath, list[float]] = {
 }
 LoadMap = Callable[[str, Sequence[str]], HeightMap]
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
-DRIVE_SPEED = 3.0
-FLY_SPEED = 4.0
-"""m/s, where a mission says nothing"""
 
 
 @dataclass(frozen=True)

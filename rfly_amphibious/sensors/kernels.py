@@ -1,5 +1,4 @@
-"""Kernels of the sensors' ground truth and noise, compiled where numba is; else the same as plain
-Python.
+"""Kernels of the sensors' ground truth and noise.
 
 Arguments are whole flat arrays and the columns at which parts of them begin: a cut-out of one row
 would be another type than one of several. docs/model, section 11.
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from rfly_amphibious.dynamics.wheel_columns import state_of
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
@@ -231,7 +231,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
             own = steering_sign[i] * tangent / (1.0 - wheel_y[i] * tangent / steering_lever)
             out[k, i] = math.atan(own)
             carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
-            out[k, wheel_rate + i] = x[k, at.state_of(at.WHEEL_SPEED, i, rotors)] - carrier
+            out[k, wheel_rate + i] = x[k, state_of(at.WHEEL_SPEED, i, rotors)] - carrier
         for j in range(rotors):
             out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
         for n in range(joints):

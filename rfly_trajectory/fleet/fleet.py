@@ -18,7 +18,7 @@ from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd_to_ned_flu
 from rfly_common.vehicle_states import VehicleStates
-from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL, Poses
+from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL, VehiclePoses
 from rfly_trajectory.motion import speed_profile
 from rfly_trajectory.motion.attitude import Contact, Terrain, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
@@ -354,12 +354,12 @@ class Fleet:
         vehicle: Ints | slice,
         progress: Floats,
         rate_type: type[np.floating[Any]] = np.float64,
-    ) -> Poses:
+    ) -> VehiclePoses:
         """Poses of the vehicles with these indices (k,), whose progress (k, 4) is given. A slice
         costs no copies.
         """
         if self._paths is None:
-            return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
+            return VehiclePoses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
         points = self._points(vehicle, progress)
         ground, _ = self._ground(vehicle, points, progress)
         kind = self._kind[vehicle]

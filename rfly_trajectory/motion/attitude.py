@@ -50,8 +50,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats
-from rfly_trajectory.kernels import KERNELS
-from rfly_trajectory.kernels.tables import GroundRows, Placements, Poses, WheelBases, WheelGround
+from rfly_trajectory.kernels.tables import (
+    GroundRows,
+    Placements,
+    VehiclePoses,
+    WheelBases,
+    WheelGround,
+)
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -94,17 +99,18 @@ def wheel_contact(
     speed (k,) m/s; slope (k, 2) is a first guess of q and p; middle (k,) [m] is what the wheels'
     plane at the origin is not to be below, and gradient (k, 2) the ground's there.
     """
-    functions = KERNELS.choose()
+    from rfly_trajectory.kernels import motion_kernels
+
     wheels = WheelBases(wheelbase, track)
     q, p = np.ascontiguousarray(slope.T)
     for _ in range(_STEPS):
-        x, y = functions.wheel_places(wheels, points, q, p)
-        plane = functions.wheel_plane(wheels, _altitude(terrain, x, y))
+        x, y = motion_kernels.wheel_places(wheels, points, q, p)
+        plane = motion_kernels.wheel_plane(wheels, _altitude(terrain, x, y))
         q, p = np.ascontiguousarray(plane[:, 2:].T)
-    x, y = functions.wheel_places(wheels, points, q, p)
+    x, y = motion_kernels.wheel_places(wheels, points, q, p)
     under = terrain.gradient(x.reshape(-1), y.reshape(-1)).reshape(-1, 4, 2)
     ground = WheelGround(_altitude(terrain, x, y), under, middle, gradient)
-    rows = functions.wheel_contact(wheels, ground, points, speed, plane)
+    rows = motion_kernels.wheel_contact(wheels, ground, points, speed, plane)
     return Contact(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
 
 
@@ -133,15 +139,17 @@ def poses(
     points: Floats,
     terrain: Terrain,
     rate_type: type[np.floating[Any]] = np.float64,
-) -> Poses:
+) -> VehiclePoses:
     """Poses of k vehicles; velocities and body rates in numbers of `rate_type`.
 
     kind (k,) GROUND, MULTIROTOR or FIXED_WING; height (k,) [m] above the ground, or z where
     `absolute` (k,) is true (a z below the ground is raised to it); progress (k, 4) as
     `motion.progress` and points (k, 6) as `paths.path_points` give them.
     """
+    from rfly_trajectory.kernels import motion_kernels
+
     k = len(kind)
-    made = Poses(
+    made = VehiclePoses(
         np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type)
     )
     # as rows, contiguous for one vehicle as for many: numba compiles for each layout that it meets
@@ -151,5 +159,5 @@ def poses(
     gradient = np.ascontiguousarray(gradient.T)
     smooth = np.ascontiguousarray(smooth.T)
     ground = GroundRows(altitude, gradient, smooth, np.ascontiguousarray(smooth_rate.T))
-    KERNELS.choose().poses(Placements(kind, height, absolute), progress, points, ground, made)
+    motion_kernels.poses(Placements(kind, height, absolute), progress, points, ground, made)
     return made
