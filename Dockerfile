@@ -13,7 +13,7 @@ RUN apt-get update \
  && rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
  && apt-get install -y --no-install-recommends python3-pip \
  && rm -rf /var/lib/apt/lists/*
-# kernels are compiled with it; Ubuntu has no package of it
+# kernels are compiled with it; Ubuntu 24.04 has no package of it
 RUN pip install --break-system-packages --no-cache-dir "numba>=0.59"
 
 COPY . src/rfly_suite

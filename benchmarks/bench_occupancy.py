@@ -9,10 +9,8 @@ approximate method, CDDT, is not among the rows.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,12 +39,6 @@ MISSED = 0.03
 
 
 def rows() -> Iterator[Row]:
-    if importlib.util.find_spec("numba") is None:
-        print(
-            "rays beside range_libc's algorithms need numba: not measured",
-            file=sys.stderr,
-        )
-        return
     matrix = some_map()
     rng = np.random.default_rng(3)
     starts = rng.uniform(0.0, SIZE / RESOLUTION, (RAYS, 2))

@@ -13,18 +13,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import process_time
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
+from oracles import height_map_kernels as height_map_oracle
+from oracles import in_place_of
+from oracles import motion_kernels as motion_oracle
 
 from benchmarks.cpp import PEER, cpp_call, cpp_ground, cpp_library
 from benchmarks.harness import Row, agreement, measure
 from rfly_common.vehicle_states import VehicleStates
-from rfly_terrain.height_map import dispatch, kernels_numpy
+from rfly_terrain.height_map import kernels
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
-from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
+from rfly_trajectory.kernels import motion_kernels
 from rfly_trajectory.motion.speed_profile import AtEnd, SpeedProfile
 from rfly_trajectory.paths.path import Path
 from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Spline
@@ -98,7 +100,7 @@ def rows() -> Iterator[Row]:
             name,
             ours_s,
             numpy_s,
-            "our own NumPy path",
+            "the same in NumPy",
             target_ratio=3.0,
             agree=agreement(ours, by_numpy, 1e-9, "m, m/s, rad/s"),
         )
@@ -226,9 +228,9 @@ def _in_numpy(fleet: Fleet) -> VehicleStates:
 
 @contextmanager
 def numpy_alone() -> Iterator[None]:
-    """As where numba is not installed."""
+    """The tests' oracles stand for the kernels."""
     with (
-        patch.object(KERNELS, "choose", lambda: motion_kernels_numpy),
-        patch.object(dispatch.KERNELS, "choose", lambda _: kernels_numpy),
+        in_place_of(motion_kernels, motion_oracle),
+        in_place_of(kernels, height_map_oracle),
     ):
         yield

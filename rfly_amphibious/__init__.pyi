@@ -32,7 +32,7 @@ from rfly_amphibious.identification.vehicle_log import read_log as read_log
 from rfly_amphibious.mapping.elevation_map import ElevationMap as ElevationMap
 from rfly_amphibious.mapping.elevation_map import ElevationParameters as ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapGrid as OctomapGrid
-from rfly_amphibious.mapping.octomap_grid import OctomapParameters as OctomapParameters
+from rfly_amphibious.mapping.octomap_parameters import OctomapParameters as OctomapParameters
 from rfly_amphibious.mapping.pose_track import PoseTrack as PoseTrack
 from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun as ClosedLoopRun
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop as run_closed_loop

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from rfly_common.kernels.jit import use_numba
-
 
 def warm_up() -> None:
-    """Runs the kernels of model and sensors once with the arguments' types. Without numba there is
-    nothing to do.
-    """
-    if not use_numba():
-        return
+    """Run the kernels of model and sensors once with the arguments' types."""
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.sensors.sensor_suite import SensorSuite
@@ -24,8 +18,6 @@ def warm_up() -> None:
 
 def warm_up_lanes() -> None:
     """The same for many vehicles in one state, side by side."""
-    if not use_numba():
-        return
     import numpy as np
 
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
@@ -43,8 +35,6 @@ def warm_up_solids() -> None:
     """The same for a vehicle among solid things: other machine code, for which the bare step does
     not pay.
     """
-    if not use_numba():
-        return
     import numpy as np
 
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
@@ -63,8 +53,6 @@ def warm_up_solids() -> None:
 
 def warm_up_rays() -> None:
     """The same for lidar and cameras."""
-    if not use_numba():
-        return
     import numpy as np
 
     from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from rfly_bringup.terminal import progress_bar
-from rfly_common.kernels.jit import plain_because, use_numba
 from rfly_common.kernels.sources import digest_of_kernels, user_cache
 
 PARTS = {
@@ -57,20 +56,13 @@ def compile_for_nodes(executables: Iterable[str]) -> None:
     """`compile_first` for these nodes: each would compile by itself, beside others that do the
     same.
     """
-    if use_numba():  # else they say so
-        compile_first({part for name in executables for part in _NODES.get(name, ())})
+    compile_first({part for name in executables for part in _NODES.get(name, ())})
 
 
 def compile_first(wanted: Container[str]) -> None:
     """Compile which of these parts the cache does not have, with a progress bar; usually there is
     nothing.
-
-    Without numba a line on a terminal says that all is slower.
     """
-    if plain_because():
-        if sys.stderr.isatty():
-            print(f"rfly: {plain_because()}", file=sys.stderr, flush=True)
-        return
     missing = [part for part in PARTS if part in wanted and not _stamp(part).is_dir()]
     if not missing:
         return

@@ -6,16 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rfly_common.kernels.jit import use_numba
-
 
 def warm_up() -> None:
-    """Runs every kernel once with the types of argument that a fleet passes. Without numba there is
-    nothing to do.
-    """
-    if not use_numba():
-        return
-    from rfly_terrain.height_map.dispatch import KERNELS
+    """Run every kernel once with the types of argument that a fleet passes."""
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_trajectory.fleet.fleet import Fleet, Vehicle
     from rfly_trajectory.kernels.tables import POLYNOMIAL
@@ -23,7 +16,6 @@ def warm_up() -> None:
     from rfly_trajectory.paths.path import AltitudeProfile, make_path
     from rfly_trajectory.paths.shapes import Circle
 
-    KERNELS.load()  # from now on height maps use compiled kernels
     path = Circle((0.0, 0.0), 0.5).path()
     vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)
     eastwards = make_path([0.0], [POLYNOMIAL], [[0.0, 1.0, *[0.0] * 10]], 0.5, False)

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, settings
 from optional_parts import missing
 
 # The same examples in every run, so that a change is told by what changed;
-# HYPOTHESIS_PROFILE=default draws new ones. A machine that is busy, or has no numba, is no fault of
-# a test: neither a time for each example nor one to draw them.
+# HYPOTHESIS_PROFILE=default draws new ones. A busy machine is no fault of a test: neither a time for
+# each example nor one to draw them.
 settings.register_profile(
     "same",
     derandomize=True,
@@ -54,12 +54,6 @@ _NEEDED_MODULES = {
     "ros": (("rclpy", "rfly_suite"), "rclpy and the interfaces are not importable"),
     "needs_launch": (("launch", "launch_ros"), "launch is not installed"),
 }
-
-
-def pytest_configure() -> None:
-    missing(
-        "numba"
-    )  # where it is missing, that is said once, before any test looks at what is said
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -103,9 +103,7 @@ class ForkServer:
         it is needed.
         """
         differing = {key for key, _ in self.environment.items() ^ environment.items()}
-        return all(
-            key.startswith(_READ_WHEN_NEEDED) and key != "RFLY_DISABLE_NUMBA" for key in differing
-        )
+        return all(key.startswith(_READ_WHEN_NEEDED) for key in differing)
 
     def start(
         self, name: str, arguments: Sequence[str], environment: Mapping[str, str]

@@ -17,8 +17,6 @@ import importlib.util
 from types import ModuleType
 from typing import Any
 
-from rfly_common.kernels.jit import use_numba
-
 
 class _LateModule(ModuleType):
     """Stands for a module; an attribute imports it. Collectors look for names with underscores,
@@ -40,15 +38,8 @@ def late_module(name: str) -> Any:
 def missing(name: str) -> str | None:
     """Why a test that needs this part is skipped, or None where the part is there.
 
-    A part is a top-level module; `numba` means that kernels are compiled; `make env` is the `.venv`
-    which that makes.
+    A part is a top-level module; `make env` is the `.venv` which that makes.
     """
-    if name == "numba":
-        return (
-            None
-            if use_numba()
-            else "kernels are not compiled: no numba, or RFLY_DISABLE_NUMBA is set"
-        )
     if name == "make env":
         return (
             None

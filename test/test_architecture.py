@@ -307,9 +307,9 @@ sys.meta_path.insert(0, NoRos())
 for name in {names!r}:
     try:
         importlib.import_module(name)
-    except ModuleNotFoundError as error:  # of the extra "view" or of numba, where those are not installed
+    except ModuleNotFoundError as error:  # of the extra "view", where that is not installed
         view = error.name in ("viser", "trimesh", "msgspec", "websockets", "PIL")
-        if not (view and name.startswith("rfly_viewer.") or error.name in ("numba", "llvmlite")):
+        if not (view and name.startswith("rfly_viewer.")):
             raise
 print(len({names!r}), "modules")
 """

@@ -59,7 +59,6 @@ RFLY_LINES = [
         page,
         line,
         id=" ".join(line),
-        marks=[pytest.mark.needs("numba")] if line[1] == "sim" else [],
     )
     for page in PAGES
     if page.parent.name
@@ -135,24 +134,7 @@ def test_links_lead_to_files(page):
             assert (page.parent / target).exists(), f"{name(page)}: {target}"
 
 
-PLAIN_TAKES_A_MINUTE = {
-    "docs/howto/simulate-the-land-air-vehicle.md",
-    "docs/howto/run-a-scenario.md",
-}
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(
-            page,
-            marks=pytest.mark.needs("numba") if name(page) in PLAIN_TAKES_A_MINUTE else (),
-        )
-        for page in PAGES
-        if fenced(page, "python")
-    ],
-    ids=name,
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "python")], ids=name)
 def test_python_examples_run(page, user_folder, rflysim_ports):
     """Those of one page one after the other, as a reader would type them."""
     names: dict[str, Any] = {}
@@ -188,14 +170,7 @@ def test_named_python_objects_exist(page):
     """
     text = page.read_text(encoding="utf-8")
     for named in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text):
-        needs = (
-            "rclpy"
-            if ".ros." in named
-            else "numba"
-            if named.startswith("rfly_common.kernels.cache")
-            else None
-        )
-        if needs is None or importlib.util.find_spec(needs):
+        if ".ros." not in named or importlib.util.find_spec("rclpy"):
             pkgutil.resolve_name(named)
 
 

@@ -38,7 +38,7 @@ def test_a_command_is_described_as_its_help_does():
 
 
 @pytest.mark.ros
-@pytest.mark.needs("pymavlink", "numba")
+@pytest.mark.needs("pymavlink")
 def test_the_topics_are_those_of_the_nodes(domain_id):
     """All nodes are made and asked, in a process of its own: rclpy's context and signals are
     theirs.

@@ -151,7 +151,7 @@ def test_locks_agree_with_each_other_and_with_what_they_lock():
 
 @pytest.mark.needs("make env")
 def test_what_is_installed_first_stays_small():
-    """By the sizes in the wheels' records, without byte code. docs/adr/0015."""
+    """By the sizes in the wheels' records, without byte code. docs/adr/0017."""
 
     def megabytes(name):
         return sum(file.size or 0 for file in importlib.metadata.files(name) or ()) / 1e6
@@ -174,14 +174,9 @@ def test_what_is_installed_first_stays_small():
                     if "extra ==" not in text
                 ]
                 todo += [re.match(r"[\w-]+", text)[0] for text in needs]
-    assert sizes.keys() & {"numba", "llvmlite", "matplotlib"} == set()
-    assert {
-        "numpy",
-        "scipy",
-        "opencv-python-headless",
-        "markdown-it-py",
-    } <= sizes.keys()
-    assert sum(sizes.values()) < 380, sizes  # and about 80 of pip, byte code and rfly_suite itself
+    assert "matplotlib" not in sizes
+    assert {"numba", "numpy", "scipy", "opencv-python-headless", "markdown-it-py"} <= sizes.keys()
+    assert sum(sizes.values()) < 590, sizes  # and about 80 of pip, byte code and rfly_suite itself
     demo = {}
     for name, _ in locked("requirements.txt"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
+pytestmark = pytest.mark.ros
 
 X = 12.0
 Y = -7.0

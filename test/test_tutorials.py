@@ -103,9 +103,9 @@ def run_alone(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param("your-terrain", marks=pytest.mark.needs("matplotlib")),
         "a-foreign-robot",
-        pytest.param("a-mission", marks=pytest.mark.needs("matplotlib", "numba")),
+        pytest.param("a-mission", marks=pytest.mark.needs("matplotlib")),
         pytest.param("a-fleet", marks=pytest.mark.needs("matplotlib")),
-        pytest.param("your-controller", marks=pytest.mark.needs("matplotlib", "numba")),
+        pytest.param("your-controller", marks=pytest.mark.needs("matplotlib")),
     ],
 )
 def test_commands_run_in_their_order(name, worked):
@@ -135,7 +135,7 @@ def test_the_island_lies_as_its_formula_says(worked):
     assert heights == pytest.approx([90.0, 4.15, 31.66], abs=0.01)
 
 
-@pytest.mark.needs("matplotlib", "numba")
+@pytest.mark.needs("matplotlib")
 def test_the_mission_passes_its_items_and_lands_at_home(worked):
     track = np.loadtxt(worked("a-mission") / "track.csv", delimiter=",", skiprows=1)[:, 1:4]
     mission = read_mission(ROOT / "examples" / "tutorials" / "ridge.plan")
@@ -167,7 +167,6 @@ def test_a_faster_wedge_exceeds_the_limit_as_the_page_says(folder, monkeypatch, 
     ), said
 
 
-@pytest.mark.needs("numba")
 def test_the_controller_drives_flies_and_lands(folder):
     """8 m on wheels, then 8 m east and 4 m north of there and 3 m up; level throughout, down
     slowly.
@@ -339,7 +338,6 @@ def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
 
 @pytest.mark.slow
 @pytest.mark.ros
-@pytest.mark.needs("numba")
 def test_the_controllers_node_drives_and_takes_off_in_lock_step(folder, domain_id):
     from nav_msgs.msg import Odometry
     from node_harness import NodeProcess, Peer

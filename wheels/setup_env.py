@@ -331,7 +331,7 @@ class Environment:
             return
         with self.steps.step("packages that ROS and the system lack"):
             env = run_environment()
-            wanted = dict(_requirements("dependencies", "dev", "fast", "plot", "view"))
+            wanted = dict(_requirements("dependencies", "dev", "plot", "view"))
             script = WHEELS / "missing_modules.py"
             report = BUILD / "missing.json"
             self.steps.run([PYTHON, script, report, *wanted], env)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
+from rfly_amphibious.dynamics.wheel_columns import state_of
 from rfly_amphibious.dynamics.wheels import first_corner, first_rotor, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
-from rfly_common.kernels.rotations import rotation_matrix
-from rfly_common.kernels.vectors import Matrix, Vector, rotated_back
+from rfly_common.kernels.vectors import Matrix, Vector, rotated_back, rotation_matrix
 
 
 class BodyMotion(NamedTuple):
@@ -71,7 +71,7 @@ def place_points(x: Any, rotation: Matrix, p: Any, ground: Any, scratch: Any) ->
         scratch.point_y[k] = py + r10 * hx + r11 * hy + r12 * hz
         scratch.point_height[k] = pz + r20 * hx + r21 * hy + r22 * hz
     for i in range(wheel_count(p)):
-        strut = x[at.state_of(at.STRUT, i, p.rotors)]
+        strut = x[state_of(at.STRUT, i, p.rotors)]
         scratch.point_x[i] += r02 * strut
         scratch.point_y[i] += r12 * strut
         scratch.point_height[i] += r22 * strut

@@ -1,4 +1,4 @@
-"""The ground and the air that the vehicle meets, compiled where numba is. docs/model, section 3."""
+"""The ground and the air that the vehicle meets, as kernels. docs/model, section 3."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The vehicle's equations of motion, compiled where numba is; `stepping.py` integrates them.
+"""The vehicle's equations of motion, compiled; `stepping.py` integrates them.
 docs/model, section 7.
 
-Without numba the same functions run as plain Python: the same results, hundreds of times as slow.
 In this module and those of its parts `x` is a state and `dx` its derivative in the order of
-`state_layout`, `p` a `vehicle_record`, `ground` a `ground.Ground`, `obstacles` an
+`state_layout`, `p` a `vehicle_record`, `ground` a `ground.GroundGrid`, `obstacles` an
 `obstacles.Obstacles` or None, for which numba compiles code without them, `scratch` a record of
 `scratch.new_scratch`. No fastmath: a vehicle alone and one of a batch get the same bits.
 """
@@ -19,6 +18,7 @@ from rfly_amphibious.dynamics.obstacle_contacts import obstacle_contacts
 from rfly_amphibious.dynamics.rotors import rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces
 from rfly_amphibious.dynamics.tyres import wheel_contacts
+from rfly_amphibious.dynamics.wheel_columns import command_of, drive_of, state_of
 from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
@@ -68,7 +68,7 @@ def angular_momentum(x: Any, rates: Vector, p: Any, scratch: Any) -> Vector:
     hy = jxy * rates[0] + jyy * rates[1] + jyz * rates[2]
     hz = jxz * rates[0] + jyz * rates[1] + jzz * rates[2]
     for i in range(wheel_count(p)):
-        spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
+        spin = x[state_of(at.WHEEL_SPEED, i, p.rotors)]
         hx += p.wheel_inertia * spin * scratch.axle[i, 0]
         hy += p.wheel_inertia * spin * scratch.axle[i, 1]
     for j in range(p.rotors):
@@ -162,7 +162,7 @@ def body_rates(
             angular_acceleration[0] * scratch.hub[i, 1]
             - angular_acceleration[1] * scratch.hub[i, 0]
         )
-        dx[at.state_of(at.STRUT_RATE, i, p.rotors)] -= acceleration[2] + turned
+        dx[state_of(at.STRUT_RATE, i, p.rotors)] -= acceleration[2] + turned
 
 
 @inlined_kernel
@@ -173,8 +173,8 @@ def actuator_rates(x: Any, command: Any, p: Any, dx: Any) -> None:
     rate = (wanted - x[steering]) / p.steering_lag
     dx[steering] = min(max(rate, -p.max_steering_rate), p.max_steering_rate)
     for i in range(wheel_count(p)):
-        drive = at.drive_of(i, p.rotors)
-        spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
+        drive = drive_of(i, p.rotors)
+        spin = x[state_of(at.WHEEL_SPEED, i, p.rotors)]
         limit = p.driven[i] * min(p.max_drive_torque, p.drive_power / max(abs(spin), 1e-3))
-        asked = command[at.command_of(at.DRIVE_COMMAND, i, p.rotors)]
+        asked = command[command_of(at.DRIVE_COMMAND, i, p.rotors)]
         dx[drive] = (min(max(asked, -limit), limit) - x[drive]) / p.drive_lag

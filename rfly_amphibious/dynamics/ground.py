@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_terrain.height_map.ground import Ground, level_ground
+from rfly_terrain.height_map.ground import GroundGrid, level_ground
 from rfly_terrain.height_map.height_map import HeightMap
 
 
-def ground_of(terrain: HeightMap | None) -> Ground:
+def ground_of(terrain: HeightMap | None) -> GroundGrid:
     """The ground of a terrain with the least z of its smooth normals; None: level and endless, at z
     = 0.
     """

@@ -31,6 +31,7 @@ from rfly_amphibious.dynamics.stepping import (
     rk4_step,
     watch,
 )
+from rfly_amphibious.dynamics.wheel_columns import memory_of
 from rfly_amphibious.dynamics.wheels import state_count, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
@@ -211,7 +212,7 @@ def give_states(vehicles: Vehicles, first: int, p: Any, workspace: Workspace) ->
         for n in range(workspace.x.shape[0]):
             workspace.x[n, lane] = vehicles.x[first + lane, n]
         for i in range(wheel_count(p)):
-            workspace.brake_acting[i, lane] = vehicles.memory[first + lane, at.memory_of(i)]
+            workspace.brake_acting[i, lane] = vehicles.memory[first + lane, memory_of(i)]
 
 
 @inlined_kernel
@@ -225,7 +226,7 @@ def take_state(workspace: Workspace, lane: int, state: Any) -> None:
 def take_brakes(workspace: Workspace, lane: int, memory: Any) -> None:
     """The torques of one vehicle's brakes -> memory."""
     for i in range(workspace.brake_acting.shape[0]):
-        memory[at.memory_of(i)] = workspace.brake_acting[i, lane]
+        memory[memory_of(i)] = workspace.brake_acting[i, lane]
 
 
 @inlined_kernel

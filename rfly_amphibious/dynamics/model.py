@@ -35,7 +35,6 @@ from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.files import open_regular
 from rfly_common.frames import euler_to_quat
-from rfly_common.kernels.jit import use_numba
 from rfly_common.kernels.lanes import LANES
 from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_common.untrusted_files.numpy_files import NpzReader
@@ -605,7 +604,7 @@ class AmphibiousModel:
         numbers = np.empty((vehicles, count, self._outputs))
         status = np.zeros((vehicles, 2), np.int64)
         code = RK4 if method == "rk4" else SEMI_IMPLICIT_EULER
-        abreast = vehicles >= LANES and self._obstacles is None and use_numba()
+        abreast = vehicles >= LANES and self._obstacles is None
         if abreast:
             from rfly_amphibious.dynamics import lane_stepping
 

@@ -15,6 +15,7 @@ from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
+from rfly_amphibious.dynamics.wheel_columns import state_of
 from rfly_amphibious.dynamics.wheels import first_rotor, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
@@ -234,7 +235,7 @@ def part_contact(
         force = add(force, pressed)
         moment = add(moment, turned)
     for i in range(wheel_count(p)):
-        raised = p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)]
+        raised = p.point_z[i] + x[state_of(at.STRUT, i, p.rotors)]
         hub = in_world(place, motion, (p.point_x[i], p.point_y[i], raised))
         scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
     if p.ground_effect:
@@ -316,7 +317,7 @@ def wheel_contact_with_part(
     moment = (0.0, 0.0, 0.0)
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     for i in range(wheel_count(p)):
-        point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)])
+        point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[state_of(at.STRUT, i, p.rotors)])
         axle = wheel_axle(i, tan_steering, p)
         tyre = Ellipsoid(
             in_world(place, motion, point),

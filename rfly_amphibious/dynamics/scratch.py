@@ -4,13 +4,12 @@ name.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_common.kernels.jit import inner_kernel, use_numba
+from rfly_common.kernels.jit import inner_kernel
 from rfly_common.kernels.lanes import LANES
 
 FIELDS: dict[str, tuple[int, ...]] = {
@@ -86,25 +85,13 @@ SCRATCH_SIZE = SCRATCH.itemsize // 8
 """numbers"""
 
 
-if use_numba():
+@inner_kernel
+def new_scratch(count: int) -> Any:
+    """`count` records. They live as long as the array, not a record taken from it."""
+    return np.zeros(count, SCRATCH)
 
-    @inner_kernel
-    def new_scratch(count: int) -> Any:
-        """`count` records. They live as long as the array, not a record taken from it."""
-        return np.zeros(count, SCRATCH)
 
-    @inner_kernel
-    def new_lane_scratch(count: int) -> Any:
-        """`count` records for LANES vehicles each."""
-        return np.zeros(count, SCRATCH_LANES)
-
-else:
-
-    def new_scratch(count: int) -> Any:
-        """`count` records."""
-        return [
-            SimpleNamespace(
-                **{name: np.zeros(shape) if shape else 0.0 for name, shape in FIELDS.items()}
-            )
-            for _ in range(count)
-        ]
+@inner_kernel
+def new_lane_scratch(count: int) -> Any:
+    """`count` records for LANES vehicles each."""
+    return np.zeros(count, SCRATCH_LANES)

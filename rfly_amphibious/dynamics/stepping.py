@@ -24,6 +24,13 @@ from rfly_amphibious.dynamics.obstacle_contacts import may_touch, no_contacts
 from rfly_amphibious.dynamics.scratch import new_scratch
 from rfly_amphibious.dynamics.turbulence import next_turbulence
 from rfly_amphibious.dynamics.tyres import hub_velocity, slip_velocities, wheel_axle
+from rfly_amphibious.dynamics.wheel_columns import (
+    command_of,
+    drive_of,
+    memory_of,
+    output_of,
+    state_of,
+)
 from rfly_amphibious.dynamics.wheels import state_count, wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
@@ -64,7 +71,7 @@ def simulate(
         x = vehicles.x[v]
         memory = vehicles.memory[v]
         for i in range(wheel_count(p)):
-            brake_acting[i] = memory[at.memory_of(i)]
+            brake_acting[i] = memory[memory_of(i)]
         gust = sample = 0
         for step in range(wind.gust_begins.size):
             if wind.gust_begins[step]:
@@ -90,7 +97,7 @@ def simulate(
                 else:
                     euler_step(x, inputs, dt, p, ground, None, stages[0], scratch[0])
             for i in range(wheel_count(p)):
-                memory[at.memory_of(i)] = brake_acting[i]
+                memory[memory_of(i)] = brake_acting[i]
             project(x, p, scratch[0])
             problem = watch(x, memory, dt, p, scratch[0])
             if problem:
@@ -147,11 +154,11 @@ def report(p: Any, scratch: Any, outputs: Any) -> None:
     for k in range(3):
         outputs[at.SPECIFIC_FORCE + k] = scratch.specific_force[k]
     for i in range(wheel_count(p)):
-        outputs[at.output_of(at.WHEEL_LOAD, i)] = scratch.wheel_load[i]
-        outputs[at.output_of(at.TYRE_FORCE_X, i)] = scratch.tyre_force_x[i]
-        outputs[at.output_of(at.TYRE_FORCE_Y, i)] = scratch.tyre_force_y[i]
-        outputs[at.output_of(at.STRUT_FORCE, i)] = scratch.strut_force[i]
-        outputs[at.output_of(at.TYRE_COMPRESSION, i)] = scratch.tyre_compression[i]
+        outputs[output_of(at.WHEEL_LOAD, i)] = scratch.wheel_load[i]
+        outputs[output_of(at.TYRE_FORCE_X, i)] = scratch.tyre_force_x[i]
+        outputs[output_of(at.TYRE_FORCE_Y, i)] = scratch.tyre_force_y[i]
+        outputs[output_of(at.STRUT_FORCE, i)] = scratch.strut_force[i]
+        outputs[output_of(at.TYRE_COMPRESSION, i)] = scratch.tyre_compression[i]
     for j in range(at.MAX_ROTORS):
         outputs[at.THRUST + j] = scratch.thrust[j]
     outputs[at.ROTOR_POWER] = scratch.rotor_power
@@ -168,7 +175,7 @@ def accepted_command(given: Any, crashed: bool, p: Any, command: Any) -> None:
         command[k] = 0.0 if crashed else given[k]
     if crashed:
         for i in range(wheel_count(p)):
-            command[at.command_of(at.BRAKE_COMMAND, i, p.rotors)] = p.max_brake_torque
+            command[command_of(at.BRAKE_COMMAND, i, p.rotors)] = p.max_brake_torque
 
 
 @inlined_kernel
@@ -218,12 +225,12 @@ def euler_step(
         x[at.VELOCITY + k] += dt * dx[at.VELOCITY + k]
         x[at.RATES + k] += dt * dx[at.RATES + k]
     for i in range(wheel_count(p)):
-        moving = at.state_of(at.STRUT_RATE, i, p.rotors)
-        turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
+        moving = state_of(at.STRUT_RATE, i, p.rotors)
+        turning = state_of(at.WHEEL_SPEED, i, p.rotors)
         x[moving] += dt * dx[moving]
         x[turning] += dt * dx[turning]
         if i >= at.OUTER_WHEELS:
-            x[at.drive_of(i, p.rotors)] += dt * dx[at.drive_of(i, p.rotors)]
+            x[drive_of(i, p.rotors)] += dt * dx[drive_of(i, p.rotors)]
     for k in range(at.ROTOR_SPEED, at.ROTOR_SPEED + p.rotors + at.AFTER_ROTORS):
         x[k] += dt * dx[k]
     brake(x, inputs, dt, p)
@@ -234,21 +241,21 @@ def euler_step(
     rates = (x[at.RATES], x[at.RATES + 1], x[at.RATES + 2])
     velocity = velocity_in_body_axes(x)
     for i in range(wheel_count(p)):
-        strut_rate = x[at.state_of(at.STRUT_RATE, i, p.rotors)]
+        strut_rate = x[state_of(at.STRUT_RATE, i, p.rotors)]
         pressed = scratch.wheel_load[i] > 0.0
         if any_lane(pressed):
-            spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
+            spin = x[state_of(at.WHEEL_SPEED, i, p.rotors)]
             hub = hub_velocity(i, velocity, rates, strut_rate, scratch)
             along, slide_x, slide_y = slip_velocities(i, hub, rates, spin, scratch)
-            tyre_x = at.state_of(at.TYRE_X, i, p.rotors)
-            tyre_y = at.state_of(at.TYRE_Y, i, p.rotors)
+            tyre_x = state_of(at.TYRE_X, i, p.rotors)
+            tyre_y = state_of(at.TYRE_Y, i, p.rotors)
             moved_x = (x[tyre_x] - dt * slide_x) / (1.0 + dt * abs(along) / p.relaxation_x)
             moved_y = (x[tyre_y] - dt * slide_y) / (1.0 + dt * abs(along) / p.relaxation_y)
             x[tyre_x], x[tyre_y] = (
                 where(pressed, moved_x, x[tyre_x]),
                 where(pressed, moved_y, x[tyre_y]),
             )
-        x[at.state_of(at.STRUT, i, p.rotors)] += dt * strut_rate
+        x[state_of(at.STRUT, i, p.rotors)] += dt * strut_rate
     for k in range(3):
         x[at.POSITION + k] += dt * x[at.VELOCITY + k]
     half = 0.5 * dt
@@ -280,11 +287,11 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     rates = (x[at.RATES], x[at.RATES + 1], x[at.RATES + 2])
     for i in range(wheel_count(p)):
-        turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
+        turning = state_of(at.WHEEL_SPEED, i, p.rotors)
         carrier = dot(wheel_axle(i, tan_steering, p), rates)
         free = x[turning] - dt * inputs.brake_acting[i] / p.wheel_inertia - carrier
         torque = min(
-            max(inputs.command[at.command_of(at.BRAKE_COMMAND, i, p.rotors)], 0.0),
+            max(inputs.command[command_of(at.BRAKE_COMMAND, i, p.rotors)], 0.0),
             p.max_brake_torque,
         )
         slowed = max(0.0, abs(free) - dt * torque / p.wheel_inertia)
@@ -309,8 +316,8 @@ def project(x: Any, p: Any, scratch: Any) -> None:
     for j in range(p.rotors):
         x[at.ROTOR_SPEED + j] = max(x[at.ROTOR_SPEED + j], 0.0)
     for i in range(wheel_count(p)):
-        tyre_x = at.state_of(at.TYRE_X, i, p.rotors)
-        tyre_y = at.state_of(at.TYRE_Y, i, p.rotors)
+        tyre_x = state_of(at.TYRE_X, i, p.rotors)
+        tyre_y = state_of(at.TYRE_Y, i, p.rotors)
         pressed = scratch.wheel_load[i] > 0.0
         if not any_lane(pressed):
             x[tyre_x] = 0.0

@@ -6,6 +6,7 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.tyres import row, tyre_force
+from rfly_amphibious.dynamics.wheel_columns import drive_of, state_of
 from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel
@@ -18,9 +19,9 @@ def strut_force(x: Any, i: int, p: Any) -> float:
     """F_s, N: spring, damper, stops and anti-roll bar of wheel i; positive pushes the body up. Eq.
     6.2.
     """
-    strut = x[at.state_of(at.STRUT, i, p.rotors)]
-    rate = x[at.state_of(at.STRUT_RATE, i, p.rotors)]
-    other = x[at.state_of(at.STRUT, i ^ 1, p.rotors)]
+    strut = x[state_of(at.STRUT, i, p.rotors)]
+    rate = x[state_of(at.STRUT_RATE, i, p.rotors)]
+    other = x[state_of(at.STRUT, i ^ 1, p.rotors)]
     force = max(0.0, p.spring_load[i] + p.spring[i] * strut)
     force += where(rate > 0.0, p.bump_damping, p.rebound_damping) * rate
     bump = max(0.0, p.bump_stop_stiffness * (strut - p.bump_stop) + p.stop_damping * rate)
@@ -53,11 +54,11 @@ def wheel_forces(
     gravity = motion.gravity
     mass = p.mass_unsprung
     for i in range(wheel_count(p)):
-        moving = at.state_of(at.STRUT_RATE, i, p.rotors)
+        moving = state_of(at.STRUT_RATE, i, p.rotors)
         hub = row(scratch.hub, i)
         axle = row(scratch.axle, i)
         strut_rate = x[moving]
-        motor_torque = x[at.drive_of(i, p.rotors)] + inputs.brake_acting[i]
+        motor_torque = x[drive_of(i, p.rotors)] + inputs.brake_acting[i]
         tyre, couple = tyre_force(x, i, motor_torque, p, dx, scratch)
         strut = strut_force(x, i, p)
         apart = hub_acceleration(hub, strut_rate, motion.rates)
@@ -69,7 +70,7 @@ def wheel_forces(
         couple = add(couple, scaled(-dot(couple, axle) - motor_torque, axle))
         force = add(force, passed)
         moment = add(add(moment, cross(hub, passed)), couple)
-        dx[at.state_of(at.STRUT, i, p.rotors)] = strut_rate
+        dx[state_of(at.STRUT, i, p.rotors)] = strut_rate
         dx[moving] = gravity[2] + (tyre[2] - strut) / mass - apart[2]
         scratch.strut_force[i] = strut
     return force, moment

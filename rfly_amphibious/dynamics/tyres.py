@@ -9,6 +9,7 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_normal
+from rfly_amphibious.dynamics.wheel_columns import state_of
 from rfly_amphibious.dynamics.wheels import wheel_count
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.steering import wheel_tangent
@@ -96,15 +97,15 @@ def wheel_contacts(
         set_row(
             scratch.hub,
             i,
-            (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)]),
+            (p.point_x[i], p.point_y[i], p.point_z[i] + x[state_of(at.STRUT, i, p.rotors)]),
         )
         set_row(scratch.axle, i, wheel_axle(i, tan_steering, p))
         scratch.wheel_load[i] = 0.0
         scratch.tyre_compression[i] = 0.0
         scratch.slip[i] = 0.0
         scratch.slip[wheel_count(p) + i] = 0.0
-        dx[at.state_of(at.TYRE_X, i, p.rotors)] = 0.0
-        dx[at.state_of(at.TYRE_Y, i, p.rotors)] = 0.0
+        dx[state_of(at.TYRE_X, i, p.rotors)] = 0.0
+        dx[state_of(at.TYRE_Y, i, p.rotors)] = 0.0
         if some_touch:
             wheel_contact(x, i, motion, p, ground, obstacles, dx, scratch)
     if some_touch:
@@ -135,8 +136,8 @@ def wheel_contact(
     touches = (distance < p.wheel_radius) & (normal[2] > MIN_UPRIGHT)
     if not any_lane(touches):
         return
-    strut_rate = x[at.state_of(at.STRUT_RATE, i, p.rotors)]
-    spin = x[at.state_of(at.WHEEL_SPEED, i, p.rotors)]
+    strut_rate = x[state_of(at.STRUT_RATE, i, p.rotors)]
+    spin = x[state_of(at.WHEEL_SPEED, i, p.rotors)]
     velocity = hub_velocity(i, motion.velocity, motion.rates, strut_rate, scratch)
     compression = p.wheel_radius - distance
     load = p.tyre_stiffness * compression - slope * p.tyre_damping * dot(velocity, normal)
@@ -156,8 +157,8 @@ def wheel_contact(
     along, slide_x, slide_y = slip_velocities(i, velocity, motion.rates, spin, scratch)
     speed = abs(along)
     scratch.hub_speed[i] = speed
-    tyre_x = at.state_of(at.TYRE_X, i, p.rotors)
-    tyre_y = at.state_of(at.TYRE_Y, i, p.rotors)
+    tyre_x = state_of(at.TYRE_X, i, p.rotors)
+    tyre_y = state_of(at.TYRE_Y, i, p.rotors)
     dx[tyre_x] = where(pressed, -slide_x - speed * x[tyre_x] / p.relaxation_x, 0.0)
     dx[tyre_y] = where(pressed, -slide_y - speed * x[tyre_y] / p.relaxation_y, 0.0)
     tyre_slip(x, i, slide_x, slide_y, p, scratch)
@@ -182,8 +183,8 @@ def tyre_slip(x: Any, i: int, slide_x: float, slide_y: float, p: Any, scratch: A
     gain_y = (
         p.cornering_stiffness[i] * 2.0 * ratio / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
     )
-    slip_x = gain_x * x[at.state_of(at.TYRE_X, i, p.rotors)]
-    slip_y = gain_y * x[at.state_of(at.TYRE_Y, i, p.rotors)]
+    slip_x = gain_x * x[state_of(at.TYRE_X, i, p.rotors)]
+    slip_y = gain_y * x[state_of(at.TYRE_Y, i, p.rotors)]
     slow = speed < p.low_speed
     if any_lane(slow):
         damping = 0.5 * (1.0 + math.cos(math.pi * speed / p.low_speed))
@@ -209,7 +210,7 @@ def tyre_force(
 
     Eq. 5.13–5.15, 7.3.
     """
-    turning = at.state_of(at.WHEEL_SPEED, i, p.rotors)
+    turning = state_of(at.WHEEL_SPEED, i, p.rotors)
     load = scratch.wheel_load[i]
     spin = x[turning]
     pressed = load > 0.0

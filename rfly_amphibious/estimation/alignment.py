@@ -23,7 +23,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_to_euler
 from rfly_common.physics import GRAVITY
-from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ground import GroundGrid
 
 FAR = 1000.0
 """m, standard deviation of what is not known at all"""
@@ -111,7 +111,7 @@ class Alignment:
         speeds = [row[at.LOG_VALUES + 3 : at.LOG_VALUES + 6] for row in fixes]
         return not speeds or bool(np.linalg.norm(np.mean(speeds, axis=0)) < MOVING_SPEED)
 
-    def begin(self, ground: Ground) -> tuple[Floats, Floats]:
+    def begin(self, ground: GroundGrid) -> tuple[Floats, Floats]:
         """(state, covariance) at the last sample of the IMU. Only where `ready`."""
         self.log.sort(key=lambda entry: (entry[at.LOG_TIME], entry[at.LOG_KIND]))
         c = self._c

@@ -9,7 +9,7 @@ from typing import Any
 
 from rfly_amphibious.estimation import filter_layout as at
 from rfly_common.kernels.jit import inner_kernel
-from rfly_common.kernels.rotations import rotation_matrix
+from rfly_common.kernels.vectors import rotation_matrix
 
 
 @inner_kernel

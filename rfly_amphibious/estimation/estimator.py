@@ -28,7 +28,6 @@ from rfly_common.frames import (
     rotation_matrix,
 )
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
-from rfly_common.kernels.jit import use_numba
 from rfly_common.physics import GRAVITY, standard_pressure
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -543,11 +542,7 @@ class StateEstimator:
 
 
 def warm_up() -> None:
-    """Compiles the filter's kernels, or loads them, before the first reading. Without numba there
-    is nothing to do.
-    """
-    if not use_numba():
-        return
+    """Compile the filter's kernels, or load them, before the first reading."""
     vehicle = VehicleParameters.load("scale")
     made = StateEstimator(
         EstimatorParameters.load("scale"), SensorParameters.load("scale"), vehicle

@@ -1,5 +1,4 @@
-"""Rays through voxels, a hash of voxels, and octrees as OctoMap writes them: compiled where numba
-is.
+"""Rays through voxels, a hash of voxels, and octrees as OctoMap writes them, as kernels.
 
 A voxel's key is floor(coordinate / resolution) + 32768 along each axis; three of them are packed
 into one number.

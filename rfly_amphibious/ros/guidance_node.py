@@ -33,7 +33,6 @@ from rfly_amphibious.ros.amphibious_msgs import (
 )
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import GuidanceParameters
-from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError, RflyError
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
@@ -70,6 +69,8 @@ class GuidanceNode(Node):
         self._mission: tuple[Leg, ...] = ()
         terrain = None
         if given.scenario:
+            from rfly_amphibious.scenarios.scenario import Scenario
+
             loaded = Scenario.load(given.scenario, self._ground.search_path)
             self._mission = loaded.legs
             terrain = loaded.terrain

@@ -23,7 +23,8 @@ from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
 from rfly_amphibious.mapping.elevation_map import ElevationMap, ElevationParameters
-from rfly_amphibious.mapping.octomap_grid import OctomapGrid, OctomapParameters, warm_up
+from rfly_amphibious.mapping.octomap_grid import OctomapGrid, warm_up
+from rfly_amphibious.mapping.octomap_parameters import OctomapParameters
 from rfly_amphibious.mapping.pose_track import PoseTrack
 from rfly_amphibious.ros.amphibious_msgs import is_unknown
 from rfly_amphibious.ros.mapping_msgs import (

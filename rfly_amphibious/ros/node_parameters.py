@@ -11,9 +11,9 @@ from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
 from rfly_amphibious.dynamics.wind import MOST_TURBULENCE
 from rfly_amphibious.links import ardupilot_session, mavlink_hil, session
 from rfly_amphibious.mapping.elevation_map import ElevationParameters
-from rfly_amphibious.mapping.octomap_grid import OctomapParameters
-from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED
-from rfly_amphibious.simulation import simulation
+from rfly_amphibious.mapping.octomap_parameters import OctomapParameters
+from rfly_amphibious.scenarios.speeds import DRIVE_SPEED, FLY_SPEED
+from rfly_amphibious.simulation import defaults
 from rfly_collision.shapes.shape_file import DEFAULT_SET
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -93,7 +93,7 @@ class SimulationParameters:
         "rk4", "of integration", shown="the scenario's, or rk4"
     )
     command_timeout: float = parameter(
-        simulation.COMMAND_TIMEOUT,
+        defaults.COMMAND_TIMEOUT,
         "s of simulation time: an older actuator command brings the fail-safe",
         low=0.01,
         high=10.0,

@@ -25,6 +25,7 @@ from rfly_amphibious.guidance.legs import (
     steps_of_file,
 )
 from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
+from rfly_amphibious.scenarios.speeds import DRIVE_SPEED, FLY_SPEED
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
@@ -54,12 +55,6 @@ LoadMap = Callable[[str, Sequence[str]], HeightMap]
 """Function that loads a map by its name and the folders to look in."""
 
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
-
-DRIVE_SPEED = 3.0
-"""Speed on the ground of missions without one, m/s."""
-
-FLY_SPEED = 4.0
-"""Speed in flight of missions without one, m/s."""
 
 
 @dataclass(frozen=True)

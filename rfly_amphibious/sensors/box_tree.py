@@ -1,4 +1,4 @@
-"""Trees of boxes: which of many boxes a ray may meet, without asking each. Compiled where numba is."""
+"""Trees of boxes: which of many boxes a ray may meet, without asking each."""
 
 from __future__ import annotations
 

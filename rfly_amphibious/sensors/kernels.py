@@ -1,5 +1,4 @@
-"""Kernels of the sensors' ground truth and noise, compiled where numba is; else the same as plain
-Python.
+"""Kernels of the sensors' ground truth and noise.
 
 Arguments are whole flat arrays and the columns at which parts of them begin: a cut-out of one row
 would be another type than one of several. docs/model, section 11.
@@ -10,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from rfly_amphibious.dynamics.wheel_columns import state_of
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.steering import wheel_tangent
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.rotations import rotation_matrix
-from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back
+from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back, rotation_matrix
 
 Quaternion = tuple[float, float, float, float]
 """x y z w"""
@@ -233,7 +232,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
             own = wheel_tangent(steering_sign[i], wheel_y[i], steering_lever, tangent)
             out[k, i] = math.atan(own)
             carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
-            out[k, wheel_rate + i] = x[k, at.state_of(at.WHEEL_SPEED, i, rotors)] - carrier
+            out[k, wheel_rate + i] = x[k, state_of(at.WHEEL_SPEED, i, rotors)] - carrier
         for j in range(rotors):
             out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
         for n in range(joints):

@@ -28,6 +28,7 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.simulation.defaults import COMMAND_TIMEOUT
 from rfly_amphibious.simulation.events import (
     Event,
     Gust,
@@ -106,8 +107,6 @@ STEP = 0.001
 """s"""
 DEFAULT_STEPS = 4
 """of a tick, where there is no IMU to set it"""
-COMMAND_TIMEOUT = 0.2
-"""s of simulation time"""
 BLOCK_TICKS = 1000
 """for which gusts are drawn at once"""
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 
 from rfly_common.arrays import Ints
-from rfly_common.kernels.jit import inlined_kernel
 
 WHEELS = ("fl", "fr", "rl", "rr", "ml", "mr")
 """of all vehicles; the last two are those of a middle axle"""
@@ -115,49 +114,6 @@ two more, as a step takes 9 % longer where such a field does not fill whole cach
 """
 
 
-@inlined_kernel
-def of_wheel(first: int, i: int, block: int, behind: int) -> int:
-    """Column of wheel i in what begins at column `first` for the outer wheels.
-
-    `block`: where the first quantity that wheels have begins; `behind`: where the middle wheels'
-    numbers do.
-    """
-    return first + i if i < OUTER_WHEELS else behind + (first - block) // 2 + i - OUTER_WHEELS
-
-
-@inlined_kernel
-def state_of(first: int, i: int, rotors: int) -> int:
-    """Column of wheel i in the state: STRUT to TYRE_Y."""
-    return of_wheel(first, i, STRUT, FIXED_STATES + rotors)
-
-
-@inlined_kernel
-def drive_of(i: int, rotors: int) -> int:
-    """Column of wheel i's drive torque in the state: of the middle wheels behind five other
-    quantities.
-    """
-    first = ROTOR_SPEED + rotors + 1
-    return of_wheel(first, i, first - 5 * OUTER_WHEELS, FIXED_STATES + rotors)
-
-
-@inlined_kernel
-def command_of(first: int, i: int, rotors: int) -> int:
-    """Column of wheel i in the controls: DRIVE_COMMAND or BRAKE_COMMAND."""
-    return of_wheel(first, i, DRIVE_COMMAND, ROTOR_COMMAND + rotors)
-
-
-@inlined_kernel
-def memory_of(i: int) -> int:
-    """Column of wheel i's brake torque in the memory."""
-    return of_wheel(BRAKE_ACTING, i, BRAKE_ACTING, MEMORY)
-
-
-@inlined_kernel
-def output_of(first: int, i: int) -> int:
-    """Column of wheel i in the outputs: WHEEL_LOAD to TYRE_COMPRESSION."""
-    return of_wheel(first, i, WHEEL_LOAD, REPORTED)
-
-
 def _columns(first: int, wheels: int, block: int, behind: int) -> slice | Ints:
     """Those of all wheels: a slice where they lie side by side."""
     if wheels == OUTER_WHEELS:
@@ -167,28 +123,28 @@ def _columns(first: int, wheels: int, block: int, behind: int) -> slice | Ints:
 
 
 def wheel_states(first: int, wheels: int, rotors: int) -> slice | Ints:
-    """As `state_of`, of all wheels."""
+    """As `wheel_columns.state_of`, of all wheels."""
     return _columns(first, wheels, STRUT, FIXED_STATES + rotors)
 
 
 def wheel_drives(wheels: int, rotors: int) -> slice | Ints:
-    """As `drive_of`, of all wheels."""
+    """As `wheel_columns.drive_of`, of all wheels."""
     first = ROTOR_SPEED + rotors + 1
     return _columns(first, wheels, first - 5 * OUTER_WHEELS, FIXED_STATES + rotors)
 
 
 def wheel_commands(first: int, wheels: int, rotors: int) -> slice | Ints:
-    """As `command_of`, of all wheels."""
+    """As `wheel_columns.command_of`, of all wheels."""
     return _columns(first, wheels, DRIVE_COMMAND, ROTOR_COMMAND + rotors)
 
 
 def wheel_memory(wheels: int) -> slice | Ints:
-    """As `memory_of`, of all wheels."""
+    """As `wheel_columns.memory_of`, of all wheels."""
     return _columns(BRAKE_ACTING, wheels, BRAKE_ACTING, MEMORY)
 
 
 def wheel_outputs(first: int, wheels: int) -> slice | Ints:
-    """As `output_of`, of all wheels."""
+    """As `wheel_columns.output_of`, of all wheels."""
     return _columns(first, wheels, WHEEL_LOAD, REPORTED)
 
 

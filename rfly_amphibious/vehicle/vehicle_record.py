@@ -11,7 +11,6 @@ import numpy as np
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import CORNERS, MAX_ROTORS, POINTS
 from rfly_common.config.declared import declarations
-from rfly_common.kernels.jit import use_numba
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 _NOT_COPIED = (
@@ -135,11 +134,7 @@ def hull_ellipsoids(p: VehicleParameters) -> dict[str, Any]:
 def kernel_records(record: SimpleNamespace) -> Any:
     """The one record of a structured array (1,), which kernels read by name and take in a
     microsecond.
-
-    In a list as it is for the path without numba.
     """
-    if not use_numba():
-        return [record]
     arrays = {name: np.asarray(value) for name, value in vars(record).items()}
     dtype = np.dtype(
         [

@@ -11,7 +11,7 @@ from rfly_bringup.cli import options
 from rfly_bringup.cli.world import WorldOption, world_on_map
 
 if TYPE_CHECKING:
-    from rfly_terrain.planning.drive import PlanPose
+    from rfly_terrain.planning.plan_pose import PlanPose
 
 
 class Mode(str, Enum):
@@ -140,7 +140,7 @@ def plan(
 
 
 def _place(name: str, text: str) -> "PlanPose":
-    from rfly_terrain.planning.drive import PlanPose
+    from rfly_terrain.planning.plan_pose import PlanPose
 
     parts = text.split(",")
     expected = f"{name} {text!r}: expected X,Y in metres, and if you like a heading in degrees and Z in metres"

@@ -19,7 +19,7 @@ from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import inner_kernel, kernel, pasted_kernel
-from rfly_common.kernels.rotations import rotation_matrix
+from rfly_common.kernels.vectors import rotation_matrix
 
 LEVELS = 16
 """2^15 between the largest and the smallest cells; what is smaller still is kept with those"""

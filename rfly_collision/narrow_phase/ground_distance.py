@@ -17,7 +17,7 @@ import numpy as np
 from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, nearest_of_lines
 from rfly_collision.narrow_phase.ground_kernels import Terrain, cell_index, polynomial
 from rfly_common.kernels.jit import inner_kernel
-from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ground import GroundGrid
 
 Quadruple = tuple[float, float, float, float]
 
@@ -113,7 +113,7 @@ def distance_to_ground(terrain: Terrain, line: Any, limit: float, nearest: Any) 
 
 @inner_kernel
 def nearest_on_border(
-    ground: Ground,
+    ground: GroundGrid,
     line: Any,
     i: int,
     j: int,

@@ -25,7 +25,7 @@ from rfly_collision.shapes.shape_table import ShapeTable
 from rfly_common.arrays import Ints
 from rfly_common.kernels.jit import inner_kernel
 from rfly_terrain.height_map.bilinear import unit_normal
-from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ground import GroundGrid
 
 Vector = tuple[float, float, float]
 
@@ -41,7 +41,7 @@ beneath a face
 class Terrain(NamedTuple):
     """A height map with the pyramid of its highest points (`rfly_terrain.height_map.ray_pyramid`)."""
 
-    ground: Ground
+    ground: GroundGrid
     void: bool
     """whether there is nothing beyond the map's edge, where the edge goes on else"""
     maxima: NDArray[np.float32]
@@ -63,7 +63,7 @@ def cell_index(position: float, samples: int, void: bool) -> int:
 
 
 @inner_kernel
-def polynomial(ground: Ground, i: int, j: int) -> tuple[float, float, float, float]:
+def polynomial(ground: GroundGrid, i: int, j: int) -> tuple[float, float, float, float]:
     """(z00, A, B, K) of a cell: the height is z00 + A·a + B·b + K·a·b at a = u - i, b = v - j."""
     heights = ground.heights
     near = max(i, 0) * ground.columns

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rfly_collision.broad_phase import kernels
 from rfly_collision.narrow_phase import pair_kernels
 from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
@@ -17,7 +18,6 @@ from rfly_collision.shapes.shape_table import ShapeTable, table_of
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import BodiesError, CrowdError
-from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
 
 if TYPE_CHECKING:
@@ -34,9 +34,6 @@ MAX_PAIRS = 5_000_000
 BODIES_AT_ONCE = 512
 """bodies a thread takes at once against the terrain"""
 
-
-KERNELS = KernelModule("rfly_collision.broad_phase.kernels")
-
 ROOM = 4
 """pairs for each body that fit at the first attempt"""
 MOST_NEIGHBOURS = 50_000_000
@@ -47,7 +44,7 @@ def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
     """Rotation matrices and boxes of all bodies."""
     n = len(motion.position)
     placed = Placed(np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3)))
-    KERNELS.choose().swept_boxes(table, motion, dt, placed)
+    kernels.swept_boxes(table, motion, dt, placed)
     return placed
 
 
@@ -62,9 +59,8 @@ def pairs_of(bodies: Bodies, placed: Placed, most: int) -> Ints:
     ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
     keys = np.empty(ROOM * n + 1024, np.int64)
     limits = np.array([most, MOST_NEIGHBOURS])
-    function = KERNELS.choose().overlaps
     while True:
-        count = function(
+        count = kernels.overlaps(
             placed.low, placed.high, bodies.static, bodies.group, ignored, limits, keys
         )
         if count > most:

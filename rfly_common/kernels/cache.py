@@ -1,16 +1,28 @@
 """Cache of compiled kernels on disk: one for each user, shared by all checkouts and environments.
 
-numba's own cache hashes the one file in which a kernel stands, so a change in a kernel that is
-compiled into it, or in a constant from elsewhere, leaves old machine code running; it lies beside
-the sources, one for each checkout; and its index of numbered files can name the wrong one after two
-processes wrote at once. Here a module's kernels have a folder
+numba's own cache hashes the one file that defines a kernel. A change in a kernel that is compiled
+into it, or in a constant from another module, leaves old machine code running. Its files lie next to
+the sources, one set for each checkout, and its index of numbered files can name the wrong one after
+two processes wrote at once. Here the kernels of a module have a folder
 
     <user's cache>/rfly_suite/kernels/<module>-<stamp>/
 
-whose stamp is a hash of all sources that the module imports (see `sources`) and of the versions of
-Python, NumPy, numba and llvmlite, and each signature of a kernel has a file, whose name also covers
-the processor. So a file never has to be checked for its age. Folders that nobody used for 30 days
-are removed when a new one is made.
+The stamp is a hash of all sources that the module imports (see `sources`) and of the versions of
+Python, NumPy, numba and llvmlite. Each signature of a kernel has one file in it; the file's name
+also covers the processor. So no file ever has to be checked for its age. Folders that no process
+used for 30 days are removed when a new one is made.
+
+A file holds a magic word, the length and the SHA-256 of what follows, and numba's pickled machine
+code. A file that is truncated or altered, or that numba cannot load, is logged once, and the kernel
+is compiled anew and its file replaced. The hash guards against damage. It is no signature: whoever
+can write to the user's cache can run code as that user.
+
+How it is hooked into numba: a compiled function asks the object in its attribute `_cache` before it
+compiles a signature and hands it the result afterwards. `numba.core.caching._Cache` is the abstract
+base class of such objects, and `enable_caching`, which `njit(cache=True)` calls, does nothing but
+set the attribute. `jit` sets it to a `KernelCache`. A registered cache locator, numba's public hook,
+would choose folder and stamp too, but it keeps the index of numbered files and goes on to numba's own
+folders where this one cannot be written. The names used here are the same in numba 0.59 and 0.68.
 
 The environment variable NUMBA_CACHE_DIR, numba's own, names another folder than the user's cache.
 """
@@ -42,15 +54,19 @@ from numba.core.serialize import dumps
 from rfly_common.kernels.sources import digest, source_files, user_cache
 
 UNUSED_AFTER = 30 * 86400.0
-"""s since a process last loaded from a folder"""
+"""Time since a process last loaded from a folder after which it is removed, s."""
+
+MAGIC = b"rfly kernel 1\n"
+"""First bytes of each file."""
+
+_HASH_BYTES = hashlib.sha256().digest_size
+_LENGTH_BYTES = 8
 
 _logger = logging.getLogger(__name__)
 
 
 class KernelCache(_Cache):
-    """The cache of one kernel, as numba's dispatcher wants it. Where no file can be read or written
-    it stays empty.
-    """
+    """Cache of one kernel; it stays empty where no file can be read or written."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if function.__closure__:
@@ -62,20 +78,27 @@ class KernelCache(_Cache):
 
     @property
     def cache_path(self) -> str:
+        """Folder of the module's kernels."""
         return str(self._folder)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The machine code for this signature, or None."""
+        """Return the machine code for this signature; None without a file that can be used."""
         target_context.refresh()
+        file = self._file(signature, target_context.codegen())
         try:
-            parts = pickle.loads(self._file(signature, target_context.codegen()).read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError):
+            content = file.read_bytes()
+        except OSError:
             _log_once("compiling numerical kernels, once for this version: up to a minute")
             return None
-        return CompileResult._rebuild(target_context, *parts)
+
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(unsealed(content)))
+        except Exception as error:  # noqa: BLE001  a pickle can raise anything
+            _log_once(f"compiling a kernel again, {file} cannot be used: {error!r}")
+            return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Writes a new file, which replaces that of a process that was quicker."""
+        """Write a new file, which replaces a bad one and that of a process that was quicker."""
         if result.library.has_dynamic_globals:  # addresses of this process
             return
         file = self._file(signature, result.library.codegen)
@@ -86,7 +109,7 @@ class KernelCache(_Cache):
             with tempfile.NamedTemporaryFile(
                 dir=self._folder, suffix=".part", delete=False
             ) as part:
-                part.write(dumps(result._reduce()))
+                part.write(sealed(dumps(result._reduce())))
             os.replace(part.name, file)
         except OSError:
             _log_once(
@@ -94,12 +117,13 @@ class KernelCache(_Cache):
             )
 
     def enable(self) -> None:
-        """Always enabled."""
+        """Do nothing: always enabled."""
 
     def disable(self) -> None:
-        """Always enabled."""
+        """Do nothing: always enabled."""
 
     def flush(self) -> None:
+        """Remove the kernel's files."""
         for file in self._folder.glob(f"{self._name}-*.nbc"):
             file.unlink(missing_ok=True)
 
@@ -108,12 +132,27 @@ class KernelCache(_Cache):
         return self._folder / f"{self._name}-{key[:16]}.nbc"
 
 
+def sealed(payload: bytes) -> bytes:
+    """Return a file's content: magic word, length, hash, payload."""
+    length = len(payload).to_bytes(_LENGTH_BYTES, "little")
+    return MAGIC + length + hashlib.sha256(payload).digest() + payload
+
+
+def unsealed(content: bytes) -> bytes:
+    """Return the payload of a file's content. Raise ValueError where it is not what was written."""
+    start = len(MAGIC) + _LENGTH_BYTES + _HASH_BYTES
+    payload = content[start:]
+    if sealed(payload) != content:
+        raise ValueError("length or hash do not match")
+    return payload
+
+
 @functools.cache
 def _folder(module: str, file: Path) -> Path:
     versions = (sys.version, np.__version__, numba.__version__, llvmlite.__version__)
     stamp = hashlib.sha256(repr((digest(source_files(file)), versions)).encode()).hexdigest()
     folder = user_cache() / "rfly_suite" / "kernels" / f"{module}-{stamp[:16]}"
-    with contextlib.suppress(OSError):  # not there yet, or not ours
+    with contextlib.suppress(OSError):  # it does not exist yet, or belongs to another user
         os.utime(folder)  # in use
     return folder
 

@@ -17,7 +17,6 @@ from rclpy.task import Future
 
 from rfly_common import startup
 from rfly_common.errors import ConfigError, RflyError, WorkError
-from rfly_common.kernels.jit import plain_because
 from rfly_common.ros.callback_errors import guard_callbacks, tell_error
 
 Result = TypeVar("Result")
@@ -77,8 +76,6 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
             nodes.append(make_node())
             guard_callbacks(nodes[-1])
             executor.add_node(nodes[-1])
-        if plain_because():
-            rclpy.logging.get_logger("rfly").info(plain_because())
         # what the imports and the nodes have made stays; no later collection needs to walk through
         # it
         gc.freeze()

@@ -8,10 +8,8 @@ quotient of 6.999… reads the same pixel here.
 
 from __future__ import annotations
 
-import functools
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,7 +19,6 @@ from numpy.typing import NDArray
 from rfly_common.errors import TerrainFormatError
 from rfly_common.geodesy import GeoPoint, fits_geo_point
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.dispatch import KERNELS
 
 ThirdPixelRule = Literal["truncate", "round"]
 """How the third point's quotient becomes a pixel: the Python tool truncates, MATLAB rounds (a tie
@@ -247,21 +244,10 @@ def heights_up(
     heights = np.empty(pixels.shape, dtype)
     flat_pixels = np.ascontiguousarray(pixels).reshape(-1)
     flat_heights = heights.reshape(-1)
-    flat_pixels.flags.writeable = False  # numba compiles once for one kind of array
-    kernels = KERNELS.compiled
-    fill: Callable[[NDArray[Any], NDArray[Any]], None]
-    if kernels is not None and dtype is np.float32 and pixels.dtype in (np.uint8, np.uint16):
-        numbers = (
-            float(calibration.count_left_bottom + 32_768),
-            calibration.z_offset_cm,
-            calibration.z_scale_cm,
-        )
-        fill = functools.partial(kernels.heights_from_pixels, numbers)
-    else:
-        fill = functools.partial(_look_up, _height_of_pixel(calibration, pixels.dtype, dtype))
+    table = _height_of_pixel(calibration, pixels.dtype, dtype)
 
     def work(start: int, stop: int) -> None:
-        fill(flat_pixels[start:stop], flat_heights[start:stop])
+        _look_up(table, flat_pixels[start:stop], flat_heights[start:stop])
 
     in_chunks(work, flat_pixels.size, _CHUNK)
     return heights
@@ -270,9 +256,7 @@ def heights_up(
 def _height_of_pixel(
     calibration: Calibration, pixels: np.dtype[Any], dtype: type[np.floating[Any]]
 ) -> NDArray[Any]:
-    """The height of each value that a pixel can have: not importing numba, that is the quickest
-    way.
-    """
+    """Return the height of each value that a pixel can have."""
     counts = np.arange(1 << (8 * pixels.itemsize)) - (calibration.count_left_bottom + 32_768)
     return ((calibration.z_offset_cm + counts * calibration.z_scale_cm) / 100).astype(dtype)
 

@@ -1,7 +1,7 @@
 """Bilinear look-ups inside compiled kernels. `kernels_numpy` has them for arrays, `scalar` for
 plain floats.
 
-`ground` is a `ground.Ground`. Row u and column v are clamped each on its own; a NaN becomes 0,
+`ground` is a `ground.GroundGrid`. Row u and column v are clamped each on its own; a NaN becomes 0,
 since it must not become an index. a and b are their fractions within cell i, j. No fastmath, which
 drops the checks for NaN. Unsigned indices spare a test for negative ones.
 """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Ground(NamedTuple):
+class GroundGrid(NamedTuple):
     """Heights on a grid, bilinear between the samples, its edges extended: `heights[i·columns + j]`
     lies at
 
@@ -41,20 +41,20 @@ class Ground(NamedTuple):
 
 def ground_of_grid(
     heights: NDArray[np.float32], origin_x: float, origin_y: float, step_x: float, step_y: float
-) -> Ground:
+) -> GroundGrid:
     """Of contiguous heights (rows, columns)."""
     rows, columns = heights.shape
     x = (origin_x, origin_x + (rows - 1) * step_x)
     y = (origin_y, origin_y + (columns - 1) * step_y)
     slack_u = _slack(origin_x, step_x, rows)
     slack_v = _slack(origin_y, step_y, columns)
-    return Ground(
+    return GroundGrid(
         heights.reshape(-1), rows, columns, origin_x, origin_y, step_x, step_y, slack_u, slack_v,
         min(x), max(x), min(y), max(y),
     )  # fmt: skip
 
 
-def level_ground() -> Ground:
+def level_ground() -> GroundGrid:
     """Endless, at z = 0."""
     heights = np.zeros((2, 2), np.float32)
     heights.flags.writeable = False

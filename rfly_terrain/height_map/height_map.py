@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
@@ -17,10 +17,10 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 from rfly_common.frames import ned_to_enu, up_to_down
-from rfly_terrain.height_map import scalar
-from rfly_terrain.height_map.dispatch import KERNELS, check_finite, flat_arrays, run
-from rfly_terrain.height_map.ground import Ground, ground_of_grid
+from rfly_terrain.height_map.arguments import check_finite, flat_arrays, run
+from rfly_terrain.height_map.ground import GroundGrid, ground_of_grid
 from rfly_terrain.height_map.point_cloud import Region, point_cloud
+from rfly_terrain.height_map.scalar import PointLookup, surface_at
 
 if TYPE_CHECKING:
     from rfly_common.files import StrPath
@@ -92,12 +92,10 @@ class HeightMap:
     """latitude and longitude (degrees, WGS 84), altitude (m) of x = y = z = 0"""
     files: tuple[Path, ...]
     """absolute paths of what the map was read from, or ()"""
-    ground: Ground
+    ground: GroundGrid
     """the same as plain numbers: what kernels take"""
     _pyramid: Pyramid | None = None
-    _altitude_at: Callable[[int, float, float], float]
-    _state: scalar.State
-    _state_address: int
+    _point: PointLookup
 
     def __init__(
         self,
@@ -137,7 +135,6 @@ class HeightMap:
                     f"{key} is {step}: the samples of a map cannot all lie in one line"
                 )
         ground = ground_of_grid(heights, *map(float, numbers.values()))
-        state = scalar.State(ground)
         self._set(
             heights=heights,
             **{key: getattr(ground, key) for key in ("rows", "columns", *numbers)},
@@ -147,11 +144,8 @@ class HeightMap:
             geo_origin=_checked_geo_origin(geo_origin),
             files=tuple(Path(file).absolute() for file in files or ()),
             ground=ground,
-            _altitude_at=scalar.altitude_function(ground),
-            _state=state,
-            _state_address=state.address,
+            _point=PointLookup(ground),
         )
-        self._use_compiled_kernels()
 
     @classmethod
     def load(
@@ -192,11 +186,11 @@ class HeightMap:
         axes exchanged.
         """
         if type(x) is float and type(y) is float:
-            z = self._altitude_at(self._state_address, x, y)
+            z = self._point.altitude(x, y)
             if z == z:  # NaN: a coordinate is not finite, which the next lines say
                 return z
         if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
-            return self._altitude_at(self._state_address, *_finite_floats(("x", "y"), (x, y)))
+            return self._point.altitude(*_finite_floats(("x", "y"), (x, y)))
         return self._altitudes(("x", "y"), (x, y))
 
     @overload
@@ -208,12 +202,12 @@ class HeightMap:
         number.
         """
         if type(x_north) is float and type(y_east) is float:
-            z = self._altitude_at(self._state_address, y_east, x_north)
+            z = self._point.altitude(y_east, x_north)
             if z == z:
                 return 0.0 - z  # up_to_down without its call, which costs as much as the look-up
         if isinstance(x_north, _SCALARS) and isinstance(y_east, _SCALARS):
             east, north = _finite_floats(("y_east", "x_north"), (y_east, x_north))
-            return up_to_down(self._altitude_at(self._state_address, east, north))
+            return up_to_down(self._point.altitude(east, north))
         return up_to_down(self._altitudes(("y_east", "x_north"), (y_east, x_north)))
 
     @overload
@@ -288,12 +282,15 @@ class HeightMap:
         """`altitude`, both `gradient`s and `gradient_rate` of n points (one axis) in one pass; the
         same numbers.
         """
+        from rfly_terrain.height_map import kernels
+
         names = ("x", "y", "vx", "vy")
         (n,), arrays = flat_arrays(names, (x, y, vx, vy))
+        flat_x, flat_y, flat_vx, flat_vy = arrays
         out = np.empty((7, n))
-        if not KERNELS.choose(n).surfaces(self.ground, *arrays, out):
+        if not kernels.surfaces(self.ground, flat_x, flat_y, flat_vx, flat_vy, out):
             check_finite(names, arrays)
-        self._use_compiled_kernels()
+        self._compile_point()
         return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
 
     @overload
@@ -380,7 +377,7 @@ class HeightMap:
         """Whether the ground leaves the straight line from a to b free: a bool for two points, else
         an array.
 
-        `a`, `b` (…, 3): ENU metres, which broadcast. Ground that rises above the line by no more
+        `a`, `b` (…, 3): ENU metres, which broadcast. GroundGrid that rises above the line by no more
         than `tolerance` (m) does not count, so that points on the ground see and are seen. Nothing
         outside the map is in the way. Raises ValueError for coordinates that are not finite.
         """
@@ -416,7 +413,7 @@ class HeightMap:
     def _surface_at(
         self, names: tuple[str, str], x: Any, y: Any
     ) -> tuple[float, float, float, bool, bool]:
-        return scalar.surface_at(self.ground, *_finite_floats(names, (x, y)))
+        return surface_at(self.ground, *_finite_floats(names, (x, y)))
 
     def _run(
         self,
@@ -427,15 +424,13 @@ class HeightMap:
         *options: Any,
     ) -> list[NDArray[Any]]:
         results = run(kernel, self.ground, names, values, outputs, *options)
-        self._use_compiled_kernels()
+        self._compile_point()
         return results
 
-    def _use_compiled_kernels(self) -> None:
-        """Scalar queries go to the compiled kernel from now on, where the process has loaded it."""
-        kernels = KERNELS.compiled
-        if kernels is not None and self._altitude_at is not kernels.altitude_at:
-            kernels.altitude_at(self._state_address, 0.0, 0.0)  # compiles it, where nobody has
-            object.__setattr__(self, "_altitude_at", kernels.altitude_at)
+    def _compile_point(self) -> None:
+        """Compile the look-up of single points too, once the kernels are loaded."""
+        if not self._point.is_compiled:
+            self._point.compile()
 
     def _set(self, **values: Any) -> None:
         for key, value in values.items():

@@ -1,7 +1,7 @@
 """Compiled look-ups in a height map: altitude, gradient and its rate, normal, inside, point cloud.
 
 What all of them share:
-- `ground`: a `ground.Ground`; rows u and columns v are clamped each on its own (`bilinear`).
+- `ground`: a `ground.GroundGrid`; rows u and columns v are clamped each on its own (`bilinear`).
 - x, y: one-dimensional; results go to the last arguments. Kernels that return a bool return False
 where an x or y was
   NaN or infinite (its result is without meaning); the caller then looks which one.
@@ -13,8 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, types
-from numba.extending import intrinsic
 
 from rfly_common.kernels.jit import kernel
 from rfly_terrain.height_map.bilinear import (
@@ -28,7 +26,7 @@ from rfly_terrain.height_map.bilinear import (
     unit_normal,
     vertex_gradients,
 )
-from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ground import GroundGrid
 
 BLOCK = 256
 """points between the loops of `altitudes`: their cells, fractions and corners stay in the
@@ -38,28 +36,8 @@ SMALL_BLOCK = 64
 """the same for `surfaces`, which keeps more of each point"""
 
 
-def _pointer_intrinsic(element: Any) -> Any:
-    """An address (int64) as a pointer to elements of a numba type."""
-
-    @intrinsic
-    def pointer(_typing: Any, _address: Any) -> Any:
-        signature = types.CPointer(element)(types.int64)
-
-        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-        return signature, generate
-
-    return pointer
-
-
-_float64_at, _int64_at, _float32_at = (
-    _pointer_intrinsic(element) for element in (types.float64, types.int64, types.float32)
-)
-
-
 @kernel
-def altitudes(ground: Ground, x: Any, y: Any, out: Any) -> bool:
+def altitudes(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
     """Bilinear heights at n points -> out (n,) float64. Formula: terrain-format.md, "Altitude at
     (x, y)".
 
@@ -116,36 +94,7 @@ def altitudes(ground: Ground, x: Any, y: Any, out: Any) -> bool:
 
 
 @kernel
-def altitude_at(state: int, x: float, y: float) -> float:
-    """The bilinear height at one point, NaN where x or y is not finite. `state`: address of a
-    `scalar.State`.
-
-    Takes addresses, because taking an array apart costs numba longer than the whole query. Keeps
-    the GIL: releasing it costs as much.
-    """
-    numbers = carray(_float64_at(state), 4)
-    integers = carray(_int64_at(state), 7)
-    rows = integers[4]
-    columns = integers[5]
-    if not ((abs(x) < np.inf) & (abs(y) < np.inf)):
-        return np.nan
-    u = clamp((x - numbers[0]) / numbers[2], rows - 1.0)
-    v = clamp((y - numbers[1]) / numbers[3], columns - 1.0)
-    i = min(int(u), rows - 2)
-    j = min(int(v), columns - 2)
-    a = u - i
-    b = v - j
-    heights = carray(_float32_at(integers[6]), rows * columns)
-    k = np.uint64(i * columns + j)
-    right = np.uint64(1)
-    below = np.uint64(columns)
-    return interpolate(
-        heights[k], heights[k + right], heights[k + below], heights[k + below + right], a, b
-    )
-
-
-@kernel
-def insides(ground: Ground, x: Any, y: Any, out: Any) -> bool:
+def insides(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
     """Whether n points lie on the map, edges included -> out (n,) bool."""
     finite = True
     for n in range(x.size):
@@ -157,7 +106,7 @@ def insides(ground: Ground, x: Any, y: Any, out: Any) -> bool:
 
 
 @kernel
-def gradients(ground: Ground, x: Any, y: Any, smooth: bool, out: Any) -> bool:
+def gradients(ground: GroundGrid, x: Any, y: Any, smooth: bool, out: Any) -> bool:
     """(dz/dx, dz/dy) at n points -> out (n, 2): of the bilinear surface, or (smooth) of the
     vertices, interpolated.
 
@@ -176,7 +125,7 @@ def gradients(ground: Ground, x: Any, y: Any, smooth: bool, out: Any) -> bool:
 
 @kernel
 def queries(
-    ground: Ground, x: Any, y: Any, smooth: bool, altitude: Any, normal: Any, inside: Any
+    ground: GroundGrid, x: Any, y: Any, smooth: bool, altitude: Any, normal: Any, inside: Any
 ) -> bool:
     """Height, unit normal (ENU, z > 0) and inside of n points -> altitude (n,), normal (n, 3),
     inside (n,) bool.
@@ -193,7 +142,7 @@ def queries(
 
 
 @kernel
-def gradient_rates(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
+def gradient_rates(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s.
 
     0 along an axis that is clamped.
@@ -239,7 +188,7 @@ results
 
 
 @kernel
-def surfaces(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
+def surfaces(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out
     (7, n), in one pass.
 
@@ -388,15 +337,3 @@ def cloud(
                 line[np.uint64(3) * k] = x
                 line[np.uint64(3) * k + np.uint64(1)] = y_of_column[k]
                 line[np.uint64(3) * k + np.uint64(2)] = z[k]
-
-
-@kernel
-def heights_from_pixels(numbers: tuple[float, float, float], pixels: Any, out: Any) -> None:
-    """Heights (m, z up) of n uint8 or uint16 pixels: (z2 + (pixel - first)·sz) / 100 in float64 ->
-    out (n,) float32.
-
-    `numbers`: first (the left-bottom pixel), z2 (cm), sz (cm a count).
-    """
-    first, offset, scale = numbers
-    for n in range(pixels.size):
-        out[n] = (offset + (np.float64(pixels[n]) - first) * scale) / 100.0

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.dispatch import KERNELS
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -23,6 +22,8 @@ def point_cloud(
     height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False
 ) -> NDArray[np.float32]:
     """(rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
+    from rfly_terrain.height_map import kernels
+
     if isinstance(stride, bool) or not isinstance(stride, (int, np.integer)) or stride < 1:
         raise ValueError(f"stride is {stride}, expected a whole number of at least 1")
     stride = min(int(stride), max(height_map.rows, height_map.columns))
@@ -33,12 +34,11 @@ def point_cloud(
     x_of_row = (height_map.origin_x + row * height_map.step_x).astype(np.float32)
     y_of_column = (height_map.origin_y + column * height_map.step_y).astype(np.float32)
     points = np.empty((row.size, column.size, 3), np.float32)
-    fill = KERNELS.choose(row.size * column.size).cloud
 
     def work(start: int, stop: int) -> None:
         first = first_row + start * stride
         part = slice(start, stop)
-        fill(
+        kernels.cloud(
             height_map.heights,
             x_of_row[part],
             y_of_column,

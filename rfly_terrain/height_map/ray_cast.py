@@ -12,16 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats
-from rfly_common.kernels.jit import KernelModule
-from rfly_terrain.height_map import dispatch
-from rfly_terrain.height_map.ray_kernels_numpy import Rays
+from rfly_terrain.height_map import arguments
 from rfly_terrain.height_map.ray_pyramid import pyramid_of
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
-
-KERNELS = KernelModule("rfly_terrain.height_map.ray_kernels", numpy_first=10_000)
-"""Work is counted in rays."""
 
 CHUNK = 2_048
 """rays a thread takes at once, about 0.7 ms of work"""
@@ -44,13 +39,13 @@ def cast(
     """Ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
     names = ("origins", "directions", "max_range")
     arrays = [
-        dispatch.real_array(*pair)
+        arguments.real_array(*pair)
         for pair in zip(names, (origins, directions, max_range), strict=True)
     ]
     for name, array in zip(names[:2], arrays[:2], strict=True):
         if array.ndim == 0 or array.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {array.shape}")
-    shape = dispatch.common_shape(
+    shape = arguments.common_shape(
         names, arrays, (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape)
     )
     single = arrays[0].dtype == arrays[1].dtype == np.float32
@@ -71,17 +66,22 @@ def cast(
 def _run(
     height_map: HeightMap, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats
 ) -> bool:
+    from rfly_terrain.height_map import ray_kernels
+
     pyramid = pyramid_of(height_map)
-    function = KERNELS.choose(ranges.size).cast
     surface = (height_map.ground, height_map.z_max)
 
     def work(start: int, stop: int) -> bool:
-        rays = Rays(*(array if len(array) == 1 else array[start:stop] for array in inputs))
+        rays = ray_kernels.Rays(
+            *(array if len(array) == 1 else array[start:stop] for array in inputs)
+        )
         return bool(
-            function(*surface, pyramid, START_LEVEL, rays, ranges[start:stop], normals[start:stop])
+            ray_kernels.cast(
+                *surface, pyramid, START_LEVEL, rays, ranges[start:stop], normals[start:stop]
+            )
         )
 
-    return dispatch.all_in_chunks(work, ranges.size, CHUNK)
+    return arguments.all_in_chunks(work, ranges.size, CHUNK)
 
 
 def _rows(
@@ -92,22 +92,22 @@ def _rows(
     """
     if array.size != np.prod(trailing, dtype=int):
         array = np.broadcast_to(array, (*shape, *trailing))
-    return dispatch.for_kernels(array, dtype, (-1, *trailing))
+    return arguments.for_kernels(array, dtype, (-1, *trailing))
 
 
 def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[Any]) -> None:
     """ValueError that names the first number that no ray can be cast with; called only when a
     kernel met one.
     """
-    dispatch.check_finite(("origins", "directions"), (origins, directions))
+    arguments.check_finite(("origins", "directions"), (origins, directions))
     zero = np.argwhere(~directions.any(axis=-1))
     if len(zero):
         raise ValueError(
-            f"{dispatch.element('directions', zero[0])} is 0, 0, 0: a ray needs a direction"
+            f"{arguments.element('directions', zero[0])} is 0, 0, 0: a ray needs a direction"
         )
     bad = np.argwhere(~(max_range >= 0.0))
     if len(bad):
-        where = dispatch.element("max_range", bad[0])
+        where = arguments.element("max_range", bad[0])
         raise ValueError(f"{where} is {max_range[tuple(bad[0])]}, expected 0 or more metres")
 
 
@@ -133,12 +133,12 @@ def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: 
     `HeightMap.line_of_sight`.
     """
     start, end = (
-        dispatch.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b))
+        arguments.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b))
     )
     for name, points in (("a", start), ("b", end)):
         if points.ndim == 0 or points.shape[-1] != 3:
             raise ValueError(f"{name}: expected shape (…, 3), got {points.shape}")
-        dispatch.check_finite((name,), (points,))
+        arguments.check_finite((name,), (points,))
     if not 0.0 <= tolerance < np.inf:
         raise ValueError(f"tolerance is {tolerance}, expected 0 or more metres")
     try:

@@ -13,7 +13,7 @@ The ray hits where f comes down to 0. Which cells are looked at follows from a p
 single cells where it may touch. The times at which a ray crosses the lines of the grid come from
 one formula for blocks of all sizes and for cells, so that they share their borders without a gap.
 
-- `ground`: a `ground.Ground`. `high`: the highest height.
+- `ground`: a `ground.GroundGrid`. `high`: the highest height.
 - No fastmath, which drops the checks for NaN. Releases the GIL.
 """
 
@@ -22,16 +22,35 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_common.arrays import Triple
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_terrain.height_map.bilinear import corners, unit_normal
-from rfly_terrain.height_map.ground import Ground
-from rfly_terrain.height_map.ray_kernels_numpy import NEVER, PARALLEL, Rays
+from rfly_terrain.height_map.ground import GroundGrid
 from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, Pyramid
 
+NEVER = 1e300
+"""Stand-in for 1 / 0: metres per row for a ray that does not move along that axis."""
 
-class Ray(NamedTuple):
+PARALLEL = 1e-100
+"""Rows or columns per metre below which a ray does not move along that axis, on a map of any size."""
+
+
+class Rays(NamedTuple):
+    """Any number of rays; an array of length 1 serves all of them."""
+
+    origins: NDArray[Any]
+    """Origins, (n or 1, 3), m."""
+
+    directions: NDArray[Any]
+    """Directions of any length but 0, (n or 1, 3)."""
+
+    max_range: NDArray[Any]
+    """Lengths, (n or 1,), m."""
+
+
+class GroundRay(NamedTuple):
     """The part of a ray over the map and not above its highest point; t (m) counts from where that
     begins.
     """
@@ -60,7 +79,7 @@ class Ray(NamedTuple):
 
 @kernel
 def cast(
-    ground: Ground,
+    ground: GroundGrid,
     high: float,
     pyramid: Pyramid,
     start_level: int,
@@ -154,7 +173,9 @@ def axis_span(u: float, du: float, last: float) -> tuple[float, float, float, fl
 
 
 @inlined_kernel
-def over_map(ground: Ground, high: float, origin: Triple, direction: Triple, limit: float) -> Ray:
+def over_map(
+    ground: GroundGrid, high: float, origin: Triple, direction: Triple, limit: float
+) -> GroundRay:
     """The part, at most `limit` metres from the origin, that may meet the ground."""
     x, y, z = origin
     dx, dy, dz = direction
@@ -174,7 +195,7 @@ def over_map(ground: Ground, high: float, origin: Triple, direction: Triple, lim
     if dz > 0.0:
         last = min(last, (high - z) / dz)
     if first > last or (z > high and dz >= 0.0):
-        return Ray(0.0, -1.0, u, v, z, du, dv, dz, per_u, per_v, 0, 0)
+        return GroundRay(0.0, -1.0, u, v, z, du, dv, dz, per_u, per_v, 0, 0)
     if first > 0.0:
         u = u + first * du
         v = v + first * dv
@@ -186,14 +207,14 @@ def over_map(ground: Ground, high: float, origin: Triple, direction: Triple, lim
     # by the formula of all lines of the grid: no block beyond the map can be entered by rounding
     edge_u = ((last_u if up_u else 0.0) - u) * per_u
     edge_v = ((last_v if up_v else 0.0) - v) * per_v
-    return Ray(
+    return GroundRay(
         first, min(last - first, edge_u, edge_v), u, v, z, du, dv, dz, per_u, per_v, up_u, up_v
     )
 
 
 @inlined_kernel
 def first_hit(
-    ground: Ground, heights: Any, maxima: Any, levels: Any, start_level: int, ray: Ray
+    ground: GroundGrid, heights: Any, maxima: Any, levels: Any, start_level: int, ray: GroundRay
 ) -> tuple[float, float, int, int]:
     """From block to block of the pyramid, as large as the ray passes above, and through the cells
     of others.
@@ -263,7 +284,7 @@ def first_hit(
 
 @inlined_kernel
 def hit_in_block(
-    ground: Ground, heights: Any, ray: Ray, t: float, block_i: int, block_j: int
+    ground: GroundGrid, heights: Any, ray: GroundRay, t: float, block_i: int, block_j: int
 ) -> tuple[float, float, int, int]:
     """As `first_hit`, cell by cell through a block that is entered at t; or t and the next cell
     where it is left.
@@ -311,7 +332,12 @@ def hit_in_block(
 
 @inlined_kernel
 def hit_in_cell(
-    ray: Ray, t: float, leave: float, i: int, j: int, corner: tuple[float, float, float, float]
+    ray: GroundRay,
+    t: float,
+    leave: float,
+    i: int,
+    j: int,
+    corner: tuple[float, float, float, float],
 ) -> float:
     """Metres after t to the first root of f = c + m·t + q·t² in cell i, j, crossed from t to
     `leave`; below 0: none.
@@ -344,7 +370,7 @@ def hit_in_cell(
 
 @inlined_kernel
 def normal_at_hit(
-    ground: Ground, ray: Ray, step: float, t: float, i: int, j: int
+    ground: GroundGrid, ray: GroundRay, step: float, t: float, i: int, j: int
 ) -> tuple[float, float, float]:
     """The unit normal of the surface `step` metres after t, at which the ray enters cell i, j."""
     z00, z01, z10, z11 = corners(ground, i, j)

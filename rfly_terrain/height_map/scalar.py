@@ -1,44 +1,53 @@
-"""Scalar look-ups on plain Python floats: no array, no compiler, no import of numba.
+"""Look-ups at a single point, on plain Python floats.
 
-A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too. So
-the four corners of a cell are read from the array's memory by one call of `struct`, as Python
-floats.
+A program that asks for some single heights should not wait for numba. `PointLookup` therefore
+answers in Python until the process has imported the height map's kernels for a larger query, and in
+compiled code from then on.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from struct import Struct
 
-import numpy as np
+from rfly_terrain.height_map.ground import GroundGrid
 
-from rfly_terrain.height_map.ground import Ground
+KERNELS = "rfly_terrain.height_map.kernels"
+"""Module of kernels whose import makes single points compiled too."""
 
-
-class State:
-    """What the compiled look-up needs, at an address in memory that stays as long as this object
-    lives.
-
-    Eight bytes each: origin_x, origin_y, step_x, step_y (float64); rows, columns, address of the
-    heights (int64).
-    """
-
-    __slots__ = ("_memory", "address")
-
-    def __init__(self, ground: Ground) -> None:
-        self._memory = np.array(
-            (ground.origin_x, ground.origin_y, ground.step_x, ground.step_y, 0.0, 0.0, 0.0)
-        )
-        self._memory.view(np.int64)[4:] = ground.rows, ground.columns, ground.heights.ctypes.data
-        self.address: int = self._memory.ctypes.data
+Altitude = Callable[[float, float], float]
+"""Bilinear height (m) at x, y (m); NaN where one of them is not finite."""
 
 
-def altitude_function(ground: Ground) -> Callable[[int, float, float], float]:
-    """`altitude(_, x, y)`: the bilinear height at two floats, NaN where one is not finite; ignores
-    its first argument.
+class PointLookup:
+    """The height of the ground at a single point."""
 
-    The arguments of `kernels.altitude_at`, without numba.
+    __slots__ = ("_ground", "altitude", "is_compiled")
+
+    def __init__(self, ground: GroundGrid) -> None:
+        self._ground = ground
+        self.altitude: Altitude = python_altitude(ground)
+        self.is_compiled = False
+        if KERNELS in sys.modules:
+            self.compile()
+
+    def compile(self) -> None:
+        """Answer in compiled code from now on."""
+        from rfly_terrain.height_map.point_kernel import compiled_altitude
+
+        look_up = compiled_altitude(self._ground)
+        look_up(0.0, 0.0)  # numba compiles at the first call
+        self.altitude = look_up
+        self.is_compiled = True
+
+
+def python_altitude(ground: GroundGrid) -> Altitude:
+    """Return the look-up in Python.
+
+    A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too.
+    One call of `struct` reads the four corners of a cell from the array's memory as Python floats.
     """
     rows = ground.rows
     columns = ground.columns
@@ -49,11 +58,12 @@ def altitude_function(ground: Ground) -> Callable[[int, float, float], float]:
     last_u = float(rows - 1)
     last_v = float(columns - 1)
     row_bytes = 4 * columns
-    # one call reads both rows of a cell: two floats, a gap of the rest of the row, two floats
+
+    # both rows of a cell: two floats, a gap of the rest of the row, two floats
     corners = Struct(f"2f{4 * (columns - 2)}x2f").unpack_from
     memory = memoryview(ground.heights.data).cast("B")
 
-    def altitude(_state: int, x: float, y: float) -> float:
+    def altitude(x: float, y: float) -> float:
         u = (x - origin_x) / step_x
         v = (y - origin_y) / step_y
         if 0.0 <= u < last_u and 0.0 <= v < last_v:
@@ -64,6 +74,7 @@ def altitude_function(ground: Ground) -> Callable[[int, float, float], float]:
             v, j = _clamped(v, columns)
         else:
             return math.nan
+
         z00, z01, z10, z11 = corners(memory, i * row_bytes + 4 * j)
         a = u - i
         b = v - j
@@ -74,17 +85,19 @@ def altitude_function(ground: Ground) -> Callable[[int, float, float], float]:
 
 
 def _clamped(u: float, count: int) -> tuple[float, int]:
-    """u clamped to 0 … count - 1, and its cell; the last node belongs to the last cell."""
+    """Return u within 0 … count - 1, and its cell; the last node belongs to the last cell."""
     u = min(max(u, 0.0), count - 1.0)
     return u, min(int(u), count - 2)
 
 
-def surface_at(ground: Ground, x: float, y: float) -> tuple[float, float, float, bool, bool]:
-    """(z, dz/dx, dz/dy, x is on the map, y is on the map) at one point, of the bilinear surface."""
+def surface_at(ground: GroundGrid, x: float, y: float) -> tuple[float, float, float, bool, bool]:
+    """Return (z, dz/dx, dz/dy, x is on the map, y is on the map) of the bilinear surface."""
     rows = ground.rows
     columns = ground.columns
     step_x = ground.step_x
     step_y = ground.step_y
+
+    # the cell, and where in it the point lies
     raw_u = (x - ground.origin_x) / step_x
     raw_v = (y - ground.origin_y) / step_y
     on_x = -ground.slack_u <= raw_u <= rows - 1 + ground.slack_u
@@ -93,9 +106,13 @@ def surface_at(ground: Ground, x: float, y: float) -> tuple[float, float, float,
     v, j = _clamped(raw_v, columns)
     a = u - i
     b = v - j
-    first = i * columns + j
+
     height = ground.heights.item
-    z00, z01, z10, z11 = (height(first + k) for k in (0, 1, columns, columns + 1))
+    first = i * columns + j
+    z00 = height(first)
+    z01 = height(first + 1)
+    z10 = height(first + columns)
+    z11 = height(first + columns + 1)
     z = (z00 * (1.0 - b) + z01 * b) * (1.0 - a) + (z10 * (1.0 - b) + z11 * b) * a
     along_x = ((z10 - z00) * (1.0 - b) + (z11 - z01) * b) / step_x if on_x else 0.0
     along_y = ((z01 - z00) * (1.0 - a) + (z11 - z10) * a) / step_y if on_y else 0.0

@@ -23,16 +23,18 @@ import numpy as np
 
 from rfly_common.kernels.jit import kernel, pasted_kernel
 from rfly_terrain.occupancy.cell_grid import SNAP
-from rfly_terrain.occupancy.ray_kernels_numpy import LEVEL
 
 CLEAR = 4.0 * SNAP
+LEVEL = 1e100
+"""|da/db| above which b is taken as constant."""
+
 NEARBY = 1e5
 """cells: so far from the grid rounding errors of coordinates stay far below SNAP"""
 ONE_ROW, ONE_COLUMN = (1, 1 << 32) if sys.byteorder == "little" else (1 << 32, 1)
 """what a pair of int32 row and column, read as one int64, grows by with each"""
 
 
-class Line(NamedTuple):
+class GridLine(NamedTuple):
     """A segment from (a0, b0) to (a1, b1) on a grid of size_a by size_b cells."""
 
     along_u: bool
@@ -58,7 +60,7 @@ def _clamp(value: float, low: float, high: float) -> float:
 
 
 @kernel
-def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> Line:
+def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> GridLine:
     """Of a segment on a grid of rows by columns cells."""
     along_u = abs(u1 - u0) >= abs(v1 - v0)
     if along_u:
@@ -77,8 +79,8 @@ def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: in
         size_b = columns
     slope = (b1 - b0) / (a1 - a0) if a1 != a0 else 0.0
     if abs(a1) + abs(b1) < abs(a0) + abs(b0):
-        return Line(along_u, a0, b0, a1, b1, slope, a1, b1, size_a, size_b)
-    return Line(along_u, a0, b0, a1, b1, slope, a0, b0, size_a, size_b)
+        return GridLine(along_u, a0, b0, a1, b1, slope, a1, b1, size_a, size_b)
+    return GridLine(along_u, a0, b0, a1, b1, slope, a0, b0, size_a, size_b)
 
 
 @pasted_kernel
@@ -93,7 +95,7 @@ def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
 
 
 @pasted_kernel
-def _span(line: Line, slab: int) -> tuple[float, float]:
+def _span(line: GridLine, slab: int) -> tuple[float, float]:
     """Lowest and highest b of the segment within a slab."""
     a_low, a_high = (line.a0, line.a1) if line.a0 <= line.a1 else (line.a1, line.a0)
     b_low, b_high = (line.b0, line.b1) if line.b0 <= line.b1 else (line.b1, line.b0)
@@ -115,14 +117,14 @@ def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
 
 
 @pasted_kernel
-def _inverse(line: Line) -> float:
+def _inverse(line: GridLine) -> float:
     """|da/db|; 0 where b as good as stays."""
     inverse = abs((line.a1 - line.a0) / (line.b1 - line.b0)) if line.b1 != line.b0 else 0.0
     return inverse if inverse < LEVEL else 0.0
 
 
 @pasted_kernel
-def _progress(line: Line, slab: int, cell: int, inverse: float) -> float:
+def _progress(line: GridLine, slab: int, cell: int, inverse: float) -> float:
     """How far along a, in cells from the start, the segment first meets a touched cell."""
     forward = line.a1 >= line.a0
     enters, leaves = (

@@ -1,7 +1,6 @@
 """Rays over a grid of cells, in cell coordinates: traversed cells, first occupied hit.
 
-Arrays of rays go to compiled kernels on all cores, or to the NumPy path where numba is missing or
-not worth its import.
+Arrays of rays go to compiled kernels on all cores.
 """
 
 from __future__ import annotations
@@ -12,11 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
-
-KERNELS = KernelModule("rfly_terrain.occupancy.ray_kernels", numpy_first=500_000)
-"""Work is counted in rays times the columns or rows (the larger number) of the grid."""
 
 _RAYS_IN_CHUNK = 256
 _LARGEST_CLEARANCE = 255
@@ -46,12 +41,13 @@ def touched_cells(
     border included. Those of segment n are those from offsets[n] to offsets[n + 1], in the order in
     which it first meets them.
     """
-    kernels = KERNELS.choose(len(segments) * max(rows, columns))
+    from rfly_terrain.occupancy import ray_kernels
+
     offsets = np.zeros(len(segments) + 1, np.int64)
     plain = np.zeros(len(segments), bool)
 
     def count(start: int, stop: int) -> None:
-        kernels.count_touched(
+        ray_kernels.count_touched(
             segments[start:stop], rows, columns, offsets[start + 1 : stop + 1], plain[start:stop]
         )
 
@@ -63,23 +59,21 @@ def touched_cells(
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        kernels.fill_touched(
+        ray_kernels.fill_touched(
             segments[part], rows, columns, offsets[start : stop + 1], plain[part], cells, is_end
         )
 
-    if kernels is not KERNELS.compiled:  # NumPy takes whole arrays at once
-        fill(0, len(segments))
-    else:
-        in_chunks(fill, len(segments), _RAYS_IN_CHUNK)
+    in_chunks(fill, len(segments), _RAYS_IN_CHUNK)
     return cells, offsets, is_end
 
 
 def free_touched(segments: Floats, occupied: Bools) -> None:
     """Sets every cell that a segment touches to False, in place."""
-    kernels = KERNELS.choose(len(segments) * max(occupied.shape))
+    from rfly_terrain.occupancy import ray_kernels
+
     # chunks may write the same cell at once: all write the same value
     in_chunks(
-        lambda start, stop: kernels.free_touched(segments[start:stop], occupied),
+        lambda start, stop: ray_kernels.free_touched(segments[start:stop], occupied),
         len(segments),
         _RAYS_IN_CHUNK,
     )
@@ -89,17 +83,17 @@ def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, 
     """((n,) distance in cells, inf for a miss; (n, 2) u, v of the first point on a closed occupied
     cell, or NaN).
     """
-    kernels = KERNELS.choose(len(segments) * max(clearance.shape))
+    from rfly_terrain.occupancy import ray_kernels
+
     distances = np.empty(len(segments))
     hits = np.empty((len(segments), 2))
 
     def work(start: int, stop: int) -> None:
-        kernels.first_hits(segments[start:stop], clearance, distances[start:stop], hits[start:stop])
+        ray_kernels.first_hits(
+            segments[start:stop], clearance, distances[start:stop], hits[start:stop]
+        )
 
-    if kernels is not KERNELS.compiled:  # NumPy takes whole arrays at once
-        work(0, len(segments))
-    else:
-        in_chunks(work, len(segments), _RAYS_IN_CHUNK)
+    in_chunks(work, len(segments), _RAYS_IN_CHUNK)
     return distances, hits
 
 

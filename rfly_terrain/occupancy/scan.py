@@ -27,7 +27,7 @@ class Scan(Protocol):
     def angles(self) -> Any: ...
 
 
-class Rays(NamedTuple):
+class ScanRays(NamedTuple):
     """The rays of a scan that say something."""
 
     lengths: Floats
@@ -81,7 +81,7 @@ def _readings(ranges: Any, angles: Any) -> tuple[Floats, Floats]:
     return lengths, turned
 
 
-def scan_of(rays: Any, angles: Any, max_range: Any) -> Rays:
+def scan_of(rays: Any, angles: Any, max_range: Any) -> ScanRays:
     """(ranges, angles, max_range), or (scan, max_range) with the range in either of the last two
     places.
     """
@@ -98,7 +98,7 @@ def scan_of(rays: Any, angles: Any, max_range: Any) -> Rays:
     known = ~np.isnan(ranges)
     ranges = ranges[known]
     turned = turned[known]
-    return Rays(np.minimum(ranges, limit), turned, ranges < limit)
+    return ScanRays(np.minimum(ranges, limit), turned, ranges < limit)
 
 
 class LidarScan:

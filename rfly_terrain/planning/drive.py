@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
-from rfly_common.kernels.jit import use_numba
 from rfly_terrain.planning import kernels
 from rfly_terrain.planning import search_kernels as searching
 from rfly_terrain.planning.kernels import Steering
 from rfly_terrain.planning.plan import off_the_map
+from rfly_terrain.planning.plan_pose import PlanPose
 
 if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid
@@ -36,42 +36,12 @@ ROUNDS = 3
 _JOINTS = 300
 """places between which short cuts are looked for"""
 _START_HEADINGS = 72
-_HALF_OF_THE_STEPS = (
-    (0, 1, ()),
-    (1, 0, ()),
-    *((1, side, ((1, 0), (0, side))) for side in (1, -1)),
-    *((1, 2 * side, ((0, side), (1, side))) for side in (1, -1)),
-    *((2, side, ((1, 0), (1, side))) for side in (1, -1)),
-)
-"""rows, columns, and the cells that are crossed on the way; the other half are these backwards"""
 
 
 Weights = NDArray[np.float32]
 """(rows, columns) what a metre costs in each cell, 0 where nobody may be: what the kernels read"""
 _Place = tuple[float, float, float]
 """x, y of a grid's south-west corner, and the side of its cells, m"""
-
-
-@dataclass(frozen=True)
-class PlanPose:
-    """A place on the map, and the heading there; None: any. Raises PlanError for what is not
-    finite.
-    """
-
-    x: float
-    """east, m"""
-    y: float
-    """north, m"""
-    heading: float | None = None
-    """rad, counter-clockwise from east"""
-    z: float | None = None
-    """up, m: for aircraft; None: as low as may be"""
-
-    def __post_init__(self) -> None:
-        for name in ("x", "y", "heading", "z"):
-            value = getattr(self, name)
-            if value is not None:
-                finite_number(name, value, error=partial(PlanError, "not_finite"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,42 +193,8 @@ def _cost_to_go(
 ) -> NDArray[np.float32]:
     goal_cell = _cell(place, goal)
     start_cell = _cell(place, start)
-    if not use_numba():
-        return plain_cost_to_go(weight, goal_cell)
     spare = 60.0 + 16.0 * radius / place[2]  # for the way round that headings ask for
     return kernels.cost_to_go(weight, goal_cell, start_cell, spare)
-
-
-def plain_cost_to_go(weight: Weights, goal: tuple[int, int]) -> NDArray[np.float32]:
-    """`kernels.cost_to_go` of all cells by SciPy, for where plain Python would take a minute."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import dijkstra
-
-    rows, columns = weight.shape
-    number = np.arange(rows * columns).reshape(rows, columns)
-    wide = weight.astype(float)
-    ends: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
-    for d_row, d_column, crossed in _HALF_OF_THE_STEPS:
-        here = slice(0, rows - d_row), slice(max(-d_column, 0), columns - max(d_column, 0))
-
-        def shifted(array: NDArray[Any], row: int, column: int, at: Any = here) -> NDArray[Any]:
-            return array[
-                at[0].start + row : at[0].stop + row, at[1].start + column : at[1].stop + column
-            ]
-
-        costs = [shifted(wide, *offset) for offset in ((0, 0), (d_row, d_column), *crossed)]
-        free = np.all([cost > 0 for cost in costs], axis=0)
-        taken = (
-            costs[:2] if d_row == abs(d_column) else costs
-        )  # a diagonal passes the corner of the cells beside it
-        cost = math.hypot(d_row, d_column) * np.mean(taken, axis=0)
-        ends.append((number[here][free], shifted(number, d_row, d_column)[free], cost[free]))
-    a, b, edge = (np.concatenate(part) for part in zip(*ends, strict=True))
-    graph = coo_array(
-        (edge, (a.astype(np.int32), b.astype(np.int32))), shape=(number.size, number.size)
-    ).tocsr()
-    best = dijkstra(graph, directed=False, indices=goal[0] * columns + goal[1])
-    return best.reshape(rows, columns).astype(np.float32)
 
 
 def _starts(start: PlanPose, goal: PlanPose) -> Floats:

@@ -1,5 +1,4 @@
-"""Compiled kernels of planning on a grid; without numba the same functions run as plain Python,
-much slower.
+"""Compiled kernels of planning on a grid.
 
 - `weight`: (rows, columns) float32, row 0 in the south: what a metre costs in a cell, at least 1; 0
 where none may be.

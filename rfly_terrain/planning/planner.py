@@ -15,7 +15,6 @@ import numpy as np
 from rfly_common.arrays import Bools
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
-from rfly_common.kernels.jit import use_numba
 from rfly_terrain.costmap.traversability import (
     LETHAL,
     TraversabilityGrid,
@@ -23,9 +22,10 @@ from rfly_terrain.costmap.traversability import (
     traversability,
 )
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.planning.drive import PlanPose, Weights, plan_drive, weights
+from rfly_terrain.planning.drive import Weights, plan_drive, weights
 from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, Obstacles, plan_fly
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan, steps_between
+from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
 from rfly_terrain.world.solids import Solids, joined
 
@@ -329,11 +329,7 @@ def name_nearest_free(
 
 
 def warm_up() -> None:
-    """Run every kernel once with the planner's argument types, where numba is. Threads may call it
-    at once.
-    """
-    if not use_numba():
-        return
+    """Run every kernel once with the planner's argument types. Several threads may call it at once."""
     flat = HeightMap(
         np.zeros((20, 20), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0
     )

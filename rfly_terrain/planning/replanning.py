@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from rfly_common.arrays import Bools, Floats
-from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import DRIVE, Plan
+from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.seen_space import SeenSpace
 from rfly_terrain.planning.vehicle_classes import VehicleClass

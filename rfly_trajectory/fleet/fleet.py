@@ -27,7 +27,7 @@ from rfly_trajectory.kernels.tables import (
     GROUND,
     MULTIROTOR,
     POLYNOMIAL,
-    Poses,
+    VehiclePoses,
 )
 from rfly_trajectory.motion import speed_profile
 from rfly_trajectory.motion.attitude import GroundPatch, WheelContact, poses, wheel_contact
@@ -392,13 +392,13 @@ class Fleet:
         vehicle: Ints | slice,
         progress: Floats,
         rate_type: type[np.floating[Any]] = np.float64,
-    ) -> Poses:
+    ) -> VehiclePoses:
         """Return the poses of the vehicles with these indices (k,), given their progress (k, 4).
 
         A slice as index costs no copies.
         """
         if self._paths is None:
-            return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
+            return VehiclePoses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
 
         points = self._points(vehicle, progress)
         ground, _ = self._ground(vehicle, points, progress)

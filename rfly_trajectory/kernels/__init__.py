@@ -1,5 +1,1 @@
-"""Sampling kernels: compiled, NumPy form, tables between."""
-
-from rfly_common.kernels.jit import KernelModule
-
-KERNELS = KernelModule("rfly_trajectory.kernels.motion_kernels")
+"""Sampling kernels, and the tables of paths and vehicles that they read."""

@@ -21,7 +21,7 @@ from rfly_trajectory.kernels.tables import (
     GroundRows,
     PathTable,
     Placements,
-    Poses,
+    VehiclePoses,
     WheelBases,
     WheelGround,
 )
@@ -237,7 +237,7 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
 
 @kernel
 def poses(
-    placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: Poses
+    placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: VehiclePoses
 ) -> None:
     """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as
     rows.
@@ -282,7 +282,7 @@ def place_on_ground(
     progress: Floats,
     points: Floats,
     ground: GroundRows,
-    made: Poses,
+    made: VehiclePoses,
     start: int,
     count: int,
     block: Floats,

@@ -98,7 +98,7 @@ class GroundRows(NamedTuple):
     """(2, k) its derivative by time along the vehicle's motion, 1/s"""
 
 
-class Poses(NamedTuple):
+class VehiclePoses(NamedTuple):
     """k vehicles at an instant each; ENU, SI."""
 
     position: Floats

@@ -50,8 +50,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats
-from rfly_trajectory.kernels import KERNELS
-from rfly_trajectory.kernels.tables import GroundRows, Placements, Poses, WheelBases, WheelGround
+from rfly_trajectory.kernels.tables import (
+    GroundRows,
+    Placements,
+    VehiclePoses,
+    WheelBases,
+    WheelGround,
+)
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -95,22 +100,23 @@ def wheel_contact(
     The wheels' plane at the origin is kept above middle (k,), m, where the ground has the gradient
     (k, 2).
     """
-    functions = KERNELS.choose()
+    from rfly_trajectory.kernels import motion_kernels
+
     wheels = WheelBases(wheelbase, track)
     q, p = np.ascontiguousarray(slope.T)
 
     # slopes and wheel positions by fixed-point steps
     for _ in range(_STEPS):
-        x, y = functions.wheel_places(wheels, points, q, p)
-        plane = functions.wheel_plane(wheels, _altitude(terrain, x, y))
+        x, y = motion_kernels.wheel_places(wheels, points, q, p)
+        plane = motion_kernels.wheel_plane(wheels, _altitude(terrain, x, y))
         q, p = np.ascontiguousarray(plane[:, 2:].T)
 
     # ground under the wheels in their final positions
-    x, y = functions.wheel_places(wheels, points, q, p)
+    x, y = motion_kernels.wheel_places(wheels, points, q, p)
     under = terrain.gradient(x.reshape(-1), y.reshape(-1)).reshape(-1, 4, 2)
     ground = WheelGround(_altitude(terrain, x, y), under, middle, gradient)
 
-    rows = functions.wheel_contact(wheels, ground, points, speed, plane)
+    rows = motion_kernels.wheel_contact(wheels, ground, points, speed, plane)
     return WheelContact(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
 
 
@@ -139,15 +145,17 @@ def poses(
     points: Floats,
     terrain: GroundPatch,
     rate_type: type[np.floating[Any]] = np.float64,
-) -> Poses:
+) -> VehiclePoses:
     """Return the poses of k vehicles; velocities and body rates are numbers of `rate_type`.
 
     kind (k,) is GROUND, MULTIROTOR or FIXED_WING. height (k,), m, is above the ground, or is z
     where `absolute` (k,) is true (a z below the ground is raised to it). progress (k, 4) comes from
     `motion.progress`, points (k, 6) from `paths.path_points`.
     """
+    from rfly_trajectory.kernels import motion_kernels
+
     k = len(kind)
-    result = Poses(
+    result = VehiclePoses(
         np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type)
     )
 
@@ -159,5 +167,5 @@ def poses(
     smooth = np.ascontiguousarray(smooth.T)
     ground = GroundRows(altitude, gradient, smooth, np.ascontiguousarray(smooth_rate.T))
 
-    KERNELS.choose().poses(Placements(kind, height, absolute), progress, points, ground, result)
+    motion_kernels.poses(Placements(kind, height, absolute), progress, points, ground, result)
     return result

@@ -16,7 +16,6 @@ import numpy as np
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
-from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import Departures
 
 AtEnd = Literal["repeat", "ping_pong", "stop"]
@@ -323,4 +322,6 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
     Columns are arc length s, m, its rate, m/s, acceleration, m/s², and jerk, m/s³. A vehicle stands
     at the start of its motion before its departure. A closed path's s grows beyond its length.
     """
-    return KERNELS.choose().progress(departures, vehicle, time)
+    from rfly_trajectory.kernels import motion_kernels
+
+    return motion_kernels.progress(departures, vehicle, time)

@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats, Ints
-from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import (
     ARC,
     PIECE_VALUES,
@@ -157,7 +156,9 @@ def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
 
     Columns are x, y, tangent x, tangent y, curvature, curvature rate. One call evaluates all.
     """
-    return KERNELS.choose().path_points(table, path, np.ascontiguousarray(s))
+    from rfly_trajectory.kernels import motion_kernels
+
+    return motion_kernels.path_points(table, path, np.ascontiguousarray(s))
 
 
 def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
@@ -165,7 +166,9 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
 
     It is 0 on lines, arcs and clothoids. On polynomials |dp/ds| counts as 1, which it is to 1e-8.
     """
-    return KERNELS.choose().curvature_bends(table, path, s)
+    from rfly_trajectory.kernels import motion_kernels
+
+    return motion_kernels.curvature_bends(table, path, s)
 
 
 def altitude_profile(s: ArrayLike, z: ArrayLike, length: float, closed: bool) -> AltitudeProfile:
@@ -216,7 +219,9 @@ def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
     `path` (k,) holds the paths' indices; they must have a profile. Before its start and behind its
     end an open path goes on with the slope that it has there.
     """
-    return KERNELS.choose().altitudes(table, path, s)
+    from rfly_trajectory.kernels import motion_kernels
+
+    return motion_kernels.altitudes(table, path, s)
 
 
 def rotation(heading_deg: float) -> Floats:

@@ -15,9 +15,6 @@ import pytest
 from rfly_bringup import warm_up
 from rfly_bringup.nodes.amphibious_set import MAPPING, OF_A_VEHICLE
 from rfly_bringup.nodes.node_set import NODES
-from rfly_common.kernels.jit import use_numba
-
-needs_compiler = pytest.mark.skipif(not use_numba(), reason="numba is not used")
 
 
 @pytest.fixture
@@ -40,7 +37,6 @@ def compiled(monkeypatch, tmp_path):
     return parts
 
 
-@needs_compiler
 def test_a_part_is_compiled_once_and_the_ground_first(compiled, capsys, tmp_path):
     warm_up.compile_for_nodes(["trajectory_node", "terrain_node", "ue_bridge_node"])
     assert compiled == ["terrain", "trajectory"]
@@ -56,19 +52,6 @@ def test_a_part_is_compiled_once_and_the_ground_first(compiled, capsys, tmp_path
     assert compiled[3:] == ["terrain"]
 
 
-@pytest.mark.parametrize(
-    ("terminal", "told"), [(True, "rfly: numba is not installed\n"), (False, "")]
-)
-def test_without_numba_a_terminal_is_told_and_nothing_compiled(
-    terminal, told, compiled, monkeypatch, capsys
-):
-    monkeypatch.setattr(warm_up, "plain_because", lambda: "numba is not installed")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    warm_up.compile_first(["amphibious"])
-    assert (compiled, capsys.readouterr().err) == ([], told)
-
-
-@needs_compiler
 def test_a_part_that_fails_is_not_noted(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 
 from rfly_common import frames as f
-from rfly_common.kernels import rotations as kernels
+from rfly_common.kernels import vectors as kernels
 
 H = math.sqrt(0.5)
 angles = st.floats(-math.pi, math.pi)

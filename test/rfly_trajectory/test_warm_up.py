@@ -7,8 +7,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 SAMPLES = """
 import numpy as np
 from rfly_trajectory.warm_up import warm_up
@@ -45,7 +43,6 @@ print({name: (before[name], after[name]) for name in after if before[name] != af
 """
 
 
-@pytest.mark.needs("numba")
 def test_after_the_warm_up_no_fleet_makes_numba_compile():
     done = subprocess.run(
         [sys.executable, "-c", SAMPLES],

@@ -89,7 +89,6 @@ def test_overdamped_struts_creep():
     assert heave.damping_ratio > 1.0
 
 
-@pytest.mark.needs("numba")
 @pytest.mark.parametrize("kind", ["heave", "roll", "pitch"])
 def test_the_full_model_rings_down_so(kind):
     """Let go a few millimetres off, on a ground without friction, with dampers alike both ways."""

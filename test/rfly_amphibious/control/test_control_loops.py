@@ -15,8 +15,6 @@ from rfly_amphibious.vehicle.state_layout import WHEEL_SPEED
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat, rotation_matrix
 
-pytestmark = pytest.mark.needs("numba")
-
 G = 9.80665
 
 

@@ -112,7 +112,6 @@ def test_on_the_spot_all_slide():
     assert turning_on_the_spot(four)[0] == pytest.approx((0.56**2 + 0.66**2) / 0.56)
 
 
-@pytest.mark.needs("numba")
 @pytest.mark.parametrize(("speed", "yaw_rate", "share"), [(0.0, 0.8, 0.05), (1.5, 0.6, 0.08)])
 def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, share):
     p = SIX.replace(steered="none", max_steering=0.0)
@@ -134,7 +133,6 @@ def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, sha
     assert np.mean(rates[-250:]) == pytest.approx(yaw_rate, rel=share)
 
 
-@pytest.mark.needs("numba")
 def test_commands_of_another_number_of_wheels_are_refused_by_name():
     simulation = Simulation(AmphibiousModel(SIX), SensorParameters.load("scale_six"))
     with pytest.raises(

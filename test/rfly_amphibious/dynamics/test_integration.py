@@ -14,8 +14,6 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.land_air_demo import DURATION, land_air_demo
 from rfly_amphibious.vehicle import state_layout as at
 
-pytestmark = pytest.mark.needs("numba")
-
 G = 9.80665
 
 

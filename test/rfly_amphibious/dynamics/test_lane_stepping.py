@@ -18,8 +18,6 @@ from rfly_common.errors import DynamicsError
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
 
-pytestmark = pytest.mark.needs("numba")
-
 FLEET = 11
 """a group of eight and three alone"""
 

@@ -14,8 +14,6 @@ from rfly_amphibious import AmphibiousModel, Controls, ModelState, VehicleParame
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError, DynamicsError
 
-pytestmark = pytest.mark.needs("numba")
-
 G = 9.80665
 SWAP = np.array((1, 0, 3, 2))
 """left and right wheels exchanged"""

@@ -19,7 +19,6 @@ from rfly_terrain.world.models import box_part, placed_part
 from rfly_terrain.world.moving import MovingPath, MovingSolids
 from rfly_terrain.world.solids import Solids
 
-pytestmark = pytest.mark.needs("numba")
 SCALE = VehicleParameters.load("scale")
 STEP = 0.001
 

@@ -25,7 +25,6 @@ from rfly_common.physics import GRAVITY
 from rfly_terrain.world.models import cylinder_part
 from rfly_terrain.world.solids import ObjectBoxes, Solids, joined
 
-pytestmark = pytest.mark.needs("numba")
 obstacle_contacts = late_module("rfly_amphibious.dynamics.obstacle_contacts")
 
 SCALE = VehicleParameters.load("scale")

@@ -20,7 +20,6 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.physics import GRAVITY
 from rfly_common.vehicle_states import VehicleStates
 
-pytestmark = pytest.mark.needs("numba")
 SCALE = VehicleParameters.load("scale")
 STEP = 0.001
 TICK = 0.004

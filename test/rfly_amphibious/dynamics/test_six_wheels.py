@@ -13,8 +13,6 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 from rfly_terrain.world.solids import Solids
 
-pytestmark = pytest.mark.needs("numba")
-
 G = 9.80665
 SIX = VehicleParameters.load("scale_six")
 LEVEL = SIX.replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0)

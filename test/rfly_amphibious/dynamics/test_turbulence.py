@@ -16,8 +16,6 @@ from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 
-pytestmark = pytest.mark.needs("numba")
-
 FOOT = 0.3048
 PERIOD = 0.01
 

@@ -23,8 +23,6 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_terrain.height_map.height_map import HeightMap
 
-pytestmark = pytest.mark.needs("numba")
-
 G = 9.80665
 
 

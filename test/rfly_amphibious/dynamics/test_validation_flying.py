@@ -19,8 +19,6 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_common.physics import standard_density, standard_pressure
 
-pytestmark = pytest.mark.needs("numba")
-
 G = 9.80665
 
 

@@ -20,8 +20,6 @@ from amphibious_cases import (
 from rfly_amphibious import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.vehicle import state_layout as at
 
-pytestmark = pytest.mark.needs("numba")
-
 G = 9.80665
 
 

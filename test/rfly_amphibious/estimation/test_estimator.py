@@ -8,9 +8,11 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.plain_python import ENVIRONMENT
 from scipy.stats import chi2
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
@@ -41,8 +43,6 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.solids import ObjectBoxes
-
-pytestmark = pytest.mark.needs("numba")
 
 TICK = 4
 """steps of 1 ms"""
@@ -740,9 +740,9 @@ def test_a_turned_imu_is_turned_back(turn):
     assert np.abs(found[:, 4:7]).max() < 0.1
 
 
-def test_numpy_gives_what_the_kernels_give(turn, tmp_path):
-    """Another process without numba restores a saved state, for which it goes over the last half
-    second again.
+def test_plain_python_gives_what_the_kernels_give(turn, tmp_path):
+    """Kernels as plain Python restore a saved state, for which they go over the last half second
+    again.
     """
     made = estimator(turn, terrain=None)
     for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2)):
@@ -750,7 +750,9 @@ def test_numpy_gives_what_the_kernels_give(turn, tmp_path):
     saved = tmp_path / "saved.json"
     saved.write_text(json.dumps(made.save()))
     code = f"""
-import json
+import json, sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+import oracles.plain_python
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -761,7 +763,7 @@ made.restore(json.load(open({str(saved)!r})))
 now = made.estimate
 print(json.dumps([now.position.tolist(), now.velocity.tolist(), now.orientation.tolist(), made.covariance.tolist()]))
 """
-    environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
+    environment = {**os.environ, **ENVIRONMENT}
     out = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )

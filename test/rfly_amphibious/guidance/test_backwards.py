@@ -15,8 +15,6 @@ from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_terrain.planning.drive import PlanPose, plan_drive
 
-pytestmark = pytest.mark.needs("numba")
-
 
 class Bay:
     """A road of 8 m along x through the origin, with a dead-end bay of 3 m by 6 m."""

@@ -156,7 +156,7 @@ def curve(p: VehicleParameters, axis: int) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.needs("numba", "matplotlib")
+@pytest.mark.needs("matplotlib")
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     truth = hidden(seed)
@@ -185,7 +185,6 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     assert (tmp_path / "fit.png").stat().st_size > 20_000
 
 
-@pytest.mark.needs("numba")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hidden_parameters_are_found_in_the_air(seed):
     truth = hidden(seed)

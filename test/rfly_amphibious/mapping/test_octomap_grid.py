@@ -12,7 +12,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from rfly_amphibious.mapping.octomap_grid import MAX_RAYS, OctomapGrid, OctomapParameters
+from rfly_amphibious.mapping.octomap_grid import MAX_RAYS, OctomapGrid
+from rfly_amphibious.mapping.octomap_parameters import OctomapParameters
 from rfly_common.errors import ConfigError
 
 SIDE = 0.2
@@ -151,7 +152,6 @@ def test_where_a_map_is_full_the_farthest_voxels_make_room():
     assert grid.log_odds([(1.9, 0.1, 0.1)]).item() == odds
 
 
-@pytest.mark.needs("numba")
 def test_memory_stays_along_a_way_without_an_end():
     """Half of the 2¹⁸ places of 12 bytes are taken at most, whatever comes: what lies behind is
     forgotten.
@@ -337,7 +337,6 @@ def test_a_file_is_there_at_once_or_not_at_all(mapped, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["map.bt"]
 
 
-@pytest.mark.needs("numba")
 def test_a_full_map_is_still_found_voxel_by_voxel():
     """What stays after room was made is what a dictionary says, and everything that is left has its
     log-odds.
@@ -400,7 +399,6 @@ def person_crossing(grid, sees_background):
     return seen
 
 
-@pytest.mark.needs("numba")
 def test_a_person_who_crossed_leaves_no_voxels():
     """With a wall behind, rays clear most of them, but not those that lie between the rays of later
     clouds.

@@ -16,12 +16,10 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_terrain import HeightMap
 from rfly_terrain.costmap.traversability import TraversabilityLimits
-from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import DRIVE, FLY
+from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
-
-pytestmark = pytest.mark.needs("numba")
 
 RADIUS = 0.6
 MARGIN = 0.8
@@ -185,7 +183,8 @@ class Trip(NamedTuple):
 
 def trip(vehicle, seed, most_seconds=120.0):
     """From start to goal amid pillars that the planner does not know of."""
-    from rfly_amphibious.mapping.octomap_grid import OctomapGrid, OctomapParameters
+    from rfly_amphibious.mapping.octomap_grid import OctomapGrid
+    from rfly_amphibious.mapping.octomap_parameters import OctomapParameters
     from rfly_amphibious.sensors.lidar import Lidar, VehicleTrack
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_terrain.occupancy.octree import read_octree

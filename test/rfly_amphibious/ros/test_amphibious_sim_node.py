@@ -10,7 +10,7 @@ import pytest
 
 from rfly_common.ros.goal_result import GoalResult
 
-pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
+pytestmark = pytest.mark.ros
 
 SIM = "/car/amphibious_sim_node"
 

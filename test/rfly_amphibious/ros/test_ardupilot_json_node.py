@@ -168,7 +168,6 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.needs("numba")
 def test_a_hover_through_noise_and_bad_datagrams(domain_id):
     """The stand-in climbs to 5 m and stays there, in lock-step with the simulation; then it is
     started once more.

@@ -499,7 +499,6 @@ def memory(node, field):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("numba")
 def test_a_full_map_takes_less_than_80_mb(domain_id):
     """Clouds of more than a million voxels at places 60 m apart, with the default settings and
     somebody who listens.

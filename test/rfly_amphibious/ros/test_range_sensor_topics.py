@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
+pytestmark = pytest.mark.ros
 
 HEIGHT = 0.22 + 0.25
 """of the lidar above level ground, m"""

@@ -17,7 +17,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
+pytestmark = pytest.mark.ros
 
 SENSORS = SensorParameters.load("scale")
 PARAMS = VehicleParameters.load("scale")

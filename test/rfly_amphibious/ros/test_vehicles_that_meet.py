@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
+pytestmark = pytest.mark.ros
 
 TRUCK = 9999
 HALF_LENGTH = 1.5

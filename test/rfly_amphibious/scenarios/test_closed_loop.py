@@ -12,8 +12,6 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.scenario import Scenario
 
-pytestmark = pytest.mark.needs("numba")
-
 SHORT = """version: 1
 vehicle: scale
 seed: {seed}

@@ -23,8 +23,6 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.physics import GRAVITY
 
-pytestmark = pytest.mark.needs("numba")
-
 FLIGHT = [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
 UP_AND_DOWN = """version: 1
 vehicle: {vehicle}

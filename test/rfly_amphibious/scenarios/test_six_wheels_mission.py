@@ -12,8 +12,6 @@ from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.table_log import write_csv
 
-pytestmark = pytest.mark.needs("numba")
-
 MISSION = """version: 1
 vehicle: scale_six
 method: semi_implicit_euler

@@ -124,7 +124,6 @@ def test_left_is_left_and_up_is_up():
     assert seen[:, 0].max() == math.floor(105.5 - fy * 1 / 9)
 
 
-@pytest.mark.needs("numba")
 def test_limits_and_noise_of_depth():
     """0.5 … 4.5 m, σ = 0.002 + 0.002 z²; the same for a seed and a number."""
     parameters = SensorParameters.load("full").depth_camera
@@ -149,7 +148,6 @@ def test_limits_and_noise_of_depth():
     assert np.isposinf(fog.depth).all()  # 4 m through fog in which one sees 3 m
 
 
-@pytest.mark.needs("numba")
 def test_colours():
     """The sky above, each vehicle in the colour of its id, however they are ordered; noise of 2 of
     255.
@@ -182,7 +180,6 @@ def test_colours():
     assert (noisy.astype(float) - image).std() == pytest.approx(2.0, rel=0.05)
 
 
-@pytest.mark.needs("numba")
 def test_light_and_fog():
     """Night darkens in proportion; fog leaves exp(-α r) of a surface and puts its own grey before
     it.
@@ -216,7 +213,6 @@ def test_light_and_fog():
 DOWN = math.pi / 2
 
 
-@pytest.mark.needs("numba")
 def test_the_grain_stays_on_the_ground():
     """From 4 m above level ground, 20 pixels further on: the same picture, shifted by 20 rows."""
     camera = ColorCamera(ColorCameraParameters(), noise=False)
@@ -231,7 +227,6 @@ def test_the_grain_stays_on_the_ground():
     assert first.mean(axis=2).std() > 10.0
 
 
-@pytest.mark.needs("numba")
 def test_the_sun_casts_shadows():
     """Of a cube of 2 m: to the south-east, lit by the sky alone. None in clouds."""
     camera = ColorCamera(

@@ -248,7 +248,6 @@ def test_like_a_slow_marcher():
     assert on_bodies > 20
 
 
-@pytest.mark.needs("numba")
 def test_many_bodies_are_culled_without_a_difference():
     """400 bodies at once as one by one."""
     rng = np.random.default_rng(2)

@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amphibious_cases import model, parameters, plane, rotation
+from oracles.plain_python import ENVIRONMENT
 
 from rfly_amphibious import AmphibiousModel, Controls, SensorParameters, SensorSuite, Wind
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import Encoders, HeightSensor, Imu, Sensor
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
-
-pytestmark = pytest.mark.needs("numba")
 
 SCALE = SensorParameters.load("scale")
 SILENT = NoiseModel(9)
@@ -483,15 +482,15 @@ def everything_once():
     return {key: values.tolist() for key, values in got.items()}
 
 
-def test_without_numba_the_same_readings():
+def test_the_same_readings_as_plain_python():
     program = (
         "import json, sys\n"
         f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[2])]!r}\n"
+        "import oracles.plain_python\n"
         "import test_sensor_suite\n"
-        "assert 'numba' not in sys.modules\n"
         "print(json.dumps(test_sensor_suite.everything_once()))"
     )
-    environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
+    environment = {**os.environ, **ENVIRONMENT}
     run = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

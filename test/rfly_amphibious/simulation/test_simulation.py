@@ -20,8 +20,6 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 
-pytestmark = pytest.mark.needs("numba")
-
 PARAMS = VehicleParameters.load("scale")
 SENSORS = SensorParameters.load("scale")
 WINDY = Wind((2.0, -1.0, 0.0), (0.5, 0.5, 0.2), seed=3)

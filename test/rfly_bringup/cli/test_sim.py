@@ -233,7 +233,6 @@ def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, ca
     assert (code, err) == (2, f"rfly: a Dask cluster needs distributed; {install}\n")
 
 
-@pytest.mark.needs("numba")
 def test_a_run_by_estimates_tells_their_error(scenario, monkeypatch, capsys):
     code, out, err = rfly(
         monkeypatch, capsys, scenario, "--estimate", "--seed", "1", "--csv", "run.csv"

@@ -128,7 +128,6 @@ def test_drawn(monkeypatch, capsys, tmp_path):
     assert (code, "made for no map: give one by --map" in err) == (2, True)
 
 
-@pytest.mark.needs("numba")
 def test_a_plan_around_it(monkeypatch, capsys, tmp_path):
     """A wall of 100 m on the demo map, by a file that names no map: 40 m straight on, or round its
     end.

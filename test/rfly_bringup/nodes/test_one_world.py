@@ -327,7 +327,6 @@ def test_what_touches_it_is_told(scene, objects):
 
 
 @pytest.mark.ros
-@pytest.mark.needs("numba")
 def test_a_lidar_sees_it(scene, objects):
     """From the origin: the tower's face 17 m ahead, the pillar's round side 13.5 m to the left."""
     from sensor_msgs.msg import LaserScan
@@ -366,7 +365,6 @@ def test_the_window_shows_it(scene, objects):
 
 
 @pytest.mark.ros
-@pytest.mark.needs("numba")
 def test_what_moves_is_told_shown_and_seen(scene, objects):
     """A car to and fro on 10 m at 2 m/s: by the clock on its topic, in `placed_objects`, the
     window, a lidar.

@@ -390,7 +390,6 @@ def test_in_a_crowd_only_the_ground_is_tested():
     assert world.crowd == ""
 
 
-@pytest.mark.needs("numba")
 def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
     """Of five thousand million pairs no more are looked at than are allowed; so it is where all of
     them had touched.
@@ -416,7 +415,6 @@ def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
         world.check(crowd)
 
 
-@pytest.mark.needs("numba")
 def test_contacts_of_a_crowd_that_is_lost_are_tested_one_by_one():
     """Three hundred that were one in another, and part: each pair ends, as it would with two
     vehicles.

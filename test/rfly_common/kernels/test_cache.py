@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,8 @@ from pathlib import Path
 import pytest
 
 import rfly_common
+from rfly_common.kernels.cache import sealed, unsealed
 from rfly_common.kernels.sources import PACKAGES, digest_of_kernels, source_files
-
-pytestmark = pytest.mark.needs("numba")
 
 OUTER = """
 from rfly_common.kernels.jit import kernel
@@ -112,7 +112,7 @@ def test_where_no_file_can_be_written(tmp_path):
     assert checkout.log.count("kernels are compiled in each process") == 1
 
 
-def test_unused_folders_go_and_a_broken_file_is_replaced(tmp_path):
+def test_unused_folders_are_removed(tmp_path):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     kernels = tmp_path / "cache" / "rfly_suite" / "kernels"
     for name, days in (("old", 31), ("used", 29)):
@@ -120,10 +120,44 @@ def test_unused_folders_go_and_a_broken_file_is_replaced(tmp_path):
         os.utime(kernels / f"rfly_example.outer-{name}", 2 * (time.time() - days * 86400,))
     assert checkout.call() == "11.0 11.0 0"
     assert len(list(kernels.iterdir())) == 2
-    for file in kernels.glob("*/*.nbc"):
-        file.write_bytes(file.read_bytes()[:100])
+
+
+def flip_a_bit(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        flip_a_bit,
+        lambda content: content[:100],
+        lambda content: content[:-1],
+        lambda content: content + b"\0",
+        lambda _: b"",
+        lambda _: sealed(b"no pickle"),
+        lambda _: sealed(pickle.dumps(("no", "compile result"))),
+    ],
+    ids=["flipped", "truncated", "last byte", "longer", "empty", "no pickle", "other pickle"],
+)
+def test_a_bad_file_is_logged_and_replaced(tmp_path, damage):
+    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     assert checkout.call() == "11.0 11.0 0"
+    files = sorted((tmp_path / "cache").glob("rfly_suite/kernels/*/*.nbc"))
+    sound = [file.read_bytes() for file in files]
+    files[0].write_bytes(damage(sound[0]))
+    assert checkout.call() == "11.0 11.0 1"
+    assert checkout.log.count("cannot be used") == 1
+    assert str(files[0]) in checkout.log
+    assert sorted((tmp_path / "cache").glob("rfly_suite/kernels/*/*.nbc")) == files
     assert checkout.call() == "11.0 11.0 2"
+
+
+def test_what_was_sealed_is_unsealed():
+    assert unsealed(sealed(b"")) == b""
+    assert unsealed(sealed(b"machine code")) == b"machine code"
+    with pytest.raises(ValueError, match="length or hash"):
+        unsealed(b"machine code")
 
 
 def in_suite(file):

@@ -7,14 +7,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.lanes import LANES, any_lane, flat, lane_record, lane_rows, lanes_of, where
-
-pytestmark = pytest.mark.needs("numba")
 
 RECORD = np.dtype(
     [("total", float, (LANES,)), ("rows", float, (4, LANES)), ("table", float, (4, 3, LANES))]

@@ -626,14 +626,14 @@ FEW_LOOK_UPS = """
 import sys
 from rfly_terrain import HeightMap
 terrain = HeightMap([[0, 1], [2, 3]], origin_x=0, origin_y=0, step_x=1, step_y=1)
-assert terrain.altitude(0.5, 0.5) == 1.5 and terrain.altitude([0.5], [0.5])[0] == 1.5
-terrain.query(0.5, 0.5), terrain.point_cloud()
+assert terrain.altitude(0.5, 0.5) == 1.5 and terrain.inside(0.5, 0.5)
+assert terrain.query(0.5, 0.5).altitude == 1.5 and terrain.altitude_ned(0.5, 0.5) == -1.5
 print([name for name in ("numba", "scipy", "cv2", "matplotlib") if name in sys.modules])
 """
 
 
-def test_a_few_look_ups_import_nothing_heavy():
-    """A script or command that asks for some points does not wait for numba."""
+def test_single_points_import_nothing_heavy():
+    """A script or command that asks for single points does not wait for numba."""
     assert run_python(FEW_LOOK_UPS).strip() == "[]"
 
 

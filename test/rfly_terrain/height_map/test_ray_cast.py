@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfly_terrain import HeightMap
-from rfly_terrain.height_map import ray_cast, ray_kernels_numpy, ray_pyramid
+from rfly_terrain.height_map import ray_pyramid
 from rfly_terrain.height_map.ray_cast import hit_points
 
 DOWN = (0.0, 0.0, -1.0)
@@ -34,19 +34,6 @@ def sampled(surface: Any, rows: int, columns: int, **grid: float) -> HeightMap:
     x = grid["origin_x"] + np.arange(rows)[:, None] * grid["step_x"]
     y = grid["origin_y"] + np.arange(columns) * grid["step_y"]
     return HeightMap(surface(x, y) + 0 * x * y, **grid)
-
-
-@pytest.fixture(params=[pytest.param("compiled", marks=pytest.mark.needs("numba")), "numpy"])
-def either_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Everything below holds for both."""
-    module = ray_kernels_numpy
-    if request.param == "compiled":
-        from rfly_terrain.height_map import ray_kernels as module
-    monkeypatch.setattr(ray_cast.KERNELS, "choose", lambda _rays: module)
-    return str(request.param)
-
-
-pytestmark = pytest.mark.usefixtures("either_path")
 
 
 # The slow, obvious reference: the height above the ground at very many points of a ray, then
@@ -242,12 +229,12 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
     return terrain, np.concatenate(origins), np.concatenate(directions), 2 * size
 
 
-def test_random_scenes_have_no_missed_and_no_invented_hit(either_path):
+def test_random_scenes_have_no_missed_and_no_invented_hit():
     """Ranges within 1e-5 m of sampling; the two may differ about a hit only where a ray touches to
     1e-9 m.
     """
     rays = hits = touching = 0
-    for seed in range(200 if either_path == "compiled" else 40):
+    for seed in range(200):
         terrain, origins, directions, limit = scene(seed)
         expected, dip = sampled_ranges(terrain, origins, directions, limit)
         ranges = terrain.cast(origins, directions, limit)
@@ -263,8 +250,8 @@ def test_random_scenes_have_no_missed_and_no_invented_hit(either_path):
     assert touching < rays / 1_000
 
 
-def test_where_it_hits_the_ground_is_and_before_that_it_is_not(either_path):
-    for seed in range(1_000, 1_050 if either_path == "compiled" else 1_020):
+def test_where_it_hits_the_ground_is_and_before_that_it_is_not():
+    for seed in range(1_000, 1_050):
         terrain, origins, directions, limit = scene(seed)
         ranges = terrain.cast(origins, directions, limit)
         hit = np.isfinite(ranges)
@@ -491,7 +478,7 @@ def test_far_origins_cost_no_more_than_their_own_rounding():
     assert terrain.cast((3, 5, 1e300), DOWN) == 1e300
 
 
-def test_a_map_turned_over_with_negative_steps_is_the_same_ground(either_path):
+def test_a_map_turned_over_with_negative_steps_is_the_same_ground():
     for seed in range(30):
         terrain, origins, directions, limit = scene(seed)
         x_last = terrain.origin_x + (terrain.rows - 1) * terrain.step_x

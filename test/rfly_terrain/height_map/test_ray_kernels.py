@@ -1,8 +1,7 @@
-"""Compiled ray casting, its Python source and the NumPy twin: the same results for the same rays."""
+"""Compiled ray casting, its Python source and the oracle: the same results for the same rays."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import Any
 
@@ -11,16 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels_as_python import as_python
-from optional_parts import late_module
+from oracles import height_map_rays as oracle
 
 from rfly_terrain import HeightMap
-from rfly_terrain.height_map import bilinear, ray_cast, ray_kernels_numpy
-from rfly_terrain.height_map.ray_kernels_numpy import Rays
+from rfly_terrain.height_map import bilinear, ray_cast, ray_kernels
+from rfly_terrain.height_map.ray_kernels import Rays
 from rfly_terrain.height_map.ray_pyramid import pyramid_of
-
-pytestmark = pytest.mark.needs("numba")
-
-ray_kernels = late_module("rfly_terrain.height_map.ray_kernels")
 
 
 def example(seed: int, rows: int, columns: int, count: int) -> tuple[HeightMap, Any, Any, Any]:
@@ -75,10 +70,10 @@ def assert_same(one: Any, other: Any) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), rows=st.integers(2, 70), columns=st.integers(2, 70))
-def test_compiled_and_numpy_give_the_same(seed, rows, columns):
+def test_the_oracle_gives_the_same(seed, rows, columns):
     terrain, *rays = example(seed, rows, columns, 400)
     ours = run(ray_kernels.cast, terrain, rays)
-    assert_same(ours, run(ray_kernels_numpy.cast, terrain, rays))
+    assert_same(ours, run(oracle.cast, terrain, rays))
     assert ours[0] == rays[1].any(axis=1).all()
 
 
@@ -106,16 +101,3 @@ def test_it_does_not_matter_where_in_the_pyramid_a_ray_begins(level):
         assert_same(
             run(ray_kernels.cast, terrain, rays), run(ray_kernels.cast, terrain, rays, level)
         )
-
-
-def test_a_few_rays_do_not_import_numba():
-    script = """
-import sys
-from rfly_terrain import HeightMap
-terrain = HeightMap([[0, 1], [1, 0]], origin_x=0, origin_y=0, step_x=1, step_y=1)
-assert terrain.cast([(0.5, 0.5, 2)] * 100, (0, 0, -1)).tolist() == [1.5] * 100
-assert "numba" not in sys.modules
-assert terrain.cast([(0.5, 0.5, 2)] * 20_000, (0, 0, -1)).tolist() == [1.5] * 20_000
-assert "rfly_terrain.height_map.ray_kernels" in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

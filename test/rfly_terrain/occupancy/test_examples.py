@@ -504,24 +504,9 @@ def test_all_examples_are_here():
     assert [name for name, *_ in ERRORS] == [f"X{n}" for n in range(1, 18)]
 
 
-@pytest.mark.parametrize(
-    "compiled",
-    [
-        pytest.param(True, id="numba", marks=pytest.mark.needs("numba")),
-        pytest.param(False, id="numpy"),
-    ],
-)
-def test_examples_in_a_process_of_their_own(compiled, monkeypatch):
-    """Whatever this process has loaded: once with the compiled kernels from the first ray on, once
-    without numba.
-    """
-    if compiled:
-        begin = "from rfly_terrain.occupancy.rays import KERNELS\nKERNELS.load()"
-    else:
-        monkeypatch.setenv("RFLY_DISABLE_NUMBA", "1")
-        begin = "import sys"
+def test_examples_in_a_process_of_their_own():
+    """Whatever this process has loaded."""
     program = f"""
-{begin}
 import importlib.util
 spec = importlib.util.spec_from_file_location("examples", {__file__!r})
 module = importlib.util.module_from_spec(spec)
@@ -531,11 +516,10 @@ for name, *example in module.EXAMPLES:
         module.run(*example)
     except AssertionError as error:
         raise SystemExit(f"{{name}}: {{error}}")
-import sys
-print(len(module.EXAMPLES), "numba" in sys.modules)
+print(len(module.EXAMPLES))
 """
     run_ = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False
     )
     assert run_.returncode == 0, run_.stderr
-    assert run_.stdout.split() == [str(len(EXAMPLES)), str(compiled)]
+    assert run_.stdout.split() == [str(len(EXAMPLES))]

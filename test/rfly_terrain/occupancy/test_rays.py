@@ -1,9 +1,10 @@
 """Rays over random maps beside exact rational geometry, with the compiled kernels, their Python
-source and NumPy.
+source and the oracle.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from fractions import Fraction
@@ -14,24 +15,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optional_parts import late_module
+from oracles import in_place_of
+from oracles import occupancy_rays as oracle
 from scipy.ndimage import distance_transform_cdt
 
-from rfly_common.kernels.jit import use_numba
 from rfly_terrain import BinaryOccupancyMap
-from rfly_terrain.occupancy import ray_kernels_numpy
+from rfly_terrain.occupancy import ray_kernels
 from rfly_terrain.occupancy import rays as ray_module
 
-ray_kernels = late_module("rfly_terrain.occupancy.ray_kernels")
-
 Point = tuple[Fraction, Fraction]
-
-
-@pytest.fixture(params=[pytest.param("numba", marks=pytest.mark.needs("numba")), "numpy"])
-def implementation(request, monkeypatch):
-    module = ray_kernels if request.param == "numba" else ray_kernels_numpy
-    monkeypatch.setattr(ray_module.KERNELS, "choose", lambda _: module)
-    return request.param
 
 
 def first_meeting(
@@ -90,9 +82,8 @@ def as_floats(point: Point, resolution: int, corner: tuple[float, float]) -> lis
 )
 @pytest.mark.parametrize(("resolution", "corner"), [(1, (0.0, 0.0)), (10, (-3.3, 17.7))])
 def test_every_touched_cell_and_no_other_in_order(resolution, corner, rows, columns, rays):
-    for kernels in [ray_kernels_numpy] + [ray_kernels] * use_numba():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ray_module.KERNELS, "choose", lambda _, kernels=kernels: kernels)
+    for path in (contextlib.nullcontext(), in_place_of(ray_kernels, oracle)):
+        with path:
             m = BinaryOccupancyMap.from_grid_size(
                 rows, columns, resolution, local_origin_in_world=corner
             )
@@ -148,9 +139,8 @@ def test_first_point_on_an_occupied_cell(
             if t is None or far
             else [float(s + t * d) for s, d in zip(start, direction, strict=True)]
         )
-    for kernels in [ray_kernels_numpy] + [ray_kernels] * use_numba():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ray_module.KERNELS, "choose", lambda _, kernels=kernels: kernels)
+    for path in (contextlib.nullcontext(), in_place_of(ray_kernels, oracle)):
+        with path:
             m = BinaryOccupancyMap.from_matrix(matrix, resolution)
             if leaps:
                 m._clearance = ray_module.clearance_of(matrix)
@@ -214,15 +204,13 @@ def same(a: list[np.ndarray], b: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_leaps_and_numpy_give_the_same(seed):
+def test_leaps_and_the_oracle_give_the_same(seed):
     matrix, segments = example(seed, 300)
-    by_numpy = results(ray_kernels_numpy, matrix, segments)
-    same(by_numpy[4:6], by_numpy[6:])
-    if use_numba():
-        same(results(ray_kernels, matrix, segments), by_numpy)
+    expected = results(oracle, matrix, segments)
+    same(expected[4:6], expected[6:])
+    same(results(ray_kernels, matrix, segments), expected)
 
 
-@pytest.mark.needs("numba")
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_the_python_source_gives_the_same(seed):
     """Run as Python, where an index beyond an array is an error: compiled code would read on in
@@ -243,7 +231,7 @@ def test_clearance_is_the_chessboard_distance(seed):
     assert np.array_equal(ray_module.clearance_of(matrix), np.minimum(expected, 255))
 
 
-def test_leaps_over_wide_free_space(implementation):
+def test_leaps_over_wide_free_space():
     """More than 255 free cells in a row, a wall of one cell, and rays that graze its end."""
     matrix = np.zeros((900, 1100), bool)
     matrix[300:600, 1000] = True
@@ -259,7 +247,7 @@ def test_leaps_over_wide_free_space(implementation):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_a_ray_does_not_depend_on_what_was_cast_before(implementation):
+def test_a_ray_does_not_depend_on_what_was_cast_before():
     """The distances for leaps appear after some rays and go when the map changes."""
     m = BinaryOccupancyMap(30, 30, 1)
     m.set_occupancy([20.5, 10.5], 1)
@@ -270,7 +258,7 @@ def test_a_ray_does_not_depend_on_what_was_cast_before(implementation):
     assert m.ray_intersection([0.5, 10.5, 0], [0.0], 50).tolist() == [[12.0, 10.5]]
 
 
-def test_several_poses_at_once(implementation):
+def test_several_poses_at_once():
     m = BinaryOccupancyMap.from_matrix(np.random.default_rng(4).random((40, 50)) < 0.05, 2)
     poses = np.array([[3.0, 4.0, 0.1], [10.2, 11.3, 2.0], [-5.0, 4.0, 0.0]])
     angles = np.linspace(-1, 1, 7)
@@ -295,15 +283,14 @@ def test_inserted_rays(seed, start, ends):
     for end in ends:
         for row, column in reference_cells(start, end, 9, 12)[0]:
             wanted[row, column] = True
-    for kernels in [ray_kernels_numpy] + [ray_kernels] * use_numba():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ray_module.KERNELS, "choose", lambda _, kernels=kernels: kernels)
+    for path in (contextlib.nullcontext(), in_place_of(ray_kernels, oracle)):
+        with path:
             m = BinaryOccupancyMap.from_matrix(matrix)
             m.insert_ray(as_floats(start, 1, (0, 0)), [as_floats(end, 1, (0, 0)) for end in ends])
             assert np.array_equal(m.occupancy_matrix(), wanted)
 
 
-def test_a_scan_is_its_ranges_and_angles(implementation):
+def test_a_scan_is_its_ranges_and_angles():
     ranges = [3.0, math.inf, math.nan, 2.0]
     angles = [0.0, 1.0, 2.0, -0.5]
     scan = SimpleNamespace(ranges=ranges, angles=angles)
@@ -317,7 +304,7 @@ def test_a_scan_is_its_ranges_and_angles(implementation):
         assert np.array_equal(other.occupancy_matrix(), maps[0].occupancy_matrix())
 
 
-def test_far_ends_cost_no_accuracy(implementation):
+def test_far_ends_cost_no_accuracy():
     """A start off the map, an infinite range, an end as far as the moon: the cells are those of the
     line.
     """

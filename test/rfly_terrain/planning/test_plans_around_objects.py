@@ -13,8 +13,8 @@ import pytest
 from rfly_common.errors import ConfigError, PlanError
 from rfly_terrain import HeightMap
 from rfly_terrain.costmap.traversability import TraversabilityLimits
-from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED
+from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.planner import MARGIN, Planner
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 from rfly_terrain.world.solids import ObjectBoxes, Solids
@@ -123,7 +123,6 @@ def cylinder_distance(points, middle, radius, top):
     return np.hypot(np.maximum(across, 0.0), np.maximum(points[:, None, 2] - top, 0.0)).min(axis=1)
 
 
-@pytest.mark.needs("numba")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("vehicle", "mode"), [(MULE, FLY), (MULE, DRIVE), (MULE, MIXED), (WING, FLY)]

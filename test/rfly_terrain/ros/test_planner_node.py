@@ -187,7 +187,7 @@ def test_a_goal_of_rviz_sends_the_vehicle_there(served):
         return followed and shown and len(shown[-1].poses) == len(followed[-1].poses)
 
     def answered():
-        """Without numba a plan takes some seconds, and goals that come meanwhile are all planned."""
+        """A goal that comes during a plan is planned after it."""
         goals.publish(stamped("map", 120, -40))
         deadline = time.monotonic() + 5.0
         while not planned() and time.monotonic() < deadline:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
+pytestmark = pytest.mark.ros
 
 START = 1_000_000_000_000
 """ns"""

@@ -4,20 +4,20 @@ alike.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import in_place_of
+from oracles import motion_kernels as oracle
 
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.limit_check import check_tracks
-from rfly_trajectory.kernels import KERNELS
+from rfly_trajectory.kernels import motion_kernels
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line, Polyline
 
@@ -71,23 +71,6 @@ def mixed_vehicles(count, seed=3):
 VEHICLES = mixed_vehicles(120)
 
 
-BACKENDS = [
-    "motion_kernels_numpy",
-    pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
-]
-
-
-def use_backend(monkeypatch, name):
-    module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
-    monkeypatch.setattr(KERNELS, "choose", lambda: module)
-
-
-@pytest.fixture(params=BACKENDS)
-def either_backend(request, monkeypatch):
-    """The test runs with NumPy and, where numba is installed, with compiled kernels."""
-    use_backend(monkeypatch, request.param)
-
-
 def same_states(a, b, tolerance=1e-9):
     for name in ("id", "vehicle_type", "fit_ground"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
@@ -97,7 +80,6 @@ def same_states(a, b, tolerance=1e-9):
         )
 
 
-@pytest.mark.usefixtures("either_backend")
 @pytest.mark.parametrize("t", [-3.0, 0.0, 7.3, 31.0, 1234.5])
 def test_a_fleet_is_its_vehicles_one_by_one(t):
     fleet = Fleet(VEHICLES, ground())
@@ -106,7 +88,6 @@ def test_a_fleet_is_its_vehicles_one_by_one(t):
         same_states(together.select(np.array([i])), Fleet([VEHICLES[i]], ground()).sample(t))
 
 
-@pytest.mark.usefixtures("either_backend")
 def test_many_times_are_single_times():
     fleet = Fleet(VEHICLES, ground())
     times = np.array([0.0, 5.0, 77.7])
@@ -120,18 +101,17 @@ def test_many_times_are_single_times():
         np.testing.assert_allclose(moved.angular_velocity[row], state.angular_velocity, atol=1e-5)
 
 
-@pytest.mark.needs("numba")
 @pytest.mark.parametrize("terrain", [None, ground()], ids=["level", "waves"])
-def test_numpy_gives_the_same_as_the_kernels(terrain, monkeypatch):
+def test_the_oracle_gives_the_same_as_the_kernels(terrain):
     fleet = Fleet(VEHICLES, terrain)
     times = np.random.default_rng(0).uniform(-5.0, 2000.0, 200)
-    results = []
-    for name in ("motion_kernels_numpy", "motion_kernels"):
-        use_backend(monkeypatch, name)
-        results.append(fleet.sample_times(times))
-    for name in results[0]._fields:
-        first, last = (getattr(result, name) for result in (results[0], results[-1]))
-        np.testing.assert_allclose(first, last, rtol=1e-9, atol=1e-9, err_msg=name)
+    compiled = fleet.sample_times(times)
+    with in_place_of(motion_kernels, oracle):
+        expected = fleet.sample_times(times)
+    for name in expected._fields:
+        np.testing.assert_allclose(
+            getattr(compiled, name), getattr(expected, name), rtol=1e-9, atol=1e-9, err_msg=name
+        )
 
 
 @given(

@@ -4,7 +4,6 @@ differences.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
-from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
@@ -27,17 +25,6 @@ def fleet_of(*vehicles):
         "\n".join(["version: 1", "vehicles:", *(f"  - {each}" for each in vehicles)]).encode(),
         "f.yaml",
     )
-
-
-@pytest.fixture(
-    params=[
-        "motion_kernels_numpy",
-        pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
-    ]
-)
-def either_backend(request, monkeypatch):
-    module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
-    monkeypatch.setattr(KERNELS, "choose", lambda: module)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +49,6 @@ def test_offsets_by_hand(kind, count, keys, expected):
     np.testing.assert_allclose(formation_offsets(kind, count, **keys), expected, atol=1e-14)
 
 
-@pytest.mark.usefixtures("either_backend")
 @pytest.mark.parametrize("clockwise", [False, True])
 def test_a_wedge_in_a_turn_in_closed_form(clockwise):
     """Members drive on circles of their own, an arc of 10 m of the leader's circle behind it."""
@@ -94,7 +80,6 @@ def test_a_wedge_in_a_turn_in_closed_form(clockwise):
     )
 
 
-@pytest.mark.usefixtures("either_backend")
 def test_the_world_frame_keeps_its_direction():
     formation = "{type: column, spacing: 10, frame: world, heading_deg: 90}"
     fleet = fleet_of(
@@ -128,7 +113,6 @@ def test_delay_spacing_and_formation_add_up():
     np.testing.assert_allclose(fleet.sample(13.0).position[:, :2], [[0, 26], [6, 16]], atol=1e-12)
 
 
-@pytest.mark.usefixtures("either_backend")
 def test_rates_are_derivatives_on_a_figure_of_eight():
     """Velocity, yaw rate and bank of members against central differences, while the leader
     accelerates.

@@ -5,12 +5,12 @@ without the fit.
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import importlib.util
 import math
 
 import numpy as np
 import pytest
+from oracles import in_place_of
+from oracles import motion_kernels as oracle
 from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
@@ -19,22 +19,12 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
 from rfly_trajectory.fleet.limit_check import wheel_gaps
-from rfly_trajectory.kernels import KERNELS
+from rfly_trajectory.kernels import motion_kernels
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
 
 BASE = 2.8
 TRACK = 1.6
-BACKENDS = [
-    "motion_kernels_numpy",
-    pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
-]
-
-
-@pytest.fixture(params=BACKENDS, autouse=True)
-def either_backend(request, monkeypatch):
-    module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
-    monkeypatch.setattr(KERNELS, "choose", lambda: module)
 
 
 def grid(function, cells=20, step=10.0):
@@ -273,8 +263,7 @@ def test_errors_name_the_key(keys, message):
         parse_fleet((VEHICLE + keys).encode(), "f.yaml")
 
 
-@pytest.mark.needs("numba")
-def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
+def test_the_oracle_gives_the_same_as_the_kernels():
     rng = np.random.default_rng(8)
     terrain = grid(lambda x, y: rng.uniform(-1.0, 1.0, x.shape), cells=60, step=5.0)
     path = FigureEight((0.0, 0.0), 220.0, 110.0).path()
@@ -292,12 +281,10 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
         )
         for i, (base, track) in enumerate(rng.uniform(0.5, 6.0, (40, 2)).tolist())
     ]
-    results = []
-    for name in ("motion_kernels_numpy", "motion_kernels"):
-        module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
-        monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
-        results.append(Fleet(vehicles, terrain).sample_times(np.arange(20.0)))
-    for name in results[0]._fields:
+    compiled = Fleet(vehicles, terrain).sample_times(np.arange(20.0))
+    with in_place_of(motion_kernels, oracle):
+        expected = Fleet(vehicles, terrain).sample_times(np.arange(20.0))
+    for name in expected._fields:
         np.testing.assert_allclose(
-            getattr(results[0], name), getattr(results[-1], name), rtol=1e-9, atol=1e-9
+            getattr(compiled, name), getattr(expected, name), rtol=1e-9, atol=1e-9
         )

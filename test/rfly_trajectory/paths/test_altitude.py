@@ -5,14 +5,14 @@ of fleet files.
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import importlib.util
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import in_place_of
+from oracles import motion_kernels as oracle
 
 from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_conjugate, quat_multiply, quat_to_euler
@@ -20,23 +20,13 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.fleet.fleet_file import load_fleet, parse_fleet
 from rfly_trajectory.fleet.limit_check import check_limits, check_tracks
-from rfly_trajectory.kernels import KERNELS
+from rfly_trajectory.kernels import motion_kernels
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.path import altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.shapes import Line, Polyline, Spline, with_heights
 
-BACKENDS = [
-    "motion_kernels_numpy",
-    pytest.param("motion_kernels", marks=pytest.mark.needs("numba")),
-]
 HILLY = [(0, 0, 40), (200, 0, 80), (250, 150, 80), (100, 160, 20), (-30, 90, 55)]
-
-
-@pytest.fixture(params=BACKENDS)
-def either_backend(request, monkeypatch):
-    module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
-    monkeypatch.setattr(KERNELS, "choose", lambda: module)
 
 
 def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
@@ -64,7 +54,6 @@ def heights(path, s):
     return altitudes(join_profiles([path]), np.zeros(s.size, np.int64), s)
 
 
-@pytest.mark.usefixtures("either_backend")
 def test_an_even_climb_by_hand():
     """20 m up on 100 m: at 10 m/s it climbs 2 m/s, with the nose atan 0.2 up; a multirotor's nose
     stays level.
@@ -82,7 +71,6 @@ def test_an_even_climb_by_hand():
     )
 
 
-@pytest.mark.usefixtures("either_backend")
 def test_level_between_equal_heights_and_without_overshoot_before():
     """Heights 0, 10, 10 each 100 m apart: the slope at the second is 0, at the first by PCHIP's
     rule for ends (2·0.1·100 + 0.1·100 - 0)/200 = 0.15; Hermite's cubic is at 5 + 100/8·0.15 halfway
@@ -94,7 +82,6 @@ def test_level_between_equal_heights_and_without_overshoot_before():
     np.testing.assert_allclose(z[:, 1], [0.15, 0.15 * (0.75 - 1) + 1.5 * 0.1, 0, 0, 0], atol=1e-12)
 
 
-@pytest.mark.usefixtures("either_backend")
 def test_an_open_path_goes_on_as_steep_before_and_behind():
     z = heights(Polyline([(0, 0, 10), (0, 100, 30)]).path(), [-20.0, 0.0, 100.0, 120.0])
     np.testing.assert_allclose(z[:, 0], [6, 10, 30, 34], atol=1e-12)
@@ -153,7 +140,6 @@ def test_no_profile_overshoots_or_jumps(z, gaps, closed):
     assert np.abs(at[:, 1]).max() <= steepest + 1e-9
 
 
-@pytest.mark.usefixtures("either_backend")
 @pytest.mark.parametrize("closed", [False, True])
 def test_climb_and_body_rates_are_derivatives(closed):
     """Along the path and beside it in a formation, under an S-curve."""
@@ -205,7 +191,6 @@ def hill():
     )
 
 
-@pytest.mark.usefixtures("either_backend")
 def test_no_way_point_leads_below_the_ground():
     terrain = hill()
     fleet = one(Polyline([(-190, 5, 20), (190, 5, 30)]).path(), terrain)
@@ -238,8 +223,7 @@ def test_the_limit_of_slope_counts_climbs():
     assert finding.text.startswith("it takes slopes up to 11.0°, but has 11.31°")
 
 
-@pytest.mark.needs("numba")
-def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
+def test_the_oracle_gives_the_same_as_the_kernels():
     paths = [
         Spline(HILLY, closed=True).path(),
         Line((0, 0), (300, 200)).path(),
@@ -267,20 +251,14 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
             ]
         )
     ]
-    results = []
-    for name in ("motion_kernels_numpy", "motion_kernels"):
-        module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
-        monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
-        results.append(
-            [
-                Fleet(vehicles, terrain).sample_times(np.arange(0.0, 90.0, 0.7))
-                for terrain in (None, hill())
-            ]
-        )
-    for first, last in zip(results[0], results[-1], strict=True):
-        for name in first._fields:
+    times = np.arange(0.0, 90.0, 0.7)
+    for terrain in (None, hill()):
+        compiled = Fleet(vehicles, terrain).sample_times(times)
+        with in_place_of(motion_kernels, oracle):
+            expected = Fleet(vehicles, terrain).sample_times(times)
+        for name in expected._fields:
             np.testing.assert_allclose(
-                getattr(first, name), getattr(last, name), rtol=1e-9, atol=1e-9
+                getattr(compiled, name), getattr(expected, name), rtol=1e-9, atol=1e-9
             )
 
 

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from optional_parts import late_module
+from oracles import motion_kernels as oracle
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.special import ellipe, ellipeinc, fresnel
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
 from rfly_trajectory.paths.curves import fit_path
 from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.path import curvature_bends, join_paths, path_points, rotation
@@ -31,7 +30,6 @@ from rfly_trajectory.paths.shapes import (
     Spline,
 )
 
-motion_kernels = late_module("rfly_trajectory.kernels.motion_kernels")
 SHAPES = [
     pytest.param(Line((10.0, -5.0), (40.0, 35.0)), id="line"),
     pytest.param(Circle((100.0, 50.0), 30.0, 20.0), id="circle"),
@@ -81,14 +79,8 @@ def test_tangent_curvature_and_its_rate_are_derivatives(shape):
     np.testing.assert_allclose(rate[~joints], at.curvature_rate[~joints], atol=1e-7)
 
 
-@pytest.mark.parametrize(
-    "functions",
-    [motion_kernels_numpy, pytest.param(motion_kernels, marks=pytest.mark.needs("numba"))],
-    ids=["numpy", "compiled"],
-)
-def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate(functions, monkeypatch):
+def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate():
     """Of two paths at once; on clothoids the curvature has no bend."""
-    monkeypatch.setattr(KERNELS, "choose", lambda: functions)
     paths = [
         FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0).path(),
         Polyline([(0, 0), (90, 0), (90, 80)], 15.0).path(),
@@ -99,6 +91,7 @@ def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate(functions, monk
     table = join_paths(paths)
     before, after = (path_points(table, which, s + d)[:, 5] for d in (-h, h))
     bends = curvature_bends(table, which, s)
+    np.testing.assert_allclose(bends, oracle.curvature_bends(table, which, s), atol=1e-12)
     clear = np.min(np.abs(s[:400, None] - paths[0].start), axis=1) > h
     np.testing.assert_allclose(
         bends[:400][clear], ((after - before) / (2 * h))[:400][clear], atol=1e-8

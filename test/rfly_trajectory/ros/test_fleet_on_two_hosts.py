@@ -92,13 +92,12 @@ def turn(difference):
 
 
 def test_two_shards_on_two_hosts_are_one_ring(
-    domain_id, shared_domain_id, tmp_path, monkeypatch, record_property
+    domain_id, shared_domain_id, tmp_path, record_property
 ):
     """Terrain, trajectory and bridge on each host; start_time is all that they have in common. No
     vehicle comes twice or is missing. By the arrival of the datagrams both halves keep to the
     clock, and at equal time the 48 vehicles of both are evenly spaced.
     """
-    monkeypatch.setenv("RFLY_DISABLE_NUMBA", "1")  # six nodes at once, on NumPy they start sooner
     file = tmp_path / "ring.yaml"
     file.write_text(FLEET, encoding="utf-8")
     start = math.floor(time.time()) + 2.0

@@ -53,9 +53,7 @@ def running(shared_domain_id, tmp_path_factory):
     states = receive_states(peer)
     diagnostics = receive_diagnostics(peer)
     parameters = {"fleet": f"'{file}'", "start_time": "1", "time_scale": str(PACE)}
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
-        node = NodeProcess("trajectory_node", shared_domain_id, parameters)
+    node = NodeProcess("trajectory_node", shared_domain_id, parameters)
     with node:
         peer.spin_until(lambda: states)
         names = ("car_1", "car_2", "drone")

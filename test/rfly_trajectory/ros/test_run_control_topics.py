@@ -121,9 +121,7 @@ def driving(domain_id, tmp_path):
         "start_time": "1",
         "file_folders": f"['{tmp_path}']",
     }
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
-        node = NodeProcess("trajectory_node", domain_id, parameters)
+    node = NodeProcess("trajectory_node", domain_id, parameters)
     with node:
         peer.spin_until(lambda: states)
         yield peer, tmp_path, states, diagnostics
@@ -273,14 +271,13 @@ def vehicle_topics(peer):
     return {name for name in names if peer.node.count_publishers(name)}
 
 
-def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_path, monkeypatch):
+def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_path):
     """Two nodes that start at once agree. One is killed and started again, then the other: each
     joins where its cars should be, because the other serves the start. A reset of one is a reset of
     both.
     """
     from node_harness import NodeProcess, Peer
 
-    monkeypatch.setenv("RFLY_DISABLE_NUMBA", "1")  # four starts without loading compiled kernels
     file = ring_file(tmp_path, 5)
     peer = Peer(domain_id)
     TerrainSource(peer).publish(ground())

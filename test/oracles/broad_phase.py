@@ -1,4 +1,4 @@
-"""NumPy twin of `kernels`: boxes around bodies and their overlaps."""
+"""Oracle of `rfly_collision.broad_phase.kernels`: boxes around bodies and their overlaps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_ONCE = 1_000_000
 
 
 def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:
-    """As `kernels.swept_boxes`."""
+    """Compute rotation matrices and boxes, as `kernels.swept_boxes`."""
     shape_index, position, orientation, velocity, angular_velocity = motion
     rotation, low, high = placed
     rotation[:] = rotation_matrix(orientation)
@@ -37,8 +37,8 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
 def overlaps(
     low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any
 ) -> int:
-    """As `kernels.overlaps`; sorted along x, and from each box on to those that begin before it
-    ends.
+    """Return how many boxes overlap, as `kernels.overlaps`: sorted along x, each box with those that
+    begin before it ends.
     """
     n = len(low)
     order = np.argsort(low[:, 0], kind="stable")

@@ -1,7 +1,6 @@
-"""NumPy twin of `kernels`: look-ups in a height map.
+"""Oracle of `rfly_terrain.height_map.kernels`: look-ups in a height map, whole arrays at a time.
 
-Works in blocks, so that temporaries stay in the cache and small
-beside the map. The conventions are those that `kernels.py` states.
+The conventions are those that `kernels.py` states.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rfly_common.arrays import Floats
-from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ground import GroundGrid
 
 _BLOCK = 16_384
 
@@ -24,7 +23,7 @@ def _blocks(count: int) -> Iterator[slice]:
 class _Cells:
     """Cells and fractions of a block of points."""
 
-    def __init__(self, ground: Ground, x: Floats, y: Floats) -> None:
+    def __init__(self, ground: GroundGrid, x: Floats, y: Floats) -> None:
         g = ground
         rows = ground.rows
         columns = ground.columns
@@ -107,7 +106,7 @@ def _clamp(u: Floats, last: int) -> Floats:
     return np.where(u < last, u, float(last))
 
 
-def altitudes(ground: Ground, x: Floats, y: Floats, out: Floats) -> bool:
+def altitudes(ground: GroundGrid, x: Floats, y: Floats, out: Floats) -> bool:
     """Bilinear heights at n points -> out (n,) float64."""
     finite = True
     for block in _blocks(x.size):
@@ -117,7 +116,7 @@ def altitudes(ground: Ground, x: Floats, y: Floats, out: Floats) -> bool:
     return finite
 
 
-def insides(ground: Ground, x: Floats, y: Floats, out: Floats) -> bool:
+def insides(ground: GroundGrid, x: Floats, y: Floats, out: Floats) -> bool:
     """Whether n points lie on the map, edges included -> out (n,) bool."""
     finite = True
     for block in _blocks(x.size):
@@ -127,7 +126,7 @@ def insides(ground: Ground, x: Floats, y: Floats, out: Floats) -> bool:
     return finite
 
 
-def gradients(ground: Ground, x: Floats, y: Floats, smooth: bool, out: Floats) -> bool:
+def gradients(ground: GroundGrid, x: Floats, y: Floats, smooth: bool, out: Floats) -> bool:
     """(dz/dx, dz/dy) at n points -> out (n, 2), exact or smooth."""
     finite = True
     for block in _blocks(x.size):
@@ -138,7 +137,7 @@ def gradients(ground: Ground, x: Floats, y: Floats, smooth: bool, out: Floats) -
 
 
 def queries(
-    ground: Ground,
+    ground: GroundGrid,
     x: Floats,
     y: Floats,
     smooth: bool,
@@ -164,7 +163,7 @@ def queries(
 
 
 def gradient_rates(
-    ground: Ground, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats
+    ground: GroundGrid, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats
 ) -> bool:
     """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s."""
     finite = True
@@ -185,7 +184,7 @@ def gradient_rates(
     return finite
 
 
-def surfaces(ground: Ground, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
+def surfaces(ground: GroundGrid, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
     """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out
     (7, n).
     """

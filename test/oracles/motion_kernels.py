@@ -1,4 +1,4 @@
-"""NumPy twin of `motion_kernels`: whole arrays instead of loops."""
+"""Oracle of `rfly_trajectory.kernels.motion_kernels`: whole arrays instead of loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rfly_trajectory.kernels.tables import (
     GroundRows,
     PathTable,
     Placements,
-    Poses,
+    VehiclePoses,
     WheelBases,
     WheelGround,
 )
@@ -191,7 +191,7 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
 
 
 def poses(
-    placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: Poses
+    placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: VehiclePoses
 ) -> None:
     """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as
     rows.

@@ -1,4 +1,4 @@
-"""NumPy twin of `ray_kernels`: rays over an occupancy grid.
+"""Oracle of `rfly_terrain.occupancy.ray_kernels`: rays over an occupancy grid.
 
 The conventions are those that `ray_kernels.py` states. Touched cells are made for all slabs of all
 segments at once; hits are looked for slab by slab, all segments together.
@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_terrain.occupancy.cell_grid import SNAP
+from rfly_terrain.occupancy.ray_kernels import LEVEL
 
 Array = NDArray[Any]
-
-LEVEL = 1e100
-"""|da/db| from which on b as good as stays"""
 
 _SLABS_AT_ONCE = 500_000
 

@@ -1,4 +1,4 @@
-"""Argument checks, broadcasting and threads in front of the height map's kernels."""
+"""Arguments of the height map's queries: checks, broadcasting, and threads for the kernels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.ground import Ground
-
-KERNELS = KernelModule("rfly_terrain.height_map.kernels", numpy_first=100_000)
-"""Work is counted in points. A script with a handful of look-ups never imports numba."""
+from rfly_terrain.height_map.ground import GroundGrid
 
 CHUNK = 32_768
 """Points a thread takes at once, about 0.1 ms of work; fewer than two chunks stay in the caller's
@@ -96,7 +92,7 @@ def element(name: str, index: NDArray[Any]) -> str:
 
 def run(
     kernel: str,
-    ground: Ground,
+    ground: GroundGrid,
     names: Sequence[str],
     values: Sequence[ArrayLike],
     outputs: Sequence[tuple[tuple[int, ...], type]],
@@ -107,12 +103,14 @@ def run(
 
     Raises ValueError that names argument and index of the first NaN or infinite coordinate.
     """
+    from rfly_terrain.height_map import kernels
+
     shape, arrays = flat_arrays(names, values, keep_float32=kernel in _TAKE_FLOAT32)
     count = arrays[0].size
     results: list[NDArray[Any]] = [
         np.empty((count, *trailing), dtype) for trailing, dtype in outputs
     ]
-    function = getattr(KERNELS.choose(count), kernel)
+    function = getattr(kernels, kernel)
 
     def work(start: int, stop: int) -> bool:
         inputs, outputs = ([array[start:stop] for array in group] for group in (arrays, results))

@@ -1,4 +1,4 @@
-"""NumPy twin of `ray_kernels`: ray casting against a bilinear height map.
+"""Oracle of `rfly_terrain.height_map.ray_kernels`: rays against a bilinear height map.
 
 All rays of a block take one step at a time, each in its own part of the map; those that are done
 leave the arrays.
@@ -7,39 +7,22 @@ leave the arrays.
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ground import GroundGrid
+from rfly_terrain.height_map.ray_kernels import NEVER, PARALLEL, Rays
 from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, Pyramid
 
 Array = NDArray[Any]
 
-NEVER = 1e300
-"""stands for 1 / 0: metres a row for a ray that does not move along that axis"""
-PARALLEL = 1e-100
-"""rows or columns per metre below which a ray does not move along that axis: no map is long enough
-to tell
-"""
-
 _BLOCK = 4_096
 
 
-class Rays(NamedTuple):
-    """n rays; an array of length 1 serves all of them."""
-
-    origins: Array
-    """(n or 1, 3) m"""
-    directions: Array
-    """(n or 1, 3), of any length"""
-    max_range: Array
-    """(n or 1,) m"""
-
-
 def cast(
-    ground: Ground,
+    ground: GroundGrid,
     high: float,
     pyramid: Pyramid,
     start_level: int,
@@ -81,7 +64,7 @@ class _Rays(SimpleNamespace):
 
 
 def _start(
-    ground: Ground, high: float, origins: Array, directions: Array, limit: Array
+    ground: GroundGrid, high: float, origins: Array, directions: Array, limit: Array
 ) -> tuple[_Rays, bool]:
     """The rays that may hit, from where they come over the map, and whether all were fit to be
     cast.
@@ -150,7 +133,12 @@ def _time(rays: _Rays, axis: str, line: Array) -> Array:
 
 
 def _traverse(
-    rays: _Rays, ground: Ground, pyramid: Pyramid, start_level: int, ranges: Array, normals: Array
+    rays: _Rays,
+    ground: GroundGrid,
+    pyramid: Pyramid,
+    start_level: int,
+    ranges: Array,
+    normals: Array,
 ) -> None:
     """From block to block, down where a ray may touch and up where it leaves a larger one."""
     top = len(pyramid.levels) - 1
@@ -197,7 +185,7 @@ def _traverse(
 
 
 def _through_block(
-    rays: _Rays, ground: Ground, ranges: Array, normals: Array
+    rays: _Rays, ground: GroundGrid, ranges: Array, normals: Array
 ) -> tuple[Array, _Rays]:
     """Cell by cell through the smallest blocks: which rays are done, and where in cells and time
     the others left.
@@ -234,7 +222,7 @@ def _through_block(
     return finished, left
 
 
-def _meet_cell(rays: _Rays, out: Array, ground: Ground, ranges: Array, normals: Array) -> Array:
+def _meet_cell(rays: _Rays, out: Array, ground: GroundGrid, ranges: Array, normals: Array) -> Array:
     """Which rays hit the ground in their cell, from time t to `out`; their ranges and normals are
     written.
     """
