@@ -13,3 +13,6 @@ MULTICAST_GROUP = "224.0.0.10"
 """to which they say the same, and where RflySim3D hears commands for a whole network"""
 LAN_GROUP = (MULTICAST_GROUP, 20009)
 """every RflySim3D of a network listens here for commands, and for nothing else"""
+
+MAX_UDP_PAYLOAD = 65507
+"""Largest payload of a UDP datagram over IPv4, bytes."""

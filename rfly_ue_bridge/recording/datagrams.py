@@ -18,8 +18,8 @@ from struct import Struct
 from typing import NamedTuple
 
 from rfly_common.errors import CaptureError
+from rfly_ue_bridge.codec.addresses import MAX_UDP_PAYLOAD
 
-MAX_UDP_PAYLOAD = 65507
 MAX_PENDING = 256
 """IPv4 datagrams of which pieces are awaited; the oldest is given up beyond that"""
 MAX_PIECES = 64

@@ -77,7 +77,7 @@ class Lateness:
 
 
 @dataclass
-class Report:
+class ReplayReport:
     """What became of a replay."""
 
     sent: int = 0
@@ -167,9 +167,9 @@ def replay(
     pause_s: float = 0.02,
     tables: Sequence[PacketTable] = (),
     clock: Clock | None = None,
-    progress: Callable[[Report, int], None] | None = None,
-    report: Report | None = None,
-) -> Report:
+    progress: Callable[[ReplayReport, int], None] | None = None,
+    report: ReplayReport | None = None,
+) -> ReplayReport:
     """Call `send(port, payload)` for every datagram to one of `ports` at its time; returns what was
     done.
 
@@ -187,7 +187,7 @@ def replay(
         )
     if not 0 < pause_s <= MAX_PAUSE_S:
         raise ConfigError(f"pause {pause_s:g} s: expected more than 0 and at most {MAX_PAUSE_S:g}")
-    report = Report() if report is None else report
+    report = ReplayReport() if report is None else report
     clock = Clock() if clock is None else clock
     start_ns: int | None = None
     due_ns = 0
@@ -249,7 +249,9 @@ def _recognised(datagram: bytes | memoryview, table: PacketTable) -> bool:
     return True
 
 
-def _whole(recording: Iterable[RecordedDatagram], report: Report) -> Iterator[RecordedDatagram]:
+def _whole(
+    recording: Iterable[RecordedDatagram], report: ReplayReport
+) -> Iterator[RecordedDatagram]:
     try:
         yield from recording
     except TruncatedCaptureError as error:
@@ -257,7 +259,10 @@ def _whole(recording: Iterable[RecordedDatagram], report: Report) -> Iterator[Re
 
 
 def _wait_until(
-    due_ns: int, clock: Clock, report: Report, progress: Callable[[Report, int], None] | None
+    due_ns: int,
+    clock: Clock,
+    report: ReplayReport,
+    progress: Callable[[ReplayReport, int], None] | None,
 ) -> int:
     """Wait, and return by how much the time has passed, ns."""
     left = due_ns - clock.now_ns()
@@ -273,7 +278,7 @@ def _wait_until(
     return -left
 
 
-def _nothing_to_send(ports: range, report: Report) -> str:
+def _nothing_to_send(ports: range, report: ReplayReport) -> str:
     wanted = f"{ports[0]} to {ports[-1]}" if len(ports) > 1 else f"{ports[0]}"
     if not report.other_ports:
         return f"the recording holds no UDP datagram at all{f' ({report.truncated})' if report.truncated else ''}"

@@ -40,6 +40,7 @@ import numpy as np
 from rfly_ue_bridge.codec import to_rflysim3d
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
+from rfly_ue_bridge.codec.from_rflysim3d import CAMERA, OBJECT, VEHICLE
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.sdk import listener
 from rfly_ue_bridge.sdk.radiation import Radiation
@@ -64,10 +65,6 @@ __all__ = [  # what a script finds in the SDK's module of that name
 
 WINDOWS = 3
 """what a negative windowID means"""
-CAMERA = 0
-VEHICLE = 1
-OBJECT = 2
-"""type_id of what can be asked for"""
 
 _MAP_CHANGE_PAUSE_S = 0.5
 _BETWEEN_REQUESTS_S = 0.1

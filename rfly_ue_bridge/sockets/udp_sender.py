@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 
 from rfly_common.errors import ConfigError
-from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, WINDOW_PORT
+from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, MAX_UDP_PAYLOAD, WINDOW_PORT
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun
 
 _REOPEN_AFTER_NS = 1_000_000_000
@@ -31,7 +31,6 @@ Linux.
 # of them.
 _UDP_SEGMENT = 103
 _MAX_SEGMENTS = 64
-_MAX_UDP_BYTES = 65507
 
 
 class Window:
@@ -197,7 +196,7 @@ class UdpSender:
         """A run in few calls; where the system will not, one call for each datagram, now and ever
         after.
         """
-        step = run.size * min(_MAX_SEGMENTS, _MAX_UDP_BYTES // run.size)
+        step = run.size * min(_MAX_SEGMENTS, MAX_UDP_PAYLOAD // run.size)
         how = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", run.size))]
         for start in range(0, len(run.buffer), step):
             part = run.buffer[start : start + step]

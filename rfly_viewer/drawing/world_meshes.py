@@ -22,7 +22,7 @@ SAME_M = 0.5
 """A box of the bridge's that is so near to the middle of an object is that object."""
 
 
-class Meshes(NamedTuple):
+class WorldMeshes(NamedTuple):
     """Triangles in one colour, drawn once at each place. ENU, m."""
 
     vertices: NDArray[np.float32]
@@ -37,7 +37,7 @@ class Meshes(NamedTuple):
     """(n,)"""
 
 
-def world_meshes(world: World) -> list[Meshes]:
+def world_meshes(world: World) -> list[WorldMeshes]:
     """What is drawn of a world: all objects that show no model of RflySim3D's, which come by
     datagram alone.
     """
@@ -45,7 +45,7 @@ def world_meshes(world: World) -> list[Meshes]:
     for row, each in enumerate(world.objects):
         if not each.model.vehicle_type:
             by_model[id(each.model)].append(row)
-    found: list[Meshes] = []
+    found: list[WorldMeshes] = []
     single: dict[Color, list[Floats]] = defaultdict(list)
     for rows in by_model.values():
         model = world.objects[rows[0]].model
@@ -73,9 +73,11 @@ def world_meshes(world: World) -> list[Meshes]:
 
 def _meshes(
     triangles: Floats, color: Color, positions: Floats, yaw: Floats, scale: Floats
-) -> Meshes:
+) -> WorldMeshes:
     faces = np.arange(3 * len(triangles), dtype=np.uint32).reshape(-1, 3)
-    return Meshes(triangles.reshape(-1, 3).astype(np.float32), faces, color, positions, yaw, scale)
+    return WorldMeshes(
+        triangles.reshape(-1, 3).astype(np.float32), faces, color, positions, yaw, scale
+    )
 
 
 class SameObjects:

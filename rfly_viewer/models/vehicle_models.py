@@ -151,14 +151,14 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class VehicleModel:
     """What is drawn of a kind."""
 
     name: str
     parts: tuple[Part, ...]
 
 
-def _multirotor() -> Model:
+def _multirotor() -> VehicleModel:
     arm = 0.32
     radius = 0.22
     positions = np.array(
@@ -181,13 +181,13 @@ def _multirotor() -> Model:
         for x in (-0.1, 0.1)
     ]
     blade = join(box(2 * radius, 0.045, 0.012), tube([0.03, 0.02], [0, 0.035], 8))
-    return Model(
+    return VehicleModel(
         "multirotor",
         (Part(body), Part(join(*posts, *legs), DARK), Part(blade, WHITE, positions, turns="z")),
     )
 
 
-def _car() -> Model:
+def _car() -> VehicleModel:
     hull = join(
         tapered_box(4.3, 1.8, 0.48, (-2.12, 2.05, -0.88, 0.88)).moved((0, 0, 0.32)),
         tapered_box(2.3, 1.55, 0.06, (-1.1, 1.1, -0.72, 0.72)).moved((-0.25, 0, 1.36)),
@@ -200,7 +200,7 @@ def _car() -> Model:
         "y",
     )
     positions = np.array([(x, y, 0.34) for x in (1.35, -1.35) for y in (0.86, -0.86)])
-    return Model(
+    return VehicleModel(
         "car",
         (
             Part(hull),
@@ -212,11 +212,11 @@ def _car() -> Model:
     )
 
 
-def _person() -> Model:
+def _person() -> VehicleModel:
     legs = [tube([0.09, 0.11], [0.05, 0.85], 8).moved((0, side * 0.11, 0)) for side in (-1, 1)]
     shoes = [box(0.28, 0.11, 0.09).moved((0.05, side * 0.11, 0)) for side in (-1, 1)]
     arms = [tube([0.05, 0.07], [0.82, 1.42], 8).moved((0.02, side * 0.29, 0)) for side in (-1, 1)]
-    return Model(
+    return VehicleModel(
         "person",
         (
             Part(join(tube([0.17, 0.24, 0.22, 0.1], [0.82, 1.1, 1.4, 1.5], 10), *arms)),
@@ -229,7 +229,7 @@ def _person() -> Model:
     )
 
 
-def _target() -> Model:
+def _target() -> VehicleModel:
     """A disc with rings on a post, facing forward and back; its origin is the middle of the disc."""
     height = float(-SHAPES[int(SHAPES.index_of(TARGET_TYPE))].low[2])
 
@@ -239,7 +239,7 @@ def _target() -> Model:
     stand = join(
         tube([0.06, 0.06], [-height, 0.0], 8), tube([0.45, 0.3], [-height, 0.08 - height], 16)
     )
-    return Model(
+    return VehicleModel(
         "target",
         (
             Part(join(disc(0.8, 0.05), disc(0.38, 0.07))),
@@ -249,7 +249,7 @@ def _target() -> Model:
     )
 
 
-def _plane() -> Model:
+def _plane() -> VehicleModel:
     fuselage = lying(tube([0.03, 0.12, 0.14, 0.09, 0.04], [-0.9, -0.3, 0.25, 0.6, 0.75], 10), "x")
     wing = tapered_box(0.34, 2.4, 0.04, (-0.14, 0.1, -1.15, 1.15)).moved((0.1, 0, 0.05))
     tail = join(
@@ -257,7 +257,7 @@ def _plane() -> Model:
         tapered_box(0.26, 0.03, 0.34, (-0.16, 0.0, -0.015, 0.015)).moved((-0.76, 0, 0.02)),
     )
     propeller = lying(join(box(0.5, 0.05, 0.015), tube([0.04, 0.02], [0, 0.06], 8)), "x")
-    return Model(
+    return VehicleModel(
         "aeroplane",
         (
             Part(join(fuselage, wing)),
@@ -267,7 +267,7 @@ def _plane() -> Model:
     )
 
 
-def _land_air(rotors: int) -> Model:
+def _land_air(rotors: int) -> VehicleModel:
     """A chassis on four wheels below rotors in a circle: the shipped 30 kg vehicle's size."""
     reach = 0.75
     radius = 0.33
@@ -293,7 +293,7 @@ def _land_air(rotors: int) -> Model:
         "y",
     )
     wheels = np.array([(x, y, -0.116) for x in (0.32, -0.34) for y in (0.28, -0.28)])
-    return Model(
+    return VehicleModel(
         f"land_air_{rotors}",
         (
             Part(hull),
@@ -306,11 +306,11 @@ def _land_air(rotors: int) -> Model:
     )
 
 
-def _box() -> Model:
+def _box() -> VehicleModel:
     ahead = join(
         box(0.02, 0.5, 0.5).moved((0.5, 0, -0.25)), box(0.4, 0.1, 0.02).moved((0.3, 0, 0.49))
     )
-    return Model("box", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
+    return VehicleModel("box", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
 
 
 _PLAIN = (_multirotor(), _car(), _person(), _target(), _plane(), _box())

@@ -31,19 +31,19 @@ MAX_TEXT = 200
 """characters of a text that is shown"""
 
 
-class Command:
+class ConsoleCommand:
     """Base of what a text can ask for."""
 
 
 @dataclass(frozen=True)
-class ChangeMap(Command):
+class ChangeMap(ConsoleCommand):
     """RflyChangeMapbyName"""
 
     name: str
 
 
 @dataclass(frozen=True)
-class MoveCamera(Command):
+class MoveCamera(ConsoleCommand):
     """RflyCameraPosAng and RflyCameraPosAngAdd"""
 
     position_ned: Triple
@@ -53,7 +53,7 @@ class MoveCamera(Command):
 
 
 @dataclass(frozen=True)
-class CameraFov(Command):
+class CameraFov(ConsoleCommand):
     """RflyCameraFovDegrees: the horizontal angle, as Unreal's cameras have it"""
 
     horizontal: float
@@ -61,7 +61,7 @@ class CameraFov(Command):
 
 
 @dataclass(frozen=True)
-class ChangeModel(Command):
+class ChangeModel(ConsoleCommand):
     """RflyChange3DModel; id -1: all vehicles"""
 
     vehicle_id: int
@@ -69,7 +69,7 @@ class ChangeModel(Command):
 
 
 @dataclass(frozen=True)
-class ChangeSize(Command):
+class ChangeSize(ConsoleCommand):
     """RflyChangeVehicleSize; id -1: all vehicles"""
 
     vehicle_id: int
@@ -77,7 +77,7 @@ class ChangeSize(Command):
 
 
 @dataclass(frozen=True)
-class MoveVehicle(Command):
+class MoveVehicle(ConsoleCommand):
     """RflyMoveVehiclePosAng and RflySetVehiclePosAng"""
 
     vehicle_id: int
@@ -89,7 +89,7 @@ class MoveVehicle(Command):
 
 
 @dataclass(frozen=True)
-class RequestObject(Command):
+class RequestObject(ConsoleCommand):
     """RflyReqObjData: kind 0 the camera of a SeqID, 1 the vehicle of a copterID, 2 the scene object
     of a name
     """
@@ -99,14 +99,14 @@ class RequestObject(Command):
 
 
 @dataclass(frozen=True)
-class RequestVehicles(Command):
+class RequestVehicles(ConsoleCommand):
     """RflyReqVehicleData"""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class ScanTerrain(Command):
+class ScanTerrain(ConsoleCommand):
     """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples"""
 
     low: tuple[float, float]
@@ -115,7 +115,7 @@ class ScanTerrain(Command):
 
 
 @dataclass(frozen=True)
-class ShowText(Command):
+class ShowText(ConsoleCommand):
     """RflyShowText and RflyShowTextTime"""
 
     text: str
@@ -123,14 +123,14 @@ class ShowText(Command):
 
 
 @dataclass(frozen=True)
-class SetWeather(Command):
+class SetWeather(ConsoleCommand):
     """RflySuiteWeather, of this suite"""
 
     weather: Weather
 
 
 @dataclass(frozen=True)
-class SetLabel(Command):
+class SetLabel(ConsoleCommand):
     """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times"""
 
     vehicle_id: int
@@ -142,7 +142,7 @@ class SetLabel(Command):
 
 
 @dataclass(frozen=True)
-class Key(Command):
+class Key(ConsoleCommand):
     """RflyChangeViewKeyCmd: one of KEYS that does something here, as a capital, and the number
     behind it.
     """
@@ -152,14 +152,14 @@ class Key(Command):
 
 
 @dataclass(frozen=True)
-class UnsupportedCommand(Command):
+class UnsupportedCommand(ConsoleCommand):
     """A command that RflySim3D has and that means nothing here; `reason` is shown."""
 
     text: str
     reason: str
 
 
-def parse(text: str) -> Command:
+def parse(text: str) -> ConsoleCommand:
     """The command in a text; an unknown one is UnsupportedCommand. CommandError says what is
     missing or wrong.
     """
@@ -268,7 +268,7 @@ def _weather(words: Sequence[str]) -> SetWeather:
         raise ValueError(str(error)) from None
 
 
-def _model(words: Sequence[str]) -> Command:
+def _model(words: Sequence[str]) -> ConsoleCommand:
     if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
         text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
         return UnsupportedCommand(
@@ -277,7 +277,7 @@ def _model(words: Sequence[str]) -> Command:
     return ChangeModel(_integer(words, 0), _integer(words, 1, 0))
 
 
-def _key(words: Sequence[str]) -> Command:
+def _key(words: Sequence[str]) -> ConsoleCommand:
     """Keys and numbers as public scripts for RflySim3D send them; `KEYS` says what each does here."""
     key = words[0].upper()
     number = _integer(words, 1) if len(words) > 1 else None
@@ -303,7 +303,7 @@ def _label(words: Sequence[str], is_message: bool) -> SetLabel:
 
 
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
-_READERS: dict[str, tuple[str, Callable[[Sequence[str]], Command]]] = {
+_READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
     "RflyCameraPosAng": (
         _POSE,

@@ -17,7 +17,7 @@ ALL = 0
 
 
 @dataclass(frozen=True)
-class Line:
+class LabelLine:
     """One line of a label."""
 
     text: str
@@ -31,8 +31,8 @@ class Line:
 class Label:
     """The lines of one vehicle: `id_line` on top, then up to MAX_LINES more."""
 
-    id_line: Line | None = None
-    lines: list[Line] = field(default_factory=list)
+    id_line: LabelLine | None = None
+    lines: list[LabelLine] = field(default_factory=list)
 
 
 class Labels:
@@ -53,7 +53,7 @@ class Labels:
             return
         label = self.by_id.setdefault(key, Label())
         until_s = now_s + command.seconds if command.seconds > 0 else float("inf")
-        new = Line(command.text, command.size, command.rgb, until_s)
+        new = LabelLine(command.text, command.size, command.rgb, until_s)
         gone = not command.seconds >= 0
         if flag < 0 and gone:
             if key == ALL:
@@ -81,9 +81,9 @@ class Labels:
             if label.id_line is None and not label.lines:
                 del self.by_id[key]
 
-    def lines_of(self, vehicle_id: int) -> list[Line]:
+    def lines_of(self, vehicle_id: int) -> list[LabelLine]:
         """What stands over a vehicle, from top to bottom: its own lines and those for all."""
-        found: list[Line] = []
+        found: list[LabelLine] = []
         for key in dict.fromkeys((vehicle_id, ALL)):
             label = self.by_id.get(key)
             if label is not None:

@@ -72,7 +72,7 @@ class SceneState:
         self.collision_mode = False
         """key P: send CopterSimCrash"""
         self._load = load or (lambda name: HeightMap.load(name, search_path))
-        self._events: deque[console.Command] = deque(maxlen=MAX_EVENTS)
+        self._events: deque[console.ConsoleCommand] = deque(maxlen=MAX_EVENTS)
 
     def apply(self, update: StateBatch | Packet, now_s: float) -> None:
         """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say
@@ -92,7 +92,7 @@ class SceneState:
         if not self.log or self.log[-1] != text:
             self.log.append(text)
 
-    def take_events(self) -> list[console.Command]:
+    def take_events(self) -> list[console.ConsoleCommand]:
         """What is to be done, in its order; each event once."""
         taken = list(self._events)
         self._events.clear()

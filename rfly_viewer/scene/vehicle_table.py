@@ -40,6 +40,12 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
 }
 
 
+def _row_of(ids: Ints, vehicle_id: int) -> int | None:
+    """Return the index of an id in sorted ids; None if it is not there."""
+    row = int(np.searchsorted(ids, vehicle_id))
+    return row if row < len(ids) and ids[row] == vehicle_id else None
+
+
 @dataclass(frozen=True, eq=False)
 class WorldPoses(Rows):
     """Where vehicles are drawn, sorted by id."""
@@ -57,9 +63,8 @@ class WorldPoses(Rows):
     """kept on the ground"""
 
     def row(self, vehicle_id: int) -> int | None:
-        """Where a vehicle is in the arrays."""
-        row = int(np.searchsorted(self.id, vehicle_id))
-        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+        """Return the row of a vehicle; None if it is not in the arrays."""
+        return _row_of(self.id, vehicle_id)
 
 
 class VehicleTable:
@@ -86,9 +91,8 @@ class VehicleTable:
         return self._columns[column]
 
     def row(self, vehicle_id: int) -> int | None:
-        """The row of one vehicle; None if it was never seen."""
-        row = int(np.searchsorted(self.id, vehicle_id))
-        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+        """Return the row of a vehicle; None if it was never seen."""
+        return _row_of(self.id, vehicle_id)
 
     def update(self, batch: StateBatch, now_s: float) -> None:
         """Take over the states; a scale or velocity that a packet does not carry stays as it was."""

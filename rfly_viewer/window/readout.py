@@ -13,9 +13,9 @@ import viser
 from rfly_common.arrays import Floats
 from rfly_common.frames import quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.scene.camera import from_browser
 from rfly_viewer.scene.picking import ground_distance
 from rfly_viewer.scene.vehicle_table import WorldPoses
+from rfly_viewer.scene.viewpoint import from_browser
 from rfly_viewer.window.panel import show_html
 
 EVERY_S = 0.2

@@ -18,17 +18,20 @@ from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
-from rfly_viewer.drawing.annotations import LabelLayers, TrailLayer
-from rfly_viewer.drawing.drawing import Sky, VehicleLayer, WorldLayer
+from rfly_viewer.drawing.label_layer import LabelLayers
 from rfly_viewer.drawing.screen import Screen, drawn_enlarged
+from rfly_viewer.drawing.sky import Sky
 from rfly_viewer.drawing.terrain_layer import TerrainLayer
+from rfly_viewer.drawing.trail_layer import TrailLayer
+from rfly_viewer.drawing.vehicle_layer import VehicleLayer
+from rfly_viewer.drawing.world_layer import WorldLayer
 from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene import console
 from rfly_viewer.scene.picking import Click, pick
 from rfly_viewer.scene.scan import scan_terrain
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import StateBatch, counted, read_batches
-from rfly_viewer.window.clients import Cameras
+from rfly_viewer.window.cameras import Cameras
 from rfly_viewer.window.connections import open_server
 from rfly_viewer.window.panel import Panel
 from rfly_viewer.window.readout import Readouts

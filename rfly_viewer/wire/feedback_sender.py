@@ -1,43 +1,29 @@
 """Feedback on UDP 20006 as RflySim3D sends it: cameras, vehicles, changes, contacts.
 
-| sent | when | | --- | --- | | CameraData, CoptReqData | after RflyReqObjData, once | |
-reqVeCrashData | while RflyReqVehicleData 1 counts, for vehicles that moved or whose contact changed
-| | CopterSimCrash | in collision mode (key P), once for each contact that begins; targetID as
-CrashType |
+| sent                  | when                                                                   |
+| --------------------- | ---------------------------------------------------------------------- |
+| CameraData            | after RflyReqObjData, once                                             |
+| CoptReqData           | after RflyReqObjData, once                                             |
+| reqVeCrashData        | while RflyReqVehicleData 1 counts, for each vehicle that has moved, or |
+|                       | whose contact has changed                                              |
+| CopterSimCrash        | in collision mode (key P), once for each contact that begins; targetID |
+|                       | as CrashType                                                           |
 
 Positions are NED in metres. angQuat is w x y z of FRD in NED, a reading that RflySim's
 documentation does not settle.
-
-Contacts are those of a Scene of `rfly_collision`. The ground counts where a shape lies more than
-GROUND_TOLERANCE_M within it: vehicles that stand or have landed do not crash. Vehicles that are
-kept on the ground stand along its slope here. There are no static objects.
 """
 
 from __future__ import annotations
 
-import functools
 import socket
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies
-from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
-from rfly_collision.world.ground_fit import stand_on_ground
-from rfly_collision.world.scene import Scene, contacts_or_ground
-from rfly_common.arrays import Floats, Ints
+from rfly_common.arrays import Ints
 from rfly_common.errors import CommandError
-from rfly_common.frames import (
-    enu_to_ned,
-    euler_to_quat,
-    flu_to_frd,
-    ned_to_enu,
-    quat_ned_frd_to_enu_flu,
-    quat_rotate,
-    quat_to_euler,
-)
+from rfly_common.frames import euler_to_quat, flu_to_frd, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.from_rflysim3d import (
@@ -52,77 +38,10 @@ from rfly_ue_bridge.codec.from_rflysim3d import (
 )
 from rfly_ue_bridge.sockets.udp_sender import resolve
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.models.vehicle_models import SHAPES
-from rfly_viewer.scene.camera import CameraPose
 from rfly_viewer.scene.console import RequestObject
+from rfly_viewer.scene.contacts import VehicleContacts, find_contacts
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
-
-GROUND_TOLERANCE_M = 0.1
-MAX_PAIRS = 20_000
-"""of overlapping boxes; where there are more (200 vehicles in one place), only the ground is tested
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class Contacts:
-    """For each vehicle of some poses, in their order."""
-
-    crash_type: Ints
-    """-2 ground, 0 none, else the id of the vehicle that is touched deepest; a vehicle counts
-    before the ground
-    """
-    point_ned: Floats
-    """(n, 3) m: the middle of the contact; the vehicle's position without one"""
-
-
-def find_contacts(poses: WorldPoses, terrain: HeightMap) -> Contacts:
-    """Contacts of all vehicles at one moment."""
-    crash_type = np.full(len(poses), CRASH_NONE, np.int64)
-    point = poses.position_ned.copy()
-    size = np.abs(poses.scale)
-    good = ((size >= SCALES[0]) & (size <= SCALES[1])).all(axis=1)
-    rows = np.flatnonzero(good & (np.abs(poses.position_ned) < MAX_DISTANCE).all(axis=1))
-    found, _ = contacts_or_ground(_scene(terrain), _bodies(poses, rows, terrain))
-    position = np.asarray(enu_to_ned(found.position))
-    on_ground = (found.b == TERRAIN) & (found.depth > GROUND_TOLERANCE_M)
-    deep = rows[found.a[on_ground]]
-    crash_type[deep] = CRASH_GROUND
-    point[deep] = position[on_ground]
-    pairs = np.flatnonzero(found.b != TERRAIN)
-    pairs = pairs[
-        np.argsort(found.depth[pairs], kind="stable")
-    ]  # of several the last one written counts
-    ends = np.column_stack((found.a[pairs], found.b[pairs]))
-    one = rows[ends.reshape(-1)]
-    other = rows[ends[:, ::-1].reshape(-1)]
-    which = np.repeat(pairs, 2)
-    crash_type[one] = poses.id[other]
-    point[one] = position[which]
-    return Contacts(crash_type, point)
-
-
-def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
-    kind = poses.kind[rows]
-    scale = poses.scale[rows]
-    position: Any = np.asarray(ned_to_enu(poses.position_ned[rows]))
-    orientation: Any = np.asarray(quat_ned_frd_to_enu_flu(poses.quat_ned_frd[rows]))
-    fit = np.flatnonzero(poses.on_ground[rows])
-    if len(fit):
-        position[fit], orientation[fit] = stand_on_ground(
-            terrain,
-            position[fit],
-            orientation[fit],
-            SHAPES.column("centre_height")[kind[fit]] * scale[fit, 2],
-            SHAPES.footprint[kind[fit]] * np.abs(scale[fit, :2]),
-            SHAPES.column("upright")[kind[fit]] > 0,
-        )
-    return Bodies(*SHAPES.touching(kind, scale), position, orientation)
-
-
-@functools.lru_cache(maxsize=1)
-def _scene(terrain: HeightMap) -> Scene:
-    return Scene(terrain, "void", MAX_PAIRS)
-
+from rfly_viewer.scene.viewpoint import Viewpoint
 
 REPORT_EVERY_S = 0.1
 """Reports leave at 10 Hz."""
@@ -148,7 +67,7 @@ class FeedbackSender:
         self,
         request: RequestObject,
         poses: WorldPoses,
-        camera: tuple[CameraPose, float, int, int] | None,
+        camera: tuple[Viewpoint, float, int, int] | None,
         now_s: float,
     ) -> None:
         """Send what was asked for. `camera` is pose, horizontal angle (deg), width and height in
@@ -219,7 +138,7 @@ class FeedbackSender:
 
 
 def camera_packet(
-    seq_id: int, pose: CameraPose, horizontal_deg: float, width: int, height: int, now_s: float
+    seq_id: int, pose: Viewpoint, horizontal_deg: float, width: int, height: int, now_s: float
 ) -> bytes:
     """CameraData of the view in a browser; TypeID 1, a colour camera."""
     return CAMERA_DATA.make(
@@ -255,7 +174,7 @@ def vehicle_packet(poses: WorldPoses, row: int, now_s: float) -> bytes:
 
 
 def crash_data(
-    table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows: Ints, now_s: float
+    table: VehicleTable, poses: WorldPoses, contacts: VehicleContacts, rows: Ints, now_s: float
 ) -> list[bytes]:
     """One reqVeCrashData for each of these rows; `ray` is 0, as the viewer measures no distances."""
     records = np.zeros(len(rows), REQ_VE_CRASH_DATA.dtype)

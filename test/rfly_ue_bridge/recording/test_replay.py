@@ -16,7 +16,7 @@ from rfly_ue_bridge.recording.replay import (
     SPIN_NS,
     Destinations,
     Lateness,
-    Report,
+    ReplayReport,
     Target,
     replay,
     single_datagrams,
@@ -253,7 +253,7 @@ def test_windows_keep_their_distance_at_the_target():
         target = Target(range(20010, 20013), "127.0.0.1", window.getsockname()[1] - 1)
         destinations = Destinations(target)
         try:
-            report = Report()
+            report = ReplayReport()
             replay(
                 [at(0, b"a", 20011), at(MS, b"b", 20011)],
                 destinations.send,

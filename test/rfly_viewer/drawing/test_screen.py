@@ -90,7 +90,7 @@ def test_each_browser_shows_the_labels_that_it_has_room_for():
     """Three in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only
     one does.
     """
-    annotations = late_module("rfly_viewer.drawing.annotations")
+    label_layer = late_module("rfly_viewer.drawing.label_layer")
     poses = boxes((0, -4, 0), (0, 0, 0), (0, 4, 0))
 
     def seen_from(height_m):
@@ -100,7 +100,7 @@ def test_each_browser_shows_the_labels_that_it_has_room_for():
             drawn.append(types.SimpleNamespace(text=text, visible=True, **options))
             return drawn[-1]
 
-        layer = annotations.LabelLayer(types.SimpleNamespace(add_label=add_label))
+        layer = label_layer.LabelLayer(types.SimpleNamespace(add_label=add_label))
         layer.show(poses, Labels(), True, np.ones(3), from_above(height_m))
         return [label.text for label in drawn if label.visible]
 

@@ -15,13 +15,13 @@ from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.camera import CameraPose, from_browser, vertical_fov
 from rfly_viewer.scene.console import ScanTerrain
+from rfly_viewer.scene.contacts import find_contacts
 from rfly_viewer.scene.picking import pick
 from rfly_viewer.scene.scan import scan_terrain
 from rfly_viewer.scene.scene_state import flat_ground
 from rfly_viewer.scene.vehicle_table import WorldPoses
-from rfly_viewer.wire.feedback_sender import find_contacts
+from rfly_viewer.scene.viewpoint import Viewpoint, from_browser, vertical_fov
 
 QUARTER = np.pi / 2
 # x_east 0, 10, 20 down the rows and y_north 0, 10, 20 along the columns: one peak of 8 m at x = 10,
@@ -187,7 +187,7 @@ def test_nothing_is_touched_beyond_the_map_or_out_of_this_world():
 )
 def test_camera_axes_in_enu(euler, forward, up):
     """North, east, straight down with north on top, and rolled right so that its top points east."""
-    pose = CameraPose(np.zeros(3), np.array(euler, float))
+    pose = Viewpoint(np.zeros(3), np.array(euler, float))
     assert np.concatenate(pose.axes_enu()) == pytest.approx([*forward, *up], abs=1e-12)
 
 
@@ -256,7 +256,7 @@ def test_lines_on_the_ground_lie_below_what_flies():
     """One at 20 m over the plain, one that rolls, one that flies to the peak of 8 m; 15 cm over the
     triangles each.
     """
-    from rfly_viewer.drawing import annotations
+    from rfly_viewer.drawing.trail_layer import with_ground_lines
 
     ways = np.array(
         [
@@ -267,7 +267,7 @@ def test_lines_on_the_ground_lie_below_what_flies():
         float,
     )
     colours = np.full((3, 2, 3), 200, np.uint8)
-    points, drawn = annotations.with_ground_lines(ways, colours, PEAK)
+    points, drawn = with_ground_lines(ways, colours, PEAK)
     assert points[:3].tolist() == ways.tolist()
     assert points[3:] == pytest.approx(
         np.array([[(0, 0, 0.15), (5, 0, 0.15)], [(10, 10, 0.15), (10, 20, 8.15)]])

@@ -11,10 +11,10 @@ import pytest
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.camera import CameraPose, on_board
 from rfly_viewer.scene.console import CameraFov, ChangeMap, Key, MoveCamera
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
+from rfly_viewer.scene.viewpoint import Viewpoint, on_board
 
 # 10 m high in the west, 30 m in the east, 100 m apart; level along north
 RAMP = HeightMap(
@@ -306,7 +306,7 @@ def test_a_camera_on_board_turns_with_its_vehicle(state):
     """
     tell(state, pose(1, x=5.0, y=6.0, z=-7.0, yaw=QUARTER))
     poses = world(state)[1]
-    mount = CameraPose(np.array((0.3, 0.0, 0.1)), np.array((0.0, 0.0, QUARTER)))
+    mount = Viewpoint(np.array((0.3, 0.0, 0.1)), np.array((0.0, 0.0, QUARTER)))
     camera = on_board(poses.position_ned[0], poses.quat_ned_frd[0], mount)
     assert camera.position_ned == pytest.approx([5.0, 6.3, -6.9])
     assert np.abs(camera.euler) == pytest.approx([0.0, 0.0, np.pi], abs=1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rfly_viewer.scene.camera import FollowingCamera
+from rfly_viewer.scene.viewpoint import FollowingCamera
 
 BEHIND = np.array([-12.0, -12.0, 7.0])
 

@@ -16,7 +16,7 @@ from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import StateBatch
 
 pytestmark = pytest.mark.needs("viser")
-clients = late_module("rfly_viewer.window.clients")
+cameras_module = late_module("rfly_viewer.window.cameras")
 panel = late_module("rfly_viewer.window.panel")
 
 
@@ -62,7 +62,7 @@ def vehicles(state, *ids):
 def test_on_board_it_looks_ahead_and_commands_move_it_in_the_body():
     state = SceneState()
     server = Server()
-    cameras = clients.Cameras(server)
+    cameras = cameras_module.Cameras(server)
     poses = vehicles(state, 1)
     cameras.mount(1)
     cameras.update(poses, 1, state.terrain)

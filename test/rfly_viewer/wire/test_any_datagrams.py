@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
+from rfly_viewer.scene.contacts import find_contacts
 from rfly_viewer.scene.scene_state import MAX_LOG_LINES, SceneState
 from rfly_viewer.scene.state_batches import read_batches
-from rfly_viewer.wire.feedback_sender import find_contacts
 
 ROUNDS = 300
 WORDS = (  # noqa: SIM905  a list of quoted words is harder to read

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import CommandError
-from rfly_viewer.scene.camera import CameraPose
 from rfly_viewer.scene.console import RequestObject
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
+from rfly_viewer.scene.viewpoint import Viewpoint
 from rfly_viewer.wire.feedback_sender import FeedbackSender
 
 
@@ -123,7 +123,7 @@ def test_a_vehicle_request_is_answered_with_pose_and_box(host):
 
 
 def test_a_camera_request_is_answered_with_the_view(host):
-    camera = CameraPose(np.array([1.0, 2.0, -3.0]), np.array([0.0, -0.5, 1.0]))
+    camera = Viewpoint(np.array([1.0, 2.0, -3.0]), np.array([0.0, -0.5, 1.0]))
     answer = host.answer(RequestObject(0, "4"), (camera, 90.0, 1280, 720))
     checksum, seq_id, type_id, height, width, *floats, _ = struct.unpack("<5i11f1d", answer)
     assert (checksum, seq_id, type_id, height, width) == (1234567891, 4, 1, 720, 1280)

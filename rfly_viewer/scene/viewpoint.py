@@ -30,16 +30,21 @@ _LEVEL_RAD = math.radians(0.1)
 
 
 @dataclass(frozen=True, eq=False)
-class CameraPose:
+class Viewpoint:
     """A camera in RflySim3D's terms."""
 
     position_ned: Floats
     euler: Floats
     """roll, pitch, yaw (rad) of the camera's FRD axes in NED; it looks along x"""
 
-    def moved_by(self, other: CameraPose) -> CameraPose:
+    def moved_by(self, other: Viewpoint) -> Viewpoint:
         """RflyCameraPosAngAdd: the numbers are added, in NED."""
-        return CameraPose(self.position_ned + other.position_ned, self.euler + other.euler)
+        return Viewpoint(self.position_ned + other.position_ned, self.euler + other.euler)
+
+    @property
+    def position_enu(self) -> Floats:
+        """Position in ENU, (3,) m."""
+        return np.asarray(ned_to_enu(self.position_ned), np.float64)
 
     def axes_enu(self) -> tuple[Floats, Floats]:
         """(forward, up), unit vectors in ENU."""
@@ -57,29 +62,24 @@ class CameraPose:
         return self.axes_enu()[1]
 
 
-def on_board(position_ned: Floats, quat_ned_frd: Floats, mount: CameraPose) -> CameraPose:
+def on_board(position_ned: Floats, quat_ned_frd: Floats, mount: Viewpoint) -> Viewpoint:
     """The pose of a camera on a vehicle; the mount's position is forward, right, down (m), its
     angles the body's.
     """
     turned = quat_multiply(quat_ned_frd, euler_to_quat(mount.euler))
     position = np.asarray(position_ned + quat_rotate(quat_ned_frd, mount.position_ned), np.float64)
-    return CameraPose(position, np.asarray(quat_to_euler(turned), np.float64))
+    return Viewpoint(position, np.asarray(quat_to_euler(turned), np.float64))
 
 
-def from_browser(position_enu: ArrayLike, optical_wxyz: ArrayLike) -> CameraPose:
+def from_browser(position_enu: ArrayLike, optical_wxyz: ArrayLike) -> Viewpoint:
     """The pose of a camera given by position and the rotation of its optical axes into ENU."""
     wxyz = np.asarray(optical_wxyz, np.float64)
     optical = np.roll(wxyz, -1)
     flu = quat_multiply(optical, quat_conjugate(np.array(QUAT_FLU_OPTICAL_XYZW)))
-    return CameraPose(
+    return Viewpoint(
         np.asarray(enu_to_ned(np.asarray(position_enu, np.float64)), np.float64),
         np.asarray(quat_to_euler(quat_enu_flu_to_ned_frd(flu)), np.float64),
     )
-
-
-def position_enu(pose: CameraPose) -> Floats:
-    """Where the camera is, m."""
-    return np.asarray(ned_to_enu(pose.position_ned), np.float64)
 
 
 def vertical_fov(horizontal: float, aspect: float) -> float:

@@ -11,22 +11,21 @@ from numpy.typing import NDArray
 
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.scene.camera import (
-    CameraPose,
-    FollowingCamera,
-    from_browser,
-    on_board,
-    overview,
-    position_enu,
-    vertical_fov,
-)
 from rfly_viewer.scene.console import MoveCamera
 from rfly_viewer.scene.picking import ground_distance
 from rfly_viewer.scene.vehicle_table import WorldPoses
+from rfly_viewer.scene.viewpoint import (
+    FollowingCamera,
+    Viewpoint,
+    from_browser,
+    on_board,
+    overview,
+    vertical_fov,
+)
 
 DEFAULT_VERTICAL_FOV = math.radians(50.0)
 _ORBIT_M = (3.0, 2000.0)
-FRONT_CAMERA = CameraPose(np.array((0.3, 0.0, 0.05)), np.zeros(3))
+FRONT_CAMERA = Viewpoint(np.array((0.3, 0.0, 0.05)), np.zeros(3))
 """forward, right, down of a vehicle's origin, m: where public scripts put camera 1 by
 RflyCameraPosAng
 """
@@ -45,7 +44,7 @@ class Cameras:
         self._follows: int | None = None
         self._following: dict[int, FollowingCamera] = {}
         """by browser"""
-        self._mount: CameraPose | None = None
+        self._mount: Viewpoint | None = None
         """on the vehicle that is followed; None: from outside"""
         self._untouched = True
         """no command has moved the camera, and no vehicle was seen"""
@@ -89,7 +88,7 @@ class Cameras:
         body's.
         """
         self._untouched = False
-        pose = CameraPose(np.array(command.position_ned), np.array(command.euler))
+        pose = Viewpoint(np.array(command.position_ned), np.array(command.euler))
         if self._mount is not None:
             self._mount = self._mount.moved_by(pose) if command.relative else pose
         elif not command.relative:
@@ -104,7 +103,7 @@ class Cameras:
         self._horizontal = horizontal
         self._aspects.clear()
 
-    def current(self) -> tuple[CameraPose, float, int, int] | None:
+    def current(self) -> tuple[Viewpoint, float, int, int] | None:
         """Pose, horizontal angle in degrees, width and height in pixels of the browser that came
         first.
         """
@@ -134,7 +133,7 @@ class Cameras:
             return
         if self._mount is not None:
             pose = on_board(poses.position_ned[row], poses.quat_ned_frd[row], self._mount)
-            at = position_enu(pose)
+            at = pose.position_enu
             (forward, up) = pose.axes_enu()
             for client in clients.values():
                 _set(client, at, at + _AHEAD_M * forward, up)
@@ -174,11 +173,11 @@ def _set(
         client.camera.look_at = look_at
 
 
-def _orbit(pose: CameraPose, terrain: HeightMap) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _orbit(pose: Viewpoint, terrain: HeightMap) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """(position, point that the mouse turns about, up): the point is where the view meets the
     ground, if it does.
     """
-    position = position_enu(pose)
+    position = pose.position_enu
     (forward, _) = pose.axes_enu()
     distance = ground_distance(terrain, position, forward)
     low, high = _ORBIT_M
