@@ -29,8 +29,9 @@ from rfly_ue_bridge.recording.datagrams import (
 from rfly_ue_bridge.recording.pcapng import SECTION_HEADER, read_exactly, read_pcapng
 
 MAX_FRAME = 262_144
-"""bytes of one record; tcpdump and Wireshark set the same limit"""
+"""Largest record, bytes; tcpdump and Wireshark set the same limit."""
 SNAPSHOT_LENGTH = 65_535
+"""Snapshot length that our files state, bytes."""
 
 _NANOSECOND_MAGIC = 0xA1B23C4D
 _MICROSECOND_MAGIC = 0xA1B2C3D4
@@ -40,23 +41,28 @@ _LAST_SECOND = 2**32 - 1
 
 
 class PcapWriter:
-    """Writes UDP datagrams to a binary file, which `close` leaves open; each `write` is one whole
-    record.
+    """Writer of UDP datagrams to a binary file, which `close` leaves open.
+
+    Each `write` is one whole record.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.bytes = _FILE_HEADER.size
-        """written so far"""
+        """Bytes written so far."""
         file.write(_FILE_HEADER.pack(_NANOSECOND_MAGIC, 2, 4, 0, 0, SNAPSHOT_LENGTH, RAW))
 
     def write(self, datagram: RecordedDatagram) -> None:
-        """Append one datagram. ValueError for a time before 1970 or after 2106, and as `to_ipv4`."""
+        """Append one datagram.
+
+        ValueError for a time before 1970 or after 2106, and as `to_ipv4`.
+        """
         seconds, nanoseconds = divmod(datagram.time_ns, 1_000_000_000)
         if not 0 <= seconds <= _LAST_SECOND:
             raise ValueError(
                 f"time_ns: {datagram.time_ns}, a pcap file holds 0 to {_LAST_SECOND} s"
             )
+
         packet = to_ipv4(datagram)
         self._file.write(
             _RECORD_HEADER.pack(seconds, nanoseconds, len(packet), len(packet)) + packet
@@ -69,11 +75,10 @@ class PcapWriter:
 
 
 class RecordingReader(Closing):
-    """The UDP datagrams of a pcap or pcapng file, read while they are asked for, in the order of
-    the file.
+    """UDP datagrams of a pcap or pcapng file, in the order of the file, read as they are needed.
 
-    Iterating raises CaptureError for what is no such file, and TruncatedCaptureError, which names
-    the offset, after the last whole record of a file that ends within one.
+    Iterating raises CaptureError for a file of another kind. If a file ends within a record, it
+    raises TruncatedCaptureError, which names the offset, after the last whole record.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -89,11 +94,13 @@ class RecordingReader(Closing):
 
     @property
     def skipped(self) -> Counter[str]:
-        """What is no UDP datagram over IPv4, by reason (see `DatagramExtractor.skipped`)."""
+        """Number of frames without a UDP datagram over IPv4, by reason
+        (`DatagramExtractor.skipped`).
+        """
         return self._extractor.skipped
 
     def __iter__(self) -> Iterator[RecordedDatagram]:
-        """From the beginning, each time."""
+        """Yield the datagrams from the beginning, each time."""
         self._file.seek(0)
         self._extractor.skipped.clear()
         try:
@@ -108,8 +115,9 @@ class RecordingReader(Closing):
 
 
 def read_frames(file: BinaryIO) -> Iterator[CapturedFrame]:
-    """The records of a pcap or pcapng file. Raises CaptureError and TruncatedCaptureError as
-    `RecordingReader`.
+    """Yield the records of a pcap or pcapng file.
+
+    Raises CaptureError and TruncatedCaptureError as `RecordingReader`.
     """
     start = file.read(4)
     if len(start) < 4:
@@ -119,6 +127,7 @@ def read_frames(file: BinaryIO) -> Iterator[CapturedFrame]:
     if start == SECTION_HEADER:
         yield from read_pcapng(file, start)
         return
+
     for order in "<>":
         (magic,) = struct.unpack(f"{order}I", start)
         if magic in (_MICROSECOND_MAGIC, _NANOSECOND_MAGIC):
@@ -137,22 +146,25 @@ def _read_pcap(file: BinaryIO, order: str, tick_ns: int) -> Iterator[CapturedFra
     if (major, minor) != (2, 4):
         raise CaptureError(f"pcap version {major}.{minor}; expected 2.4, the only one in use")
     link_type = network & 0xFFFF  # above are flags and the length of a frame check sequence
+
     record = struct.Struct(f"{order}IIII")
-    at = _FILE_HEADER.size
+    begin = _FILE_HEADER.size
     while head := file.read(record.size):
         if len(head) < record.size:
             raise TruncatedCaptureError(
-                f"ends at byte {at + len(head)}, within the record that begins at byte {at}"
+                f"ends at byte {begin + len(head)}, within the record that begins at byte {begin}"
             )
-        seconds, ticks, kept, _ = record.unpack(head)
-        if kept > MAX_FRAME:
+        seconds, ticks, captured, _ = record.unpack(head)
+        if captured > MAX_FRAME:
             raise CaptureError(
-                f"the record at byte {at} says it has {kept} bytes; at most {MAX_FRAME} are possible"
+                f"the record at byte {begin} says it has {captured} bytes; "
+                f"at most {MAX_FRAME} are possible"
             )
         if ticks * tick_ns >= 1_000_000_000:
             raise CaptureError(
-                f"the record at byte {at} has {ticks * tick_ns} ns within its second"
+                f"the record at byte {begin} has {ticks * tick_ns} ns within its second"
             )
-        data = read_exactly(file, kept, at + record.size, at, "record")
-        at += record.size + kept
+
+        data = read_exactly(file, captured, begin + record.size, begin, "record")
+        begin += record.size + captured
         yield CapturedFrame(seconds * 1_000_000_000 + ticks * tick_ns, link_type, data)

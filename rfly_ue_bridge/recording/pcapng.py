@@ -16,121 +16,155 @@ from rfly_common.errors import CaptureError, TruncatedCaptureError
 from rfly_ue_bridge.recording.datagrams import CapturedFrame
 
 SECTION_HEADER = b"\n\r\r\n"
-"""how every pcapng file begins, in either byte order"""
+"""First bytes of every pcapng file, in either byte order."""
 MAX_BLOCK = 1 << 20
-"""bytes of a block that is read; what is passed over may be longer"""
-MAX_PASSED_OVER = 1 << 28
+"""Largest block that is read, bytes."""
+MAX_SKIPPED_BLOCK = 1 << 28
+"""Largest block that is skipped, bytes."""
 MAX_INTERFACES = 1024
 
+# types of blocks
 _SECTION = 0x0A0D0D0A
 _INTERFACE = 1
-_SIMPLE_PACKET = 3
 _OLD_PACKET = 2
+_SIMPLE_PACKET = 3
 _ENHANCED_PACKET = 6
+
+_READ = frozenset({_INTERFACE, _ENHANCED_PACKET})
+_WITHOUT_TIME_OR_OLD = {
+    _SIMPLE_PACKET: "a simple packet block, which has no time",
+    _OLD_PACKET: "an obsolete packet block",
+}
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
+
+# options of an interface block
 _OPTION_END = 0
 _OPTION_RESOLUTION = 9
 _OPTION_OFFSET = 14
+
 _CHUNK = 1 << 16
 
 
 class _Interface(NamedTuple):
+    """Interface on which frames were captured."""
+
     link_type: int
     ticks_per_second: int
     offset_s: int
 
 
 def read_pcapng(file: BinaryIO, start: bytes) -> Iterator[CapturedFrame]:
-    """The frames, after `start` (the first 4 bytes) has been read. Errors as
-    `pcap_files.read_frames`.
+    """Yield the frames, after `start` (the first 4 bytes) has been read.
+
+    Errors as `pcap.read_frames`.
     """
     order = "<"
-    at = 0
+    begin = 0
     interfaces: list[_Interface] = []
-    head = start + read_exactly(file, 4, 4, at)
+    head = start + read_exactly(file, 4, 4, begin)
     while head:
         if len(head) < 8:
             raise TruncatedCaptureError(
-                f"ends at byte {at + len(head)}, within the block that begins at byte {at}"
+                f"ends at byte {begin + len(head)}, within the block that begins at byte {begin}"
             )
         if head[:4] == SECTION_HEADER:
-            magic = read_exactly(file, 4, at + 8, at)
-            order = _order_of(magic, at)
+            order = _byte_order(read_exactly(file, 4, begin + 8, begin), begin)
             interfaces = []
-        kind, total = struct.unpack(f"{order}II", head)
-        read = 12 if kind == _SECTION else 8
-        limit = MAX_BLOCK if kind in (_INTERFACE, _ENHANCED_PACKET) else MAX_PASSED_OVER
-        if total < read + 4 or total % 4 or total > limit:
-            raise CaptureError(
-                f"the block at byte {at} says it has {total} bytes; expected {read + 4} to {limit}"
-            )
-        length = total - read - 4
-        body = b""
-        if kind in (_INTERFACE, _ENHANCED_PACKET):
-            body = read_exactly(file, length, at + read, at)
-        elif kind in (_SIMPLE_PACKET, _OLD_PACKET):
-            name = (
-                "a simple packet block, which has no time"
-                if kind == _SIMPLE_PACKET
-                else "an obsolete packet block"
-            )
-            raise CaptureError(f"at byte {at} is {name}; save the file anew with Wireshark")
-        else:
-            _skip(file, length, at + read, at)
-        (again,) = struct.unpack(f"{order}I", read_exactly(file, 4, at + total - 4, at))
-        if again != total:
-            raise CaptureError(
-                f"the block at byte {at} has {total} bytes, and says {again} at its end"
-            )
+
+        kind, total, body = _read_block(file, head, order, begin)
         if kind == _ENHANCED_PACKET:
-            yield _frame(body, order, interfaces, at)
+            yield _frame(body, order, interfaces, begin)
         elif kind == _INTERFACE:
             if len(interfaces) >= MAX_INTERFACES:
                 raise CaptureError(
-                    f"the block at byte {at} is interface {MAX_INTERFACES + 1}; that many are not taken"
+                    f"the block at byte {begin} is interface {MAX_INTERFACES + 1}; "
+                    f"at most {MAX_INTERFACES} are read"
                 )
-            interfaces.append(_interface(body, order, at))
-        at += total
+            interfaces.append(_interface(body, order, begin))
+
+        begin += total
         head = file.read(8)
 
 
 def read_exactly(
-    file: BinaryIO, size: int, position: int, begin: int, what: str = "block"
+    file: BinaryIO, size: int, position: int, begin: int, unit: str = "block"
 ) -> bytes:
+    """Return the next bytes, which begin at `position` in the file.
+
+    TruncatedCaptureError where there are fewer: it names the end of the file, and the unit (block
+    or record) that begins at `begin`.
+    """
     data = file.read(size)
     if len(data) < size:
         end = position + len(data)
         raise TruncatedCaptureError(
-            f"ends at byte {end}, within the {what} that begins at byte {begin}"
+            f"ends at byte {end}, within the {unit} that begins at byte {begin}"
         )
     return data
 
 
-def _skip(file: BinaryIO, size: int, position: int, block: int) -> None:
+def _read_block(file: BinaryIO, head: bytes, order: str, begin: int) -> tuple[int, int, bytes]:
+    """Return type, total length and body of the block at `begin`.
+
+    The body of a block that is skipped is empty.
+    """
+    kind, total = struct.unpack(f"{order}II", head)
+    bytes_read = 12 if kind == _SECTION else 8
+    limit = MAX_BLOCK if kind in _READ else MAX_SKIPPED_BLOCK
+    if total < bytes_read + 4 or total % 4 or total > limit:
+        raise CaptureError(
+            f"the block at byte {begin} says it has {total} bytes; "
+            f"expected {bytes_read + 4} to {limit}"
+        )
+    if kind in _WITHOUT_TIME_OR_OLD:
+        raise CaptureError(
+            f"at byte {begin} is {_WITHOUT_TIME_OR_OLD[kind]}; save the file anew with Wireshark"
+        )
+
+    body = b""
+    length = total - bytes_read - 4
+    if kind in _READ:
+        body = read_exactly(file, length, begin + bytes_read, begin)
+    else:
+        _skip(file, length, begin + bytes_read, begin)
+
+    (total_again,) = struct.unpack(f"{order}I", read_exactly(file, 4, begin + total - 4, begin))
+    if total_again != total:
+        raise CaptureError(
+            f"the block at byte {begin} has {total} bytes, and says {total_again} at its end"
+        )
+    return kind, total, body
+
+
+def _skip(file: BinaryIO, size: int, position: int, begin: int) -> None:
+    """Read on without keeping the bytes."""
     while size:
         step = min(size, _CHUNK)
-        read_exactly(file, step, position, block)
-        size = size - step
-        position = position + step
+        read_exactly(file, step, position, begin)
+        size -= step
+        position += step
 
 
-def _order_of(magic: bytes, at: int) -> str:
+def _byte_order(magic: bytes, begin: int) -> str:
     for order in "<>":
         if struct.unpack(f"{order}I", magic)[0] == _BYTE_ORDER_MAGIC:
             return order
     raise CaptureError(
-        f"the section at byte {at} has the byte order mark {magic.hex(' ')}; expected 1a 2b 3c 4d"
+        f"the section at byte {begin} has the byte order mark {magic.hex(' ')}; "
+        "expected 1a 2b 3c 4d"
     )
 
 
-def _interface(body: bytes, order: str, at: int) -> _Interface:
+def _interface(body: bytes, order: str, begin: int) -> _Interface:
     if len(body) < 8:
         raise CaptureError(
-            f"the interface block at byte {at} has {len(body)} bytes of body; expected 8 or more"
+            f"the interface block at byte {begin} has {len(body)} bytes of body; expected 8 or more"
         )
     (link_type,) = struct.unpack_from(f"{order}H", body)
-    ticks = 1_000_000
+    ticks_per_second = 1_000_000
     offset_s = 0
+
+    # options: code, length, value, filled to a multiple of 4 bytes
     position = 8
     while position + 4 <= len(body):
         code, length = struct.unpack_from(f"{order}HH", body, position)
@@ -138,35 +172,44 @@ def _interface(body: bytes, order: str, at: int) -> _Interface:
         if code == _OPTION_END or len(value) < length:
             break
         if code == _OPTION_RESOLUTION and length == 1:
-            exponent = value[0] & 0x7F
-            if exponent > (63 if value[0] & 0x80 else 18):
-                raise CaptureError(
-                    f"the interface block at byte {at} counts time in too small a unit ({value[0]})"
-                )
-            ticks = 2**exponent if value[0] & 0x80 else 10**exponent
+            ticks_per_second = _ticks_per_second(value[0], begin)
         elif code == _OPTION_OFFSET and length == 8:
             (offset_s,) = struct.unpack(f"{order}q", value)
         position += 4 + -(-length // 4) * 4
-    return _Interface(link_type, ticks, offset_s)
+
+    return _Interface(link_type, ticks_per_second, offset_s)
 
 
-def _frame(body: bytes, order: str, interfaces: list[_Interface], at: int) -> CapturedFrame:
+def _ticks_per_second(resolution: int, begin: int) -> int:
+    """Return the unit of time: a negative power of 2 if the highest bit is set, else of 10."""
+    base = 2 if resolution & 0x80 else 10
+    exponent = resolution & 0x7F
+    if exponent > (63 if base == 2 else 18):
+        raise CaptureError(
+            f"the interface block at byte {begin} counts time in too small a unit ({resolution})"
+        )
+    return base**exponent
+
+
+def _frame(body: bytes, order: str, interfaces: list[_Interface], begin: int) -> CapturedFrame:
     if len(body) < 20:
         raise CaptureError(
-            f"the packet block at byte {at} has {len(body)} bytes of body; expected 20 or more"
+            f"the packet block at byte {begin} has {len(body)} bytes of body; expected 20 or more"
         )
-    number, high, low, kept, _ = struct.unpack_from(f"{order}IIIII", body)
+    number, high, low, captured, _ = struct.unpack_from(f"{order}IIIII", body)
     if number >= len(interfaces):
         raise CaptureError(
-            f"the packet block at byte {at} is of interface {number}; described are {len(interfaces)}"
+            f"the packet block at byte {begin} is of interface {number}; "
+            f"described are {len(interfaces)}"
         )
-    if kept > len(body) - 20:
+    if captured > len(body) - 20:
         raise CaptureError(
-            f"the packet block at byte {at} says it holds {kept} bytes; there are {len(body) - 20}"
+            f"the packet block at byte {begin} says it holds {captured} bytes; "
+            f"there are {len(body) - 20}"
         )
+
     interface = interfaces[number]
     ticks = high << 32 | low
-    time_ns = (
-        ticks * 1_000_000_000 // interface.ticks_per_second + interface.offset_s * 1_000_000_000
-    )
-    return CapturedFrame(time_ns, interface.link_type, body[20 : 20 + kept])
+    since_offset_ns = ticks * 1_000_000_000 // interface.ticks_per_second
+    time_ns = since_offset_ns + interface.offset_s * 1_000_000_000
+    return CapturedFrame(time_ns, interface.link_type, body[20 : 20 + captured])
