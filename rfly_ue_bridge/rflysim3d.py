@@ -84,16 +84,16 @@ class RflySim3D(Closing):
 
     @property
     def ready_in(self) -> float:
-        """Time until RflySim3D takes poses again after a map change of this object's, s; 0.0 if it
-        does.
+        """Time until RflySim3D takes poses again after this object's map change, s.
+
+        It is 0.0 if RflySim3D takes poses.
         """
         return max(0.0, self._ready_at - time.monotonic())
 
     # ---- commands
 
     def command(self, text: str, *, window: int = -1, wait: bool = False) -> float:
-        """Send a console command, from `commands` or your own text, and return `ready_in`
-        afterwards.
+        """Send a console command, from `commands` or your own text; return `ready_in`.
 
         After a map change poses are lost for about a second. `wait` sleeps that long: not in a ROS
         callback. CommandError, a ValueError, for a text that is empty, above 249 bytes or holds a
@@ -111,9 +111,7 @@ class RflySim3D(Closing):
         return self._after(text, wait)
 
     def request_object(self, kind: int, name: int | str, *, window: int = 0) -> None:
-        """Ask for place and size of a camera, vehicle or scene object, as
-        `commands.request_object`.
-        """
+        """Ask for place and size of a camera, vehicle or object, as `commands.request_object`."""
         self.command(commands.request_object(kind, name), window=window)
 
     # ---- vehicles
@@ -208,9 +206,7 @@ class RflySim3D(Closing):
         )
 
     def datagrams(self, runs: Iterable[Iterable[bytes | memoryview]], *, window: int = -1) -> None:
-        """Send datagrams that are made already, such as those of `encode_fleet` and
-        `encode_states`.
-        """
+        """Send encoded datagrams, such as those of `encode_fleet` and `encode_states`."""
         for run in runs:
             for datagram in run:
                 self._send(datagram, window)

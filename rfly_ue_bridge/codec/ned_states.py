@@ -40,7 +40,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, eq=False)
 class NedStates(Rows):
-    """n vehicles as the packets want them.
+    """States of n vehicles as the packets want them.
 
     Every value is finite, also after rounding to the packet's float.
     """
@@ -181,10 +181,10 @@ def _without_negative_zero(values: Any, original: Any = None) -> Any:
 
 
 def all_fit_float32(values: Array) -> bool:
-    """Return whether no number of an array becomes infinite as a float32, by its least and
-    greatest.
+    """Return whether no number of an array becomes infinite as a float32.
 
-    False if one is NaN, and perhaps if one lies just beyond the greatest float.
+    It is a quick look at the least and greatest: False if one is NaN, and perhaps if one lies just
+    beyond the greatest float.
     """
     return not values.size or bool(values.min() >= -_MAX_FLOAT32 and values.max() <= _MAX_FLOAT32)
 

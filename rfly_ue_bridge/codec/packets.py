@@ -97,7 +97,7 @@ class PacketType:
 
     @functools.cached_property
     def struct(self) -> Struct:
-        """All fields as one `struct.Struct`; its `pack` is the quick way for a single packet."""
+        """The fields as one `struct.Struct`; its `pack` is the quick way for a single packet."""
         return Struct("<" + "".join(f"{field.count}{field.code}" for field in self.fields))
 
     @functools.cached_property
@@ -149,8 +149,7 @@ class PacketType:
         return self.struct.pack(*flat)
 
     def pack_flat(self, *values: Any, ground: bool = False) -> bytes:
-        """Return the datagram of all numbers and texts behind the checksum, as `struct.pack` takes
-        them.
+        """Return the datagram of all values behind the checksum, as `struct.pack` takes them.
 
         This is the quick way. `ground`: use the checksum that asks RflySim3D to keep the vehicles
         on the ground.

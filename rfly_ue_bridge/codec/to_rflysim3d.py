@@ -127,7 +127,7 @@ UE4_EXT_MSG = PacketType(
 
 # values of AttatchTypes
 ATTACH_NONE = 0
-"""Not attached."""
+"""The vehicle is not attached."""
 ATTACH_POSITION = 1
 """The position is relative to the other vehicle."""
 ATTACH_POSITION_YAW = 2

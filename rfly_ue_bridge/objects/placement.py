@@ -111,7 +111,7 @@ class PlacedObject:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """n objects on a terrain, in order; ENU, m."""
+    """Objects on a terrain, n in order; ENU, m."""
 
     objects: tuple[PlacedObject, ...]
     position: Floats
@@ -420,7 +420,7 @@ class ObjectRegistry:
 
     @property
     def objects(self) -> tuple[PlacedObject, ...]:
-        """All objects, by id."""
+        """Objects, by id."""
         return tuple(self._objects[key] for key in sorted(self._objects))
 
     def checked(self, placed: PlacedObject) -> PlacedObject:

@@ -49,7 +49,7 @@ class PcapWriter:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.bytes = _FILE_HEADER.size
-        """Bytes written so far."""
+        """Bytes written."""
         file.write(_FILE_HEADER.pack(_NANOSECOND_MAGIC, 2, 4, 0, 0, SNAPSHOT_LENGTH, RAW))
 
     def write(self, datagram: RecordedDatagram) -> None:
@@ -89,13 +89,14 @@ class RecordingReader(Closing):
 
     @property
     def position(self) -> int:
-        """Bytes read so far, for a progress bar."""
+        """Bytes read, for a progress bar."""
         return self._file.tell()
 
     @property
     def skipped(self) -> Counter[str]:
-        """Number of frames without a UDP datagram over IPv4, by reason
-        (`DatagramExtractor.skipped`).
+        """Number of frames without a UDP datagram over IPv4, by reason.
+
+        The reasons are those of `DatagramExtractor.skipped`.
         """
         return self._extractor.skipped
 

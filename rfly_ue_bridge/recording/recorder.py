@@ -88,9 +88,7 @@ class Recorder(Closing):
         return sum(port.dropped for port in self._sockets)
 
     def poll(self, writer: PcapWriter, timeout_s: float, limit: int | None = None) -> int:
-        """Wait for datagrams, write those that have arrived (at most `limit`), and return their
-        number.
-        """
+        """Wait for datagrams, write them (at most `limit`), and return their number."""
         written = 0
         for key, _ in self._selector.select(timeout_s):
             port: _Port = key.data

@@ -88,8 +88,9 @@ def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameter
 
 
 class RobotTopics:
-    """Subscriptions to each robot; a usual pose is sent in its callback, all else as a fleet of
-    one.
+    """Subscriptions to each robot.
+
+    A usual pose is sent in its callback, all else as a fleet of one.
     """
 
     def __init__(self, node: Node, robots: Sequence[RobotParameters], states: StateTopics) -> None:

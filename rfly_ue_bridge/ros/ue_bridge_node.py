@@ -1,4 +1,4 @@
-"""ue_bridge_node: vehicle states, and poses of foreign robots, to RflySim3D by UDP.
+"""Node that sends vehicle states and poses of foreign robots to RflySim3D by UDP.
 
 It is a thin shell around the library.
 """
@@ -30,8 +30,9 @@ from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 
 class UeBridgeNode(Node):
-    """Node for console commands and diagnostics; its parts handle states, robots, feedback and
-    objects.
+    """Node for console commands and diagnostics.
+
+    Its parts handle states, robots, feedback and objects.
     """
 
     def __init__(self) -> None:

@@ -134,12 +134,11 @@ _NO_QUATERNION = (0.0, 0.0, 0.0, 0.0)
 
 
 class Record(SimpleNamespace):
-    """Fields of a packet as attributes, named as on the wire (`record.PosUE`): numbers, tuples,
-    texts.
+    """Fields of a packet as attributes, named as on the wire (`record.PosUE`).
 
-    A later packet of the same key renews the record in place, so that its holder sees the new
-    values, as the scripts of RflySim's SDK expect. An old layout, which has no angQuat, leaves it
-    unchanged (four zeros at first).
+    They are numbers, tuples and texts. A later packet of the same key renews the record in place,
+    so that its holder sees the new values, as the scripts of RflySim's SDK expect. An old layout,
+    which has no angQuat, leaves it unchanged (four zeros at first).
     """
 
 

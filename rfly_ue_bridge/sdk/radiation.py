@@ -1,5 +1,4 @@
-"""Brightness of objects for an infrared camera: RflySim's `Radiation`, with your own table of
-objects.
+"""Brightness of objects for an infrared camera: RflySim's `Radiation`, with your own objects.
 
 It is the radiance of a grey body over 8 to 14 µm by Planck's law; the SDK shows it by an object's
 stencil value.
@@ -15,7 +14,7 @@ import numpy as np
 _WAVELENGTHS = np.arange(8.0, 14.0, 0.01)
 """Wavelengths that the SDK adds up, µm."""
 _HC_PER_K = 1.43879e4
-"""h c / k, µm K."""
+"""Second radiation constant h c / k, µm K."""
 
 
 class Radiation:
@@ -30,8 +29,9 @@ class Radiation:
         """
 
     def stencil_values(self) -> list[tuple[str, int, bool]]:
-        """Return (name, stencil value 0 … 255, is an actor) of each row: the brightest object has
-        255.
+        """Return (name, stencil value, is an actor) of each row.
+
+        Stencil values are 0 … 255; the brightest object has 255.
         """
         if not len(self.tempEmissivity):
             return []

@@ -81,7 +81,7 @@ class PX4SILIntFloat(SdkRecord):
 
 
 class reqVeCrashData(SdkRecord):
-    """Where a vehicle is, and what it ran into."""
+    """Place of a vehicle, and what it ran into."""
 
     layout = from_rflysim3d.REQ_VE_CRASH_DATA
 

@@ -291,8 +291,9 @@ class UE4CtrlAPI:
         runnedTime: float = -1,
         windowID: int = -1,
     ) -> None:
-        """Create or move a vehicle as sendUE4PosNew, in the old packet. Velocity stands before
-        position.
+        """Create or move a vehicle as sendUE4PosNew, in the old packet.
+
+        Mind the order: velocity before position.
         """
         self._send(
             _pack_time_old(copterID, vehicleType, PWMs, PosE, VelE, AngEuler, runnedTime), windowID
@@ -463,12 +464,12 @@ class UE4CtrlAPI:
     # ---- requests
 
     def reqCamCoptObj(self, type_id: int = 1, objName: Any = 1, windowID: int = 0) -> None:
-        """Ask window 0 for cameras (type 0, by SeqID), vehicles (1, by copterID) or objects (2, by
-        name).
+        """Ask window 0 for cameras (type 0), vehicles (1) or scene objects (2).
 
-        A list asks for each of its names, 0.1 s apart. A name that is not exactly an int (type 1)
-        or a str (type 2) prints an error and is left out; a type that is no number is a TypeError.
-        RflySim3D sends the answer to port 20006; `getCamCoptObj` reads it.
+        `objName` is the SeqID, copterID or name. A list asks for each of its names, 0.1 s apart. A
+        name that is not exactly an int (type 1) or a str (type 2) prints an error and is left out;
+        a type that is no number is a TypeError. RflySim3D sends the answer to port 20006;
+        `getCamCoptObj` reads it.
         """
         for name in objName if isinstance(objName, list) else [objName]:
             if (type_id == OBJECT and type(name) is not str) or (
@@ -564,7 +565,7 @@ class UE4CtrlAPI:
 
     @property
     def inReqUpdateVect(self) -> list[bool]:
-        """For each record of inReqVect: True after every arrival; the script sets it to False."""
+        """Flags of inReqVect's records: True after every arrival; the script sets them to False."""
         return self._listener.vehicle_updates
 
     # ---- helpers

@@ -381,8 +381,9 @@ def _prepare(sock: socket.socket) -> None:
 
 
 def _dropped_by_system(sock: socket.socket) -> int:
-    """Return the datagrams for which the socket's buffer had no room; 0 if the system does not
-    count.
+    """Return the datagrams for which the socket's buffer had no room.
+
+    0 if the system does not count them.
     """
     if not _LINUX:
         return 0

@@ -15,8 +15,9 @@ _NEVER_NS = -(2**62)
 
 
 class RateLimiter:
-    """Limiter: `offer` returns the states that leave at once, `due` those that have waited long
-    enough.
+    """Limiter of each vehicle's datagrams.
+
+    `offer` returns the states that leave at once, `due` those that have waited long enough.
     """
 
     def __init__(self, rate_limit_hz: float = 0.0) -> None:
@@ -27,8 +28,9 @@ class RateLimiter:
         self.superseded = 0
         """Number of states that newer ones replaced while they waited."""
         self.idle = True
-        """True while nothing is limited, paused or waiting: a state may leave without a call of
-        `offer`.
+        """True while nothing is limited, paused or waiting.
+
+        A state may then leave without a call of `offer`.
         """
         self._note_idle()
 

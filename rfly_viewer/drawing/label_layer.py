@@ -15,30 +15,32 @@ from rfly_viewer.scene.labels import Labels
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 MAX_IDS = 40
-"""vehicles up to which each bears its number"""
+"""Vehicles up to which each bears its number."""
 MAX_SHOWN = 200
-"""labels at a time; each is a message of its own for every picture"""
+"""Labels that are shown at a time; each is a message of its own for every picture."""
 _MOVED_M = 0.01
 _BASE_FONT = 30.0
-"""fontSize that is drawn in the browser's usual size; the SDK's default"""
+"""fontSize that is drawn in the browser's usual size; the SDK's default."""
+
+# a generous estimate of the size of a label in the browser's usual size
 _CHARACTER_PX = 9.0
 _LINE_PX = 22.0
 _MARGIN_PX = 6.0
-"""what a label in the browser's usual size takes, rather more than less"""
 
 
 class LabelLayers:
-    """The labels of each browser: which ones have room depends on its camera."""
+    """Labels of all browsers: which of them have room depends on each browser's camera."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
         self._layers: dict[int, LabelLayer] = {}
 
     def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats) -> None:
-        """Draw these labels and no others; `enlarge` (n,) as the vehicles are."""
+        """Draw these labels and no others; `enlarge` (n,) as for the vehicles."""
         clients = self._server.get_clients()
         self._layers = {
-            number: self._layers.get(number) or LabelLayer(c.scene) for number, c in clients.items()
+            number: self._layers.get(number) or LabelLayer(client.scene)
+            for number, client in clients.items()
         }
         for number, client in clients.items():
             with client.atomic():
@@ -46,8 +48,9 @@ class LabelLayers:
 
 
 class LabelLayer:
-    """The texts of CopterMsg, and the ids, over the vehicles. Their RGB is not shown: viser's
-    labels are black.
+    """Texts of CopterMsg, and the ids, over the vehicles.
+
+    Their RGB is not shown: viser's labels are black.
     """
 
     def __init__(self, scene: viser.SceneApi) -> None:
@@ -57,7 +60,10 @@ class LabelLayer:
     def show(
         self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats, screen: Screen
     ) -> None:
-        """Draw these labels and no others, without those that would cover one of a nearer vehicle."""
+        """Draw these labels and no others.
+
+        Those that would cover the label of a nearer vehicle are left out.
+        """
         wanted: dict[int, tuple[str, float]] = {}
         numbered = ids and len(poses) <= MAX_IDS
         if numbered or labels.by_id:
@@ -67,25 +73,29 @@ class LabelLayer:
                     wanted[vehicle_id] = (text, size)
                 if len(wanted) == MAX_SHOWN:
                     break
+
         for vehicle_id in [i for i in self._handles if i not in wanted]:
             self._handles.pop(vehicle_id).remove()
         if not wanted:
             return
+
+        # over the box of each vehicle
         rows = np.searchsorted(poses.id, list(wanted))
         above = np.asarray(ned_to_enu(poses.position_ned[rows]), np.float64)
         above[:, 2] += (BOX_HIGH[poses.kind[rows], 2] * poses.scale[rows, 2] + 0.15) * enlarge[rows]
-        for (vehicle_id, label), at in zip(wanted.items(), above, strict=True):
-            self._place(vehicle_id, label, at)
+        for (vehicle_id, label), position in zip(wanted.items(), above, strict=True):
+            self._place(vehicle_id, label, position)
+
+        # labels that have room
         handles = [self._handles[vehicle_id] for vehicle_id in wanted]
         sizes = np.array([_size_px(*label) for label in wanted.values()])
-        room = labels_with_room(
-            screen, above, sizes, np.array([handle.visible for handle in handles])
-        )
+        shown_before = np.array([handle.visible for handle in handles])
+        room = labels_with_room(screen, above, sizes, shown_before)
         for handle, visible in zip(handles, room.tolist(), strict=True):
             if handle.visible != visible:
                 handle.visible = visible
 
-    def _place(self, vehicle_id: int, label: tuple[str, float], at: Floats) -> None:
+    def _place(self, vehicle_id: int, label: tuple[str, float], position: Floats) -> None:
         text = label[0]
         scale = label[1] / _BASE_FONT
         drawn = self._handles.get(vehicle_id)
@@ -93,12 +103,12 @@ class LabelLayer:
             self._handles[vehicle_id] = self._scene.add_label(
                 f"/labels/{vehicle_id}",
                 text,
-                position=at,
+                position=position,
                 font_screen_scale=scale,
                 anchor="bottom-center",
             )
-        elif np.abs(at - drawn.position).max() > _MOVED_M:
-            drawn.position = at
+        elif np.abs(position - drawn.position).max() > _MOVED_M:
+            drawn.position = position
 
 
 def _text_of(labels: Labels, vehicle_id: int, numbered: bool) -> tuple[str, float]:
@@ -111,6 +121,6 @@ def _text_of(labels: Labels, vehicle_id: int, numbered: bool) -> tuple[str, floa
 def _size_px(text: str, font_size: float) -> tuple[float, float]:
     lines = text.split("\n")
     scale = font_size / _BASE_FONT
-    return max(map(len, lines)) * _CHARACTER_PX * scale + _MARGIN_PX, len(
-        lines
-    ) * _LINE_PX * scale + _MARGIN_PX
+    width = max(map(len, lines)) * _CHARACTER_PX * scale + _MARGIN_PX
+    height = len(lines) * _LINE_PX * scale + _MARGIN_PX
+    return width, height

@@ -11,12 +11,13 @@ _SKY_TOP = (112, 160, 212)
 _SKY_LOW = (222, 233, 241)
 _SKY_GREY = (190, 194, 198)
 SRGB = 2.2
-"""exponent from a colour as it is shown to its light, nearly"""
+"""Approximate exponent from a colour as it is shown to its light."""
 SKYLIGHT = 1.1
+"""Intensity of the skylight in clear air by day."""
 SUNLIGHT = 2.2
-"""intensities in clear air by day"""
+"""Intensity of the sun in clear air by day."""
 HORIZON_M = 5000.0
-"""where fog is thick within this way, no blue is seen above it"""
+"""Visibility below which fog hides the blue of the sky, m."""
 
 
 class Sky:
@@ -36,24 +37,29 @@ class Sky:
         self.show(CLEAR)
 
     def show(self, weather: Weather) -> None:
-        """Lights in the proportion of Eq. 11.9; fog of Eq. 11.8 as a browser has it: even from here
-        to there.
+        """Show the sky of a weather.
+
+        The lights have the proportion of Eq. 11.9. The fog of Eq. 11.8 is drawn as browsers can: it
+        grows linearly with the distance.
         """
         self._skylight.intensity = SKYLIGHT * weather.skylight / CLEAR.skylight
         self._sun.intensity = SUNLIGHT * weather.sunlight / CLEAR.sunlight
+
         grey = max(weather.cloud_cover**2, float(weather.extinction * HORIZON_M > 1.0))
         day = (weather.skylight + weather.sunlight) / (CLEAR.skylight + CLEAR.sunlight)
-        clear, cloudy = (np.array(colours) / 255.0 for colours in ([_SKY_TOP, _SKY_LOW], _SKY_GREY))
+        clear = np.array([_SKY_TOP, _SKY_LOW]) / 255.0
+        cloudy = np.array(_SKY_GREY) / 255.0
         top, low = day * ((1 - grey) * clear**SRGB + grey * cloudy**SRGB)
+
+        # a gradient from the top to the horizon
         share = np.linspace(0, 1, 256)[:, None, None] ** 0.42
-        sky = np.broadcast_to(
-            (1 - share) * top ** (1 / SRGB) + share * low ** (1 / SRGB), (256, 4, 3)
-        )
+        column = (1 - share) * top ** (1 / SRGB) + share * low ** (1 / SRGB)
+        sky = np.broadcast_to(column, (256, 4, 3))
         self._server.scene.set_background_image((255 * sky).astype(np.uint8), format="png")
+
+        # three.js takes a fog's colour as light
         foggy = weather.extinction > 0.0
         # the straight line from 1 to 0 at 2/α has the area under exp(-α r)
         far = 2.0 / weather.extinction if foggy else HORIZON_M
-        red, green, blue = (
-            (255 * low).astype(int).tolist()
-        )  # three.js takes a fog's colour as light
+        red, green, blue = (255 * low).astype(int).tolist()
         self._server.scene.configure_fog(0.0, far, color=(red, green, blue), enabled=foggy)

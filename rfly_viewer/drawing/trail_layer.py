@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -15,29 +17,31 @@ from rfly_viewer.models.vehicle_models import colour_of
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 TRAIL_POINTS = 240
+"""Samples of a trail."""
 TRAIL_EVERY_S = 0.25
+"""Time between two samples, s."""
 MAX_TRAILS = 200
-"""vehicles with a trail; those with the lowest ids"""
+"""Vehicles with a trail; those with the lowest ids."""
 _MOVED_M = 0.01
 _OVER_GROUND_M = 0.15
-"""lines lie so far over the ground, whose triangles are flatter than it is"""
+"""Height of lines over the ground, m, whose triangles are flatter than it is."""
 _FLOWN_M = 1.0
-"""What is nearer to the ground draws no line of its own on it."""
+"""Height above which a trail has a line on the ground below it, m."""
 _SHADE = 0.55
-"""brightness of a line on the ground against that of the way above it"""
+"""Brightness of a line on the ground, relative to the trail above it."""
 
 
 class TrailLayer:
-    """The last minute of each vehicle's way."""
+    """Layer of trails: the last minute of each vehicle's way."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
         self._handle: Any = None
-        self._samples: list[tuple[Ints, Floats]] = []
+        self._samples: deque[tuple[Ints, Floats]] = deque(maxlen=TRAIL_POINTS)
         self._next_s = 0.0
 
     def clear(self) -> None:
-        """Forget all ways."""
+        """Forget all trails."""
         self._samples.clear()
         self._remove()
 
@@ -47,23 +51,28 @@ class TrailLayer:
             self._handle = None
 
     def show(self, poses: WorldPoses, wanted: bool, below: HeightMap | None, now_s: float) -> None:
-        """Remember where the vehicles are, and draw the ways if wanted; on the ground `below` them
-        too if given.
+        """Sample the vehicles' positions, and draw the trails if `wanted`.
+
+        With `below`, lines on that ground are drawn too.
         """
         if now_s < self._next_s:
             return
         self._next_s = now_s + TRAIL_EVERY_S
-        at = np.asarray(ned_to_enu(poses.position_ned[:MAX_TRAILS]), np.float64)
-        self._samples.append((poses.id[:MAX_TRAILS].copy(), at))
-        del self._samples[:-TRAIL_POINTS]
-        points, ids = self._segments() if wanted else (np.empty((0, 2, 3)), np.empty(0, np.int64))
+        positions = np.asarray(ned_to_enu(poses.position_ned[:MAX_TRAILS]), np.float64)
+        self._samples.append((poses.id[:MAX_TRAILS].copy(), positions))
+        if not wanted:
+            self._remove()
+            return
+        points, ids = self._segments()
         if not len(points):
             self._remove()
             return
+
         points[..., 2] += _OVER_GROUND_M
         colours = np.repeat(colour_of(ids)[:, None], 2, axis=1)
         if below is not None:
             points, colours = with_ground_lines(points, colours, below)
+
         self._remove()
         self._handle = self._server.scene.add_line_segments(
             "/trails",
@@ -74,33 +83,30 @@ class TrailLayer:
         )
 
     def _segments(self) -> tuple[Floats, Ints]:
-        """((n, 2, 3) ENU, ids): from each sample to the next, for vehicles that are in both and
-        moved between them.
+        """Return the segments (n, 2, 3) ENU and their ids.
+
+        There is one from each sample to the next, for vehicles that are in both and moved between
+        them.
         """
-        points = []
-        owners = []
-        for (ids_0, at_0), (ids_1, at_1) in zip(self._samples[:-1], self._samples[1:], strict=True):
+        points = [np.empty((0, 2, 3))]
+        owners = [np.empty(0, np.int64)]
+        for (ids_0, positions_0), (ids_1, positions_1) in itertools.pairwise(self._samples):
             both, rows_0, rows_1 = np.intersect1d(
                 ids_0, ids_1, assume_unique=True, return_indices=True
             )
-            pair = np.stack([at_0[rows_0], at_1[rows_1]], axis=1)
-            moved = (
-                np.abs(pair[:, 0] - pair[:, 1]).max(axis=1) > _MOVED_M
-                if len(pair)
-                else np.empty(0, bool)
-            )
+            pair = np.stack([positions_0[rows_0], positions_1[rows_1]], axis=1)
+            moved = (np.abs(pair[:, 0] - pair[:, 1]) > _MOVED_M).any(axis=1)
             points.append(pair[moved])
             owners.append(both[moved])
-        if not points:
-            return np.empty((0, 2, 3)), np.empty(0, np.int64)
         return np.concatenate(points), np.concatenate(owners)
 
 
 def with_ground_lines(
     points: Floats, colours: NDArray[np.uint8], terrain: HeightMap
 ) -> tuple[Floats, NDArray[np.uint8]]:
-    """The segments (n, 2, 3) ENU and their colours, and after them, darker, those of the flown ones
-    on the ground.
+    """Return the segments (n, 2, 3) ENU and their colours, and after them lines on the ground.
+
+    The lines are darker, and below the segments that are flown.
     """
     ground = points.copy()
     ground[..., 2] = terrain.altitude(points[..., 0], points[..., 1]) + _OVER_GROUND_M

@@ -14,14 +14,17 @@ from rfly_viewer.models.vehicle_models import MODELS, Part, colour_of
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 MAX_TURNS_HZ = 2.6
-"""Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand
-still or run back.
+"""Fastest turning of rotors and wheels as drawn, Hz.
+
+At 30 frames a second, faster ones would seem to stand still or turn back.
 """
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 class VehicleLayer:
-    """All vehicles: one batch of instances for each part of each shape, so that 1,000 cost little
+    """Layer of all vehicles.
+
+    There is one batch of instances for each part of each shape, so that 1,000 vehicles cost little
     more than one.
     """
 
@@ -29,18 +32,19 @@ class VehicleLayer:
         self._server = server
         self._handles: dict[tuple[int, int], Any] = {}
         self._drawn: dict[tuple[int, int], list[NDArray[Any]]] = {}
-        self._turned: dict[int, float] = {}
         self._phases: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, 2)))
 
     def show(self, poses: WorldPoses, enlarge: Floats, elapsed_s: float) -> None:
-        """Draw these vehicles and no others, `enlarge` (n,) times their size; motors have turned
-        for `elapsed_s`.
+        """Draw these vehicles and no others, `enlarge` (n,) times their size.
+
+        Their motors have turned for `elapsed_s`.
         """
         phase = self._turn(poses, elapsed_s)
         position = ned_to_enu(poses.position_ned)
         quat = quat_ned_frd_to_enu_flu(poses.quat_ned_frd)
         scale = poses.scale * enlarge[:, None]
         colour = colour_of(poses.id)
+
         for kind, model in enumerate(MODELS):
             rows = np.flatnonzero(poses.kind == kind)
             for number, part in enumerate(model.parts):
@@ -55,15 +59,17 @@ class VehicleLayer:
                     del self._drawn[key]
 
     def _turn(self, poses: WorldPoses, elapsed_s: float) -> Floats:
-        """(n, 2) the angles (rad) of each vehicle's motors, and of a land-air vehicle's wheels."""
+        """Return the angles of each vehicle's motors and wheels, (n, 2), rad."""
         ids, angles = self._phases
         before = np.zeros((len(poses), 2))
         if len(ids):
-            at = np.minimum(np.searchsorted(ids, poses.id), len(ids) - 1)
-            before = np.where((ids[at] == poses.id)[:, None], angles[at], 0.0)
+            rows = np.minimum(np.searchsorted(ids, poses.id), len(ids) - 1)
+            before = np.where((ids[rows] == poses.id)[:, None], angles[rows], 0.0)
+
         speeds = np.column_stack([poses.motor_speed_rpm, poses.wheel_speed_rpm])
         turns = np.clip(speeds / 60.0, -MAX_TURNS_HZ, MAX_TURNS_HZ)
         phase = np.mod(before + 2 * np.pi * turns * elapsed_s, 2 * np.pi)
+
         self._phases = (poses.id, phase)
         return phase
 
@@ -81,22 +87,22 @@ class VehicleLayer:
             k = len(part.positions)
             offset = quat_rotate(quat[:, None], part.positions[None] * scale[:, None])
             position = (position[:, None] + offset).reshape(-1, 3)
-            quat, scale, colour, phase = (
-                np.repeat(a, k, axis=0) for a in (quat, scale, colour, phase)
-            )
+            quat = np.repeat(quat, k, axis=0)
+            scale = np.repeat(scale, k, axis=0)
+            colour = np.repeat(colour, k, axis=0)
+            phase = np.repeat(phase, k, axis=0)
         if part.turns:
             half = phase / 2
             spin = np.column_stack([np.outer(np.sin(half), _AXES[part.turns]), np.cos(half)])
             quat = quat_multiply(quat, spin)
+
         wxyz = np.roll(quat, 1, axis=1).astype(np.float32)
         position = position.astype(np.float32)
         scale = scale.astype(np.float32)
-        colours = (
-            colour
-            if part.colour is None
-            else np.broadcast_to(np.array(part.colour, np.uint8), colour.shape)
-        )
-        now = [position, wxyz, scale, colours]
+        if part.colour is not None:
+            colour = np.broadcast_to(np.array(part.colour, np.uint8), colour.shape)
+        arrays = [position, wxyz, scale, colour]
+
         handle = self._handles.get(key)
         if handle is None:
             handle = self._server.scene.add_batched_meshes_simple(
@@ -106,14 +112,17 @@ class VehicleLayer:
                 wxyz,
                 position,
                 batched_scales=scale,
-                batched_colors=colours,
+                batched_colors=colour,
                 flat_shading=True,
                 lod="off",
             )
             self._handles[key] = handle
-        else:
-            names = ("batched_positions", "batched_wxyzs", "batched_scales", "batched_colors")
-            for name, new, old in zip(names, now, self._drawn[key], strict=True):
-                if not np.array_equal(new, old):
-                    setattr(handle, name, new)
-        self._drawn[key] = now
+            self._drawn[key] = arrays
+            return
+
+        # only what has changed is sent
+        names = ("batched_positions", "batched_wxyzs", "batched_scales", "batched_colors")
+        for name, new, old in zip(names, arrays, self._drawn[key], strict=True):
+            if not np.array_equal(new, old):
+                setattr(handle, name, new)
+        self._drawn[key] = arrays

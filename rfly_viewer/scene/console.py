@@ -23,46 +23,47 @@ KEYS = {
     "P": "collision mode on or off",
     "L": "the viewer has no small map",
 }
-"""RflySim3D's keys that are known here, and what they do, or why they don't. B, V, N, S, T, P and L
-are those of public scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S -1, T 1, L 1, P); what
-any other key does none of them says
+"""RflySim3D's keys that are known here, and their effect, or why they have none.
+
+B, V, N, S, T, P and L are those of public scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S
+-1, T 1, L 1, P). These scripts do not show the effect of other keys.
 """
 MAX_TEXT = 200
-"""characters of a text that is shown"""
+"""Characters of a text that is shown."""
 
 
 class ConsoleCommand:
-    """Base of what a text can ask for."""
+    """Base class of the commands that a text can hold."""
 
 
 @dataclass(frozen=True)
 class ChangeMap(ConsoleCommand):
-    """RflyChangeMapbyName"""
+    """RflyChangeMapbyName."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class MoveCamera(ConsoleCommand):
-    """RflyCameraPosAng and RflyCameraPosAngAdd"""
+    """RflyCameraPosAng and RflyCameraPosAngAdd."""
 
     position_ned: Triple
     euler: Triple
-    """roll, pitch, yaw in rad"""
+    """Roll, pitch, yaw, rad."""
     relative: bool
 
 
 @dataclass(frozen=True)
 class CameraFov(ConsoleCommand):
-    """RflyCameraFovDegrees: the horizontal angle, as Unreal's cameras have it"""
+    """RflyCameraFovDegrees: the horizontal angle, as for Unreal's cameras."""
 
     horizontal: float
-    """rad"""
+    """Angle, rad."""
 
 
 @dataclass(frozen=True)
 class ChangeModel(ConsoleCommand):
-    """RflyChange3DModel; id -1: all vehicles"""
+    """RflyChange3DModel; id -1: all vehicles."""
 
     vehicle_id: int
     vehicle_type: int
@@ -70,7 +71,7 @@ class ChangeModel(ConsoleCommand):
 
 @dataclass(frozen=True)
 class ChangeSize(ConsoleCommand):
-    """RflyChangeVehicleSize; id -1: all vehicles"""
+    """RflyChangeVehicleSize; id -1: all vehicles."""
 
     vehicle_id: int
     size: float
@@ -78,20 +79,21 @@ class ChangeSize(ConsoleCommand):
 
 @dataclass(frozen=True)
 class MoveVehicle(ConsoleCommand):
-    """RflyMoveVehiclePosAng and RflySetVehiclePosAng"""
+    """RflyMoveVehiclePosAng and RflySetVehiclePosAng."""
 
     vehicle_id: int
     on_ground: bool
     position_ned: Triple
     euler: Triple
-    """roll, pitch, yaw in rad"""
+    """Roll, pitch, yaw, rad."""
     relative: bool
 
 
 @dataclass(frozen=True)
 class RequestObject(ConsoleCommand):
-    """RflyReqObjData: kind 0 the camera of a SeqID, 1 the vehicle of a copterID, 2 the scene object
-    of a name
+    """RflyReqObjData.
+
+    kind 0: the camera of a SeqID, 1: the vehicle of a copterID, 2: the scene object of a name.
     """
 
     kind: int
@@ -100,14 +102,14 @@ class RequestObject(ConsoleCommand):
 
 @dataclass(frozen=True)
 class RequestVehicles(ConsoleCommand):
-    """RflyReqVehicleData"""
+    """RflyReqVehicleData."""
 
     on: bool
 
 
 @dataclass(frozen=True)
 class ScanTerrain(ConsoleCommand):
-    """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples"""
+    """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -116,7 +118,7 @@ class ScanTerrain(ConsoleCommand):
 
 @dataclass(frozen=True)
 class ShowText(ConsoleCommand):
-    """RflyShowText and RflyShowTextTime"""
+    """RflyShowText and RflyShowTextTime."""
 
     text: str
     seconds: float
@@ -124,14 +126,14 @@ class ShowText(ConsoleCommand):
 
 @dataclass(frozen=True)
 class SetWeather(ConsoleCommand):
-    """RflySuiteWeather, of this suite"""
+    """RflySuiteWeather, of this suite."""
 
     weather: Weather
 
 
 @dataclass(frozen=True)
 class SetLabel(ConsoleCommand):
-    """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times"""
+    """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times."""
 
     vehicle_id: int
     text: str
@@ -143,9 +145,7 @@ class SetLabel(ConsoleCommand):
 
 @dataclass(frozen=True)
 class Key(ConsoleCommand):
-    """RflyChangeViewKeyCmd: one of KEYS that does something here, as a capital, and the number
-    behind it.
-    """
+    """RflyChangeViewKeyCmd: one of KEYS that has an effect here, as a capital, and a number."""
 
     key: str
     number: int | None
@@ -153,21 +153,23 @@ class Key(ConsoleCommand):
 
 @dataclass(frozen=True)
 class UnsupportedCommand(ConsoleCommand):
-    """A command that RflySim3D has and that means nothing here; `reason` is shown."""
+    """Command of RflySim3D that has no effect here; `reason` is shown."""
 
     text: str
     reason: str
 
 
 def parse(text: str) -> ConsoleCommand:
-    """The command in a text; an unknown one is UnsupportedCommand. CommandError says what is
-    missing or wrong.
+    """Return the command in a text; an unknown one is UnsupportedCommand.
+
+    CommandError names the argument that is missing or wrong.
     """
     words = text.split()
     if not words:
         raise CommandError("the command is empty")
     if words[0] not in _READERS:
         return UnsupportedCommand(text[:MAX_TEXT], _UNSUPPORTED.get(words[0], "not known here"))
+
     usage, read = _READERS[words[0]]
     try:
         return read(words[1:])
@@ -180,6 +182,7 @@ def _number(words: Sequence[str], index: int, default: float | None = None) -> f
         if default is None:
             raise ValueError(f"argument {index + 1} is missing")
         return default
+
     value = float(words[index])
     if not math.isfinite(value):
         raise ValueError(f"argument {index + 1} is {words[index]}")
@@ -253,6 +256,7 @@ def _request(words: Sequence[str]) -> RequestObject:
 def _scan(words: Sequence[str]) -> ScanTerrain:
     x_0, y_0, x_1, y_1 = (_number(words, i) for i in range(4))
     interval = _number(words, 5)
+
     if not (x_0 < x_1 and y_0 < y_1 and interval > 0):
         raise ValueError(
             "the second corner must lie north and east of the first, and the interval be above 0"
@@ -278,28 +282,38 @@ def _model(words: Sequence[str]) -> ConsoleCommand:
 
 
 def _key(words: Sequence[str]) -> ConsoleCommand:
-    """Keys and numbers as public scripts for RflySim3D send them; `KEYS` says what each does here."""
+    """Return a key and its number, as public scripts for RflySim3D send them.
+
+    `KEYS` says what each key does here.
+    """
     key = words[0].upper()
     number = _integer(words, 1) if len(words) > 1 else None
     if key in ("B", "N", "S", "T", "P") or (key == "V" and number in (None, 0, 1)):
         return Key(key, number)
+
     reason = KEYS.get(key, f"no such key is known here; known are {', '.join(KEYS)}")
     return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], reason)
 
 
 def _label(words: Sequence[str], is_message: bool) -> SetLabel:
-    """copterID, text, #RRGGBB, size, and of a message seconds and flag."""
+    """Return the label of copterID, text, #RRGGBB, size, and for a message seconds and flag."""
     if len(words) < 3:
         raise ValueError(f"argument {len(words) + 1} is missing")
+
     colour = words[2].lstrip("#")
     if len(colour) < 6:
         raise ValueError(f"argument 3 is {words[2]}, expected a colour as #RRGGBB")
     red, green, blue = (int(colour[i : i + 2], 16) for i in (0, 2, 4))
     size = min(max(_number(words, 3, 30.0), 1.0), 500.0)
-    seconds, flag = (_number(words, 4, 0.0), _integer(words, 5, -1)) if is_message else (0.0, 0)
-    return SetLabel(
-        _integer(words, 0), words[1][:MAX_TEXT], (red, green, blue), size, seconds, flag
-    )
+    seconds = 0.0
+    flag = 0
+    if is_message:
+        seconds = _number(words, 4, 0.0)
+        flag = _integer(words, 5, -1)
+
+    vehicle_id = _integer(words, 0)
+    text = words[1][:MAX_TEXT]
+    return SetLabel(vehicle_id, text, (red, green, blue), size, seconds, flag)
 
 
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
@@ -343,7 +357,7 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
         _weather,
     ),
 }
-"""its arguments, and what makes of them a command"""
+"""Arguments of each command, and the function that reads them."""
 _NO_STENCIL = "the viewer has no segmentation camera"
 _UNSUPPORTED = {
     "RflyChangeMapbyID": "map numbers are RflySim3D's own; use RflyChangeMapbyName",

@@ -1,4 +1,4 @@
-"""VehicleContacts of the vehicles that the window shows, with each other and with the ground.
+"""Contacts of the vehicles that the window shows, with each other and with the ground.
 
 They are those of a Scene of `rfly_collision`. The ground counts where a shape lies more than
 GROUND_TOLERANCE_M within it: vehicles that stand or have landed do not crash. Vehicles that are
@@ -25,54 +25,67 @@ from rfly_viewer.models.vehicle_models import SHAPES
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 GROUND_TOLERANCE_M = 0.1
+"""Depth in the ground up to which a shape stands on it, m."""
 MAX_PAIRS = 20_000
-"""of overlapping boxes; where there are more (200 vehicles in one place), only the ground is tested
+"""Pairs of overlapping boxes up to which vehicles are tested against each other.
+
+More (200 vehicles in one place) are tested against the ground only.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class VehicleContacts:
-    """For each vehicle of some poses, in their order."""
+    """Contact of each vehicle of some poses, in their order."""
 
     crash_type: Ints
-    """-2 ground, 0 none, else the id of the vehicle that is touched deepest; a vehicle counts
-    before the ground
+    """-2 ground, 0 none, else the id of the vehicle that is touched deepest.
+
+    A vehicle counts before the ground.
     """
     point_ned: Floats
-    """(n, 3) m: the middle of the contact; the vehicle's position without one"""
+    """Middle of the contact, (n, 3), m; the vehicle's position without one."""
 
 
 def find_contacts(poses: WorldPoses, terrain: HeightMap) -> VehicleContacts:
-    """VehicleContacts of all vehicles at one moment."""
+    """Return the contacts of all vehicles at one moment."""
     crash_type = np.full(len(poses), CRASH_NONE, np.int64)
     point = poses.position_ned.copy()
+
+    # vehicles of a size and at a place that can be tested
     size = np.abs(poses.scale)
-    good = ((size >= SCALES[0]) & (size <= SCALES[1])).all(axis=1)
-    rows = np.flatnonzero(good & (np.abs(poses.position_ned) < MAX_DISTANCE).all(axis=1))
+    testable = ((size >= SCALES[0]) & (size <= SCALES[1])).all(axis=1)
+    rows = np.flatnonzero(testable & (np.abs(poses.position_ned) < MAX_DISTANCE).all(axis=1))
     found, _ = contacts_or_ground(_scene(terrain), _bodies(poses, rows, terrain))
     position = np.asarray(enu_to_ned(found.position))
+
+    # with the ground
     on_ground = (found.b == TERRAIN) & (found.depth > GROUND_TOLERANCE_M)
     deep = rows[found.a[on_ground]]
     crash_type[deep] = CRASH_GROUND
     point[deep] = position[on_ground]
+
+    # with other vehicles: the deepest contact is written last, and counts
     pairs = np.flatnonzero(found.b != TERRAIN)
-    pairs = pairs[
-        np.argsort(found.depth[pairs], kind="stable")
-    ]  # of several the last one written counts
+    pairs = pairs[np.argsort(found.depth[pairs], kind="stable")]
     ends = np.column_stack((found.a[pairs], found.b[pairs]))
-    one = rows[ends.reshape(-1)]
-    other = rows[ends[:, ::-1].reshape(-1)]
-    which = np.repeat(pairs, 2)
-    crash_type[one] = poses.id[other]
-    point[one] = position[which]
+    touching = rows[ends.reshape(-1)]
+    touched = rows[ends[:, ::-1].reshape(-1)]
+    crash_type[touching] = poses.id[touched]
+    point[touching] = position[np.repeat(pairs, 2)]
+
     return VehicleContacts(crash_type, point)
 
 
 def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
+    """Return the shapes of some vehicles at their poses.
+
+    Those that are kept on the ground stand on its slope.
+    """
     kind = poses.kind[rows]
     scale = poses.scale[rows]
     position: Any = np.asarray(ned_to_enu(poses.position_ned[rows]))
     orientation: Any = np.asarray(quat_ned_frd_to_enu_flu(poses.quat_ned_frd[rows]))
+
     fit = np.flatnonzero(poses.on_ground[rows])
     if len(fit):
         position[fit], orientation[fit] = stand_on_ground(
@@ -83,6 +96,7 @@ def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
             SHAPES.footprint[kind[fit]] * np.abs(scale[fit, :2]),
             SHAPES.column("upright")[kind[fit]] > 0,
         )
+
     return Bodies(*SHAPES.touching(kind, scale), position, orientation)
 
 

@@ -44,11 +44,14 @@ from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 from rfly_viewer.scene.viewpoint import Viewpoint
 
 REPORT_EVERY_S = 0.1
-"""Reports leave at 10 Hz."""
+"""Time between two reports, s."""
 
 
 class FeedbackSender:
-    """Sends to one address, by default 127.0.0.1:20006. Nobody listening is no error."""
+    """Sender to one address, by default 127.0.0.1:20006.
+
+    Without a listener there, nothing fails.
+    """
 
     def __init__(self, host: str = "127.0.0.1", port: int = FEEDBACK_PORT) -> None:
         self._address = (resolve(host), port)
@@ -70,11 +73,11 @@ class FeedbackSender:
         camera: tuple[Viewpoint, float, int, int] | None,
         now_s: float,
     ) -> None:
-        """Send what was asked for. `camera` is pose, horizontal angle (deg), width and height in
-        pixels.
+        """Send the answer to a request.
 
-        CommandError says what there is no answer to: a vehicle that was never seen, a camera
-        without a browser, scene objects, which the viewer does not have.
+        `camera` is viewpoint, horizontal angle (deg), width and height in pixels. CommandError if
+        there is no answer: for a vehicle that was never seen, a camera without a browser, or a
+        scene object, as the viewer has none.
         """
         if request.kind == CAMERA:
             if camera is None:
@@ -111,28 +114,30 @@ class FeedbackSender:
             return
         self._next_s = now_s + REPORT_EVERY_S
         contacts = find_contacts(poses, terrain)
-        before = np.array([self._touching.get(i, CRASH_NONE) for i in poses.id.tolist()], np.int64)
-        new = contacts.crash_type != before
+        known = [self._touching.get(vehicle_id, CRASH_NONE) for vehicle_id in poses.id.tolist()]
+        is_new = contacts.crash_type != np.array(known, np.int64)
+        touches = contacts.crash_type != CRASH_NONE
+
         if data:
-            changed = (table["changed_s"] > self._reported_s) | new
+            changed = (table["changed_s"] > self._reported_s) | is_new
             for datagram in crash_data(table, poses, contacts, np.flatnonzero(changed), now_s):
                 self._send(datagram)
         if crashes:
-            for row in np.flatnonzero(new & (contacts.crash_type != CRASH_NONE)).tolist():
+            for row in np.flatnonzero(is_new & touches).tolist():
                 crash = COPTER_SIM_CRASH.make(
                     copterID=int(poses.id[row]), targetID=int(contacts.crash_type[row])
                 )
                 self._send(crash.encode())
-        touching = np.flatnonzero(contacts.crash_type != CRASH_NONE)
+
         self._touching = dict(
-            zip(poses.id[touching].tolist(), contacts.crash_type[touching].tolist(), strict=True)
+            zip(poses.id[touches].tolist(), contacts.crash_type[touches].tolist(), strict=True)
         )
         self._reported_s = now_s
 
     def _send(self, datagram: bytes) -> None:
         try:
             self._socket.sendto(datagram, self._address)
-        except OSError:  # no route, or a full buffer: feedback is as UDP is
+        except OSError:  # no route, or a full buffer: a datagram may be lost
             return
         self.sent += 1
 
@@ -140,7 +145,7 @@ class FeedbackSender:
 def camera_packet(
     seq_id: int, pose: Viewpoint, horizontal_deg: float, width: int, height: int, now_s: float
 ) -> bytes:
-    """CameraData of the view in a browser; TypeID 1, a colour camera."""
+    """Return CameraData of the view in a browser; TypeID 1, a colour camera."""
     return CAMERA_DATA.make(
         SeqID=seq_id,
         TypeID=1,
@@ -155,13 +160,14 @@ def camera_packet(
 
 
 def vehicle_packet(poses: WorldPoses, row: int, now_s: float) -> bytes:
-    """CoptReqData of one vehicle: its origin, and the middle and half size of its box."""
+    """Return CoptReqData of one vehicle: its origin, and the middle and half size of its box."""
     kind = poses.kind[row]
     scale = poses.scale[row]
     quat = poses.quat_ned_frd[row]
     low = models.BOX_LOW[kind] * scale
     high = models.BOX_HIGH[kind] * scale
     middle = poses.position_ned[row] + quat_rotate(quat, flu_to_frd((low + high) / 2))
+
     return COPT_REQ_DATA.make(
         copterID=int(poses.id[row]),
         PosUE=poses.position_ned[row].tolist(),
@@ -176,9 +182,14 @@ def vehicle_packet(poses: WorldPoses, row: int, now_s: float) -> bytes:
 def crash_data(
     table: VehicleTable, poses: WorldPoses, contacts: VehicleContacts, rows: Ints, now_s: float
 ) -> list[bytes]:
-    """One reqVeCrashData for each of these rows; `ray` is 0, as the viewer measures no distances."""
+    """Return one reqVeCrashData for each of these rows.
+
+    `ray` is 0, as the viewer measures no distances.
+    """
     records = np.zeros(len(rows), REQ_VE_CRASH_DATA.dtype)
     kinds = contacts.crash_type[rows]
+
+    # the vehicle
     records["checksum"] = REQ_VE_CRASH_DATA.checksums[0]
     records["copterID"] = poses.id[rows]
     records["vehicleType"] = table["vehicle_type"][rows]
@@ -186,19 +197,19 @@ def crash_data(
     records["runnedTime"] = now_s
     records["VelE"] = table["velocity_ned"][rows]
     records["PosE"] = poses.position_ned[rows]
-    records["CrashPos"] = np.where((kinds != CRASH_NONE)[:, None], contacts.point_ned[rows], 0.0)
-    other = np.minimum(np.searchsorted(poses.id, kinds), max(len(poses) - 1, 0))
-    hits = (kinds != CRASH_NONE) & (kinds != CRASH_GROUND)
-    records["targetPos"] = (
-        np.where(hits[:, None], poses.position_ned[other], 0.0) if len(poses) else 0.0
-    )
+
+    # the contact
     records["AngEuler"] = quat_to_euler(poses.quat_ned_frd[rows])
     records["MotorRPMS"] = poses.motor_speed_rpm[rows, None]
-    names = {
-        kind: b"ground" if kind == CRASH_GROUND else str(kind).encode()
-        for kind in np.unique(kinds).tolist()
-    }
-    records["CrashedName"] = [b"" if kind == CRASH_NONE else names[kind] for kind in kinds.tolist()]
+    records["CrashPos"] = np.where((kinds != CRASH_NONE)[:, None], contacts.point_ned[rows], 0.0)
+    hits_vehicle = (kinds != CRASH_NONE) & (kinds != CRASH_GROUND)
+    other = np.minimum(np.searchsorted(poses.id, kinds), max(len(poses) - 1, 0))
+    if len(poses):
+        records["targetPos"] = np.where(hits_vehicle[:, None], poses.position_ned[other], 0.0)
+    names = {kind: str(kind).encode() for kind in np.unique(kinds).tolist()}
+    names |= {CRASH_GROUND: b"ground", CRASH_NONE: b""}
+    records["CrashedName"] = [names[kind] for kind in kinds.tolist()]
+
     return [record.tobytes() for record in records]
 
 
