@@ -17,7 +17,7 @@ NORTH = (0.0, 0.0, H, H)
 
 
 class Window:
-    """What RflySim3D would receive."""
+    """RflySim3D's window, which keeps the datagrams that it receives."""
 
     def __init__(self, port=0):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -27,7 +27,7 @@ class Window:
         self.datagrams = []
 
     def poll(self):
-        """All datagrams so far."""
+        """Datagrams that have arrived."""
         while True:
             try:
                 self.datagrams.append(self.socket.recv(65536))
@@ -104,8 +104,9 @@ class Bridge:
         return int(self.status()[2].get(reason, 0))
 
     def dropped(self, topic, message, reason, *told):
-        """Publish until the counter of a reason rises and the diagnostic tells these texts; nothing
-        may be sent.
+        """Publish until the counter of a reason rises and the diagnostic contains these texts.
+
+        No datagram may be sent.
         """
         self.publisher(type(message), topic)
         self.peer.spin_until(lambda: self.status()[2])

@@ -21,11 +21,21 @@ import numpy as np
 # Without a graphics card: SwiftShader draws WebGL in software. No first-run pages, no updates, no
 # reports.
 _OPTIONS = (
-    "--headless=new", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run",
-    "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-extensions", "--hide-scrollbars", "--mute-audio", "--force-device-scale-factor=1",
-    "--disable-dev-shm-usage", "--remote-debugging-port=0",
-)  # fmt: skip
+    "--headless=new",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--force-device-scale-factor=1",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-port=0",
+)
 
 
 def chromium_program() -> str | None:
@@ -43,9 +53,11 @@ class Chromium:
     def __init__(self, width: int = 800, height: int = 600) -> None:
         program = chromium_program()
         assert program is not None, "the program chromium is not installed"
+
         self._profile = tempfile.TemporaryDirectory(
             prefix="rfly_chromium_", ignore_cleanup_errors=True
         )
+
         options = [
             *_OPTIONS,
             f"--window-size={width},{height}",
@@ -53,13 +65,16 @@ class Chromium:
         ]
         if os.name == "posix" and os.geteuid() == 0:
             options.append("--no-sandbox")  # which Chromium does not have for root
+
         self._process = subprocess.Popen(
             [program, *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+
         self.requested: list[str] = []
-        """addresses that the page asked for, WebSockets included"""
+        """Addresses that the page requested, WebSockets included."""
         self.console: list[str] = []
         self._number = 0
+
         try:
             self._connect(width, height)
         except BaseException:
@@ -139,7 +154,7 @@ class Chromium:
         return answer["result"].get("value")
 
     def picture(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """What the page shows now, (height, width, 3) RGB."""
+        """Return the picture of the page, (height, width, 3) RGB."""
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         return cv2.cvtColor(
             cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB

@@ -98,48 +98,130 @@ GIMBAL = (
 )  # fmt: skip
 
 _CAMERA_VALUES = {
-    "SeqID": 11, "TypeID": 2, "DataHeight": 480, "DataWidth": 640, "CameraFOV": 90.0, "PosUE": (1.0, 2.0, -3.0),
+    "SeqID": 11,
+    "TypeID": 2,
+    "DataHeight": 480,
+    "DataWidth": 640,
+    "CameraFOV": 90.0,
+    "PosUE": (1.0, 2.0, -3.0),
     "angEuler": (0.5, 0.25, -0.125),
-}  # fmt: skip
+}
 _BODY_VALUES = {
-    "PosUE": (9.0, 10.0, -11.0), "angEuler": (0.75, -0.75, -0.375), "boxOrigin": (12.0, 13.0, -14.0),
+    "PosUE": (9.0, 10.0, -11.0),
+    "angEuler": (0.75, -0.75, -0.375),
+    "boxOrigin": (12.0, 13.0, -14.0),
     "boxExtent": (15.0, 16.0, 17.0),
-}  # fmt: skip
+}
 _QUAT_VALUES = {"angQuat": (4.0, 5.0, 6.0, 7.0)}
 
-DATAGRAMS = MappingProxyType({
-    "CopterSimCrash": (CRASH, 12, {"checksum": 1234567890, "copterID": 5, "targetID": -3}),
-    "PX4SILIntFloat": (SIL, 120, {
-        "checksum": 1234567897, "copterID": 7, "inSILInts": (1, 2, 3, 4, 5, 6, 9, -1),
-        "inSILFloats": (*map(float, range(1, 20)), -20.0),
-    }),
-    "reqVeCrashData": (VEHICLE_CRASH, 160, {
-        "checksum": 1234567897, "copterID": 1001, "vehicleType": 151, "CrashType": -2, "runnedTime": 12.5,
-        "VelE": (1.0, -2.0, 3.0), "PosE": (4.0, 5.0, -6.0), "CrashPos": (7.0, 8.0, -9.0),
-        "targetPos": (10.0, 11.0, -12.0), "AngEuler": (0.5, 0.25, -0.125),
-        "MotorRPMS": (60.0, 120.0, 180.0, 240.0, 300.0, 360.0, 420.0, 480.0),
-        "ray": (13.0, 14.0, 15.0, 16.0, 17.0, 18.0), "CrashedName": "Boden",
-    }),
-    "CameraData (old)": (CAMERA_OLD, 56, {"checksum": 1234567891, **_CAMERA_VALUES, "timestamp": 1.5}),
-    "CameraData": (CAMERA, 72, {"checksum": 1234567891, **_CAMERA_VALUES, **_QUAT_VALUES, "timestamp": 2.5}),
-    "CoptReqData (old)": (VEHICLE_OLD, 64, {
-        "checksum": 1234567891, "copterID": 12, **_BODY_VALUES, "timestamp": 3.5,
-    }),
-    "CoptReqData": (VEHICLE, 80, {
-        "checksum": 1234567891, "copterID": 12, **_BODY_VALUES, **_QUAT_VALUES, "timestamp": 4.5,
-    }),
-    "ObjReqData (old)": (OBJECT_OLD, 96, {
-        "checksum": 1234567891, "seqID": 12, **_BODY_VALUES, "timestamp": 5.5, "name": "Ziel_ä",
-    }),
-    "ObjReqData": (OBJECT, 112, {
-        "checksum": 1234567891, "seqID": 12, **_BODY_VALUES, **_QUAT_VALUES, "timestamp": 6.5, "name": "Ziel_ä",
-    }),
-    "VisionSensorReqNew": (GIMBAL, 148, {
-        "checksum": 12346, "SeqID": 2, "bitmask": 0x8000000F, "TypeID": 3, "TargetCopter": 4, "TargetMountType": 5,
-        "DataWidth": 640, "DataHeight": 480, "DataCheckFreq": 30, "SendProtocol": (6, 7, 8, 9, 10, 11, 12, 65535),
-        "CameraFOV": 90.0, "SensorPosXYZ": (1.0, 2.0, -3.0), "EularOrQuat": 4.0,
-        "SensorAngEular": (0.5, 0.25, -0.125), "SensorAngQuat": (5.0, 6.0, 7.0, 8.0),
-        "otherParams": (*map(float, range(9, 24)), -24.0),
-    }),
-})  # fmt: skip
+DATAGRAMS = MappingProxyType(
+    {
+        "CopterSimCrash": (CRASH, 12, {"checksum": 1234567890, "copterID": 5, "targetID": -3}),
+        "PX4SILIntFloat": (
+            SIL,
+            120,
+            {
+                "checksum": 1234567897,
+                "copterID": 7,
+                "inSILInts": (1, 2, 3, 4, 5, 6, 9, -1),
+                "inSILFloats": (*map(float, range(1, 20)), -20.0),
+            },
+        ),
+        "reqVeCrashData": (
+            VEHICLE_CRASH,
+            160,
+            {
+                "checksum": 1234567897,
+                "copterID": 1001,
+                "vehicleType": 151,
+                "CrashType": -2,
+                "runnedTime": 12.5,
+                "VelE": (1.0, -2.0, 3.0),
+                "PosE": (4.0, 5.0, -6.0),
+                "CrashPos": (7.0, 8.0, -9.0),
+                "targetPos": (10.0, 11.0, -12.0),
+                "AngEuler": (0.5, 0.25, -0.125),
+                "MotorRPMS": (60.0, 120.0, 180.0, 240.0, 300.0, 360.0, 420.0, 480.0),
+                "ray": (13.0, 14.0, 15.0, 16.0, 17.0, 18.0),
+                "CrashedName": "Boden",
+            },
+        ),
+        "CameraData (old)": (
+            CAMERA_OLD,
+            56,
+            {"checksum": 1234567891, **_CAMERA_VALUES, "timestamp": 1.5},
+        ),
+        "CameraData": (
+            CAMERA,
+            72,
+            {"checksum": 1234567891, **_CAMERA_VALUES, **_QUAT_VALUES, "timestamp": 2.5},
+        ),
+        "CoptReqData (old)": (
+            VEHICLE_OLD,
+            64,
+            {
+                "checksum": 1234567891,
+                "copterID": 12,
+                **_BODY_VALUES,
+                "timestamp": 3.5,
+            },
+        ),
+        "CoptReqData": (
+            VEHICLE,
+            80,
+            {
+                "checksum": 1234567891,
+                "copterID": 12,
+                **_BODY_VALUES,
+                **_QUAT_VALUES,
+                "timestamp": 4.5,
+            },
+        ),
+        "ObjReqData (old)": (
+            OBJECT_OLD,
+            96,
+            {
+                "checksum": 1234567891,
+                "seqID": 12,
+                **_BODY_VALUES,
+                "timestamp": 5.5,
+                "name": "Ziel_ä",
+            },
+        ),
+        "ObjReqData": (
+            OBJECT,
+            112,
+            {
+                "checksum": 1234567891,
+                "seqID": 12,
+                **_BODY_VALUES,
+                **_QUAT_VALUES,
+                "timestamp": 6.5,
+                "name": "Ziel_ä",
+            },
+        ),
+        "VisionSensorReqNew": (
+            GIMBAL,
+            148,
+            {
+                "checksum": 12346,
+                "SeqID": 2,
+                "bitmask": 0x8000000F,
+                "TypeID": 3,
+                "TargetCopter": 4,
+                "TargetMountType": 5,
+                "DataWidth": 640,
+                "DataHeight": 480,
+                "DataCheckFreq": 30,
+                "SendProtocol": (6, 7, 8, 9, 10, 11, 12, 65535),
+                "CameraFOV": 90.0,
+                "SensorPosXYZ": (1.0, 2.0, -3.0),
+                "EularOrQuat": 4.0,
+                "SensorAngEular": (0.5, 0.25, -0.125),
+                "SensorAngQuat": (5.0, 6.0, 7.0, 8.0),
+                "otherParams": (*map(float, range(9, 24)), -24.0),
+            },
+        ),
+    }
+)
 """Wire name -> (hex, bytes, the values that the hex spells)."""

@@ -104,7 +104,7 @@ def _object(values: Mapping[str, Any], object_id: int, frame: str) -> PlacedObje
     y = float(values["y"])
     yaw = math.radians(values.get("yaw_deg", 0.0))
     z = None if "z" not in values else float(values["z"])
-    place = {"x": x, "y": y, "yaw": yaw, "z": z}
+    place: dict[str, Any] = {"x": x, "y": y, "yaw": yaw, "z": z}
     if frame == "map_ned":
         place = from_ned(x, y, yaw, z)
 

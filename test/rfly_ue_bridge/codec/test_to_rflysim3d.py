@@ -405,7 +405,7 @@ SIZES = {
 
 
 def test_sizes_of_the_wire_table():
-    """Each packet has the size that RflySim's documentation gives, as struct and as NumPy record."""
+    """Each packet has the documented size, as struct and as NumPy record."""
     assert {t.name: t.size for t in TO_RFLYSIM3D} == SIZES
     assert {t.name: t.struct.size for t in TO_RFLYSIM3D} == SIZES
     assert {t.name: t.dtype.itemsize for t in TO_RFLYSIM3D} == SIZES
@@ -527,7 +527,7 @@ def test_any_bytes_decode_or_raise_packet_error(datagram):
 
 @given(st.sampled_from(list(TO_RFLYSIM3D)), st.data())
 def test_any_body_behind_a_right_checksum_decodes_or_raises_packet_error(packet_type, data):
-    """What is decoded packs to the same values again."""
+    """A decoded packet packs to the same values again."""
     head = packet_type.checksum_struct.pack(packet_type.checksums[0])
     rest = packet_type.size - len(head)
     datagram = head + data.draw(st.binary(min_size=rest, max_size=rest))
@@ -575,7 +575,10 @@ def _simple(**changes):
 
 
 def test_floats_round_to_nearest_even_and_overflow_to_infinity():
-    """As the SDK packs: 16777217 lies half-way between two floats, 1e39 is beyond the largest."""
+    """Floats are packed as by the SDK.
+
+    16777217 lies half-way between two floats, 1e39 is beyond the largest.
+    """
     values = _simple(PosE=(16777217.0, 16777219.0, 1e39), MotorRPMSMean=-1e39)
     packet = decode(BY_NAME["SOut2SimulatorSimple"].pack(values))
     assert packet["PosE"] == (16777216.0, 16777220.0, float("inf"))

@@ -115,6 +115,7 @@ def test_what_is_no_udp_over_ipv4_is_counted(tmp_path):
         "header length below 20": ETHERNET_HI.replace("4500", "4400"),
         "good": ETHERNET_HI,
     }
+
     with reader(tmp_path, big_endian(1, *frames.values())) as recording:
         assert [datagram[1:] for datagram in recording] == [HI]
         assert recording.skipped == {"not_ipv4": 3, "not_udp": 1, "cut_short": 2, "malformed": 3}

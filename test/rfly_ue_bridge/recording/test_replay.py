@@ -115,7 +115,10 @@ def test_speed_0_does_not_wait():
 
 
 def test_a_clock_that_went_back_does_not_stop_the_replay():
-    """What seems to be earlier goes at once, what comes after it keeps its distance from the first."""
+    """Datagrams that seem to be earlier leave at once.
+
+    Later ones keep their distance from the first.
+    """
     sent, _ = run([at(50 * MS), at(60 * MS), at(40 * MS), at(80 * MS)])
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == [0, 10, 10, 30]
 
@@ -217,7 +220,7 @@ SIMPLE = struct.pack("<3i7f", 1234567890, 7, 3, *[0.5] * 7)
 
 
 def test_datagrams_that_a_capture_shows_as_one_are_taken_apart():
-    """As tcpdump sees what Linux was given in one call."""
+    """One payload, as tcpdump sees datagrams that Linux was given in one call."""
     pieces = [struct.pack("<3i7f", 1234567890, number, 3, *[0.5] * 7) for number in range(5)]
     assert [bytes(piece) for piece in single_datagrams(b"".join(pieces), [TO_RFLYSIM3D])] == pieces
 
@@ -246,12 +249,14 @@ def test_merged_datagrams_are_sent_one_by_one():
 
 
 def test_windows_keep_their_distance_at_the_target():
-    """What went to the second chosen port goes to the second port behind the new one."""
+    """Datagrams of the second chosen port go to the second port behind the new one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind(("127.0.0.1", 0))
         window.settimeout(5)
+
         target = Target(range(20010, 20013), "127.0.0.1", window.getsockname()[1] - 1)
         destinations = Destinations(target)
+
         try:
             report = ReplayReport()
             replay(
@@ -260,6 +265,7 @@ def test_windows_keep_their_distance_at_the_target():
                 ports=target.recorded,
                 report=report,
             )
+
             assert [window.recv(100), window.recv(100)] == [b"a", b"b"]
             assert destinations.error_texts() == []
             assert report.sent == 2

@@ -1,5 +1,4 @@
-"""What RflySim3D says reaches ROS: a running bridge, real DDS, and a RflySim3D of sockets that
-answers.
+"""RflySim3D's feedback in ROS: a running bridge, real DDS, and a RflySim3D of sockets.
 
 Expected values are turned by hand: NED (n, e, d) is ENU (e, n, -d).
 """
@@ -63,7 +62,7 @@ class FeedbackBridge(Bridge):
         return int(self.feedback()[2].get(reason, -1))
 
     def listen(self, *names):
-        """The lists that subscriptions to the topics of these packets fill; all of them connected."""
+        """Lists that connected subscriptions to the topics of these packets fill."""
         import rfly_suite.msg
 
         lists = {}
@@ -257,10 +256,12 @@ def test_gimbal(heard):
         message.target_id,
         message.mount_type,
     )
+
     assert numbers == (2, 0x8000000F, 3, 4, 5)
     assert (message.width, message.height, message.check_frequency) == (640, 480, 30)
     assert list(message.send_protocol) == [6, 7, 8, 9, 10, 11, 12, 65535]
     assert (message.fov_deg, message.angle_kind) == (90, 4)
+
     assert list(message.mount_position) == [1, 2, -3]
     assert list(message.mount_euler) == [0.5, 0.25, -0.125]
     assert list(message.mount_quaternion) == [5, 6, 7, 8]
@@ -385,19 +386,24 @@ def test_losses_are_counted_and_said(shared):
     not_finite = (
         datagram("CoptReqData")[:8] + struct.pack("<f", math.nan) + datagram("CoptReqData")[12:]
     )
+
     lists = shared.listen("CoptReqData", "ObjReqData")
     shared.heard("ObjReqData", datagram("ObjReqData"), lists)
     shared.heard("CoptReqData", datagram("CoptReqData"), lists)
+
     reasons = ("unknown_length", "wrong_checksum", "text", "not_finite")
     shared.peer.spin_until(lambda: shared.counted("received") >= 0)
     before = {reason: shared.counted(reason) for reason in reasons}
+
     shared.say(bytes(7), bytes(72), bad_name, not_finite)
     shared.peer.spin_until(
         lambda: all(shared.counted(reason) == before[reason] + 1 for reason in reasons)
     )
+
     level, message, _ = shared.feedback()
     assert level == 1
     assert "datagrams lost" in message or "CoptReqData with a number that is not finite" in message
+
     good = shared.heard("CoptReqData", datagram("CoptReqData"), lists)
     assert list(good.position) == [10, 9, 11]
 
@@ -428,16 +434,20 @@ def test_a_taken_port_is_reported_poses_flow_and_the_port_is_taken_over(start):
     other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     other.bind(("127.0.0.1", 0))
     port = other.getsockname()[1]
+
     bridge = start(feedback_port=port, vehicles="[a]", **{"a.id": 3, "a.type": 5})
     bridge.peer.spin_until(lambda: bridge.feedback()[0] == 2)
     assert bridge.feedback()[1] == f"feedback port 127.0.0.1:{port}: another program holds it"
+
     expected = time_packet(3, 5, (1, 2, -3), (0, 0, 0))
     sent = bridge.shown("a/pose", pose())
     assert sent[0][:56] == expected[:56]
     assert sent[0][68:] == expected[68:]
+
     future = bridge.ask(kind=1, id=1)
     bridge.peer.spin_until(future.done)
     assert "another program holds it" in future.result().message
+
     other.close()
     bridge.peer.spin_until(lambda: bridge.feedback()[0] == 0)
     lists = bridge.listen("CopterSimCrash")

@@ -1,5 +1,6 @@
-"""ue_bridge_node with other parameters, windows and clocks: a process for each test, real DDS, real
-UDP sockets.
+"""The node ue_bridge_node with other parameters, windows and clocks.
+
+A process for each test, real DDS, real UDP sockets.
 """
 
 from __future__ import annotations
@@ -49,9 +50,7 @@ def test_unreachable_window_does_not_stop_the_others(start):
 
 
 def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
-    """A window that nobody listens at, and a second source of a vehicle: both while states come all
-    the time.
-    """
+    """A closed port and a second source of a vehicle are reported while states arrive."""
     bridge = start()
     first = fleet([1], source="/first")
     second = fleet([1], source="/second")
@@ -107,14 +106,17 @@ def test_rate_limit_sends_the_newest_in_the_end(start):
         bridge.shown(topic, make(0.0))
         bridge.peer.spin_for(0.6)
         bridge.window.clear()
+
         start_at = time.monotonic()
         publisher = bridge.publisher(type(make(0.0)), topic)
         for step in range(1, 21):
             publisher.publish(make(float(step)))
             bridge.peer.spin_for(0.05)
+
         bridge.peer.spin_until(
             lambda at=at: struct.unpack_from("<d", bridge.window.poll()[-1], at) == (20.0,)
         )
+
         assert len(bridge.window.datagrams) <= 2 + 2 * (time.monotonic() - start_at)
         assert len(bridge.window.datagrams) >= 2
 

@@ -1,4 +1,4 @@
-"""What waits and what goes: rate limit and map change. Times are made up."""
+"""Waiting and leaving states: rate limit and map change. Times are made up."""
 
 from __future__ import annotations
 

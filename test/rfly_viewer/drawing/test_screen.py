@@ -1,5 +1,6 @@
-"""What is large enough to be seen, and which labels have room; worked out with a camera that looks
-straight down.
+"""Vehicles that are large enough to be seen, and labels with room.
+
+They are worked out with a camera that looks straight down.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rfly_viewer.scene.labels import Labels
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 DOWN_NORTH_ON_TOP = np.array((0.0, 1.0, 0.0, 0.0))
-"""wxyz of optical axes (x right, y down, z forward) in ENU: half a turn about east"""
+"""Quaternion wxyz of optical axes (x right, y down, z forward) in ENU: half a turn about east."""
 
 
 def from_above(height_m):
@@ -29,9 +30,15 @@ def boxes(*positions_ned):
     n = len(positions_ned)
     level = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
     return WorldPoses(
-        np.arange(1, n + 1), np.full(n, models.BOX), np.array(positions_ned, float), level, np.ones((n, 3)),
-        np.zeros(n), np.zeros(n), np.zeros(n, bool),
-    )  # fmt: skip
+        np.arange(1, n + 1),
+        np.full(n, models.BOX),
+        np.array(positions_ned, float),
+        level,
+        np.ones((n, 3)),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n, bool),
+    )
 
 
 def test_pixels_of_points():
@@ -41,11 +48,10 @@ def test_pixels_of_points():
 
 
 def test_a_far_vehicle_keeps_its_pixels_and_a_near_one_its_size():
-    """At 1,000 m a pixel is 5 m, so 8 pixels are 40 boxes of 1 m; steps of a quarter of a doubling
-    add up to 19 %.
+    """A far vehicle has 8 pixels, in steps of a quarter of a doubling, which are 19 %.
 
-    At 20 m a box has 10 pixels. The slider's size holds where it is larger, and the nearest browser
-    for all.
+    From 1,000 m a pixel is 5 m, so 8 pixels are 40 boxes of 1 m. From 20 m a box has 10 pixels. The
+    slider's size holds where it is larger, and the nearest browser counts for all.
     """
     poses = boxes((0, 0, 0), (0, 0, -980))
     far = drawn_enlarged(poses, [from_above(1000.0)], 1.0)

@@ -1,4 +1,4 @@
-"""The file that a browser gets for the ground, taken apart by the rules of glTF 2.0, section 4.4."""
+"""The ground's file for a browser, taken apart by the rules of glTF 2.0, section 4.4."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_tiles_have_no_seams():
 
 
 class Scene:
-    """Of viser's scene what the ground needs: what is there, and what of it is seen."""
+    """The part of viser's scene that the ground needs: what it holds, and what is visible."""
 
     def __init__(self):
         self.nodes = {}

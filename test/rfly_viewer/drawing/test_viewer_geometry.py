@@ -36,9 +36,15 @@ def poses(*vehicles):
     ids, kinds, positions, euler, scale = (list(column) for column in zip(*vehicles, strict=True))
     scales = np.array([[value] * 3 for value in scale], float)
     return WorldPoses(
-        np.array(ids), np.array(kinds), np.array(positions, float), euler_to_quat(np.array(euler, float)), scales,
-        np.zeros(len(ids)), np.zeros(len(ids)), np.zeros(len(ids), bool),
-    )  # fmt: skip
+        np.array(ids),
+        np.array(kinds),
+        np.array(positions, float),
+        euler_to_quat(np.array(euler, float)),
+        scales,
+        np.zeros(len(ids)),
+        np.zeros(len(ids)),
+        np.zeros(len(ids), bool),
+    )
 
 
 def box(vehicle_id, position, euler=(0, 0, 0), scale=1.0, kind=models.BOX):
@@ -114,11 +120,15 @@ def test_contacts_with_each_other_and_with_the_ground():
     """
     found = find_contacts(
         poses(
-            box(11, (0, 0, -5)), box(12, (0.9, 0, -5)), box(13, (2.3, 0, -5)), box(14, (50, 0, -0.3)),
-            box(15, (60, 0, -0.45)), box(16, (70, 0, -5), (0, QUARTER, 0)),
+            box(11, (0, 0, -5)),
+            box(12, (0.9, 0, -5)),
+            box(13, (2.3, 0, -5)),
+            box(14, (50, 0, -0.3)),
+            box(15, (60, 0, -0.45)),
+            box(16, (70, 0, -5), (0, QUARTER, 0)),
         ),
         flat_ground(),
-    )  # fmt: skip
+    )
     assert found.crash_type.tolist() == [12, 11, 0, -2, 0, 0]
     assert found.point_ned[0] == pytest.approx([0.45, 0, -5])
     assert found.point_ned[3] == pytest.approx([50, 0, 0.2], abs=0.11)
@@ -148,8 +158,9 @@ def test_the_deepest_contact_of_several_counts():
 
 
 def test_what_is_kept_on_the_ground_does_not_crash_into_its_slope():
-    """On the flank of the peak, 4 m in 10 m: a car at its place stands along the slope; one that is
-    there by its own word, level, has its front in the ground.
+    """A car that is kept on the ground of the peak's flank, 4 m in 10 m, stands along it.
+
+    A level one, placed by its own packet, has its front in the ground.
     """
     car = (5.0, 15.0)
     place = (15.0, 5.0, -float(PEAK.altitude(*car)))
@@ -186,7 +197,7 @@ def test_nothing_is_touched_beyond_the_map_or_out_of_this_world():
     ],
 )
 def test_camera_axes_in_enu(euler, forward, up):
-    """North, east, straight down with north on top, and rolled right so that its top points east."""
+    """Headings north, east, straight down with north on top, and rolled right with east on top."""
     pose = Viewpoint(np.zeros(3), np.array(euler, float))
     assert np.concatenate(pose.axes_enu()) == pytest.approx([*forward, *up], abs=1e-12)
 
@@ -209,8 +220,10 @@ def test_a_scan_is_a_map_of_the_shown_terrain(tmp_path):
     path = scan_terrain(ScanTerrain((0, 0), (20, 20), 5), PEAK, "../Peak one", tmp_path)
     assert path == tmp_path / "Peak_one"
     assert cv2.imread(f"{path}.png", cv2.IMREAD_UNCHANGED).shape == (5, 5)
+
     scanned = HeightMap.load(f"{path}.png")
     x, y = np.meshgrid(np.linspace(0, 20, 9), np.linspace(0, 20, 9))
+
     on_samples = (
         scanned.altitude(10.0, 20.0),
         scanned.altitude(10.0, 15.0),
@@ -218,14 +231,13 @@ def test_a_scan_is_a_map_of_the_shown_terrain(tmp_path):
     )
     assert on_samples == pytest.approx((8, 4, 0), abs=0.01)
     assert scanned.bounds == pytest.approx((0, 20, 0, 20))
-    assert (
-        np.abs(scanned.altitude(x, y) - PEAK.altitude(x, y)).max() < 0.51
-    )  # bilinear in cells half as wide
+    # bilinear in cells half as wide
+    assert np.abs(scanned.altitude(x, y) - PEAK.altitude(x, y)).max() < 0.51
 
 
 @pytest.mark.parametrize("folder", [None, "there"])
 def test_a_scan_that_is_refused(folder, tmp_path):
-    """Without a folder, and where one datagram would ask for 40,001 x 40,001 samples."""
+    """A scan is refused without a folder, or if it has 40,001 x 40,001 samples."""
     size = 20 if folder is None else 40_000
     with pytest.raises(CommandError, match="RflyScanTerrainH"):
         scan_terrain(ScanTerrain((0, 0), (size, size), 1), PEAK, "x", folder and tmp_path)
@@ -242,7 +254,7 @@ def test_a_scan_that_is_refused(folder, tmp_path):
     ],
 )
 def test_a_scan_of_enormous_numbers_is_refused(numbers, tmp_path):
-    """They are finite and in order, so the command's reader takes them; their quotient may be none."""
+    """Corners that are finite and in order are accepted, but their quotient may be infinite."""
     *corners, interval = numbers
     with pytest.raises(CommandError, match="RflyScanTerrainH"):
         scan_terrain(

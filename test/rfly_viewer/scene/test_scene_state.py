@@ -1,4 +1,4 @@
-"""What packets make of the scene; every expected value is worked out by hand."""
+"""The scene after packets; every expected value is worked out by hand."""
 
 from __future__ import annotations
 
@@ -87,8 +87,9 @@ def test_vehicles_come_with_their_first_state_and_stay(state):
 
 
 def test_on_the_ground_by_the_terrain_less_the_height_of_the_centre(state):
-    """At y_east = 25 the ramp is 25 m high; a target's centre is 1.2 m above its foot, twice that
-    at scale 2.
+    """A target stands on the ramp: 25 m high at y_east = 25.
+
+    Its centre is 1.2 m above its foot, twice that at scale 2.
     """
     state.change_map("Ramp")
     tell(state, pose(1, y=25.0, z=-500.0, vehicle_type=50, checksum=1234567891))
@@ -150,7 +151,7 @@ def test_attachments_to_a_level_parent(state, kind, position, forward):
 
 
 def test_an_attachment_with_attitude_turns_the_offset_with_the_parent(state):
-    """A parent that looks straight up: 2 m before it is 2 m above it, and the child looks up too."""
+    """A parent looks straight up: 2 m ahead of it is 2 m above it, and the child looks up too."""
     tell(state, pose(1, x=10.0, z=-5.0, pitch=QUARTER), pose(2, x=2.0))
     tell(state, attach((2, 1, 3)))
     positions, poses = world(state)

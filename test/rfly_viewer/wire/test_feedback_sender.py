@@ -1,4 +1,4 @@
-"""What goes to port 20006, received by a socket and taken apart with `struct`."""
+"""Datagrams to port 20006, received by a socket and taken apart with `struct`."""
 
 from __future__ import annotations
 
