@@ -1,5 +1,6 @@
-"""A running bridge with real sockets in RflySim3D's place, the messages to feed it, and the bytes
-to expect of it.
+"""A running bridge with real sockets in RflySim3D's place.
+
+There are messages to feed it, and the bytes to expect from it.
 """
 
 from __future__ import annotations
@@ -72,9 +73,7 @@ class Bridge:
         return self._publishers[topic]
 
     def publish_until(self, topic, message, ready):
-        """Publish again and again until `ready()`: a best-effort subscription may not be connected
-        yet.
-        """
+        """Publish until `ready()`: a best-effort subscription may not be connected yet."""
         publisher = self.publisher(type(message), topic)
         last = 0.0
 

@@ -1,5 +1,6 @@
-"""A real headless Chromium, driven over its DevTools protocol: pages, scripts, pictures, and which
-hosts it asked.
+"""A real headless Chromium, driven over its DevTools protocol.
+
+It has pages, scripts and pictures, and lists the hosts that it requested.
 """
 
 from __future__ import annotations

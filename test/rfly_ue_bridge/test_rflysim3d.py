@@ -1,6 +1,4 @@
-"""The strict interface: what it sends, read back by the decoder, and that nothing is sent where
-something is wrong.
-"""
+"""The strict interface: datagrams read back by the decoder, and none for a wrong argument."""
 
 from __future__ import annotations
 

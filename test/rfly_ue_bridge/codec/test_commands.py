@@ -35,8 +35,9 @@ def test_length_chooses_the_packet(length, size):
 
 
 def test_length_counts_bytes_not_characters():
-    """26 umlauts are 52 bytes of UTF-8: one too many for the short packet; 125 are 250, too many
-    for any.
+    """Texts that are too long are refused, counted in bytes of UTF-8.
+
+    26 umlauts are 52 bytes: one too many for the short packet; 125 are 250, too many for any.
     """
     assert len(encode_command("ö" * 25)) == 56
     assert len(encode_command("ö" * 26)) == 256

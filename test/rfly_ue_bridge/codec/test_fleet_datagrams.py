@@ -1,5 +1,6 @@
-"""Arrays to fleet packets: against `struct.pack`, one vehicle after the other, and against what
-must be refused.
+"""Arrays to fleet packets, against `struct.pack` of one vehicle after the other.
+
+Other tests are on values that must be refused.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Vehicle states to datagrams: every frame rule by a signed example, every packet rule, and a slow
-obvious oracle.
+"""Vehicle states to datagrams.
+
+Every frame rule has a signed example, every packet rule a test; a slow, obvious oracle does the
+rest.
 """
 
 from __future__ import annotations
@@ -79,8 +81,9 @@ def test_attitude(axes, quat, euler_deg):
 
 
 def test_enu_position_to_exact_bytes():
-    """East 2, north 1, up 3, heading north: NED 1, 2, -3 and yaw 0, to the last byte of the current
-    time packet.
+    """East 2, north 1, up 3, heading north is NED 1, 2, -3 and yaw 0.
+
+    The current time packet is compared to its last byte.
     """
     states = make(
         id=[1001],
@@ -135,8 +138,9 @@ def test_other_frame_is_moved_by_its_transform():
     ],
 )
 def test_twist_is_turned_by_the_attitude(child, twist, velocity):
-    """Heading north in ENU: forward is north, left is west. The quaternion's norm does not scale a
-    velocity.
+    """Velocity is turned; heading north in ENU, forward is north and left is west.
+
+    The quaternion's norm does not scale it.
     """
     for norm in (1.0, 1.0009):
         got = body_to_frame(np.array([0, 0, H, H]) * norm, twist, child)

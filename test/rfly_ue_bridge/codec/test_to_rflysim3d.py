@@ -1,7 +1,6 @@
-"""The packet declarations against datagrams written by hand, and the decoder against anything at
-all.
+"""Packet declarations against datagrams written by hand, and the decoder against any bytes.
 
-Of each packet one complete datagram is spelled as hex from the wire table, every field with a value
+One complete datagram of each packet is spelled as hex from the wire table, every field with a value
 of its own. The floats were chosen so that their IEEE 754 form can be checked by eye: 1.0 is
 3f800000, 1.5 3fc00000, 2.0 40000000, 3.0 40400000 … as float, 1.0 is 3ff0000000000000 as double;
 little-endian turns them round.
@@ -379,7 +378,7 @@ WRITTEN_BY_HAND = [
     ("Multi3DData100New", MULTI, {"checksum": 1234567890, **_MULTI_VALUES}),
     ("Multi3DData100New", MULTI_GROUND, {"checksum": 1234567891, **_MULTI_VALUES}),
 ]
-"""(wire name, hex, values by field name)"""
+"""Wire name, hex, values by field name."""
 
 CASES = [pytest.param(*row, id=f"{row[0]}-{row[1][:2]}") for row in WRITTEN_BY_HAND]
 BY_NAME = {packet_type.name: packet_type for packet_type in TO_RFLYSIM3D}
@@ -479,8 +478,9 @@ def test_another_checksum_is_refused(name, hex_bytes, values):
 
 
 def test_the_sizes_own_checksum_is_wanted():
-    """1234567891 is right for 112 bytes and wrong for a command of 56; the length alone decides
-    nothing.
+    """The length alone decides nothing.
+
+    1234567891 is right for 112 bytes and wrong for a command of 56.
     """
     command = bytearray.fromhex(COMMAND_SHORT)
     command[0] = 0xD3

@@ -24,8 +24,9 @@ FIELD = re.compile(r'\{ "(\w+)", (\d+), (\d+), (\d+), "(\w)" \}')
 
 
 def table():
-    """Packet name -> (size, checksums, [(field, offset, bytes of one, count)]), as the plugin has
-    them.
+    """Packet name -> (size, checksums, fields), as in the plugin.
+
+    A field is (name, offset, bytes of one element, count).
     """
     return {
         name: (

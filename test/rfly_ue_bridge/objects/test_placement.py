@@ -87,8 +87,9 @@ def test_a_scaled_object(slope, on_ground, checksum):
 
 
 def test_the_box_stands_on_the_ground(slope):
-    """Ground 105; a box 3 m high, the model's origin 1 m above the ground: the box's middle is at
-    106.5.
+    """The box of a placed object stands on the ground.
+
+    Ground 105; a box 3 m high, the model's origin 1 m above the ground: its middle is at 106.5.
     """
     placement = place(
         [PlacedObject(3, x=10.0, y=5.0, offset=1.0, size=(4.0, 2.0, 3.0)), PlacedObject(3, 0, 0)],

@@ -64,9 +64,7 @@ def run(recording, clock=None, cost_ns=0, **options):
 
 
 def test_gaps_are_those_of_the_recording():
-    """Each datagram leaves within 3 µs of its time, the last as exactly as the first: lateness does
-    not add up.
-    """
+    """Each datagram leaves within 3 µs of its time; lateness does not add up."""
     times = [0, 20 * MS, 20 * MS + 1, 21 * MS, 400 * MS] + [
         400 * MS + n * 20 * MS for n in range(1, 500)
     ]
@@ -91,8 +89,9 @@ def test_it_sleeps_all_but_the_last_stretch():
 
 
 def test_a_datagram_that_is_late_does_not_delay_the_next():
-    """5 ms spent in sending: the three that are due meanwhile go at once, the one after at its
-    time.
+    """Slow sending delays only the datagrams that are due meanwhile.
+
+    5 ms are spent in sending: the three that are due go at once, the next one at its time.
     """
     sent, report = run([at(0), at(1 * MS), at(2 * MS), at(3 * MS), at(30 * MS)], cost_ns=5 * MS)
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == [0, 5, 10, 15, 30]

@@ -74,10 +74,10 @@ class FeedbackBridge(Bridge):
         return lists
 
     def heard(self, name, data, lists):
-        """The first message that a datagram causes; said again where none comes, for discovery
-        takes its time.
+        """Return the first message that a datagram causes; it is sent again until one comes.
 
-        A second apart: an answer to the last one must not be taken for that to the next.
+         Discovery takes its time. A second apart: an answer to the last one must not be taken for
+        that to the next.
         """
         topic = TOPICS[name][1]
         lists[topic].clear()
@@ -93,8 +93,9 @@ class FeedbackBridge(Bridge):
         return self.peer.spin_until(answered)[0]
 
     def answer(self, replies, count=1):
-        """RflySim3D's part: wait for `count` commands and answer each as `replies` (command ->
-        datagrams) says.
+        """Play RflySim3D: wait for `count` commands and answer each.
+
+        `replies` maps commands to datagrams.
         """
 
         def ready():
@@ -149,8 +150,9 @@ def heard(shared):
 
 
 def quat_of(euler_ned, to_world):
-    """Body FLU -> world, by matrices: yaw, pitch, roll of FRD in NED, then the axes of both ends
-    exchanged.
+    """Return the rotation of body FLU into the world, by matrices.
+
+    Yaw, pitch, roll of FRD in NED, then the axes of both ends exchanged.
     """
     (cr, cp, cy), (sr, sp, sy) = np.cos(euler_ned), np.sin(euler_ned)
     rx = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
@@ -321,8 +323,9 @@ def test_request_is_answered(shared, asked, command, position, euler, origin, ex
 
 
 def test_requests_wait_side_by_side_and_poses_pass_them(shared):
-    """Three wait, one of them for ever; a state is sent meanwhile, and the answers come in another
-    order.
+    """Three requests wait, one of them until its timeout.
+
+    A state is sent meanwhile, and the answers come in another order.
     """
     from bridge_harness import fleet
 
@@ -455,8 +458,9 @@ def test_a_taken_port_is_reported_poses_flow_and_the_port_is_taken_over(start):
 
 
 def test_two_bridges_of_one_port_do_not_disturb_each_other(start, domain_id):
-    """The first keeps what is sent to it alone, one that comes later says that it does not get it;
-    multicast reaches all who joined, whatever their own address.
+    """The first bridge keeps unicast; a later one reports that it does not get it.
+
+    Multicast reaches all that joined, whatever their own address.
     """
     from rfly_suite.msg import UeCrash
 

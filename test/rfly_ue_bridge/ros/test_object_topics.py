@@ -278,8 +278,9 @@ def test_off_the_map_is_told(shared_scene):
 
 
 def test_a_frame_of_tf(shared_scene):
-    """A site at (10, 5) whose x points north: 2 ahead of it and 1 to its left is (9, 7), ground
-    104.5.
+    """A site at (10, 5) has its x to the north.
+
+    2 m ahead of it and 1 m to its left is (9, 7), ground 104.5.
     """
     from tf2_msgs.msg import TFMessage
 

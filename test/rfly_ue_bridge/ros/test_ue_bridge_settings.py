@@ -79,8 +79,9 @@ def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
 
 
 def test_destination_that_the_system_refuses_does_not_stop_the_node(start):
-    """A broadcast address without the parameter broadcast: said in the service's answer and in the
-    diagnostic.
+    """A broadcast address needs the parameter broadcast.
+
+    The service's answer and the diagnostic say so.
     """
     bridge = start(host="255.255.255.255", vehicles="[car]", **{"car.id": 1})
     response = call(bridge, "t.MaxFPS 30")
@@ -122,8 +123,9 @@ def test_rate_limit_sends_the_newest_in_the_end(start):
 
 
 def test_simulated_time_age_and_jump_back(start):
-    """Stamps are judged by /clock: too old, then older than the last, then a clock that starts
-    again.
+    """Stamps are judged by /clock.
+
+    They are too old, then older than the last; then the clock starts again.
     """
     from rosgraph_msgs.msg import Clock
 
@@ -192,8 +194,9 @@ def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, para
 
 
 def test_publisher_that_cannot_be_heard_is_named(start):
-    """A best-effort publisher of vehicle_states, and a topic of another type: said by name, in log
-    and diagnostic.
+    """A publisher that does not match is named in log and diagnostic.
+
+    One is best-effort, the other on a topic of another type.
     """
     from nav_msgs.msg import Odometry
     from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -213,8 +216,6 @@ def test_publisher_that_cannot_be_heard_is_named(start):
 
 
 def test_clock_that_never_comes_is_told(start):
-    """Simulated time without /clock: everything would wait for ever, so it is said after five
-    seconds.
-    """
+    """Simulated time without /clock is reported after five seconds, as everything would wait."""
     bridge = start(use_sim_time="true")
     bridge.peer.spin_until(lambda: "/clock has not moved for" in bridge.status()[1])

@@ -1,5 +1,6 @@
-"""UE4CtrlAPI's listening half, on a port of its own: records by the SDK's names, and the SDK's weak
-spots healed.
+"""UE4CtrlAPI's listening half, on a port of its own.
+
+Records have the SDK's names; the SDK's weak spots are healed.
 """
 
 from __future__ import annotations

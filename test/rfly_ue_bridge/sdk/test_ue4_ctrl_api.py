@@ -1,8 +1,7 @@
-"""UE4CtrlAPI's datagrams, byte by byte on real sockets: RflySim3D's three windows at a loopback
-address of their own.
+"""UE4CtrlAPI's datagrams, byte by byte on real sockets.
 
-The bytes were put together by hand from the wire table; `F` and `D` are the IEEE 754 forms of small
-numbers.
+RflySim3D's three windows have a loopback address of their own. The bytes were put together by hand
+from the wire table; `F` and `D` are the IEEE 754 forms of small numbers.
 """
 
 from __future__ import annotations
@@ -317,8 +316,9 @@ CALLS = [
 
 @pytest.mark.parametrize(("call", "arguments", "expected"), CALLS)
 def test_bytes_of_each_call_at_each_window(ue, windows, waits, call, arguments, expected):
-    """-1 is one datagram to each of three ports; a window's number is one to it alone; None comes
-    back.
+    """Window -1 gets one datagram at each of three ports, another number one at its port.
+
+    The calls return None.
     """
     method = getattr(ue, call)
     assert method(*arguments) is None
@@ -330,8 +330,9 @@ def test_bytes_of_each_call_at_each_window(ue, windows, waits, call, arguments, 
 
 
 def test_infrared_brightness_of_the_objects_of_the_callers_table(ue, windows, waits):
-    """Planck's law from 8 to 14 µm by scipy.integrate.quad: 255 for the brightest, 197.6 and 149.7
-    for the others.
+    """Brightness is by Planck's law from 8 to 14 µm.
+
+    By scipy.integrate.quad it is 255 for the brightest, 197.6 and 149.7 for the others.
     """
     by_actor = b"RflySetStencilValueByActorName "
     by_mesh = b"RflySetStencilValueByMeshComponentName "

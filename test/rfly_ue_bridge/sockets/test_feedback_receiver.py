@@ -263,8 +263,9 @@ def test_what_the_taker_does_not_want_is_counted_and_not_decoded():
 
 @pytest.mark.slow
 def test_a_flood_takes_little_of_the_processor_and_no_memory_and_its_losses_are_counted():
-    """Valid packets as fast as one thread can send them, for two seconds; the receiver's share of a
-    core is bounded.
+    """The receiver's share of a core is bounded.
+
+    One thread sends valid packets as fast as it can for two seconds.
     """
     receiver = FeedbackReceiver(port=0)
     cpu = []

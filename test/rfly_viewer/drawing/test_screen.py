@@ -26,7 +26,7 @@ def from_above(height_m):
 
 
 def boxes(*positions_ned):
-    """Boxes of 1 m with the ids 1, 2, …"""
+    """Return boxes of 1 m with the ids 1, 2, …."""
     n = len(positions_ned)
     level = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
     return WorldPoses(
@@ -64,8 +64,10 @@ def test_a_far_vehicle_keeps_its_pixels_and_a_near_one_its_size():
 
 
 def test_the_nearest_of_labels_that_cover_each_other_is_shown():
-    """10 m apart at 100 m are 20 pixels: too near for labels 24 wide, not for 18. The third is
-    nearer, one behind.
+    """Labels have room if they do not cover each other.
+
+     10 m apart at 100 m are 20 pixels: too near for labels 24 wide, not for 18. The third is
+    nearer, one is behind the camera.
     """
     feet = np.array([(0.0, 0, 0), (10, 0, 0), (5, 0, 1), (0, 0, 200)])
     none = np.zeros(4, bool)
@@ -93,8 +95,10 @@ def test_of_two_at_one_distance_the_one_that_is_shown_stays(before):
 
 @pytest.mark.needs("viser")
 def test_each_browser_shows_the_labels_that_it_has_room_for():
-    """Three in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only
-    one does.
+    """Each browser shows the labels that have room in it.
+
+     Three are in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only
+    one.
     """
     label_layer = late_module("rfly_viewer.drawing.label_layer")
     poses = boxes((0, -4, 0), (0, 0, 0), (0, 4, 0))

@@ -1,6 +1,4 @@
-"""Terrain meshes, what is under the mouse, contacts, cameras and scans, against values worked out
-by hand.
-"""
+"""Terrain meshes, picking, contacts, cameras and scans, against values worked out by hand."""
 
 from __future__ import annotations
 
@@ -52,8 +50,9 @@ def box(vehicle_id, position, euler=(0, 0, 0), scale=1.0, kind=models.BOX):
 
 
 def test_mesh_of_one_quad_for_each_cell():
-    """3 x 3 samples, 4 cells: 9 corners and 4 middles, 16 triangles; a middle is the mean of its
-    four corners.
+    """3 x 3 samples, 4 cells: 9 corners and 4 middles, 16 triangles.
+
+    A middle is the mean of its four corners.
     """
     mesh = terrain_mesh(PEAK, max_triangles=16)
     assert (len(mesh.vertices), len(mesh.faces)) == (13, 16)
@@ -105,8 +104,9 @@ def test_a_ray_meets_the_ground_or_a_vehicle_or_nothing():
 
 
 def test_a_ray_meets_the_turned_box():
-    """A car is 4.3 m long and 1.96 m wide: 2 m east of its middle it is met only when it looks
-    east.
+    """A ray meets the box of a vehicle in its own axes.
+
+    A car is 4.3 m long and 1.96 m wide: 2 m east of its middle it is met only when it looks east.
     """
     ray = ((2.0, 0.0, 50.0), (0, 0, -1))
     for yaw, met in ((0.0, None), (QUARTER, 1)):
@@ -115,8 +115,9 @@ def test_a_ray_meets_the_turned_box():
 
 
 def test_contacts_with_each_other_and_with_the_ground():
-    """Boxes of 1 m: 0.9 m apart they touch, 1.4 m apart not. Feet 0.2 m deep are under ground, 0.05
-    m deep not.
+    """Boxes of 1 m touch 0.9 m apart, and not 1.4 m apart.
+
+    Feet 0.2 m deep are under ground, 0.05 m deep not.
     """
     found = find_contacts(
         poses(
@@ -136,9 +137,11 @@ def test_contacts_with_each_other_and_with_the_ground():
 
 
 def test_contacts_of_turned_and_scaled_models():
-    """Looking east, the 8.6 m of a car twice as large lie along east: another 4.7 m east of it is
-    touched, one 4.7 m north is not; turned by 45 degrees only the corner of the axes' box around it
-    is where a third stands.
+    """Contacts are those of turned and scaled boxes.
+
+    Looking east, the 8.6 m of a car of double size lie along east: another one 4.7 m east of it is
+    touched, one 4.7 m north is not. Turned by 45 degrees only the corner of the axes' box around it
+    reaches the third.
     """
     big = box(1, (0, 0, -5), (0, 0, QUARTER), 2.0, models.CAR)
     found = find_contacts(poses(big, box(2, (0, 4.7, -7)), box(3, (4.7, 0, -7))), flat_ground())
@@ -203,8 +206,9 @@ def test_camera_axes_in_enu(euler, forward, up):
 
 
 def test_a_browsers_camera_that_looks_north_is_level():
-    """Optical axes (x right = east, y down, z forward = north) in ENU: half the turn about x by -90
-    degrees.
+    """Optical axes (x right = east, y down, z forward = north) in ENU.
+
+    The camera is turned about x by -90 degrees.
     """
     pose = from_browser((7, 8, 9), (np.sqrt(0.5), -np.sqrt(0.5), 0, 0))
     assert pose.position_ned == pytest.approx([8, 7, -9])
@@ -265,8 +269,9 @@ def test_a_scan_of_enormous_numbers_is_refused(numbers, tmp_path):
 
 @pytest.mark.needs("viser")
 def test_lines_on_the_ground_lie_below_what_flies():
-    """One at 20 m over the plain, one that rolls, one that flies to the peak of 8 m; 15 cm over the
-    triangles each.
+    """Lines on the ground lie 15 cm over the triangles.
+
+    One vehicle is 20 m over the plain, one rolls, one flies to the peak of 8 m.
     """
     from rfly_viewer.drawing.trail_layer import with_ground_lines
 

@@ -137,8 +137,10 @@ def test_moving_and_setting_by_command_is_in_degrees(state):
     ],
 )
 def test_attachments_to_a_level_parent(state, kind, position, forward):
-    """The parent is at 10, 0, -5 and looks east; the child says 2, 0, 0 and no turn. Its own x axis
-    is checked.
+    """A child is relative to its parent.
+
+    The parent is at 10, 0, -5 and looks east; the child says 2, 0, 0 and no turn. Its own x axis is
+    checked.
     """
     tell(state, pose(1, x=10.0, z=-5.0, yaw=QUARTER), pose(2, x=2.0))
     tell(state, attach((2, 1, kind)))
@@ -229,8 +231,10 @@ def test_what_cannot_be_done_is_in_the_log(state, text, said):
 
 
 def test_labels_append_replace_and_delete(state):
-    """CopterMsg: flag below 0 appends (at most 5 stay), 0 is the id line, n replaces line n, time
-    below 0 deletes.
+    """CopterMsg sets lines of a label.
+
+     A flag below 0 appends (at most 5 stay), 0 is the id line, n replaces line n; a time below 0
+    deletes.
     """
     tell(state, pose(1), *(label(1, -1, 0.0, text) for text in "abcdef"))
     assert texts(state, 1) == list("bcdef")
@@ -302,8 +306,9 @@ def test_a_size_for_all_vehicles(state):
 
 
 def test_a_camera_on_board_turns_with_its_vehicle(state):
-    """0.3 m ahead and 0.1 m below, looking 90 degrees to the right of a vehicle that heads east at
-    (5, 6, -7).
+    """A mount 0.3 m ahead and 0.1 m below looks 90 degrees to the right of its vehicle.
+
+    The vehicle heads east at (5, 6, -7).
     """
     tell(state, pose(1, x=5.0, y=6.0, z=-7.0, yaw=QUARTER))
     poses = world(state)[1]

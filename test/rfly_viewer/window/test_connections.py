@@ -1,5 +1,6 @@
-"""Browsers that speak nonsense, read nothing or are too many: `rfly view` as a process, asked with
-bytes made here.
+"""Browsers that send nonsense, read nothing or are too many.
+
+`rfly view` is a process; the bytes are made here.
 """
 
 from __future__ import annotations
@@ -143,8 +144,9 @@ class View:
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def end(self) -> str:
-        """Ctrl-C; what it had written to stderr. A viewer that a busy machine keeps from ending in
-        time is ended by its watchdog (130).
+        """End the viewer by Ctrl-C, and return what it wrote to stderr.
+
+        A viewer that a busy machine keeps from ending in time is ended by its watchdog (130).
         """
         self.process.send_signal(signal.SIGINT)
         assert self.process.wait(10) in (0, 128 + signal.SIGINT)

@@ -40,8 +40,9 @@ def test_late_reports_move_nothing(late):
 
 @pytest.mark.parametrize(("of_position", "of_look_at"), [(5, 1), (1, 5)])
 def test_points_of_two_moments_move_nothing(of_position, of_look_at):
-    """The position of one report and the point of another: once the camera slipped by the car's way
-    between them.
+    """A report may have the position of one moment and the point of another.
+
+    The camera once slipped by the car's way between them.
     """
 
     def report(k, cars, cameras):

@@ -186,9 +186,7 @@ def unfold(browser):
 
 @pytest.fixture
 def scene(view, page):
-    """No vehicles but blue 48, seen by the known camera: where it is drawn, the picture is up to
-    date.
-    """
+    """Show no vehicle but blue 48 to the known camera: once it is drawn, the picture is current."""
     if not is_empty(page):
         page.evaluate(
             "[...document.querySelectorAll('button')]"
@@ -262,8 +260,9 @@ def test_kept_on_the_ground(view, scene):
 
 
 def test_fog_hides_what_is_far_and_night_what_is_near(view, scene):
-    """The box is 28 m away. At a visibility of 20 m fog leaves nothing of its colour, and clear air
-    all of it.
+    """Fog hides a box 28 m away.
+
+    At a visibility of 20 m no colour of it is left, and clear air leaves all of it.
     """
     view.send(RED_34)
     day = colour_at(wait_for(is_red, scene, RED_34_AT), RED_34_AT)
@@ -283,8 +282,9 @@ def test_fog_hides_what_is_far_and_night_what_is_near(view, scene):
 
 
 def test_a_double_click_shows_click_point_and_object(view, scene):
-    """The ray of a pixel meets the ground, or the vehicle; the offset of a box of 1 m is half its
-    height.
+    """The ray of a pixel meets the ground, or the vehicle.
+
+    The offset of a box of 1 m is half its height.
     """
     view.send(RED_34)
     wait_for(is_red, scene, RED_34_AT)
@@ -323,8 +323,9 @@ def test_key_and_click_put_a_target(view, scene):
 
 
 def test_an_object_request_is_answered(view, scene):
-    """RflyReqObjData 1 34: CoptReqData (80 bytes), checksum 1234567891, id, origin; box of 1 x 1 x
-    1 m.
+    """RflyReqObjData 1 34 is answered by CoptReqData (80 bytes).
+
+    It has checksum 1234567891, id, origin, and a box of 1 x 1 x 1 m.
     """
     view.send(RED_34)
     wait_for(is_red, scene, RED_34_AT)

@@ -108,8 +108,9 @@ def test_nothing_is_sent_unasked(host):
 
 
 def test_a_vehicle_request_is_answered_with_pose_and_box(host):
-    """A person, 1.79 m high and 0.48 x 0.72 m, whose origin is at the feet; the middle is 0.895 m
-    above it.
+    """A person's box is 1.79 m high, 0.48 x 0.72 m.
+
+    The origin is at the feet; the middle is 0.895 m above it.
     """
     host.pose(30, 5.0, -2.0, now_s=1.0, vehicle_type=30)
     checksum, vehicle_id, *floats, seconds = struct.unpack(
