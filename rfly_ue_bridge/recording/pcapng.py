@@ -37,6 +37,11 @@ _WITHOUT_TIME_OR_OLD = {
 }
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
 
+# by byte order
+_HEAD = {order: struct.Struct(f"{order}II") for order in "<>"}
+_TOTAL = {order: struct.Struct(f"{order}I") for order in "<>"}
+_PACKET = {order: struct.Struct(f"{order}IIIII") for order in "<>"}
+
 # options of an interface block
 _OPTION_END = 0
 _OPTION_RESOLUTION = 9
@@ -108,7 +113,7 @@ def _read_block(file: BinaryIO, head: bytes, order: str, begin: int) -> tuple[in
 
     The body of a block that is skipped is empty.
     """
-    kind, total = struct.unpack(f"{order}II", head)
+    kind, total = _HEAD[order].unpack(head)
     bytes_read = 12 if kind == _SECTION else 8
     limit = MAX_BLOCK if kind in _READ else MAX_SKIPPED_BLOCK
     if total < bytes_read + 4 or total % 4 or total > limit:
@@ -121,28 +126,27 @@ def _read_block(file: BinaryIO, head: bytes, order: str, begin: int) -> tuple[in
             f"at byte {begin} is {_WITHOUT_TIME_OR_OLD[kind]}; save the file anew with Wireshark"
         )
 
-    body = b""
-    length = total - bytes_read - 4
-    if kind in _READ:
-        body = read_exactly(file, length, begin + bytes_read, begin)
-    else:
-        _skip(file, length, begin + bytes_read, begin)
+    position = begin + bytes_read
+    if kind not in _READ:
+        position = _skip(file, total - bytes_read - 4, position, begin)
+    rest = read_exactly(file, begin + total - position, position, begin)
 
-    (total_again,) = struct.unpack(f"{order}I", read_exactly(file, 4, begin + total - 4, begin))
+    (total_again,) = _TOTAL[order].unpack_from(rest, len(rest) - 4)
     if total_again != total:
         raise CaptureError(
             f"the block at byte {begin} has {total} bytes, and says {total_again} at its end"
         )
-    return kind, total, body
+    return kind, total, rest[:-4]
 
 
-def _skip(file: BinaryIO, size: int, position: int, begin: int) -> None:
-    """Read on without keeping the bytes."""
+def _skip(file: BinaryIO, size: int, position: int, begin: int) -> int:
+    """Read on without keeping the bytes, and return the position after them."""
     while size:
         step = min(size, _CHUNK)
         read_exactly(file, step, position, begin)
         size -= step
         position += step
+    return position
 
 
 def _byte_order(magic: bytes, begin: int) -> str:
@@ -196,7 +200,7 @@ def _frame(body: bytes, order: str, interfaces: list[_Interface], begin: int) ->
         raise CaptureError(
             f"the packet block at byte {begin} has {len(body)} bytes of body; expected 20 or more"
         )
-    number, high, low, captured, _ = struct.unpack_from(f"{order}IIIII", body)
+    number, high, low, captured, _ = _PACKET[order].unpack_from(body)
     if number >= len(interfaces):
         raise CaptureError(
             f"the packet block at byte {begin} is of interface {number}; "
