@@ -100,7 +100,6 @@ def states_to_ned(
         usable, dropped = usable_states(states)
         if dropped:
             states = states.select(usable)
-        n = len(states)
         orientation: Array = states.orientation
         position: Array = states.position
         velocity: Array = states.velocity
@@ -123,19 +122,10 @@ def states_to_ned(
         else:
             raise ValueError(f"axes: {axes!r}, expected 'enu' or 'ned'")
 
-        # motor speeds, rpm
-        motors = states.motor_speed.shape[1]
-        rpm = np.zeros((n, MAX_MOTORS), np.float32)
-        mean = np.zeros(n, np.float32)
-        if motors:
-            exact = np.multiply(states.motor_speed.T, RPM_PER_RAD_S, dtype=np.float64, order="C")
-            rpm[:, :motors] = exact.T
-            # adding rows is several times as quick as adding along each vehicle
-            mean[:] = exact.sum(axis=0) / motors
-
         # Euler angles need no unit norm: only quotients enter
         euler = quat_to_euler(orientation)
         velocity = velocity.astype(np.float32, copy=False)
+        rpm, mean_rpm = _motor_speeds_rpm(states.motor_speed)
         ned = NedStates(
             id=states.id,
             vehicle_type=states.vehicle_type,
@@ -143,7 +133,7 @@ def states_to_ned(
             euler=_without_negative_zero(euler),
             velocity_ned=_without_negative_zero(velocity, states.velocity),
             motor_speed_rpm=rpm,
-            motor_speed_mean_rpm=mean,
+            motor_speed_mean_rpm=mean_rpm,
             scale=states.scale,
             fit_ground=states.fit_ground,
         )
@@ -151,9 +141,24 @@ def states_to_ned(
 
     # finite as the packets' floats
     if not in_range.all():
-        dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(n - np.count_nonzero(in_range))
+        dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(np.count_nonzero(~in_range))
         ned = ned.select(in_range)
     return ned, dropped
+
+
+def _motor_speeds_rpm(
+    motor_speed: NDArray[np.floating[Any]],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the speeds of 8 motors, (n, 8), and the mean over the vehicle's own, (n,), rpm."""
+    n, motors = motor_speed.shape
+    rpm = np.zeros((n, MAX_MOTORS), np.float32)
+    mean = np.zeros(n, np.float32)
+    if motors:
+        exact = np.multiply(motor_speed.T, RPM_PER_RAD_S, dtype=np.float64, order="C")
+        rpm[:, :motors] = exact.T
+        # adding rows is several times as quick as adding along each vehicle
+        mean[:] = exact.sum(axis=0) / motors
+    return rpm, mean
 
 
 def body_to_frame(

@@ -215,10 +215,12 @@ def _encode_kind(states: NedStates, kind: int) -> DatagramRun:
         kind
     ]
     records = np.zeros(len(states), packet_type.dtype)
+
     records["copterID"] = states.id
     records["vehicleType"] = states.vehicle_type
     records["AngEuler"] = states.euler
     records["PosE"] = states.position_ned
+
     if packet_type is SOUT2_SIMULATOR_SIMPLE_TIME:
         records["checksum"] = CHECKSUM_TIME
         records["MotorRPMS"] = states.motor_speed_rpm
@@ -227,6 +229,7 @@ def _encode_kind(states: NedStates, kind: int) -> DatagramRun:
     else:
         records["checksum"] = np.where(states.fit_ground, CHECKSUM_GROUND, CHECKSUM)
         records["MotorRPMSMean"] = states.motor_speed_mean_rpm
+
     if packet_type is SOUT2_SIMULATOR_SIMPLE1:
         records["Scale"] = states.scale
     return _run(records, packet_type)

@@ -170,6 +170,7 @@ def _parse_csv(text: str, file: str) -> Document:
 def _check_heading(heading: list[str], where: str) -> None:
     schema = load_schema("rfly_ue_bridge", "placements")
     known = schema["properties"]["objects"]["items"]["properties"]
+
     for key in heading:
         if key not in known:
             raise ConfigError(
@@ -178,6 +179,7 @@ def _check_heading(heading: list[str], where: str) -> None:
             )
         if heading.count(key) > 1:
             raise ConfigError(f"{where}: heading: {key} is in it twice")
+
     for key in ("x", "y"):
         if key not in heading:
             raise ConfigError(

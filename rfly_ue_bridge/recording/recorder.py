@@ -60,6 +60,7 @@ class Recorder(Closing):
         self.forward: UdpSender | None = None
         self.datagrams = 0
         self.payload_bytes = 0
+
         try:
             for number in ports:
                 port = _Port(bind, number)

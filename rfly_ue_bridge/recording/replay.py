@@ -193,10 +193,11 @@ def replay(
     clock = Clock() if clock is None else clock
     start_ns: int | None = None
     due_ns = 0
+
     while passes == 0 or report.passes < passes:
         first_ns: int | None = None
-
         base_ns = due_ns + round(pause_s * 1e9) if report.passes else 0
+
         for datagram in _whole_records(recording, report):
             port = datagram.destination[1]
             if port not in ports:
@@ -220,7 +221,6 @@ def replay(
                 send(port, payload)
                 report.sent += 1
                 report.payload_bytes += len(payload)
-
             report.duration_ns = clock.now_ns() - start_ns
 
         if first_ns is None:

@@ -259,6 +259,7 @@ class FeedbackReceiver(Closing):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             elif _WINDOWS:
                 sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE"), 1)  # noqa: B009 - Windows only
+
             _prepare(sock)
             sock.bind((self._bind, self._requested_port))
         except OSError as error:
@@ -267,6 +268,7 @@ class FeedbackReceiver(Closing):
             raise FeedbackError(
                 error.errno, f"feedback port {self._bind}:{self._requested_port}: {reason}"
             ) from error
+
         return sock
 
     def _sockets(self) -> list[socket.socket]:

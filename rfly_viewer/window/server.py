@@ -215,6 +215,8 @@ class Viewer:
                     self.cameras.move(event, self.state.terrain)
                 case console.CameraFov(horizontal):
                     self.cameras.set_fov(horizontal)
+
+                # keys
                 case console.Key("B", vehicle_id):
                     self.panel.follow(vehicle_id)
                 case console.Key("V", camera):
@@ -225,6 +227,7 @@ class Viewer:
                     self._show_all()
                 case console.Key("S" | "T" as key, number):
                     self.panel.show("ids" if key == "S" else "trails", number)
+
                 case console.SetWeather(weather):
                     self._sky.show(weather)
                 case console.ShowText(text, seconds):

@@ -40,10 +40,12 @@ class Listener(Closing):
         self._queued_bytes = 0
         self._lock = threading.Lock()
         self._closed = False
+
         self._sockets = [_bound(resolve(host), port)]
         self.port: int = self._sockets[0].getsockname()[1]
         if lan_interface:
             self._sockets.append(_joined(lan_interface))
+
         self._threads = [
             threading.Thread(
                 target=self._receive, args=(opened,), name="rfly view: UDP", daemon=True
