@@ -33,6 +33,7 @@ REMOVALS_SENT = 3
 """Number of times a removal is sent, as one datagram may be lost on a network."""
 LATE_NS = 300_000_000
 """Delay after a removal from which states belong to a new vehicle with that id, ns."""
+
 # reasons of dropped states, counted by vehicle; a message that is inconsistent counts as one
 COUNTERS = (
     "not_finite",

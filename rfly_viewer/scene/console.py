@@ -13,12 +13,14 @@ from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
 
 DEFAULT_TEXT_S = 5.0
+"""Time for which a text is shown, s."""
 LONGEST_TEXT_S = 3600.0
+"""Longest time for which a text can be shown, s."""
 KEYS = {
     "B": "follows that vehicle, without a number the next one",
     "V": "only camera 1 (ahead) and 0 (from outside) are known here",
-    "N": "a view of all, followed by nobody",
-    "S": "ids on (above 0) or off, without a number the other way round",
+    "N": "a view of all vehicles, without following one",
+    "S": "ids on (above 0) or off; without a number they are switched",
     "T": "trails, as S",
     "P": "collision mode on or off",
     "L": "the viewer has no small map",
