@@ -1,4 +1,7 @@
-"""RflySim3D packets, sockets and the bridge node; everything but the room `ros` works without ROS."""
+"""RflySim3D packets, sockets and the bridge node.
+
+Everything but the room `ros` works without ROS.
+"""
 
 from rfly_common.imports import attach_stub
 

@@ -6,9 +6,9 @@
         window.command(commands.change_map_by_name("Grasslands"), wait=True)
         window.vehicle(1001, 151, (43.9, 1.6, -11.5), (0.0, 0.0, 1.57))
 
-What RflySim3D would misread raises ValueError, which names argument and limit, and nothing is sent.
-No call waits but where `wait` is asked for. Positions are m NED, angles rad (roll, pitch, yaw of
-FRD in NED), motor speeds rpm.
+Values that RflySim3D would misread raise ValueError, which names argument and limit, and nothing is
+sent. A call waits only if `wait` is set. Positions are m NED, angles rad (roll, pitch, yaw of FRD
+in NED), motor speeds rpm.
 """
 
 from __future__ import annotations
@@ -45,17 +45,21 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_LABEL_BYTES = 120
+"""Longest text of a label, bytes."""
 MAX_LABEL_LINE = 5
+"""Number of the last line of a vehicle's label."""
 ACTION_NUMBERS = 16
+"""Numbers that a blueprint action holds."""
 _ZEROS = (0.0, 0.0, 0.0)
 
 
 class RflySim3D(Closing):
-    """Sends to RflySim3D at `host`, whose window k listens on `port` + k.
+    """Sender to RflySim3D at `host`, whose window k listens on `port` + k.
 
     `window` of the calls is k >= 0, or -1 for the first `windows` windows. Broadcast addresses need
-    `broadcast`. An address that cannot be reached raises OSError; that nobody listens there, UDP
-    does not tell. Raises ConfigError for a host without an IPv4 address.
+    `broadcast`. An address that cannot be reached raises OSError; a port on which no program
+    listens does not, as UDP does not report it. Raises ConfigError for a host without an IPv4
+    address.
     """
 
     def __init__(
@@ -80,15 +84,16 @@ class RflySim3D(Closing):
 
     @property
     def ready_in(self) -> float:
-        """Seconds until RflySim3D takes poses again after a map change of this object's; 0.0 if it
-        does.
+        """Time until RflySim3D takes poses again after this object's map change, s.
+
+        It is 0.0 if RflySim3D takes poses.
         """
         return max(0.0, self._ready_at - time.monotonic())
 
     # ---- commands
 
     def command(self, text: str, *, window: int = -1, wait: bool = False) -> float:
-        """A console command, of `commands` or one's own: `ready_in` afterwards.
+        """Send a console command, from `commands` or your own text; return `ready_in`.
 
         After a map change poses are lost for about a second. `wait` sleeps that long: not in a ROS
         callback. CommandError, a ValueError, for a text that is empty, above 249 bytes or holds a
@@ -98,14 +103,15 @@ class RflySim3D(Closing):
         return self._after(text, wait)
 
     def command_lan(self, text: str, *, wait: bool = False) -> float:
-        """A console command of up to 91 bytes to every RflySim3D of the network; otherwise as
-        `command`.
+        """Send a console command to every RflySim3D of the network.
+
+        It has up to 91 bytes; otherwise as `command`.
         """
         self._socket.sendto(encode_command_lan(text), LAN_GROUP)
         return self._after(text, wait)
 
     def request_object(self, kind: int, name: int | str, *, window: int = 0) -> None:
-        """Ask for place and size of a camera, vehicle or scene object (`commands.request_object`)."""
+        """Ask for place and size of a camera, vehicle or object, as `commands.request_object`."""
         self.command(commands.request_object(kind, name), window=window)
 
     # ---- vehicles
@@ -131,7 +137,7 @@ class RflySim3D(Closing):
         velocity and one mean motor speed. motor_speed_rpm: up to 8 motors. time_s: a time stamp, -1
         for none.
         """
-        head = whole_number("copter_id", copter_id), whole_number("vehicle_type", vehicle_type, 0)
+        head = (whole_number("copter_id", copter_id), whole_number("vehicle_type", vehicle_type, 0))
         position = _vector("position_ned", position_ned, 3)
         angles = _vector("euler", euler, 3)
         motors = _motors(motor_speed_rpm)
@@ -140,6 +146,7 @@ class RflySim3D(Closing):
         stamp = number_within("time_s", time_s)
         if min(size) < 0:
             raise ValueError(f"scale: {min(size)}, expected 0 or more")
+
         scaled = size != [1.0, 1.0, 1.0]
         if not scaled and not check_flag("fit_ground", fit_ground):
             speeds = motors + [0.0] * (MOTORS - len(motors))
@@ -147,10 +154,12 @@ class RflySim3D(Closing):
             datagram = SOUT2_SIMULATOR_SIMPLE_TIME.pack_flat(*head, *time_and_all)
         else:
             mean = math.fsum(motors) / len(motors) if motors else 0.0
-            pack = (SOUT2_SIMULATOR_SIMPLE1 if scaled else SOUT2_SIMULATOR_SIMPLE).pack_flat
-            datagram = pack(
-                *head, mean, *position, *angles, *(size if scaled else ()), ground=fit_ground
-            )
+            values = (*head, mean, *position, *angles)
+            if scaled:
+                datagram = SOUT2_SIMULATOR_SIMPLE1.pack_flat(*values, *size, ground=fit_ground)
+            else:
+                datagram = SOUT2_SIMULATOR_SIMPLE.pack_flat(*values, ground=fit_ground)
+
         self._send(datagram, window)
 
     def vehicle_full(
@@ -171,10 +180,10 @@ class RflySim3D(Closing):
         altitude: float = 0.0,
         window: int = -1,
     ) -> None:
-        """Create or move a vehicle by SOut2Simulator, which holds its whole state (m/s^2 and rad/s
-        in body axes, FRD).
+        """Create or move a vehicle by SOut2Simulator, which holds its whole state.
 
-        The order of the quaternion is documented nowhere; four zeros are what RflySim's SDK sends.
+        Accelerations (m/s^2) and angular velocities (rad/s) are in body axes, FRD. The order of the
+        quaternion is documented nowhere; four zeros are what RflySim's SDK sends.
         """
         self._send(
             SOUT2_SIMULATOR.pack_flat(
@@ -197,7 +206,7 @@ class RflySim3D(Closing):
         )
 
     def datagrams(self, runs: Iterable[Iterable[bytes | memoryview]], *, window: int = -1) -> None:
-        """Datagrams that are ready made, such as those of `encode_fleet` and `encode_states`."""
+        """Send encoded datagrams, such as those of `encode_fleet` and `encode_states`."""
         for run in runs:
             for datagram in run:
                 self._send(datagram, window)
@@ -207,32 +216,36 @@ class RflySim3D(Closing):
     def blueprint_action(
         self, copter_id: int, numbers: Sequence[float], *, window: int = -1
     ) -> None:
-        """Up to 16 numbers for a vehicle's blueprint, the others 0, with the time since this object
-        was made.
+        """Send up to 16 numbers to a vehicle's blueprint, the others 0.
+
+        The time since this object was made goes with them.
         """
         values = _vector("numbers", numbers, None)
         if len(values) > ACTION_NUMBERS:
             raise ValueError(f"numbers: {len(values)}, expected at most {ACTION_NUMBERS}")
         values += [0.0] * (ACTION_NUMBERS - len(values))
+
         elapsed = time.monotonic() - self._start
         self._send(
             UE4_EXT_MSG.pack_flat(whole_number("copter_id", copter_id), elapsed, *values), window
         )
 
     def attach(self, attachments: Iterable[tuple[int, int, int]], *, window: int = -1) -> None:
-        """Attach vehicles to others: (who, to whom, how) of up to 25, `how` one of ATTACH_NONE …
-        ATTACH_ATTITUDE.
+        """Attach vehicles to others: up to 25 times (child, parent, kind).
+
+        The kind is one of ATTACH_NONE … ATTACH_ATTITUDE.
         """
         rows = [
             (
-                whole_number("who", who, 1),
-                whole_number("to whom", whom),
-                whole_number("how", how, ATTACH_NONE, ATTACH_ATTITUDE),
+                whole_number("child", child, 1),
+                whole_number("parent", parent),
+                whole_number("kind", kind, ATTACH_NONE, ATTACH_ATTITUDE),
             )
-            for who, whom, how in attachments
+            for child, parent, kind in attachments
         ]
         if not 1 <= len(rows) <= ATTACHMENTS:
             raise ValueError(f"attachments: {len(rows)}, expected 1 to {ATTACHMENTS}")
+
         rows += [(0, 0, 0)] * (ATTACHMENTS - len(rows))
         flat = [number for column in zip(*rows, strict=True) for number in column]
         self._send(VEHICLE_ATTATCH_25.pack_flat(*flat), window)
@@ -248,7 +261,7 @@ class RflySim3D(Closing):
         rgb: Sequence[int] = (255, 0, 0),
         window: int = -1,
     ) -> None:
-        """A text above a vehicle, or above all (id 0), for so many seconds (0: for ever).
+        """Show a text above a vehicle, or above all (id 0), for `seconds` (0: for ever).
 
         line: None appends one (RflySim3D shows 5), 0 is the id line, 1 to 5 replaces that one.
         """
@@ -257,9 +270,11 @@ class RflySim3D(Closing):
             raise ValueError(
                 f"text: {len(raw)} bytes, expected at most {MAX_LABEL_BYTES} and no zero character"
             )
+
         colour = [whole_number("rgb", part, 0, 255) for part in rgb]
         if len(colour) != 3:
             raise ValueError(f"rgb: {len(colour)} numbers, expected 3")
+
         flag = -1 if line is None else whole_number("line", line, 0, MAX_LABEL_LINE)
         size = number_within("font_size", font_size, 0.0)
         self._label(
@@ -267,11 +282,11 @@ class RflySim3D(Closing):
         )
 
     def remove_label(self, copter_id: int, line: int | None = None, *, window: int = -1) -> None:
-        """Take away line 1 to 5 of a vehicle's labels; None: all."""
+        """Remove line 1 to 5 of a vehicle's labels; None: all."""
         flag = -1 if line is None else whole_number("line", line, 1, MAX_LABEL_LINE)
         self._label(copter_id, flag, [0, 0, 0], -1.0, 0.0, b"", window)
 
-    # ---- beneath
+    # ---- helpers
 
     def _label(
         self,
@@ -295,9 +310,10 @@ class RflySim3D(Closing):
 
     def _send(self, datagram: bytes | memoryview, window: int) -> None:
         index = whole_number("window", window, -1, 65535 - self._port)
-        ports = (
-            range(self._port, self._port + self._windows) if index < 0 else (self._port + index,)
-        )
+        if index < 0:
+            ports = range(self._port, self._port + self._windows)
+        else:
+            ports = range(self._port + index, self._port + index + 1)
         for port in ports:
             self._socket.sendto(datagram, (self._address, port))
 

@@ -1,12 +1,12 @@
-"""The browser window (`rfly view`): it draws what RflySim3D's datagrams say, over the maps.
+"""The browser window (`rfly view`): it draws the contents of RflySim3D's datagrams over the maps.
 
     wire ──> scene ──> drawing ──> window
     UDP      arrays    meshes      viser: pictures, mouse, panel
       ^                               |
       └── feedback on UDP 20006 <─────┘
 
-It knows nothing but what arrives by UDP, and the maps. `models` says how vehicles look, in RViz
-too. Everything but `window` and the layers of `drawing` works without viser and without sockets.
+It knows only the maps and what arrives by UDP. `models` holds the looks of vehicles, for RViz too.
+`scene` and `models` work without viser and without sockets.
 """
 
 from rfly_common.imports import attach_stub

@@ -1,5 +1,6 @@
-"""A running bridge with real sockets in RflySim3D's place, the messages to feed it, and the bytes
-to expect of it.
+"""A running bridge with real sockets in RflySim3D's place.
+
+There are messages to feed it, and the bytes to expect from it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NORTH = (0.0, 0.0, H, H)
 
 
 class Window:
-    """What RflySim3D would receive."""
+    """RflySim3D's window, which keeps the datagrams that it receives."""
 
     def __init__(self, port=0):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -27,7 +28,7 @@ class Window:
         self.datagrams = []
 
     def poll(self):
-        """All datagrams so far."""
+        """Datagrams that have arrived."""
         while True:
             try:
                 self.datagrams.append(self.socket.recv(65536))
@@ -72,9 +73,7 @@ class Bridge:
         return self._publishers[topic]
 
     def publish_until(self, topic, message, ready):
-        """Publish again and again until `ready()`: a best-effort subscription may not be connected
-        yet.
-        """
+        """Publish until `ready()`: a best-effort subscription may not be connected yet."""
         publisher = self.publisher(type(message), topic)
         last = 0.0
 
@@ -104,8 +103,9 @@ class Bridge:
         return int(self.status()[2].get(reason, 0))
 
     def dropped(self, topic, message, reason, *told):
-        """Publish until the counter of a reason rises and the diagnostic tells these texts; nothing
-        may be sent.
+        """Publish until the counter of a reason rises and the diagnostic contains these texts.
+
+        No datagram may be sent.
         """
         self.publisher(type(message), topic)
         self.peer.spin_until(lambda: self.status()[2])

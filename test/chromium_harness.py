@@ -1,5 +1,6 @@
-"""A real headless Chromium, driven over its DevTools protocol: pages, scripts, pictures, and which
-hosts it asked.
+"""A real headless Chromium, driven over its DevTools protocol.
+
+It has pages, scripts and pictures, and lists the hosts that it requested.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ class Chromium:
     def __init__(self, width: int = 800, height: int = 600) -> None:
         program = chromium_program()
         assert program is not None, "the program chromium is not installed"
+
         self._profile = tempfile.TemporaryDirectory(
             prefix="rfly_chromium_", ignore_cleanup_errors=True
         )
+
         options = [
             *_OPTIONS,
             f"--window-size={width},{height}",
@@ -63,15 +66,18 @@ class Chromium:
         ]
         if os.name == "posix" and os.geteuid() == 0:
             options.append("--no-sandbox")  # which Chromium does not have for root
+
         self._process = subprocess.Popen(
             [program, *options, "about:blank"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
         self.requested: list[str] = []
-        """addresses that the page asked for, WebSockets included"""
+        """Addresses that the page requested, WebSockets included."""
         self.console: list[str] = []
         self._number = 0
+
         try:
             self._connect(width, height)
         except BaseException:
@@ -155,7 +161,7 @@ class Chromium:
         return answer["result"].get("value")
 
     def picture(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """What the page shows now, (height, width, 3) RGB."""
+        """Return the picture of the page, (height, width, 3) RGB."""
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         return cv2.cvtColor(
             cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR),

@@ -1,9 +1,8 @@
-"""One complete datagram of each packet that RflySim3D or CopterSim sends, spelled as hex from the
-wire table.
+"""One complete datagram of each packet that RflySim3D or CopterSim sends, as hex.
 
-Every field has a value of its own. The floats can be checked by eye: 1.0 is 3f800000, 2.0 40000000,
-3.0 40400000, 4.0 40800000, 8.0 41000000, 16.0 41800000, 0.5 3f000000 as float, 1.5 is
-3ff8000000000000 as double; little-endian turns them round.
+They are spelled from the wire table. Every field has a value of its own. The floats can be checked
+by eye: 1.0 is 3f800000, 2.0 40000000, 3.0 40400000, 4.0 40800000, 8.0 41000000, 16.0 41800000, 0.5
+3f000000 as float, 1.5 is 3ff8000000000000 as double; little-endian turns them round.
 """
 
 from __future__ import annotations
@@ -116,11 +115,7 @@ _QUAT_VALUES = {"angQuat": (4.0, 5.0, 6.0, 7.0)}
 
 DATAGRAMS = MappingProxyType(
     {
-        "CopterSimCrash": (
-            CRASH,
-            12,
-            {"checksum": 1234567890, "copterID": 5, "targetID": -3},
-        ),
+        "CopterSimCrash": (CRASH, 12, {"checksum": 1234567890, "copterID": 5, "targetID": -3}),
         "PX4SILIntFloat": (
             SIL,
             120,
@@ -158,12 +153,7 @@ DATAGRAMS = MappingProxyType(
         "CameraData": (
             CAMERA,
             72,
-            {
-                "checksum": 1234567891,
-                **_CAMERA_VALUES,
-                **_QUAT_VALUES,
-                "timestamp": 2.5,
-            },
+            {"checksum": 1234567891, **_CAMERA_VALUES, **_QUAT_VALUES, "timestamp": 2.5},
         ),
         "CoptReqData (old)": (
             VEHICLE_OLD,

@@ -31,7 +31,7 @@ from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 from rfly_ue_bridge.recording.pcap import PcapWriter, RecordingReader
 from rfly_ue_bridge.recording.recorder import Recorder
-from rfly_ue_bridge.recording.replay import Destinations, Report, Target, replay
+from rfly_ue_bridge.recording.replay import Destinations, ReplayReport, Target, replay
 
 _POLL_S = 0.1
 _DRAIN_S = 0.5
@@ -149,7 +149,7 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
     """Replay until the end or Ctrl-C, and print what was sent and how timely. Errors as `replay`."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     destinations = Destinations(target)
-    report = Report()
+    report = ReplayReport()
     try:
         with (
             RecordingReader(path) as reader,
@@ -197,11 +197,8 @@ def play_from(
 
 @contextmanager
 def _progress_bar(
-    reader: RecordingReader | McapReader,
-    passes: int,
-    console: Console,
-    things: str = "datagrams",
-) -> Iterator[Callable[[Report, int], None]]:
+    reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"
+) -> Iterator[Callable[[ReplayReport, int], None]]:
     """The progress bar, drawn only where the next datagram is some way off."""
     bar = Progress(
         TextColumn("{task.description}"),
@@ -215,7 +212,7 @@ def _progress_bar(
     task = bar.add_task("replaying", total=max(reader.size, 1))
     shown_ns = time.monotonic_ns()
 
-    def show(report: Report, to_next_ns: int) -> None:
+    def show(report: ReplayReport, to_next_ns: int) -> None:
         nonlocal shown_ns
         since_ns = time.monotonic_ns() - shown_ns
         if (
@@ -237,7 +234,7 @@ def _progress_bar(
         yield show
 
 
-def _report_text(report: Report, target: Target, *, timed: bool) -> str:
+def _report_text(report: ReplayReport, target: Target, *, timed: bool) -> str:
     first = target.first_port
     where = f"{target.host}:{first}" + (
         f"-{first + len(target.recorded) - 1}" if len(target.recorded) > 1 else ""
@@ -249,7 +246,7 @@ def _report_text(report: Report, target: Target, *, timed: bool) -> str:
     return text
 
 
-def _notes(report: Report, reader: RecordingReader) -> Iterator[str]:
+def _notes(report: ReplayReport, reader: RecordingReader) -> Iterator[str]:
     if report.truncated:
         yield f"{report.truncated}; what comes before it was sent"
     if report.other_ports:

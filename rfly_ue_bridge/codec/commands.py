@@ -3,10 +3,10 @@
     sender.send(encode_command(camera_pose(0, 0, -20, pitch_deg=-45)))
 
 The functions know words, order and units: positions in m, NED from the origin of the Unreal map,
-angles in degrees. Numbers keep their value and have no exponent, which Unreal's console does not
-read everywhere. What RflySim3D would misread (a name of two words, NaN, an id that is no int32 …)
-raises CommandError, a ValueError that names argument and limit. Any other console command, such as
-`t.MaxFPS 30`, is a text of one's own.
+angles in degrees. Numbers keep their value and have no exponent, because Unreal's console does not
+read exponents everywhere. CommandError, a ValueError that names argument and limit, is raised for
+what RflySim3D would misread: a name of two words, NaN, an id that is no int32. Any other console
+command, such as `t.MaxFPS 30`, can be sent as plain text.
 """
 
 from __future__ import annotations
@@ -20,36 +20,41 @@ from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_
 from rfly_ue_bridge.codec.to_rflysim3d import UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
 MAX_SHORT_BYTES = 51
+"""Longest text of a short command, bytes."""
 MAX_LONG_BYTES = 249
-"""Although the field of the long command holds 252 bytes: RflySim's own limit."""
+"""Longest text of a long command, bytes: RflySim's own limit, although the field holds 252."""
 MAX_LAN_BYTES = 91
+"""Longest text of a command to a whole network, bytes."""
 
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
 
 MAP_CHANGE_SECONDS = 1.0
-"""After a map change RflySim3D takes no poses for about this time; RflySim's SDK waits as long."""
+"""Time after a map change in which RflySim3D takes no poses, s; RflySim's SDK waits as long."""
 
 
 def encode_command(text: str) -> bytes:
-    """A console command: Ue4CMD0 (56 bytes) up to 51 bytes of UTF-8, Ue4CMD (256 bytes) up to 249.
+    """Return the datagram of a console command.
 
-    Raises CommandError for a text that is empty, too long or holds a zero byte, where RflySim3D
-    would cut it.
+    Up to 51 bytes of UTF-8 make a Ue4CMD0 (56 bytes), up to 249 a Ue4CMD (256 bytes). Raises
+    CommandError for a text that is empty, too long or holds a zero byte, where RflySim3D would cut
+    it.
     """
     raw = _checked(text, MAX_LONG_BYTES)
     return (UE4_CMD0 if len(raw) <= MAX_SHORT_BYTES else UE4_CMD).pack_flat(raw)
 
 
 def encode_command_lan(text: str) -> bytes:
-    """A console command to all RflySim3D of a network: Ue4CMDNet (96 bytes), up to 91 bytes of
-    UTF-8. Same errors.
+    """Return the datagram of a console command to every RflySim3D of a network.
+
+    It is a Ue4CMDNet (96 bytes) with up to 91 bytes of UTF-8. Errors as `encode_command`.
     """
     return UE4_CMD_NET.pack_flat(_checked(text, MAX_LAN_BYTES))
 
 
 def changes_map(text: str) -> bool:
-    """True for a command after which RflySim3D loads a map: the SDK's own rule, case and place in
-    the text as there.
+    """Return True for a command after which RflySim3D loads a map.
+
+    The rule is that of RflySim's SDK: the word may stand anywhere in the text, in this spelling.
     """
     return "RflyChangeMap" in text
 
@@ -58,8 +63,9 @@ def changes_map(text: str) -> bool:
 
 
 def change_map_by_name(name: str) -> str:
-    """Load the map of that name. RflySim3D takes no poses for about a second then
-    (`MAP_CHANGE_SECONDS`).
+    """Load the map of that name.
+
+    RflySim3D takes no poses for about a second after it (`MAP_CHANGE_SECONDS`).
     """
     return _command("RflyChangeMapbyName", _word("name", name))
 
@@ -70,8 +76,9 @@ def change_map_by_id(map_id: int) -> str:
 
 
 def show_text(text: str) -> str:
-    """A text on the screen for 5 s. It may hold single blanks: Unreal's console takes all that is
-    left of the line.
+    """Show a text on the screen for 5 s.
+
+    It may hold single blanks: Unreal's console takes the rest of the line.
     """
     if (
         not isinstance(text, str)
@@ -86,12 +93,15 @@ def show_text(text: str) -> str:
 
 
 def show_text_time(text: str, seconds: float) -> str:
-    """A text on the screen for so many seconds; one word, for the time comes behind it."""
+    """Show a text on the screen for `seconds`.
+
+    It is one word, because the time stands behind it.
+    """
     return _command("RflyShowTextTime", _word("text", text), _number("seconds", seconds, 0.0))
 
 
 def change_view_key(key: str, number: int) -> str:
-    """The same as pressing a key and a number in RflySim3D's window, such as V and 1."""
+    """Press a key and a number in RflySim3D's window, such as V and 1."""
     return _command("RflyChangeViewKeyCmd", _word("key", key), _integer("number", number, 0))
 
 
@@ -103,7 +113,7 @@ def camera_pose(
     pitch_deg: float = 0.0,
     yaw_deg: float = 0.0,
 ) -> str:
-    """Put the camera there: m NED from the map's origin."""
+    """Put the camera at a pose: m NED from the map's origin."""
     return _command("RflyCameraPosAng", *_pose(x, y, z, roll_deg, pitch_deg, yaw_deg))
 
 
@@ -115,12 +125,12 @@ def camera_pose_add(
     pitch_deg: float = 0.0,
     yaw_deg: float = 0.0,
 ) -> str:
-    """Move and turn the camera by so much, from where it is."""
+    """Move and turn the camera relative to its present pose."""
     return _command("RflyCameraPosAngAdd", *_pose(x, y, z, roll_deg, pitch_deg, yaw_deg))
 
 
 def camera_fov(fov_deg: float) -> str:
-    """The camera's horizontal angle of view, above 0 and below 180 degrees."""
+    """Set the camera's horizontal angle of view, above 0 and below 180 degrees."""
     text = _number("fov_deg", fov_deg, 0.0, 180.0)
     if not 0.0 < fov_deg < 180.0:
         raise CommandError(f"fov_deg: {fov_deg}, expected above 0 and below 180")
@@ -136,8 +146,9 @@ def clear_capture() -> str:
 
 
 def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
-    """Show a vehicle as another model, by its number or by the name of a style, such as
-    FSJ150_Orange_FBPanddles.
+    """Show a vehicle as another model.
+
+    The model is given by its number, or by the name of a style, such as FSJ150_Orange_FBPanddles.
     """
     if isinstance(vehicle_type, str):
         return _command("RflyChange3DModel", _id(copter_id), _word("vehicle_type", vehicle_type))
@@ -145,7 +156,7 @@ def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
 
 
 def set_id_label(copter_id: int, text: str, colour: str = "#FF0000", size: float = 30.0) -> str:
-    """The first line over a vehicle: one word, its colour as #RRGGBB, and its size."""
+    """Set the first line over a vehicle: one word, its colour as #RRGGBB, and its size."""
     words = [_id(copter_id), _word("text", text), _colour(colour), _number("size", size, 0.0)]
     return _command("RflySetIDLabel", *words)
 
@@ -158,8 +169,9 @@ def set_message_label(
     seconds: float = 0.0,
     flag: int = -1,
 ) -> str:
-    """A further line over a vehicle: one word, colour, size, seconds (0: for ever), and which line
-    (-1: one more).
+    """Set a further line over a vehicle.
+
+    The text is one word. `seconds` 0 shows it for ever; `flag` says which line, -1 for one more.
     """
     words = [_id(copter_id), _word("text", text), _colour(colour), _number("size", size, 0.0)]
     return _command("RflySetMsgLabel", *words, _number("seconds", seconds), _integer("flag", flag))
@@ -181,8 +193,9 @@ def move_vehicle(
     *,
     fit_ground: bool = False,
 ) -> str:
-    """Move and turn a vehicle by so much, from where it is (m); `fit_ground` keeps it on the
-    ground.
+    """Move and turn a vehicle relative to its present pose, m.
+
+    `fit_ground` keeps it on the ground.
     """
     pose = _pose(x, y, z, roll_deg, pitch_deg, yaw_deg)
     return _command("RflyMoveVehiclePosAng", _id(copter_id), _flag("fit_ground", fit_ground), *pose)
@@ -199,7 +212,7 @@ def set_vehicle_pose(
     *,
     fit_ground: bool = False,
 ) -> str:
-    """Put a vehicle there: m NED from the map's origin; `fit_ground` keeps it on the ground."""
+    """Put a vehicle at a pose: m NED from the map's origin; `fit_ground` keeps it on the ground."""
     pose = _pose(x, y, z, roll_deg, pitch_deg, yaw_deg)
     return _command("RflySetVehiclePosAng", _id(copter_id), _flag("fit_ground", fit_ground), *pose)
 
@@ -215,8 +228,9 @@ def scan_terrain(
     scan_height: float,
     scan_interval: float,
 ) -> str:
-    """Let RflySim3D write png and txt of the map's terrain: a rectangle, the height to scan from, a
-    step; all in m.
+    """Let RflySim3D write png and txt of the map's terrain.
+
+    A rectangle, the height to scan from and the distance of the samples, all in m.
     """
     words = [
         _number("x_left_bottom", x_left_bottom),
@@ -226,6 +240,8 @@ def scan_terrain(
         _number("scan_height", scan_height),
         _number("scan_interval", scan_interval, 0.0),
     ]
+
+    # a rectangle with an area
     if not scan_interval > 0:
         raise CommandError(f"scan_interval: {scan_interval}, expected above 0")
     if x_left_bottom == x_right_top or y_left_bottom == y_right_top:
@@ -236,7 +252,7 @@ def scan_terrain(
 
 
 def cesium_origin(latitude_deg: float, longitude_deg: float, altitude: float) -> str:
-    """The geodetic origin of a Cesium map; altitude in m."""
+    """Set the geodetic origin of a Cesium map; altitude in m."""
     return _command(
         "RflyCesiumOriPos",
         _number("latitude_deg", latitude_deg, -90.0, 90.0),
@@ -246,17 +262,18 @@ def cesium_origin(latitude_deg: float, longitude_deg: float, altitude: float) ->
 
 
 def request_vehicle_data(wanted: bool = True) -> str:
-    """Ask for reqVeCrashData (or for no more of it), which comes for vehicles that change: ask
-    before creating them.
+    """Ask for reqVeCrashData, or for no more of it.
+
+    It is sent for vehicles that change, so ask before creating them.
     """
     return _command("RflyReqVehicleData", _flag("wanted", wanted))
 
 
 def request_object(kind: int, name: int | str) -> str:
-    """Ask for place and size of a camera (kind 0, by SeqID), a vehicle (1, by copterID), a scene
-    object (2, by name).
+    """Ask for place and size of a camera, a vehicle or a scene object.
 
-    The kinds have names in `from_rflysim3d`: CAMERA, VEHICLE, OBJECT.
+    `name` is the SeqID of a camera (kind 0), the copterID of a vehicle (1), or the name of a scene
+    object (2). The kinds have names in `from_rflysim3d`: CAMERA, VEHICLE, OBJECT.
     """
     if kind not in (0, 1, 2):
         raise CommandError(f"kind: {kind!r}, expected 0 (camera), 1 (vehicle) or 2 (object)")
@@ -269,15 +286,16 @@ def request_object(kind: int, name: int | str) -> str:
 
 
 def set_stencil_value_by_copter_id(copter_id: int, value: int) -> str:
-    """The stencil value of a vehicle, which segmentation and infrared pictures show; 0 to 255."""
+    """Set a vehicle's stencil value, 0 to 255, which segmentation and infrared pictures show."""
     return _command(
         "RflySetStencilValueByCopterID", _id(copter_id), _integer("value", value, 0, 255)
     )
 
 
 def set_stencil_value_by_actor_name(name: str, value: int, *, is_regex: bool = False) -> str:
-    """The stencil value of all actors of that name, or whose name fits the regular expression; 0 to
-    255.
+    """Set the stencil value, 0 to 255, of actors by name.
+
+    With `is_regex` it is that of all actors whose name matches the regular expression.
     """
     return _stencil("RflySetStencilValueByActorName", name, value, is_regex)
 
@@ -285,7 +303,7 @@ def set_stencil_value_by_actor_name(name: str, value: int, *, is_regex: bool = F
 def set_stencil_value_by_mesh_component_name(
     name: str, value: int, *, is_regex: bool = False
 ) -> str:
-    """The stencil value of all mesh components of that name, or whose name fits; 0 to 255."""
+    """Set the stencil value, 0 to 255, of mesh components by name, as that of actors."""
     return _stencil("RflySetStencilValueByMeshComponentName", name, value, is_regex)
 
 
@@ -293,13 +311,16 @@ def set_stencil_value_by_mesh_component_name(
 
 
 WEATHER = "RflySuiteWeather"
-"""known to `rfly view`; RflySim3D has no command for weather, and its console ignores unknown words
+"""Weather command of `rfly view`.
+
+RflySim3D has no command for weather, and its console ignores unknown words.
 """
 
 
 def weather(light: float, visibility: float, cloud_cover: float, rain_rate: float) -> str:
-    """Light 0 (night) to 1 (day), visibility in m (0: clear air), clouds 0 to 1 of the sky, rain in
-    mm/h.
+    """Set the weather of `rfly view`.
+
+    Light 0 (night) to 1 (day), visibility in m (0: clear air), cloud cover 0 to 1, rain in mm/h.
     """
     from rfly_terrain.world.weather import MOST_RAIN  # NumPy: not for the other commands
 
@@ -368,26 +389,29 @@ def _flag(argument: str, value: Any) -> str:
 
 
 def _number(argument: str, value: Any, low: float = -FLOAT_MAX, high: float = FLOAT_MAX) -> str:
-    """The shortest text that is this number, without an exponent."""
+    """Return the shortest text that is this number, without an exponent."""
     number = number_within(argument, value, low, high, CommandError)
     if number == int(number):
         return str(int(number))
     return format(Decimal(repr(number)), "f")
 
 
-def _checked(text: str, limit: int) -> bytes:
+def _checked(text: str, max_bytes: int) -> bytes:
     try:
         raw = text.encode()
     except UnicodeEncodeError as error:
         raise CommandError(f"the command is not valid Unicode text: {error}") from error
+
     if not raw.strip():
         raise CommandError(
             "the command is empty; expected a text such as 'RflyChangeMapbyName Grasslands'"
         )
-    if len(raw) > limit:
+
+    if len(raw) > max_bytes:
         raise CommandError(
-            f"the command has {len(raw)} bytes, at most {limit} are possible: {text[:40]!r}…"
+            f"the command has {len(raw)} bytes, at most {max_bytes} are possible: {text[:40]!r}…"
         )
+
     if b"\0" in raw:
         raise CommandError(
             f"the command holds a zero character, where RflySim3D would cut it: {text[:60]!r}"

@@ -1,7 +1,7 @@
 """Batch datagrams of fleets, straight from arrays: 100 vehicles a packet, or 20 with motor speeds.
 
-What these packets cannot hold (ids, types and scales are uint16) is refused; `encode_states` sends
-it singly.
+Ids, types and scales that do not fit these packets, where they are uint16, are refused;
+`encode_states` sends such vehicles singly.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def encode_fleet(
     motor_speed_mean_rpm: ArrayLike = 0.0,
     fit_ground: ArrayLike = False,
 ) -> list[DatagramRun]:
-    """n vehicles as Multi3DData100New, 100 in each; those on the ground behind the others, in
-    packets of their own.
+    """Return n vehicles as Multi3DData100New, 100 in each.
 
-    vehicle_id (n,) 1 to 65535, each once; vehicle_type (n,) 0 to 65535; position_ned (n, 3) m;
-    euler (n, 3) rad, roll pitch yaw of FRD in NED; scale (n, 3) 0 to 655.35, sent in hundredths;
-    motor_speed_mean_rpm (n,); fit_ground (n,). Each but the ids may also be anything that
-    broadcasts to its shape. Raises ValueError that names argument and limit.
+    Those on the ground come last, in packets of their own. vehicle_id (n,) 1 to 65535, each once;
+    vehicle_type (n,) 0 to 65535; position_ned (n, 3) m; euler (n, 3) rad, roll pitch yaw of FRD in
+    NED; scale (n, 3) 0 to 655.35, sent in hundredths; motor_speed_mean_rpm (n,); fit_ground (n,).
+    All but the ids may also be anything that broadcasts to their shape. Raises ValueError that
+    names argument and limit.
     """
     ids, columns = _common(vehicle_id, vehicle_type, position_ned, euler, scale)
     columns["MotorRPMSMean"] = _floats("motor_speed_mean_rpm", motor_speed_mean_rpm, (len(ids),))
@@ -57,18 +57,19 @@ def encode_fleet_with_motors(
     scale: ArrayLike = 1.0,
     fit_ground: ArrayLike = False,
 ) -> list[DatagramRun]:
-    """n vehicles as Multi3DData2New, 20 in each: as `encode_fleet`, with motor_speed_rpm (n, m), m
-    up to 8 motors.
+    """Return n vehicles as Multi3DData2New, 20 in each: as `encode_fleet`, with single motors.
 
-    Motors that a vehicle does not have stand still.
+    motor_speed_rpm (n, m), m up to 8 motors. Motors that a vehicle does not have stand still.
     """
     ids, columns = _common(vehicle_id, vehicle_type, position_ned, euler, scale)
-    given = np.asarray(motor_speed_rpm)
-    motors = given.shape[-1] if given.ndim else MOTORS
+    motor_speeds = np.asarray(motor_speed_rpm)
+    motors = motor_speeds.shape[-1] if motor_speeds.ndim else MOTORS
     if not 1 <= motors <= MOTORS:
         raise ValueError(f"motor_speed_rpm: {motors} motors, expected 1 to {MOTORS}")
+
     speeds = np.zeros((len(ids), MOTORS), np.float32)
-    speeds[:, :motors] = _floats("motor_speed_rpm", given, (len(ids), motors))
+    speeds[:, :motors] = _floats("motor_speed_rpm", motor_speeds, (len(ids), motors))
+
     columns["PWMs"] = speeds
     return encode_fleet_columns(
         MULTI3D_DATA_2_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),))
@@ -82,27 +83,29 @@ def _common(
     euler: ArrayLike,
     scale: ArrayLike,
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    given = np.asarray(vehicle_id)
-    if given.ndim != 1:
-        raise ValueError(f"vehicle_id: an array of {given.ndim} axes, expected one axis")
-    n = len(given)
-    ids = _integers("vehicle_id", given, given.shape, 1)
+    id_array = np.asarray(vehicle_id)
+    if id_array.ndim != 1:
+        raise ValueError(f"vehicle_id: an array of {id_array.ndim} axes, expected one axis")
+    n = len(id_array)
+
+    # each id once
+    ids = _integers("vehicle_id", id_array, id_array.shape, 1)
     present = np.zeros(MAX_UINT16 + 1, np.bool_)
     present[ids] = True
     if np.count_nonzero(present) != n:
         raise ValueError("vehicle_id: an id occurs twice, expected each once")
-    scales = _packable("scale", scale).astype(
-        np.float32
-    )  # checked as given, which may be one number for all
+
+    # checked before broadcasting: it may be one number for all
+    scales = _packable("scale", scale).astype(np.float32)
     _refuse("scale", scales, (scales < 0) | (scales > np.float32(MAX_SCALE)), f"0 to {MAX_SCALE}")
+    hundredths = np.rint(scales.astype(np.float64) * 100.0).astype(np.uint16)
+
     return ids, {
         "copterID": ids,
         "vehicleType": _integers("vehicle_type", vehicle_type, (n,), 0),
         "PosE": _floats("position_ned", position_ned, (n, 3)),
         "AngEuler": _floats("euler", euler, (n, 3)),
-        "Scale": _broadcast(
-            "scale", np.rint(scales.astype(np.float64) * 100.0).astype(np.uint16), (n, 3)
-        ),
+        "Scale": _broadcast("scale", hundredths, (n, 3)),
     }
 
 
@@ -132,7 +135,7 @@ def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]
 
 
 def _packable(name: str, value: ArrayLike) -> NDArray[Any]:
-    """Numbers that a float32 holds, as they were given: they become float32 in the packet itself."""
+    """Return numbers that fit a float32, unchanged: they become float32 in the packet itself."""
     array = np.asarray(value)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: {array.dtype}, expected numbers")

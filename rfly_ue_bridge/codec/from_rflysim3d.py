@@ -1,13 +1,13 @@
 """Packets from RflySim3D and CopterSim on UDP 20006, and the table that recognises them.
 
-`FROM_RFLYSIM3D.decode` reads them, `PacketType.make(...).encode()` and `PacketType.pack` write them
-for whoever plays RflySim3D's part. The ten lengths are all different; a datagram must bear the
-checksum of its length all the same.
+`FROM_RFLYSIM3D.decode` reads them. `PacketType.make(...).encode()` and `PacketType.pack` write
+them, for programs that play RflySim3D's part. The ten lengths are all different; a datagram must
+bear the checksum of its length all the same.
 
-In the answers to a request (cameras, vehicles, objects) PosUE is the model's pivot as it was
-modelled, which need not be its middle; boxOrigin is the geometric middle, boxExtent half the
-length, width and height. Their axes and unit are stated nowhere. Every other position on the wire
-is NED in metres, so these are read alike; not confirmed.
+In the answers to a request (cameras, vehicles, objects) PosUE is the pivot of the model, which need
+not be its middle; boxOrigin is the geometric middle, boxExtent half the length, width and height.
+Their axes and unit are not documented. Every other position on the wire is NED in metres, so these
+are read as NED metres too; not confirmed.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ CHECKSUM_CRASH = 1234567890
 CHECKSUM_ANSWER = 1234567891
 CHECKSUM_REPORT = 1234567897
 CHECKSUM_GIMBAL = 12346
-"""The answer's; the host's request has CHECKSUM_CAMERA."""
+"""Checksum of a gimbal's answer; the host's request has CHECKSUM_CAMERA."""
 
+# values of CrashType; 1 and above is the id of the vehicle that was hit
 CRASH_GROUND = -2
 CRASH_STATIC = -1
 CRASH_NONE = 0
-"""Values of CrashType; 1 and above is the id of the vehicle that was hit."""
 
+# subjects of RflyReqObjData
 CAMERA = 0
+"""Camera of a SeqID."""
 VEHICLE = 1
+"""Vehicle of a copterID."""
 OBJECT = 2
-"""What RflyReqObjData asks for: the camera of a SeqID, the vehicle of a copterID, the scene object
-of a name.
-"""
+"""Scene object of a name."""
 
 _CHECKSUM = Field("checksum", "i")
 _ID = Field("copterID", "i")
@@ -50,7 +51,7 @@ COPTER_SIM_CRASH = PacketType(
     (CHECKSUM_CRASH,),
     (_CHECKSUM, _ID, Field("targetID", "i", "what it ran into")),
 )
-"""Sent while RflySim3D's collision mode is on (key P)."""
+"""Contact of two vehicles, sent while RflySim3D's collision mode is on (key P)."""
 
 PX4_SIL_INT_FLOAT = PacketType(
     "PX4SILIntFloat", 120, (CHECKSUM_REPORT,),
@@ -62,7 +63,9 @@ REQ_VE_CRASH_DATA = PacketType(
     (
         _CHECKSUM, _ID,
         Field("vehicleType", "i"),
-        Field("CrashType", "i", "-2 ground, -1 static object, 0 none, 1 and above that vehicle's id"),
+        Field(
+            "CrashType", "i", "-2 ground, -1 static object, 0 none, 1 and above that vehicle's id"
+        ),
         Field("runnedTime", "d", "s"),
         Field("VelE", "3f", "m/s, NED"),
         Field("PosE", "3f", "m, NED"),
@@ -74,7 +77,7 @@ REQ_VE_CRASH_DATA = PacketType(
         Field("CrashedName", "20s"),
     ),
 )  # fmt: skip
-"""Sent after `RflyReqVehicleData 1`, for vehicles that changed."""
+"""State of a vehicle that has changed, sent after `RflyReqVehicleData 1`."""
 
 _CAMERA = (
     _CHECKSUM,
@@ -119,7 +122,7 @@ VISION_SENSOR_REQ_NEW = PacketType(
         Field("otherParams", "16f"),
     ),
 )  # fmt: skip
-"""A gimbal's camera."""
+"""Camera of a gimbal."""
 
 FROM_RFLYSIM3D = PacketTable(
     (
@@ -135,20 +138,19 @@ FROM_RFLYSIM3D = PacketTable(
         VISION_SENSOR_REQ_NEW,
     )
 )
-"""What RflySim3D and CopterSim send to a host: UDP 20006, unicast and multicast 224.0.0.10."""
+"""Packets that RflySim3D and CopterSim send to a host: UDP 20006, and multicast 224.0.0.10."""
 
 
 def key_of(packet: Packet) -> int:
-    """What tells senders of one kind of packet apart, behind the checksum: copterID, or SeqID or
-    seqID.
+    """Return the number that identifies a packet's sender, the second field.
+
+    It is the copterID, or the SeqID or seqID.
     """
     return packet[packet.type.fields[1].name]
 
 
 Question = tuple[int, int | str]
-"""Kind (CAMERA, VEHICLE, OBJECT), and the SeqID, copterID or name: what `commands.request_object`
-asks.
-"""
+"""Kind (CAMERA, VEHICLE, OBJECT), and the SeqID, copterID or name, as `commands.request_object`."""
 
 ANSWERS = {
     CAMERA_DATA_OLD.name: (CAMERA, "SeqID"),
@@ -161,17 +163,21 @@ ANSWERS = {
 """Wire name of an answer -> its subject, and the field that identifies it."""
 
 
-def is_answer(packet: Packet, asked: Question) -> bool:
-    """Whether a packet answers the question. A name of more than 31 bytes comes back cut to its
-    field.
+def is_answer(packet: Packet, question: Question) -> bool:
+    """Return whether a packet answers the question.
+
+    A name of more than 31 bytes comes back cut to its field.
     """
     kind, field = ANSWERS.get(packet.name, (-1, ""))
-    if kind != asked[0]:
+    if kind != question[0]:
         return False
+
     key = packet[field]
-    wanted = asked[1]
+    wanted = question[1]
     if key == wanted or not isinstance(wanted, str):
         return bool(key == wanted)
+
+    # a name that was cut
     cut = key.encode()
     whole = wanted.encode()
     return len(cut) >= _NAME.count - 4 and len(whole) >= _NAME.count and whole.startswith(cut)

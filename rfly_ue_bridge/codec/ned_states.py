@@ -1,7 +1,6 @@
 """Vehicle states in RflySim3D's terms: NED, Euler angles of FRD, motor speeds in rpm.
 
-Whole arrays, and the filter that keeps everything from the wire that no vehicle can be: the codec
-packs what it gets.
+Whole arrays. Impossible states are filtered out here, because the codec packs whatever it gets.
 """
 
 from __future__ import annotations
@@ -30,42 +29,44 @@ Array = NDArray[np.floating[Any]]
 
 RPM_PER_RAD_S = 60.0 / (2.0 * math.pi)
 REMOVED_DEPTH = 1000.0
-"""m below its place"""
+"""Depth below its place at which a removed vehicle is hidden, m."""
 ALMOST_ONE = np.nextafter(np.float32(1), np.float32(2))
-"""a scale of 1 that is sent although it is 1: packets without a scale may leave a model as large as
-it was
+"""Smallest scale above 1, sent to reset a model to its natural size.
+
+Packets without a scale may leave a model as large as it was.
 """
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
 class NedStates(Rows):
-    """n vehicles as the packets want them; every value finite, also after rounding to the packet's
-    float.
+    """States of n vehicles as the packets want them.
+
+    Every value is finite, also after rounding to the packet's float.
     """
 
     id: NDArray[np.int32]
     vehicle_type: NDArray[np.int32]
     position_ned: Array
-    """(n, 3) m"""
+    """Position, (n, 3), m."""
     euler: Array
-    """(n, 3) rad: roll, pitch, yaw of FRD in NED"""
+    """Roll, pitch, yaw of FRD in NED, (n, 3), rad."""
     velocity_ned: NDArray[np.float32]
-    """(n, 3) m/s"""
+    """Velocity, (n, 3), m/s."""
     motor_speed_rpm: NDArray[np.float32]
-    """(n, 8); motors that the vehicle has not are 0"""
+    """Motor speeds, (n, 8), rpm; motors that the vehicle does not have are 0."""
     motor_speed_mean_rpm: NDArray[np.float32]
-    """(n,) mean over the vehicle's own motors"""
+    """Mean speed of the vehicle's own motors, (n,), rpm."""
     scale: NDArray[np.float32]
-    """(n, 3)"""
+    """Scale, (n, 3)."""
     fit_ground: Bools
-    """(n,)"""
+    """True where RflySim3D keeps the vehicle on the ground, (n,)."""
 
     def to_removal(self) -> NedStates:
-        """What takes them out of sight: no packet deletes a vehicle of RflySim3D.
+        """Return the states that hide these vehicles: no packet deletes a vehicle of RflySim3D.
 
-        Each stands REMOVED_DEPTH below its place, in its natural size, which whoever gets its id
-        next inherits.
+        Each stands REMOVED_DEPTH below its place, in its natural size, which the next vehicle with
+        its id inherits.
         """
         scaled = (self.scale != 1).any(axis=1, keepdims=True)
         still = {
@@ -87,29 +88,31 @@ def states_to_ned(
     translation: ArrayLike | None = None,
     quat_xyzw: ArrayLike | None = None,
 ) -> tuple[NedStates, dict[str, int]]:
-    """The vehicles that can be shown, in their order, and how many were left out by reason.
+    """Return the vehicles that can be shown, in their order, and how many were left out, by reason.
 
     `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and
-    `quat_xyzw` (4,) are the transform of that frame into the world frame. Left out are vehicles
-    with a NaN or infinity in position, orientation, velocity, motor speed or scale, or with a
-    number that the packet's float would turn into infinity (`not_finite`), and those whose
-    quaternion's norm differs from 1 by more than 1e-3 (`bad_quaternion`). A smaller difference is
-    normalised.
+    `quat_xyzw` (4,) are the transform of that frame into the world frame. Vehicles are left out if
+    position, orientation, velocity, motor speed or scale holds NaN, infinity, or a number that
+    becomes infinite as the packet's float (`not_finite`), or if the quaternion's norm differs from
+    1 by more than 1e-3 (`bad_quaternion`). A smaller difference is normalised.
     """
-    with np.errstate(all="ignore"):  # whatever overflows or is NaN is found below, and left out
+    with np.errstate(all="ignore"):  # overflow and NaN are found below
         usable, dropped = usable_states(states)
         if dropped:
             states = states.select(usable)
-        n = len(states)
         orientation: Array = states.orientation
         position: Array = states.position
         velocity: Array = states.velocity
+
+        # into the world frame
         if quat_xyzw is not None:
             orientation = quat_multiply(np.asarray(quat_xyzw, dtype=float), orientation)
             position = quat_rotate(quat_xyzw, position)
             velocity = quat_rotate(quat_xyzw, velocity)
         if translation is not None:
             position = position + np.asarray(translation, dtype=float)
+
+        # into NED
         if axes == "enu":
             position = enu_to_ned(position)
             velocity = enu_to_ned(velocity)
@@ -118,46 +121,54 @@ def states_to_ned(
             orientation = quat_ned_flu_to_ned_frd(orientation)
         else:
             raise ValueError(f"axes: {axes!r}, expected 'enu' or 'ned'")
-        motors = states.motor_speed.shape[1]
-        rpm = np.zeros((n, MAX_MOTORS), np.float32)
-        mean = np.zeros(n, np.float32)
-        if motors:
-            exact = np.multiply(states.motor_speed.T, RPM_PER_RAD_S, dtype=np.float64, order="C")
-            rpm[:, :motors] = exact.T
-            mean[:] = (
-                exact.sum(axis=0) / motors
-            )  # row after row: several times as quick as along each vehicle
+
+        # Euler angles need no unit norm: only quotients enter
+        euler = quat_to_euler(orientation)
+        velocity = velocity.astype(np.float32, copy=False)
+        rpm, mean_rpm = _motor_speeds_rpm(states.motor_speed)
         ned = NedStates(
             id=states.id,
             vehicle_type=states.vehicle_type,
             position_ned=_without_negative_zero(position, states.position),
-            euler=_without_negative_zero(
-                quat_to_euler(orientation)
-            ),  # needs no unit norm: only quotients enter
-            velocity_ned=_without_negative_zero(
-                velocity.astype(np.float32, copy=False), states.velocity
-            ),
+            euler=_without_negative_zero(euler),
+            velocity_ned=_without_negative_zero(velocity, states.velocity),
             motor_speed_rpm=rpm,
-            motor_speed_mean_rpm=mean,
+            motor_speed_mean_rpm=mean_rpm,
             scale=states.scale,
             fit_ground=states.fit_ground,
         )
         in_range = _fits_the_floats(ned)
+
+    # finite as the packets' floats
     if not in_range.all():
-        dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(n - np.count_nonzero(in_range))
+        dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(np.count_nonzero(~in_range))
         ned = ned.select(in_range)
     return ned, dropped
+
+
+def _motor_speeds_rpm(
+    motor_speed: NDArray[np.floating[Any]],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the speeds of 8 motors, (n, 8), and the mean over the vehicle's own, (n,), rpm."""
+    n, motors = motor_speed.shape
+    rpm = np.zeros((n, MAX_MOTORS), np.float32)
+    mean = np.zeros(n, np.float32)
+    if motors:
+        exact = np.multiply(motor_speed.T, RPM_PER_RAD_S, dtype=np.float64, order="C")
+        rpm[:, :motors] = exact.T
+        # adding rows is several times as quick as adding along each vehicle
+        mean[:] = exact.sum(axis=0) / motors
+    return rpm, mean
 
 
 def body_to_frame(
     orientation: ArrayLike, vector_body: ArrayLike, child_frame_id: str
 ) -> NDArray[np.floating[Any]]:
-    """A twist's vector (3,) in the axes of `child_frame_id` -> those of the frame that
-    `orientation` (4,) rotates into.
+    """Return a twist's vector (3,) in the frame that `orientation` (4,) rotates into.
 
-    The body's axes are FLU, or FRD where the name of its frame ends in `_frd`; the orientation is
-    always that of FLU. A quaternion of any norm serves, as a direction: what is wrong with it is
-    found by `states_to_ned`.
+    It is given in the axes of `child_frame_id`: FLU, or FRD where the frame's name ends in `_frd`;
+    the orientation is always that of FLU. A quaternion of any norm is taken as a direction;
+    `states_to_ned` finds what is wrong with it.
     """
     q = np.asarray(orientation, dtype=float)
     with np.errstate(all="ignore"):
@@ -166,27 +177,32 @@ def body_to_frame(
         return quat_rotate(q, flu_to_frd(vector) if child_frame_id.endswith("_frd") else vector)
 
 
-def _without_negative_zero(values: Any, given: Any = None) -> Any:
-    """The values with 0, as the SDK sends it, for -0.0, which a turned sign leaves; a copy where
-    they are `given`.
+def _without_negative_zero(values: Any, original: Any = None) -> Any:
+    """Return the values with 0 for -0.0, as the SDK sends it; a copy where they are `original`.
+
+    A turned sign leaves -0.0.
     """
-    return np.add(values, values.dtype.type(0.0), out=None if values is given else values)
+    return np.add(values, values.dtype.type(0.0), out=None if values is original else values)
 
 
 def all_fit_float32(values: Array) -> bool:
-    """Whether no number of an array becomes infinite as a float32, at a glance at the least and the
-    greatest; False where one is NaN, and perhaps where one lies just beyond the greatest float.
+    """Return whether no number of an array becomes infinite as a float32.
+
+    It is a quick look at the least and greatest: False if one is NaN, and perhaps if one lies just
+    beyond the greatest float.
     """
     return not values.size or bool(values.min() >= -_MAX_FLOAT32 and values.max() <= _MAX_FLOAT32)
 
 
 def _fits_the_floats(ned: NedStates) -> Bools:
-    """False where a value became infinite on its way to float; the time packet alone holds
-    positions as double.
+    """Return False where a value became infinite on its way to float.
+
+    Only the packet with a time holds positions as double.
     """
     arrays = (ned.velocity_ned, ned.motor_speed_rpm)  # and the mean of finite speeds is finite
     if all(all_fit_float32(array) for array in (ned.position_ned, *arrays)):
         return np.ones(len(ned), np.bool_)
+
     near = np.isfinite(ned.position_ned.astype(np.float32))
     in_double = (
         np.isfinite(ned.position_ned).all(axis=1) & ~ned.fit_ground & (ned.scale == 1).all(axis=1)

@@ -1,20 +1,16 @@
-"""Packet declarations: one table of fields each, from which packing, unpacking and recognition
-follow.
+"""Packet declarations: one table of fields each, for packing, unpacking and recognition.
 
-Bytes in, packets out: no socket here. Two rules hold for every packet:
+Bytes in, packets out: there is no socket here. Two rules hold for every packet:
 
 1. Little-endian, and the fields follow each other without a gap. RflySim3D's own structures have C
-alignment; no
-   packet needs a padding byte, so both readings are the same bytes (the declared size is checked on
-   import).
-2. A datagram is recognised by its length *and* its checksum. Neither is enough: two packets of 112
-bytes exist, and
-   1234567890 begins most of them. Both directions reuse lengths, so each direction has its own
-   `PacketTable`.
+   alignment; no packet needs a padding byte, so both readings are the same bytes (the declared size
+   is checked on import).
+2. A datagram is recognised by its length *and* its checksum. Neither is enough: there are two
+   packets of 112 bytes, and 1234567890 begins most of them. Both directions reuse lengths, so each
+   direction has its own `PacketTable`.
 
 The codec packs what it is given, as RflySim's SDK does: NaN and infinities go out as they are, and
-a number too large for a float becomes infinity. Keeping such values from the wire is the task of
-`ned_states`.
+a number too large for a float becomes infinity. `ned_states` keeps such values from the wire.
 
 The declarations are in `to_rflysim3d` and `from_rflysim3d`. To add a packet write its declaration
 there and name it in the table at the module's end.
@@ -48,8 +44,9 @@ _INTEGER_RANGES = {
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a packet: `format` is a count (or none) and one of B H I i f d s, as in
-    `struct`.
+    """One field of a packet.
+
+    `format` is a count (or none) and one of B H I i f d s, as in `struct`.
     """
 
     name: str
@@ -57,26 +54,27 @@ class Field:
     unit: str = ""
     code: str = dataclasses.field(init=False, repr=False)
     count: int = dataclasses.field(init=False, repr=False)
-    """numbers, or bytes of text"""
+    """Number of numbers, or bytes of text."""
 
     def __post_init__(self) -> None:
         match = re.fullmatch(r"(\d*)([BHIifds])", self.format)
         if match is None:
             raise ValueError(
-                f"{self.name}: {self.format!r} is no field format, expected such as 'i', '3f' or '52s'"
+                f"{self.name}: {self.format!r} is no field format, "
+                "expected such as 'i', '3f' or '52s'"
             )
         object.__setattr__(self, "code", match[2])
         object.__setattr__(self, "count", int(match[1] or 1))
 
     @property
     def is_text(self) -> bool:
-        """Whether the field holds characters (struct code `s`) and not numbers."""
+        """True if the field holds characters (struct code `s`) and not numbers."""
         return self.code == "s"
 
 
 @dataclass(frozen=True)
 class PacketType:
-    """The declaration of one packet: wire name, size in bytes, checksums, fields.
+    """Declaration of one packet: wire name, size in bytes, checksums, fields.
 
     The usual checksum comes first; a second one asks RflySim3D to keep the vehicles on the ground.
     """
@@ -94,12 +92,12 @@ class PacketType:
 
     @functools.cached_property
     def kind(self) -> str:
-        """The wire name without what tells an old layout from the present one."""
+        """Wire name without the mark of an old layout."""
         return self.name.removesuffix(" (old)")
 
     @functools.cached_property
     def struct(self) -> Struct:
-        """All fields as one `struct.Struct`; its `pack` is the quick way for a single packet."""
+        """The fields as one `struct.Struct`; its `pack` is the quick way for a single packet."""
         return Struct("<" + "".join(f"{field.count}{field.code}" for field in self.fields))
 
     @functools.cached_property
@@ -108,9 +106,7 @@ class PacketType:
 
     @functools.cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The packet as a packed NumPy dtype: an array of n records is n datagrams, one behind the
-        other.
-        """
+        """The packet as a packed NumPy dtype: an array of n records is n consecutive datagrams."""
         import numpy as np
 
         def shape(field: Field) -> tuple[Any, ...]:
@@ -119,54 +115,56 @@ class PacketType:
             return (field.name, f"<{field.code}", (field.count,) if field.count > 1 else ())
 
         dtype = np.dtype([shape(field) for field in self.fields])
-        assert (
-            dtype.itemsize == self.size
-        )  # the same declaration, so only a mistake in `shape` could break this
+        assert dtype.itemsize == self.size  # the declaration above gives both
         return dtype
 
     def make(self, checksum: int | None = None, **values: Any) -> Packet:
-        """A packet of this type; without `checksum` it bears the usual one. Every field must be
-        given.
+        """Return a packet of this type; without `checksum` it bears the usual one.
+
+        Every field must be given.
         """
         values["checksum"] = self.checksums[0] if checksum is None else checksum
         return Packet(self, MappingProxyType(values))
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
-        """The datagram. ValueError names a field that is missing, unknown, of a wrong length or out
-        of its range.
+        """Return the datagram of field name -> value.
+
+        ValueError names a field that is missing, unknown, of a wrong length or out of its range.
         """
         names = [field.name for field in self.fields]
         if set(values) != set(names):
             wrong = sorted(set(values).symmetric_difference(names))
             raise ValueError(
-                f"{self.name}: missing or unknown fields {', '.join(wrong)}; it has {', '.join(names)}"
+                f"{self.name}: missing or unknown fields {', '.join(wrong)}; "
+                f"it has {', '.join(names)}"
             )
         if values["checksum"] not in self.checksums:
             raise ValueError(
                 f"{self.name}: checksum {values['checksum']}, allowed are {self.checksums}"
             )
+
         flat: list[Any] = []
         for field in self.fields:
             flat.extend(_flatten(self.name, field, values[field.name]))
         return self.struct.pack(*flat)
 
     def pack_flat(self, *values: Any, ground: bool = False) -> bytes:
-        """The datagram of all numbers and texts behind the checksum, as `struct.pack` takes them:
-        the quick way.
+        """Return the datagram of all values behind the checksum, as `struct.pack` takes them.
 
-        `ground`: the checksum that asks RflySim3D to keep the vehicles on the ground.
+        This is the quick way. `ground`: use the checksum that asks RflySim3D to keep the vehicles
+        on the ground.
         """
         return self.struct.pack(self.checksums[1 if ground else 0], *values)
 
     def read(self, datagram: bytes | bytearray | memoryview) -> Packet:
-        """The packet in a datagram of this type's size; errors as `unpack`."""
+        """Return the packet in a datagram of this type's size; errors as `unpack`."""
         return Packet(self, MappingProxyType(self.unpack(datagram)))
 
     def unpack(self, datagram: bytes | bytearray | memoryview) -> dict[str, Any]:
-        """Field name -> number, tuple of numbers or text. PacketError (`text`) where a text is not
-        UTF-8.
+        """Return field name -> number, tuple of numbers or text.
 
-        Expects a datagram of this type's size; `decode` finds out the type.
+        Expects a datagram of this type's size; `decode` finds the type. PacketError (`text`) where
+        a text is not UTF-8.
         """
         numbers = self.struct.unpack(datagram)
         values: dict[str, Any] = {}
@@ -175,10 +173,11 @@ class PacketType:
             if field.is_text:
                 values[field.name] = _decode_text(self.name, field, numbers[start])
                 start += 1
+            elif field.count == 1:
+                values[field.name] = numbers[start]
+                start += 1
             else:
-                values[field.name] = (
-                    numbers[start] if field.count == 1 else numbers[start : start + field.count]
-                )
+                values[field.name] = numbers[start : start + field.count]
                 start += field.count
         return values
 
@@ -192,7 +191,7 @@ class Packet:
 
     @property
     def name(self) -> str:
-        """Of the packet's type, such as `SOut2SimulatorSimpleTime`."""
+        """Name of the packet's type, such as `SOut2SimulatorSimpleTime`."""
         return self.type.name
 
     @property
@@ -204,7 +203,7 @@ class Packet:
         return self.values[field]
 
     def encode(self) -> bytes:
-        """The datagram; ValueError as `PacketType.pack`."""
+        """Return the datagram; ValueError as `PacketType.pack`."""
         return self.type.pack(self.values)
 
 
@@ -228,8 +227,9 @@ class PacketTable:
         return iter(self.types)
 
     def find(self, datagram: bytes | bytearray | memoryview) -> PacketType:
-        """The type of a datagram. PacketError: `length` if no packet has that size, else
-        `checksum`.
+        """Return the type of a datagram.
+
+        PacketError: `length` if no packet has that size, else `checksum`.
         """
         candidates = self._by_size.get(len(datagram))
         if candidates is None:
@@ -237,6 +237,7 @@ class PacketTable:
         for candidate in candidates:
             if candidate.checksum_struct.unpack_from(datagram)[0] in candidate.checksums:
                 return candidate
+
         checksum = candidates[0].checksum_struct.unpack_from(datagram)[0]
         names = " or ".join(candidate.name for candidate in candidates)
         raise PacketError(
@@ -244,8 +245,9 @@ class PacketTable:
         )
 
     def decode(self, datagram: bytes | bytearray | memoryview) -> Packet:
-        """The packet in a datagram. PacketError with reason `length`, `checksum` or `text`, and no
-        other error.
+        """Return the packet in a datagram.
+
+        PacketError with reason `length`, `checksum` or `text`, and no other error.
         """
         return self.find(datagram).read(datagram)
 
@@ -257,9 +259,11 @@ def _flatten(packet: str, field: Field, value: Any) -> list[Any]:
         if len(text) > field.count:
             raise ValueError(f"{where}: {len(text)} bytes of text, at most {field.count} fit")
         return [text]
+
     numbers = [value] if field.count == 1 else list(value)
     if len(numbers) != field.count:
         raise ValueError(f"{where}: {len(numbers)} numbers, expected {field.count}")
+
     if field.code == "f":
         return [_float32(float(number)) for number in numbers]
     if field.code in _INTEGER_RANGES:
@@ -274,7 +278,10 @@ _FLOAT = Struct("<f")
 
 
 def _float32(number: float) -> float:
-    """The number itself, or infinity where the nearest float is infinite; `struct` refuses those."""
+    """Return the number, or infinity where the nearest float is infinite.
+
+    `struct` refuses such numbers.
+    """
     try:
         _FLOAT.pack(number)
     except OverflowError:
@@ -283,9 +290,8 @@ def _float32(number: float) -> float:
 
 
 def _decode_text(packet: str, field: Field, raw: bytes) -> str:
-    whole = raw.endswith(
-        b"\0"
-    )  # else the sender may have cut it, inside its last character if need be
+    # without a zero at its end the sender may have cut it, even within its last character
+    whole = raw.endswith(b"\0")
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(raw, final=whole)
         return text.strip("\0")  # at both ends, as the SDK does

@@ -1,11 +1,14 @@
 """Choice of packet for each vehicle, and packing of whole fleets.
 
-| vehicle | packet | | --- | --- | | by itself | SOut2SimulatorSimpleTime (current) | | … kept on
-the ground | SOut2SimulatorSimple, checksum 1234567891 | | … with a scale other than 1 |
-SOut2SimulatorSimple1, 1234567891 if it is kept on the ground | | in a fleet of more than 20 |
-Multi3DData100New, 100 in each, one series off and one on the ground flag |
+| vehicle                           | packet                                                   |
+| --------------------------------- | -------------------------------------------------------- |
+| by itself                         | SOut2SimulatorSimpleTime (current)                       |
+| by itself, kept on the ground     | SOut2SimulatorSimple, checksum 1234567891                |
+| by itself, a scale other than 1   | SOut2SimulatorSimple1, 1234567891 if kept on the ground  |
+| in a fleet of more than 20        | Multi3DData100New, 100 in each; those that are kept on   |
+|                                   | the ground in packets of their own                       |
 
-What does not fit the fleet packet, whose ids, types and scales are uint16, goes by itself.
+Ids, types and scales of the fleet packet are uint16; a vehicle that does not fit goes by itself.
 """
 
 from __future__ import annotations
@@ -34,16 +37,16 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
 Packets = Literal["auto", "single", "batch"]
 
 SINGLY_UP_TO = 20
-"""vehicles of a message that `auto` sends one by one"""
+"""Number of vehicles up to which `auto` sends the vehicles of a message one by one."""
 NO_TIME = -1.0
-"""runnedTime of a packet that carries none"""
+"""Value of runnedTime in a packet that carries no time."""
 
 MAX_UINT16 = 65535
+"""Largest id and type in a fleet packet."""
 MAX_SCALE = 655.35
-"""of fleet packets, which hold ids and types as uint16, scales as its hundredths"""
-_MIN_FLEET_SCALE = np.float32(
-    0.005
-)  # a smaller one would round to 0 hundredths and make the vehicle vanish
+"""Largest scale in a fleet packet, which holds hundredths as uint16."""
+_MIN_FLEET_SCALE = np.float32(0.005)
+"""Scales up to this round to 0 hundredths, which would make the vehicle vanish."""
 
 _NO_GPS = (0, 0, 0)
 _NO_MOTORS = (0.0,) * 8
@@ -53,7 +56,7 @@ _pack_time = SOUT2_SIMULATOR_SIMPLE_TIME.struct.pack
 
 @dataclass(frozen=True, eq=False)
 class DatagramRun:
-    """Datagrams of one size, one behind the other in one buffer."""
+    """Consecutive datagrams of one size in one buffer."""
 
     buffer: memoryview
     size: int
@@ -73,11 +76,10 @@ def encode_pose(
     position_ned: tuple[float, float, float],
     euler: tuple[float, float, float],
 ) -> bytes:
-    """One vehicle without velocity and motors, as current SOut2SimulatorSimpleTime: the quick way
-    for a pose.
+    """Return one vehicle without velocity and motors as current SOut2SimulatorSimpleTime.
 
-    Position in m NED, roll, pitch, yaw in rad of FRD in NED; finite numbers, which the caller has
-    made sure of.
+    This is the quick way for a pose. Position in m NED; roll, pitch, yaw in rad of FRD in NED. The
+    caller has made sure that the numbers are finite.
     """
     (x, y, z), (roll, pitch, yaw) = position_ned, euler
     return _pack_time(
@@ -89,8 +91,9 @@ def encode_pose(
 
 
 def encode_states(states: NedStates, *, in_fleet: bool) -> list[DatagramRun]:
-    """All datagrams of the vehicles, in their order; if `in_fleet`, fleet packets and then what
-    does not fit them.
+    """Return all datagrams of the vehicles, in their order.
+
+    If `in_fleet`, the fleet packets come first, and then the vehicles that do not fit them.
     """
     if not in_fleet:
         return _encode_singly(states)
@@ -101,33 +104,32 @@ def encode_states(states: NedStates, *, in_fleet: bool) -> list[DatagramRun]:
 
 
 def goes_in_fleet(vehicles: int, packets: Packets) -> bool:
-    """Whether a message of so many vehicles leaves as fleet packets, by the parameter `packets`."""
+    """Return whether a message of this many vehicles leaves as fleet packets, by `packets`."""
     return packets == "batch" or (packets == "auto" and vehicles > SINGLY_UP_TO)
 
 
 def datagrams(runs: Iterable[DatagramRun]) -> list[bytes]:
-    """Every datagram by itself."""
+    """Return every datagram by itself."""
     return [bytes(datagram) for run in runs for datagram in run]
 
 
 def encode_fleet_columns(
     packet_type: PacketType, columns: Mapping[str, NDArray[Any]], fit_ground: Bools
 ) -> list[DatagramRun]:
-    """n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
+    """Return n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
 
-    Those that are kept on the ground come behind the others, in packets of their own. columns: an
-    array for each field but the checksum, n rows, values that fit the field (the caller has made
-    sure).
+    Those that are kept on the ground come last, in packets of their own. columns: an array for each
+    field but the checksum, n rows; the caller has made sure that the values fit the field.
     """
     runs = []
     for checksum, chosen in ((CHECKSUM, ~fit_ground), (CHECKSUM_GROUND, fit_ground)):
-        if chosen.any():
-            rows = (
-                columns
-                if chosen.all()
-                else {name: values[chosen] for name, values in columns.items()}
-            )
-            runs.append(_encode_columns(packet_type, checksum, rows))
+        if not chosen.any():
+            continue
+        rows = columns
+        if not chosen.all():
+            rows = {name: values[chosen] for name, values in columns.items()}
+        runs.append(_encode_columns(packet_type, checksum, rows))
+
     return runs
 
 
@@ -137,17 +139,18 @@ def _encode_columns(
     n = len(columns["copterID"])
     per_packet = packet_type.dtype["copterID"].shape[0]
     records = np.zeros(-(-n // per_packet), packet_type.dtype)
+
     records["checksum"] = checksum
     full = n // per_packet
     for name, values in columns.items():
         each = packet_type.dtype[name].shape[0] // per_packet
         slots = records[name].reshape(len(records), per_packet, each)
-        rows = values.reshape(
-            n, each
-        )  # as the slots a view, also of what was broadcast: each number is copied once
+        # views, also of what was broadcast: each number is copied once
+        rows = values.reshape(n, each)
         slots[:full] = rows[: full * per_packet].reshape(full, per_packet, each)
         if full < len(records):
             slots[full, : n - full * per_packet] = rows[full * per_packet :]
+
     return _run(records, packet_type)
 
 
@@ -156,9 +159,11 @@ def _fits_fleet_packet(states: NedStates) -> Bools:
     types = states.vehicle_type
     scale = states.scale
     fits = (ids >= 1) & (ids <= MAX_UINT16) & (types >= 0) & (types <= MAX_UINT16)
+
     if not all_fit_float32(states.position_ned):
         with np.errstate(over="ignore"):
             fits &= np.isfinite(states.position_ned.astype(np.float32)).all(axis=1)
+
     if not (scale == 1).all():
         fits &= (
             (scale <= np.float32(MAX_SCALE)) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))
@@ -182,23 +187,26 @@ def _encode_singly(states: NedStates) -> list[DatagramRun]:
     n = len(states)
     if n == 0:
         return []
+
     scaled = (states.scale != 1).any(axis=1)
     kinds = np.where(scaled, 2, states.fit_ground)  # 0 with time, 1 on the ground, 2 with scale
     if (kinds == kinds[0]).all():
         return [_encode_kind(states, int(kinds[0]))]
+
     # runs of one kind keep the vehicles' order
     bounds = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), n]
     encoded = {
         kind: _encode_kind(states.select(kinds == kind), kind) for kind in np.unique(kinds).tolist()
     }
-    taken = dict.fromkeys(encoded, 0)
+
+    used = dict.fromkeys(encoded, 0)
     runs = []
     for start, stop in itertools.pairwise(bounds):
         kind = int(kinds[start])
         run = encoded[kind]
-        first = taken[kind]
-        taken[kind] = first + stop - start
-        runs.append(DatagramRun(run.buffer[first * run.size : taken[kind] * run.size], run.size))
+        first = used[kind]
+        used[kind] = first + stop - start
+        runs.append(DatagramRun(run.buffer[first * run.size : used[kind] * run.size], run.size))
     return runs
 
 
@@ -207,10 +215,12 @@ def _encode_kind(states: NedStates, kind: int) -> DatagramRun:
         kind
     ]
     records = np.zeros(len(states), packet_type.dtype)
+
     records["copterID"] = states.id
     records["vehicleType"] = states.vehicle_type
     records["AngEuler"] = states.euler
     records["PosE"] = states.position_ned
+
     if packet_type is SOUT2_SIMULATOR_SIMPLE_TIME:
         records["checksum"] = CHECKSUM_TIME
         records["MotorRPMS"] = states.motor_speed_rpm
@@ -219,6 +229,7 @@ def _encode_kind(states: NedStates, kind: int) -> DatagramRun:
     else:
         records["checksum"] = np.where(states.fit_ground, CHECKSUM_GROUND, CHECKSUM)
         records["MotorRPMSMean"] = states.motor_speed_mean_rpm
+
     if packet_type is SOUT2_SIMULATOR_SIMPLE1:
         records["Scale"] = states.scale
     return _run(records, packet_type)

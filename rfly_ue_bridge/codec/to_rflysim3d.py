@@ -17,13 +17,14 @@ from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
 
 CHECKSUM = 1234567890
 CHECKSUM_GROUND = 1234567891
-"""In packets that allow both, this one asks RflySim3D to keep the vehicle on the ground."""
+"""Checksum that asks RflySim3D to keep the vehicle on the ground, in packets that allow both."""
 CHECKSUM_TIME = 1234567891
-"""Of the current SOut2SimulatorSimpleTime. CHECKSUM_GROUND's number, but here it says nothing about
-the ground.
+"""Checksum of the current SOut2SimulatorSimpleTime.
+
+It is CHECKSUM_GROUND's number, but says nothing about the ground here.
 """
 CHECKSUM_FULL = 123456789
-"""Of SOut2Simulator; one digit less than the others."""
+"""Checksum of SOut2Simulator; one digit less than the others."""
 CHECKSUM_ATTACH = 1234567892
 CHECKSUM_ACTION = 1234567894
 CHECKSUM_LAN = 1234567897
@@ -81,7 +82,9 @@ SOUT2_SIMULATOR = PacketType(
         _CHECKSUM, _ID, _TYPE,
         Field("reserved", "i", "0"),
         _VELOCITY, _EULER,
-        Field("AngQuatern", "4f", "w x y z of FRD in NED (the order is documented nowhere); 0 = none"),
+        Field(
+            "AngQuatern", "4f", "w x y z of FRD in NED (the order is documented nowhere); 0 = none"
+        ),
         _RPM,
         Field("AccB", "3f", "m/s^2, FRD"),
         Field("RateB", "3f", "rad/s, FRD"),
@@ -110,16 +113,27 @@ MULTI3D_DATA_2_NEW = _fleet_packet(
 )
 
 UE4_EXT_MSG = PacketType(
-    "Ue4ExtMsg", 144, (CHECKSUM_ACTION,),
-    (_CHECKSUM, _ID, Field("runnedTime", "d", "s since the sender began"), Field("ExtToUE4", "16d")),
-)  # fmt: skip
+    "Ue4ExtMsg",
+    144,
+    (CHECKSUM_ACTION,),
+    (
+        _CHECKSUM,
+        _ID,
+        Field("runnedTime", "d", "s since the sender began"),
+        Field("ExtToUE4", "16d"),
+    ),
+)
 """Numbers for the blueprint of a vehicle, which alone knows their meaning."""
 
+# values of AttatchTypes
 ATTACH_NONE = 0
+"""The vehicle is not attached."""
 ATTACH_POSITION = 1
+"""The position is relative to the other vehicle."""
 ATTACH_POSITION_YAW = 2
+"""Position and yaw are relative."""
 ATTACH_ATTITUDE = 3
-"""AttatchTypes: on its own; the position is relative; and the yaw; and the whole attitude"""
+"""Position and the whole attitude are relative."""
 
 VEHICLE_ATTATCH_25 = PacketType(
     "VehicleAttatch25", 304, (CHECKSUM_ATTACH,),
@@ -175,7 +189,9 @@ VISION_SENSOR_REQ_GIMBAL = PacketType(
     "VisionSensorReq (gimbal)", 148, (CHECKSUM_CAMERA,),
     (*_SENSOR_HEAD, Field("bitmask", "I", "what changes"), *SENSOR, *_SENSOR_ANGLES),
 )  # fmt: skip
-"""These three are packed as RflySim's VisionCaptureApi.py does; a public copy is in
+"""Request for a gimbal's camera.
+
+The three requests are packed as in RflySim's VisionCaptureApi.py; a public copy is in
 github.com/EchoXuK/rFlySimapi.
 """
 
@@ -203,5 +219,8 @@ TO_RFLYSIM3D = PacketTable(
 
 
 def decode(datagram: bytes | bytearray | memoryview, table: PacketTable = TO_RFLYSIM3D) -> Packet:
-    """`table.decode(datagram)`: any bytes give a Packet or raise PacketError."""
+    """Return the packet in a datagram, as `table.decode`.
+
+    Any bytes give a Packet or raise PacketError.
+    """
     return table.decode(datagram)

@@ -1,8 +1,8 @@
 """Wireshark dissector in Lua, generated from the packet declarations.
 
 Every packet becomes a subtree with its fields by name; arrays have a line for each element, fleet
-packets a subtree for each vehicle. Numbers can be filtered for over all packets (`rflysim.copterID
-== 7`, `rflysim.PosE < -100`).
+packets a subtree for each vehicle. Numbers can be filtered over all packets (`rflysim.copterID ==
+7`, `rflysim.PosE < -100`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ _KINDS = {
 
 
 def dissector() -> str:
-    """The text of the Lua plugin."""
-    template = Template(
-        (resources.files("rfly_ue_bridge") / "data" / "wireshark_template.lua").read_text(
-            encoding="utf-8"
-        )
-    )
+    """Return the text of the Lua plugin."""
+    template_file = resources.files("rfly_ue_bridge") / "data" / "wireshark_template.lua"
+    template = Template(template_file.read_text(encoding="utf-8"))
     tables = (TO_RFLYSIM3D, FROM_RFLYSIM3D)
     return template.substitute(
         fields=_fields(tables), to=_packets(TO_RFLYSIM3D), answers=_packets(FROM_RFLYSIM3D)
@@ -41,14 +38,16 @@ def dissector() -> str:
 
 
 def _fields(tables: Iterable[PacketTable]) -> str:
-    """One declaration for each name, so that a filter holds for all packets; a whole number here
-    and a float there (Scale) is a float.
+    """Return one declaration for each name, so that a filter holds for all packets.
+
+    A number that is whole in one packet and a float in another (Scale) is a float.
     """
     kinds: dict[str, str] = {}
     units: dict[str, set[str]] = {}
-    for field in (
+    all_fields = (
         field for table in tables for packet_type in table for field in packet_type.fields
-    ):
+    )
+    for field in all_fields:
         kind = _KINDS[field.code]
         known = kinds.setdefault(field.name, kind)
         if kind != known:
@@ -56,15 +55,15 @@ def _fields(tables: Iterable[PacketTable]) -> str:
                 raise ValueError(f"{field.name} is a text in one packet and a number in another")
             kinds[field.name] = "double"
         units.setdefault(field.name, set()).add(field.unit)
+
     return "\n".join(_field(name, kind, units[name]) for name, kind in kinds.items())
 
 
 def _field(name: str, kind: str, units: set[str]) -> str:
     described = ""
     if len(units) == 1 and (unit := min(units)):
-        described = (", base.DEC, nil, nil, " if kind in ("int32", "uint32") else ", ") + _quoted(
-            unit
-        )
+        base = ", base.DEC, nil, nil, " if kind in ("int32", "uint32") else ", "
+        described = base + _quoted(unit)
     return f'  {name} = ProtoField.{kind}("rflysim.{name}", "{name}"{described}),'
 
 
@@ -73,8 +72,9 @@ def _packets(table: PacketTable) -> str:
 
 
 def _packet(packet_type: PacketType) -> str:
-    """Name, size, checksums, and for each field name, offset, bytes of one element, elements and
-    how to read them.
+    """Return a packet's Lua table: name, size, checksums and fields.
+
+    Each field has its name, offset, bytes of one element, number of elements and struct code.
     """
     offset = 0
     lines = []
@@ -84,9 +84,13 @@ def _packet(packet_type: PacketType) -> str:
         )
         lines.append(f'    {{ "{field.name}", {offset}, {each}, {count}, "{field.code}" }},')
         offset += each * count
+
     sums = ", ".join(map(str, packet_type.checksums))
-    head = f"{{ name = {_quoted(packet_type.name)}, size = {packet_type.size}, checksums = {{ {sums} }}, fields = {{"
-    return "\n".join([f"  {head}", *lines, "  } },"])
+    head = (
+        f"  {{ name = {_quoted(packet_type.name)}, size = {packet_type.size}, "
+        f"checksums = {{ {sums} }}, fields = {{"
+    )
+    return "\n".join([head, *lines, "  } },"])
 
 
 def _quoted(text: str) -> str:

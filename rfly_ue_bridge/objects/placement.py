@@ -1,10 +1,9 @@
-"""Placement of objects on a terrain, the packets that show and remove them, and a registry of them
-by id.
+"""Placement of objects on a terrain, and a registry of them by id.
 
-An object is a vehicle of RflySim3D that nobody drives: the first packet with its id creates it, and
+An object is a vehicle of RflySim3D that nothing moves: the first packet with its id creates it, and
 it stays as it is. It stands upright, whatever the slope. RflySim3D puts a model's origin where the
-packet says, so that the origin's height above the ground, the model's offset (`ModelOffset`), is
-added to the terrain's altitude.
+packet says, so the origin's height above the ground, the model's offset (`ModelOffset`), is added
+to the terrain's altitude.
 """
 
 from __future__ import annotations
@@ -34,52 +33,56 @@ if TYPE_CHECKING:
     from rfly_terrain.world.moving import MovingPath
 
 FIRST_CHOSEN_ID = 1001
-"""where free ids are looked for, out of the way of vehicles; RflySim's own examples begin their
-targets there
+"""Smallest id that is chosen for an object, out of the way of vehicles.
+
+RflySim's own examples begin their targets there.
 """
 MAX_DISTANCE = 1e7
-"""m; beyond this a position is a mistake"""
+"""Distance from the origin beyond which a position is a mistake, m."""
 
 
 @dataclass(frozen=True)
 class PlacedObject:
-    """One object as it was asked for. ENU: x east, y north, z up, m; yaw in rad counter-clockwise
-    from east.
+    """One object as it was requested.
 
-    Raises PlacementError that names the field.
+    ENU: x east, y north, z up, m; yaw in rad counter-clockwise from east. Raises PlacementError
+    that names the field.
     """
 
     vehicle_type: int
-    """RflySim3D's ClassID: which model is shown"""
+    """ClassID of RflySim3D, which chooses the model that is shown."""
     x: float
     y: float
     yaw: float = 0.0
     id: int = 0
-    """CopterID; 0 = to be chosen"""
+    """CopterID; 0: to be chosen."""
     offset: float = 0.0
-    """m, the model's origin above the ground"""
+    """Height of the model's origin above the ground, m."""
     z: float | None = None
-    """m, the origin's own height; None: the terrain's altitude + offset"""
+    """Height of the origin, m; None: the terrain's altitude + offset."""
     use_ground_packet: bool = False
-    """RflySim3D looks for the ground beneath the object itself, and ignores z"""
+    """True if RflySim3D finds the ground beneath the object itself, and ignores z."""
     size: Triple = (0.0, 0.0, 0.0)
-    """m along its own x, y, z, as it stands in the scene; 0 0 0 = not known"""
+    """Size along its own x, y, z, as it stands in the scene, m; 0 0 0: not known."""
     scale: Triple = (1.0, 1.0, 1.0)
     model: Model | None = None
-    """what it is made of, from its origin and in its size; None: its box"""
+    """Model with its origin and size; None: its box."""
     path: MovingPath | None = None
-    """along which it moves, on the ground, with a model; None: it stands"""
+    """Path on the ground along which it moves, with a model; None: it stands."""
 
     def __post_init__(self) -> None:
         for name, value in (("id", self.id), ("vehicle_type", self.vehicle_type)):
             if not 0 <= value < 2**31:
                 raise PlacementError(f"{name}: {value}, allowed are 0 … {2**31 - 1}")
+
         numbers = {"x": self.x, "y": self.y, "z": self.z or 0.0, "offset": self.offset}
         for name, number in numbers.items():
             if not abs(number) <= MAX_DISTANCE:  # false for NaN too
                 raise PlacementError(
-                    f"{name}: {number}, expected metres between -{MAX_DISTANCE:.0f} and {MAX_DISTANCE:.0f}"
+                    f"{name}: {number}, "
+                    f"expected metres between -{MAX_DISTANCE:.0f} and {MAX_DISTANCE:.0f}"
                 )
+
         finite_number("yaw", self.yaw, "rad", error=PlacementError)
         if not all(0.0 <= part <= MAX_DISTANCE for part in self.size):
             raise PlacementError(f"size: {_words(self.size)}, expected metres of at least 0")
@@ -87,6 +90,7 @@ class PlacedObject:
             raise PlacementError(
                 f"scale: {_words(self.scale)}, expected factors above 0 and up to 1000"
             )
+
         if self.z is not None and self.offset:
             raise PlacementError(
                 f"offset: {self.offset}, but z is the origin's own height: give one of them"
@@ -94,35 +98,36 @@ class PlacedObject:
 
     @property
     def needs_terrain(self) -> bool:
-        """Whether its height is that of a terrain."""
+        """True if its height is that of a terrain."""
         return self.z is None and not self.use_ground_packet
 
     def moved(self, x: float, y: float, yaw: float) -> PlacedObject:
-        """The object elsewhere; one that had a height of its own, or moved, stands on the terrain
-        from now on.
+        """Return the object at another place, standing.
+
+        It stands on the terrain, even if it had a height of its own, or moved.
         """
         return dataclasses.replace(self, x=x, y=y, yaw=yaw, z=None, path=None)
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """n objects on a terrain, in order; ENU, m."""
+    """Objects on a terrain, n in order; ENU, m."""
 
     objects: tuple[PlacedObject, ...]
     position: Floats
-    """(n, 3) of the models' origins"""
+    """Positions of the models' origins, (n, 3), m."""
     inside: Bools
-    """(n,): False where the object stands off the map, at the altitude of its edge"""
+    """False where the object stands off the map, at the altitude of its edge, (n,)."""
     paths: tuple[MovingPath | None, ...] = ()
-    """n: of the models' origins that move, over the ground; empty: all stand"""
+    """Paths over the ground of the models' origins that move, n of them; empty: all stand."""
     velocity: Floats | None = None
-    """(n, 3) m/s; None: all stand"""
+    """Velocities, (n, 3), m/s; None: all stand."""
 
     def __len__(self) -> int:
         return len(self.objects)
 
     def select(self, chosen: Bools) -> Placement:
-        """Some of them, (n,) of which."""
+        """Return those that a mask (n,) chooses."""
         rows = np.flatnonzero(chosen).tolist()
         paths = tuple(self.paths[row] for row in rows) if self.paths else ()
         return Placement(
@@ -130,7 +135,10 @@ class Placement:
         )
 
     def at(self, time: float) -> Placement:
-        """All, and those that move where they are at a time, s of the node's clock."""
+        """Return all objects at a time, s of the node's clock.
+
+        Those that move are where they are then.
+        """
         objects = list(self.objects)
         position = self.position.copy()
         velocity = np.zeros_like(self.position)
@@ -140,23 +148,23 @@ class Placement:
                 objects[row] = dataclasses.replace(
                     objects[row], x=position[row, 0], y=position[row, 1], yaw=yaw
                 )
-        return dataclasses.replace(
-            self, objects=tuple(objects), position=position, velocity=velocity
-        )
+
+        moved = tuple(objects)
+        return dataclasses.replace(self, objects=moved, position=position, velocity=velocity)
 
     @property
     def moves(self) -> Bools:
-        """(n,) which go along a path."""
+        """Mask of those that go along a path, (n,)."""
         return np.array([path is not None for path in self.paths] or [False] * len(self), np.bool_)
 
     @property
     def yaw(self) -> Floats:
-        """(n,) rad counter-clockwise from east"""
+        """Yaw counter-clockwise from east, (n,), rad."""
         return np.array([o.yaw for o in self.objects], float)
 
     @property
     def box_half_extent(self) -> Floats:
-        """(n, 3) half the size along each object's own axes; 0 where it is not known"""
+        """Half sizes along each object's own axes, (n, 3), m; 0 where they are not known."""
         sizes = [
             o.size if o.model is None else o.model.bounds[1] - o.model.bounds[0]
             for o in self.objects
@@ -165,35 +173,43 @@ class Placement:
 
     @property
     def box_origin(self) -> Floats:
-        """(n, 3) the middle of each object's box, which stands on the ground: `offset` below the
-        model's origin; of one that has a model, that of the box around it
+        """Middle of each object's box, (n, 3), m.
+
+        The box stands on the ground: `offset` below the model's origin. The box of an object with a
+        model is the one around the model.
         """
+
         offset = np.array([o.offset for o in self.objects], float)
         middle = self.position.copy()
         middle[:, 2] += self.box_half_extent[:, 2] - offset
+
         for row, placed in enumerate(self.objects):
             if placed.model is not None:
                 x, y, z = 0.5 * (placed.model.bounds[0] + placed.model.bounds[1])
                 c = math.cos(placed.yaw)
                 s = math.sin(placed.yaw)
                 middle[row] = self.position[row] + (c * x - s * y, s * x + c * y, z)
+
         return np.where(self.box_half_extent.any(axis=1, keepdims=True), middle, self.position)
 
     def to_ned_states(self) -> NedStates:
-        """What `encode_states` packs: as `sendUE4Pos`, `sendUE4Pos2Ground` or
-        `sendUE4PosScale(2Ground)` would.
+        """Return what `encode_states` packs.
+
+        The datagrams are those of `sendUE4Pos`, `sendUE4Pos2Ground` or `sendUE4PosScale(2Ground)`.
         """
         n = len(self)
         euler = np.zeros((n, 3))
         euler[:, 2] = yaw_ned_to_enu(self.yaw)
+        velocity_ned = np.zeros((n, 3), np.float32)
+        if self.velocity is not None:
+            velocity_ned = np.asarray(enu_to_ned(self.velocity), np.float32)
+
         return NedStates(
             id=np.array([o.id for o in self.objects], np.int32),
             vehicle_type=np.array([o.vehicle_type for o in self.objects], np.int32),
             position_ned=np.asarray(enu_to_ned(self.position)) + 0.0,
             euler=euler + 0.0,
-            velocity_ned=np.zeros((n, 3), np.float32)
-            if self.velocity is None
-            else np.asarray(enu_to_ned(self.velocity), np.float32),
+            velocity_ned=velocity_ned,
             motor_speed_rpm=np.zeros((n, 8), np.float32),
             motor_speed_mean_rpm=np.zeros(n, np.float32),
             scale=np.array([o.scale for o in self.objects], np.float32).reshape(-1, 3),
@@ -202,25 +218,27 @@ class Placement:
 
 
 def place(objects: Sequence[PlacedObject], terrain: HeightMap | None) -> Placement:
-    """The objects on a terrain. Without one, what RflySim3D puts on its own ground has z = 0.
+    """Return the objects on a terrain.
 
-    Raises PlacementError for an object that needs a terrain where there is none.
+    Without a terrain, an object that RflySim3D puts on its own ground has z = 0. Raises
+    PlacementError for an object that needs a terrain where there is none.
     """
-    position = np.array([(o.x, o.y, 0.0 if o.z is None else o.z) for o in objects], float).reshape(
-        -1, 3
-    )
+    places = [(o.x, o.y, 0.0 if o.z is None else o.z) for o in objects]
+    position = np.array(places, float).reshape(-1, 3)
     inside = np.ones(len(objects), np.bool_)
+
     if terrain is not None:
-        given = np.array([o.z is not None for o in objects], np.bool_)
+        has_own_z = np.array([o.z is not None for o in objects], np.bool_)
         altitude, inside, _ = terrain.query(position[:, 0], position[:, 1], want_normals=False)
         offset = np.array([o.offset for o in objects], float)
-        position[:, 2] = np.where(given, position[:, 2], np.asarray(altitude) + offset)
+        position[:, 2] = np.where(has_own_z, position[:, 2], np.asarray(altitude) + offset)
     else:
-        lost = next((o for o in objects if o.needs_terrain), None)
-        if lost is not None:
+        without_ground = next((o for o in objects if o.needs_terrain), None)
+        if without_ground is not None:
             raise PlacementError(
-                f"object {lost.id}: its height is the terrain's, and no terrain is known"
+                f"object {without_ground.id}: its height is the terrain's, and no terrain is known"
             )
+
     paths = tuple(o.path and o.path.on(terrain, (o.z or 0.0) + o.offset) for o in objects)
     return Placement(tuple(objects), position, np.asarray(inside), paths if any(paths) else ())
 
@@ -228,7 +246,7 @@ def place(objects: Sequence[PlacedObject], terrain: HeightMap | None) -> Placeme
 def from_ned(
     x_north: float, y_east: float, yaw: float, z_down: float | None = None
 ) -> dict[str, Any]:
-    """x, y, yaw (and z) of a PlacedObject from NED: yaw in rad clockwise from north."""
+    """Return x, y, yaw (and z) of a PlacedObject from NED: yaw in rad clockwise from north."""
     east, north, up = np.asarray(enu_to_ned((x_north, y_east, z_down or 0.0)), float).tolist()
     place_in_enu = {"x": east, "y": north, "yaw": float(yaw_ned_to_enu(yaw))}
     return place_in_enu if z_down is None else {**place_in_enu, "z": up}
@@ -239,14 +257,14 @@ def _words(values: Sequence[float]) -> str:
 
 
 def place_in_enu(x: float, y: float, yaw: float, frame: FrameToWorld, name: str) -> dict[str, Any]:
-    """x, y (m) and yaw (rad about the frame's z, from its x) as x east, y north, yaw
-    counter-clockwise from east.
+    """Return x, y (m) and yaw (rad about the frame's z, from its x) of a frame as those in ENU.
 
-    Raises FrameError for a frame whose z axis is not vertical: there x and y alone name no point of
-    the ground.
+    They are x east, y north, yaw counter-clockwise from east. Raises FrameError for a frame whose z
+    axis is not vertical: there x and y alone give no point of the ground.
     """
     if frame.is_world:
         return from_ned(x, y, yaw) if frame.axes == "ned" else {"x": x, "y": y, "yaw": yaw}
+
     frame.check_vertical(name)
     point = frame.points_to_enu((x, y, 0.0))
     ahead = frame.vectors_to_enu((math.cos(yaw), math.sin(yaw), 0.0))
@@ -260,8 +278,9 @@ def place_in_enu(x: float, y: float, yaw: float, frame: FrameToWorld, name: str)
 def poses_in_frame(
     position_enu: ArrayLike, yaw: ArrayLike, frame: FrameToWorld
 ) -> tuple[Floats, Floats]:
-    """(n, 3) positions, (n,) yaws in ENU -> positions and orientations (n, 4) xyzw, base_link (FLU)
-    into the frame.
+    """Return (n, 3) positions and (n,) yaws in ENU as positions and orientations in the frame.
+
+    The orientations (n, 4) xyzw rotate base_link (FLU) into the frame.
     """
     half = np.asarray(yaw, float) / 2
     zero = np.zeros_like(half)
@@ -270,26 +289,22 @@ def poses_in_frame(
 
 
 SCALES = (1e-3, 1e3)
-"""of a picture; what is larger is drawn too small"""
+"""Smallest and largest scale of a box that is shown; a larger object is drawn too small."""
 
 
 def world_to_placed(world: World, level: bool = False) -> list[PlacedObject]:
-    """The objects, their ids to be chosen. `level`: there is no terrain, and the ground lies at z =
-    0.
+    """Return the objects of a world, their ids to be chosen.
 
-    One that shows no model of RflySim3D's is drawn as a box: its origin is the middle of its
-    height, and its scale the box's size.
+    `level`: there is no terrain, and the ground lies at z = 0. An object whose model RflySim3D does
+    not have is drawn as a box: its origin is the middle of its height, and its scale the box's
+    size.
     """
-    begins = [(each, *each.path.corners[0, :2].tolist()) for each in world.moving]
-    return [
-        *(_placed(each, level) for each in world.objects),
-        *(
-            dataclasses.replace(
-                _placed(WorldObject(each.model, x, y, 0.0, None, each.scale), level), path=each.path
-            )
-            for each, x, y in begins
-        ),
-    ]
+    placed = [_placed(each, level) for each in world.objects]
+    for moving in world.moving:
+        x, y = moving.path.corners[0, :2].tolist()
+        standing = WorldObject(moving.model, x, y, 0.0, None, moving.scale)
+        placed.append(dataclasses.replace(_placed(standing, level), path=moving.path))
+    return placed
 
 
 def _placed(each: WorldObject, level: bool) -> PlacedObject:
@@ -303,6 +318,7 @@ def _placed(each: WorldObject, level: bool) -> PlacedObject:
         shown, offset = _about_middle(model)
         length, width, height = np.clip(2.0 * np.maximum(*np.abs(shown.bounds)), *SCALES).tolist()
         scale = (length, width, height)
+
     placed = PlacedObject(model.vehicle_type, each.x, each.y, each.yaw, scale=scale, model=shown)
     if z is None:
         return dataclasses.replace(placed, offset=offset)
@@ -311,7 +327,10 @@ def _placed(each: WorldObject, level: bool) -> PlacedObject:
 
 @functools.lru_cache(maxsize=4096)
 def _about_middle(model: Model) -> tuple[Model, float]:
-    """The model from half its height up, and how high that is above its own z = 0; x and y stay."""
+    """Return the model around the middle of its height, and that height above its own z = 0.
+
+    x and y stay.
+    """
     low, high = model.bounds
     offset = 0.5 * float(low[2] + high[2])
     parts = tuple(placed_part(part, (0.0, 0.0, -offset), 0.0) for part in model.parts)
@@ -323,17 +342,16 @@ def _about_middle(model: Model) -> tuple[Model, float]:
 
 @dataclass(frozen=True)
 class ModelOffset:
-    """From the click point (on the ground) to the object position (the model's origin).
+    """Vector from the click point (on the ground) to the object position (the model's origin).
 
-    RflySim3D tells two points of a double click, in metres NED: *click point*, where the ray hit
-    (the ground, if one clicks beside the model's foot), and *object pos*, the model's origin. z
-    points down, so that a model that stands on the ground with its origin in its middle has an
-    object z that is *less* than the click z:
+    A double click in RflySim3D shows two points, in metres NED: *click point*, where the ray hit
+    (the ground, if one clicks next to the model's foot), and *object pos*, the model's origin. z
+    points down, so a model that stands on the ground with its origin in its middle has an object z
+    that is *less* than the click z:
 
-        height of the origin above the ground = z_click − z_object        (m, positive: the origin
-        is above the ground) <CenterHeightAboveGroundCm>           = 100 · (z_click − z_object) z to
-        send for the model               = z_ground − height          (what the three targets of
-        experiment 2 got)
+        height of the origin above the ground = z_click − z_object      (m, positive: above it)
+        <CenterHeightAboveGroundCm>           = 100 · (z_click − z_object)
+        z to send for the model               = z_ground − height       (experiment 2's targets)
 
     A target whose object pos is (43.943, 1.620, −11.465) where the ground beneath has z = −10.465
     has an offset of +1 m: the XML wants 100, and on ground of z = −176.181 (experiment 3's
@@ -341,22 +359,26 @@ class ModelOffset:
     """
 
     vector_ned: tuple[float, float, float]
-    """m: object position minus click point; z is negative for an origin above the ground"""
+    """Object position minus click point, m; z is negative for an origin above the ground."""
 
     @property
     def height(self) -> float:
-        """m, the origin above the ground: what `PlaceObject` and `rfly objects place` call offset."""
+        """Height of the origin above the ground, m.
+
+        `PlaceObject` and `rfly objects place` call it offset.
+        """
         return float(up_to_down(self.vector_ned[2])) + 0.0
 
     @property
     def height_cm(self) -> float:
-        """cm: the value of <CenterHeightAboveGroundCm>."""
+        """Value of <CenterHeightAboveGroundCm>, cm."""
         return self.height * 100.0
 
     @property
     def distance(self) -> float:
-        """m, horizontally: on a slope a click point far from the model says little of the ground
-        beneath it.
+        """Horizontal distance of the two points, m.
+
+        On a slope, a click point far from the model says little about the ground beneath it.
         """
         return math.hypot(self.vector_ned[0], self.vector_ned[1])
 
@@ -364,7 +386,7 @@ class ModelOffset:
 def measure_offset(
     click_point_ned: Sequence[float], object_position_ned: Sequence[float]
 ) -> ModelOffset:
-    """The offset of a model from the two points of a double click, each x, y, z in m NED.
+    """Return the offset of a model from the two points of a double click, each x, y, z in m NED.
 
     Raises ValueError for a point that is not three finite numbers.
     """
@@ -375,19 +397,22 @@ def measure_offset(
 
 
 MAX_OBJECTS = 100_000
+"""Largest number of placed objects."""
 
 
 class ObjectRegistry:
-    """Keeps objects and sees to it that ids are unique, among them and beside the vehicles.
+    """Registry that keeps placed objects, with ids that are unique among them and the vehicles.
 
-    `owner_of` tells who else uses an id (None: nobody).
+    `owner_of` returns the other owner of an id, None if it has none.
     """
 
     def __init__(self, owner_of: Callable[[int], str | None] = lambda _id: None) -> None:
         self._owner_of = owner_of
         self._objects: dict[int, PlacedObject] = {}
         self._maybe_free = FIRST_CHOSEN_ID
-        """no object below this has been removed since the last id was chosen: a search begins here
+        """Lower bound of the free ids, where a search begins.
+
+        No object below it has been removed since the last id was chosen.
         """
 
     def __len__(self) -> int:
@@ -395,12 +420,13 @@ class ObjectRegistry:
 
     @property
     def objects(self) -> tuple[PlacedObject, ...]:
-        """All objects, by id."""
+        """Objects, by id."""
         return tuple(self._objects[key] for key in sorted(self._objects))
 
     def checked(self, placed: PlacedObject) -> PlacedObject:
-        """The object with the id it would get; nothing is kept. Raises PlacementError where that id
-        is in use.
+        """Return the object with the id that it would get, without keeping it.
+
+        Raises PlacementError where that id is in use.
         """
         if len(self._objects) >= MAX_OBJECTS:
             raise PlacementError(f"{MAX_OBJECTS} objects are placed already, no more are taken")
@@ -412,10 +438,12 @@ class ObjectRegistry:
             )
             self._maybe_free = next(free)
             return dataclasses.replace(placed, id=self._maybe_free)
+
         if placed.id in self._objects:
             raise PlacementError(
                 f"id {placed.id} is a placed object already: move or remove it, or give id 0"
             )
+
         owner = self._owner_of(placed.id)
         if owner:
             raise PlacementError(
@@ -424,11 +452,11 @@ class ObjectRegistry:
         return placed
 
     def keep(self, placed: PlacedObject) -> None:
-        """Take the object in, or what replaces one of its id."""
+        """Keep the object, instead of the one with its id."""
         self._objects[placed.id] = placed
 
     def get(self, object_id: int) -> PlacedObject:
-        """The object of that id. Raises PlacementError that lists the ids there are."""
+        """Return the object of that id. Raises PlacementError that lists the ids there are."""
         if object_id not in self._objects:
             raise PlacementError(
                 f"id {object_id}: no such object is placed; there are {self._ids()}"

@@ -1,10 +1,9 @@
-"""Placement files: YAML or CSV lists of objects, checked against
-`data/schemas/placements.schema.json`.
+"""Placement files: YAML or CSV lists of objects.
 
-CSV has a heading with keys of an object, such as
-`id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size`; an empty cell is a key that was left out,
-and three numbers of one cell are separated by blanks. YAML has `version: 1`, `objects`, and
-optionally `frame` and `defaults`.
+They are checked against `data/schemas/placements.schema.json`. A CSV has a heading with keys of an
+object, such as `id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size`; an empty cell is a key that
+was left out, and three numbers of one cell are separated by blanks. A YAML has `version: 1`,
+`objects`, and optionally `frame` and `defaults`.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ _WORDS: dict[str, Any] = {"true": True, "false": False}
 
 
 def shipped_placements() -> list[str]:
-    """Names of the lists that come with the package."""
+    """Return the names of the lists that come with the package."""
     return shipped_names("rfly_ue_bridge", "placements")
 
 
 def load_placements(name_or_path: StrPath, frame: str = "") -> list[PlacedObject]:
-    """The objects of a file, or of the shipped list of that name.
+    """Return the objects of a file, or of the shipped list of that name.
 
-    `frame` (map or map_ned) is that of a CSV's numbers, default map; a YAML says so itself. Raises
+    `frame` (map or map_ned) is that of a CSV's numbers, default map; a YAML has its own. Raises
     ConfigError that names file, line, key and what is allowed.
     """
     data, file, _ = read_config(
@@ -56,17 +55,20 @@ def load_placements(name_or_path: StrPath, frame: str = "") -> list[PlacedObject
 
 
 def parse_placements(data: bytes, file: str, frame: str = "") -> list[PlacedObject]:
-    """The objects of a file's content; `file` is what errors call it, and its ending says what it
-    is.
+    """Return the objects of a file's content.
+
+    `file` is its name in errors, and its ending says whether it is YAML or CSV.
     """
     ending = os.path.splitext(file)[1].lower()
     if ending not in _YAML + _CSV:
         raise ConfigError(f"{file}: expected a file that ends in {', '.join(_YAML + _CSV)}")
+
     if ending in _YAML:
         document = parse_mapping(data, file, "version and objects")
     else:
         document = _parse_csv(decode_text(data, file), file)
     check_schema(document, load_schema("rfly_ue_bridge", "placements"))
+
     own = document.value.get("frame", "")
     if own and frame and own != frame:
         raise document.error(("frame",), f"the file says {own}, asked for is {frame}")
@@ -89,6 +91,7 @@ def _objects(document: Document, frame: str) -> list[PlacedObject]:
             )
         if object_id:
             lines[object_id] = document.line(path)
+
         try:
             objects.append(_object(values, object_id, frame))
         except PlacementError as error:
@@ -101,10 +104,14 @@ def _object(values: Mapping[str, Any], object_id: int, frame: str) -> PlacedObje
     y = float(values["y"])
     yaw = math.radians(values.get("yaw_deg", 0.0))
     z = None if "z" not in values else float(values["z"])
-    where = from_ned(x, y, yaw, z) if frame == "map_ned" else {"x": x, "y": y, "yaw": yaw, "z": z}
+    place: dict[str, Any] = {"x": x, "y": y, "yaw": yaw, "z": z}
+    if frame == "map_ned":
+        place = from_ned(x, y, yaw, z)
+
     scale = values.get("scale", 1.0)
     size = values.get("size", (0.0, 0.0, 0.0))
     factors = scale if isinstance(scale, list) else (scale,) * 3
+
     return PlacedObject(
         id=object_id,
         vehicle_type=int(values["type"]),
@@ -112,12 +119,12 @@ def _object(values: Mapping[str, Any], object_id: int, frame: str) -> PlacedObje
         use_ground_packet=bool(values.get("ground_packet", False)),
         scale=(float(factors[0]), float(factors[1]), float(factors[2])),
         size=(float(size[0]), float(size[1]), float(size[2])),
-        **where,
+        **place,
     )
 
 
 def _parse_csv(text: str, file: str) -> Document:
-    """The same document as a YAML with these objects would be."""
+    """Return the document that a YAML with these objects would make."""
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     objects: list[dict[str, Any]] = []
     rows: dict[Key, int] = {}
@@ -132,12 +139,14 @@ def _parse_csv(text: str, file: str) -> Document:
                 heading = cells
                 _check_heading(heading, f"{file}:{reader.line_num}")
                 continue
+
             if len(cells) > len(heading):
                 raise ConfigError(
                     f"{file}:{reader.line_num}: {len(cells)} cells, the heading has {len(heading)}"
                 )
             if len(objects) >= MAX_OBJECTS:
                 raise ConfigError(f"{file}:{reader.line_num}: more than {MAX_OBJECTS} objects")
+
             entry = {
                 key: _cell(key, cell) for key, cell in zip(heading, cells, strict=False) if cell
             }
@@ -146,9 +155,11 @@ def _parse_csv(text: str, file: str) -> Document:
             objects.append(entry)
     except csv.Error as error:
         raise ConfigError(f"{file}:{reader.line_num}: not a CSV: {error}") from None
+
     if not objects:
         raise ConfigError(
-            f"{file}:{max(reader.line_num, 1)}: no object, expected a heading such as type,x,y and rows"
+            f"{file}:{max(reader.line_num, 1)}: no object, "
+            "expected a heading such as type,x,y and rows"
         )
     document = {"version": 1, "objects": objects}
     lines[id(objects)] = rows
@@ -157,25 +168,31 @@ def _parse_csv(text: str, file: str) -> Document:
 
 
 def _check_heading(heading: list[str], where: str) -> None:
-    known = load_schema("rfly_ue_bridge", "placements")["properties"]["objects"]["items"][
-        "properties"
-    ]
+    schema = load_schema("rfly_ue_bridge", "placements")
+    known = schema["properties"]["objects"]["items"]["properties"]
+
     for key in heading:
         if key not in known:
             raise ConfigError(
-                f"{where}: heading: {key[:40]!r} is no key of an object, allowed: {', '.join(known)}"
+                f"{where}: heading: {key[:40]!r} is no key of an object, "
+                f"allowed: {', '.join(known)}"
             )
         if heading.count(key) > 1:
             raise ConfigError(f"{where}: heading: {key} is in it twice")
+
     for key in ("x", "y"):
         if key not in heading:
             raise ConfigError(
-                f"{where}: heading: {key} is missing; expected one such as id,type,x,y,yaw_deg,offset"
+                f"{where}: heading: {key} is missing; "
+                "expected one such as id,type,x,y,yaw_deg,offset"
             )
 
 
 def _cell(key: str, text: str) -> Any:
-    """The value that YAML would make of it; what is no number stays text, and the schema says so."""
+    """Return the value that YAML would read.
+
+    A text that is no number stays a text, which the schema refuses.
+    """
     parts = text.split() if key in _LISTS else [text]
     values = [_WORDS.get(part.lower(), _number(part)) for part in parts]
     return values[0] if len(values) == 1 and key != "size" else values

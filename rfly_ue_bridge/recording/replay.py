@@ -1,8 +1,8 @@
 """Replay of a recording with its original timing.
 
-Datagram n leaves at start + (t_n - t_0) / speed of one steady clock, so that lateness never adds
-up. To meet that time within microseconds the last stretch is waited out in a busy loop (`SPIN_NS`),
-the rest asleep. A recording whose clock went back sends what seems to be earlier at once.
+Datagram n leaves at start + (t_n - t_0) / speed of one steady clock, so that delays never add up.
+To meet that time within microseconds the last stretch is waited out in a busy loop (`SPIN_NS`), the
+rest asleep. If the recording's clock went back, datagrams that seem to be earlier leave at once.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 SPIN_NS = 2_000_000 if sys.platform == "win32" else 200_000
-"""waited in a busy loop before each datagram: a sleep may end so much later than asked"""
+"""Time before each datagram that is waited in a busy loop, ns: a sleep may end this late."""
 MAX_SLEEP_NS = 100_000_000
-"""so long a wait may go on before Ctrl-C is seen, and the progress told"""
+"""Longest sleep, ns, before Ctrl-C is seen and the progress reported."""
 WINDOWS = 64
-"""ports from 20010 that count as RflySim3D windows unless told otherwise"""
+"""Number of ports from 20010 that count as RflySim3D windows by default."""
 
 MIN_SPEED = 1e-3
+"""Slowest replay: a minute lasts 17 hours, which looks like standing still."""
 MAX_SPEED = 1e6
-"""a minute lasts 17 hours, a year half a minute: beyond it nobody could tell from standing still or
-from 0
-"""
+"""Fastest replay: a year lasts half a minute, which looks like no waiting at all."""
 MAX_PAUSE_S = 86_400.0
+"""Longest pause between two passes, s."""
 
 _LATENESS_LIMIT_US = 100_000
 
@@ -42,16 +42,16 @@ class Clock:
     """The system's steady clock."""
 
     def now_ns(self) -> int:
-        """Nanoseconds since some time in the past."""
+        """Return nanoseconds since some time in the past."""
         return time.perf_counter_ns()
 
     def sleep(self, ns: int) -> None:
-        """Give the processor away for about that time."""
+        """Sleep for about that time."""
         time.sleep(ns * 1e-9)
 
 
 class Lateness:
-    """How late datagrams left, to the microsecond, in bounded memory."""
+    """Histogram of how late datagrams left, to the microsecond, in bounded memory."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(_LATENESS_LIMIT_US + 1, np.int64)
@@ -62,8 +62,9 @@ class Lateness:
         self._counts[min(max(ns, 0) // 1000, _LATENESS_LIMIT_US)] += 1
 
     def percentile_us(self, percent: float) -> int:
-        """So many percent left at most that many whole microseconds late; 100,000 stands for that
-        or more.
+        """Return the lateness, whole µs, that `percent` of the datagrams stay within.
+
+        100,000 stands for that or more.
         """
         total = int(self._counts.sum())
         if total == 0:
@@ -71,37 +72,38 @@ class Lateness:
         return int(np.searchsorted(np.cumsum(self._counts), percent / 100.0 * total))
 
     def text(self, percent: float) -> str:
-        """The percentile with its unit."""
+        """Return the percentile with its unit."""
         late_us = self.percentile_us(percent)
         return f"{late_us} µs" + (" or more" if late_us == _LATENESS_LIMIT_US else "")
 
 
 @dataclass
-class Report:
-    """What became of a replay."""
+class ReplayReport:
+    """Result of a replay."""
 
     sent: int = 0
     payload_bytes: int = 0
     passes: int = 0
     duration_ns: int = 0
-    """from the first datagram to the last, over all passes"""
+    """Time from the first datagram to the last, over all passes, ns."""
     lateness: Lateness = field(default_factory=Lateness)
     other_ports: Counter[int] = field(default_factory=Counter)
-    """datagrams left out because they went to ports that were not chosen"""
+    """Datagrams left out because they went to ports that were not chosen, by port."""
     truncated: str = ""
-    """where the recording ends within a record, if it does"""
+    """Error message of a recording that ends within a record; empty if it does not."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Which ports of the recording are replayed, and where: the first of them goes to `port` of
-    `host`.
+    """Ports of the recording that are replayed, and their destination.
+
+    The first of them goes to `port` of `host`.
     """
 
     recorded: range = range(WINDOW_PORT, WINDOW_PORT + WINDOWS)
     host: str = DEFAULT_HOST
     port: int | None = None
-    """None: the same port"""
+    """First port of the destination; None: the recorded one."""
 
     def __post_init__(self) -> None:
         if not self.recorded or self.recorded[0] < 1 or self.recorded[-1] > 65535:
@@ -112,7 +114,8 @@ class Target:
         last = self.first_port + len(self.recorded) - 1
         if self.first_port < 1 or last > 65535:
             raise ConfigError(
-                f"ports {self.first_port} to {last} for {len(self.recorded)} ports: expected 1 to 65535"
+                f"ports {self.first_port} to {last} for {len(self.recorded)} ports: "
+                "expected 1 to 65535"
             )
 
     @property
@@ -121,14 +124,14 @@ class Target:
 
 
 class Destinations:
-    """A sender for each port of the target, made when its first datagram is due."""
+    """Senders for the ports of the target, each made when its first datagram is due."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._senders: dict[int, UdpSender] = {}
 
     def send(self, port: int, payload: bytes | memoryview) -> None:
-        """Send what went to that port of the recording."""
+        """Send a datagram that went to that port of the recording."""
         sender = self._senders.get(port)
         if sender is None:
             new_port = port - self._target.recorded[0] + self._target.first_port
@@ -136,15 +139,14 @@ class Destinations:
         sender.send(payload)
 
     def error_texts(self) -> list[str]:
-        """One line for each port that refused something or could not be sent to."""
+        """Return one line for each port that refused something or could not be reached."""
         texts = []
         for sender in self._senders.values():
             for window in sender.windows:
                 if window.errors:
-                    where = f"{window.address[0]}:{window.address[1]}"
-                    texts.append(
-                        f"{where}: {window.last_error} ({sum(window.errors.values())} times)"
-                    )
+                    host, port = window.address
+                    count = sum(window.errors.values())
+                    texts.append(f"{host}:{port}: {window.last_error} ({count} times)")
             texts += [
                 f"{self._target.host}:{port}: nobody listens there"
                 for port in sender.closed_ports()
@@ -167,19 +169,18 @@ def replay(
     pause_s: float = 0.02,
     tables: Sequence[PacketTable] = (),
     clock: Clock | None = None,
-    progress: Callable[[Report, int], None] | None = None,
-    report: Report | None = None,
-) -> Report:
-    """Call `send(port, payload)` for every datagram to one of `ports` at its time; returns what was
-    done.
+    progress: Callable[[ReplayReport, int], None] | None = None,
+    report: ReplayReport | None = None,
+) -> ReplayReport:
+    """Call `send(port, payload)` for every datagram to one of `ports` at its time; return a report.
 
-    `recording` is gone through `passes` times (0: until the caller raises), `pause_s` between the
-    last datagram of one pass and the first of the next. `speed` 2 is twice as quick, 0 means at
-    once, without waiting. `tables`: see `single_datagrams`. `progress(report, ns to the next
-    datagram)` is called while there is time, now and then. `report`, where given, is the one
-    filled, so that it can be read when `send` or `progress` raises. Raises ConfigError for a
-    recording without a datagram to these ports, CaptureError as `RecordingReader`; of a recording
-    that ends within a record, the whole ones are sent and the report says so.
+    `recording` is read `passes` times (0: until the caller raises), with `pause_s` between the last
+    datagram of one pass and the first of the next. `speed` 2 is twice as quick; 0 does not wait at
+    all. `tables`: see `single_datagrams`. `progress(report, ns to the next datagram)` is called now
+    and then, while there is time. A given `report` is filled, so that it can be read if `send` or
+    `progress` raises. Raises ConfigError for a recording without a datagram to these ports,
+    CaptureError as `RecordingReader`; if a recording ends within a record, the whole records are
+    sent and the report says so.
     """
     if not (speed == 0 or MIN_SPEED <= speed <= MAX_SPEED):
         raise ConfigError(
@@ -187,14 +188,17 @@ def replay(
         )
     if not 0 < pause_s <= MAX_PAUSE_S:
         raise ConfigError(f"pause {pause_s:g} s: expected more than 0 and at most {MAX_PAUSE_S:g}")
-    report = Report() if report is None else report
+
+    report = ReplayReport() if report is None else report
     clock = Clock() if clock is None else clock
     start_ns: int | None = None
     due_ns = 0
+
     while passes == 0 or report.passes < passes:
         first_ns: int | None = None
         base_ns = due_ns + round(pause_s * 1e9) if report.passes else 0
-        for datagram in _whole(recording, report):
+
+        for datagram in _whole_records(recording, report):
             port = datagram.destination[1]
             if port not in ports:
                 if report.passes == 0:
@@ -202,6 +206,8 @@ def replay(
                 continue
             if first_ns is None:
                 first_ns = datagram.time_ns
+
+            # wait for its time
             if speed:
                 due_ns = max(due_ns, base_ns + round((datagram.time_ns - first_ns) / speed))
             if start_ns is None:
@@ -210,11 +216,13 @@ def replay(
                 report.lateness.add(_wait_until(start_ns + due_ns, clock, report, progress))
             elif progress is not None:
                 progress(report, 0)
+
             for payload in single_datagrams(datagram.payload, tables):
                 send(port, payload)
                 report.sent += 1
                 report.payload_bytes += len(payload)
             report.duration_ns = clock.now_ns() - start_ns
+
         if first_ns is None:
             raise ConfigError(_nothing_to_send(ports, report))
         report.passes += 1
@@ -222,22 +230,22 @@ def replay(
 
 
 def single_datagrams(payload: bytes, tables: Sequence[PacketTable]) -> Iterable[bytes | memoryview]:
-    """The datagrams in a payload: one, or several packets of one type that a capture shows as one.
+    """Return the datagrams in a payload: one, or several packets of one type.
 
     Linux hands datagrams that were sent in one call (UDP_SEGMENT, as our bridge does on loopback)
-    to tcpdump before it cuts them apart. Such a payload is no packet of the tables, but nothing but
+    to tcpdump before it cuts them apart. Such a payload is no packet of the tables, and consists of
     packets of one size.
     """
-    if not any(_recognised(payload, table) for table in tables):
-        for table in tables:
-            for size in sorted(
-                {packet_type.size for packet_type in table if packet_type.size < len(payload)}
-            ):
-                if len(payload) % size == 0:
-                    view = memoryview(payload)
-                    pieces = [view[start : start + size] for start in range(0, len(payload), size)]
-                    if all(_recognised(piece, table) for piece in pieces):
-                        return pieces
+    if any(_recognised(payload, table) for table in tables):
+        return (payload,)
+    view = memoryview(payload)
+    for table in tables:
+        for size in sorted({packet_type.size for packet_type in table}):
+            if size >= len(payload) or len(payload) % size:
+                continue
+            pieces = [view[start : start + size] for start in range(0, len(payload), size)]
+            if all(_recognised(piece, table) for piece in pieces):
+                return pieces
     return (payload,)
 
 
@@ -249,7 +257,9 @@ def _recognised(datagram: bytes | memoryview, table: PacketTable) -> bool:
     return True
 
 
-def _whole(recording: Iterable[RecordedDatagram], report: Report) -> Iterator[RecordedDatagram]:
+def _whole_records(
+    recording: Iterable[RecordedDatagram], report: ReplayReport
+) -> Iterator[RecordedDatagram]:
     try:
         yield from recording
     except TruncatedCaptureError as error:
@@ -257,9 +267,12 @@ def _whole(recording: Iterable[RecordedDatagram], report: Report) -> Iterator[Re
 
 
 def _wait_until(
-    due_ns: int, clock: Clock, report: Report, progress: Callable[[Report, int], None] | None
+    due_ns: int,
+    clock: Clock,
+    report: ReplayReport,
+    progress: Callable[[ReplayReport, int], None] | None,
 ) -> int:
-    """Wait, and return by how much the time has passed, ns."""
+    """Wait until a time, and return how late it is then, ns."""
     left = due_ns - clock.now_ns()
     if progress is not None:
         progress(report, left)
@@ -273,9 +286,10 @@ def _wait_until(
     return -left
 
 
-def _nothing_to_send(ports: range, report: Report) -> str:
-    wanted = f"{ports[0]} to {ports[-1]}" if len(ports) > 1 else f"{ports[0]}"
+def _nothing_to_send(ports: range, report: ReplayReport) -> str:
     if not report.other_ports:
-        return f"the recording holds no UDP datagram at all{f' ({report.truncated})' if report.truncated else ''}"
+        reason = f" ({report.truncated})" if report.truncated else ""
+        return f"the recording holds no UDP datagram at all{reason}"
+    wanted = f"{ports[0]} to {ports[-1]}" if len(ports) > 1 else f"{ports[0]}"
     found = ", ".join(f"{port} ({count})" for port, count in report.other_ports.most_common(8))
     return f"the recording holds no datagram to port {wanted}; it holds some to {found}"

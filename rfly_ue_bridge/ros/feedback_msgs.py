@@ -1,8 +1,8 @@
 """RflySim3D's feedback packets -> messages, in the axes of a ROS frame.
 
 Position, angles and box of the answers to requests are read as NED metres and radians, as
-everything else on the wire; RflySim states neither, so this module is the one place to correct
-should that turn out wrong.
+everything else on the wire. RflySim documents neither, so this module is the one place to correct
+if that turns out wrong.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PLACES = (
 
 
 def has_finite_pose(packet: Packet) -> bool:
-    """False for a packet whose positions, angles or box hold NaN or infinity."""
+    """Return False for a packet whose positions, angles or box hold NaN or infinity."""
     values = packet.values
     return all(
         math.isfinite(number) for name in _PLACES if name in values for number in values[name]
@@ -58,18 +58,23 @@ def has_finite_pose(packet: Packet) -> bool:
 def answer_to_pose(
     packet: Packet, header: Header, axes: str
 ) -> tuple[PoseStamped, Numbers, Numbers]:
-    """The pose of an answer to a request, its box's middle and half size (0 for a camera)."""
+    """Return the pose of an answer to a request, and the middle and half size of its box.
+
+    A camera's box is 0.
+    """
     position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
     stamped = PoseStamped(header=header)
+
     stamped.pose.position.x, stamped.pose.position.y, stamped.pose.position.z = position
     q = stamped.pose.orientation
     q.x, q.y, q.z, q.w = quat
+
     if "boxOrigin" not in packet.values:
         return stamped, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     return stamped, _VECTOR[axes](packet["boxOrigin"]), packet["boxExtent"]
 
 
-def _same(vector: Numbers) -> Numbers:
+def _unchanged(vector: Numbers) -> Numbers:
     return vector
 
 
@@ -77,8 +82,9 @@ _POSE: dict[str, Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]] = {
     "enu": pose_ned_euler_to_enu,
     "ned": pose_ned_euler_to_ned,
 }
-_VECTOR: dict[str, Callable[[Numbers], Numbers]] = {"enu": vector_ned_to_enu, "ned": _same}
+_VECTOR: dict[str, Callable[[Numbers], Numbers]] = {"enu": vector_ned_to_enu, "ned": _unchanged}
 
+# field of a message: field of its packet
 
 _POSE_FIELDS = {
     "position": "PosUE",
@@ -88,21 +94,44 @@ _POSE_FIELDS = {
 }
 _ANSWER = {**_POSE_FIELDS, "box_origin": "boxOrigin", "box_extent": "boxExtent"}
 _REPORT = {
-    "id": "copterID", "vehicle_type": "vehicleType", "crash_type": "CrashType", "crashed_name": "CrashedName",
-    "run_time": "runnedTime", "position": "PosE", "orientation": "AngEuler", "velocity": "VelE",
-    "crash_position": "CrashPos", "target_position": "targetPos", "motor_speed": "MotorRPMS", "ray": "ray",
-}  # fmt: skip
+    "id": "copterID",
+    "vehicle_type": "vehicleType",
+    "crash_type": "CrashType",
+    "crashed_name": "CrashedName",
+    "run_time": "runnedTime",
+    "position": "PosE",
+    "orientation": "AngEuler",
+    "velocity": "VelE",
+    "crash_position": "CrashPos",
+    "target_position": "targetPos",
+    "motor_speed": "MotorRPMS",
+    "ray": "ray",
+}
 _CAMERA = {
-    "id": "SeqID", "sensor_type": "TypeID", "height": "DataHeight", "width": "DataWidth", "fov_deg": "CameraFOV",
+    "id": "SeqID",
+    "sensor_type": "TypeID",
+    "height": "DataHeight",
+    "width": "DataWidth",
+    "fov_deg": "CameraFOV",
     **_POSE_FIELDS,
-}  # fmt: skip
+}
 _GIMBAL = {
-    "id": "SeqID", "bitmask": "bitmask", "sensor_type": "TypeID", "target_id": "TargetCopter",
-    "mount_type": "TargetMountType", "width": "DataWidth", "height": "DataHeight", "check_frequency": "DataCheckFreq",
-    "send_protocol": "SendProtocol", "fov_deg": "CameraFOV", "mount_position": "SensorPosXYZ",
-    "angle_kind": "EularOrQuat", "mount_euler": "SensorAngEular", "mount_quaternion": "SensorAngQuat",
+    "id": "SeqID",
+    "bitmask": "bitmask",
+    "sensor_type": "TypeID",
+    "target_id": "TargetCopter",
+    "mount_type": "TargetMountType",
+    "width": "DataWidth",
+    "height": "DataHeight",
+    "check_frequency": "DataCheckFreq",
+    "send_protocol": "SendProtocol",
+    "fov_deg": "CameraFOV",
+    "mount_position": "SensorPosXYZ",
+    "angle_kind": "EularOrQuat",
+    "mount_euler": "SensorAngEular",
+    "mount_quaternion": "SensorAngQuat",
     "other_params": "otherParams",
-}  # fmt: skip
+}
 _TOPICS: dict[str, tuple[str, type, dict[str, str]]] = {
     "CopterSimCrash": ("ue_crash", UeCrash, {"id": "copterID", "target_id": "targetID"}),
     "reqVeCrashData": ("ue_vehicle_report", UeVehicleReport, _REPORT),
@@ -116,8 +145,7 @@ _TOPICS: dict[str, tuple[str, type, dict[str, str]]] = {
     ),
     "VisionSensorReqNew": ("ue_gimbal", UeGimbalRequest, _GIMBAL),
 }
-"""kind of packet -> its topic, its message, and which of the packet's fields each of the message's
-is
+"""Kind of packet -> its topic, its message type, and the packet's field for each of the message's.
 """
 _VECTORS = ("velocity", "crash_position", "target_position", "box_origin")
 
@@ -129,14 +157,17 @@ TOPIC_OF = MappingProxyType(
 
 
 def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
-    """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's
-    frame: enu, ned.
+    """Return the message of a packet, of the type that `TOPICS` has for its topic.
+
+    `axes` of the header's frame: enu, ned.
     """
     _, message, fields = _TOPICS[packet.type.kind]
-    given = packet.values
+    # an old layout has no angQuat
+    packet_values = packet.values
     values = {
-        name: given[field] for name, field in fields.items() if field in given
-    }  # an old layout has no angQuat
+        name: packet_values[field] for name, field in fields.items() if field in packet_values
+    }
+
     if "orientation" in values:
         values["position"], values["orientation"] = _POSE[axes](
             values["position"], values["orientation"]

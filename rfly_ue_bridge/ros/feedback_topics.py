@@ -42,17 +42,19 @@ from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 WORK_S = 0.001
-"""time for publishing in one turn of the executor …"""
+"""Time for publishing in one turn of the executor, s."""
 TURN_S = 0.004
-"""… and the least time between two turns, so that a flood leaves the poses their time"""
+"""Least time between two turns, s, so that a flood leaves the poses their time."""
 _AT_ONCE = 4
-"""packets between two looks at the clock"""
+"""Packets between two looks at the clock."""
 DEFAULT_TIMEOUT_S = 2.0
 MAX_TIMEOUT_S = 60.0
 MAX_WAITING = 100
-"""requests that wait at once; one more is refused"""
+"""Requests that wait at once; one more is refused."""
 ASK_AGAIN_S = 5.0
-"""RflyReqVehicleData is repeated so often until reports come: RflySim3D may start later than we"""
+"""Period in which RflyReqVehicleData is repeated until reports come: RflySim3D may start later, s.
+"""
+
 LOSSES = (
     "unknown_length",
     "wrong_checksum",
@@ -65,11 +67,10 @@ LOSSES = (
 
 
 class FeedbackTopics:
-    """Owns the receiver; publishes what it hears in the frame `frame_id`, whose axes are `axes`
-    (enu or ned).
+    """Topics of the feedback, in the frame `frame_id`, whose axes are `axes` (enu or ned).
 
-    send_command(text, window) sends a console command to RflySim3D and returns "" or what was
-    wrong.
+    They own the receiver. send_command(text, window) sends a console command to RflySim3D and
+    returns "" or the error.
     """
 
     def __init__(
@@ -84,30 +85,35 @@ class FeedbackTopics:
         self._frame_id = frame_id
         self._axes = axes
         self._send_command = send_command
+
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._waiting: list[tuple[Question, Future]] = []
         self._turns: Timer | None = None
         self._pausing = False
-        self._heard_s = -math.inf  # steady clock, as all below
-        self._reported_s = self._asked_s = -math.inf
+        # steady clock
+        self._heard_s = -math.inf
+        self._reported_s = -math.inf
+        self._asked_s = -math.inf
         self._losses: dict[str, int] = {}
         self._error = ""
 
-        given = declare_parameters(node, FeedbackParameters)
-        self._request_vehicle_data = given.request_vehicle_data
-        bind = given.feedback_bind
-        port = given.feedback_port
+        params = declare_parameters(node, FeedbackParameters)
+        self._request_vehicle_data = params.request_vehicle_data
+
+        bind = params.feedback_bind
+        port = params.feedback_port
         self._where = f"{bind}:{port}"
+
         self._receiver: FeedbackReceiver | None = None
         if port:
             try:
                 self._receiver = FeedbackReceiver(
                     bind,
                     port,
-                    multicast_interface=given.feedback_multicast_interface,
-                    allow=given.feedback_allow,
+                    multicast_interface=params.feedback_multicast_interface,
+                    allow=params.feedback_allow,
                     wake=self._wake,
-                    share_port=given.feedback_share_port,
+                    share_port=params.feedback_share_port,
                 )
             except ConfigError as error:
                 raise ConfigError(f"parameter feedback_{error}") from error
@@ -116,26 +122,29 @@ class FeedbackTopics:
                 and not ipaddress.IPv4Address(resolve(host)).is_loopback
             ):
                 node.get_logger().warning(
-                    f"host is {host}, but feedback_bind is {bind}: what RflySim3D says there does not arrive here; "
-                    "set feedback_bind to this machine's address in that network"
+                    f"host is {host}, but feedback_bind is {bind}: RflySim3D's answers from there "
+                    "do not arrive here; set feedback_bind to this machine's address in that "
+                    "network"
                 )
 
         self._publishers = {
             topic: publisher(node, msg_type, topic, FEEDBACK_OUT)
             for topic, msg_type in TOPICS.items()
         }
+
         self._guard = node.create_guard_condition(self._publish_received)
         waiting_service(node, RequestObject, "request_object", self._serve_request)
         self._diagnostics = Diagnostics(
             node, "feedback", self._where, self._every_second, check_peers=False
         )
         self._diagnostics.counters["not_finite"] = 0
+
         self._listen()
         self._ask_for_reports()
         self._update_diagnostics()
 
     def close(self) -> None:
-        """Stop listening. Before the node is destroyed."""
+        """Stop listening. To be called before the node is destroyed."""
         if self._receiver is not None:
             self._receiver.close()
 
@@ -151,34 +160,38 @@ class FeedbackTopics:
                 self._error = str(error)
                 self._node.get_logger().error(f"{error}; tried again every second")
             return
+
         self._error = ""
         self._node.get_logger().info(f"listening to RflySim3D on {self._where}")
         if self._receiver.multicast_error:
             self._node.get_logger().warning(f"multicast: {self._receiver.multicast_error}")
 
     def _wake(self) -> None:
-        """In the reading thread. During a pause the timer looks by itself."""
+        """Wake the executor from the reading thread; in a pause the timer does it."""
         if not self._pausing:
             self._guard.trigger()
 
     def _publish_received(self) -> None:
-        """Publish what waits for at most WORK_S, and pause; the timer goes on until nothing is
-        left.
+        """Publish waiting packets for at most WORK_S, and pause.
+
+        The timer goes on until no packet waits.
         """
         if self._receiver is None or self._pausing or not len(self._receiver):
             return
+
         self._pausing = True
         if self._turns is None:
             self._turns = self._node.create_timer(TURN_S, self._end_pause, clock=self._steady)
         else:
             self._turns.reset()
+
         wanted = self._wanted()
         self._heard_s = time.monotonic()
         while len(self._receiver) and time.monotonic() < self._heard_s + WORK_S:
             self._publish(self._receiver.take(_AT_ONCE, wanted))
 
     def _wanted(self) -> set[str]:
-        """Wire names of the packets that somebody waits for."""
+        """Return the wire names of the packets that subscribers or requests wait for."""
         heard = {topic for topic, out in self._publishers.items() if out.get_subscription_count()}
         wanted = {name for name, topic in TOPIC_OF.items() if topic in heard}
         if self._waiting:
@@ -190,7 +203,7 @@ class FeedbackTopics:
     def _end_pause(self) -> None:
         assert self._turns is not None
         self._turns.cancel()
-        self._pausing = False  # before the look: whatever is queued after it wakes us
+        self._pausing = False  # before the look: a packet that is queued after it wakes us
         self._publish_received()
 
     def _publish(self, packets: list[Packet]) -> None:
@@ -204,6 +217,7 @@ class FeedbackTopics:
                 continue
             if packet.type is REQ_VE_CRASH_DATA:
                 self._reported_s = self._heard_s
+
             if self._waiting:
                 self._answer(packet)
             out = self._publishers[TOPIC_OF[packet.name]]
@@ -225,26 +239,29 @@ class FeedbackTopics:
         return response
 
     async def _request(self, request: Any) -> tuple[str, Packet | None]:
-        """What was wrong, or "" and the answer."""
+        """Return "" and the answer, or the error."""
         timeout = request.timeout or DEFAULT_TIMEOUT_S
         if not 0.0 < timeout <= MAX_TIMEOUT_S:
             return f"timeout: {request.timeout}, expected 0 to {MAX_TIMEOUT_S:.0f} s", None
+
         try:
-            asked = (request.kind, request.name if request.kind == OBJECT else request.id)
-            command = request_object(*asked)
+            question = (request.kind, request.name if request.kind == OBJECT else request.id)
+            command = request_object(*question)
         except CommandError as error:
             return str(error), None
+
         if self._receiver is None:
             return "the bridge does not listen: parameter feedback_port is 0", None
         if not self._receiver.listening:
             return self._error, None
         if len(self._waiting) >= MAX_WAITING:
             return f"{MAX_WAITING} requests wait already", None
-        wrong = self._send_command(command, 0)
-        if wrong:
-            return wrong, None
+        problem = self._send_command(command, 0)
+        if problem:
+            return problem, None
+
         future: Future = Future(executor=self._node.executor)
-        entry = (asked, future)
+        entry = (question, future)
         self._waiting.append(entry)
         timer = self._node.create_timer(
             timeout, lambda: future.done() or future.set_result(None), clock=self._steady
@@ -257,8 +274,8 @@ class FeedbackTopics:
         return (f"no answer within {timeout:g} s to {command!r}" if packet is None else ""), packet
 
     def _answer(self, packet: Packet) -> None:
-        for asked, future in self._waiting:
-            if not future.done() and is_answer(packet, asked):
+        for question, future in self._waiting:
+            if not future.done() and is_answer(packet, question):
                 future.set_result(packet)
 
     def _ask_for_reports(self) -> None:
@@ -270,7 +287,7 @@ class FeedbackTopics:
             self._asked_s = now_s
             self._send_command(request_vehicle_data(), -1)
 
-    # --- what is to be told
+    # --- diagnostics
 
     def _every_second(self) -> None:
         self._listen()
@@ -285,11 +302,13 @@ class FeedbackTopics:
             return
         counters = self._receiver.counters
         now_s = time.monotonic()
+
         lost = {
             reason: counters[reason]
             for reason in LOSSES
             if counters[reason] > self._losses.get(reason, 0)
         }
+
         if lost:
             new = ", ".join(
                 f"{reason} {count - self._losses.get(reason, 0)}" for reason, count in lost.items()
@@ -297,19 +316,21 @@ class FeedbackTopics:
             self._losses |= lost
             if self._diagnostics.warn(f"datagrams lost: {new}"):
                 self._node.get_logger().warning(f"feedback: {self._diagnostics.recent_warning}")
-        told = "nothing heard yet"
+
+        hearing = "nothing heard yet"
         if math.isfinite(self._heard_s):
-            told = f"last heard {now_s - self._heard_s:.0f} s ago"
+            hearing = f"last heard {now_s - self._heard_s:.0f} s ago"
         warnings = [
             text
             for text in (self._receiver.multicast_error, self._diagnostics.recent_warning)
             if text
         ]
+
         self._diagnostics.set_first(
             [
                 (self._error, ERROR, self._error),
                 (warnings, WARN, "; ".join(warnings)),
-                (True, OK, f"listening on {self._where}, {told}"),
+                (True, OK, f"listening on {self._where}, {hearing}"),
             ],
             waiting_requests=len(self._waiting),
             **counters,

@@ -12,7 +12,7 @@ from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, FEEDBACK_PORT, WINDOW_P
 
 @dataclass(frozen=True)
 class BridgeParameters:
-    """Where states go to, how often, and whose."""
+    """Destination of the states, their rate, and the vehicles."""
 
     host: str = parameter(DEFAULT_HOST, "name or IPv4 address of the machine that runs RflySim3D")
     port: int = parameter(
@@ -28,7 +28,8 @@ class BridgeParameters:
     )
     rate_limit: float = parameter(
         0.0,
-        "most datagrams of one vehicle a second, Hz; the newest state is sent when its turn comes; 0 = no limit",
+        "most datagrams of one vehicle a second, Hz; the newest state is sent when its turn comes; "
+        "0 = no limit",
         low=0.0,
         high=10_000.0,
     )
@@ -40,15 +41,15 @@ class BridgeParameters:
     )
     stale_after: float = parameter(
         1.0,
-        "a vehicle id that is silent for so long may be taken over by another source, s; silence of all of them for "
-        "so long is reported",
+        "silence after which another source may take a vehicle id over, s; silence of all vehicles "
+        "for this long is reported",
         low=0.01,
         high=3600.0,
     )
     packets: Literal["auto", "single", "batch"] = parameter(
         "auto",
-        "how the vehicles of a VehicleStateArray leave: one by one, as fleet packets, or auto: fleet packets if they "
-        "are more than 20",
+        "how the vehicles of a VehicleStateArray leave: one by one, as fleet packets, or auto: "
+        "fleet packets if they are more than 20",
     )
     vehicles: list[str] = parameter(
         [], "names of foreign robots to show; each has the parameters <name>.id …"
@@ -61,19 +62,20 @@ class BridgeFrameParameters:
 
     frame_id: str = parameter(
         "map",
-        "the node's own world frame: that of RflySim3D's answers, and of states whose frame_id is empty",
+        "the node's own world frame: that of RflySim3D's answers, and of states whose frame_id "
+        "is empty",
         shown="the first world frame",
     )
 
 
 @dataclass(frozen=True)
 class RobotParameters:
-    """Of each foreign robot in `vehicles`, after its name and a dot."""
+    """One foreign robot in `vehicles`; its parameters stand after its name and a dot."""
 
     PREFIX: ClassVar = "NAME."
 
     message: Literal["pose", "odometry", "vehicle_state"] = parameter(
-        "pose", "what its topic carries"
+        "pose", "message type of its topic"
     )
     id: int = parameter(0, "its CopterID, which must be set", low=0, high=2**31 - 1)
     type: int = parameter(
@@ -81,7 +83,7 @@ class RobotParameters:
     )
     topic: str = parameter(
         "",
-        "where its PoseStamped, Odometry or VehicleState comes from",
+        "topic of its PoseStamped, Odometry or VehicleState",
         shown="NAME/pose, NAME/odom or NAME/state",
     )
     fit_ground: bool = parameter(
@@ -91,15 +93,15 @@ class RobotParameters:
 
 @dataclass(frozen=True)
 class FeedbackParameters:
-    """How RflySim3D's answers are heard."""
+    """Reception of RflySim3D's answers."""
 
     feedback_bind: str = parameter(
         "127.0.0.1",
-        "IPv4 address of this machine on which RflySim3D's answers are awaited; 0.0.0.0 = all",
+        "IPv4 address of this machine on which RflySim3D's answers are received; 0.0.0.0 = all",
     )
     feedback_port: int = parameter(
         FEEDBACK_PORT,
-        "UDP port on which RflySim3D's answers are awaited; 0 = do not listen",
+        "UDP port on which RflySim3D's answers are received; 0 = do not listen",
         low=0,
         high=65535,
     )
@@ -109,12 +111,12 @@ class FeedbackParameters:
     )
     feedback_allow: list[str] = parameter(
         [],
-        "addresses or networks (192.168.1.0/24) whose datagrams are taken; empty = from everywhere",
+        "addresses or networks (192.168.1.0/24) whose datagrams are read; empty = all",
     )
     feedback_share_port: bool = parameter(
         False,
-        "share the port with other programs that do so too, such as RflySim's SDK; each unicast datagram still "
-        "reaches only one of them",
+        "share the port with other programs that do so too, such as RflySim's SDK; each unicast "
+        "datagram still reaches only one of them",
     )
     request_vehicle_data: bool = parameter(
         False, "ask RflySim3D to report its vehicles (topic ue_vehicle_report)"
@@ -123,20 +125,22 @@ class FeedbackParameters:
 
 @dataclass(frozen=True)
 class ObjectParameters:
-    """Of the objects that the bridge has placed."""
+    """Objects that the bridge has placed."""
 
     objects_resend_period: float = parameter(
         1.0,
-        "each placed object is sent again so often, s, so that a restarted RflySim3D shows it; 0 = never",
+        "period in which each placed object is sent again, s, so that a restarted RflySim3D shows "
+        "it; 0 = never",
         low=0.0,
         high=3600.0,
     )
     world: str = parameter(
         "",
-        "what stands on the map from the start: a world file, or the name of a shipped one; empty: nothing",
+        "what stands on the map from the start: a world file, or the name of a shipped one; "
+        "empty: nothing",
     )
     level_ground: bool = parameter(
-        False, "no terrain_map will come: what `world` holds stands at z = 0"
+        False, "no terrain_map is published: the objects of `world` stand at z = 0"
     )
 
 

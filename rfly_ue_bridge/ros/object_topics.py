@@ -1,7 +1,7 @@
 """Services of placed objects, and the latched `placed_objects`. Part of ue_bridge_node.
 
-RflySim3D forgets nothing, but a window that was restarted or has changed its map knows nothing:
-all objects are sent again in turn, each once in `objects_resend_period`.
+RflySim3D keeps objects, but a window that was restarted or has changed its map has lost them: all
+objects are sent again in turn, each once in `objects_resend_period`.
 """
 
 from __future__ import annotations
@@ -45,27 +45,29 @@ from rfly_ue_bridge.ros.placement_msgs import (
     placement_to_pose,
     request_to_object,
 )
+from rfly_ue_bridge.ros.state_topics import REMOVALS_SENT
 
 OWNER = "place_object"
-"""what the bridge calls the source of objects"""
+"""Source of objects, as the bridge names it."""
 TURNS_PER_PERIOD = 10
-"""the objects are sent again in so many portions, not all at once"""
+"""Portions in which the objects are sent again, not all at once."""
 LEAST_PERIOD_S = 0.1
+"""Shortest `objects_resend_period` above 0, s."""
 SETTLE_S = 0.02
-"""after a change until `placed_objects` tells it: a list of thousands makes few messages, not
-thousands
+"""Time from a change to its message on `placed_objects`, s.
+
+A list of thousands makes few messages, not thousands.
 """
 SETTLE_SHARE = 10
-"""at least so many times as long as telling it takes"""
+"""Least ratio of the time between two messages to the time that one takes."""
 MOVING_PERIOD_S = 0.05
-"""of the node's clock, between two poses of what moves"""
-REMOVALS_SENT = 3
-"""times, each in its turn: one may be lost on a network"""
+"""Time between two poses of a moving object, s of the node's clock."""
 
 
 class PlacedObjects:
-    """Owns the registry; `send` shows states in RflySim3D, `owners` keeps the ids of vehicles and
-    objects apart.
+    """Services and topics of placed objects; they own the registry.
+
+    `send` shows states in RflySim3D, `owners` keeps the ids of vehicles and objects apart.
     """
 
     def __init__(
@@ -84,25 +86,31 @@ class PlacedObjects:
         self._registry = ObjectRegistry(
             lambda object_id: owners.owner_of(object_id, time.monotonic_ns())
         )
+
         self._ground = LatestTerrain(node, self._on_terrain_map)
         self._placement = place([], None)
         self._shown = self._placement.to_ned_states()
         self._leaving: dict[int, tuple[NedStates, int]] = {}
         self._turn = 0
-        given = declare_parameters(node, ObjectParameters)
-        self._period_s = given.objects_resend_period
+
+        params = declare_parameters(node, ObjectParameters)
+        self._period_s = params.objects_resend_period
         self._version = 0
         self._of_world = (
-            world_to_placed(load_world(given.world), given.level_ground) if given.world else []
+            world_to_placed(load_world(params.world), params.level_ground) if params.world else []
         )
+
         if 0.0 < self._period_s < LEAST_PERIOD_S:
             raise ConfigError(
-                f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
+                f"parameter objects_resend_period: {self._period_s} s, "
+                f"expected 0 or {LEAST_PERIOD_S} and more"
             )
+
         self._moving = self._placement
         self._states = publisher(node, VehicleStateArray, "moving_objects", STATE_OUT)
         if any(each.path for each in self._of_world):
             node.create_timer(MOVING_PERIOD_S, self._send_moving)
+
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._turns: Timer | None = None  # made with the first object, as is the next
         self._settling: Timer | None = None
@@ -110,16 +118,18 @@ class PlacedObjects:
         self._diagnostics = Diagnostics(node, "objects", "", self._update_diagnostics)
         self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
         self._ground.start(self._diagnostics)
+
         node.create_service(PlaceObject, "place_object", self._serve_place)
         node.create_service(MoveObject, "move_object", self._serve_move)
         node.create_service(RemoveObject, "remove_object", self._serve_remove)
         node.create_service(ListObjects, "list_objects", self._serve_list)
+
         if not any(each.needs_terrain for each in self._of_world):
             self._take_world()
         self._array.publish(self._message())
 
     def _take_world(self) -> None:
-        """Keep what the world holds, once there is ground that it can stand on."""
+        """Register the objects of the world, once there is ground for them to stand on."""
         for each in self._of_world:
             wanted = self._registry.checked(each)
             self._registry.keep(wanted)
@@ -132,22 +142,22 @@ class PlacedObjects:
 
     def _serve_place(self, request: Any, response: Any) -> Any:
         with self._answering(response):
-            frame, where = self._asked_place(request)
-            self._put(self._registry.checked(request_to_object(request, where)), frame, response)
+            frame, pose = self._requested_place(request)
+            self._put(self._registry.checked(request_to_object(request, pose)), frame, response)
         return response
 
     def _serve_move(self, request: Any, response: Any) -> Any:
         with self._answering(response):
-            frame, where = self._asked_place(request)
-            self._put(self._registry.get(request.id).moved(**where), frame, response)
+            frame, pose = self._requested_place(request)
+            self._put(self._registry.get(request.id).moved(**pose), frame, response)
         return response
 
     def _serve_remove(self, request: Any, response: Any) -> Any:
         with self._answering(response):
-            gone = self._registry.remove(request.id)
-            self._owners.release(gone.id)
-            leaving = self._placed(gone).to_ned_states().to_removal()
-            self._leaving[gone.id] = (leaving, REMOVALS_SENT - 1)
+            removed = self._registry.remove(request.id)
+            self._owners.release(removed.id)
+            leaving = self._placed(removed).to_ned_states().to_removal()
+            self._leaving[removed.id] = (leaving, REMOVALS_SENT - 1)
             self._send(leaving)
             self._note_change()
         return response
@@ -161,7 +171,7 @@ class PlacedObjects:
 
     @contextlib.contextmanager
     def _answering(self, response: Any) -> Iterator[None]:
-        """Whether what is done within succeeds, or why not."""
+        """Set the response to success, or to the error that is raised within."""
         try:
             yield
             response.success = True
@@ -169,18 +179,19 @@ class PlacedObjects:
             self._diagnostics.count("refused")
             response.message = str(error)
 
-    def _asked_place(self, request: Any) -> tuple[FrameToWorld, dict[str, Any]]:
+    def _requested_place(self, request: Any) -> tuple[FrameToWorld, dict[str, Any]]:
         frame = self._frames.resolve(request.frame_id or self._own_frame)
         return frame, place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
 
     def _put(self, wanted: PlacedObject, frame: FrameToWorld, response: Any) -> None:
-        """Keep and show an object that has its id already, and tell its pose."""
+        """Keep and show an object that has its id, and set its pose in the response."""
         placed = self._placed(wanted)
         self._registry.keep(wanted)
         self._owners.reserve(wanted.id, OWNER)
         self._leaving.pop(wanted.id, None)
         self._send(placed.to_ned_states())
         self._note_change()
+
         if hasattr(response, "id"):
             response.id = wanted.id
         response.pose = placement_to_pose(placed, frame)
@@ -191,16 +202,16 @@ class PlacedObjects:
 
     def _placed(self, wanted: PlacedObject) -> Placement:
         if self._ground.terrain is None and wanted.needs_terrain:
-            why = self._ground.error or NOT_YET
+            reason = self._ground.error or NOT_YET
             raise PlacementError(
-                f"{why} (with use_ground_packet RflySim3D finds the ground itself)"
+                f"{reason} (with use_ground_packet RflySim3D finds the ground itself)"
             )
         return place([wanted], self._ground.terrain)
 
     # --- the ground beneath
 
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
-        """Every object follows."""
+        """Put every object on the new terrain."""
         self._diagnostics.hardware_id = terrain.name
         self._take_world()
         if len(self._registry):
@@ -209,7 +220,7 @@ class PlacedObjects:
             self._send(self._shown)
         self._update_diagnostics()
 
-    # --- what is shown and told
+    # --- shown objects
 
     def _note_change(self) -> None:
         self._changed = True
@@ -223,23 +234,24 @@ class PlacedObjects:
             self._settling.reset()
 
     def _settle(self) -> None:
-        """Take all changes up to now into account, and tell them."""
+        """Apply all changes, and publish them."""
         assert self._settling is not None
         self._settling.cancel()
-        if self._changed:
-            start_ns = time.monotonic_ns()
-            self._changed = False
-            self._version += 1
-            self._placement = place(self._registry.objects, self._ground.terrain)
-            moves = self._placement.moves
-            self._moving, self._shown = (
-                self._placement.select(moves),
-                self._placement.to_ned_states().select(~moves),
-            )
-            self._array.publish(self._message())
-            # with very many objects less often, so that the poses keep most of the time
-            took_ns = time.monotonic_ns() - start_ns
-            self._settling.timer_period_ns = max(round(SETTLE_S * 1e9), SETTLE_SHARE * took_ns)
+        if not self._changed:
+            return
+        start_ns = time.monotonic_ns()
+        self._changed = False
+        self._version += 1
+
+        self._placement = place(self._registry.objects, self._ground.terrain)
+        moves = self._placement.moves
+        self._moving = self._placement.select(moves)
+        self._shown = self._placement.to_ned_states().select(~moves)
+        self._array.publish(self._message())
+
+        # with very many objects less often, so that the poses keep most of the time
+        took_ns = time.monotonic_ns() - start_ns
+        self._settling.timer_period_ns = max(round(SETTLE_S * 1e9), SETTLE_SHARE * took_ns)
 
     def _send_portion(self) -> None:
         """Send the next portion again: in turn k of a period the k-th tenth of the objects."""
@@ -249,30 +261,31 @@ class PlacedObjects:
         first, last = (n * turn // TURNS_PER_PERIOD for turn in (self._turn, self._turn + 1))
         if last > first:
             self._send(self._shown.select(slice(first, last)))
+
         self._turn = (self._turn + 1) % TURNS_PER_PERIOD
         if self._turn == 0:
             self._send_removals_again()
 
     def _send_moving(self) -> None:
-        """Show and tell where what moves is now."""
+        """Show the moving objects at their present places, and publish their states."""
         if self._changed:
             self._settle()
+        if not len(self._moving):
+            return
         now_ns = self._node.get_clock().now().nanoseconds
-        if len(self._moving):
-            moving = self._moving.at(now_ns * 1e-9)
-            axes = self._frames.axes(self._own_frame) or "enu"
-            source = self._node.get_fully_qualified_name()
-            self._send(moving.to_ned_states())
-            self._states.publish(
-                states_to_msg(moving_to_states(moving, self._own_frame, axes, now_ns, source))
-            )
+        moving = self._moving.at(now_ns * 1e-9)
+        self._send(moving.to_ned_states())
+
+        axes = self._frames.axes(self._own_frame) or "enu"
+        source = self._node.get_fully_qualified_name()
+        states = moving_to_states(moving, self._own_frame, axes, now_ns, source)
+        self._states.publish(states_to_msg(states))
 
     def _send_removals_again(self) -> None:
         now_ns = time.monotonic_ns()
         for object_id, (states, left) in list(self._leaving.items()):
-            if left == 0 or self._owners.owner_of(
-                object_id, now_ns
-            ):  # a vehicle that has taken the id over
+            # a vehicle may have taken the id over
+            if left == 0 or self._owners.owner_of(object_id, now_ns):
                 del self._leaving[object_id]
                 continue
             self._leaving[object_id] = (states, left - 1)

@@ -17,12 +17,14 @@ from rfly_ue_bridge.objects.placement import PlacedObject, Placement, poses_in_f
 
 
 def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
-    """The object of a PlaceObject request whose place is given in ENU; a scale of 0 0 0 means 1.
-    PlacementError.
+    """Return the object of a PlaceObject request whose place is given in ENU.
+
+    A scale of 0 0 0 means 1. Raises PlacementError.
     """
     scale = [float(factor) for factor in request.scale]
     if not any(scale):
         scale = [1.0, 1.0, 1.0]
+
     size = request.size
     return PlacedObject(
         id=request.id,
@@ -36,7 +38,7 @@ def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
 
 
 def placement_to_pose(placement: Placement, frame: FrameToWorld) -> Pose:
-    """The pose of the only object, in a frame."""
+    """Return the pose of the only object, in a frame."""
     position, orientation = poses_in_frame(placement.position, placement.yaw, frame)
     pose = Pose()
     p = pose.position
@@ -49,10 +51,15 @@ def placement_to_pose(placement: Placement, frame: FrameToWorld) -> Pose:
 def placement_to_msg(
     placement: Placement, frame_id: str, axes: str, stamp_ns: int, version: int = 0
 ) -> PlacedObjectArray:
-    """All objects in a world frame whose axes are enu or ned; each different model once."""
+    """Return the message of all objects in a world frame whose axes are enu or ned.
+
+    Each different model is in it once.
+    """
     objects = placement.objects
     models = [o.model for o in objects]
     paths = placement.paths or (None,) * len(objects)
+
+    # models that a receiver cannot draw as a box, by identity
     solids = {
         id(model): model
         for model, path in zip(models, paths, strict=True)
@@ -64,6 +71,7 @@ def placement_to_msg(
     surfaces = [
         np.empty((0, 3, 3)) if model.surface is None else model.surface for model in solids.values()
     ]
+
     position, orientation = poses_in_frame(placement.position, placement.yaw, FrameToWorld(axes))
     box = placement.box_origin
     message = PlacedObjectArray(
@@ -89,6 +97,7 @@ def placement_to_msg(
         triangles=flat("f", np.concatenate(surfaces) if surfaces else ()),
         version=version % 2**32,
     )
+
     if placement.paths:
         corners = np.concatenate([path.corners for path in paths if path is not None])
         message.path_corners = flat("i", [len(path.corners) if path else 0 for path in paths])
@@ -98,6 +107,7 @@ def placement_to_msg(
         message.path_speed = flat("d", [path.speed if path else 0.0 for path in paths])
         message.path_start = flat("d", [path.start if path else 0.0 for path in paths])
         message.path_loops = flat("B", [bool(path and path.loop) for path in paths])
+
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)
     return message
@@ -106,7 +116,7 @@ def placement_to_msg(
 def moving_to_states(
     moving: Placement, frame_id: str, axes: str, stamp_ns: int, source: str
 ) -> VehicleStates:
-    """What moves, in a world frame whose axes are enu or ned."""
+    """Return the states of moving objects, in a world frame whose axes are enu or ned."""
     position, orientation = poses_in_frame(moving.position, moving.yaw, FrameToWorld(axes))
     velocity = np.asarray(moving.velocity, np.float32)
     return VehicleStates(

@@ -1,5 +1,6 @@
-"""Foreign robots that the bridge shows: parameters, and poses, odometry or states. Part of
-ue_bridge_node.
+"""Foreign robots that the bridge shows: parameters, and poses, odometry or states.
+
+Part of ue_bridge_node.
 """
 
 from __future__ import annotations
@@ -27,22 +28,19 @@ from rfly_ue_bridge.codec.state_datagrams import encode_pose
 from rfly_ue_bridge.ros.node_parameters import RobotParameters
 from rfly_ue_bridge.ros.state_topics import StateTopics
 
+# squared norms of quaternions that are unit beyond doubt; others are measured exactly
 LEAST_NORM_2 = 0.9981
 GREATEST_NORM_2 = 1.0019
-"""Squared norms of quaternions that are beyond doubt; those closer to the limits are measured
-exactly.
-"""
-
 
 _MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
 _DEFAULT_TOPICS = {"pose": "pose", "odometry": "odom", "vehicle_state": "state"}
 
 
 def pose_to_states(message: Any, robot: RobotParameters) -> VehicleStates:
-    """A PoseStamped, without velocity and motors; or an Odometry.
+    """Return the states of a PoseStamped, without velocity and motors, or of an Odometry.
 
-    The twist of the latter, which is in the body's axes (`child_frame_id`), is turned into those of
-    the frame.
+    An Odometry's twist, which is in the body's axes (`child_frame_id`), is turned into those of the
+    frame.
     """
     pose: Any = message.pose
     velocity: Any = None
@@ -51,6 +49,7 @@ def pose_to_states(message: Any, robot: RobotParameters) -> VehicleStates:
         q = pose.orientation
         v = message.twist.twist.linear
         velocity = body_to_frame((q.x, q.y, q.z, q.w), (v.x, v.y, v.z), message.child_frame_id)
+
     p = pose.position
     q = pose.orientation
     return VehicleStates(
@@ -66,8 +65,9 @@ def pose_to_states(message: Any, robot: RobotParameters) -> VehicleStates:
 
 
 def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameters]:
-    """The parameters of each robot by name. Raises ConfigError where an id is missing or used
-    twice.
+    """Declare the parameters of each robot and return them by name.
+
+    Raises ConfigError where an id is missing or used twice.
     """
     robots: dict[str, RobotParameters] = {}
     for name in names:
@@ -75,6 +75,7 @@ def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameter
             "topic": lambda earlier, name=name: f"{name}/{_DEFAULT_TOPICS[earlier['message']]}"
         }
         robot = declare_parameters(node, RobotParameters, prefix=f"{name}.", defaults=topic)
+
         if robot.id == 0:
             raise ConfigError(
                 f"parameter {name}.id: not set; expected the CopterID of the vehicle, 1 or more"
@@ -87,26 +88,28 @@ def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameter
 
 
 class RobotTopics:
-    """Subscribes to each robot; a usual pose is sent in its callback, all else as a fleet of one."""
+    """Subscriptions to each robot.
+
+    A usual pose is sent in its callback, all else as a fleet of one.
+    """
 
     def __init__(self, node: Node, robots: Sequence[RobotParameters], states: StateTopics) -> None:
         self._node = node
         self._states = states
         for robot in robots:
-            callback = (
-                self._pose_callback(robot)
-                if robot.message == "pose"
-                else self._state_callback(robot)
-            )
+            if robot.message == "pose":
+                callback = self._pose_callback(robot)
+            else:
+                callback = self._state_callback(robot)
             subscription(node, _MESSAGES[robot.message], robot.topic, callback, STATE_IN)
 
     def _pose_callback(self, robot: RobotParameters) -> Callable[[PoseStamped], None]:
-        """The fast path for a pose in a world frame that may go at once: plain floats, one
-        datagram, books kept later.
+        """Return the fast path for a pose in a world frame that may leave at once.
 
-        Whatever is unusual about a pose is left to the state callback, which gives the reasons.
-        Between two poses the processor's caches forget us, so that each function called before
-        `send` costs microseconds.
+        It works with plain floats, sends one datagram, and does its bookkeeping afterwards. An
+        unusual pose is left to the state callback, which gives the reasons. Between two poses the
+        processor's caches forget this code, so each function called before `send` costs
+        microseconds.
         """
         topic = robot.topic
         vehicle_id = robot.id
@@ -117,9 +120,12 @@ class RobotTopics:
         stamps = states.stamps
         outbox = states.outbox
         send = states.sender.send
+
+        # frames whose poses convert directly
         conversions = dict.fromkeys(states.frames.enu_frames, pose_enu_to_ned_euler)
         conversions |= dict.fromkeys(states.frames.ned_frames, pose_ned_to_ned_euler)
         conversions[""] = conversions[states.own_frame]
+
         as_states = self._state_callback(robot)
 
         def on_pose(message: PoseStamped) -> None:
@@ -128,6 +134,7 @@ class RobotTopics:
             stamp = header.stamp
             p = pose.position
             q = pose.orientation
+
             x = p.x
             y = p.y
             z = p.z
@@ -135,6 +142,8 @@ class RobotTopics:
             qy = q.y
             qz = q.z
             qw = q.w
+
+            # unusual poses, by the slow path
             to_ned = conversions.get(header.frame_id)
             if (
                 to_ned is None
@@ -144,6 +153,8 @@ class RobotTopics:
             ):
                 as_states(message)
                 return
+
+            # stamps that may be too old
             stamp_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
             certain = stamps.is_newer(topic, stamp_ns)
             if not certain:
@@ -154,6 +165,7 @@ class RobotTopics:
                     states.heard_ns = steady_ns()
                     states.drop(reason, 1, topic)
                     return
+
             send(encode_pose(vehicle_id, vehicle_type, *to_ned(x, y, z, qx, qy, qz, qw)))
             states.heard_ns = steady_ns()
             if certain:
@@ -162,23 +174,25 @@ class RobotTopics:
         return as_states if robot.fit_ground else on_pose
 
     def _state_callback(self, robot: RobotParameters) -> Callable[[Any], None]:
-        """Everything else, as a fleet of one."""
+        """Return the callback for everything else, which sends a fleet of one."""
 
         def on_message(message: Any) -> None:
             self._states.heard_ns = time.monotonic_ns()
-            of_itself = robot.message == "vehicle_state"
-            if of_itself and message.id != robot.id:
+            is_state = robot.message == "vehicle_state"
+            if is_state and message.id != robot.id:
                 self._states.drop(
                     "wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}"
                 )
                 return
+
             try:
                 states = (
-                    state_msg_to_states(message) if of_itself else pose_to_states(message, robot)
+                    state_msg_to_states(message) if is_state else pose_to_states(message, robot)
                 )
             except VehicleStatesError as error:
                 self._states.drop("inconsistent", 1, f"{robot.topic}: {error}")
                 return
+
             if self._states.in_time(states, robot.topic):
                 self._states.send(states, robot.topic, in_fleet=False)
 

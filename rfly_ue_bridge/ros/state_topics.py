@@ -1,5 +1,6 @@
-"""Vehicle states to RflySim3D: checked, converted to NED, sent or held back. Part of
-ue_bridge_node.
+"""Vehicle states to RflySim3D: checked, converted to NED, sent or held back.
+
+Part of ue_bridge_node.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from rfly_ue_bridge.sockets.rate_limiter import RateLimiter
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 REMOVALS_SENT = 3
-"""times, a second apart"""
+"""Number of times a removal is sent, as one datagram may be lost on a network."""
 LATE_NS = 300_000_000
-"""states that come so long after a removal are of a vehicle that has got the id"""
+"""Delay after a removal from which states belong to a new vehicle with that id, ns."""
+
+# reasons of dropped states, counted by vehicle; a message that is inconsistent counts as one
 COUNTERS = (
     "not_finite",
     "bad_quaternion",
@@ -44,58 +47,53 @@ COUNTERS = (
     "wrong_id",
     "refused_commands",
 )
-"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as
-one).
-"""
 
-
-MOST_TOLD = 20
-"""at one time: names that a peer makes up do not fill the log"""
+MOST_LOGGED = 20
+"""Problems that are logged at one time: names that a peer makes up do not fill the log."""
 
 
 class ProblemLog:
-    """By key: a warning for a new problem, a line of information for one that has gone."""
+    """Log of problems by key: a warning for a new one, a line of information when it is over."""
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
-        self._told: dict[object, str] = {}
+        self._logged: dict[object, str] = {}
 
     def begin(self, key: object, text: str) -> None:
-        """There is this problem now."""
-        if key not in self._told and len(self._told) < MOST_TOLD:
-            self._told[key] = text
+        """Log a problem that exists now, if it is new."""
+        if key not in self._logged and len(self._logged) < MOST_LOGGED:
+            self._logged[key] = text
             self._logger.warning(text)
 
     def update(self, problems: Mapping[object, str]) -> None:
-        """These are all that there are now."""
+        """Log the changes to these problems, which are all that exist now."""
         for key, text in problems.items():
             self.begin(key, text)
-        for key in self._told.keys() - problems.keys():
-            self._logger.info(f"over: {self._told.pop(key)}")
+        for key in self._logged.keys() - problems.keys():
+            self._logger.info(f"over: {self._logged.pop(key)}")
 
 
 class _Leaving(NamedTuple):
-    """Vehicles that were removed."""
+    """Removed vehicles."""
 
     states: NedStates
-    """out of sight"""
+    """Hidden states of the vehicles."""
     since_ns: int
     left: int
-    """how often they are still to be sent: a datagram may be lost"""
+    """Number of times they are still to be sent: a datagram may be lost."""
 
 
 class StateTopics:
-    """Takes `vehicle_states`, and what other parts of the node `send`; counts on the diagnostics
-    what it drops.
+    """Topics of vehicle states, and the way to RflySim3D for other parts of the node (`send`).
 
-    `configured` names the sources of ids that parameters give away; `changed()` is called when
-    something is dropped after a while without.
+    The diagnostics count what is dropped. `configured` names the sources of ids that parameters
+    fix; `changed()` is called when something is dropped after a while without.
     """
 
     def __init__(
         self,
         node: Node,
-        given: BridgeParameters,
+        params: BridgeParameters,
         frames: Frames,
         own_frame: str,
         configured: Mapping[int, str],
@@ -104,25 +102,29 @@ class StateTopics:
         changed: Callable[[], None],
     ) -> None:
         self._node = node
-        self._packets = given.packets
+        self._packets = params.packets
         self.frames = frames
         self.own_frame = own_frame
         self.sender = sender
         self._diagnostics = diagnostics
         self._changed = changed
+
         diagnostics.counters = dict.fromkeys(COUNTERS, 0)
-        self.stamps = StampFilter(given.max_age)
-        self.owners = IdOwners(given.stale_after, configured)
-        self.outbox = RateLimiter(given.rate_limit)
+        self.stamps = StampFilter(params.max_age)
+        self.owners = IdOwners(params.stale_after, configured)
+        self.outbox = RateLimiter(params.rate_limit)
         self.heard_ns: int | None = None
-        """when the last state came, None before; steady clock, as all below"""
+        """Time of the last state, None before it; steady clock, as all below."""
+
         self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
         self._problems = ProblemLog(node.get_logger())
         self._flush_timer: Timer | None = None  # made when something has to wait for the first time
+
         back = JumpThreshold(
             min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
         )
         self._jumps = node.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
+
         self._leaving: list[_Leaving] = []
         subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
         subscription(
@@ -138,6 +140,7 @@ class StateTopics:
             return
         if len(states) == 0 or not self.in_time(states, f"vehicle_states of {states.source!r}"):
             return
+
         in_fleet = goes_in_fleet(len(states), self._packets)
         claim = self.owners.claim(states.id, states.source, steady_ns)
         if claim.conflicts:
@@ -146,8 +149,9 @@ class StateTopics:
         self.send(states, "vehicle_states", in_fleet=in_fleet)
 
     def _on_removed_vehicles(self, message: VehicleStateArray) -> None:
-        """Take them out of sight; what of them is still on its way here shows them again, hence
-        some times.
+        """Hide removed vehicles.
+
+        States that are still in flight would show them again, so it is repeated.
         """
         topic = f"removed_vehicles of {message.source!r}"
         try:
@@ -155,15 +159,16 @@ class StateTopics:
         except VehicleStatesError as error:
             self.drop("inconsistent", 1, f"{topic}: {error}")
             return
+
         steady_ns = time.monotonic_ns()
-        claim = self.owners.claim(states.id, states.source, steady_ns)  # no other source's
+        claim = self.owners.claim(states.id, states.source, steady_ns)  # no other source's vehicles
         ned = self._to_ned(states.select(claim.accepted), topic)
         if ned is not None:
             self._leaving.append(_Leaving(ned.to_removal(), steady_ns, REMOVALS_SENT))
             self.send_removals()
 
     def send_removals(self) -> None:
-        """Once more those that were removed lately, but for ids that live again."""
+        """Send recent removals again, except for ids that are in use again."""
         for each in self._leaving:
             gone = ~self.owners.heard(each.states.id, each.since_ns + LATE_NS)
             self.send_now(each.states.select(gone))
@@ -172,8 +177,9 @@ class StateTopics:
         ]
 
     def in_time(self, states: VehicleStates, source: str) -> bool:
-        """Whether the states are newer than the last of their source, and young enough; if not,
-        that is counted.
+        """Return whether the states are newer than the last of their source, and young enough.
+
+        If not, they are counted.
         """
         now_ns = self._node.get_clock().now().nanoseconds
         reason = self.stamps.rejection_reason(source, states.stamp_ns, now_ns, time.monotonic_ns())
@@ -193,21 +199,21 @@ class StateTopics:
         except FrameError as error:
             self.drop("unknown_frame", len(states), f"{topic}: {error}")
             return None
-        moved = (
-            (None, None)
-            if frame.is_world
-            else (frame.transform.translation, frame.transform.quat_xyzw)
-        )
-        ned, dropped = states_to_ned(states, frame.axes, *moved)
+        translation = None
+        quat_xyzw = None
+        if not frame.is_world:
+            translation = frame.transform.translation
+            quat_xyzw = frame.transform.quat_xyzw
+        ned, dropped = states_to_ned(states, frame.axes, translation, quat_xyzw)
         for reason, count in dropped.items():
             self.drop(reason, count, topic)
         return ned
 
     def send_now(self, ned: NedStates, *, in_fleet: bool = False) -> None:
-        """Send now, or when a rate limit or a map change lets it."""
-        now_out = self.outbox.offer(ned, time.monotonic_ns())
-        self.sender.send_runs(encode_states(now_out, in_fleet=in_fleet))
-        if len(now_out) < len(ned):
+        """Send states now, or later if a rate limit or a map change holds them back."""
+        sendable = self.outbox.offer(ned, time.monotonic_ns())
+        self.sender.send_runs(encode_states(sendable, in_fleet=in_fleet))
+        if len(sendable) < len(ned):
             self._arm_flush()
 
     def _arm_flush(self) -> None:
@@ -216,6 +222,7 @@ class StateTopics:
             if self._flush_timer is not None:
                 self._flush_timer.cancel()
             return
+
         wait_ns = max(next_ns - time.monotonic_ns(), 100_000)
         if self._flush_timer is None:
             steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -226,20 +233,17 @@ class StateTopics:
     def _flush(self) -> None:
         states = self.outbox.due(time.monotonic_ns())
         if states is not None:
-            self.sender.send_runs(
-                encode_states(states, in_fleet=goes_in_fleet(len(states), self._packets))
-            )
+            in_fleet = goes_in_fleet(len(states), self._packets)
+            self.sender.send_runs(encode_states(states, in_fleet=in_fleet))
         self._arm_flush()
 
     # --- what went wrong
 
     def drop(self, reason: str, count: int, what: str) -> None:
-        """Count states that are not sent, by reason; `what` tells whose."""
+        """Count states that are not sent, by reason; `what` names their source."""
         if self._diagnostics.drop(reason, count, what):
-            if reason not in (
-                "configured",
-                "other_source",
-            ):  # `_note_conflicts` has said more of these
+            # `_note_conflicts` has said more about conflicts
+            if reason not in ("configured", "other_source"):
                 self._node.get_logger().warning(self._diagnostics.recent_warning)
             self._changed()
 
@@ -253,23 +257,26 @@ class StateTopics:
             self.drop("other_source", claim.others, str(claim.conflicts[-1]))
 
     def warnings(self) -> list[str]:
-        """What has gone wrong lately, the most helpful first."""
+        """Return the recent problems, the most helpful first."""
         since_ns = time.monotonic_ns() - WARNING_SHOWN_NS
         self._conflicts = {
             pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns
         }
+
         found = [str(conflict) for _, conflict in self._conflicts.values()]
         if self._diagnostics.recent_warning and not self._conflicts:
             found.append(self._diagnostics.recent_warning)
+
         return found + [
             f"{window}: {window.last_error}"
             for window in self.sender.windows
             if window.last_error and window.last_error_ns > since_ns
         ]
 
-    def tell_problems(self) -> None:
-        """Say once of each window that nothing reaches, and of each source of others' vehicles;
-        once more when over.
+    def log_problems(self) -> None:
+        """Log each window that no datagram reaches, and each source of vehicles of another source.
+
+        Each is logged once, and once more when it is over.
         """
         now_ns = time.monotonic_ns()
         found: dict[object, str] = {
@@ -283,7 +290,7 @@ class StateTopics:
         self._problems.update(found)
 
     def drop_stale(self) -> None:
-        """Let go of what is known of sources that have fallen silent."""
+        """Forget sources that have fallen silent."""
         steady_ns = time.monotonic_ns()
         for memory in (self.stamps, self.owners, self.outbox):
             memory.drop_stale(steady_ns)

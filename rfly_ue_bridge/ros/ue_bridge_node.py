@@ -1,5 +1,6 @@
-"""ue_bridge_node: vehicle states, and poses of foreign robots, to RflySim3D by UDP. A thin shell
-around the library.
+"""Node that sends vehicle states and poses of foreign robots to RflySim3D by UDP.
+
+It is a thin shell around the library.
 """
 
 from __future__ import annotations
@@ -29,46 +30,52 @@ from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 
 class UeBridgeNode(Node):
-    """Console commands and diagnostics; states, robots, feedback and objects are parts of their
-    own.
+    """Node for console commands and diagnostics.
+
+    Its parts handle states, robots, feedback and objects.
     """
 
     def __init__(self) -> None:
         super().__init__("ue_bridge_node")
-        given = declare_parameters(self, BridgeParameters)
+        params = declare_parameters(self, BridgeParameters)
         self._sender = UdpSender(
-            given.host,
-            given.port,
-            given.windows,
-            broadcast=given.broadcast,
-            multicast_ttl=given.multicast_ttl,
-            multicast_interface=given.multicast_interface,
+            params.host,
+            params.port,
+            params.windows,
+            broadcast=params.broadcast,
+            multicast_ttl=params.multicast_ttl,
+            multicast_interface=params.multicast_interface,
         )
-        robots = declare_robots(self, given.vehicles)
+
+        robots = declare_robots(self, params.vehicles)
         frames = Frames(self)
         worlds = frames.enu_frames + frames.ned_frames
         if not worlds:
             raise ConfigError(
-                "parameters enu_frames and ned_frames: both are empty, expected one world frame or more"
+                "parameters enu_frames and ned_frames: both are empty, "
+                "expected one world frame or more"
             )
+
         own_frame = declare_parameters(
             self,
             BridgeFrameParameters,
             defaults={"frame_id": worlds[0]},
             choices={"frame_id": worlds},
         ).frame_id
-        self._stale_after_ns = round(given.stale_after * 1e9)
+
+        self._stale_after_ns = round(params.stale_after * 1e9)
         self._clock_watch = ClockWatch(self)
         first = self._sender.windows[0].address
         last = self._sender.windows[-1].address
         where = f"{first[0]}:{first[1]}" + (f"-{last[1]}" if last != first else "")
         self._diagnostics = Diagnostics(self, "bridge", where, self._every_second)
+
         configured = {
             robot.id: f"topic {robot.topic} (parameter vehicles)" for robot in robots.values()
         }
         self._states = StateTopics(
             self,
-            given,
+            params,
             frames,
             own_frame,
             configured,
@@ -77,14 +84,17 @@ class UeBridgeNode(Node):
             self._update_diagnostics,
         )
         self._robots = RobotTopics(self, list(robots.values()), self._states)
+
         subscription(self, String, "ue_command", self._on_ue_command, COMMANDS)
         subscription(self, Environment, "environment", self._on_environment, COMMANDS)
         self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
+
         axes = frames.axes(own_frame) or "enu"
-        self._feedback = FeedbackTopics(self, given.host, own_frame, axes, self._send_command)
+        self._feedback = FeedbackTopics(self, params.host, own_frame, axes, self._send_command)
         self._objects = PlacedObjects(
             self, frames, own_frame, self._states.owners, self._states.send_now
         )
+
         self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")
 
     def destroy_node(self) -> None:
@@ -94,9 +104,9 @@ class UeBridgeNode(Node):
         super().destroy_node()
 
     def _on_ue_command(self, message: String) -> None:
-        wrong = self._send_command(message.data, -1)
-        if wrong:
-            self.get_logger().warning(f"ue_command: {wrong}")
+        problem = self._send_command(message.data, -1)
+        if problem:
+            self.get_logger().warning(f"ue_command: {problem}")
 
     def _on_environment(self, message: Environment) -> None:
         try:
@@ -115,21 +125,22 @@ class UeBridgeNode(Node):
         return response
 
     def _send_command(self, text: str, window: int) -> str:
-        """Send a console command: "" or what was wrong."""
+        """Send a console command; return "" or the error."""
         try:
             datagram = encode_command(text)
         except CommandError as error:
             self._diagnostics.count("refused_commands")
             return str(error)
-        wrong = self._sender.send_to(window, datagram)
-        if not wrong and changes_map(text):
+
+        problem = self._sender.send_to(window, datagram)
+        if not problem and changes_map(text):
             self._states.outbox.hold(time.monotonic_ns() + round(MAP_CHANGE_SECONDS * 1e9))
-        return wrong
+        return problem
 
     def _every_second(self) -> None:
         self._states.send_removals()
         self._states.drop_stale()
-        self._states.tell_problems()
+        self._states.log_problems()
         self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
@@ -140,6 +151,7 @@ class UeBridgeNode(Node):
         steady_ns = time.monotonic_ns()
         silent = heard_ns is None or steady_ns - heard_ns > self._stale_after_ns
         since = "yet" if heard_ns is None else f"for {(steady_ns - heard_ns) / 1e9:.1f} s"
+
         values: dict[str, Any] = {
             "sent_datagrams": self._sender.sent,
             "superseded_states": self._states.outbox.superseded,
@@ -148,6 +160,7 @@ class UeBridgeNode(Node):
         for window in self._sender.windows:
             for name, count in window.errors.items():
                 values[f"window_{window.index}_{name}"] = count
+
         self._diagnostics.set_first(
             [
                 (silent, STALE, "; ".join([f"no states {since}", *warnings])),

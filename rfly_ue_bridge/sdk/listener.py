@@ -1,7 +1,7 @@
-"""Receiving half of UE4CtrlAPI: RflySim3D's answers as lists of records, as RflySim's scripts read
-them.
+"""Receiving half of UE4CtrlAPI: RflySim3D's answers as lists of records for RflySim's scripts.
 
-Unlike the SDK's, one bad datagram does not end the listening, and ending it waits for nobody.
+Unlike the SDK's, one bad datagram does not end the listening, and ending it does not wait for a
+datagram.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ ANY = INTERFACE = "0.0.0.0"
 
 
 class SdkListener:
-    """Records by the SDK's class name, renewed by the reading thread; `news` is set with every
-    answer.
+    """Records by the SDK's class name, renewed by the reading thread.
 
-    Of each kind MAX_RECORDS are kept, then the one that came first goes.
+    `answered` is set with every answer. MAX_RECORDS of each kind are kept; then the first one is
+    dropped.
     """
 
-    def __init__(self, news: threading.Event) -> None:
-        self._news = news
+    def __init__(self, answered: threading.Event) -> None:
+        self._answered = answered
         self._ended = False
         self._receiver = FeedbackReceiver(
             ANY, FEEDBACK_PORT, multicast_interface=INTERFACE, wake=self._take
         )
+
         self._forget()
 
     @property
@@ -47,13 +48,15 @@ class SdkListener:
         return self._receiver.listening
 
     def start(self) -> None:
-        """Listen, with no records at first. FeedbackError (an OSError) if the port cannot be
-        opened, or after `end`.
+        """Listen, with no records at first.
+
+        FeedbackError (an OSError) if the port cannot be opened, or after `end`.
         """
         if self._ended:
             raise FeedbackError(
                 errno.EBADF,
-                f"endUE4MsgRec has closed this object's port {FEEDBACK_PORT}: make a new UE4CtrlAPI",
+                f"endUE4MsgRec has closed this object's port {FEEDBACK_PORT}: "
+                "make a new UE4CtrlAPI",
             )
         if self._receiver.listening:
             return
@@ -70,7 +73,7 @@ class SdkListener:
     def _forget(self) -> None:
         self.records: dict[str, list[SdkRecord]] = {kind: [] for kind in RECORD_CLASSES}
         self._numbers: dict[str, dict[int, int]] = {kind: {} for kind in RECORD_CLASSES}
-        """by class and key: how many records came before that one, those that went included"""
+        """Number of records that came before a record, by class and key; dropped ones included."""
         self._gone = dict.fromkeys(RECORD_CLASSES, 0)
         self.vehicle_updates: list[bool] = []
         self._crashes: dict[int, int] = {}
@@ -81,13 +84,14 @@ class SdkListener:
                 self._print_crash(packet)
             else:
                 self._update(packet)
-            self._news.set()
+            self._answered.set()
 
     def _update(self, packet: Packet) -> None:
         kind = packet.type.kind
         is_vehicle = packet.type is REQ_VE_CRASH_DATA
         records = self.records[kind]
         numbers = self._numbers[kind]
+
         number = numbers.get(key_of(packet))
         if number is not None:
             place = number - self._gone[kind]
@@ -95,51 +99,53 @@ class SdkListener:
             if is_vehicle:
                 self.vehicle_updates[place] = True
             return
+
         record = RECORD_CLASSES[kind].of(packet)
         if len(records) >= MAX_RECORDS:
             del numbers[records.pop(0).key]
             self._gone[kind] += 1
             if is_vehicle:
                 self.vehicle_updates.pop(0)
+
         numbers[record.key] = self._gone[kind] + len(records)
         if is_vehicle:
             self.vehicle_updates.append(True)
         records.append(record)
 
     def _print_crash(self, packet: Packet) -> None:
-        """One line, as the SDK prints; not again while it says the same."""
+        """Print a crash in one line, as the SDK does, unless it is the same as before."""
         copter_id = packet["copterID"]
         target_id = packet["targetID"]
         if self._crashes.get(copter_id) == target_id:
             return
+
         if len(self._crashes) >= MAX_RECORDS:
             self._crashes.clear()
         self._crashes[copter_id] = target_id
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # where nobody can read it, the listening goes on
+        # if the output is closed, the listening goes on
+        with contextlib.suppress(OSError, ValueError):
             print("Vehicle #", copter_id, " Crashed with vehicle #", target_id)
 
 
 MAX_RECORDS = 4096
-"""of each kind; beyond it the record that was renewed longest ago is forgotten"""
+"""Records of each kind that are kept; beyond it the one renewed longest ago is dropped."""
 
 _NO_QUATERNION = (0.0, 0.0, 0.0, 0.0)
 
 
 class Record(SimpleNamespace):
-    """The fields of a packet as attributes, named as on the wire (`record.PosUE`): numbers, tuples,
-    texts.
+    """Fields of a packet as attributes, named as on the wire (`record.PosUE`).
 
-    A later packet of the same key renews the record in place, so that whoever holds it sees the
-    news, as the scripts of RflySim's SDK expect. An old layout, which has no angQuat, leaves it as
-    it was (four zeros at first).
+    They are numbers, tuples and texts. A later packet of the same key renews the record in place,
+    so that its holder sees the new values, as the scripts of RflySim's SDK expect. An old layout,
+    which has no angQuat, leaves it unchanged (four zeros at first).
     """
 
 
 class FeedbackRecords:
-    """Keeps one `Record` for each key: copterID, SeqID of a camera, seqID of an object. Not for
-    several threads.
+    """One `Record` for each key: copterID, SeqID of a camera, seqID of an object.
+
+    Not for several threads.
     """
 
     def __init__(self, max_records: int = MAX_RECORDS) -> None:
@@ -151,43 +157,46 @@ class FeedbackRecords:
         }
 
     def update(self, packet: Packet) -> Record | None:
-        """Take a packet in; None for one of which no record is kept (a gimbal's)."""
+        """Update the record of a packet and return it; None for a gimbal's, which has no record."""
         records = self._records.get(packet.type.kind)
         if records is None:
             return None
+
         key = key_of(packet)
         record = records.pop(key, None)
         if record is None:
             record = Record(angQuat=_NO_QUATERNION) if "PosUE" in packet.values else Record()
             while len(records) >= self._max_records:
                 del records[next(iter(records))]
+
         record.__dict__.update(packet.values)
         records[key] = record  # last: the first is the one renewed longest ago
         return record
 
     def crash(self, copter_id: int) -> Record | None:
-        """The last CopterSimCrash of a vehicle; None if none was seen, as below."""
+        """Return the last CopterSimCrash of a vehicle; None if none was seen, as below."""
         return self._records["CopterSimCrash"].get(copter_id)
 
     def vehicle_crash(self, copter_id: int) -> Record | None:
-        """The last reqVeCrashData of a vehicle: where it is, and what it ran into."""
+        """Return the last reqVeCrashData of a vehicle: where it is, and what it ran into."""
         return self._records["reqVeCrashData"].get(copter_id)
 
     def sil(self, copter_id: int) -> Record | None:
-        """The last PX4SILIntFloat of a vehicle."""
+        """Return the last PX4SILIntFloat of a vehicle."""
         return self._records["PX4SILIntFloat"].get(copter_id)
 
     def camera(self, seq_id: int) -> Record | None:
-        """The last CameraData of a camera."""
+        """Return the last CameraData of a camera."""
         return self._records["CameraData"].get(seq_id)
 
     def vehicle(self, copter_id: int) -> Record | None:
-        """The last CoptReqData of a vehicle."""
+        """Return the last CoptReqData of a vehicle."""
         return self._records["CoptReqData"].get(copter_id)
 
     def object(self, name: str) -> Record | None:
-        """The last ObjReqData of that name. Kept by seqID, so a name whose seqID another object
-        took over is gone.
+        """Return the last ObjReqData of that name.
+
+        Records are kept by seqID, so a name is lost when another object takes its seqID over.
         """
         for record in reversed(self._records["ObjReqData"].values()):
             if record.name == name:

@@ -1,7 +1,7 @@
-"""RflySendUE4CMD and RflyCameraPosAng: RflySim's two MATLAB calls as functions, with their defaults
-and number texts.
+"""RflySendUE4CMD and RflyCameraPosAng: RflySim's two MATLAB calls, with their defaults.
 
-Both broadcast to UDP 20010, as MATLAB's do; `host` sends elsewhere.
+Both broadcast to UDP 20010, as MATLAB's do; `host` sends elsewhere. Numbers are written as in
+MATLAB.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _TEXT_BYTES = 52
 
 
 def RflySendUE4CMD(text: str = "RflyChangeMapbyName Grasslands", host: str = BROADCAST) -> None:
-    """Sends one console command: checksum and text in UTF-8, filled with zeros to 56 bytes.
+    """Send one console command: checksum and text in UTF-8, filled with zeros to 56 bytes.
 
     The length is not checked: a text above 52 bytes makes a longer datagram, which RflySim3D does
-    not know. Does not wait after a map change.
+    not know. It does not wait after a map change.
     """
     datagram = struct.pack("<i", CHECKSUM) + text.encode().ljust(_TEXT_BYTES, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -38,13 +38,16 @@ def RflyCameraPosAng(
     yaw: float = 0,
     host: str = BROADCAST,
 ) -> None:
-    """Sets the camera's pose: m NED from the map's origin, degrees. Always sends all six numbers."""
+    """Set the camera's pose: m NED from the map's origin, degrees.
+
+    All six numbers are always sent.
+    """
     numbers = " ".join(num2str(number) for number in (x, y, z, roll, pitch, yaw))
     RflySendUE4CMD(f"RflyCameraPosAng {numbers}", host)
 
 
 def num2str(x: float) -> str:
-    """A number as MATLAB's num2str writes it: a whole one as it is, else %.Ng.
+    """Return a number as MATLAB's num2str writes it: a whole one unchanged, else %.Ng.
 
     N = floor(log10(abs(x))) + 5, at least 5 and at most 16.
     """
@@ -54,4 +57,5 @@ def num2str(x: float) -> str:
         return "Inf" if x > 0 else "-Inf"
     if x == int(x):
         return str(int(x))
-    return f"{x:.{min(16, max(5, math.floor(math.log10(abs(x))) + 5))}g}"
+    digits = min(16, max(5, math.floor(math.log10(abs(x))) + 5))
+    return f"{x:.{digits}g}"

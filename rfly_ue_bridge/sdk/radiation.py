@@ -1,8 +1,7 @@
-"""How bright objects are for an infrared camera: RflySim's `Radiation`, with the caller's own table
-of objects.
+"""Brightness of objects for an infrared camera: RflySim's `Radiation`, with your own objects.
 
-Radiance of a grey body over 8 to 14 µm by Planck's law; the SDK shows it by an object's stencil
-value.
+It is the radiance of a grey body over 8 to 14 µm by Planck's law; the SDK shows it by an object's
+stencil value.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any
 import numpy as np
 
 _WAVELENGTHS = np.arange(8.0, 14.0, 0.01)
-"""µm, as the SDK adds them up"""
+"""Wavelengths that the SDK adds up, µm."""
 _HC_PER_K = 1.43879e4
-"""µm K"""
+"""Second radiation constant h c / k, µm K."""
 
 
 class Radiation:
@@ -23,15 +22,20 @@ class Radiation:
 
     def __init__(self) -> None:
         self.tempEmissivity: Sequence[Sequence[Any]] = ()
-        """rows of name (or a part of it), temperature in K, emissivity 0 … 1, and whether it is an
-        actor's name rather than that of a mesh component, as True or "True"; an array of texts as
-        the SDK has it too
+        """Rows of name (or a part of it), temperature in K, emissivity 0 … 1, and kind of name.
+
+        The kind is True or "True" for an actor's name, else it is that of a mesh component. An
+        array of texts, as in the SDK, works too.
         """
 
     def stencil_values(self) -> list[tuple[str, int, bool]]:
-        """(name, stencil value 0 … 255, is an actor) of each row: the brightest object has 255."""
+        """Return (name, stencil value, is an actor) of each row.
+
+        Stencil values are 0 … 255; the brightest object has 255.
+        """
         if not len(self.tempEmissivity):
             return []
+
         names, temperatures, emissivities, actors = zip(*self.tempEmissivity, strict=True)
         kelvin = np.array(temperatures, float)[:, None]
         emissivity = np.array(emissivities, float)
@@ -39,9 +43,12 @@ class Radiation:
             raise ValueError(
                 "tempEmissivity: expected temperatures above 0 K and emissivities above 0, up to 1"
             )
+
+        # trapezoids of Planck's law
         spectrum = 1.0 / (_WAVELENGTHS**5 * np.expm1(_HC_PER_K / (_WAVELENGTHS * kelvin)))
         radiance = emissivity * (spectrum[:, 1:] + spectrum[:, :-1]).sum(axis=1)
         values = (radiance / radiance.max() * 255.0).astype(int).tolist()
         return [
-            (str(n), v, str(a) == "True") for n, v, a in zip(names, values, actors, strict=True)
+            (str(name), value, str(actor) == "True")
+            for name, value, actor in zip(names, values, actors, strict=True)
         ]

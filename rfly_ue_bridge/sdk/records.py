@@ -1,8 +1,7 @@
-"""Records of RflySim's SDK for RflySim3D's answers: its class names, attributes and flat
-constructor.
+"""Records of RflySim's SDK for RflySim3D's answers: class names, attributes and flat constructor.
 
-The SDK's names differ from those of the wire here and there (`timestmp`, `BoxExtent`, `CopterID`,
-`ObjName`); both can be read. New code is better served by `feedback_records`.
+The SDK's names differ from those of the wire in places (`timestmp`, `BoxExtent`, `CopterID`,
+`ObjName`); both can be read. `listener.FeedbackRecords` serves new code better.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from rfly_ue_bridge.codec.packets import Packet, PacketType
 
 
 class SdkRecord:
-    """One answer as attributes: numbers, tuples and texts. `hasUpdate` becomes True with every
-    answer.
+    """One answer as attributes: numbers, tuples and texts. Every answer sets `hasUpdate` to True.
 
     `iv` is the answer as `struct.unpack` gives it, flat; without it all is 0. A text that is not
     UTF-8 raises PacketError.
@@ -25,7 +23,7 @@ class SdkRecord:
     layout: ClassVar[PacketType]
     old_layout: ClassVar[PacketType | None] = None
     sdk_names: ClassVar[dict[str, str]] = {}
-    """wire name -> the SDK's, where they differ"""
+    """Wire name -> the SDK's name, where they differ."""
 
     hasUpdate: bool
 
@@ -37,14 +35,14 @@ class SdkRecord:
 
     @classmethod
     def of(cls, packet: Packet) -> SdkRecord:
-        """A record of a packet in either layout."""
+        """Return a record of a packet in either layout."""
         record = cls()
         record.update(packet.values)
         return record
 
     @property
     def key(self) -> int:
-        """What tells one record from another, as `from_rflysim3d.key_of`."""
+        """Number that identifies a record, as `from_rflysim3d.key_of`."""
         return getattr(self, self.layout.fields[1].name)
 
     def CopyData(self, iv: Sequence[Any]) -> None:
@@ -83,7 +81,7 @@ class PX4SILIntFloat(SdkRecord):
 
 
 class reqVeCrashData(SdkRecord):
-    """Where a vehicle is, and what it ran into."""
+    """Place of a vehicle, and what it ran into."""
 
     layout = from_rflysim3d.REQ_VE_CRASH_DATA
 
@@ -137,4 +135,4 @@ RECORD_CLASSES: dict[str, type[SdkRecord]] = {
         VisionSensorReqNew,
     )
 }
-"""by `PacketType.kind`, which is the class's name"""
+"""Classes by `PacketType.kind`, which is the class's name."""

@@ -1,5 +1,4 @@
-"""UE4CtrlAPI: RflySim's control interface of RflySim3D under its own names, so that its scripts run
-unchanged.
+"""UE4CtrlAPI: RflySim's control interface of RflySim3D, for RflySim's unchanged scripts.
 
     from rfly_ue_bridge import UE4CtrlAPI
 
@@ -8,18 +7,18 @@ unchanged.
     ue.sendUE4Pos(1001, 200150, 0, [43.943, 1.620, -11.465], [0, 0, 0])
 
 Positions are m NED, angles rad (roll, pitch, yaw of FRD in NED), velocities m/s NED, motor speeds
-rpm. What holds for every sending call:
+rpm. These rules hold for every sending call:
 
 - `windowID` k >= 0 sends one datagram to port 20010 + k, a negative one to each of 20010, 20011 and
-20012.
+  20012.
 - A vector is a list or a one-dimensional array. A shorter one than its field is filled with zeros,
-a longer one is cut,
-  anything else counts as a number and fills the first element (`Scale=2` is 2, 0, 0). No call
-  changes its arguments.
-- Ids, types and flags are integers. `struct.error` for what does not fit, and nothing is sent.
-- NaN and infinity go out as they are, and what is too large for a float becomes infinity.
+  a longer one is cut. Anything else counts as a number and fills the first element (`Scale=2` is 2,
+  0, 0). No call changes its arguments.
+- Ids, types and flags are integers. A value that does not fit raises `struct.error`, and nothing is
+  sent.
+- NaN and infinity are sent unchanged, and a number too large for a float becomes infinity.
 
-New code is better served by `RflySim3D`, which refuses what is no number or does not fit, and never
+`RflySim3D` serves new code better: it refuses a value that is no number or does not fit, and never
 waits.
 """
 
@@ -40,6 +39,7 @@ import numpy as np
 from rfly_ue_bridge.codec import to_rflysim3d
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
+from rfly_ue_bridge.codec.from_rflysim3d import CAMERA, OBJECT, VEHICLE
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.sdk import listener
 from rfly_ue_bridge.sdk.radiation import Radiation
@@ -63,11 +63,7 @@ __all__ = [  # what a script finds in the SDK's module of that name
 ]
 
 WINDOWS = 3
-"""what a negative windowID means"""
-CAMERA = 0
-VEHICLE = 1
-OBJECT = 2
-"""type_id of what can be asked for"""
+"""Number of windows that a negative windowID means."""
 
 _MAP_CHANGE_PAUSE_S = 0.5
 _BETWEEN_REQUESTS_S = 0.1
@@ -87,8 +83,9 @@ _NO_ACTIONS = [0] * _ACTIONS
 
 
 def fill_list(data: Any, length: int) -> list[Any]:
-    """A list of that length, by the SDK's rule for vectors (see above); never `data` itself where
-    it would change.
+    """Return a list of that length, by the SDK's rule for vectors (see above).
+
+    It is never `data` itself where that would change.
     """
     if isinstance(data, np.ndarray):
         data = data.tolist()
@@ -98,7 +95,10 @@ def fill_list(data: Any, length: int) -> list[Any]:
 
 
 def _native(packet_type: PacketType) -> Struct:
-    """That packet in native form, which rounds a number too large for a float to infinity."""
+    """Return the native form of a packet.
+
+    It rounds a number too large for a float to infinity.
+    """
     order = "@" if sys.byteorder == "little" else "<"
     native = Struct(order + packet_type.struct.format.lstrip("<"))
     assert native.size == packet_type.size  # no packet has a padding byte
@@ -106,7 +106,10 @@ def _native(packet_type: PacketType) -> Struct:
 
 
 def _packer(packet_type: PacketType) -> Callable[..., bytes]:
-    """Makes that packet of one value for each field behind the checksum, vectors by `fill_list`."""
+    """Return a function that packs one value for each field behind the checksum.
+
+    Vectors are filled by `fill_list`.
+    """
     pack = _native(packet_type).pack
     counts = [1 if field.is_text else field.count for field in packet_type.fields[1:]]
 
@@ -115,12 +118,10 @@ def _packer(packet_type: PacketType) -> Callable[..., bytes]:
         for value, count in zip(values, counts, strict=True):
             if count == 1:
                 flat.append(value)
-            else:  # most are as long as the field
-                flat += (
-                    value
-                    if type(value) is list and len(value) == count
-                    else fill_list(value, count)
-                )
+            elif type(value) is list and len(value) == count:  # most are as long as the field
+                flat += value
+            else:
+                flat += fill_list(value, count)
         return pack(*flat)
 
     return pack_values
@@ -138,19 +139,19 @@ _pack_100 = _packer(to_rflysim3d.MULTI3D_DATA_100_NEW)
 _pack_20 = _packer(to_rflysim3d.MULTI3D_DATA_2_NEW)
 _pack_action = _packer(to_rflysim3d.UE4_EXT_MSG)
 _pack_attachments = _packer(to_rflysim3d.VEHICLE_ATTATCH_25)
-# whose RGB is never filled
+# RGB is never filled
 _pack_label = functools.partial(
     _native(to_rflysim3d.COPTER_MSG).pack, to_rflysim3d.COPTER_MSG.checksums[0]
 )
 
 
 def _records_of(kind: str, text: str) -> property:
-    """The listener's records of a class of the SDK, as an attribute that a script reads."""
+    """Return an attribute that reads the listener's records of a class of the SDK."""
     return property(lambda api: api._listener.records[kind], doc=text)
 
 
 class UE4CtrlAPI:
-    """Sends to RflySim3D at `ip`, and listens to it on UDP 20006 when asked to.
+    """Sender to RflySim3D at `ip`, and listener to it on UDP 20006 after `initUE4MsgRec`.
 
     A broadcast address is allowed. Every sending call returns None; an address that cannot be
     reached raises OSError.
@@ -162,15 +163,16 @@ class UE4CtrlAPI:
         self.udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         self.trueMsgEvent = threading.Event()
-        """set by every answer; a script that waits for one clears it"""
+        """Event that every answer sets; a script that waits for an answer clears it."""
         self.radiation = Radiation()
         self._listener = listener.SdkListener(self.trueMsgEvent)
 
     # ---- console commands
 
     def sendUE4Cmd(self, cmd: str | bytes, windowID: int = -1) -> None:
-        """A console command; waits 1 s after one that changes the map. One above 249 bytes is told
-        and not sent.
+        """Send a console command, and wait 1 s if it changes the map.
+
+        A command above 249 bytes prints an error and is not sent.
         """
         raw = cmd.encode() if isinstance(cmd, str) else cmd
         if len(raw) <= MAX_SHORT_BYTES:
@@ -184,8 +186,9 @@ class UE4CtrlAPI:
         _wait_for_map(raw)
 
     def sendUE4CmdNet(self, cmd: str | bytes) -> None:
-        """A console command to every RflySim3D of the network: multicast 224.0.0.10:20009, at most
-        91 bytes.
+        """Send a console command to every RflySim3D of the network.
+
+        It is multicast to 224.0.0.10:20009, and has at most 91 bytes.
         """
         raw = cmd.encode() if isinstance(cmd, str) else cmd
         if len(raw) > MAX_LAN_BYTES:
@@ -227,9 +230,7 @@ class UE4CtrlAPI:
         runnedTime: float = -1,
         windowID: int = -1,
     ) -> None:
-        """Create or move a vehicle, with velocity, the speeds of its motors and a time stamp (s; -1
-        = none).
-        """
+        """Create or move a vehicle, with velocity, motor speeds and a time stamp (s; -1 = none)."""
         datagram = _pack_time(copterID, vehicleType, 0, PWMs, VelE, AngEuler, PosE, runnedTime)
         self._send(datagram, windowID)
 
@@ -290,7 +291,10 @@ class UE4CtrlAPI:
         runnedTime: float = -1,
         windowID: int = -1,
     ) -> None:
-        """As sendUE4PosNew, in the old packet. Mind the order: velocity before position."""
+        """Create or move a vehicle as sendUE4PosNew, in the old packet.
+
+        Mind the order: velocity before position.
+        """
         self._send(
             _pack_time_old(copterID, vehicleType, PWMs, PosE, VelE, AngEuler, runnedTime), windowID
         )
@@ -306,8 +310,9 @@ class UE4CtrlAPI:
         AngEuler: Any = _ZEROS,
         windowID: int = -1,
     ) -> None:
-        """Create or move a vehicle with angular rates (rad/s, FRD); quaternion, acceleration and
-        GPS are sent as 0.
+        """Create or move a vehicle with angular rates (rad/s, FRD).
+
+        Quaternion, acceleration and GPS are sent as 0.
         """
         datagram = _pack_full(
             copterID, vehicleType, 0, VelE, AngEuler, 0, MotorRPMS, 0, RateB, -1, PosE, 0
@@ -327,8 +332,9 @@ class UE4CtrlAPI:
         isFitGround: Any = False,
         windowID: int = -1,
     ) -> None:
-        """100 vehicles in one packet: flat vectors of 100 or 300; Scale in hundredths; id 0 leaves
-        a slot unused.
+        """Create or move 100 vehicles in one packet.
+
+        Flat vectors of 100 or 300; Scale in hundredths; id 0 leaves a slot unused.
         """
         datagram = _pack_100(
             copterID, vehicleType, PosE, AngEuler, Scale, MotorRPMSMean, ground=isFitGround
@@ -346,8 +352,9 @@ class UE4CtrlAPI:
         isFitGround: Any = False,
         windowID: int = -1,
     ) -> None:
-        """20 vehicles with 8 motors each in one packet: flat vectors of 20, 60 or 160; Scale in
-        hundredths.
+        """Create or move 20 vehicles with 8 motors each in one packet.
+
+        Flat vectors of 20, 60 or 160; Scale in hundredths.
         """
         self._send(
             _pack_20(copterID, vehicleType, PosE, AngEuler, Scale, PWMs, ground=isFitGround),
@@ -359,14 +366,15 @@ class UE4CtrlAPI:
     def sendUE4ExtAct(
         self, copterID: int = 1, ActExt: Any = _NO_ACTIONS, windowID: int = -1
     ) -> None:
-        """16 numbers to a vehicle's blueprint, with the time since this object was made."""
+        """Send 16 numbers to a vehicle's blueprint, with the time since this object was made."""
         self._send(_pack_action(copterID, time.time() - self.startTime, ActExt), windowID)
 
     def sendUE4Attatch(
         self, CopterIDs: Any, AttatchIDs: Any, AttatchTypes: Any, windowID: int = -1
     ) -> None:
-        """Attach up to 25 vehicles to others; types: 0 not, 1 position, 2 position and yaw, 3
-        position and attitude.
+        """Attach up to 25 vehicles to others.
+
+        Types: 0 not, 1 position, 2 position and yaw, 3 position and attitude.
         """
         self._send(_pack_attachments(CopterIDs, AttatchIDs, AttatchTypes), windowID)
 
@@ -378,7 +386,7 @@ class UE4CtrlAPI:
         RGB: Any = _RED,
         windowID: int = -1,
     ) -> None:
-        """The id line above a vehicle; CopterID 0: above all."""
+        """Set the id line above a vehicle; CopterID 0: above all."""
         self.sendUE4LabelMsg(CopterID, Txt, fontSize, RGB, 1, 0, windowID)
 
     def sendUE4LabelMsg(
@@ -391,7 +399,7 @@ class UE4CtrlAPI:
         dispFlag: int = -1,
         windowID: int = -1,
     ) -> None:
-        """A line of text above a vehicle, cut at byte 120; RGB is exactly three integers.
+        """Set a line of text above a vehicle, cut at byte 120; RGB is exactly three integers.
 
         dispFlag < 0 appends a line, 1 to 5 replaces that one, 0 is the id line. dispTime 0 = for
         ever, > 0 = that many seconds, < 0 deletes the line, or all lines where dispFlag < 0.
@@ -404,14 +412,15 @@ class UE4CtrlAPI:
     def sendUE4SetStencilValueByCopterID(
         self, CopterID: int, StencilValue: int, windowID: int = -1
     ) -> None:
-        """Sets a vehicle's stencil value, then waits 0.1 s, as the next two."""
+        """Set a vehicle's stencil value, then wait 0.1 s, as the next two."""
         self._send_stencil(f"RflySetStencilValueByCopterID {CopterID} {StencilValue}", windowID)
 
     def sendUE4SetStencilValueByActorName(
         self, Actorname: str, StencilValue: int, is_name_regex: bool = False, windowID: int = -1
     ) -> None:
-        """Sets the stencil value of the actors of that name, or whose name fits the regular
-        expression.
+        """Set the stencil value of actors by name.
+
+        With `is_name_regex` it is that of all actors whose name matches the regular expression.
         """
         self._send_stencil(
             f"RflySetStencilValueByActorName {Actorname} {StencilValue} {is_name_regex}", windowID
@@ -420,8 +429,9 @@ class UE4CtrlAPI:
     def sendUE4SetStencilValueByMeshComponentName(
         self, Meshname: str, StencilValue: int, is_name_regex: bool = False, windowID: int = -1
     ) -> None:
-        """Sets the stencil value of the mesh components of that name, or whose name fits the
-        regular expression.
+        """Set the stencil value of mesh components by name.
+
+        With `is_name_regex` it is that of all components whose name matches the regular expression.
         """
         self._send_stencil(
             f"RflySetStencilValueByMeshComponentName {Meshname} {StencilValue} {is_name_regex}",
@@ -429,10 +439,10 @@ class UE4CtrlAPI:
         )
 
     def SetUE4RadianceValue(self, UEObjectName: str, windows: int = -1) -> None:
-        """Show the objects with this name in them as bright to an infrared camera as
-        `radiation.tempEmissivity` says.
+        """Show the objects with this name in theirs as bright as `radiation.tempEmissivity` says.
 
-        ValueError for a name that is not in it.
+        It is their brightness for an infrared camera. ValueError for a name that is not in the
+        table.
         """
         rows = [row for row in self.radiation.stencil_values() if row[0] == UEObjectName]
         if not rows:
@@ -440,24 +450,26 @@ class UE4CtrlAPI:
         self._send_radiance(*rows[0], windows)
 
     def SetUE4RadianceValue__All(self, windows: int = -1) -> None:
-        """As `SetUE4RadianceValue`, of all rows."""
+        """Show the objects of all rows, as `SetUE4RadianceValue`."""
         for row in self.radiation.stencil_values():
             self._send_radiance(*row, windows)
 
     def _send_radiance(self, name: str, value: int, is_actor: bool, window: int) -> None:
-        by_actor = self.sendUE4SetStencilValueByActorName
-        by_mesh = self.sendUE4SetStencilValueByMeshComponentName
-        (by_actor if is_actor else by_mesh)(rf"[\w]*{name}[\w]*", value, True, window)
+        send: Callable[[str, int, bool, int], None]
+        send = self.sendUE4SetStencilValueByMeshComponentName
+        if is_actor:
+            send = self.sendUE4SetStencilValueByActorName
+        send(rf"[\w]*{name}[\w]*", value, True, window)
 
     # ---- requests
 
     def reqCamCoptObj(self, type_id: int = 1, objName: Any = 1, windowID: int = 0) -> None:
-        """Ask window 0 for cameras (type 0, by SeqID), vehicles (1, by copterID) or scene objects
-        (2, by name).
+        """Ask window 0 for cameras (type 0), vehicles (1) or scene objects (2).
 
-        A list asks for each of its names, 0.1 s apart. A name that is not exactly an int (type 1)
-        or a str (type 2) is told in one line and left out; a type that is no number is a TypeError.
-        RflySim3D sends the answer to port 20006; `getCamCoptObj` reads it.
+        `objName` is the SeqID, copterID or name. A list asks for each of its names, 0.1 s apart. A
+        name that is not exactly an int (type 1) or a str (type 2) prints an error and is left out;
+        a type that is no number is a TypeError. RflySim3D sends the answer to port 20006;
+        `getCamCoptObj` reads it.
         """
         for name in objName if isinstance(objName, list) else [objName]:
             if (type_id == OBJECT and type(name) is not str) or (
@@ -466,14 +478,14 @@ class UE4CtrlAPI:
                 wanted = "a str, the object's name" if type_id == OBJECT else "an int, the copterID"
                 print(f"reqCamCoptObj: {name!r} is not asked for, type_id {type_id} wants {wanted}")
                 continue
+
             # TypeError for a text, as the SDK's "%d"
             command = f"RflyReqObjData {math.trunc(type_id)} {name} 0"
-            if isinstance(objName, list):
-                self.sendUE4Cmd(command, windowID)
-                time.sleep(_BETWEEN_REQUESTS_S)
-            else:
+            if not isinstance(objName, list):
                 print(command)
-                self.sendUE4Cmd(command, windowID)
+            self.sendUE4Cmd(command, windowID)
+            if isinstance(objName, list):
+                time.sleep(_BETWEEN_REQUESTS_S)
 
     def reqCam(self, SeqIDList: Any = _ID_0, windowID: int = 0) -> None:
         """Ask window 0 for cameras."""
@@ -497,35 +509,37 @@ class UE4CtrlAPI:
         self._listener.start()
 
     def endUE4MsgRec(self) -> None:
-        """Stop listening, for good. Returns after 0.5 s, whether anything arrives or not."""
+        """Stop listening, for good. It returns after 0.5 s, whether anything arrives or not."""
         self._listener.end()
         time.sleep(_LISTENER_END_S)
 
     def getUE4Pos(self, CopterID: int = 1) -> list[float]:
-        """[x, y, z, 1] in m NED of a vehicle, [0, 0, 0, 0] while RflySim3D has said nothing of it.
+        """Return [x, y, z, 1] in m NED of a vehicle, [0, 0, 0, 0] before RflySim3D has reported it.
 
-        Listens if it does not yet, and waits 1 s then. RflySim3D reports only after
+        It starts to listen if necessary, and then waits 1 s. RflySim3D reports only after
         `RflyReqVehicleData 1`, and only vehicles that changed since.
         """
         record = self.getUE4Data(CopterID)
         return [0, 0, 0, 0] if record == 0 else [*record.PosE, 1]
 
     def getUE4Data(self, CopterID: int = 1) -> Any:
-        """The reqVeCrashData record of a vehicle, or 0; otherwise as getUE4Pos."""
+        """Return the reqVeCrashData record of a vehicle, or 0; otherwise as getUE4Pos."""
         if self.stopFlagUE4:
             self.initUE4MsgRec()
             time.sleep(_LISTENER_START_S)
         return next((record for record in self.inReqVect if record.copterID == CopterID), 0)
 
     def getCamCoptObj(self, type_id: int = 1, objName: Any = 1) -> Any:
-        """The record of that camera (type 0), vehicle (1) or scene object (2), or 0. Does not wait
-        for one.
+        """Return the record of a camera (type 0), vehicle (1) or scene object (2), or 0.
+
+        It does not wait for one.
         """
         if (type_id == VEHICLE and type(objName) is str) or (
             type_id == OBJECT and type(objName) is int
         ):
             print(f"getCamCoptObj: {objName!r} is no name for type_id {type_id}")
             return 0
+
         records, key = {
             CAMERA: (self.CamDataVect, "SeqID"),
             VEHICLE: (self.CoptDataVect, "CopterID"),
@@ -540,7 +554,8 @@ class UE4CtrlAPI:
 
     inReqVect = _records_of(
         "reqVeCrashData",
-        "reqVeCrashData records, one a vehicle, in the order of their first arrival; so are the others.",
+        "reqVeCrashData records, one a vehicle, in the order of their first arrival, "
+        "as in the other lists.",
     )
     inSilVect = _records_of("PX4SILIntFloat", "PX4SILIntFloat records.")
     CamDataVect = _records_of("CameraData", "CameraData records.")
@@ -550,15 +565,13 @@ class UE4CtrlAPI:
 
     @property
     def inReqUpdateVect(self) -> list[bool]:
-        """For each record of inReqVect: True after every arrival; a script that has read it sets
-        False.
-        """
+        """Flags of inReqVect's records: True after every arrival; the script sets them to False."""
         return self._listener.vehicle_updates
 
-    # ---- beneath
+    # ---- helpers
 
     def fillList(self, data: Any, inLen: int) -> list[Any]:
-        """The rule for vectors, for scripts that call it themselves."""
+        """Return a vector by the SDK's rule, for scripts that call it themselves."""
         return fill_list(data, inLen)
 
     def _send(self, datagram: bytes, window: int) -> None:

@@ -1,7 +1,7 @@
 """Rate limit of each vehicle's datagrams, and the pause while RflySim3D loads a map.
 
-Of what waits the newest state of each vehicle is kept, and goes out when its time has come: no last
-pose is lost. Times are nanoseconds of a steady clock, passed in by the caller.
+The newest waiting state of each vehicle is kept, and leaves when its time has come: no last pose is
+lost. Times are nanoseconds of a steady clock, passed in by the caller.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ _NEVER_NS = -(2**62)
 
 
 class RateLimiter:
-    """`offer` returns what goes out at once, `due` what has waited long enough."""
+    """Limiter of each vehicle's datagrams.
+
+    `offer` returns the states that leave at once, `due` those that have waited long enough.
+    """
 
     def __init__(self, rate_limit_hz: float = 0.0) -> None:
         self._interval_ns = round(1e9 / rate_limit_hz) if rate_limit_hz > 0 else 0
@@ -23,43 +26,50 @@ class RateLimiter:
         self._waiting: NedStates | None = None
         self._sent = IdTable()  # (steady time of the last departure, not used)
         self.superseded = 0
-        """states that were replaced by newer ones while they waited"""
+        """Number of states that newer ones replaced while they waited."""
         self.idle = True
-        """True while nothing is limited, paused or waiting, so that a state may go out without
-        asking
+        """True while nothing is limited, paused or waiting.
+
+        A state may then leave without a call of `offer`.
         """
         self._note_idle()
 
     def hold(self, until_ns: int) -> None:
-        """Let nothing out before that time."""
+        """Hold all states back until that time."""
         self._hold_until_ns = max(self._hold_until_ns, until_ns)
         self._note_idle()
 
     def offer(self, states: NedStates, steady_ns: int) -> NedStates:
-        """Those of the states that go out now; the others wait, in place of older ones of the same
-        vehicles.
+        """Return the states that leave now.
+
+        The others wait, in place of older states of the same vehicles.
         """
         self._end_hold(steady_ns)
         if self.idle or len(states) == 0:
             return states
+
+        # newer states replace waiting ones
         if self._waiting is not None:
             replaced = np.isin(self._waiting.id, states.id)
             self.superseded += int(np.count_nonzero(replaced))
             self._waiting = _or_none(self._waiting.select(~replaced))
             self._note_idle()
+
         ready = self._ready(states, steady_ns)
         if ready.all():
             return states
-        later = states.select(~ready)
-        self._waiting = later if self._waiting is None else self._waiting.concatenate(later)
+
+        held_back = states.select(~ready)
+        self._waiting = held_back if self._waiting is None else self._waiting.concatenate(held_back)
         self._note_idle()
         return states.select(ready)
 
     def due(self, steady_ns: int) -> NedStates | None:
-        """The waiting states that may go out now, if any."""
+        """Return the waiting states that may leave now, if any."""
         self._end_hold(steady_ns)
         if self._waiting is None:
             return None
+
         ready = self._ready(self._waiting, steady_ns)
         out = _or_none(self._waiting.select(ready))
         self._waiting = _or_none(self._waiting.select(~ready))
@@ -67,7 +77,7 @@ class RateLimiter:
         return out
 
     def next_due_ns(self) -> int | None:
-        """When to ask `due` again; None while nothing waits."""
+        """Return the time of the next call of `due`; None while nothing waits."""
         if self._waiting is None:
             return None
         if self._interval_ns == 0:
@@ -76,8 +86,9 @@ class RateLimiter:
         return max(int(self._sent.values[rows, 0].min()) + self._interval_ns, self._hold_until_ns)
 
     def drop_stale(self, steady_ns: int) -> None:
-        """Forget when vehicles were sent whose next state would go out at once anyway. To be called
-        now and then.
+        """Forget the last departures of vehicles whose next state would leave at once anyway.
+
+        Call it now and then.
         """
         self._sent.keep(steady_ns - self._sent.values[:, 0] < self._interval_ns)
 
@@ -94,7 +105,7 @@ class RateLimiter:
     def _ready(
         self, states: NedStates, steady_ns: int
     ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Mask of those that may go out now, which are taken for sent."""
+        """Return the mask of states that may leave now, and note their departure."""
         if self._hold_until_ns != _NEVER_NS:
             return np.zeros(len(states), np.bool_)
         if self._interval_ns == 0:

@@ -1,7 +1,8 @@
 """UDP sender to RflySim3D's windows: one connected socket each, errors counted and never raised.
 
-A connected socket is quicker, and it alone learns that nobody listens: the answer of the other
-machine to one datagram is reported by the next `send`, which then has sent nothing and is repeated.
+A connected socket is quicker, and only a connected one learns that no program listens: the other
+machine's answer to one datagram is reported by the next `send`, which has then sent nothing and is
+repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterable
 
 from rfly_common.errors import ConfigError
-from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, WINDOW_PORT
+from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, MAX_UDP_PAYLOAD, WINDOW_PORT
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun
 
 _REOPEN_AFTER_NS = 1_000_000_000
@@ -23,19 +24,19 @@ _SEND_BUFFER_BYTES = 1 << 20
 _SEND_TIMEOUT_S = 0.05
 
 IP_RECVERR = 11
-"""ip(7): a socket is told of unreachable machines and networks too, not of closed ports alone.
-Linux.
+"""Socket option of Linux, ip(7), that reports unreachable machines and networks too.
+
+Without it only closed ports are reported.
 """
 
 # Linux cuts one buffer into datagrams by itself (udp(7), UDP_SEGMENT): one system call for up to 64
-# of them.
+# of them
 _UDP_SEGMENT = 103
 _MAX_SEGMENTS = 64
-_MAX_UDP_BYTES = 65507
 
 
 class Window:
-    """One destination, its socket, and what became of the datagrams."""
+    """One destination, its socket, and its counts of datagrams."""
 
     def __init__(self, index: int, address: tuple[str, int]) -> None:
         self.index = index
@@ -43,16 +44,17 @@ class Window:
         self.socket: socket.socket | None = None
         self.sent = 0
         self.errors: dict[str, int] = {}
-        """counts by the error's name, such as ECONNREFUSED"""
+        """Counts by the error's name, such as ECONNREFUSED."""
         self.last_error = ""
         self.last_error_ns = 0
-        """steady clock"""
+        """Steady clock."""
+
         self.sent_at_error = 0
         self.reopen_at_ns = 0
         self.cuts_runs = False
 
     def problem(self, now_ns: int, quiet_ns: int) -> str:
-        """The last error, until datagrams have left for `quiet_ns` without another; "" after that."""
+        """Return the last error; "" once datagrams have left for `quiet_ns` without another."""
         healed = now_ns - self.last_error_ns > quiet_ns and self.sent > self.sent_at_error + 1
         return "" if healed else self.last_error
 
@@ -61,12 +63,12 @@ class Window:
 
 
 class UdpSender:
-    """Sends to `windows` consecutive ports of one host.
+    """Sender to `windows` consecutive ports of one host.
 
     Broadcast addresses need `broadcast`. For a multicast group, `multicast_ttl` is the number of
-    networks that it may cross, and `multicast_interface` the IPv4 address of the interface to use
-    (empty: the system's choice). Raises ConfigError for a host that has no IPv4 address, or ports
-    beyond 65535.
+    networks that a datagram may cross, and `multicast_interface` the IPv4 address of the interface
+    to use (empty: the system's choice). Raises ConfigError for a host that has no IPv4 address, or
+    ports beyond 65535.
     """
 
     def __init__(
@@ -86,27 +88,30 @@ class UdpSender:
         self._multicast_interface = multicast_interface
         if multicast_interface:
             ipv4(multicast_interface, "multicast_interface")
+
         last = port + windows - 1
         if windows < 1 or not (port >= 1 and last <= 65535):
             raise ConfigError(
-                f"ports {port} to {last} for {windows} windows: expected 1 window or more, 1 to 65535"
+                f"ports {port} to {last} for {windows} windows: "
+                "expected 1 window or more, 1 to 65535"
             )
+
         self.windows = [Window(k, (self._ip, port + k)) for k in range(windows)]
         for window in self.windows:
             self._open(window, time.monotonic_ns())
 
     @property
     def sent(self) -> int:
-        """Datagrams handed to the system, for all windows."""
+        """Number of datagrams handed to the system, for all windows."""
         return sum(window.sent for window in self.windows)
 
     def send(self, datagram: bytes | memoryview) -> None:
-        """One datagram to every window, at once."""
+        """Send one datagram to every window, at once."""
         for window in self.windows:
             self._send(window, datagram)
 
     def send_runs(self, runs: Iterable[DatagramRun]) -> None:
-        """Every datagram of the runs to every window."""
+        """Send every datagram of the runs to every window."""
         for run in runs:
             for window in self.windows:
                 if window.cuts_runs and len(run) > 1:
@@ -116,7 +121,7 @@ class UdpSender:
                         self._send(window, datagram)
 
     def send_to(self, index: int, datagram: bytes) -> str:
-        """One datagram to the window of that index, -1 to all of them: "" or what went wrong.
+        """Send one datagram to the window of that index, -1 to all; return "" or the error.
 
         An index beyond the configured windows is allowed, as long as its port exists.
         """
@@ -125,18 +130,20 @@ class UdpSender:
         chosen = self.windows if index == -1 else self.windows[index : index + 1]
         if not chosen:
             chosen = [Window(index, (self._ip, self._port + index))]  # `_send` opens it
-        wrong = [
+
+        errors = [
             f"{window}: {window.last_error}"
             for window in chosen
             if not self._send(window, datagram)
         ]
         if index >= len(self.windows) and chosen[0].socket is not None:
             chosen[0].socket.close()
-        return "; ".join(wrong)
+        return "; ".join(errors)
 
     def closed_ports(self) -> list[int]:
-        """Ports that refused what was sent, as far as known: at once on this machine, later or
-        never elsewhere.
+        """Return the ports that are known to have refused a datagram.
+
+        They are known at once on this machine, and later or never on others.
         """
         refused = (errno.ECONNREFUSED, errno.ECONNRESET)
         return [
@@ -166,8 +173,10 @@ class UdpSender:
     def _send_again(
         self, window: Window, datagram: bytes | memoryview, error: OSError | None = None
     ) -> bool:
-        """After an error: repeat what the report of an earlier datagram kept back, renew a socket
-        that is no good.
+        """Send a datagram again after an error, if that can help.
+
+        A datagram that was not sent because an earlier one's error was reported is repeated; an
+        unusable socket is replaced.
         """
         now_ns = time.monotonic_ns()
         if error is not None:
@@ -177,6 +186,7 @@ class UdpSender:
             if error.errno not in _REPORTS and window.socket is not None:
                 window.socket.close()
                 window.socket = None
+
         if window.socket is None:
             if now_ns < window.reopen_at_ns:
                 if error is None:
@@ -185,6 +195,7 @@ class UdpSender:
             self._open(window, now_ns)
         if window.socket is None:
             return False
+
         try:
             window.socket.send(datagram)
         except OSError as second:
@@ -194,17 +205,18 @@ class UdpSender:
         return True
 
     def _send_cut(self, window: Window, run: DatagramRun) -> None:
-        """A run in few calls; where the system will not, one call for each datagram, now and ever
-        after.
+        """Send a run in few calls.
+
+        If the system refuses, send each datagram in a call of its own, now and later.
         """
-        step = run.size * min(_MAX_SEGMENTS, _MAX_UDP_BYTES // run.size)
-        how = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", run.size))]
+        step = run.size * min(_MAX_SEGMENTS, MAX_UDP_PAYLOAD // run.size)
+        ancillary = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", run.size))]
         for start in range(0, len(run.buffer), step):
             part = run.buffer[start : start + step]
             try:
                 if window.socket is None:
                     raise OSError(errno.ENOTCONN, "not open")
-                window.socket.sendmsg([part], how)
+                window.socket.sendmsg([part], ancillary)
                 window.sent += len(part) // run.size
             except OSError as error:
                 window.cuts_runs = error.errno in _REPORTS
@@ -216,11 +228,11 @@ class UdpSender:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-            if (
-                sys.platform != "win32"
-            ):  # a full buffer may delay a callback by so much, and no more
+            if sys.platform != "win32":
+                # longest delay of a callback by a full buffer
                 timeout = struct.pack("@ll", 0, round(_SEND_TIMEOUT_S * 1e6))
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+
             if self._broadcast:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             address = ipaddress.IPv4Address(self._ip)
@@ -231,16 +243,17 @@ class UdpSender:
                     sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
             if sys.platform == "linux":
                 sock.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
-                sock.setsockopt(
-                    socket.SOL_SOCKET, socket.SO_RCVBUF, 1
-                )  # of the reports: each is told once, by `send`
+                # holds the error reports, each of which `send` raises once
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+
             sock.connect(window.address)
         except OSError as error:
             sock.close()
             self._note(window, error, now_ns)
             return
+
         window.socket = sock
-        # elsewhere the cutting may be left to a network card, whose driver is not in our hands
+        # elsewhere a network card might cut the runs, by a driver that we do not know
         window.cuts_runs = sys.platform == "linux" and address.is_loopback
 
     def _note(self, window: Window, error: OSError, now_ns: int) -> None:
@@ -252,18 +265,20 @@ class UdpSender:
 
 
 _REPORTS = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ECONNRESET})
-"""Errors that may tell of an earlier datagram; the present one has not been sent."""
+"""Errors that may belong to an earlier datagram; the present one has not been sent."""
 
 _EXPLAINED = {
     errno.ECONNREFUSED: "nobody listens there (is RflySim3D running?)",
-    errno.EHOSTUNREACH: "unreachable: no machine answers there (is it on, and is the address right?)",
+    errno.EHOSTUNREACH: (
+        "unreachable: no machine answers there (is it on, and is the address right?)"
+    ),
     errno.ENETUNREACH: "unreachable: no way leads to that network",
     errno.EACCES: "not allowed: a broadcast address needs the parameter broadcast",
 }
 
 
 def resolve(host: str) -> str:
-    """The IPv4 address of a host name or address. Raises ConfigError that names it."""
+    """Return the IPv4 address of a host name or address. Raises ConfigError that names it."""
     try:
         return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
     except (OSError, UnicodeError) as error:
@@ -271,7 +286,7 @@ def resolve(host: str) -> str:
 
 
 def ipv4(text: str, name: str) -> str:
-    """The IPv4 address in a text. Raises ConfigError that begins with `name`."""
+    """Return the IPv4 address in a text. Raises ConfigError that begins with `name`."""
     try:
         return str(ipaddress.IPv4Address(text))
     except ValueError as error:

@@ -1,5 +1,6 @@
-"""The ground in a viser scene: each browser gets a coarse one at once and the fine one after its
-first picture.
+"""Layer of the ground in a viser scene.
+
+Each browser gets a coarse ground at once and the fine one after its first picture.
 """
 
 from __future__ import annotations
@@ -20,19 +21,23 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.drawing.terrain_mesh import TILE_M, TerrainMesh, detail_tiles, terrain_mesh
 
 COARSE_TRIANGLES = 20_000
+"""Most triangles of the coarse ground."""
 COARSE_PICTURE = 512
+"""Pixels of the longer side of the coarse ground's picture."""
 FINE_HIDDEN_S = 3.0
-"""for which the fine ground is there unseen, so that the browser has read it when it takes the
-coarse one's place
+"""Time in which the fine ground is there unseen, s.
+
+The browser has then read it when it replaces the coarse one.
 """
 _HAZE = (206, 220, 230)
 _UNLIT = 0.62
-"""linear brightness of ground without light, about that of level ground in the sun"""
+"""Linear brightness of ground without light, about that of level ground in the sun."""
 
 
 def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
-    """The mesh with its picture as binary glTF. Not `lit`: drawn as the picture is, which a
-    processor does sooner.
+    """Return the mesh with its picture as binary glTF.
+
+    Not `lit`: it is drawn as in the picture, which a processor does faster.
     """
     tiles = detail_tiles() if lit else {}
     material = trimesh.visual.material.PBRMaterial(
@@ -41,6 +46,7 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
         roughnessFactor=1.0,
         **{name: _jpeg(tile) for name, tile in tiles.items()},
     )
+
     surface = trimesh.Trimesh(
         mesh.vertices,
         mesh.faces,
@@ -48,12 +54,12 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
         visual=trimesh.visual.TextureVisuals(uv=mesh.uv, material=material),
         process=False,
     )
+
     # glTF's y is up; viser turns it back, as it does for every trimesh object
     data: bytes = trimesh.Scene(surface).export(file_type="glb", include_normals=True)
     east, north, _ = np.ptp(mesh.vertices, axis=0).tolist()
-    return _with_extensions(
-        data, {name: [east / TILE_M[name], north / TILE_M[name]] for name in tiles}
-    )
+    repeats = {name: [east / TILE_M[name], north / TILE_M[name]] for name in tiles}
+    return _with_extensions(data, repeats)
 
 
 def _jpeg(picture: Any) -> Image.Image:
@@ -63,13 +69,14 @@ def _jpeg(picture: Any) -> Image.Image:
 
 
 def _with_extensions(glb: bytes, repeats: dict[str, list[float]]) -> bytes:
-    """The same file, each of these textures so often along and across the mesh; without one,
-    KHR_materials_unlit.
+    """Return the same file with textures that repeat along and across the mesh.
 
-    Header, chunk of JSON, other chunks: glTF 2.0, section 4.4. trimesh writes neither extension.
+    Without such a texture it gets KHR_materials_unlit. Header, chunk of JSON, other chunks: glTF
+    2.0, section 4.4. trimesh writes neither extension.
     """
     size = int.from_bytes(glb[12:16], "little")
     document = json.loads(glb[20 : 20 + size])
+
     used = "KHR_texture_transform" if repeats else "KHR_materials_unlit"
     document["extensionsUsed"] = [*document.get("extensionsUsed", []), used]
     [material] = document["materials"]
@@ -78,6 +85,7 @@ def _with_extensions(glb: bytes, repeats: dict[str, list[float]]) -> bytes:
     if not repeats:
         material["extensions"] = {**material.get("extensions", {}), used: {}}
         material["pbrMetallicRoughness"]["baseColorFactor"] = [_UNLIT, _UNLIT, _UNLIT, 1.0]
+
     text = json.dumps(document).encode()
     text += b" " * (-len(text) % 4)
     rest = glb[20 + size :]
@@ -87,16 +95,16 @@ def _with_extensions(glb: bytes, repeats: dict[str, list[float]]) -> bytes:
 
 @dataclass
 class _Ground:
-    """What one browser shows."""
+    """Ground that one browser shows."""
 
     coarse: Any
     fine: Any = None
     shown_at_s: float = 0.0
-    """when the fine one takes the coarse one's place"""
+    """Time at which the fine ground replaces the coarse one."""
 
 
 class TerrainLayer:
-    """The ground of all browsers."""
+    """Ground of all browsers."""
 
     def __init__(self, server: viser.ViserServer, max_triangles: int, lit: bool) -> None:
         self._server = server
@@ -105,10 +113,10 @@ class TerrainLayer:
         self._terrain: HeightMap | None = None
         self._coarse = b""
         self._fine = b""
-        """empty until it is made, in a thread"""
+        """Fine ground; empty until a thread has made it."""
         self._refining: threading.Thread | None = None
         self._refined: HeightMap | None = None
-        """the terrain that the thread was given last"""
+        """Terrain that the thread was given last."""
         self._grounds: dict[int, _Ground] = {}
 
     def show(self, terrain: HeightMap) -> None:
@@ -117,24 +125,29 @@ class TerrainLayer:
             return
         self._terrain = terrain
         self._fine = b""
+
         coarse = terrain_mesh(terrain, min(COARSE_TRIANGLES, self._max_triangles), COARSE_PICTURE)
         self._coarse = terrain_glb(coarse, self._lit)
+
         for ground in self._grounds.values():
             ground.coarse.remove()
             if ground.fine is not None:
                 ground.fine.remove()
         self._grounds.clear()
+
         x_min, x_max, y_min, y_max = terrain.bounds
         across = float(np.hypot(x_max - x_min, y_max - y_min))
         self._server.scene.configure_fog(0.1 * across, 1.6 * across, color=_HAZE)
 
     def update(self, now_s: float) -> None:
-        """Give each browser what it lacks."""
+        """Give each browser the ground that it lacks."""
         self._start_refining()
+
         clients = self._server.get_clients()
         self._grounds = {
             number: ground for number, ground in self._grounds.items() if number in clients
         }
+
         for number, client in clients.items():
             ground = self._grounds.get(number)
             if ground is None:
@@ -150,7 +163,10 @@ class TerrainLayer:
                     ground.coarse.visible = False
 
     def _start_refining(self) -> None:
-        """One thread at a time, however often the map is changed; seconds for a large one."""
+        """Start a thread that makes the fine ground, one at a time, however often the map changes.
+
+        It takes seconds for a large map.
+        """
         at_work = self._refining is not None and self._refining.is_alive()
         if self._terrain is self._refined or self._terrain is None or at_work:
             return

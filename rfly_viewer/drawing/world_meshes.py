@@ -1,5 +1,6 @@
-"""Triangles of a world's objects: what many share is drawn as instances, the rest in one mesh for
-each colour.
+"""Triangles of a world's objects.
+
+Meshes that many objects share are drawn as instances, the rest in one mesh for each colour.
 """
 
 from __future__ import annotations
@@ -17,69 +18,74 @@ from rfly_terrain.world.models import Color, Model, part_triangles
 from rfly_terrain.world.world import World
 
 SHARED = 4
-"""Of so many objects and more of one model the browser gets its triangles once."""
+"""Number of objects of one model from which on the browser gets its triangles once."""
 SAME_M = 0.5
-"""A box of the bridge's that is so near to the middle of an object is that object."""
+"""Distance between a box of the bridge and the middle of the object that it shows, m."""
 
 
-class Meshes(NamedTuple):
+class WorldMeshes(NamedTuple):
     """Triangles in one colour, drawn once at each place. ENU, m."""
 
     vertices: NDArray[np.float32]
     faces: NDArray[np.uint32]
-    """counter-clockwise from outside"""
+    """Corners of each triangle, counter-clockwise from outside."""
     color: Color
     positions: Floats
-    """(n, 3)"""
+    """Places, (n, 3), m."""
     yaw: Floats
-    """(n,) rad, counter-clockwise from east"""
+    """Yaw, (n,), rad, counter-clockwise from east."""
     scale: Floats
-    """(n,)"""
+    """Scale, (n,)."""
 
 
-def world_meshes(world: World) -> list[Meshes]:
-    """What is drawn of a world: all objects that show no model of RflySim3D's, which come by
-    datagram alone.
+def world_meshes(world: World) -> list[WorldMeshes]:
+    """Return what is drawn of a world.
+
+    These are all objects that do not show a model of RflySim3D's; those come by datagram alone.
     """
-    by_model: dict[int, list[int]] = defaultdict(list)
+    rows_by_model: dict[int, list[int]] = defaultdict(list)
     for row, each in enumerate(world.objects):
         if not each.model.vehicle_type:
-            by_model[id(each.model)].append(row)
-    found: list[Meshes] = []
+            rows_by_model[id(each.model)].append(row)
+
+    shared: list[WorldMeshes] = []
     single: dict[Color, list[Floats]] = defaultdict(list)
-    for rows in by_model.values():
+    for rows in rows_by_model.values():
         model = world.objects[rows[0]].model
-        at = world.positions[rows]
-        yaw, scale = (
-            np.array([getattr(world.objects[row], name) for row in rows])
-            for name in ("yaw", "scale")
-        )
+        position = world.positions[rows]
+        yaw = np.array([world.objects[row].yaw for row in rows])
+        scale = np.array([world.objects[row].scale for row in rows])
         for color in dict.fromkeys(model.colors):
             of_color = [
                 part for part, own in zip(model.parts, model.colors, strict=True) if own == color
             ]
             triangles = np.concatenate([part_triangles(part) for part in of_color])
             if len(rows) >= SHARED:
-                found.append(_meshes(triangles, color, at, yaw, scale))
+                shared.append(_meshes(triangles, color, position, yaw, scale))
                 continue
-            for place, angle, factor in zip(at, yaw.tolist(), scale.tolist(), strict=True):
+            for place, angle, factor in zip(position, yaw.tolist(), scale.tolist(), strict=True):
                 c = np.cos(angle)
                 s = np.sin(angle)
                 turned = factor * triangles @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
                 single[color].append(turned + place)
-    here = (np.zeros((1, 3)), np.zeros(1), np.ones(1))
-    return found + [_meshes(np.concatenate(parts), color, *here) for color, parts in single.items()]
+
+    in_place = (np.zeros((1, 3)), np.zeros(1), np.ones(1))
+    return shared + [
+        _meshes(np.concatenate(parts), color, *in_place) for color, parts in single.items()
+    ]
 
 
 def _meshes(
     triangles: Floats, color: Color, positions: Floats, yaw: Floats, scale: Floats
-) -> Meshes:
+) -> WorldMeshes:
     faces = np.arange(3 * len(triangles), dtype=np.uint32).reshape(-1, 3)
-    return Meshes(triangles.reshape(-1, 3).astype(np.float32), faces, color, positions, yaw, scale)
+    return WorldMeshes(
+        triangles.reshape(-1, 3).astype(np.float32), faces, color, positions, yaw, scale
+    )
 
 
 class SameObjects:
-    """Which vehicles of the window are boxes that the bridge sends for objects of the world."""
+    """Look-up of boxes among the window's vehicles that a bridge sends for objects of the world."""
 
     def __init__(self, world: World) -> None:
         rows = [row for row, each in enumerate(world.objects) if not each.model.vehicle_type]
@@ -90,12 +96,12 @@ class SameObjects:
 
     def of(self, position_ned: Floats, vehicle_type: Ints) -> Bools:
         """(n,) True for those that are drawn already."""
-        found = np.zeros(len(vehicle_type), bool)
+        is_same = np.zeros(len(vehicle_type), bool)
         rows = np.flatnonzero(vehicle_type == 0)
         if self._tree is not None and len(rows):
             distance, _ = self._tree.query(position_ned[rows], distance_upper_bound=SAME_M)
-            found[rows] = np.isfinite(distance)
-        return found
+            is_same[rows] = np.isfinite(distance)
+        return is_same
 
 
 def _middle(model: Model) -> float:

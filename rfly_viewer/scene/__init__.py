@@ -1,1 +1,1 @@
-"""The scene as data: what is where, by the datagrams that arrived. No sockets, no viser."""
+"""Data of the scene, from the datagrams that arrived; without sockets and viser."""

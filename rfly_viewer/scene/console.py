@@ -13,85 +13,89 @@ from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
 
 DEFAULT_TEXT_S = 5.0
+"""Time for which a text is shown, s."""
 LONGEST_TEXT_S = 3600.0
+"""Longest time for which a text can be shown, s."""
 KEYS = {
     "B": "follows that vehicle, without a number the next one",
     "V": "only camera 1 (ahead) and 0 (from outside) are known here",
-    "N": "a view of all, followed by nobody",
-    "S": "ids on (above 0) or off, without a number the other way round",
+    "N": "a view of all vehicles, without following one",
+    "S": "ids on (above 0) or off; without a number they are switched",
     "T": "trails, as S",
     "P": "collision mode on or off",
     "L": "the viewer has no small map",
 }
-"""RflySim3D's keys that are known here, and what they do, or why they don't. B, V, N, S, T, P and L
-are those of public scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S -1, T 1, L 1, P); what
-any other key does none of them says
+"""RflySim3D's keys that are known here, and their effect, or why they have none.
+
+B, V, N, S, T, P and L are those of public scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S
+-1, T 1, L 1, P). These scripts do not show the effect of other keys.
 """
 MAX_TEXT = 200
-"""characters of a text that is shown"""
+"""Characters of a text that is shown."""
 
 
-class Command:
-    """Base of what a text can ask for."""
+class ConsoleCommand:
+    """Base class of the commands that a text can hold."""
 
 
 @dataclass(frozen=True)
-class ChangeMap(Command):
-    """RflyChangeMapbyName"""
+class ChangeMap(ConsoleCommand):
+    """RflyChangeMapbyName."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class MoveCamera(Command):
-    """RflyCameraPosAng and RflyCameraPosAngAdd"""
+class MoveCamera(ConsoleCommand):
+    """RflyCameraPosAng and RflyCameraPosAngAdd."""
 
     position_ned: Triple
     euler: Triple
-    """roll, pitch, yaw in rad"""
+    """Roll, pitch, yaw, rad."""
     relative: bool
 
 
 @dataclass(frozen=True)
-class CameraFov(Command):
-    """RflyCameraFovDegrees: the horizontal angle, as Unreal's cameras have it"""
+class CameraFov(ConsoleCommand):
+    """RflyCameraFovDegrees: the horizontal angle, as for Unreal's cameras."""
 
     horizontal: float
-    """rad"""
+    """Angle, rad."""
 
 
 @dataclass(frozen=True)
-class ChangeModel(Command):
-    """RflyChange3DModel; id -1: all vehicles"""
+class ChangeModel(ConsoleCommand):
+    """RflyChange3DModel; id -1: all vehicles."""
 
     vehicle_id: int
     vehicle_type: int
 
 
 @dataclass(frozen=True)
-class ChangeSize(Command):
-    """RflyChangeVehicleSize; id -1: all vehicles"""
+class ChangeSize(ConsoleCommand):
+    """RflyChangeVehicleSize; id -1: all vehicles."""
 
     vehicle_id: int
     size: float
 
 
 @dataclass(frozen=True)
-class MoveVehicle(Command):
-    """RflyMoveVehiclePosAng and RflySetVehiclePosAng"""
+class MoveVehicle(ConsoleCommand):
+    """RflyMoveVehiclePosAng and RflySetVehiclePosAng."""
 
     vehicle_id: int
     on_ground: bool
     position_ned: Triple
     euler: Triple
-    """roll, pitch, yaw in rad"""
+    """Roll, pitch, yaw, rad."""
     relative: bool
 
 
 @dataclass(frozen=True)
-class RequestObject(Command):
-    """RflyReqObjData: kind 0 the camera of a SeqID, 1 the vehicle of a copterID, 2 the scene object
-    of a name
+class RequestObject(ConsoleCommand):
+    """RflyReqObjData.
+
+    kind 0: the camera of a SeqID, 1: the vehicle of a copterID, 2: the scene object of a name.
     """
 
     kind: int
@@ -99,15 +103,15 @@ class RequestObject(Command):
 
 
 @dataclass(frozen=True)
-class RequestVehicles(Command):
-    """RflyReqVehicleData"""
+class RequestVehicles(ConsoleCommand):
+    """RflyReqVehicleData."""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class ScanTerrain(Command):
-    """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples"""
+class ScanTerrain(ConsoleCommand):
+    """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -115,23 +119,23 @@ class ScanTerrain(Command):
 
 
 @dataclass(frozen=True)
-class ShowText(Command):
-    """RflyShowText and RflyShowTextTime"""
+class ShowText(ConsoleCommand):
+    """RflyShowText and RflyShowTextTime."""
 
     text: str
     seconds: float
 
 
 @dataclass(frozen=True)
-class SetWeather(Command):
-    """RflySuiteWeather, of this suite"""
+class SetWeather(ConsoleCommand):
+    """RflySuiteWeather, of this suite."""
 
     weather: Weather
 
 
 @dataclass(frozen=True)
-class SetLabel(Command):
-    """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times"""
+class SetLabel(ConsoleCommand):
+    """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times."""
 
     vehicle_id: int
     text: str
@@ -142,32 +146,32 @@ class SetLabel(Command):
 
 
 @dataclass(frozen=True)
-class Key(Command):
-    """RflyChangeViewKeyCmd: one of KEYS that does something here, as a capital, and the number
-    behind it.
-    """
+class Key(ConsoleCommand):
+    """RflyChangeViewKeyCmd: one of KEYS that has an effect here, as a capital, and a number."""
 
     key: str
     number: int | None
 
 
 @dataclass(frozen=True)
-class UnsupportedCommand(Command):
-    """A command that RflySim3D has and that means nothing here; `reason` is shown."""
+class UnsupportedCommand(ConsoleCommand):
+    """Command of RflySim3D that has no effect here; `reason` is shown."""
 
     text: str
     reason: str
 
 
-def parse(text: str) -> Command:
-    """The command in a text; an unknown one is UnsupportedCommand. CommandError says what is
-    missing or wrong.
+def parse(text: str) -> ConsoleCommand:
+    """Return the command in a text; an unknown one is UnsupportedCommand.
+
+    CommandError names the argument that is missing or wrong.
     """
     words = text.split()
     if not words:
         raise CommandError("the command is empty")
     if words[0] not in _READERS:
         return UnsupportedCommand(text[:MAX_TEXT], _UNSUPPORTED.get(words[0], "not known here"))
+
     usage, read = _READERS[words[0]]
     try:
         return read(words[1:])
@@ -180,6 +184,7 @@ def _number(words: Sequence[str], index: int, default: float | None = None) -> f
         if default is None:
             raise ValueError(f"argument {index + 1} is missing")
         return default
+
     value = float(words[index])
     if not math.isfinite(value):
         raise ValueError(f"argument {index + 1} is {words[index]}")
@@ -253,6 +258,7 @@ def _request(words: Sequence[str]) -> RequestObject:
 def _scan(words: Sequence[str]) -> ScanTerrain:
     x_0, y_0, x_1, y_1 = (_number(words, i) for i in range(4))
     interval = _number(words, 5)
+
     if not (x_0 < x_1 and y_0 < y_1 and interval > 0):
         raise ValueError(
             "the second corner must lie north and east of the first, and the interval be above 0"
@@ -268,7 +274,7 @@ def _weather(words: Sequence[str]) -> SetWeather:
         raise ValueError(str(error)) from None
 
 
-def _model(words: Sequence[str]) -> Command:
+def _model(words: Sequence[str]) -> ConsoleCommand:
     if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
         text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
         return UnsupportedCommand(
@@ -277,33 +283,43 @@ def _model(words: Sequence[str]) -> Command:
     return ChangeModel(_integer(words, 0), _integer(words, 1, 0))
 
 
-def _key(words: Sequence[str]) -> Command:
-    """Keys and numbers as public scripts for RflySim3D send them; `KEYS` says what each does here."""
+def _key(words: Sequence[str]) -> ConsoleCommand:
+    """Return a key and its number, as public scripts for RflySim3D send them.
+
+    `KEYS` says what each key does here.
+    """
     key = words[0].upper()
     number = _integer(words, 1) if len(words) > 1 else None
     if key in ("B", "N", "S", "T", "P") or (key == "V" and number in (None, 0, 1)):
         return Key(key, number)
+
     reason = KEYS.get(key, f"no such key is known here; known are {', '.join(KEYS)}")
     return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], reason)
 
 
 def _label(words: Sequence[str], is_message: bool) -> SetLabel:
-    """copterID, text, #RRGGBB, size, and of a message seconds and flag."""
+    """Return the label of copterID, text, #RRGGBB, size, and for a message seconds and flag."""
     if len(words) < 3:
         raise ValueError(f"argument {len(words) + 1} is missing")
+
     colour = words[2].lstrip("#")
     if len(colour) < 6:
         raise ValueError(f"argument 3 is {words[2]}, expected a colour as #RRGGBB")
     red, green, blue = (int(colour[i : i + 2], 16) for i in (0, 2, 4))
     size = min(max(_number(words, 3, 30.0), 1.0), 500.0)
-    seconds, flag = (_number(words, 4, 0.0), _integer(words, 5, -1)) if is_message else (0.0, 0)
-    return SetLabel(
-        _integer(words, 0), words[1][:MAX_TEXT], (red, green, blue), size, seconds, flag
-    )
+    seconds = 0.0
+    flag = 0
+    if is_message:
+        seconds = _number(words, 4, 0.0)
+        flag = _integer(words, 5, -1)
+
+    vehicle_id = _integer(words, 0)
+    text = words[1][:MAX_TEXT]
+    return SetLabel(vehicle_id, text, (red, green, blue), size, seconds, flag)
 
 
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
-_READERS: dict[str, tuple[str, Callable[[Sequence[str]], Command]]] = {
+_READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
     "RflyCameraPosAng": (
         _POSE,
@@ -343,7 +359,7 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], Command]]] = {
         _weather,
     ),
 }
-"""its arguments, and what makes of them a command"""
+"""Arguments of each command, and the function that reads them."""
 _NO_STENCIL = "the viewer has no segmentation camera"
 _UNSUPPORTED = {
     "RflyChangeMapbyID": "map numbers are RflySim3D's own; use RflyChangeMapbyName",

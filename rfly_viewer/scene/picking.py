@@ -16,25 +16,27 @@ from rfly_viewer.scene.vehicle_table import WorldPoses
 
 @dataclass(frozen=True)
 class Click:
-    """A double click, NED in m, as RflySim3D shows it."""
+    """Double click, NED in m, as RflySim3D shows it."""
 
     point: tuple[float, float, float]
-    """where the ray hit"""
+    """Point where the ray hit."""
     vehicle_id: int | None = None
     object_position: tuple[float, float, float] | None = None
-    """the origin of the vehicle that was hit"""
+    """Origin of the vehicle that was hit."""
 
 
 def pick(
     terrain: HeightMap, poses: WorldPoses, origin_enu: ArrayLike, direction_enu: ArrayLike
 ) -> Click | None:
-    """What a ray meets first; None for the sky."""
+    """Return what a ray meets first; None for the sky."""
     origin = np.asarray(origin_enu, np.float64)
     direction = np.asarray(direction_enu, np.float64)
     direction = direction / np.linalg.norm(direction)
+
     ground = ground_distance(terrain, origin, direction)
     distance = vehicle_distances(poses, origin, direction)
     row = int(np.argmin(distance)) if len(distance) else -1
+
     if row >= 0 and distance[row] < (np.inf if ground is None else ground):
         x, y, z = poses.position_ned[row].tolist()
         return Click(_ned(origin + distance[row] * direction), int(poses.id[row]), (x, y, z))
@@ -47,17 +49,20 @@ def _ned(point_enu: Floats) -> tuple[float, float, float]:
 
 
 def vehicle_distances(poses: WorldPoses, origin: Floats, direction: Floats) -> Floats:
-    """(n,) m along the ray to each vehicle's box; inf where it misses. The slab method, in each
-    vehicle's axes.
+    """Return the distances along the ray to the vehicles' boxes, (n,) m; inf where it misses.
+
+    The slab method, in each vehicle's axes.
     """
     away = quat_conjugate(poses.quat_ned_frd)
     start = flu_to_frd(quat_rotate(away, enu_to_ned(origin) - poses.position_ned))
     along = flu_to_frd(quat_rotate(away, np.broadcast_to(enu_to_ned(direction), start.shape)))
+
     low = models.BOX_LOW[poses.kind] * poses.scale
     high = models.BOX_HIGH[poses.kind] * poses.scale
     with np.errstate(divide="ignore", invalid="ignore"):
         to_low = (low - start) / along
         to_high = (high - start) / along
+
     enters = np.nanmax(np.minimum(to_low, to_high), axis=1, initial=0.0)
     leaves = np.nanmin(np.maximum(to_low, to_high), axis=1, initial=np.inf)
     parallel_outside = ((along == 0) & ((start < low) | (start > high))).any(axis=1)
@@ -65,8 +70,9 @@ def vehicle_distances(poses: WorldPoses, origin: Floats, direction: Floats) -> F
 
 
 def ground_distance(terrain: HeightMap, origin: Floats, direction: Floats) -> float | None:
-    """m along the ray to the ground of the map; None where it meets none, begins in it, or is no
-    ray.
+    """Return the distance along the ray to the ground of the map, m.
+
+    None where the ray meets no ground, begins in it, or has no direction.
     """
     if not (np.isfinite(origin).all() and np.isfinite(direction).all() and np.any(direction)):
         return None

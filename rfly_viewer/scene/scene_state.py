@@ -1,4 +1,7 @@
-"""Scene state: vehicles, map, labels and texts, changed by packets. No sockets, windows or clocks."""
+"""Scene state: vehicles, map, labels and texts, changed by packets.
+
+There are no sockets, windows or clocks here.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +27,15 @@ from rfly_viewer.scene.vehicle_table import VehicleTable
 
 MAX_LOG_LINES = 50
 MAX_EVENTS = 1000
-"""that wait to be taken; a flood of commands loses the oldest"""
+"""Events that wait to be taken; a flood of commands loses the oldest."""
 FLAT_SIZE_M = 2000.0
 
 ALL_VEHICLES = -1
-"""the copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel"""
+"""copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel."""
 
 
 def flat_ground(name: str = "") -> HeightMap:
-    """Level ground at z = 0, shown where there is no map."""
+    """Return level ground at z = 0, shown where there is no map."""
     half = FLAT_SIZE_M / 2
     return HeightMap(
         np.zeros((2, 2)),
@@ -45,13 +48,11 @@ def flat_ground(name: str = "") -> HeightMap:
 
 
 class SceneState:
-    """The scene. `apply` takes what `read_batches` yields; `take_events` are commands that the
-    window has to follow.
+    """The scene: `apply` takes what `read_batches` yields.
 
-    After ChangeMap `terrain` is another one, and the vehicles are gone, as after RflySim3D's change
-    of map.
-
-    `load` finds the terrain of a map's name, by default on the usual search path.
+    `take_events` returns commands that the window has to follow. After ChangeMap, `terrain` is
+    another one and the vehicles are gone, as after RflySim3D's change of map. `load` finds the
+    terrain of a map's name, by default on the usual search path.
     """
 
     def __init__(
@@ -64,19 +65,20 @@ class SceneState:
         self.labels = Labels()
         self.terrain = flat_ground()
         self.terrain_known = False
-        """False: flat ground stands in for a map that was not found, or for none"""
+        """False if flat ground stands in for a map that was not found, or for none."""
         self.map_name = ""
         self.log: deque[str] = deque(maxlen=MAX_LOG_LINES)
         self.reports_vehicles = False
-        """RflyReqVehicleData: send reqVeCrashData"""
+        """RflyReqVehicleData: True if reqVeCrashData is sent."""
         self.collision_mode = False
-        """key P: send CopterSimCrash"""
+        """Key P: True if CopterSimCrash is sent."""
         self._load = load or (lambda name: HeightMap.load(name, search_path))
-        self._events: deque[console.Command] = deque(maxlen=MAX_EVENTS)
+        self._events: deque[console.ConsoleCommand] = deque(maxlen=MAX_EVENTS)
 
     def apply(self, update: StateBatch | Packet, now_s: float) -> None:
-        """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say
-        raises.
+        """Take over vehicle states, or one packet of another kind.
+
+        No content of a datagram makes it raise.
         """
         if isinstance(update, StateBatch):
             self.vehicles.update(update, now_s)
@@ -88,34 +90,35 @@ class SceneState:
         handler(self, update.values, now_s)
 
     def add_log_line(self, text: str) -> None:
-        """A line of the log; the same one again is left out."""
+        """Add a line to the log, unless it repeats the last one."""
         if not self.log or self.log[-1] != text:
             self.log.append(text)
 
-    def take_events(self) -> list[console.Command]:
-        """What is to be done, in its order; each event once."""
-        taken = list(self._events)
+    def take_events(self) -> list[console.ConsoleCommand]:
+        """Return the events in their order, each once."""
+        events = list(self._events)
         self._events.clear()
-        return taken
+        return events
 
     def run_command(self, text: str, now_s: float = 0.0) -> None:
-        """A console command, given at a time of the clock of labels; what cannot be done is said in
-        the log.
+        """Run a console command, given at a time of the labels' clock.
+
+        Errors are added to the log.
         """
         try:
             command = console.parse(text)
         except CommandError as error:
             self.add_log_line(str(error))
             return
+
         match command:
-            case console.ChangeMap(name) if (
-                name == PurePath(name).name and "\\" not in name and ":" not in name
-            ):
-                self.change_map(name)
-            case console.ChangeMap(name):
+            case console.ChangeMap(name) if _is_path(name):
                 self.add_log_line(
-                    f"RflyChangeMapbyName {name}: expected the name of a map on the search path, not a path"
+                    f"RflyChangeMapbyName {name}: "
+                    "expected the name of a map on the search path, not a path"
                 )
+            case console.ChangeMap(name):
+                self.change_map(name)
             case console.ChangeModel(vehicle_id, vehicle_type):
                 self._set_column(vehicle_id, vehicle_type=vehicle_type)
             case console.ChangeSize(vehicle_id, size):
@@ -138,7 +141,10 @@ class SceneState:
                 self._events.append(command)
 
     def change_map(self, name: str) -> None:
-        """Show another map, without vehicles; where it is not found, say so and show flat ground."""
+        """Show another map, without vehicles.
+
+        If it is not found, flat ground is shown, and the log says so.
+        """
         try:
             self.terrain = self._load(name)
             self.terrain_known = True
@@ -146,6 +152,7 @@ class SceneState:
             self.terrain = flat_ground(name)
             self.terrain_known = False
             self.add_log_line(f"flat ground is shown: {error}")
+
         self.map_name = name
         self.vehicles.clear()
         self.labels = Labels()
@@ -156,16 +163,19 @@ class SceneState:
         if row is None:
             self.add_log_line(f"no vehicle {command.vehicle_id} was seen yet: it cannot be moved")
             return
+
         position = np.array(command.position_ned)
         euler = np.array(command.euler)
         if command.relative:
             position = position + self.vehicles["position_ned"][row]
             euler = euler + self.vehicles["euler"][row]
+
         if np.abs(position).max() > MAX_COORDINATE_M:
             self.add_log_line(
                 f"vehicle {command.vehicle_id} would be beyond {MAX_COORDINATE_M:g} m: it stays"
             )
             return
+
         self._set_column(
             command.vehicle_id, position_ned=position, euler=euler, on_ground=command.on_ground
         )
@@ -175,6 +185,7 @@ class SceneState:
         if row is None:
             self.add_log_line(f"no vehicle {vehicle_id} was seen yet")
             return
+
         for column, value in values.items():
             self.vehicles[column][row] = value
 
@@ -185,11 +196,13 @@ class SceneState:
         ids, parents, kinds = (
             np.asarray(values[name]) for name in ("CopterIDs", "AttatchIDs", "AttatchTypes")
         )
+
         used = ids > 0
         allowed = (kinds >= 0) & (kinds <= ATTACH_ATTITUDE)
         for kind in kinds[used & ~allowed].tolist():
             self.add_log_line(f"VehicleAttatch25: type {kind} is none of 0 to 3")
         used &= allowed
+
         unknown = self.vehicles.attach(ids[used], parents[used], kinds[used])
         if unknown:
             self.add_log_line(
@@ -202,17 +215,22 @@ class SceneState:
         if not (math.isfinite(seconds) and math.isfinite(size)):
             self.add_log_line("CopterMsg: dispTime or fontSize is not finite")
             return
+
+        # the limits of a console command's label
         red, green, blue = (min(max(part, 0), 255) for part in values["RGB"])
-        shown = min(max(size, 1.0), 500.0)
-        label = (
+        label = console.SetLabel(
             values["copterID"],
             values["text"],
             (red, green, blue),
-            shown,
+            min(max(size, 1.0), 500.0),
             seconds,
             values["dispFlag"],
         )
-        self.labels.apply(console.SetLabel(*label), now_s)
+        self.labels.apply(label, now_s)
+
+
+def _is_path(name: str) -> bool:
+    return name != PurePath(name).name or "\\" in name or ":" in name
 
 
 _HANDLERS: dict[str, Callable[[SceneState, Any, float], None]] = {

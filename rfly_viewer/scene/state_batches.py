@@ -19,36 +19,36 @@ from rfly_ue_bridge.codec.packets import Packet, PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
 
 MAX_COORDINATE_M = 1e6
-"""A position or a scale beyond this is taken for damaged: a browser draws in float32."""
+"""Largest position or scale; one beyond is damaged, and a browser draws in float32."""
 
 
 @dataclass(frozen=True, eq=False)
 class StateBatch(Rows):
-    """The states of n vehicles, each id once (the last one counts)."""
+    """States of n vehicles, each id once (the last one counts)."""
 
     id: Ints
     vehicle_type: Ints
     position_ned: Floats
-    """(n, 3) m"""
+    """Positions, (n, 3), m."""
     euler: Floats
-    """(n, 3) roll, pitch, yaw in rad of FRD in NED"""
+    """Roll, pitch, yaw of FRD in NED, (n, 3), rad."""
     velocity_ned: Floats
-    """(n, 3) m/s; NaN where the packet carries none"""
+    """Velocities, (n, 3), m/s; NaN where the packet carries none."""
     scale: Floats
-    """(n, 3); NaN where the packet carries none"""
+    """Scales, (n, 3); NaN where the packet carries none."""
     motor_speed_rpm: Floats
-    """(n,) mean over the motors that turn; of a land-air vehicle: over its rotors"""
+    """Mean speed of the motors that turn, (n,), rpm; of a land-air vehicle: of its rotors."""
     wheel_speed_rpm: Floats
-    """(n,) mean over the wheels of a land-air vehicle, positive = forward; else 0"""
+    """Mean speed of a land-air vehicle's wheels, (n,), rpm, positive = forward; else 0."""
     on_ground: Bools
-    """True: keep it on the ground, whatever its z"""
+    """True if the vehicle is kept on the ground, whatever its z."""
 
 
 def land_air_rotors(vehicle_type: ArrayLike) -> Ints:
-    """(n,) how many of a vehicle's motor channels are rotors, before those of wheels; 0: it is no
-    land-air vehicle.
+    """Return how many of each vehicle's motor channels are rotors, (n,).
 
-    Their looks of RflySim's class 3 say it: 400003, 600003, 800003.
+    0 means that it is no land-air vehicle. The channels of rotors come before those of wheels. The
+    number is in the vehicle type, a look of RflySim's class 3: 400003, 600003, 800003.
     """
     types = np.asarray(vehicle_type, np.int64)
     return np.where(np.isin(types, (400_003, 600_003, 800_003)), types // 100_000, 0)
@@ -57,19 +57,19 @@ def land_air_rotors(vehicle_type: ArrayLike) -> Ints:
 def read_batches(
     datagrams: Sequence[bytes], counters: Counter[str]
 ) -> Iterator[StateBatch | Packet]:
-    """What a run of datagrams says, in its order: states are gathered up to the next packet of
-    another kind.
+    """Yield the states and packets of a run of datagrams, in their order.
 
-    `counters` counts by packet name and, for what is dropped, by reason: `length`, `checksum`,
-    `text`, `not_finite`.
+    States are gathered up to the next packet of another kind. `counters` counts by packet name and,
+    for dropped datagrams, by reason: `length`, `checksum`, `text`, `not_finite`.
     """
-    states = {
+    state_packets = {
         kind.name
         for kind in TO_RFLYSIM3D
         if {"vehicleType", "PosE"} <= {field.name for field in kind.fields}
     }
     pending: _Pending = {}
     kinds: dict[tuple[int, bytes], PacketType | str] = {}
+
     for number, datagram in enumerate(datagrams):
         key = (len(datagram), datagram[:4])
         kind = kinds.get(key)
@@ -78,27 +78,31 @@ def read_batches(
         if isinstance(kind, str):
             counters[kind] += 1
             continue
-        if kind.name in states:
+
+        if kind.name in state_packets:
             _, numbers, raw = pending.setdefault(key, (kind, [], []))
             numbers.append(number)
             raw.append(datagram)
             continue
+
         try:
             packet = kind.read(datagram)
         except PacketError as error:
             counters[error.reason] += 1
             continue
+
         counters[kind.name] += 1
         if pending:
             yield _gather(pending, counters)
             pending = {}
         yield packet
+
     if pending:
         yield _gather(pending, counters)
 
 
 _Pending = dict[tuple[int, bytes], tuple[PacketType, list[int], list[bytes]]]
-"""by length and checksum: what arrived when, and its bytes"""
+"""Pending states by length and checksum: packet type, orders of arrival, datagrams."""
 
 
 def _kind_or_reason(datagram: bytes) -> PacketType | str:
@@ -109,22 +113,25 @@ def _kind_or_reason(datagram: bytes) -> PacketType | str:
 
 
 def _gather(pending: _Pending, counters: Counter[str]) -> StateBatch:
-    """One batch of all pending states, the last of each id."""
+    """Return one batch of all pending states, the last of each id."""
     parts = []
     for kind, numbers, raw in pending.values():
         counters[kind.name] += len(raw)
         records = np.frombuffer(b"".join(raw), kind.dtype)
         parts.append(_columns(kind, records, np.asarray(numbers)))
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    whole = np.isfinite(columns["position_ned"]).all(axis=1) & np.isfinite(columns["euler"]).all(
-        axis=1
-    )
-    whole &= (np.abs(columns["position_ned"]) <= MAX_COORDINATE_M).all(axis=1)
-    whole &= ~(np.abs(columns["scale"]) > MAX_COORDINATE_M).any(axis=1)
-    whole &= np.isfinite(columns["motor_speed_rpm"]) & np.isfinite(columns["wheel_speed_rpm"])
-    counters["not_finite"] += int(np.count_nonzero(~whole))
+
+    # undamaged states
+    position = columns["position_ned"]
+    good = np.isfinite(position).all(axis=1) & np.isfinite(columns["euler"]).all(axis=1)
+    good &= (np.abs(position) <= MAX_COORDINATE_M).all(axis=1)
+    good &= ~(np.abs(columns["scale"]) > MAX_COORDINATE_M).any(axis=1)
+    good &= np.isfinite(columns["motor_speed_rpm"]) & np.isfinite(columns["wheel_speed_rpm"])
+    counters["not_finite"] += int(np.count_nonzero(~good))
+
+    # in order of arrival, the last of each id
     order = np.argsort(columns.pop("order"), kind="stable")
-    order = order[whole[order]]
+    order = order[good[order]]
     ids = columns["id"][order]
     _, last = np.unique(ids[::-1], return_index=True)
     order = order[np.sort(len(ids) - 1 - last)]
@@ -134,7 +141,7 @@ def _gather(pending: _Pending, counters: Counter[str]) -> StateBatch:
 def _columns(
     kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
-    """The columns of a StateBatch and `order`, of one packet type. Unused slots are left out.
+    """Return the columns of a StateBatch and `order`, for one packet type; without unused slots.
 
     A field of a fleet packet holds the values of all its vehicles, so its count over three is their
     number.
@@ -149,6 +156,7 @@ def _columns(
         with np.errstate(invalid="ignore"):  # a signalling NaN
             return records[name].reshape(n * slots, width).astype(np.float64)
 
+    # speeds of motors and wheels
     types = records["vehicleType"].reshape(-1).astype(np.int64)
     wheel_rpm = np.zeros(n * slots)
     motor_name = next((name for name in ("MotorRPMS", "PWMs") if name in fields), "")
@@ -157,15 +165,15 @@ def _columns(
     elif motor_name:
         signed = flat(motor_name, 8)
         rotors = land_air_rotors(types)
-        of_wheels = (np.arange(8) >= rotors[:, None]) & (rotors > 0)[:, None] & (signed != 0)
-        wheel_rpm = np.where(of_wheels, signed, 0.0).sum(axis=1) / np.maximum(
-            of_wheels.sum(axis=1), 1
-        )
-        motors = np.where(of_wheels, 0.0, np.abs(signed))
+        is_wheel = (np.arange(8) >= rotors[:, None]) & (rotors > 0)[:, None] & (signed != 0)
+        wheels = np.maximum(is_wheel.sum(axis=1), 1)
+        wheel_rpm = np.where(is_wheel, signed, 0.0).sum(axis=1) / wheels
+        motors = np.where(is_wheel, 0.0, np.abs(signed))
         turning = np.count_nonzero(motors, axis=1)
         rpm = motors.sum(axis=1) / np.maximum(turning, 1)
     else:
         rpm = np.zeros(n * slots)
+
     ground = len(kind.checksums) > 1
     columns: dict[str, NDArray[Any]] = {
         "id": records["copterID"].reshape(-1).astype(np.int64),
@@ -179,6 +187,7 @@ def _columns(
         "on_ground": np.repeat((records["checksum"] == CHECKSUM_GROUND) & ground, slots),
         "order": np.repeat(numbers, slots),
     }
+
     if slots == 1:
         return columns
     used = columns["id"] != 0
@@ -186,7 +195,7 @@ def _columns(
 
 
 def counted(counters: Counter[str]) -> tuple[int, int]:
-    """(packets understood, datagrams dropped) of `read_batches`' counters."""
+    """Return (packets understood, datagrams dropped) of `read_batches`' counters."""
     dropped = sum(counters[reason] for reason in DROP_REASONS)
     return counters.total() - dropped, dropped
 

@@ -17,10 +17,11 @@ from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene.state_batches import StateBatch
 
 MAX_VEHICLES = 10_000
-"""ids beyond so many are dropped and counted"""
+"""Vehicles that the table holds; states of further ids are dropped and counted."""
 MAX_CHAIN = 8
-"""A vehicle on a vehicle on a …: so deep attachments are followed. Deeper ones, and rings, are
-taken as normal.
+"""Length of a chain of attachments, a vehicle on a vehicle on a …, that is followed.
+
+Vehicles beyond it, and in rings, are treated as not attached.
 """
 
 _NO_VEHICLE = -(2**63)
@@ -40,36 +41,44 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
 }
 
 
+def _row_of(ids: Ints, vehicle_id: int) -> int | None:
+    """Return the index of an id in sorted ids; None if it is not there."""
+    row = int(np.searchsorted(ids, vehicle_id))
+    return row if row < len(ids) and ids[row] == vehicle_id else None
+
+
 @dataclass(frozen=True, eq=False)
 class WorldPoses(Rows):
-    """Where vehicles are drawn, sorted by id."""
+    """Poses with which vehicles are drawn, sorted by id."""
 
     id: Ints
     kind: Ints
-    """index into models.MODELS"""
+    """Index into models.MODELS."""
     position_ned: Floats
     quat_ned_frd: Floats
-    """(n, 4) xyzw"""
+    """Rotation of FRD into NED, (n, 4), xyzw."""
     scale: Floats
     motor_speed_rpm: Floats
     wheel_speed_rpm: Floats
     on_ground: Bools
-    """kept on the ground"""
+    """True if the vehicle is kept on the ground."""
 
     def row(self, vehicle_id: int) -> int | None:
-        """Where a vehicle is in the arrays."""
-        row = int(np.searchsorted(self.id, vehicle_id))
-        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+        """Return the row of a vehicle; None if it is not in the arrays."""
+        return _row_of(self.id, vehicle_id)
 
 
 class VehicleTable:
     """Columns by name (`table["scale"]`), one row for each vehicle, sorted by `id`."""
 
     def __init__(self, descriptions: VehicleDescriptions = NONE) -> None:
-        """`descriptions`: what vehicle XML says of types; it counts more than the shipped shapes."""
+        """Take the descriptions of vehicle types in vehicle XML.
+
+        They override the shipped shapes.
+        """
         self.descriptions = descriptions
         self.refused = 0
-        """states of ids that found no room"""
+        """Number of states of ids that found no room."""
         self.clear()
 
     def clear(self) -> None:
@@ -86,31 +95,37 @@ class VehicleTable:
         return self._columns[column]
 
     def row(self, vehicle_id: int) -> int | None:
-        """The row of one vehicle; None if it was never seen."""
-        row = int(np.searchsorted(self.id, vehicle_id))
-        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+        """Return the row of a vehicle; None if it was never seen."""
+        return _row_of(self.id, vehicle_id)
 
     def update(self, batch: StateBatch, now_s: float) -> None:
-        """Take over the states; a scale or velocity that a packet does not carry stays as it was."""
+        """Take over the states.
+
+        A scale or velocity that a packet does not carry stays unchanged.
+        """
         known = np.isin(batch.id, self.id)
         if not known.all():
             batch = self._add(batch, known)
         rows = np.searchsorted(self.id, batch.id)
+
         columns = self._columns
         moved = (columns["position_ned"][rows] != batch.position_ned).any(axis=1)
         moved |= (columns["euler"][rows] != batch.euler).any(axis=1)
         columns["changed_s"][rows[moved]] = now_s
+
+        # a type set by command stays until the packets' type changes
         retyped = columns["sent_type"][rows] != batch.vehicle_type
         columns["vehicle_type"][rows[retyped]] = batch.vehicle_type[retyped]
         columns["sent_type"][rows] = batch.vehicle_type
+
         for name in ("position_ned", "euler", "motor_speed_rpm", "wheel_speed_rpm", "on_ground"):
             columns[name][rows] = getattr(batch, name)
         for name in ("velocity_ned", "scale"):
-            given = getattr(batch, name)
-            columns[name][rows] = np.where(np.isfinite(given), given, columns[name][rows])
+            sent = getattr(batch, name)
+            columns[name][rows] = np.where(np.isfinite(sent), sent, columns[name][rows])
 
     def attach(self, ids: Ints, parents: Ints, kinds: Ints) -> list[int]:
-        """Attach vehicles; returns the ids that were never seen, which stay away."""
+        """Attach vehicles; return the ids that were never seen, which are left out."""
         known = np.isin(ids, self.id)
         rows = np.searchsorted(self.id, ids[known])
         self._columns["parent"][rows] = np.where(
@@ -120,40 +135,52 @@ class VehicleTable:
         return ids[~known].tolist()
 
     def world(self, terrain: HeightMap) -> WorldPoses:
-        """Where each vehicle is: attachments followed, then those that are to be kept on the ground
-        put there.
+        """Return the pose of each vehicle in the world.
+
+        Attachments are followed, and then the vehicles that are kept on the ground are put there.
         """
         position = self["position_ned"].copy()
         quat = np.asarray(euler_to_quat(self["euler"]), np.float64)
         if (self["attachment"] != ATTACH_NONE).any():
             self._follow_attachments(position, quat)
+
+        # kept on the ground
         kind = models.kind_of(self["vehicle_type"])
         grounded = np.flatnonzero(self["on_ground"])
         centre_height, own_scale = self._described(kind)
         if len(grounded):
             ground = terrain.altitude_ned(position[grounded, 0], position[grounded, 1])
             position[grounded, 2] = ground - centre_height[grounded] * self["scale"][grounded, 2]
-        scale = self["scale"] * own_scale
-        motors = self["motor_speed_rpm"].copy()
-        wheels = self["wheel_speed_rpm"].copy()
+
         return WorldPoses(
-            self.id, kind, position, quat, scale, motors, wheels, self["on_ground"].copy()
+            self.id,
+            kind,
+            position,
+            quat,
+            self["scale"] * own_scale,
+            self["motor_speed_rpm"].copy(),
+            self["wheel_speed_rpm"].copy(),
+            self["on_ground"].copy(),
         )
 
     def _described(self, kind: Ints) -> tuple[Floats, Floats]:
-        """((n,) m of the centres above the ground, (n, 3) factors) by vehicle type."""
+        """Return heights of the centres above the ground, (n,) m, and scales, (n, 3), by type."""
         standing = models.CENTRE_HEIGHT[kind]
         scale = np.ones((len(kind), 3))
         height = standing
+
         if len(self.descriptions) and len(kind):
             row, known = self.descriptions.find(self["vehicle_type"])
             factors = self.descriptions.scale[row]
             scale = np.where(known[:, None] & np.isfinite(factors), factors, scale)
-            said = self.descriptions.centre_height[row]
-            height = np.where(known & np.isfinite(said), said, standing * scale[:, 2])
+            described_height = self.descriptions.centre_height[row]
+            height = np.where(
+                known & np.isfinite(described_height), described_height, standing * scale[:, 2]
+            )
         return height, scale
 
     def _add(self, batch: StateBatch, known: Bools) -> StateBatch:
+        """Add rows for new ids, up to MAX_VEHICLES; return the states that have a row."""
         new = np.flatnonzero(~known)
         room = max(0, MAX_VEHICLES - len(self.id))
         if len(new) > room:
@@ -162,30 +189,34 @@ class VehicleTable:
             keep[new[:room]] = True
             batch = batch.select(keep)
             new = new[:room]
+
         added = np.setdiff1d(batch.id, self.id)
-        at = np.searchsorted(self.id, added)
-        self.id = np.insert(self.id, at, added)
+        places = np.searchsorted(self.id, added)
+        self.id = np.insert(self.id, places, added)
         for name, (_, _, default) in _COLUMNS.items():
-            self._columns[name] = np.insert(self._columns[name], at, default, axis=0)
+            self._columns[name] = np.insert(self._columns[name], places, default, axis=0)
         return batch
 
     def _follow_attachments(self, position: Floats, quat: Floats) -> None:
-        """Parents before children, so that each child finds its parent's place in the world."""
+        """Put attached vehicles at their places in the world, parents before children."""
         kinds = self["attachment"]
         parents = self["parent"]
-        there = np.isin(parents, self.id) & (kinds != ATTACH_NONE)
-        parent_row = np.where(there, np.searchsorted(self.id, parents), -1)
+        is_attached = np.isin(parents, self.id) & (kinds != ATTACH_NONE)
+        parent_row = np.where(is_attached, np.searchsorted(self.id, parents), -1)
         placed = parent_row < 0
+
         for _ in range(MAX_CHAIN):
             ready = np.flatnonzero(~placed & placed[parent_row])
             if not len(ready):
                 return
             above = parent_row[ready]
+
             turned = quat[above].copy()
             level = kinds[ready] != ATTACH_ATTITUDE
             yaw = np.where(kinds[ready] == ATTACH_POSITION_YAW, quat_to_euler(turned)[:, 2], 0.0)
             yaw_only = euler_to_quat(np.column_stack([np.zeros((len(ready), 2)), yaw]))
             turned[level] = yaw_only[level]
+
             position[ready] = position[above] + quat_rotate(turned, position[ready])
             quat[ready] = quat_multiply(turned, quat[ready])
             placed[ready] = True

@@ -1,8 +1,8 @@
-"""What browsers may do: how many connect, how far they may fall behind, and what they may say.
+"""Limits of browsers: number of connections, unsent data, and the form of messages.
 
-viser answers its own page and trusts what comes: a message of another form ends in a trace, and a
-browser that reads nothing keeps all that it was to be sent. Here a message reaches viser only where
-it has the form that the page sends.
+viser answers its own page and trusts all messages: a message of another form ends in a traceback,
+and for a browser that reads nothing it keeps everything that is to be sent. Here a message reaches
+viser only if it has the form that the page sends.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 MAX_CONNECTIONS = 64
-"""a page in a browser has one for its WebSocket, and up to six more while it loads"""
+"""Open connections; a page has one for its WebSocket, and up to six more while it loads."""
 MAX_BROWSERS = 8
-"""each holds the scene about twice while it is sent, some 50 MB"""
+"""Open WebSockets; each holds the scene about twice while it is sent, some 50 MB."""
 MAX_QUEUED_BYTES = 256 << 20
-"""of all browsers together that wait to be sent; a scene with its ground is some 10 MB"""
+"""Bytes that wait to be sent, of all browsers together; a scene with its ground has some 10 MB."""
 STALLED_S = 10.0
-"""without a byte taken while some wait"""
+"""Time without a byte taken, while some wait, after which a connection is cut, s."""
+"""Largest message, bytes."""
 MAX_MESSAGE_BYTES = 65_536
 MAX_MESSAGES_PER_S = 300
-"""from one browser; what comes faster waits in the network"""
+"""Messages a second from one browser; faster ones wait in the network."""
 
 _Number = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
-"""not NaN either, of which no comparison holds"""
+"""Number without NaN, for which no comparison holds."""
 _Triple = tuple[_Number, _Number, _Number]
 _Pixels = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 _Word = Annotated[str, msgspec.Meta(max_length=200)]
@@ -51,7 +52,7 @@ _Modifier = Annotated[str, msgspec.Meta(max_length=40)] | None
 
 
 class _Message(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
-    """What the page of viser 1.x sends; the name of the class is the message's."""
+    """Message that the page of viser 1.x sends; the name of the class is the message's."""
 
 
 class ViewerCameraMessage(_Message):
@@ -110,17 +111,19 @@ _DECODER = msgspec.msgpack.Decoder(
 
 
 def is_understood(data: bytes | str, present_value: Callable[[str], Any]) -> bool:
-    """Whether viser can take a message. `present_value` is that of the control with a uuid; None
-    where there is none.
+    """Return whether viser can take a message.
 
-    A control takes a value of its own kind: a number no text, and a text no number.
+    `present_value` returns the value of the control with a uuid, None if there is none. A control
+    takes a value of its own kind: a number no text, and a text no number.
     """
     if isinstance(data, str) or len(data) > MAX_MESSAGE_BYTES:
         return False
+
     try:
         message = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
+
     if isinstance(message, ViewerCameraMessage | ScenePointerMessage):
         return message.fits()
     if isinstance(message, GuiUpdateMessage):
@@ -130,36 +133,34 @@ def is_understood(data: bytes | str, present_value: Callable[[str], Any]) -> boo
 
 
 def _kind(value: Any) -> Any:
-    """Truth, number or text; None for anything else."""
+    """Return the kind of a value: truth, number or text; None for anything else."""
     return next((kind for kind in (bool, (int, float), str) if isinstance(value, kind)), None)
 
 
 class BrowserConnections:
-    """All connections of one server; `connection` is its `create_connection`."""
+    """Connections of one server; `connection` is its `create_connection`."""
 
     def __init__(self) -> None:
         self.open: set[BrowserConnection] = set()
         self.counters: Counter[str] = Counter()
-        """refused, stalled, not_understood"""
+        """Counts of refused, stalled and not_understood."""
         self.present_value: Callable[[str], Any] = lambda uuid: None
 
     def connection(self, *arguments: Any, **options: Any) -> BrowserConnection:
-        """One more, for `websockets.asyncio.server.serve`."""
+        """Return one more connection, for `websockets.asyncio.server.serve`."""
         return BrowserConnection(self, *arguments, **options)
 
     def room_for_browser(self) -> bool:
-        """Whether one more WebSocket may begin."""
+        """Return whether one more WebSocket may begin."""
         return sum(each.browsing for each in self.open) < MAX_BROWSERS
 
     def queued_bytes(self) -> int:
-        """Of all that wait to be sent."""
+        """Return the bytes that wait to be sent, of all connections."""
         return sum(each.transport.get_write_buffer_size() for each in self.open)
 
 
 class BrowserConnection(ServerConnection):
-    """One connection, which is cut where there are too many or nothing of what waits is taken any
-    more.
-    """
+    """One connection, which is cut if there are too many, or if its browser stops reading."""
 
     def __init__(self, others: BrowserConnections, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -168,23 +169,23 @@ class BrowserConnection(ServerConnection):
         self._second = 0.0
         self._received = 0
         self.browsing = False
-        """its WebSocket has begun"""
+        """True once its WebSocket has begun."""
 
     def connection_made(self, transport: Any) -> None:
-        """Count it; one too many is cut at once."""
+        """Count the connection; one too many is cut at once."""
         super().connection_made(transport)
         self._others.open.add(self)
         if len(self._others.open) > MAX_CONNECTIONS:
             self._cut("refused")
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget it."""
+        """Forget the connection."""
         self._others.open.discard(self)
         self._stop_watching()
         super().connection_lost(error)
 
     def pause_writing(self) -> None:
-        """More waits than the network takes at once: from now on it is watched."""
+        """Watch the connection, as more waits than the network takes at once."""
         super().pause_writing()
         if self._others.queued_bytes() > MAX_QUEUED_BYTES:
             self._cut("stalled")
@@ -192,12 +193,12 @@ class BrowserConnection(ServerConnection):
             self._watch_for_progress()
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """Stop watching, as the browser has caught up."""
         self._stop_watching()
         super().resume_writing()
 
     async def recv(self, decode: bool | None = None) -> Any:
-        """The next message that viser understands."""
+        """Return the next message that viser understands."""
         while True:
             message = await super().recv(decode)
             await self._keep_rate()
@@ -237,12 +238,14 @@ class BrowserConnection(ServerConnection):
 
 
 class NoHandshakeErrors(logging.Filter):
-    """No trace of websockets': left out where a peer speaks something else or goes away, else the
-    error in one line.
+    """Filter of websockets' tracebacks.
+
+    Errors of a peer that speaks another protocol or goes away are left out, others logged in one
+    line.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is logged."""
+        """Return whether a record is logged."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, (OSError, EOFError, websockets.exceptions.WebSocketException)):
             return False
@@ -256,34 +259,33 @@ class NoHandshakeErrors(logging.Filter):
 
 
 class _LocalServer(viser.ViserServer):
-    """Without viser's tunnel through a public server, which a browser could ask for too."""
+    """Server without viser's tunnel through a public server, which a browser could ask for too."""
 
     def request_share_url(self, verbose: bool = True) -> str | None:
-        """None: there is no such address."""
+        """Return None: there is no such address."""
         return None
 
 
 def open_server(host: str, port: int) -> tuple[viser.ViserServer, BrowserConnections]:
-    """A server on this address, or on the next free port above, and its connections; it says
-    nothing on the terminal.
+    """Return a server on this address, or on the next free port above, and its connections.
 
-    Its WebSocket takes requests of its own page only: other pages in the same browser, which may
-    ask any address of this machine, are refused. How many may connect and what they may say is in
-    `connections`.
+    It prints nothing on the terminal. Its WebSocket takes requests of its own page only: other
+    pages in the same browser, which may ask any address of this machine, are refused.
     """
     rich.get_console().quiet = True
     logging.getLogger("websockets.server").addFilter(NoHandshakeErrors())
+
     connections = BrowserConnections()
-    serve = functools.partial(
-        _serve, websockets.asyncio.server.serve, _is_loopback(host), connections
-    )
-    # viser offers no way to see a request's headers, or to leave out the rebuilding of the page
-    # that its wheel brings
+    loopback = _is_loopback(host)
+    serve = functools.partial(_serve, websockets.asyncio.server.serve, loopback, connections)
+    # viser offers no way to see a request's headers, or to skip the rebuilding of the page that its
+    # wheel contains
     with (
         mock.patch.object(websockets.asyncio.server, "serve", serve),
         mock.patch.object(viser._client_autobuild, "ensure_client_is_built", return_value=None),
     ):
         server = _LocalServer(host, port, label="rfly view", verbose=False)
+
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     controls = server.gui._gui_input_handle_from_uuid
     connections.present_value = lambda uuid: controls[uuid].value if uuid in controls else None
@@ -297,21 +299,22 @@ def _serve(
     *arguments: Any,
     **options: Any,
 ) -> Any:
-    """`websockets.asyncio.server.serve` with the checks before viser's own handling of a request
-    and of messages.
+    """Serve as `websockets.asyncio.server.serve`, with checks before viser's own handling.
+
+    Requests and messages are checked.
     """
     inner = options["process_request"]
 
     def process_request(connection: Any, request: Request) -> Response | None:
-        if not is_own_page(
-            request.headers.get("Host", ""), request.headers.get("Origin"), loopback
-        ):
+        host = request.headers.get("Host", "")
+        if not is_own_page(host, request.headers.get("Origin"), loopback):
             return Response(
                 http.HTTPStatus.FORBIDDEN,
                 "FORBIDDEN",
                 Headers(),
                 b"only for the viewer's own page\n",
             )
+
         if request.headers.get("Upgrade", "").lower() == "websocket":
             if not connections.room_for_browser():
                 connections.counters["refused"] += 1
@@ -326,9 +329,9 @@ def _serve(
 
 
 def is_own_page(host: str, origin: str | None, loopback: bool) -> bool:
-    """Whether a request comes from the page of this server, or from no page at all (`origin` None).
+    """Return whether a request comes from the page of this server, or from no page (`origin` None).
 
-    A server on loopback is also asked by its own name only: a foreign name that was made to lead
+    A server on loopback must also be asked by its own name: a foreign name that was made to lead
     here is refused.
     """
     if origin is not None and urlsplit(origin).netloc != host:

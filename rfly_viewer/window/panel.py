@@ -12,19 +12,20 @@ from rfly_viewer.models.vehicle_models import MODELS, colour_of
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 
 MAX_LISTED = 40
-"""vehicles in the list"""
+"""Vehicles in the list."""
 MAX_CHOICES = 500
-"""vehicles that can be chosen for following"""
+"""Vehicles that can be chosen for following."""
 MAX_ACTIONS = 64
-"""that wait to be done; of more the latest"""
+"""Actions that wait to be run; of more the latest."""
 MAX_ENLARGED = 30
+"""Largest magnification of vehicles."""
 LOG_LINES = 8
 _NOBODY = "nobody"
 _STYLE = "font-size:12px;line-height:1.4;margin:0 0.8em;overflow-wrap:anywhere"
 
 
 class Panel:
-    """The controls. viser calls back in its threads; what was asked waits for `run_actions`."""
+    """Controls of the window. viser calls back in its threads; actions wait for `run_actions`."""
 
     def __init__(
         self,
@@ -34,23 +35,26 @@ class Panel:
         remove_all: Callable[[], None],
         follow: int | None = None,
     ) -> None:
-        """What the controls do is called by `run_actions`, in the viewer's own thread.
+        """Make the controls.
 
-        `follow`: the id of a vehicle that is followed once it appears, until somebody chooses
-        another.
+        Their actions are called by `run_actions`, in the viewer's own thread. `follow` is the id of
+        a vehicle that is followed once it appears, until the user chooses another.
         """
         gui = server.gui
         self._follow_first = None if follow is None else str(follow)
         self._actions: deque[Callable[[], None]] = deque(maxlen=MAX_ACTIONS)
+
         self._status = gui.add_html("")
         self._follow = gui.add_dropdown("Follow", [_NOBODY])
         self._enlarge = gui.add_slider(
-            "Enlarge", 1, MAX_ENLARGED, 1, 1, hint="draws vehicles so many times their size"
+            "Enlarge", 1, MAX_ENLARGED, 1, 1, hint="magnification of all vehicles"
         )
         self._boxes = {
-            "trails": gui.add_checkbox("Trails", True, hint="the last minute of each way"),
+            "trails": gui.add_checkbox(
+                "Trails", True, hint="the last minute of each vehicle's path"
+            ),
             "ground_trails": gui.add_checkbox(
-                "Trails on the ground", False, hint="the line below each flown way as well"
+                "Trails on the ground", False, hint="a line below each flown path as well"
             ),
             "ids": gui.add_checkbox(
                 "Ids", True, hint="the number over each vehicle, for up to 40 of them"
@@ -59,6 +63,7 @@ class Panel:
         self._place = gui.add_checkbox(
             "Click puts a target", False, hint="key T: the next click puts a target on the ground"
         )
+
         all_button = gui.add_button("Show all")
         with gui.add_folder("Vehicles"):
             self._list = gui.add_html("")
@@ -71,7 +76,9 @@ class Panel:
                 line = gui.add_text(
                     "Command", "", hint="as by UDP: RflyChangeMapbyName JacksboroFault"
                 )
+
         gui.main_panel.minimize()
+
         key = gui.add_command("Put a target with the next click", hotkey="T")
 
         @key.on_trigger
@@ -89,7 +96,7 @@ class Panel:
 
     @property
     def followed(self) -> int | None:
-        """The id that the cameras follow."""
+        """The id that the cameras follow; None if none is chosen."""
         chosen = str(self._follow.value)  # a browser may say anything
         return int(chosen) if chosen in self._follow.options and chosen != _NOBODY else None
 
@@ -101,9 +108,8 @@ class Panel:
             self._follow_if_there()
             return
         options = tuple(self._follow.options)
-        present = (
-            options.index(str(self._follow.value)) if str(self._follow.value) in options else 0
-        )
+        value = str(self._follow.value)
+        present = options.index(value) if value in options else 0
         if len(options) > 1:
             self._follow.value = options[present % (len(options) - 1) + 1]  # type: ignore[misc]
 
@@ -113,49 +119,49 @@ class Panel:
             self._follow_first = None
 
     def follow_nobody(self) -> None:
-        """The cameras are the mouse's."""
+        """Leave the cameras to the mouse."""
         self._follow_first = None
         self._follow.value = _NOBODY  # type: ignore[misc]
 
-    def show(self, what: str, number: int | None) -> None:
-        """Ids or trails: on for a number above 0, else off, or (None) the other way round."""
-        box = self._boxes[what]
-        box.value = (not box.value) if number is None else number > 0  # type: ignore[misc]
+    def show(self, box: str, number: int | None) -> None:
+        """Show ids or trails for a number above 0, hide them for others, or (None) switch."""
+        checkbox = self._boxes[box]
+        checkbox.value = (not checkbox.value) if number is None else number > 0  # type: ignore[misc]
 
     @property
     def enlarge(self) -> float:
-        """How many times their size vehicles are drawn."""
+        """Magnification of vehicles."""
         return float(min(max(self._enlarge.value, 1), MAX_ENLARGED))
 
-    def shows(self, what: str) -> bool:
-        """Whether `ids` are drawn over the vehicles, `trails` behind them, and `ground_trails`
-        below those.
+    def shows(self, box: str) -> bool:
+        """Return whether a box is checked.
+
+        `ids` are drawn over the vehicles, `trails` behind them, and `ground_trails` below those.
         """
-        return bool(self._boxes[what].value)
+        return bool(self._boxes[box].value)
 
     def take_place_click(self) -> bool:
-        """Whether this click is to put a target down; the next one is not."""
+        """Return whether this click puts a target down; the next one does not."""
         wanted = bool(self._place.value)
         if wanted:
             self._place.value = False  # type: ignore[misc]
         return wanted
 
     def run_actions(self) -> None:
-        """Do what was asked for with buttons and texts since the last call."""
+        """Run the actions of buttons and texts since the last call."""
         for _ in range(len(self._actions)):
             self._actions.popleft()()
 
     def show_status(self, lines: Sequence[str]) -> None:
-        """The map, where it listens, what comes in, what goes out."""
+        """Show the map, where the window listens, what comes in and what goes out."""
         first, *others = map(html.escape, lines)
         show_html(self._status, _block([f"<b>{first}</b>", *others], escape=False))
 
     def show_vehicles(self, table: VehicleTable, poses: WorldPoses) -> None:
-        """The list, and the choices of whom to follow."""
+        """Show the list, and the choices of vehicles to follow."""
         rows = []
-        for i, colour in zip(
-            range(min(len(poses), MAX_LISTED)), colour_of(poses.id).tolist(), strict=False
-        ):
+        listed = range(min(len(poses), MAX_LISTED))
+        for i, colour in zip(listed, colour_of(poses.id).tolist(), strict=False):
             x, y, z = poses.position_ned[i].tolist()
             vehicle_type = int(table["vehicle_type"][i])
             name = html.escape(table.descriptions.name(vehicle_type) or MODELS[poses.kind[i]].name)
@@ -164,35 +170,37 @@ class Panel:
                 f"<td>{name} {vehicle_type}</td>"
                 f"<td style='text-align:right'>{x:.1f}&nbsp; {y:.1f}&nbsp; {z:.1f}</td></tr>"
             )
+
         more = f"and {len(poses) - MAX_LISTED} more" if len(poses) > MAX_LISTED else ""
-        head = (
-            "<tr><th>id</th><th>shape, type</th><th>north, east, down m</th></tr>"
-            if rows
-            else "none yet"
+        head = "none yet"
+        if rows:
+            head = "<tr><th>id</th><th>shape, type</th><th>north, east, down m</th></tr>"
+        text = (
+            f'<div style="{_STYLE}"><table style="width:100%;text-align:left">'
+            f"{head}{''.join(rows)}</table>{more}</div>"
         )
-        text = f'<div style="{_STYLE}"><table style="width:100%;text-align:left">{head}{"".join(rows)}</table>{more}</div>'
         show_html(self._list, text)
+
         choices = (_NOBODY, *map(str, poses.id[:MAX_CHOICES].tolist()))
         if tuple(self._follow.options) != choices:
             self._follow.options = choices
         self._follow_if_there()
 
     def show_log(self, lines: Sequence[str]) -> None:
-        """The newest lines of the console, the latest last."""
+        """Show the newest lines of the console, the latest last."""
         show_html(self._log, _block(list(lines)[-LOG_LINES:]))
 
     def show_click(self, lines: Iterable[str]) -> None:
-        """What a double click found."""
+        """Show what a double click found."""
         show_html(self._click, _block(lines))
 
 
 def show_html(handle: viser.GuiHtmlHandle, text: str) -> None:
-    """A text in place of the one before, sent where it differs."""
+    """Show a text in place of the one before; it is sent only if it differs."""
     if handle.content != text:
         handle.content = text
 
 
 def _block(lines: Iterable[str], escape: bool = True) -> str:
-    return (
-        f'<div style="{_STYLE}">{"<br>".join(map(html.escape, lines) if escape else lines)}</div>'
-    )
+    text = "<br>".join(map(html.escape, lines) if escape else lines)
+    return f'<div style="{_STYLE}">{text}</div>'

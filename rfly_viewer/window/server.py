@@ -18,17 +18,20 @@ from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
-from rfly_viewer.drawing.annotations import LabelLayers, TrailLayer
-from rfly_viewer.drawing.drawing import Sky, VehicleLayer, WorldLayer
+from rfly_viewer.drawing.label_layer import LabelLayers
 from rfly_viewer.drawing.screen import Screen, drawn_enlarged
+from rfly_viewer.drawing.sky import Sky
 from rfly_viewer.drawing.terrain_layer import TerrainLayer
+from rfly_viewer.drawing.trail_layer import TrailLayer
+from rfly_viewer.drawing.vehicle_layer import VehicleLayer
+from rfly_viewer.drawing.world_layer import WorldLayer
 from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene import console
 from rfly_viewer.scene.picking import Click, pick
 from rfly_viewer.scene.scan import scan_terrain
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import StateBatch, counted, read_batches
-from rfly_viewer.window.clients import Cameras
+from rfly_viewer.window.cameras import Cameras
 from rfly_viewer.window.connections import open_server
 from rfly_viewer.window.panel import Panel
 from rfly_viewer.window.readout import Readouts
@@ -36,22 +39,26 @@ from rfly_viewer.wire.feedback_sender import FeedbackSender
 from rfly_viewer.wire.listener import Listener
 
 RATE_HZ = 30.0
+"""Most pictures a second."""
 PANEL_EVERY_S = 0.5
+"""Time between two updates of the panel, s."""
 DOUBLE_CLICK_S = 0.6
+"""Longest time between the clicks of a double click, s."""
 DOUBLE_CLICK_APART = 0.01
-"""of the picture's width or height"""
+"""Longest distance between them, relative to the picture's width or height."""
 FIRST_TARGET_ID = 1001
+"""Smallest id of a target that is put down by a click."""
 MAX_CLICKS = 8
-"""taken for one picture, the latest"""
+"""Clicks that are taken for one picture, the latest."""
 MAX_NOTICES = 4
-"""texts of one picture that are shown in the browsers, the first"""
+"""Texts of one picture that are shown in the browsers, the first."""
 NEAR_M = 30.0
-"""A click on the ground so near to an object counts as the ground beside it."""
+"""Distance up to which a click on the ground counts as the ground next to an object, m."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `rfly view` was asked for."""
+    """Options of `rfly view`."""
 
     map: str = ""
     search_path: tuple[str, ...] = ()
@@ -65,15 +72,15 @@ class Settings:
     max_triangles: int = 400_000
     shadows: bool = True
     follow: int | None = None
-    """id of a vehicle that the cameras follow once it appears"""
+    """Id of a vehicle that the cameras follow once it appears."""
     descriptions: VehicleDescriptions = NONE
-    """what vehicle XML says of vehicle types"""
+    """Descriptions of vehicle types in vehicle XML."""
     world: World = field(default_factory=World)
-    """what stands on the map"""
+    """Objects that stand on the map."""
 
 
 class Viewer:
-    """Everything together. `run` draws until `stop`; `address` is where a browser finds it."""
+    """The whole window. `run` draws until `stop`; `address` is where a browser finds it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -81,38 +88,44 @@ class Viewer:
         self.state = SceneState(settings.search_path, descriptions=settings.descriptions)
         if settings.map:
             self.state.change_map(settings.map)
+
         self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)
         self.listener = Listener(settings.host, settings.udp_port, settings.lan_interface)
         self.server, self.connections = open_server(settings.host, settings.http_port)
+
         self.counters: Counter[str] = Counter()
         self._clicks: deque[tuple[int, float, Any]] = deque(maxlen=MAX_CLICKS)
         self._last_click: tuple[int, float, tuple[float, float]] | None = None
         self._ground_click: Click | None = None
+
         self._sky = Sky(self.server, settings.shadows)
         self._terrain = TerrainLayer(self.server, settings.max_triangles, lit=settings.shadows)
         self._world = WorldLayer(self.server, settings.world)
         self._vehicles = VehicleLayer(self.server)
         self._labels = LabelLayers(self.server)
         self._trails = TrailLayer(self.server)
+
         self.panel = Panel(
             self.server, self._run_command, self._show_all, self._remove_all, settings.follow
         )
         self.cameras = Cameras(self.server)
         self._readouts = Readouts(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
+
         self._frames = 0
         self._notices_left = MAX_NOTICES
         self._last_frame_s = time.monotonic()
         self._panel_due_s = 0.0
         self._rates_from = (time.monotonic(), 0, 0)
         self._rates = (0.0, 0.0)
+
         self._map_shown()
         self.state.take_events()
         self.server.scene.on_click()(self._on_click)
 
     @property
     def address(self) -> str:
-        """The address for a browser."""
+        """Address for a browser."""
         host = "127.0.0.1" if self._settings.host == "0.0.0.0" else self._settings.host
         return f"http://{host}:{self.server.get_port()}"
 
@@ -122,17 +135,18 @@ class Viewer:
         self.listener.arrived.set()
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Draw until `stop`, or `stopped`. The first datagram after a pause is drawn at once, then
-        RATE_HZ is kept.
+        """Draw until `stop`, or `stopped`.
+
+        The first datagram after a pause is drawn at once, then RATE_HZ is kept.
         """
         try:
             due = 0.0
             while not self._stopped.is_set() and not stopped():
-                turning = bool(
-                    (self._poses.motor_speed_rpm != 0).any()
-                    or (self._poses.wheel_speed_rpm != 0).any()
-                )
+                motors_turn = bool((self._poses.motor_speed_rpm != 0).any())
+                wheels_turn = bool((self._poses.wheel_speed_rpm != 0).any())
+                turning = motors_turn or wheels_turn
                 self.listener.arrived.wait(1 / RATE_HZ if turning else 0.1)
+
                 early = due - time.monotonic()
                 if early > 0 and self._stopped.wait(early):
                     break
@@ -144,18 +158,22 @@ class Viewer:
             self.server.stop()
 
     def draw(self, now_s: float) -> None:
-        """Take what has arrived, do what it says, and send the browsers what changed."""
+        """Take the datagrams, do what they say, and send the browsers the changes."""
         state = self.state
         arrived = self.listener.take()
         for update in read_batches(arrived, self.counters):
             state.apply(update, now_s)
         state.labels.expire(now_s)
+
         self.panel.run_actions()
         self._notices_left = MAX_NOTICES
         for event in state.take_events():
             self._do(event, now_s)
+
         self._poses = poses = state.vehicles.world(state.terrain)
         self._take_clicks()
+
+        # draw
         drawn = self._world.without_its_boxes(poses, state.vehicles["vehicle_type"])
         elapsed = now_s - self._last_frame_s
         self._last_frame_s = now_s
@@ -167,9 +185,12 @@ class Viewer:
             below = state.terrain if self.panel.shows("ground_trails") else None
             self._trails.show(drawn, self.panel.shows("trails"), below, now_s)
         self._labels.show(drawn, state.labels, self.panel.shows("ids"), enlarge)
+
         self.cameras.update(poses, self.panel.followed, state.terrain)
         self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
         self.server.flush()
+
+        # report
         self.feedback.report(
             state.vehicles,
             poses,
@@ -178,12 +199,14 @@ class Viewer:
             crashes=state.collision_mode,
             now_s=now_s,
         )
+
         self._frames += bool(arrived)
         if now_s >= self._panel_due_s:
             self._panel_due_s = now_s + PANEL_EVERY_S
             self._show_panel(now_s)
 
     def _do(self, event: Any, now_s: float) -> None:
+        """Do what a command asks of the window; errors go to the log."""
         try:
             match event:
                 case console.ChangeMap():
@@ -192,6 +215,8 @@ class Viewer:
                     self.cameras.move(event, self.state.terrain)
                 case console.CameraFov(horizontal):
                     self.cameras.set_fov(horizontal)
+
+                # keys
                 case console.Key("B", vehicle_id):
                     self.panel.follow(vehicle_id)
                 case console.Key("V", camera):
@@ -202,6 +227,7 @@ class Viewer:
                     self._show_all()
                 case console.Key("S" | "T" as key, number):
                     self.panel.show("ids" if key == "S" else "trails", number)
+
                 case console.SetWeather(weather):
                     self._sky.show(weather)
                 case console.ShowText(text, seconds):
@@ -221,6 +247,7 @@ class Viewer:
         self._world.show(self.state.terrain)
         self._trails.clear()
         self.cameras.show_map(self.state.terrain)
+
         if self.state.map_name and not self.state.terrain_known:
             self._notify(
                 f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0
@@ -252,6 +279,7 @@ class Viewer:
             client, at_s, event = self._clicks.popleft()
             before = self._last_click
             self._last_click = (client, at_s, event.screen_pos)
+
             if self.panel.take_place_click():
                 self._place_target(event)
             elif before is not None and before[0] == client and at_s - before[1] < DOUBLE_CLICK_S:
@@ -267,6 +295,7 @@ class Viewer:
         ids = self.state.vehicles.id
         target = int(max(FIRST_TARGET_ID, ids.max() + 1 if len(ids) else 0))
         x, y, z = click.point
+
         batch = StateBatch(
             id=np.array([target]),
             vehicle_type=np.array([models.TARGET_TYPE]),
@@ -278,6 +307,7 @@ class Viewer:
             wheel_speed_rpm=np.zeros(1),
             on_ground=np.array([True]),
         )
+
         self.state.vehicles.update(batch, time.monotonic())
         self._poses = self.state.vehicles.world(self.state.terrain)
         self.state.add_log_line(f"target {target} was put at {x:.3f} {y:.3f} {z:.3f} (NED, m)")
@@ -286,8 +316,10 @@ class Viewer:
         click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
         if click is None:
             return
+
         if click.object_position is None:
             self._ground_click = click
+
         lines = click_lines(click, self._ground_click, self.state.terrain.altitude_ned)
         self.panel.show_click(lines)
         for line in lines:
@@ -295,24 +327,27 @@ class Viewer:
 
     def _show_panel(self, now_s: float) -> None:
         understood, dropped = counted(self.counters)
-        since, packets, frames = self._rates_from
-        if now_s - since >= 1.0:
+        dropped += self.listener.overflow
+        dropped += self.state.vehicles.refused
+        dropped += self.connections.counters["not_understood"]
+
+        # rates over a second or more
+        since_s, packets, frames = self._rates_from
+        elapsed_s = now_s - since_s
+        if elapsed_s >= 1.0:
             self._rates = (
-                (understood - packets) / (now_s - since),
-                (self._frames - frames) / (now_s - since),
+                (understood - packets) / elapsed_s,
+                (self._frames - frames) / elapsed_s,
             )
             self._rates_from = (now_s, understood, self._frames)
-        address = f"{self._settings.host}:{self.listener.port}"
-        dropped += (
-            self.listener.overflow
-            + self.state.vehicles.refused
-            + self.connections.counters["not_understood"]
-        )
         packets_per_s, frames_per_s = self._rates
+
+        address = f"{self._settings.host}:{self.listener.port}"
         x_min, x_max, y_min, y_max = self.state.terrain.bounds
         name = self.state.map_name or "flat ground"
         if self.state.map_name and not self.state.terrain_known:
             name = f"{name}: not found, flat ground"
+
         vehicles = len(self._poses)
         self.panel.show_status(
             [
@@ -322,6 +357,7 @@ class Viewer:
                 f"{understood:,} packets, {dropped:,} not understood",
             ]
         )
+
         self.panel.show_vehicles(self.state.vehicles, self._poses)
         self.panel.show_log(self.state.log)
 
@@ -329,8 +365,9 @@ class Viewer:
 def click_lines(
     click: Click, ground_click: Click | None, altitude_ned: Callable[[float, float], float]
 ) -> list[str]:
-    """What a double click shows: click point, object position, and on an object the offset for
-    `rfly objects fit`.
+    """Return what a double click shows: click point and object position.
+
+    On an object they are followed by the offset for `rfly objects fit`.
     """
     x, y, z = click.point
     lines = [f"click point: {x:.3f} {y:.3f} {z:.3f}"]
@@ -338,10 +375,12 @@ def click_lines(
         return [*lines, "the ground; now double click on an object"]
     ox, oy, oz = click.object_position
     lines.append(f"object pos: {ox:.3f} {oy:.3f} {oz:.3f} (vehicle {click.vehicle_id})")
+
     ground = (ox, oy, altitude_ned(ox, oy))
     if ground_click is not None and math.dist(ground_click.point[:2], (ox, oy)) < NEAR_M:
         ground = ground_click.point
     gx, gy, gz = ground
+
     lines.append(f"offset above the ground: {gz - oz:.3f} m")
     lines.append(
         f"rfly objects fit --click {gx:.3f} {gy:.3f} {gz:.3f} --object {ox:.3f} {oy:.3f} {oz:.3f}"
@@ -352,11 +391,11 @@ def click_lines(
 def view(settings: Settings, print_line: Callable[[str], None], open_browser: bool) -> None:
     """Run the viewer until Ctrl-C, SIGTERM or SIGHUP."""
     viewer = Viewer(settings)
-    with (
-        stop_by_signal() as stopped
-    ):  # `viewer.stop` takes locks, which the interrupted loop may hold
+    with stop_by_signal() as stopped:
+        # not by `viewer.stop`: it takes locks, which the interrupted loop may hold
         print_line(
-            f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it"
+            f"rfly view: {viewer.address} shows UDP "
+            f"{settings.host}:{viewer.listener.port}; Ctrl-C ends it"
         )
         for line in viewer.state.log:
             print_line(f"rfly view: {line}")

@@ -13,20 +13,21 @@ from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_QUEUED_BYTES = 32 << 20
-"""of datagrams that wait at most; a frame later there is room again"""
+"""Most bytes of datagrams that wait; a frame later there is room again."""
 _RECEIVE_BUFFER_BYTES = 4 << 20
 _OVERHEAD = 48
-"""what Python needs for each, beside its bytes"""
+"""Memory that Python needs for each datagram, in addition to its bytes."""
 _LARGEST = 4096
-"""Longer ones are no packet; they arrive cut to this length, which no packet has."""
+"""Longest datagram that is read; a longer one is cut to this length, which no packet has."""
 
 
 class Listener(Closing):
-    """`take` returns what has arrived since; `arrived` is set when there is something.
+    """Listener: `take` returns the datagrams since the last call.
 
-    Binds to `host` only, 127.0.0.1 unless another is asked for. With `lan_interface`, an IPv4
-    address of this machine, it also joins 224.0.0.10:20009 there, for commands to every RflySim3D
-    of the network. Raises ConfigError where an address cannot be bound, which names it.
+    `arrived` is set when there are some. It binds to `host` only, by default 127.0.0.1. With
+    `lan_interface`, an IPv4 address of this machine, it also joins 224.0.0.10:20009 there, for
+    commands to every RflySim3D of the network. Raises ConfigError, which names the address, where
+    one cannot be bound.
     """
 
     def __init__(
@@ -34,15 +35,17 @@ class Listener(Closing):
     ) -> None:
         self.arrived = threading.Event()
         self.overflow = 0
-        """datagrams dropped because MAX_QUEUED_BYTES were waiting"""
+        """Datagrams dropped because MAX_QUEUED_BYTES were waiting."""
         self._queue: list[bytes] = []
         self._queued_bytes = 0
         self._lock = threading.Lock()
         self._closed = False
+
         self._sockets = [_bound(resolve(host), port)]
         self.port: int = self._sockets[0].getsockname()[1]
         if lan_interface:
             self._sockets.append(_joined(lan_interface))
+
         self._threads = [
             threading.Thread(
                 target=self._receive, args=(opened,), name="rfly view: UDP", daemon=True
@@ -53,16 +56,16 @@ class Listener(Closing):
             thread.start()
 
     def take(self) -> list[bytes]:
-        """The datagrams that arrived since the last call, in their order."""
+        """Return the datagrams that arrived since the last call, in their order."""
         with self._lock:
             self.arrived.clear()
-            taken = self._queue
+            datagrams = self._queue
             self._queue = []
             self._queued_bytes = 0
-        return taken
+        return datagrams
 
     def close(self) -> None:
-        """Stop listening; returns at once."""
+        """Stop listening; it returns at once."""
         self._closed = True
         for thread in self._threads:
             thread.join()
@@ -71,12 +74,12 @@ class Listener(Closing):
 
     def _receive(self, opened: socket.socket) -> None:
         while not self._closed:
+            # an error: none for a while, an ICMP answer, or, on Windows, a longer datagram
             try:
                 datagram = opened.recv(_LARGEST)
-            except (
-                OSError
-            ):  # nothing for a while; an ICMP answer; or, on Windows, a longer datagram
+            except OSError:
                 continue
+
             with self._lock:
                 if self._queued_bytes >= MAX_QUEUED_BYTES:
                     self.overflow += 1
@@ -95,8 +98,8 @@ def _bound(host: str, port: int) -> socket.socket:
         opened.close()
         reason = error.strerror if isinstance(error, OSError) else "no such port"
         raise ConfigError(
-            f"UDP {host}:{port} cannot be bound ({reason}): another RflySim3D, viewer or `rfly listen` may have it; "
-            "choose another with --udp-port or --window"
+            f"UDP {host}:{port} cannot be bound ({reason}): another RflySim3D, viewer or "
+            "`rfly listen` may have it; choose another with --udp-port or --window"
         ) from error
     opened.settimeout(0.2)
     return opened
@@ -112,6 +115,7 @@ def _joined(interface: str) -> socket.socket:
         raise ConfigError(
             f"--lan-interface {interface}: expected an IPv4 address of this machine"
         ) from error
+
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

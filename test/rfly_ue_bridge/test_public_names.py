@@ -1,4 +1,4 @@
-"""What the package offers by name."""
+"""Names that the package offers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The strict interface: what it sends, read back by the decoder, and that nothing is sent where
-something is wrong.
-"""
+"""The strict interface: datagrams read back by the decoder, and none for a wrong argument."""
 
 from __future__ import annotations
 
@@ -69,6 +67,7 @@ def test_a_vehicle_leaves_as_current_simple_time(window, sinks):
         7, 200150, [1.5, -2.5, 1e9 + 0.25], (0.5, 0.25, -0.125),
         velocity_ned=np.array([1, 2, 3]), motor_speed_rpm=[10, 20], time_s=12.5,
     )  # fmt: skip
+
     for k in range(3):
         packet = sinks.take(k)
         assert packet.name == "SOut2SimulatorSimpleTime"
@@ -77,6 +76,7 @@ def test_a_vehicle_leaves_as_current_simple_time(window, sinks):
             200150,
             (0, 0, 0),
         )
+
         assert packet["PosE"] == (1.5, -2.5, 1e9 + 0.25)
         assert packet["AngEuler"] == (0.5, 0.25, -0.125)
         assert packet["VelE"] == (1, 2, 3)
@@ -106,16 +106,37 @@ def test_ground_and_scale_choose_the_packet(window, sinks, arguments, name, grou
 
 def test_the_whole_state(window, sinks):
     window.vehicle_full(
-        7, 3, (1, 2, 3), (4, 5, 6), velocity_ned=(7, 8, 9), quaternion_wxyz=(1, 0, 0.5, 0), motor_speed_rpm=[1] * 8,
-        acceleration_frd=(10, 11, 12), angular_velocity_frd=(13, 14, 15), time_s=16, longitude_deg=17,
-        latitude_deg=18, altitude=19, window=2,
-    )  # fmt: skip
+        7,
+        3,
+        (1, 2, 3),
+        (4, 5, 6),
+        velocity_ned=(7, 8, 9),
+        quaternion_wxyz=(1, 0, 0.5, 0),
+        motor_speed_rpm=[1] * 8,
+        acceleration_frd=(10, 11, 12),
+        angular_velocity_frd=(13, 14, 15),
+        time_s=16,
+        longitude_deg=17,
+        latitude_deg=18,
+        altitude=19,
+        window=2,
+    )
     packet = sinks.take(2)
     assert dict(packet.values) == {
-        "checksum": 123456789, "copterID": 7, "vehicleType": 3, "reserved": 0, "VelE": (7, 8, 9),
-        "AngEuler": (4, 5, 6), "AngQuatern": (1, 0, 0.5, 0), "MotorRPMS": (1,) * 8, "AccB": (10, 11, 12),
-        "RateB": (13, 14, 15), "runnedTime": 16, "PosE": (1, 2, 3), "PosGPS": (17, 18, 19),
-    }  # fmt: skip
+        "checksum": 123456789,
+        "copterID": 7,
+        "vehicleType": 3,
+        "reserved": 0,
+        "VelE": (7, 8, 9),
+        "AngEuler": (4, 5, 6),
+        "AngQuatern": (1, 0, 0.5, 0),
+        "MotorRPMS": (1,) * 8,
+        "AccB": (10, 11, 12),
+        "RateB": (13, 14, 15),
+        "runnedTime": 16,
+        "PosE": (1, 2, 3),
+        "PosGPS": (17, 18, 19),
+    }
 
 
 def test_labels(window, sinks):

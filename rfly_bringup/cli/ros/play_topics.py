@@ -23,7 +23,7 @@ from rfly_bringup.ros.topic_taps import topic_qos
 from rfly_common.errors import ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.replay import Report, replay
+from rfly_ue_bridge.recording.replay import ReplayReport, replay
 
 NOT_PLAYED = ("/rosout", "/parameter_events")
 """they are about nodes that are not running now"""
@@ -45,18 +45,15 @@ def play_topics(
     speed: float,
     passes: int,
     pause_s: float,
-    progress: Callable[[Report, int], None],
+    progress: Callable[[ReplayReport, int], None],
 ) -> list[str]:
     """Publish until the end or Ctrl-C; the lines that say what was done and what was left out.
 
     Raises ConfigError for a recording without messages on these topics, CaptureError for one that
     cannot be read.
     """
-    report = Report()
-    with command_session(lambda: Node("rfly_replay", use_global_arguments=False)) as (
-        node,
-        _,
-    ):
+    report = ReplayReport()
+    with command_session(lambda: Node("rfly_replay", use_global_arguments=False)) as (node, _):
         publishers, notes = _publishers(node, reader, choice)
         messages = _Messages(reader, publishers)
         with suppress(KeyboardInterrupt), stop_by_signal(interrupt):

@@ -13,7 +13,10 @@ from rfly_ue_bridge.codec.commands import changes_map, encode_command, encode_co
 
 
 def test_map_command_byte_by_byte():
-    """The first experiment of RflySim's documentation: 4-byte checksum, text, zeros up to 56 bytes."""
+    """The first experiment of RflySim's documentation.
+
+    A checksum of 4 bytes, the text, zeros up to 56 bytes.
+    """
     expected = bytes.fromhex(
         "d2029649" + "52666c794368616e67654d617062794e616d652047726173736c616e6473"
     ) + bytes(22)
@@ -32,8 +35,9 @@ def test_length_chooses_the_packet(length, size):
 
 
 def test_length_counts_bytes_not_characters():
-    """26 umlauts are 52 bytes of UTF-8: one too many for the short packet; 125 are 250, too many
-    for any.
+    """Texts that are too long are refused, counted in bytes of UTF-8.
+
+    26 umlauts are 52 bytes: one too many for the short packet; 125 are 250, too many for any.
     """
     assert len(encode_command("ö" * 25)) == 56
     assert len(encode_command("ö" * 26)) == 256
@@ -199,11 +203,20 @@ def test_what_rflysim3d_would_misread_is_refused(build, named):
 @pytest.mark.parametrize(
     ("number", "text"),
     [
-        (0, "0"), (-0.0, "0"), (3.0, "3"), (-7, "-7"), (0.1, "0.1"), (1 / 3, "0.3333333333333333"), (1e-7, "0.0000001"),
-        (-177.181, "-177.181"), (1e16, "10000000000000000"), (123456789.25, "123456789.25"), (np.float64(2.5), "2.5"),
+        (0, "0"),
+        (-0.0, "0"),
+        (3.0, "3"),
+        (-7, "-7"),
+        (0.1, "0.1"),
+        (1 / 3, "0.3333333333333333"),
+        (1e-7, "0.0000001"),
+        (-177.181, "-177.181"),
+        (1e16, "10000000000000000"),
+        (123456789.25, "123456789.25"),
+        (np.float64(2.5), "2.5"),
         (np.int32(4), "4"),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_short_and_without_exponent(number, text):
     assert commands.camera_pose(number) == f"RflyCameraPosAng {text} 0 0 0 0 0"
 
@@ -218,9 +231,10 @@ def test_numbers_keep_their_value(number):
 
 def test_every_documented_command_has_a_builder():
     """The list of RflySim's documentation, two of its public examples, and one of this suite."""
-    documented = """RflyShowTextTime RflyShowText RflyChangeMapbyID RflyChangeMapbyName RflyChangeViewKeyCmd
-        RflyCameraPosAngAdd RflyCameraPosAng RflyCameraFovDegrees RflyChange3DModel RflyChangeVehicleSize
-        RflyMoveVehiclePosAng RflySetVehiclePosAng RflyScanTerrainH RflyCesiumOriPos RflyClearCapture
-        RflyReqVehicleData RflyReqObjData RflySetStencilValueByCopterID RflySetStencilValueByActorName
+    documented = """RflyShowTextTime RflyShowText RflyChangeMapbyID RflyChangeMapbyName
+        RflyChangeViewKeyCmd RflyCameraPosAngAdd RflyCameraPosAng RflyCameraFovDegrees
+        RflyChange3DModel RflyChangeVehicleSize RflyMoveVehiclePosAng RflySetVehiclePosAng
+        RflyScanTerrainH RflyCesiumOriPos RflyClearCapture RflyReqVehicleData RflyReqObjData
+        RflySetStencilValueByCopterID RflySetStencilValueByActorName
         RflySetStencilValueByMeshComponentName RflySetIDLabel RflySetMsgLabel RflySuiteWeather"""
     assert {text.split()[0] for _, text in BUILT} == set(documented.split())

@@ -1,5 +1,6 @@
-"""Arrays to fleet packets: against `struct.pack`, one vehicle after the other, and against what
-must be refused.
+"""Arrays to fleet packets, against `struct.pack` of one vehicle after the other.
+
+Other tests are on values that must be refused.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def slow(arrays, per_packet, motors_per_vehicle, motors, ground):
     counts = (1, 1, 3, 3, 3, motors_per_vehicle)
     fmt = f"<i{2 * per_packet}H{6 * per_packet}f{3 * per_packet}H{motors_per_vehicle * per_packet}f"
     scale = [[round(number * 100) for number in row] for row in arrays["scale"].tolist()]
+
     for start in range(0, n, per_packet):
         values = []
         rows = (
@@ -44,6 +46,7 @@ def slow(arrays, per_packet, motors_per_vehicle, motors, ground):
             scale,
             motors,
         )
+
         for count, column in zip(counts, rows, strict=True):
             part = np.asarray(column)[start : start + per_packet].reshape(-1).tolist()
             values += part + [0] * (count * per_packet - len(part))

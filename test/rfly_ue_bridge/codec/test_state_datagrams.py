@@ -1,5 +1,7 @@
-"""Vehicle states to datagrams: every frame rule by a signed example, every packet rule, and a slow
-obvious oracle.
+"""Vehicle states to datagrams.
+
+Every frame rule has a signed example, every packet rule a test; a slow, obvious oracle does the
+rest.
 """
 
 from __future__ import annotations
@@ -72,15 +74,16 @@ def only(states, axes="enu", **transform):
     ],
 )
 def test_attitude(axes, quat, euler_deg):
-    """base_link (FLU) in the frame -> roll, pitch, yaw of FRD in NED."""
+    """Roll, pitch, yaw of FRD in NED for an orientation of base_link (FLU) in the frame."""
     got = np.degrees(only(make(orientation=np.array([quat], float)), axes)["AngEuler"])
     difference = (got - np.array(euler_deg) + 180) % 360 - 180
     np.testing.assert_allclose(difference, 0, atol=1e-5)
 
 
 def test_enu_position_to_exact_bytes():
-    """East 2, north 1, up 3, heading north: NED 1, 2, -3 and yaw 0, to the last byte of the current
-    time packet.
+    """East 2, north 1, up 3, heading north is NED 1, 2, -3 and yaw 0.
+
+    The current time packet is compared to its last byte.
     """
     states = make(
         id=[1001],
@@ -135,8 +138,9 @@ def test_other_frame_is_moved_by_its_transform():
     ],
 )
 def test_twist_is_turned_by_the_attitude(child, twist, velocity):
-    """Heading north in ENU: forward is north, left is west. The quaternion's norm does not scale a
-    velocity.
+    """Velocity is turned; heading north in ENU, forward is north and left is west.
+
+    The quaternion's norm does not scale it.
     """
     for norm in (1.0, 1.0009):
         got = body_to_frame(np.array([0, 0, H, H]) * norm, twist, child)
@@ -144,13 +148,14 @@ def test_twist_is_turned_by_the_attitude(child, twist, velocity):
 
 
 def test_packet_of_ground_and_scale():
-    """fit_ground: Simple 1234567891. A scale: Simple1 1234567890. Both: Simple1 1234567891."""
+    """The packet and its checksum say whether a vehicle is kept on the ground, or scaled."""
     states = make(
         4,
         fit_ground=[0, 1, 0, 1],
         scale=[[1, 1, 1], [1, 1, 1], [1, 1, 2], [0.5, 1, 1]],
         motor_speed=np.full((4, 4), np.array([0, math.pi, math.pi, 2 * math.pi]), np.float32),
     )
+
     packets = [decode(p) for p in encode(states)[0]]
     assert [(p.name, p["checksum"], p["copterID"]) for p in packets] == [
         ("SOut2SimulatorSimpleTime", 1234567891, 1),
@@ -158,10 +163,10 @@ def test_packet_of_ground_and_scale():
         ("SOut2SimulatorSimple1", 1234567890, 3),
         ("SOut2SimulatorSimple1", 1234567891, 4),
     ]
+
     assert [p.keep_on_ground for p in packets] == [False, True, False, True]
-    assert (
-        packets[1]["MotorRPMSMean"] == 30.0
-    )  # the mean of 0, 30, 30, 60 rpm: of 4 motors, not of 8
+    # the mean of 0, 30, 30, 60 rpm: of 4 motors, not of 8
+    assert packets[1]["MotorRPMSMean"] == 30.0
     assert packets[3]["Scale"] == (0.5, 1.0, 1.0)
     assert packets[0]["MotorRPMS"] == (0.0, 30.0, 30.0, 60.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -174,7 +179,7 @@ def test_ground_packet_byte_by_byte():
         fit_ground=[True],
         orientation=[[0, 0, H, H]],
     )
-    expected = "d3029649" "65000000" "1e000000" "00000000" "000080c1" "0000c03f" "000080c0"  # fmt: skip
+    expected = "d3029649650000001e00000000000000000080c10000c03f000080c0"
     assert encode(states)[0][0].hex() == expected + "00000000" * 3
 
 
@@ -199,13 +204,15 @@ def test_fleet_packets_keep_the_order_and_leave_unused_slots_empty():
     n = 230
     ids = np.random.default_rng(1).permutation(np.arange(1, n + 1))
     states = make(n, id=ids, position=np.arange(3.0 * n).reshape(n, 3), scale=np.full((n, 3), 1.5))
+
     packets = [decode(p) for p in encode(states)[0]]
     assert [p["checksum"] for p in packets] == [1234567890] * 3
     assert sum((p["copterID"] for p in packets), ()) == (*ids.tolist(), *[0] * 70)
+
     last = packets[-1]
-    assert last["PosE"][: 3 * 30 : 3] == tuple(
-        3.0 * np.arange(200, 230) + 1
-    )  # NED x is north, the second of ENU
+    # NED x is north, the second of ENU
+    assert last["PosE"][: 3 * 30 : 3] == tuple(3.0 * np.arange(200, 230) + 1)
+
     for field, used in (
         ("vehicleType", 30),
         ("PosE", 90),
@@ -218,7 +225,7 @@ def test_fleet_packets_keep_the_order_and_leave_unused_slots_empty():
 
 
 def test_one_series_for_each_ground_flag():
-    """In message order inside each series; first those off the ground flag."""
+    """Each series is in message order; first come those off the ground flag."""
     n = 240
     ground = np.arange(n) % 2 == 1
     packets = [decode(p) for p in encode(make(n, fit_ground=ground))[0]]
@@ -328,8 +335,9 @@ def test_slightly_wrong_norm_is_normalised(norm):
 
 @pytest.mark.parametrize("packets", ["single", "batch"])
 def test_zeros_are_positive_zeros(packets):
-    """At rest in the origin heading north every float is 0, as the SDK sends it: no sign bit from a
-    turned axis.
+    """A vehicle at rest in the origin, heading north, has only zeros, as the SDK sends them.
+
+    A turned axis leaves no sign bit.
     """
     datagram = encode(make(orientation=[[0, 0, H, H]]), packets=packets)[0][0]
     body = datagram[12:104] if packets == "single" else datagram[404:1604]
@@ -348,10 +356,12 @@ def test_nothing_of_the_input_changes():
 
 
 def oracle(states):
-    """One vehicle after the other with `struct.pack`, from rotation matrices (ENU, single packets)."""
+    """Datagrams of single packets by `struct.pack`, from rotation matrices (ENU)."""
     out = []
     for i in range(len(states)):
         x, y, z, w = states.orientation[i] / np.linalg.norm(states.orientation[i])
+
+        # the rotation matrix, in ENU and FLU
         enu_flu = np.array(
             [
                 [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -359,6 +369,8 @@ def oracle(states):
                 [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
             ]
         )
+
+        # the same in NED and FRD
         ned_enu = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1.0]])
         r = ned_enu @ enu_flu @ np.diag([1.0, -1.0, -1.0])
         euler = (
@@ -366,12 +378,14 @@ def oracle(states):
             math.asin(max(-1.0, min(1.0, -r[2, 0]))),
             math.atan2(r[1, 0], r[0, 0]),
         )
+
         position = ned_enu @ states.position[i]
         rpm = [float(m) * 60 / (2 * math.pi) for m in states.motor_speed[i]]
         mean = sum(rpm) / len(rpm) if rpm else 0.0
         head = int(states.id[i]), int(states.vehicle_type[i])
         ground = bool(states.fit_ground[i])
         scale = [float(s) for s in states.scale[i]]
+
         if scale != [1.0, 1.0, 1.0]:
             fields = (1234567891 if ground else 1234567890, *head, mean, *position, *euler, *scale)
             out.append(struct.pack("<3i10f", *fields))
@@ -394,8 +408,10 @@ def fleets(draw):
     motors = draw(st.integers(0, 8))
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
+
     q = random.normal(size=(n, 4))
     q /= np.linalg.norm(q, axis=1, keepdims=True)
+
     return make(
         n,
         id=random.permutation(100_000)[:n],
@@ -442,16 +458,19 @@ def test_fleet_packets_hold_what_the_single_ones_hold(states):
     """Each vehicle comes exactly once, with the numbers of its single packet rounded to float."""
     single = {p["copterID"]: p for p in map(decode, encode(states, packets="single")[0])}
     seen = []
+
     for packet in map(decode, encode(states, packets="batch")[0]):
         if packet.name != "Multi3DData100New":
             assert packet == single[packet["copterID"]]
             seen.append(packet["copterID"])
             continue
+
         for slot, vehicle_id in enumerate(packet["copterID"]):
             if vehicle_id == 0:
                 continue
             alone = single[vehicle_id]
             seen.append(vehicle_id)
+
             assert packet.keep_on_ground == bool(states.fit_ground[states.id == vehicle_id][0])
             assert packet["vehicleType"][slot] == alone["vehicleType"]
             assert packet["PosE"][3 * slot : 3 * slot + 3] == tuple(
@@ -462,6 +481,7 @@ def test_fleet_packets_hold_what_the_single_ones_hold(states):
             assert packet["Scale"][3 * slot : 3 * slot + 3] == tuple(
                 round(float(s) * 100) for s in scale
             )
+
     assert sorted(seen) == sorted(single)
 
 

@@ -1,7 +1,6 @@
-"""The packet declarations against datagrams written by hand, and the decoder against anything at
-all.
+"""Packet declarations against datagrams written by hand, and the decoder against any bytes.
 
-Of each packet one complete datagram is spelled as hex from the wire table, every field with a value
+One complete datagram of each packet is spelled as hex from the wire table, every field with a value
 of its own. The floats were chosen so that their IEEE 754 form can be checked by eye: 1.0 is
 3f800000, 1.5 3fc00000, 2.0 40000000, 3.0 40400000 … as float, 1.0 is 3ff0000000000000 as double;
 little-endian turns them round.
@@ -379,7 +378,7 @@ WRITTEN_BY_HAND = [
     ("Multi3DData100New", MULTI, {"checksum": 1234567890, **_MULTI_VALUES}),
     ("Multi3DData100New", MULTI_GROUND, {"checksum": 1234567891, **_MULTI_VALUES}),
 ]
-"""(wire name, hex, values by field name)"""
+"""Wire name, hex, values by field name."""
 
 CASES = [pytest.param(*row, id=f"{row[0]}-{row[1][:2]}") for row in WRITTEN_BY_HAND]
 BY_NAME = {packet_type.name: packet_type for packet_type in TO_RFLYSIM3D}
@@ -405,7 +404,7 @@ SIZES = {
 
 
 def test_sizes_of_the_wire_table():
-    """Each packet has the size that RflySim's documentation gives, as struct and as NumPy record."""
+    """Each packet has the documented size, as struct and as NumPy record."""
     assert {t.name: t.size for t in TO_RFLYSIM3D} == SIZES
     assert {t.name: t.struct.size for t in TO_RFLYSIM3D} == SIZES
     assert {t.name: t.dtype.itemsize for t in TO_RFLYSIM3D} == SIZES
@@ -479,8 +478,9 @@ def test_another_checksum_is_refused(name, hex_bytes, values):
 
 
 def test_the_sizes_own_checksum_is_wanted():
-    """1234567891 is right for 112 bytes and wrong for a command of 56; the length alone decides
-    nothing.
+    """The length alone decides nothing.
+
+    1234567891 is right for 112 bytes and wrong for a command of 56.
     """
     command = bytearray.fromhex(COMMAND_SHORT)
     command[0] = 0xD3
@@ -527,7 +527,7 @@ def test_any_bytes_decode_or_raise_packet_error(datagram):
 
 @given(st.sampled_from(list(TO_RFLYSIM3D)), st.data())
 def test_any_body_behind_a_right_checksum_decodes_or_raises_packet_error(packet_type, data):
-    """What is decoded packs to the same values again."""
+    """A decoded packet packs to the same values again."""
     head = packet_type.checksum_struct.pack(packet_type.checksums[0])
     rest = packet_type.size - len(head)
     datagram = head + data.draw(st.binary(min_size=rest, max_size=rest))
@@ -575,7 +575,10 @@ def _simple(**changes):
 
 
 def test_floats_round_to_nearest_even_and_overflow_to_infinity():
-    """As the SDK packs: 16777217 lies half-way between two floats, 1e39 is beyond the largest."""
+    """Floats are packed as by the SDK.
+
+    16777217 lies half-way between two floats, 1e39 is beyond the largest.
+    """
     values = _simple(PosE=(16777217.0, 16777219.0, 1e39), MotorRPMSMean=-1e39)
     packet = decode(BY_NAME["SOut2SimulatorSimple"].pack(values))
     assert packet["PosE"] == (16777216.0, 16777220.0, float("inf"))

@@ -1,4 +1,4 @@
-"""The Wireshark plugin: its table against offsets counted by hand, and the plugin itself in tshark."""
+"""Wireshark plugin: its table against offsets counted by hand, and the plugin itself in tshark."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ FIELD = re.compile(r'\{ "(\w+)", (\d+), (\d+), (\d+), "(\w)" \}')
 
 
 def table():
-    """Packet name -> (size, checksums, [(field, offset, bytes of one, count)]), as the plugin has
-    them.
+    """Packet name -> (size, checksums, fields), as in the plugin.
+
+    A field is (name, offset, bytes of one element, count).
     """
     return {
         name: (
@@ -121,7 +122,10 @@ def test_every_packet_is_there_without_gap_or_rest():
 
 
 def test_rfly_prints_it():
-    program = "import sys; from rfly_bringup.cli.main import main; sys.argv = ['rfly', 'dissector']; main()"
+    program = (
+        "import sys; from rfly_bringup.cli.main import main; "
+        "sys.argv = ['rfly', 'dissector']; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False
     )
@@ -129,60 +133,58 @@ def test_rfly_prints_it():
 
 
 def test_rfly_writes_it_to_a_file(tmp_path):
-    program = "import sys; from rfly_bringup.cli.main import main; sys.argv = ['rfly', 'dissector', '--out', 'a.lua']; main()"
+    program = (
+        "import sys; from rfly_bringup.cli.main import main; "
+        "sys.argv = ['rfly', 'dissector', '--out', 'a.lua']; main()"
+    )
     subprocess.run([sys.executable, "-c", program], timeout=20, check=True, cwd=tmp_path)
     assert (tmp_path / "a.lua").read_text(encoding="utf-8") == dissector()
 
 
 def fields_in_tshark(tmp_path, datagrams, *fields):
-    """One row of field values for each (port, payload), as tshark with the plugin tells them."""
+    """One row of field values for each (port, payload), from tshark with the plugin."""
     if shutil.which("tshark") is None:
         pytest.skip("the program tshark is not installed")
+
     plugin = tmp_path / "rflysim3d.lua"
     recording = tmp_path / "a.pcap"
     plugin.write_text(dissector(), encoding="utf-8")
+
     with recording.open("wb") as file:
         writer = PcapWriter(file)
         for number, (port, payload) in enumerate(datagrams):
             writer.write(
                 RecordedDatagram(number, ("127.0.0.1", 50000), ("127.0.0.1", port), payload)
             )
+
     command = ["tshark", "-X", f"lua_script:{plugin}", "-r", str(recording), "-T", "fields"]
     for field in fields:
         command += ["-e", field if "." in field else f"rflysim.{field}"]
+
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "lua" not in done.stderr.lower()
     return [line.split("\t") for line in done.stdout.splitlines()]
 
 
 def test_tshark_shows_the_values_of_the_bytes(tmp_path):
-    time_packet = struct.pack(
-        "<6i14f4d",
-        1234567891,
-        7,
-        3,
-        11,
-        12,
-        13,
-        *range(21, 29),
-        1.5,
-        -2.5,
-        3.5,
-        0.25,
-        0.5,
-        0.75,
-        10,
-        20,
-        -30,
-        -1,
-    )
+    head = (1234567891, 7, 3)
+    gps = (11, 12, 13)
+    motors = range(21, 29)
+    velocity = (1.5, -2.5, 3.5)
+    euler = (0.25, 0.5, 0.75)
+    position = (10, 20, -30)
+    values = (*head, *gps, *motors, *velocity, *euler, *position, -1)
+    time_packet = struct.pack("<6i14f4d", *values)
+
     command = bytes.fromhex("d2029649") + b"RflyChangeMapbyName Grasslands".ljust(52, b"\0")
     crash = bytes.fromhex("d2029649 09000000 fdffffff")
+
     rows = fields_in_tshark(
         tmp_path,
         [(20010, time_packet), (20012, command), (20006, crash), (20011, b"\x01\x02\x03")],
         "packet", "copterID", "PosE", "VelE", "MotorRPMS", "text", "targetID", "unknown",
     )  # fmt: skip
+
     assert rows[0][:5] == [
         "SOut2SimulatorSimpleTime",
         "7",
@@ -196,7 +198,7 @@ def test_tshark_shows_the_values_of_the_bytes(tmp_path):
 
 
 def test_tshark_tells_equal_lengths_of_both_directions_apart(tmp_path):
-    """112 bytes are SOut2SimulatorSimpleTime one way and ObjReqData the other, with one checksum."""
+    """One checksum and 112 bytes are SOut2SimulatorSimpleTime one way and ObjReqData the other."""
     datagram = struct.pack("<i", 1234567891) + bytes(108)
     rows = fields_in_tshark(tmp_path, [(20010, datagram), (20006, datagram)], "packet")
     assert [row[0] for row in rows] == ["SOut2SimulatorSimpleTime", "ObjReqData"]

@@ -10,8 +10,10 @@ from rfly_ue_bridge.objects.placement import measure_offset
 
 
 def test_experiment_2_a_target_one_metre_above_the_ground():
-    """Click z -10.465, object z -11.465: z is down, so the origin is 1 m above the ground and the
-    XML wants +100.
+    """An origin above the ground has a positive offset.
+
+     Click z -10.465, object z -11.465: z is down, so the origin is 1 m above the ground and the XML
+    wants +100.
     """
     offset = measure_offset((43.943, 1.620, -10.465), (43.943, 1.620, -11.465))
     assert offset.vector_ned == pytest.approx((0.0, 0.0, -1.0))

@@ -1,5 +1,6 @@
-"""Where objects stand on a terrain, and which packets show them and take them away. Numbers worked
-out by hand.
+"""Places of objects on a terrain, and the packets that show and remove them.
+
+Numbers are worked out by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rfly_ue_bridge.objects.placement import ObjectRegistry, PlacedObject, from_
 
 @pytest.fixture(scope="module")
 def slope():
-    """z up = 100 + 0.5 x_east over 0 … 40 m east and 0 … 20 m north."""
+    """A slope: z up = 100 + 0.5 x_east over 0 … 40 m east and 0 … 20 m north."""
     x = np.arange(0.0, 41.0, 10.0)
     return HeightMap(
         np.repeat(100 + 0.5 * x[:, None], 3, axis=1), origin_x=0, origin_y=0, step_x=10, step_y=10
@@ -30,22 +31,26 @@ def sent(placement):
 
 
 def test_experiment_2_a_target_to_the_last_byte():
-    """sendUE4Pos(1001, 200150, 0, [43.943, 1.62, -11.465], [0, 0, 0])"""
+    """Same bytes as sendUE4Pos(1001, 200150, 0, [43.943, 1.62, -11.465], [0, 0, 0])."""
     target = PlacedObject(200150, id=1001, **from_ned(43.943, 1.620, 0.0, -11.465))
     fields = (1001, 200150, 0, 0, 0, *[0.0] * 14, 43.943, 1.620, -11.465, -1.0)
     assert sent(place([target], None)) == [struct.pack("<6i14f4d", 1234567891, *fields)]
 
 
 def test_experiment_3_a_person_on_the_ground_that_rflysim3d_finds():
-    """sendUE4Pos2Ground(101, 30, 0, [-17.479, 1.45, 0], [0, 0, pi]): no terrain needed, z 0."""
+    """Same bytes as sendUE4Pos2Ground(101, 30, 0, [-17.479, 1.45, 0], [0, 0, pi]).
+
+    No terrain is needed, and z is 0.
+    """
     person = PlacedObject(30, id=101, use_ground_packet=True, **from_ned(-17.479, 1.45, math.pi))
     expected = struct.pack("<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi)
     assert sent(place([person], None)) == [expected]
 
 
 def test_on_a_slope_the_offset_is_added_to_the_altitude(slope):
-    """At 15 m east the ground is at 107.5 m; an origin 1.25 m above it is at 108.75 m: z = -108.75
-    in NED.
+    """The origin is 1.25 m above the ground.
+
+    At 15 m east the ground is at 107.5 m, so the origin is at 108.75 m: z = -108.75 in NED.
     """
     placement = place([PlacedObject(3, x=15.0, y=5.0, yaw=0.0, id=7, offset=1.25)], slope)
     assert placement.position.tolist() == [[15.0, 5.0, 108.75]]
@@ -82,8 +87,9 @@ def test_a_scaled_object(slope, on_ground, checksum):
 
 
 def test_the_box_stands_on_the_ground(slope):
-    """Ground 105; a box 3 m high, the model's origin 1 m above the ground: the box's middle is at
-    106.5.
+    """The box of a placed object stands on the ground.
+
+    Ground 105; a box 3 m high, the model's origin 1 m above the ground: its middle is at 106.5.
     """
     placement = place(
         [PlacedObject(3, x=10.0, y=5.0, offset=1.0, size=(4.0, 2.0, 3.0)), PlacedObject(3, 0, 0)],

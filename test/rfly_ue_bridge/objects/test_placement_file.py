@@ -48,9 +48,15 @@ id, type, x, y, yaw_deg, offset, ground_packet, scale, size
 EXPECTED = [
     PlacedObject(30, x=1.0, y=2.0, yaw=math.pi / 2, offset=0.5),
     PlacedObject(
-        151, id=5, x=3.5, y=-4.0, use_ground_packet=True, scale=(2.0, 2.0, 2.0), size=(1.0, 2.0, 3.0)
+        151,
+        id=5,
+        x=3.5,
+        y=-4.0,
+        use_ground_packet=True,
+        scale=(2.0, 2.0, 2.0),
+        size=(1.0, 2.0, 3.0),
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -77,29 +83,69 @@ def test_ned_numbers_of_a_csv():
 @pytest.mark.parametrize(
     ("data", "file", "named"),
     [
-        (b"version: 1\nobjects:\n  - {type: 3, x: 1}\n", "t.yaml", "t.yaml:3: objects[0]: the key y is missing"),
-        (b"version: 1\nobjects:\n  - {x: 1, y: 1}\n", "t.yaml", "t.yaml:3: objects[0]: the key type is missing"),
-        (OBJECTS + b"- {type: 3, x: 1, y: far}\n", "t.yaml", "t.yaml:3: objects[0].y: 'far', expected a number"),
-        (b"version: 1\nobjects:\n  - {type: 3, x: 1, y: 1, yaw: 3}\n", "t.yaml", "unknown key; did you mean yaw_deg?"),
-        (b"version: 2\nobjects: [{type: 3, x: 1, y: 1}]\n", "t.yaml", "t.yaml:1: version: 2, allowed: 1"),
-        (b"version: 1\nobjects: [{type: 3, x: .nan, y: 1}]\n", "t.yaml", "t.yaml:2: objects[0].x: .nan is not"),
-        (OBJECTS + 2 * b"- {id: 4, type: 3, x: 1, y: 1}\n", "t.yml", "t.yml:4: objects[1].id: 4 is that of line 3"),
-        (OBJECTS + b"- {type: 3, x: 1, y: 1, z: 1, offset: 2}\n", "t.yaml", "t.yaml:3: objects[0]: offset: 2.0, but z"),
+        (
+            b"version: 1\nobjects:\n  - {type: 3, x: 1}\n",
+            "t.yaml",
+            "t.yaml:3: objects[0]: the key y is missing",
+        ),
+        (
+            b"version: 1\nobjects:\n  - {x: 1, y: 1}\n",
+            "t.yaml",
+            "t.yaml:3: objects[0]: the key type is missing",
+        ),
+        (
+            OBJECTS + b"- {type: 3, x: 1, y: far}\n",
+            "t.yaml",
+            "t.yaml:3: objects[0].y: 'far', expected a number",
+        ),
+        (
+            b"version: 1\nobjects:\n  - {type: 3, x: 1, y: 1, yaw: 3}\n",
+            "t.yaml",
+            "unknown key; did you mean yaw_deg?",
+        ),
+        (
+            b"version: 2\nobjects: [{type: 3, x: 1, y: 1}]\n",
+            "t.yaml",
+            "t.yaml:1: version: 2, allowed: 1",
+        ),
+        (
+            b"version: 1\nobjects: [{type: 3, x: .nan, y: 1}]\n",
+            "t.yaml",
+            "t.yaml:2: objects[0].x: .nan is not",
+        ),
+        (
+            OBJECTS + 2 * b"- {id: 4, type: 3, x: 1, y: 1}\n",
+            "t.yml",
+            "t.yml:4: objects[1].id: 4 is that of line 3",
+        ),
+        (
+            OBJECTS + b"- {type: 3, x: 1, y: 1, z: 1, offset: 2}\n",
+            "t.yaml",
+            "t.yaml:3: objects[0]: offset: 2.0, but z",
+        ),
         (b"- 1\n", "t.yaml", "t.yaml:1: expected the keys version and objects"),
         (b"", "t.yaml", "t.yaml: the file is empty"),
         (b"version: 1\nobjects: [\xff]\n", "t.yaml", "t.yaml:2: not UTF-8 text"),
         (b"type,x,y\n3,1,far\n", "t.csv", "t.csv:2: objects[0].y: 'far', expected a number"),
-        (b"type,x,y\n3,1,1\n\n3,1,nan\n", "t.csv", "t.csv:4: objects[1].y: 'nan', expected a number"),
+        (
+            b"type,x,y\n3,1,1\n\n3,1,nan\n",
+            "t.csv",
+            "t.csv:4: objects[1].y: 'nan', expected a number",
+        ),
         (b"type,x,y\n3,1\n", "t.csv", "t.csv:2: objects[0]: the key y is missing"),
         (b"type,x,y\n3,1,2,3\n", "t.csv", "t.csv:2: 4 cells, the heading has 3"),
         (b"type,x,x\n3,1,2\n", "t.csv", "t.csv:1: heading: x is in it twice"),
         (b"type,x,north\n3,1,2\n", "t.csv", "t.csv:1: heading: 'north' is no key"),
         (b"type,x\n3,1\n", "t.csv", "t.csv:1: heading: y is missing"),
         (b"type,x,y\n", "t.csv", "t.csv:1: no object"),
-        (b"type,x,y,size\n3,1,2,4 5\n", "t.csv", "t.csv:2: objects[0].size: 2 elements, allowed: 3"),
+        (
+            b"type,x,y,size\n3,1,2,4 5\n",
+            "t.csv",
+            "t.csv:2: objects[0].size: 2 elements, allowed: 3",
+        ),
         (b"x", "t.txt", "t.txt: expected a file that ends in .yaml, .yml, .csv"),
     ],
-)  # fmt: skip
+)
 def test_errors_name_file_line_and_key(data, file, named):
     with pytest.raises(ConfigError) as caught:
         parse_placements(data, file)

@@ -19,8 +19,9 @@ def turned_frame(axes, translation, quat_xyzw):
 
 
 TURNED = turned_frame("enu", (100.0, 50.0, 7.0), (0.0, 0.0, H, H))
-"""a quarter turn counter-clockwise about the vertical, so that its x points north; its origin at
-(100, 50, 7)
+"""Quarter turn counter-clockwise about the vertical, so that its x points north.
+
+Its origin is at (100, 50, 7).
 """
 
 

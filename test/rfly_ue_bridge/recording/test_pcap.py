@@ -1,5 +1,6 @@
-"""Recordings against files spelled out byte by byte
-(https://www.tcpdump.org/manpages/pcap-savefile.5.html).
+"""Recordings against files spelled out byte by byte.
+
+The format is https://www.tcpdump.org/manpages/pcap-savefile.5.html.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def test_the_written_file_is_read_back(tmp_path):
     ],
 )
 def test_link_types(tmp_path, link_type, frame):
-    """The same datagram in every wrapping of tcpdump and Wireshark; frame 1 of the big-endian file
-    is at 1.000001 s.
+    """The same datagram comes in every wrapping of tcpdump and Wireshark.
+
+    Frame 1 of the big-endian file is at 1.000001 s.
     """
     expected = [RecordedDatagram(0, *HI), RecordedDatagram(1_000_001_000, *HI)]
     assert read(tmp_path, big_endian(link_type, frame, frame)) == expected
@@ -115,6 +117,7 @@ def test_what_is_no_udp_over_ipv4_is_counted(tmp_path):
         "header length below 20": ETHERNET_HI.replace("4500", "4400"),
         "good": ETHERNET_HI,
     }
+
     with reader(tmp_path, big_endian(1, *frames.values())) as recording:
         assert [datagram[1:] for datagram in recording] == [HI]
         assert recording.skipped == {"not_ipv4": 3, "not_udp": 1, "cut_short": 2, "malformed": 3}
@@ -146,8 +149,9 @@ WHOLE = (("10.0.0.2", 5000), ("10.0.0.3", 20010), PAYLOAD)
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (0, 0, 1, 2)])
 def test_fragments_are_put_together(tmp_path, order):
-    """A fleet packet on Ethernet comes in three pieces; it counts at the time of the last, in
-    whatever order.
+    """A fleet packet on Ethernet comes in three pieces, in any order.
+
+    It counts at the time of the last one.
     """
     last = len(order) - 1
     with reader(tmp_path, big_endian(101, *(PIECES[i] for i in order))) as recording:
@@ -264,9 +268,7 @@ def test_round_trip(tmp_path_factory, wanted):
 
 @given(datagrams)
 def test_sums_are_right(datagram):
-    """Added up again, word after word with the carry, header and UDP with its pseudo header give
-    0xFFFF (RFC 1071).
-    """
+    """Checksums are right: header, and UDP with its pseudo header, add up to 0xFFFF (RFC 1071)."""
     packet = to_ipv4(datagram)
     body = packet[20:]
     pseudo = packet[12:20] + struct.pack(">HH", 17, len(body))

@@ -1,5 +1,6 @@
-"""pcapng files, spelled out block by block after
-https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html.
+"""Reading of pcapng files, spelled out block by block.
+
+The format is https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ HI = (("127.0.0.1", 0x1234), ("127.0.0.1", 20010), b"hi!")
 SECTION = "0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000"
 RAW_MICROSECONDS = "01000000 14000000 6500 0000 00000400 14000000"
 # if_name "lo", if_tsresol 10^-9, end of options
-RAW_NANOSECONDS = "01000000 2c000000 6500 0000 00000400 0200 0200 6c6f0000 0900 0100 09000000 0000 0000 00000000 2c000000"
+RAW_NANOSECONDS = (
+    "01000000 2c000000 6500 0000 00000400 "
+    "0200 0200 6c6f0000 0900 0100 09000000 0000 0000 00000000 2c000000"
+)
 STATISTICS = "05000000 18000000 00000000 00000000 00000000 18000000"
 
 
@@ -51,8 +55,11 @@ def test_each_interface_has_its_own_unit_of_time(tmp_path):
 
 
 def test_units_of_time_may_be_powers_of_two_with_an_offset(tmp_path):
-    """if_tsresol 0x82: a quarter of a second; if_tsoffset: 100 s."""
-    interface = "01000000 2c000000 6500 0000 00000400 0900 0100 82000000 0e00 0800 6400000000000000 00000000 2c000000"
+    """Resolution 0x82 is a quarter of a second; the offset is 100 s."""
+    interface = (
+        "01000000 2c000000 6500 0000 00000400 "
+        "0900 0100 82000000 0e00 0800 6400000000000000 00000000 2c000000"
+    )
     found = read(tmp_path, SECTION, interface, packet(ticks="00000000 03000000"))
     assert found[0].time_ns == 100_750_000_000
 

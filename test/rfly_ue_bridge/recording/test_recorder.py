@@ -26,11 +26,12 @@ def sender():
 
 
 def free_ports(count):
-    """So many consecutive ports that were free a moment ago."""
+    """Return consecutive ports that were free a moment ago."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as first:
             first.bind(("127.0.0.1", 0))
             port = first.getsockname()[1]
+
         sockets = []
         try:
             for offset in range(count):
@@ -58,25 +59,28 @@ def recorded(path):
 
 @pytest.fixture
 def kernel_stamps():
-    """Linux begins to stamp arrivals some time after the first socket has asked for it (it defers
-    that to a worker), and goes on as long as one does; until then it tells the time of the reading.
+    """Wait until Linux stamps arrivals.
+
+    It begins some time after the first socket has requested it (a worker does it), and goes on
+    while one socket does. Until then the stamp is the time of the reading.
     """
     if sys.platform != "linux":
         yield
         return
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         probe.bind(("127.0.0.1", 0))
         for _ in range(500):
             probe.sendto(b"", probe.getsockname())
             assert select.select([probe], [], [], 5)[0]
-            time.sleep(
-                0.01
-            )  # the time between arrival and reading that a kernel's stamp does not have in it
+
+            time.sleep(0.01)  # between arrival and reading; not in a kernel's stamp
             (_, _, stamp), *_ = probe.recvmsg(1, 64)[1]
             seconds, nanoseconds = struct.unpack("qq", stamp)
             if time.time_ns() - (seconds * 10**9 + nanoseconds) > 9_000_000:
                 break
+
         yield
 
 
@@ -85,19 +89,24 @@ def test_datagrams_are_written_with_ports_and_arrival_time(tmp_path, sender, ker
     path = tmp_path / "a.pcap"
     ports = free_ports(2)
     payloads = [b"", b"\x00", b"RflySim3D" * 400, bytes(65507)]
+
     with path.open("wb") as file, Recorder("127.0.0.1", ports) as recorder:
         writer = PcapWriter(file)
         assert recorder.ports == ports
+
         before = time.time_ns()
         for payload in payloads:
             sender.sendto(payload, ("127.0.0.1", ports[1]))
         sender.sendto(b"first port", ("127.0.0.1", ports[0]))
         assert select.select([recorder._sockets[0].socket], [], [], 5)[0]
-        there = time.time_ns()
+
+        arrived = time.time_ns()
         time.sleep(0.05)  # where the time is the kernel's, this wait is not in it
         poll_until(recorder, writer, 5)
+
         assert recorder.payload_bytes == sum(map(len, payloads)) + 10
         assert recorder.dropped == 0
+
     found = recorded(path)
     assert sorted(datagram.destination[1] for datagram in found) == [ports[0], *[ports[1]] * 4]
     assert [
@@ -105,10 +114,11 @@ def test_datagrams_are_written_with_ports_and_arrival_time(tmp_path, sender, ker
     ] == payloads
     assert {datagram.source for datagram in found} == {sender.getsockname()}
     assert {datagram.destination[0] for datagram in found} == {"127.0.0.1"}
+
     if sys.platform == "linux":
         (last,) = (datagram for datagram in found if datagram.payload == b"first port")
         tick = 10_000_000  # to which clocks of user and kernel side agree
-        assert before - tick <= last.time_ns <= there + tick
+        assert before - tick <= last.time_ns <= arrived + tick
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells the destination under Linux")
@@ -157,20 +167,23 @@ def test_a_limit_is_kept_to_the_datagram(tmp_path, sender):
 
 
 def test_everything_is_passed_on_with_the_window_kept(sender):
-    """What comes to the second port goes to the second port of the other host."""
+    """Datagrams to the second port go to the second port of the other host."""
     ports = free_ports(2)
     others = free_ports(2)
+
     windows = []
     for port in others:
         windows.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         windows[-1].bind(("127.0.0.1", port))
         windows[-1].settimeout(5)
+
     try:
         with Recorder("127.0.0.1", ports, forward_to=("127.0.0.1", others[0])) as recorder:
             writer = PcapWriter(io.BytesIO())
             sender.sendto(b"one", ("127.0.0.1", ports[1]))
             sender.sendto(b"zero", ("127.0.0.1", ports[0]))
             poll_until(recorder, writer, 2)
+
             assert windows[0].recv(100) == b"zero"
             assert windows[1].recv(100) == b"one"
             assert recorder.forward.sent == 2
@@ -198,8 +211,9 @@ def test_a_taken_port_is_named_and_the_others_are_given_back(sender):
 
 
 def test_the_file_can_be_read_while_it_grows(tmp_path, sender):
-    """What was received is on the disk within a fifth of a second, whatever happens to the process
-    then.
+    """Received datagrams are on the disk within a fifth of a second.
+
+    They stay there, whatever happens to the process then.
     """
     path = tmp_path / "a.pcap"
     (port,) = free_ports(1)

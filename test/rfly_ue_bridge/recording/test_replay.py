@@ -16,7 +16,7 @@ from rfly_ue_bridge.recording.replay import (
     SPIN_NS,
     Destinations,
     Lateness,
-    Report,
+    ReplayReport,
     Target,
     replay,
     single_datagrams,
@@ -64,9 +64,7 @@ def run(recording, clock=None, cost_ns=0, **options):
 
 
 def test_gaps_are_those_of_the_recording():
-    """Each datagram leaves within 3 µs of its time, the last as exactly as the first: lateness does
-    not add up.
-    """
+    """Each datagram leaves within 3 µs of its time; lateness does not add up."""
     times = [0, 20 * MS, 20 * MS + 1, 21 * MS, 400 * MS] + [
         400 * MS + n * 20 * MS for n in range(1, 500)
     ]
@@ -91,8 +89,9 @@ def test_it_sleeps_all_but_the_last_stretch():
 
 
 def test_a_datagram_that_is_late_does_not_delay_the_next():
-    """5 ms spent in sending: the three that are due meanwhile go at once, the one after at its
-    time.
+    """Slow sending delays only the datagrams that are due meanwhile.
+
+    5 ms are spent in sending: the three that are due go at once, the next one at its time.
     """
     sent, report = run([at(0), at(1 * MS), at(2 * MS), at(3 * MS), at(30 * MS)], cost_ns=5 * MS)
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == [0, 5, 10, 15, 30]
@@ -115,7 +114,10 @@ def test_speed_0_does_not_wait():
 
 
 def test_a_clock_that_went_back_does_not_stop_the_replay():
-    """What seems to be earlier goes at once, what comes after it keeps its distance from the first."""
+    """Datagrams that seem to be earlier leave at once.
+
+    Later ones keep their distance from the first.
+    """
     sent, _ = run([at(50 * MS), at(60 * MS), at(40 * MS), at(80 * MS)])
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == [0, 10, 10, 30]
 
@@ -217,7 +219,7 @@ SIMPLE = struct.pack("<3i7f", 1234567890, 7, 3, *[0.5] * 7)
 
 
 def test_datagrams_that_a_capture_shows_as_one_are_taken_apart():
-    """As tcpdump sees what Linux was given in one call."""
+    """One payload, as tcpdump sees datagrams that Linux was given in one call."""
     pieces = [struct.pack("<3i7f", 1234567890, number, 3, *[0.5] * 7) for number in range(5)]
     assert [bytes(piece) for piece in single_datagrams(b"".join(pieces), [TO_RFLYSIM3D])] == pieces
 
@@ -246,20 +248,23 @@ def test_merged_datagrams_are_sent_one_by_one():
 
 
 def test_windows_keep_their_distance_at_the_target():
-    """What went to the second chosen port goes to the second port behind the new one."""
+    """Datagrams of the second chosen port go to the second port behind the new one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind(("127.0.0.1", 0))
         window.settimeout(5)
+
         target = Target(range(20010, 20013), "127.0.0.1", window.getsockname()[1] - 1)
         destinations = Destinations(target)
+
         try:
-            report = Report()
+            report = ReplayReport()
             replay(
                 [at(0, b"a", 20011), at(MS, b"b", 20011)],
                 destinations.send,
                 ports=target.recorded,
                 report=report,
             )
+
             assert [window.recv(100), window.recv(100)] == [b"a", b"b"]
             assert destinations.error_texts() == []
             assert report.sent == 2

@@ -1,5 +1,4 @@
-"""What RflySim3D says reaches ROS: a running bridge, real DDS, and a RflySim3D of sockets that
-answers.
+"""RflySim3D's feedback in ROS: a running bridge, real DDS, and a RflySim3D of sockets.
 
 Expected values are turned by hand: NED (n, e, d) is ENU (e, n, -d).
 """
@@ -63,7 +62,7 @@ class FeedbackBridge(Bridge):
         return int(self.feedback()[2].get(reason, -1))
 
     def listen(self, *names):
-        """The lists that subscriptions to the topics of these packets fill; all of them connected."""
+        """Lists that connected subscriptions to the topics of these packets fill."""
         import rfly_suite.msg
 
         lists = {}
@@ -75,10 +74,10 @@ class FeedbackBridge(Bridge):
         return lists
 
     def heard(self, name, data, lists):
-        """The first message that a datagram causes; said again where none comes, for discovery
-        takes its time.
+        """Return the first message that a datagram causes; it is sent again until one comes.
 
-        A second apart: an answer to the last one must not be taken for that to the next.
+         Discovery takes its time. A second apart: an answer to the last one must not be taken for
+        that to the next.
         """
         topic = TOPICS[name][1]
         lists[topic].clear()
@@ -94,8 +93,9 @@ class FeedbackBridge(Bridge):
         return self.peer.spin_until(answered)[0]
 
     def answer(self, replies, count=1):
-        """RflySim3D's part: wait for `count` commands and answer each as `replies` (command ->
-        datagrams) says.
+        """Play RflySim3D: wait for `count` commands and answer each.
+
+        `replies` maps commands to datagrams.
         """
 
         def ready():
@@ -150,8 +150,9 @@ def heard(shared):
 
 
 def quat_of(euler_ned, to_world):
-    """Body FLU -> world, by matrices: yaw, pitch, roll of FRD in NED, then the axes of both ends
-    exchanged.
+    """Return the rotation of body FLU into the world, by matrices.
+
+    Yaw, pitch, roll of FRD in NED, then the axes of both ends exchanged.
     """
     (cr, cp, cy), (sr, sp, sy) = np.cos(euler_ned), np.sin(euler_ned)
     rx = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
@@ -257,10 +258,12 @@ def test_gimbal(heard):
         message.target_id,
         message.mount_type,
     )
+
     assert numbers == (2, 0x8000000F, 3, 4, 5)
     assert (message.width, message.height, message.check_frequency) == (640, 480, 30)
     assert list(message.send_protocol) == [6, 7, 8, 9, 10, 11, 12, 65535]
     assert (message.fov_deg, message.angle_kind) == (90, 4)
+
     assert list(message.mount_position) == [1, 2, -3]
     assert list(message.mount_euler) == [0.5, 0.25, -0.125]
     assert list(message.mount_quaternion) == [5, 6, 7, 8]
@@ -320,8 +323,9 @@ def test_request_is_answered(shared, asked, command, position, euler, origin, ex
 
 
 def test_requests_wait_side_by_side_and_poses_pass_them(shared):
-    """Three wait, one of them for ever; a state is sent meanwhile, and the answers come in another
-    order.
+    """Three requests wait, one of them until its timeout.
+
+    A state is sent meanwhile, and the answers come in another order.
     """
     from bridge_harness import fleet
 
@@ -385,19 +389,24 @@ def test_losses_are_counted_and_said(shared):
     not_finite = (
         datagram("CoptReqData")[:8] + struct.pack("<f", math.nan) + datagram("CoptReqData")[12:]
     )
+
     lists = shared.listen("CoptReqData", "ObjReqData")
     shared.heard("ObjReqData", datagram("ObjReqData"), lists)
     shared.heard("CoptReqData", datagram("CoptReqData"), lists)
+
     reasons = ("unknown_length", "wrong_checksum", "text", "not_finite")
     shared.peer.spin_until(lambda: shared.counted("received") >= 0)
     before = {reason: shared.counted(reason) for reason in reasons}
+
     shared.say(bytes(7), bytes(72), bad_name, not_finite)
     shared.peer.spin_until(
         lambda: all(shared.counted(reason) == before[reason] + 1 for reason in reasons)
     )
+
     level, message, _ = shared.feedback()
     assert level == 1
     assert "datagrams lost" in message or "CoptReqData with a number that is not finite" in message
+
     good = shared.heard("CoptReqData", datagram("CoptReqData"), lists)
     assert list(good.position) == [10, 9, 11]
 
@@ -428,16 +437,20 @@ def test_a_taken_port_is_reported_poses_flow_and_the_port_is_taken_over(start):
     other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     other.bind(("127.0.0.1", 0))
     port = other.getsockname()[1]
+
     bridge = start(feedback_port=port, vehicles="[a]", **{"a.id": 3, "a.type": 5})
     bridge.peer.spin_until(lambda: bridge.feedback()[0] == 2)
     assert bridge.feedback()[1] == f"feedback port 127.0.0.1:{port}: another program holds it"
+
     expected = time_packet(3, 5, (1, 2, -3), (0, 0, 0))
     sent = bridge.shown("a/pose", pose())
     assert sent[0][:56] == expected[:56]
     assert sent[0][68:] == expected[68:]
+
     future = bridge.ask(kind=1, id=1)
     bridge.peer.spin_until(future.done)
     assert "another program holds it" in future.result().message
+
     other.close()
     bridge.peer.spin_until(lambda: bridge.feedback()[0] == 0)
     lists = bridge.listen("CopterSimCrash")
@@ -445,8 +458,9 @@ def test_a_taken_port_is_reported_poses_flow_and_the_port_is_taken_over(start):
 
 
 def test_two_bridges_of_one_port_do_not_disturb_each_other(start, domain_id):
-    """The first keeps what is sent to it alone, one that comes later says that it does not get it;
-    multicast reaches all who joined, whatever their own address.
+    """The first bridge keeps unicast; a later one reports that it does not get it.
+
+    Multicast reaches all that joined, whatever their own address.
     """
     from rfly_suite.msg import UeCrash
 

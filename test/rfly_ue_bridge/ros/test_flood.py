@@ -30,9 +30,10 @@ def resident_bytes(pid):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_a_flood_costs_no_memory_and_no_pose(domain_id):
-    """50,000 datagrams/s, half of them no answers: every pose published meanwhile reaches the
-    window with its own numbers, every datagram of the flood is accounted for, and the bridge grows
-    by less than 5 MB.
+    """A flood of 50,000 datagrams/s, half of them no answers, does no harm.
+
+     Every pose published meanwhile reaches the window with its own numbers, every datagram of the
+    flood is accounted for, and the bridge grows by less than 5 MB.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))

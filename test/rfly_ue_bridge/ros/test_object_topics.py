@@ -1,4 +1,4 @@
-"""Placed objects as robots and RflySim3D meet them: a running bridge, real DDS, a real UDP socket."""
+"""Placed objects for robots and RflySim3D: a running bridge, real DDS, a real UDP socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NONE = (0.0, 0.0, 0.0)
 
 
 def terrain(name, height):
-    """z up = height + 0.5 x_east over 0 … 40 m east and 0 … 20 m north."""
+    """A slope: z up = height + 0.5 x_east over 0 … 40 m east and 0 … 20 m north."""
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     x = np.arange(0.0, 41.0, 10.0)
@@ -92,8 +92,9 @@ def diagnostics(scene):
 
 
 def test_a_life_of_objects(scene):
-    """Placed, listed, moved, following the ground, removed: what callers, other nodes and RflySim3D
-    are told.
+    """An object is placed, listed, moved, follows the ground, and is removed.
+
+    Callers, other nodes and RflySim3D learn of it.
     """
     assert scene.seen(lambda array: True).id.tolist() == []
     early = scene.place(id=5, x=1.0, y=1.0)
@@ -198,8 +199,10 @@ def test_the_ground_packet_needs_no_terrain(scene):
         use_ground_packet=True,
     )
     assert person.success
+
     expected = struct.pack("<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi)
     assert scene.sent(101)[0] == expected
+
     assert scene.place(id=102, x=1.0, y=2.0, use_ground_packet=True, scale=[2.0, 2.0, 3.0]).success
     assert scene.sent(102)[0][:8] == struct.pack("<2i", 1234567891, 102)
     assert scene.sent(102)[0][-12:] == struct.pack("<3f", 2, 2, 3)
@@ -208,18 +211,23 @@ def test_the_ground_packet_needs_no_terrain(scene):
 def test_ids_of_vehicles_and_objects_are_kept_apart(scene):
     show_terrain(scene)
     assert "id 7 is a vehicle of topic car/pose" in scene.place(id=7, x=1.0, y=1.0).message
+
     scene.shown("vehicle_states", fleet([1001, 20]))
     refused = scene.place(id=20, x=1.0, y=1.0)
     assert (refused.success, "id 20 is a vehicle of /fleet" in refused.message) == (False, True)
+
     scene.shown("vehicle_states", fleet([1001, 20]))
     assert scene.place(x=1.0, y=1.0).id == 1002
     assert "already" in scene.place(id=1002, x=1.0, y=1.0).message
+
     scene.dropped(
         "vehicle_states", fleet([1002]), "configured", "vehicle 1002 comes from place_object"
     )
+
     assert scene.call("remove_object", id=1002).success
     scene.peer.spin_until(scene.window.poll)
     scene.window.clear()
+
     scene.publish_until(
         "vehicle_states", fleet([1002], position=[1.0, 2.0, 3.0]), lambda: scene.so_far(1002)
     )
@@ -256,7 +264,7 @@ def running(shared_domain_id):
 
 @pytest.fixture
 def shared_scene(running):
-    """On the hill; each test removes what it has placed."""
+    """Bridge on the hill; each test removes the objects that it has placed."""
     running.window.clear()
     return running
 
@@ -270,8 +278,9 @@ def test_off_the_map_is_told(shared_scene):
 
 
 def test_a_frame_of_tf(shared_scene):
-    """A site at (10, 5) whose x points north: 2 ahead of it and 1 to its left is (9, 7), ground
-    104.5.
+    """A site at (10, 5) has its x to the north.
+
+    2 m ahead of it and 1 m to its left is (9, 7), ground 104.5.
     """
     from tf2_msgs.msg import TFMessage
 
@@ -302,9 +311,7 @@ def test_poses_still_go_at_once(scene):
 
 
 def test_three_hundred_at_once_make_few_messages(scene):
-    """Every object has been placed and is told, but placed_objects does not grow message by
-    message.
-    """
+    """Every object is placed and published, but not each in a message of its own."""
     show_terrain(scene)
     from rfly_suite.srv import PlaceObject
 

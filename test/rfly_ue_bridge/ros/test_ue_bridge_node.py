@@ -1,4 +1,4 @@
-"""ue_bridge_node as robots and RflySim3D meet it: a running process, real DDS, a real UDP socket.
+"""The node ue_bridge_node: a running process, real DDS, a real UDP socket.
 
 Expected bytes are packed here field by field from the wire table; angles are compared within one
 step of a float.
@@ -46,6 +46,7 @@ def bridge(shared_domain_id):
         "drone.id": 10,
         "drone.message": "vehicle_state",
     }
+
     bridge = Bridge(shared_domain_id, **vehicles)
     yield bridge
     bridge.close()
@@ -103,7 +104,7 @@ def test_pose_at_rest_to_the_last_byte(bridge):
     ("topic", "frame"), [("/tf", "car/odom"), ("/tf_static", "car/odom_fixed")]
 )
 def test_other_frames_go_through_tf(bridge, topic, frame):
-    """odom lies 10 m east and is turned left by 90°: its x is north, its y west."""
+    """Frame odom lies 10 m east and is turned left by 90°: its x is north, its y west."""
     bridge.publisher(type(transform("a", "b", (0.0, 0.0, 0.0), EAST)), topic).publish(
         transform("map", frame, (10.0, 0.0, 0.0), NORTH)
     )
@@ -164,10 +165,12 @@ def test_small_fleet_leaves_singly_in_message_order(bridge):
         motor_speed=[2 * math.pi, 0.0],
         fit_ground=[0, 1],
     )
+
     first, second = bridge.shown("vehicle_states", message, count=2)
     expected = time_packet(
         1002, 200150, (1.0, 2.0, -3.0), (0, 0, 0), velocity=(2, 1, -3), motors=(60.0,)
     )
+
     assert_same(first, expected)
     assert_same(
         second,
@@ -182,11 +185,17 @@ def test_large_fleet_leaves_as_fleet_packets(bridge):
     ids = list(range(2001, 2001 + n))
     types = [3] * n
     types[50] = 200150
+
     message = fleet(
-        ids, source="/large", frame="map_ned", vehicle_type=types, orientation=[1.0, 0.0, 0.0, 0.0] * n,
+        ids,
+        source="/large",
+        frame="map_ned",
+        vehicle_type=types,
+        orientation=[1.0, 0.0, 0.0, 0.0] * n,
         position=[float(value) for value in range(3 * n)],
-    )  # fmt: skip
+    )
     first, second, single = bridge.shown("vehicle_states", message, count=3)
+
     slots = [i for i in range(n) if i != 50]
     expected = []
     for chunk in (slots[:100], slots[100:]):
@@ -194,10 +203,20 @@ def test_large_fleet_leaves_as_fleet_packets(bridge):
         places = [float(3 * i + k) for i in chunk for k in range(3)] + [0.0] * (3 * pad)
         expected.append(
             struct.pack(
-                "<i200H600f300H100f", 1234567890, *[ids[i] for i in chunk], *[0] * pad, *[3] * len(chunk), *[0] * pad,
-                *places, *[0.0] * 300, *[100] * (3 * len(chunk)), *[0] * (3 * pad), *[0.0] * 100,
+                "<i200H600f300H100f",
+                1234567890,
+                *[ids[i] for i in chunk],
+                *[0] * pad,
+                *[3] * len(chunk),
+                *[0] * pad,
+                *places,
+                *[0.0] * 300,
+                *[100] * (3 * len(chunk)),
+                *[0] * (3 * pad),
+                *[0.0] * 100,
             )
-        )  # fmt: skip
+        )
+
     assert [first, second] == expected
     assert single == time_packet(2051, 200150, (150.0, 151.0, 152.0), (0, 0, 0))
 
@@ -253,7 +272,7 @@ def test_odometry_with_nan_twist_is_dropped(bridge):
 
 
 def test_removed_vehicles_go_out_of_sight_three_times_and_live_again(bridge):
-    """North 1, east 2, up 3: at down 997 from now on, as long as nobody sends it anew."""
+    """A removed vehicle at north 1, east 2, up 3 is at down 997, until a source sends it again."""
     from rfly_suite.msg import VehicleStateArray
 
     from rfly_common.ros.qos import FLEET_OUT
@@ -378,20 +397,24 @@ def test_refused_commands(bridge, command, window, named):
 
 
 def test_poses_wait_while_rflysim3d_loads_a_map(bridge):
-    """For one second; then the newest pose of each vehicle goes, and later ones go at once."""
+    """Poses wait for one second; then the newest of each vehicle leaves, and later ones at once."""
     bridge.shown("car/pose", pose())
     bridge.window.clear()
     assert call(bridge, "RflyChangeMapbyName Grasslands").success
     bridge.peer.spin_until(bridge.window.poll)
+
     sent_at = time.monotonic()
     assert bridge.window.datagrams == [MAP_COMMAND]
+
     publisher = bridge.publisher(type(pose()), "car/pose")
     for step in range(5):
         publisher.publish(pose((0.0, float(step), 0.0)))
         bridge.peer.spin_for(0.05)
     assert bridge.window.poll() == [MAP_COMMAND]
+
     bridge.peer.spin_until(lambda: len(bridge.window.poll()) == 2)
     assert 0.8 < time.monotonic() - sent_at < 3.0
     assert struct.unpack_from("<d", bridge.window.datagrams[1], 80) == (4.0,)
+
     bridge.peer.spin_until(lambda: int(bridge.status()[2]["superseded_states"]) >= 1)
     assert_same(bridge.shown("car/pose", pose())[0], time_packet(7, 3, (1.0, 2.0, -3.0), (0, 0, 0)))

@@ -1,5 +1,6 @@
-"""ue_bridge_node with other parameters, windows and clocks: a process for each test, real DDS, real
-UDP sockets.
+"""The node ue_bridge_node with other parameters, windows and clocks.
+
+A process for each test, real DDS, real UDP sockets.
 """
 
 from __future__ import annotations
@@ -49,9 +50,7 @@ def test_unreachable_window_does_not_stop_the_others(start):
 
 
 def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
-    """A window that nobody listens at, and a second source of a vehicle: both while states come all
-    the time.
-    """
+    """A closed port and a second source of a vehicle are reported while states arrive."""
     bridge = start()
     first = fleet([1], source="/first")
     second = fleet([1], source="/second")
@@ -80,8 +79,9 @@ def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
 
 
 def test_destination_that_the_system_refuses_does_not_stop_the_node(start):
-    """A broadcast address without the parameter broadcast: said in the service's answer and in the
-    diagnostic.
+    """A broadcast address needs the parameter broadcast.
+
+    The service's answer and the diagnostic say so.
     """
     bridge = start(host="255.255.255.255", vehicles="[car]", **{"car.id": 1})
     response = call(bridge, "t.MaxFPS 30")
@@ -107,21 +107,25 @@ def test_rate_limit_sends_the_newest_in_the_end(start):
         bridge.shown(topic, make(0.0))
         bridge.peer.spin_for(0.6)
         bridge.window.clear()
+
         start_at = time.monotonic()
         publisher = bridge.publisher(type(make(0.0)), topic)
         for step in range(1, 21):
             publisher.publish(make(float(step)))
             bridge.peer.spin_for(0.05)
+
         bridge.peer.spin_until(
             lambda at=at: struct.unpack_from("<d", bridge.window.poll()[-1], at) == (20.0,)
         )
+
         assert len(bridge.window.datagrams) <= 2 + 2 * (time.monotonic() - start_at)
         assert len(bridge.window.datagrams) >= 2
 
 
 def test_simulated_time_age_and_jump_back(start):
-    """Stamps are judged by /clock: too old, then older than the last, then a clock that starts
-    again.
+    """Stamps are judged by /clock.
+
+    They are too old, then older than the last; then the clock starts again.
     """
     from rosgraph_msgs.msg import Clock
 
@@ -190,8 +194,9 @@ def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, para
 
 
 def test_publisher_that_cannot_be_heard_is_named(start):
-    """A best-effort publisher of vehicle_states, and a topic of another type: said by name, in log
-    and diagnostic.
+    """A publisher that does not match is named in log and diagnostic.
+
+    One is best-effort, the other on a topic of another type.
     """
     from nav_msgs.msg import Odometry
     from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -211,8 +216,6 @@ def test_publisher_that_cannot_be_heard_is_named(start):
 
 
 def test_clock_that_never_comes_is_told(start):
-    """Simulated time without /clock: everything would wait for ever, so it is said after five
-    seconds.
-    """
+    """Simulated time without /clock is reported after five seconds, as everything would wait."""
     bridge = start(use_sim_time="true")
     bridge.peer.spin_until(lambda: "/clock has not moved for" in bridge.status()[1])

@@ -1,5 +1,6 @@
-"""UE4CtrlAPI's listening half, on a port of its own: records by the SDK's names, and the SDK's weak
-spots healed.
+"""UE4CtrlAPI's listening half, on a port of its own.
+
+Records have the SDK's names; the SDK's weak spots are healed.
 """
 
 from __future__ import annotations
@@ -111,18 +112,17 @@ def test_vehicle_position_and_data(listening):
     ue = listening.ue
     ue.initUE4MsgRec()
     listening.say(crash_data(7), crash_data(8, 5.0))
+
     assert ue.getUE4Pos(7) == [1.0, 2.0, -3.0, 1]
     assert ue.getUE4Pos(8) == [5.0, 2.0, -3.0, 1]
     assert ue.getUE4Pos(9) == [0, 0, 0, 0]
     assert ue.getUE4Data(9) == 0
+
     record = ue.getUE4Data(7)
     assert isinstance(record, reqVeCrashData)
-    assert (record.checksum, record.copterID, record.vehicleType, record.CrashType) == (
-        REPORT,
-        7,
-        30,
-        -1,
-    )
+    head = (record.checksum, record.copterID, record.vehicleType, record.CrashType)
+    assert head == (REPORT, 7, 30, -1)
+
     assert record.runnedTime == 12.5
     assert record.VelE == (10, 11, 12)
     assert record.PosE == (1, 2, -3)
@@ -147,17 +147,14 @@ def test_camera_vehicle_and_object_by_their_names(listening):
     ue = listening.ue
     ue.initUE4MsgRec()
     listening.say(camera(3), vehicle(5), scene_object(9, "Größe".encode()), gimbal(4))
+
     seen = ue.getCamCoptObj(0, 3)
     assert isinstance(seen, CameraData)
-    assert (seen.SeqID, seen.TypeID, seen.DataHeight, seen.DataWidth, seen.CameraFOV) == (
-        3,
-        2,
-        480,
-        640,
-        90,
-    )
+    picture = (seen.TypeID, seen.DataHeight, seen.DataWidth, seen.CameraFOV)
+    assert (seen.SeqID, *picture) == (3, 2, 480, 640, 90)
     assert (seen.PosUE, seen.angEuler, seen.angQuat) == ((1, 2, 3), (4, 5, 6), (7, 8, 9, 10))
     assert seen.timestmp == seen.timestamp == 1.5
+
     seen = ue.getCamCoptObj(1, 5)
     assert isinstance(seen, CoptReqData)
     assert seen.CopterID == seen.copterID == 5
@@ -165,11 +162,13 @@ def test_camera_vehicle_and_object_by_their_names(listening):
     assert seen.boxOrigin == (11, 12, 13)
     assert seen.BoxExtent == seen.boxExtent == (14, 15, 16)
     assert ue.getCamCoptObj(1, 6) == 0
+
     seen = ue.getCamCoptObj(2, "Größe")
     assert isinstance(seen, ObjReqData)
     assert (seen.seqID, seen.ObjName, seen.name) == (9, "Größe", "Größe")
     assert seen.timestmp == 5.5
     assert ue.getCamCoptObj(2, "Tree") == 0
+
     assert ue.getCamCoptObj(0) == ue.getCamCoptObj(7, 3) == 0
     assert [record.SensorPosXYZ for record in ue.CamDataVect1] == [(1, 2, 3)]
     assert ue.CamDataVect1[0].otherParams == tuple(range(12, 28))
@@ -267,23 +266,28 @@ def test_starting_twice_keeps_the_records(listening):
 
 
 def test_two_objects_share_the_port_and_all_addresses_hear(monkeypatch, rflysim_ports):
-    """The SDK's own address: 0.0.0.0:20006, shared; what is said to the group reaches both."""
+    """The SDK's own address 0.0.0.0:20006 is shared; datagrams to the group reach both."""
     monkeypatch.setattr(listener, "INTERFACE", "127.0.0.1")
+
     one = UE4CtrlAPI()
     two = UE4CtrlAPI()
     one.initUE4MsgRec()
     two.initUE4MsgRec()
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         sender.sendto(vehicle(501), ("224.0.0.10", 20006))
         sender.sendto(vehicle(502), ("127.83.17.7", 20006))
+
     until = time.monotonic() + 10
     while not (two.getCamCoptObj(1, 501) and one.getCamCoptObj(1, 501)):
         assert time.monotonic() < until
         one.trueMsgEvent.wait(0.01)
+
     while not (two.getCamCoptObj(1, 502) or one.getCamCoptObj(1, 502)):
         assert time.monotonic() < until
         one.trueMsgEvent.wait(0.01)
+
     one._listener.end()
     two._listener.end()
 

@@ -1,8 +1,7 @@
-"""UE4CtrlAPI's datagrams, byte by byte on real sockets: RflySim3D's three windows at a loopback
-address of their own.
+"""UE4CtrlAPI's datagrams, byte by byte on real sockets.
 
-The bytes were put together by hand from the wire table; `F` and `D` are the IEEE 754 forms of small
-numbers.
+RflySim3D's three windows have a loopback address of their own. The bytes were put together by hand
+from the wire table; `F` and `D` are the IEEE 754 forms of small numbers.
 """
 
 from __future__ import annotations
@@ -22,16 +21,46 @@ from rfly_ue_bridge.sdk.ue4_ctrl_api import UE4CtrlAPI
 BROADCAST = "127.255.255.255"
 
 F = {
-    0: "00000000", 1: "0000803f", 2: "00000040", 3: "00004040", 4: "00008040", 5: "0000a040", 6: "0000c040",
-    7: "0000e040", 8: "00000041", 9: "00001041", 10: "00002041", 11: "00003041", 12: "00004041", 13: "00005041",
-    14: "00006041", 15: "00007041", 16: "00008041", 30: "0000f041", 1000: "00007a44", -1: "000080bf", -2: "000000c0",
-    0.5: "0000003f", 0.25: "0000803e", -0.125: "000000be", 2.5: "00002040",
-}  # fmt: skip
+    0: "00000000",
+    1: "0000803f",
+    2: "00000040",
+    3: "00004040",
+    4: "00008040",
+    5: "0000a040",
+    6: "0000c040",
+    7: "0000e040",
+    8: "00000041",
+    9: "00001041",
+    10: "00002041",
+    11: "00003041",
+    12: "00004041",
+    13: "00005041",
+    14: "00006041",
+    15: "00007041",
+    16: "00008041",
+    30: "0000f041",
+    1000: "00007a44",
+    -1: "000080bf",
+    -2: "000000c0",
+    0.5: "0000003f",
+    0.25: "0000803e",
+    -0.125: "000000be",
+    2.5: "00002040",
+}
 D = {
-    0: "0000000000000000", 1: "000000000000f03f", 2: "0000000000000040", 3: "0000000000000840",
-    4: "0000000000001040", 16: "0000000000003040", -1: "000000000000f0bf", -2: "00000000000000c0",
-    1.5: "000000000000f83f", -2.5: "00000000000004c0", 3.5: "0000000000000c40", 12.5: "0000000000002940",
-}  # fmt: skip
+    0: "0000000000000000",
+    1: "000000000000f03f",
+    2: "0000000000000040",
+    3: "0000000000000840",
+    4: "0000000000001040",
+    16: "0000000000003040",
+    -1: "000000000000f0bf",
+    -2: "00000000000000c0",
+    1.5: "000000000000f83f",
+    -2.5: "00000000000004c0",
+    3.5: "0000000000000c40",
+    12.5: "0000000000002940",
+}
 
 
 def floats(*numbers):
@@ -61,7 +90,10 @@ class Windows:
         return self.sockets[window].recv(65536)
 
     def waiting(self):
-        """How many datagrams wait at each window; on loopback they are there when `sendto` returns."""
+        """Return the number of datagrams that wait at each window.
+
+        On loopback they have arrived when `sendto` returns.
+        """
         counts = []
         for sink in self.sockets:
             sink.setblocking(False)
@@ -95,7 +127,7 @@ def ue(rflysim_host):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """What the calls wait, in s; nobody really waits."""
+    """Waiting times of the calls, s; they are recorded, not slept."""
     waited = []
     monkeypatch.setattr(ue4_ctrl_api.time, "sleep", waited.append)
     return waited
@@ -108,20 +140,39 @@ CALLS = [
         "d2029649" + b"RflyChangeMapbyName Grasslands".hex() + "00" * 22,
         id="Cmd",
     ),
-    pytest.param("sendUE4Cmd", (b"r.setres 720x405w",), "d2029649" + b"r.setres 720x405w".hex() + "00" * 35, id="b"),
+    pytest.param(
+        "sendUE4Cmd",
+        (b"r.setres 720x405w",),
+        "d2029649" + b"r.setres 720x405w".hex() + "00" * 35,
+        id="b",
+    ),
     pytest.param("sendUE4Cmd", ("x" * 249,), "d2029649" + "78" * 249 + "000000", id="long-Cmd"),
     pytest.param(
         "sendUE4Pos",
         (100, 30, 1000, [1.5, -2.5, 3.5], [0.5, 0.25, -0.125]),
-        "d3029649" + ID_100_TYPE_30 + "00000000" * 3 + floats(*[1000] * 8, 0, 0, 0, 0.5, 0.25, -0.125)
+        "d3029649"
+        + ID_100_TYPE_30
+        + "00000000" * 3
+        + floats(*[1000] * 8, 0, 0, 0, 0.5, 0.25, -0.125)
         + doubles(1.5, -2.5, 3.5, -1),
         id="Pos",
     ),
     pytest.param(
         "sendUE4PosNew",
-        (100, 30, [1.5, -2.5, 3.5], [0.5, 0.25, -0.125], [9, 10, 11], [1, 2, 3, 4, 5, 6, 7, 8], 12.5),
-        "d3029649" + ID_100_TYPE_30 + "00000000" * 3
-        + floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0.5, 0.25, -0.125) + doubles(1.5, -2.5, 3.5, 12.5),
+        (
+            100,
+            30,
+            [1.5, -2.5, 3.5],
+            [0.5, 0.25, -0.125],
+            [9, 10, 11],
+            [1, 2, 3, 4, 5, 6, 7, 8],
+            12.5,
+        ),
+        "d3029649"
+        + ID_100_TYPE_30
+        + "00000000" * 3
+        + floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0.5, 0.25, -0.125)
+        + doubles(1.5, -2.5, 3.5, 12.5),
         id="PosNew",
     ),
     pytest.param(
@@ -145,52 +196,101 @@ CALLS = [
     pytest.param(  # velocity before position in the call, after it in the packet
         "sendUE4PosSimple",
         (100, 30, [1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 11], [12, 13, 14], [0.5, 0.25, -0.125], 12.5),
-        "d2029649" + ID_100_TYPE_30
-        + floats(1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 9, 10, 11, 0.5, 0.25, -0.125) + doubles(12.5),
+        "d2029649"
+        + ID_100_TYPE_30
+        + floats(1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 9, 10, 11, 0.5, 0.25, -0.125)
+        + doubles(12.5),
         id="PosSimple",
     ),
     pytest.param(
         "sendUE4PosFull",
-        (100, 30, [1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 11], [1.5, -2.5, 3.5], [14, 15, 16], [0.5, 0.25, -0.125]),
-        "15cd5b07" + ID_100_TYPE_30 + "00000000"
-        + floats(9, 10, 11, 0.5, 0.25, -0.125, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 14, 15, 16)
+        (
+            100,
+            30,
+            [1, 2, 3, 4, 5, 6, 7, 8],
+            [9, 10, 11],
+            [1.5, -2.5, 3.5],
+            [14, 15, 16],
+            [0.5, 0.25, -0.125],
+        ),
+        "15cd5b07"
+        + ID_100_TYPE_30
+        + "00000000"
+        + floats(
+            9, 10, 11, 0.5, 0.25, -0.125, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 14, 15, 16
+        )
         + doubles(-1, 1.5, -2.5, 3.5, 0, 0, 0),
         id="PosFull",
     ),
     pytest.param(
         "sendUE4PosScale100",
-        ([1, 65535], [3, 30], [1, 2, 3, 4, 5, 6], [0.5, 0.25, -0.125], [1000, 30], [100, 101, 65535]),
-        "d2029649" + "0100ffff" + "0000" * 98 + "03001e00" + "0000" * 98
-        + floats(1, 2, 3, 4, 5, 6, *[0] * 294) + floats(0.5, 0.25, -0.125, *[0] * 297)
-        + "64006500ffff" + "0000" * 297 + floats(1000, 30, *[0] * 98),
+        (
+            [1, 65535],
+            [3, 30],
+            [1, 2, 3, 4, 5, 6],
+            [0.5, 0.25, -0.125],
+            [1000, 30],
+            [100, 101, 65535],
+        ),
+        "d2029649"
+        + "0100ffff"
+        + "0000" * 98
+        + "03001e00"
+        + "0000" * 98
+        + floats(1, 2, 3, 4, 5, 6, *[0] * 294)
+        + floats(0.5, 0.25, -0.125, *[0] * 297)
+        + "64006500ffff"
+        + "0000" * 297
+        + floats(1000, 30, *[0] * 98),
         id="PosScale100",
     ),
     pytest.param(
         "sendUE4PosScalePwm20",
-        ([1, 65535], [3, 30], [1, 2, 3, 4, 5, 6], [0.5, 0.25, -0.125], [100, 101, 65535], [7, 8, 9, 10, 11], True),
-        "d3029649" + "0100ffff" + "0000" * 18 + "03001e00" + "0000" * 18
-        + floats(1, 2, 3, 4, 5, 6, *[0] * 54) + floats(0.5, 0.25, -0.125, *[0] * 57)
-        + "64006500ffff" + "0000" * 57 + floats(7, 8, 9, 10, 11, *[0] * 155),
+        (
+            [1, 65535],
+            [3, 30],
+            [1, 2, 3, 4, 5, 6],
+            [0.5, 0.25, -0.125],
+            [100, 101, 65535],
+            [7, 8, 9, 10, 11],
+            True,
+        ),
+        "d3029649"
+        + "0100ffff"
+        + "0000" * 18
+        + "03001e00"
+        + "0000" * 18
+        + floats(1, 2, 3, 4, 5, 6, *[0] * 54)
+        + floats(0.5, 0.25, -0.125, *[0] * 57)
+        + "64006500ffff"
+        + "0000" * 57
+        + floats(7, 8, 9, 10, 11, *[0] * 155),
         id="PosScalePwm20",
     ),
     pytest.param(
         "sendUE4Attatch",
         ([1, 2, 1001], [100, 101], 3),
-        "d4029649" + "01000000" "02000000" "e9030000" + "00000000" * 22
-        + "64000000" "65000000" + "00000000" * 23 + "03000000" + "00000000" * 24,
+        "d4029649" + "01000000"
+        "02000000"
+        "e9030000" + "00000000" * 22 + "64000000"
+        "65000000" + "00000000" * 23 + "03000000" + "00000000" * 24,
         id="Attatch",
     ),
     pytest.param(
         "sendUE4LabelID",
         (7, "größer", 16, [1, 2, 3]),
-        "db029649" "07000000" "00000000" "01000000" "02000000" "03000000" + floats(1, 16)
-        + "6772c3b6c39f6572" + "00" * 112,
+        "db029649"
+        "07000000"
+        "00000000"
+        "01000000"
+        "02000000"
+        "03000000" + floats(1, 16) + "6772c3b6c39f6572" + "00" * 112,
         id="LabelID",
     ),
     pytest.param(
         "sendUE4LabelMsg",
         (7, "ab", 16, [-1, 256, 3], 2.5, 4),
-        "db029649" "07000000" "04000000" "ffffffff" "00010000" "03000000" + floats(2.5, 16) + "6162" + "00" * 118,
+        "db0296490700000004000000ffffffff0001000003000000" + floats(2.5, 16) + "6162" + "00" * 118,
         id="LabelMsg",
     ),
     pytest.param(
@@ -211,13 +311,14 @@ CALLS = [
         "d2029649" + b"RflySetStencilValueByMeshComponentName Ro.* 9 True".hex() + "00" * 2,
         id="stencil-mesh",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "arguments", "expected"), CALLS)
 def test_bytes_of_each_call_at_each_window(ue, windows, waits, call, arguments, expected):
-    """-1 is one datagram to each of three ports; a window's number is one to it alone; None comes
-    back.
+    """Window -1 gets one datagram at each of three ports, another number one at its port.
+
+    The calls return None.
     """
     method = getattr(ue, call)
     assert method(*arguments) is None
@@ -229,19 +330,23 @@ def test_bytes_of_each_call_at_each_window(ue, windows, waits, call, arguments, 
 
 
 def test_infrared_brightness_of_the_objects_of_the_callers_table(ue, windows, waits):
-    """Planck's law from 8 to 14 µm by scipy.integrate.quad: 255 for the brightest, 197.6 and 149.7
-    for the others.
+    """Brightness is by Planck's law from 8 to 14 µm.
+
+    By scipy.integrate.quad it is 255 for the brightest, 197.6 and 149.7 for the others.
     """
     by_actor = b"RflySetStencilValueByActorName "
     by_mesh = b"RflySetStencilValueByMeshComponentName "
+
     with pytest.raises(ValueError, match=r"'Car' is not in radiation\.tempEmissivity"):
         ue.SetUE4RadianceValue("Car")
+
     ue.radiation.tempEmissivity = np.array(
         [["Car", 310, 0.95, False], ["tree", 293, 0.952, True], ["Floor", 276, 0.96, True]]
     )
     ue.SetUE4RadianceValue("tree", 1)
     assert windows.take(1)[4:].rstrip(b"\0") == by_actor + rb"[\w]*tree[\w]* 197 True"
     assert windows.waiting() == [0, 0, 0]
+
     ue.SetUE4RadianceValue__All(0)
     sent = [windows.take(0)[4:].rstrip(b"\0") for _ in range(3)]
     assert sent == [
@@ -249,6 +354,7 @@ def test_infrared_brightness_of_the_objects_of_the_callers_table(ue, windows, wa
         by_actor + rb"[\w]*tree[\w]* 197 True",
         by_actor + rb"[\w]*Floor[\w]* 149 True",
     ]
+
     ue.radiation.tempEmissivity = [["Car", -3.0, 0.95, False]]
     with pytest.raises(ValueError, match="expected temperatures above 0 K"):
         ue.SetUE4RadianceValue("Car")
@@ -290,30 +396,50 @@ def test_defaults(ue, windows, call, arguments, expected):
 SIGNATURES = {
     "sendUE4Cmd": "cmd windowID=-1",
     "sendUE4CmdNet": "cmd",
-    "sendUE4Pos": "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] windowID=-1",
-    "sendUE4PosNew": "copterID=1 vehicleType=3 PosE=[0,0,0] AngEuler=[0,0,0] VelE=[0,0,0] PWMs=[0,0,0,0,0,0,0,0] "
-    "runnedTime=-1 windowID=-1",
-    "sendUE4Pos2Ground": "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] windowID=-1",
-    "sendUE4PosScale": "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] Scale=[1,1,1] "
-    "windowID=-1",
-    "sendUE4PosScale2Ground": "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] Scale=[1,1,1] "
-    "windowID=-1",
+    "sendUE4Pos": (
+        "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] windowID=-1"
+    ),
+    "sendUE4PosNew": (
+        "copterID=1 vehicleType=3 PosE=[0,0,0] AngEuler=[0,0,0] VelE=[0,0,0] "
+        "PWMs=[0,0,0,0,0,0,0,0] runnedTime=-1 windowID=-1"
+    ),
+    "sendUE4Pos2Ground": (
+        "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] windowID=-1"
+    ),
+    "sendUE4PosScale": (
+        "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] "
+        "Scale=[1,1,1] windowID=-1"
+    ),
+    "sendUE4PosScale2Ground": (
+        "copterID=1 vehicleType=3 MotorRPMSMean=0 PosE=[0,0,0] AngEuler=[0,0,0] "
+        "Scale=[1,1,1] windowID=-1"
+    ),
     "sendUE4PosSimple": "copterID vehicleType PWMs VelE PosE AngEuler runnedTime=-1 windowID=-1",
-    "sendUE4PosFull": "copterID vehicleType MotorRPMS=[0,0,0,0,0,0,0,0] VelE=[0,0,0] PosE=[0,0,0] RateB=[0,0,0] "
-    "AngEuler=[0,0,0] windowID=-1",
-    "sendUE4PosScale100": "copterID vehicleType PosE AngEuler MotorRPMSMean Scale isFitGround=False windowID=-1",
-    "sendUE4PosScalePwm20": "copterID vehicleType PosE AngEuler Scale PWMs isFitGround=False windowID=-1",
+    "sendUE4PosFull": (
+        "copterID vehicleType MotorRPMS=[0,0,0,0,0,0,0,0] VelE=[0,0,0] PosE=[0,0,0] "
+        "RateB=[0,0,0] AngEuler=[0,0,0] windowID=-1"
+    ),
+    "sendUE4PosScale100": (
+        "copterID vehicleType PosE AngEuler MotorRPMSMean Scale isFitGround=False windowID=-1"
+    ),
+    "sendUE4PosScalePwm20": (
+        "copterID vehicleType PosE AngEuler Scale PWMs isFitGround=False windowID=-1"
+    ),
     "sendUE4ExtAct": "copterID=1 ActExt=[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0] windowID=-1",
     "sendUE4Attatch": "CopterIDs AttatchIDs AttatchTypes windowID=-1",
     "sendUE4LabelID": "CopterID=0 Txt='' fontSize=30 RGB=[255,0,0] windowID=-1",
-    "sendUE4LabelMsg": "CopterID=0 Txt='' fontSize=30 RGB=[255,0,0] dispTime=0 dispFlag=-1 windowID=-1",
+    "sendUE4LabelMsg": (
+        "CopterID=0 Txt='' fontSize=30 RGB=[255,0,0] dispTime=0 dispFlag=-1 windowID=-1"
+    ),
     "reqCamCoptObj": "type_id=1 objName=1 windowID=0",
     "reqCam": "SeqIDList=[0] windowID=0",
     "reqCopt": "CopterIDList=[0] windowID=0",
     "reqObj": "ObjNameList=[''] windowID=0",
     "sendUE4SetStencilValueByCopterID": "CopterID StencilValue windowID=-1",
     "sendUE4SetStencilValueByActorName": "Actorname StencilValue is_name_regex=False windowID=-1",
-    "sendUE4SetStencilValueByMeshComponentName": "Meshname StencilValue is_name_regex=False windowID=-1",
+    "sendUE4SetStencilValueByMeshComponentName": (
+        "Meshname StencilValue is_name_regex=False windowID=-1"
+    ),
     "initUE4MsgRec": "",
     "endUE4MsgRec": "",
     "getUE4Pos": "CopterID=1",
@@ -505,7 +631,10 @@ def test_numpy_integers_are_integers(ue, windows):
 
 
 def test_what_is_no_finite_float_goes_out(ue, windows):
-    """1e39 is above the largest float, 16777217 lies half-way between two; NaN and infinity stay."""
+    """Large floats become infinity, others are rounded; NaN and infinity stay.
+
+    1e39 is above the largest float, 16777217 lies half-way between two.
+    """
     ue.sendUE4Pos2Ground(1, 3, 1e39, [-1e39, float("inf"), 16777217.0], [float("nan"), 0, 0], 0)
     mean, x, y, z, roll = struct.unpack("<5f", windows.take()[12:32])
     assert (mean, x, y, z) == (float("inf"), float("-inf"), float("inf"), 16777216.0)
@@ -637,7 +766,10 @@ def test_cameras_and_unknown_types_are_not_checked(ue, windows, waits):
 
 @pytest.mark.parametrize("type_id", ["1", None, [1]])
 def test_a_type_that_is_no_number_is_an_error_and_sends_nothing(ue, windows, type_id):
-    """As recorded: `reqCamCoptObj("1", 1)` raises TypeError; a fraction is cut off."""
+    """The calls behave as recorded.
+
+    `reqCamCoptObj("1", 1)` raises TypeError; a fraction is cut off.
+    """
     with pytest.raises(TypeError):
         ue.reqCamCoptObj(type_id, 1)
     assert windows.waiting() == [0, 0, 0]

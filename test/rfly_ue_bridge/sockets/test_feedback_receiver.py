@@ -58,12 +58,15 @@ def test_every_packet_arrives_in_its_order():
 def test_what_is_no_packet_is_counted_by_reason_and_what_follows_is_read():
     bad_name = bytes.fromhex(OBJECT)[:-32] + b"\xff" * 31 + b"\0"
     strange = [b"", b"x", bytes(57), bytes(161), bytes(9000), bytes(72), bytes(160), bad_name]
+
     with FeedbackReceiver(port=0) as receiver, sender(receiver.port) as send:
         for datagram in strange:
             send(datagram)
         send(crash(3))
+
         got = packets(receiver, 1)
         assert [packet["copterID"] for packet in got] == [3]
+
         counters = receiver.counters
         assert counters["received"] == 9
         assert {k: counters[k] for k in ("unknown_length", "wrong_checksum", "text")} == {
@@ -150,14 +153,17 @@ def test_multicast_reaches_every_receiver_that_asked_and_no_other():
         joined = stack.enter_context(FeedbackReceiver(port=0, multicast_interface="127.0.0.1"))
         port = joined.port
         assert joined.multicast_error == ""
+
         also = stack.enter_context(
             FeedbackReceiver("127.0.0.2", port, multicast_interface="127.0.0.1")
         )
         unasked = stack.enter_context(FeedbackReceiver("0.0.0.0", port))
+
         multicast(crash(1), port)
         for receiver in (joined, also):
             assert [packet["copterID"] for packet in packets(receiver, 1)] == [1]
             assert receiver.counters["received"] == 1  # once, not from both of its sockets
+
         with sender(port) as send:  # 127.0.0.1 fits `joined` better than 0.0.0.0 does
             send(crash(2))
         assert [packet["copterID"] for packet in packets(joined, 1)] == [2]
@@ -185,6 +191,7 @@ def test_a_shared_port_is_shared_and_an_exclusive_one_is_not():
     with FeedbackReceiver(port=0, share_port=True) as receiver:
         with FeedbackReceiver(port=receiver.port, share_port=True) as second:
             assert second.port == receiver.port
+
         alone = FeedbackReceiver(port=receiver.port, share_port=False)
         with pytest.raises(
             FeedbackError, match=f"127.0.0.1:{receiver.port}: another program holds it"
@@ -192,7 +199,8 @@ def test_a_shared_port_is_shared_and_an_exclusive_one_is_not():
             alone.start()
         assert caught.value.errno == errno.EADDRINUSE
         assert not alone.listening
-    alone._asked_port = 0
+
+    alone._requested_port = 0
     with alone:
         other = FeedbackReceiver(port=alone.port, share_port=True)
         with pytest.raises(FeedbackError):
@@ -209,18 +217,22 @@ def test_an_address_of_another_machine_is_named():
 def test_close_is_prompt_may_be_repeated_and_it_starts_again():
     receiver = FeedbackReceiver(port=0)
     receiver.close()
+
     for copter_id in (1, 2):
         receiver.start()
         receiver.start()
         with sender(receiver.port) as send:
             send(crash(copter_id))
             wait_for(lambda: len(receiver) == 1)
+
         begin = time.monotonic()
         receiver.close()
         receiver.close()
         assert time.monotonic() - begin < 0.2
+
         assert not receiver.listening
         assert [packet["copterID"] for packet in receiver.take()] == [copter_id]
+
     assert receiver.counters["received"] == 2
     assert not [thread for thread in threading.enumerate() if thread.name == "rfly_feedback"]
 
@@ -251,8 +263,9 @@ def test_what_the_taker_does_not_want_is_counted_and_not_decoded():
 
 @pytest.mark.slow
 def test_a_flood_takes_little_of_the_processor_and_no_memory_and_its_losses_are_counted():
-    """Valid packets as fast as one thread can send them, for two seconds; the receiver's share of a
-    core is bounded.
+    """The receiver's share of a core is bounded.
+
+    One thread sends valid packets as fast as it can for two seconds.
     """
     receiver = FeedbackReceiver(port=0)
     cpu = []

@@ -1,4 +1,4 @@
-"""What waits and what goes: rate limit and map change. Times are made up."""
+"""Waiting and leaving states: rate limit and map change. Times are made up."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ _steps = st.lists(
 
 @given(_steps)
 def test_no_vehicle_is_too_often_out_of_order_or_left_behind(steps):
-    """Whatever comes: at most 10 Hz a vehicle, numbers only rise, and the last number of each
-    vehicle gets out.
-    """
+    """At most 10 Hz a vehicle leave, numbers only rise, and the last number of each leaves."""
     outbox = RateLimiter(rate_limit_hz=10)
     steady = 0
     sent = {}

@@ -15,12 +15,13 @@ from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 
 def free_ports(count):
-    """The first of so many consecutive free UDP ports, and sockets that hold them."""
+    """Return the first of `count` consecutive free UDP ports, and sockets that hold them."""
     while True:
         first = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         first.bind(("127.0.0.1", 0))
         port = first.getsockname()[1]
         held = [first]
+
         try:
             for offset in range(1, count):
                 held.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -32,6 +33,7 @@ def free_ports(count):
         for one in held:
             one.settimeout(5)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+
         return port, held
 
 
@@ -81,7 +83,7 @@ def test_every_window_gets_every_datagram(three_windows, sender_to):
     ("count", "size"), [(1, 112), (2, 112), (64, 112), (65, 112), (300, 40), (40, 3804)]
 )
 def test_runs_arrive_whole_and_in_order(three_windows, sender_to, cut, count, size):
-    """The same datagrams whether the system cuts a run apart or each is sent by a call of its own."""
+    """The datagrams are the same if the system cuts a run or each is sent by a call of its own."""
     port, held = three_windows
     sender = sender_to("127.0.0.1", port)
     sender.windows[0].cuts_runs = sender.windows[0].cuts_runs and cut
@@ -189,7 +191,7 @@ def test_multicast_stays_on_the_named_interface(sender_to):
 
 
 def test_socket_that_broke_is_renewed(three_windows, sender_to):
-    """A socket that the system no longer takes: at most one new try a second, and then it goes on."""
+    """A socket that the system refuses is replaced at most once a second."""
     port, held = three_windows
     sender = sender_to("127.0.0.1", port)
     window = sender.windows[0]

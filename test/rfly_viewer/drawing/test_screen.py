@@ -1,5 +1,6 @@
-"""What is large enough to be seen, and which labels have room; worked out with a camera that looks
-straight down.
+"""Vehicles that are large enough to be seen, and labels with room.
+
+They are worked out with a camera that looks straight down.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rfly_viewer.scene.labels import Labels
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 DOWN_NORTH_ON_TOP = np.array((0.0, 1.0, 0.0, 0.0))
-"""wxyz of optical axes (x right, y down, z forward) in ENU: half a turn about east"""
+"""Quaternion wxyz of optical axes (x right, y down, z forward) in ENU: half a turn about east."""
 
 
 def from_above(height_m):
@@ -25,13 +26,19 @@ def from_above(height_m):
 
 
 def boxes(*positions_ned):
-    """Boxes of 1 m with the ids 1, 2, …"""
+    """Return boxes of 1 m with the ids 1, 2, …."""
     n = len(positions_ned)
     level = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
     return WorldPoses(
-        np.arange(1, n + 1), np.full(n, models.BOX), np.array(positions_ned, float), level, np.ones((n, 3)),
-        np.zeros(n), np.zeros(n), np.zeros(n, bool),
-    )  # fmt: skip
+        np.arange(1, n + 1),
+        np.full(n, models.BOX),
+        np.array(positions_ned, float),
+        level,
+        np.ones((n, 3)),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n, bool),
+    )
 
 
 def test_pixels_of_points():
@@ -41,11 +48,10 @@ def test_pixels_of_points():
 
 
 def test_a_far_vehicle_keeps_its_pixels_and_a_near_one_its_size():
-    """At 1,000 m a pixel is 5 m, so 8 pixels are 40 boxes of 1 m; steps of a quarter of a doubling
-    add up to 19 %.
+    """A far vehicle has 8 pixels, in steps of a quarter of a doubling, which are 19 %.
 
-    At 20 m a box has 10 pixels. The slider's size holds where it is larger, and the nearest browser
-    for all.
+    From 1,000 m a pixel is 5 m, so 8 pixels are 40 boxes of 1 m. From 20 m a box has 10 pixels. The
+    slider's size holds where it is larger, and the nearest browser counts for all.
     """
     poses = boxes((0, 0, 0), (0, 0, -980))
     far = drawn_enlarged(poses, [from_above(1000.0)], 1.0)
@@ -58,8 +64,10 @@ def test_a_far_vehicle_keeps_its_pixels_and_a_near_one_its_size():
 
 
 def test_the_nearest_of_labels_that_cover_each_other_is_shown():
-    """10 m apart at 100 m are 20 pixels: too near for labels 24 wide, not for 18. The third is
-    nearer, one behind.
+    """Labels have room if they do not cover each other.
+
+     10 m apart at 100 m are 20 pixels: too near for labels 24 wide, not for 18. The third is
+    nearer, one is behind the camera.
     """
     feet = np.array([(0.0, 0, 0), (10, 0, 0), (5, 0, 1), (0, 0, 200)])
     none = np.zeros(4, bool)
@@ -87,10 +95,12 @@ def test_of_two_at_one_distance_the_one_that_is_shown_stays(before):
 
 @pytest.mark.needs("viser")
 def test_each_browser_shows_the_labels_that_it_has_room_for():
-    """Three in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only
-    one does.
+    """Each browser shows the labels that have room in it.
+
+     Three are in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only
+    one.
     """
-    annotations = late_module("rfly_viewer.drawing.annotations")
+    label_layer = late_module("rfly_viewer.drawing.label_layer")
     poses = boxes((0, -4, 0), (0, 0, 0), (0, 4, 0))
 
     def seen_from(height_m):
@@ -100,7 +110,7 @@ def test_each_browser_shows_the_labels_that_it_has_room_for():
             drawn.append(types.SimpleNamespace(text=text, visible=True, **options))
             return drawn[-1]
 
-        layer = annotations.LabelLayer(types.SimpleNamespace(add_label=add_label))
+        layer = label_layer.LabelLayer(types.SimpleNamespace(add_label=add_label))
         layer.show(poses, Labels(), True, np.ones(3), from_above(height_m))
         return [label.text for label in drawn if label.visible]
 

@@ -1,4 +1,4 @@
-"""The file that a browser gets for the ground, taken apart by the rules of glTF 2.0, section 4.4."""
+"""The ground's file for a browser, taken apart by the rules of glTF 2.0, section 4.4."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ pytestmark = pytest.mark.needs("viser")
 
 @pytest.mark.parametrize("lit", [True, False])
 def test_binary_gltf(lit):
-    """4 triangles around the middle, one material and its picture; without light it says so and has
-    no more.
+    """The file has 4 triangles around the middle, one material and its picture.
 
-    The level ground is 2,000 m wide: a tile of 9 m comes 222.2 times along each side, one of 83 m
-    24.1 times.
+     Without light it says so and has no more. The level ground is 2,000 m wide: a tile of 9 m comes
+    222.2 times along each side, one of 83 m 24.1 times.
     """
     from rfly_viewer.drawing.terrain_layer import terrain_glb
 
@@ -57,8 +56,9 @@ def test_binary_gltf(lit):
 
 
 def test_tiles_have_no_seams():
-    """Over the edge of a tile as little changes as inside it, and the normals are a unit long and
-    point out.
+    """Tiles have no seams, and their normals are a unit long and point out.
+
+    They change over the edge of a tile no more than inside it.
     """
     from rfly_viewer.drawing.terrain_mesh import detail_tiles
 
@@ -72,7 +72,7 @@ def test_tiles_have_no_seams():
 
 
 class Scene:
-    """Of viser's scene what the ground needs: what is there, and what of it is seen."""
+    """The part of viser's scene that the ground needs: what it holds, and what is visible."""
 
     def __init__(self):
         self.nodes = {}

@@ -1,6 +1,4 @@
-"""Terrain meshes, what is under the mouse, contacts, cameras and scans, against values worked out
-by hand.
-"""
+"""Terrain meshes, picking, contacts, cameras and scans, against values worked out by hand."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.camera import CameraPose, from_browser, vertical_fov
 from rfly_viewer.scene.console import ScanTerrain
+from rfly_viewer.scene.contacts import find_contacts
 from rfly_viewer.scene.picking import pick
 from rfly_viewer.scene.scan import scan_terrain
 from rfly_viewer.scene.scene_state import flat_ground
 from rfly_viewer.scene.vehicle_table import WorldPoses
-from rfly_viewer.wire.feedback_sender import find_contacts
+from rfly_viewer.scene.viewpoint import Viewpoint, from_browser, vertical_fov
 
 QUARTER = np.pi / 2
 # x_east 0, 10, 20 down the rows and y_north 0, 10, 20 along the columns: one peak of 8 m at x = 10,
@@ -36,9 +34,15 @@ def poses(*vehicles):
     ids, kinds, positions, euler, scale = (list(column) for column in zip(*vehicles, strict=True))
     scales = np.array([[value] * 3 for value in scale], float)
     return WorldPoses(
-        np.array(ids), np.array(kinds), np.array(positions, float), euler_to_quat(np.array(euler, float)), scales,
-        np.zeros(len(ids)), np.zeros(len(ids)), np.zeros(len(ids), bool),
-    )  # fmt: skip
+        np.array(ids),
+        np.array(kinds),
+        np.array(positions, float),
+        euler_to_quat(np.array(euler, float)),
+        scales,
+        np.zeros(len(ids)),
+        np.zeros(len(ids)),
+        np.zeros(len(ids), bool),
+    )
 
 
 def box(vehicle_id, position, euler=(0, 0, 0), scale=1.0, kind=models.BOX):
@@ -46,8 +50,9 @@ def box(vehicle_id, position, euler=(0, 0, 0), scale=1.0, kind=models.BOX):
 
 
 def test_mesh_of_one_quad_for_each_cell():
-    """3 x 3 samples, 4 cells: 9 corners and 4 middles, 16 triangles; a middle is the mean of its
-    four corners.
+    """3 x 3 samples, 4 cells: 9 corners and 4 middles, 16 triangles.
+
+    A middle is the mean of its four corners.
     """
     mesh = terrain_mesh(PEAK, max_triangles=16)
     assert (len(mesh.vertices), len(mesh.faces)) == (13, 16)
@@ -99,8 +104,9 @@ def test_a_ray_meets_the_ground_or_a_vehicle_or_nothing():
 
 
 def test_a_ray_meets_the_turned_box():
-    """A car is 4.3 m long and 1.96 m wide: 2 m east of its middle it is met only when it looks
-    east.
+    """A ray meets the box of a vehicle in its own axes.
+
+    A car is 4.3 m long and 1.96 m wide: 2 m east of its middle it is met only when it looks east.
     """
     ray = ((2.0, 0.0, 50.0), (0, 0, -1))
     for yaw, met in ((0.0, None), (QUARTER, 1)):
@@ -109,16 +115,21 @@ def test_a_ray_meets_the_turned_box():
 
 
 def test_contacts_with_each_other_and_with_the_ground():
-    """Boxes of 1 m: 0.9 m apart they touch, 1.4 m apart not. Feet 0.2 m deep are under ground, 0.05
-    m deep not.
+    """Boxes of 1 m touch 0.9 m apart, and not 1.4 m apart.
+
+    Feet 0.2 m deep are under ground, 0.05 m deep not.
     """
     found = find_contacts(
         poses(
-            box(11, (0, 0, -5)), box(12, (0.9, 0, -5)), box(13, (2.3, 0, -5)), box(14, (50, 0, -0.3)),
-            box(15, (60, 0, -0.45)), box(16, (70, 0, -5), (0, QUARTER, 0)),
+            box(11, (0, 0, -5)),
+            box(12, (0.9, 0, -5)),
+            box(13, (2.3, 0, -5)),
+            box(14, (50, 0, -0.3)),
+            box(15, (60, 0, -0.45)),
+            box(16, (70, 0, -5), (0, QUARTER, 0)),
         ),
         flat_ground(),
-    )  # fmt: skip
+    )
     assert found.crash_type.tolist() == [12, 11, 0, -2, 0, 0]
     assert found.point_ned[0] == pytest.approx([0.45, 0, -5])
     assert found.point_ned[3] == pytest.approx([50, 0, 0.2], abs=0.11)
@@ -126,9 +137,11 @@ def test_contacts_with_each_other_and_with_the_ground():
 
 
 def test_contacts_of_turned_and_scaled_models():
-    """Looking east, the 8.6 m of a car twice as large lie along east: another 4.7 m east of it is
-    touched, one 4.7 m north is not; turned by 45 degrees only the corner of the axes' box around it
-    is where a third stands.
+    """Contacts are those of turned and scaled boxes.
+
+    Looking east, the 8.6 m of a car of double size lie along east: another one 4.7 m east of it is
+    touched, one 4.7 m north is not. Turned by 45 degrees only the corner of the axes' box around it
+    reaches the third.
     """
     big = box(1, (0, 0, -5), (0, 0, QUARTER), 2.0, models.CAR)
     found = find_contacts(poses(big, box(2, (0, 4.7, -7)), box(3, (4.7, 0, -7))), flat_ground())
@@ -148,8 +161,9 @@ def test_the_deepest_contact_of_several_counts():
 
 
 def test_what_is_kept_on_the_ground_does_not_crash_into_its_slope():
-    """On the flank of the peak, 4 m in 10 m: a car at its place stands along the slope; one that is
-    there by its own word, level, has its front in the ground.
+    """A car that is kept on the ground of the peak's flank, 4 m in 10 m, stands along it.
+
+    A level one, placed by its own packet, has its front in the ground.
     """
     car = (5.0, 15.0)
     place = (15.0, 5.0, -float(PEAK.altitude(*car)))
@@ -186,14 +200,15 @@ def test_nothing_is_touched_beyond_the_map_or_out_of_this_world():
     ],
 )
 def test_camera_axes_in_enu(euler, forward, up):
-    """North, east, straight down with north on top, and rolled right so that its top points east."""
-    pose = CameraPose(np.zeros(3), np.array(euler, float))
+    """Headings north, east, straight down with north on top, and rolled right with east on top."""
+    pose = Viewpoint(np.zeros(3), np.array(euler, float))
     assert np.concatenate(pose.axes_enu()) == pytest.approx([*forward, *up], abs=1e-12)
 
 
 def test_a_browsers_camera_that_looks_north_is_level():
-    """Optical axes (x right = east, y down, z forward = north) in ENU: half the turn about x by -90
-    degrees.
+    """Optical axes (x right = east, y down, z forward = north) in ENU.
+
+    The camera is turned about x by -90 degrees.
     """
     pose = from_browser((7, 8, 9), (np.sqrt(0.5), -np.sqrt(0.5), 0, 0))
     assert pose.position_ned == pytest.approx([8, 7, -9])
@@ -209,8 +224,10 @@ def test_a_scan_is_a_map_of_the_shown_terrain(tmp_path):
     path = scan_terrain(ScanTerrain((0, 0), (20, 20), 5), PEAK, "../Peak one", tmp_path)
     assert path == tmp_path / "Peak_one"
     assert cv2.imread(f"{path}.png", cv2.IMREAD_UNCHANGED).shape == (5, 5)
+
     scanned = HeightMap.load(f"{path}.png")
     x, y = np.meshgrid(np.linspace(0, 20, 9), np.linspace(0, 20, 9))
+
     on_samples = (
         scanned.altitude(10.0, 20.0),
         scanned.altitude(10.0, 15.0),
@@ -218,14 +235,13 @@ def test_a_scan_is_a_map_of_the_shown_terrain(tmp_path):
     )
     assert on_samples == pytest.approx((8, 4, 0), abs=0.01)
     assert scanned.bounds == pytest.approx((0, 20, 0, 20))
-    assert (
-        np.abs(scanned.altitude(x, y) - PEAK.altitude(x, y)).max() < 0.51
-    )  # bilinear in cells half as wide
+    # bilinear in cells half as wide
+    assert np.abs(scanned.altitude(x, y) - PEAK.altitude(x, y)).max() < 0.51
 
 
 @pytest.mark.parametrize("folder", [None, "there"])
 def test_a_scan_that_is_refused(folder, tmp_path):
-    """Without a folder, and where one datagram would ask for 40,001 x 40,001 samples."""
+    """A scan is refused without a folder, or if it has 40,001 x 40,001 samples."""
     size = 20 if folder is None else 40_000
     with pytest.raises(CommandError, match="RflyScanTerrainH"):
         scan_terrain(ScanTerrain((0, 0), (size, size), 1), PEAK, "x", folder and tmp_path)
@@ -242,7 +258,7 @@ def test_a_scan_that_is_refused(folder, tmp_path):
     ],
 )
 def test_a_scan_of_enormous_numbers_is_refused(numbers, tmp_path):
-    """They are finite and in order, so the command's reader takes them; their quotient may be none."""
+    """Corners that are finite and in order are accepted, but their quotient may be infinite."""
     *corners, interval = numbers
     with pytest.raises(CommandError, match="RflyScanTerrainH"):
         scan_terrain(
@@ -253,10 +269,11 @@ def test_a_scan_of_enormous_numbers_is_refused(numbers, tmp_path):
 
 @pytest.mark.needs("viser")
 def test_lines_on_the_ground_lie_below_what_flies():
-    """One at 20 m over the plain, one that rolls, one that flies to the peak of 8 m; 15 cm over the
-    triangles each.
+    """Lines on the ground lie 15 cm over the triangles.
+
+    One vehicle is 20 m over the plain, one rolls, one flies to the peak of 8 m.
     """
-    from rfly_viewer.drawing import annotations
+    from rfly_viewer.drawing.trail_layer import with_ground_lines
 
     ways = np.array(
         [
@@ -267,7 +284,7 @@ def test_lines_on_the_ground_lie_below_what_flies():
         float,
     )
     colours = np.full((3, 2, 3), 200, np.uint8)
-    points, drawn = annotations.with_ground_lines(ways, colours, PEAK)
+    points, drawn = with_ground_lines(ways, colours, PEAK)
     assert points[:3].tolist() == ways.tolist()
     assert points[3:] == pytest.approx(
         np.array([[(0, 0, 0.15), (5, 0, 0.15)], [(10, 10, 0.15), (10, 20, 8.15)]])

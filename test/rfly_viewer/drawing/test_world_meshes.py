@@ -70,10 +70,10 @@ def test_many_of_one_model_are_sent_once_and_typed_ones_not_at_all():
 
 @pytest.mark.parametrize("name", ["forest", "village", "pillars"])
 def test_what_the_bridge_sends_for_a_world_is_known_again(name):
-    """Each box of the datagrams is one of its objects; the same a metre higher, or of another type,
-    is none.
+    """Each box of the datagrams is one of the world's objects.
 
-    Who moves is none of them: the window shows people and cars by their datagrams.
+     The same box a metre higher, or of another type, is none. Moving objects are not among them:
+    the window shows people and cars by their datagrams.
     """
     world = load_world(name)
     terrain = HeightMap.load(world.map)
@@ -101,8 +101,9 @@ def test_each_colour_of_a_models_parts_is_a_mesh():
 
 
 def test_few_meshes_for_many_triangles():
-    """The forest: 400 objects in a handful of messages, whose triangles are a hundredth of those
-    that are drawn.
+    """The forest's 400 objects make a handful of messages.
+
+    Their triangles are a hundredth of those that are drawn.
     """
     world = load_world("forest")
     meshes = world_meshes(world.on(HeightMap.load(world.map)))

@@ -25,9 +25,7 @@ def normals(points):
 
 
 def test_an_unknown_type_is_a_box_lit_from_above():
-    """A cube of 1 m around its position, 12 triangles in white; ahead of it what shows where that
-    is.
-    """
+    """The box is a cube of 1 m around its position, 12 white triangles, and marks ahead of it."""
     points, colours = model_triangles(UNKNOWN, (255, 255, 255))
     cube = points[:12]
     sides = normals(points[:12])

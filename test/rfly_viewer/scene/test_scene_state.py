@@ -1,4 +1,4 @@
-"""What packets make of the scene; every expected value is worked out by hand."""
+"""The scene after packets; every expected value is worked out by hand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.camera import CameraPose, on_board
 from rfly_viewer.scene.console import CameraFov, ChangeMap, Key, MoveCamera
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
+from rfly_viewer.scene.viewpoint import Viewpoint, on_board
 
 # 10 m high in the west, 30 m in the east, 100 m apart; level along north
 RAMP = HeightMap(
@@ -87,8 +87,9 @@ def test_vehicles_come_with_their_first_state_and_stay(state):
 
 
 def test_on_the_ground_by_the_terrain_less_the_height_of_the_centre(state):
-    """At y_east = 25 the ramp is 25 m high; a target's centre is 1.2 m above its foot, twice that
-    at scale 2.
+    """A target stands on the ramp: 25 m high at y_east = 25.
+
+    Its centre is 1.2 m above its foot, twice that at scale 2.
     """
     state.change_map("Ramp")
     tell(state, pose(1, y=25.0, z=-500.0, vehicle_type=50, checksum=1234567891))
@@ -136,8 +137,10 @@ def test_moving_and_setting_by_command_is_in_degrees(state):
     ],
 )
 def test_attachments_to_a_level_parent(state, kind, position, forward):
-    """The parent is at 10, 0, -5 and looks east; the child says 2, 0, 0 and no turn. Its own x axis
-    is checked.
+    """A child is relative to its parent.
+
+    The parent is at 10, 0, -5 and looks east; the child says 2, 0, 0 and no turn. Its own x axis is
+    checked.
     """
     tell(state, pose(1, x=10.0, z=-5.0, yaw=QUARTER), pose(2, x=2.0))
     tell(state, attach((2, 1, kind)))
@@ -150,7 +153,7 @@ def test_attachments_to_a_level_parent(state, kind, position, forward):
 
 
 def test_an_attachment_with_attitude_turns_the_offset_with_the_parent(state):
-    """A parent that looks straight up: 2 m before it is 2 m above it, and the child looks up too."""
+    """A parent looks straight up: 2 m ahead of it is 2 m above it, and the child looks up too."""
     tell(state, pose(1, x=10.0, z=-5.0, pitch=QUARTER), pose(2, x=2.0))
     tell(state, attach((2, 1, 3)))
     positions, poses = world(state)
@@ -228,8 +231,10 @@ def test_what_cannot_be_done_is_in_the_log(state, text, said):
 
 
 def test_labels_append_replace_and_delete(state):
-    """CopterMsg: flag below 0 appends (at most 5 stay), 0 is the id line, n replaces line n, time
-    below 0 deletes.
+    """CopterMsg sets lines of a label.
+
+     A flag below 0 appends (at most 5 stay), 0 is the id line, n replaces line n; a time below 0
+    deletes.
     """
     tell(state, pose(1), *(label(1, -1, 0.0, text) for text in "abcdef"))
     assert texts(state, 1) == list("bcdef")
@@ -301,12 +306,13 @@ def test_a_size_for_all_vehicles(state):
 
 
 def test_a_camera_on_board_turns_with_its_vehicle(state):
-    """0.3 m ahead and 0.1 m below, looking 90 degrees to the right of a vehicle that heads east at
-    (5, 6, -7).
+    """A mount 0.3 m ahead and 0.1 m below looks 90 degrees to the right of its vehicle.
+
+    The vehicle heads east at (5, 6, -7).
     """
     tell(state, pose(1, x=5.0, y=6.0, z=-7.0, yaw=QUARTER))
     poses = world(state)[1]
-    mount = CameraPose(np.array((0.3, 0.0, 0.1)), np.array((0.0, 0.0, QUARTER)))
+    mount = Viewpoint(np.array((0.3, 0.0, 0.1)), np.array((0.0, 0.0, QUARTER)))
     camera = on_board(poses.position_ned[0], poses.quat_ned_frd[0], mount)
     assert camera.position_ned == pytest.approx([5.0, 6.3, -6.9])
     assert np.abs(camera.euler) == pytest.approx([0.0, 0.0, np.pi], abs=1e-6)

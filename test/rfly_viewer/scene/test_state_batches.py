@@ -1,4 +1,4 @@
-"""Runs of datagrams into arrays: every packet that carries a state, the order, and what is dropped."""
+"""Runs of datagrams as arrays: every packet with a state, the order, and dropped ones."""
 
 from __future__ import annotations
 
@@ -46,26 +46,12 @@ def test_the_ground_variant_is_told_by_its_checksum():
 
 def test_the_current_time_packet_has_that_number_too_and_says_nothing_of_the_ground():
     rpm = [100.0, 300.0, *[0.0] * 6]
-    raw = struct.pack(
-        "<6i14f4d",
-        1234567891,
-        8,
-        5,
-        0,
-        0,
-        0,
-        *rpm,
-        4.0,
-        5.0,
-        6.0,
-        0.0,
-        0.0,
-        1.0,
-        10.0,
-        20.0,
-        -30.0,
-        -1.0,
-    )
+    head = (1234567891, 8, 5, 0, 0, 0)
+    velocity = (4.0, 5.0, 6.0)
+    euler = (0.0, 0.0, 1.0)
+    position = (10.0, 20.0, -30.0)
+    raw = struct.pack("<6i14f4d", *head, *rpm, *velocity, *euler, *position, -1.0)
+
     [batch], _ = read(raw)
     assert batch.on_ground.tolist() == [False]
     assert batch.position_ned.tolist() == [[10.0, 20.0, -30.0]]
@@ -80,21 +66,23 @@ def test_a_fleet_packet_leaves_unused_slots_out_and_scales_by_hundredths():
     euler = [0.0] * 300
     scale = [100] * 300
     rpm = [0.0] * 100
+
+    # one vehicle, in slot 2
     ids[2] = 44
     types[2] = 30
     rpm[2] = 60.0
     position[6:9] = [1.0, 2.0, 3.0]
     euler[6:9] = [0.5, 0.25, -1.0]
     scale[6:9] = [150, 200, 50]
+
     raw = struct.pack(
         "<i200H600f300H100f", 1234567891, *ids, *types, *position, *euler, *scale, *rpm
     )
+
     [batch], _ = read(raw)
-    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == (
-        [44],
-        [30],
-        [True],
-    )
+    assert batch.id.tolist() == [44]
+    assert batch.vehicle_type.tolist() == [30]
+    assert batch.on_ground.tolist() == [True]
     assert batch.position_ned.tolist() == [[1.0, 2.0, 3.0]]
     assert batch.euler.tolist() == [[0.5, 0.25, -1.0]]
     assert batch.scale.tolist() == [[1.5, 2.0, 0.5]]

@@ -1,5 +1,6 @@
-"""Browsers that speak nonsense, read nothing or are too many: `rfly view` as a process, asked with
-bytes made here.
+"""Browsers that send nonsense, read nothing or are too many.
+
+`rfly view` is a process; the bytes are made here.
 """
 
 from __future__ import annotations
@@ -26,9 +27,13 @@ pytestmark = pytest.mark.needs("viser")
 connections = late_module("rfly_viewer.window.connections")
 
 CLICK = {
-    "type": "ScenePointerMessage", "event_type": "click", "ray_origin": [0, 0, 9], "ray_direction": [0, 0, -1],
-    "screen_pos": [[0.5, 0.5]], "modifier": None,
-}  # fmt: skip
+    "type": "ScenePointerMessage",
+    "event_type": "click",
+    "ray_origin": [0, 0, 9],
+    "ray_direction": [0, 0, -1],
+    "screen_pos": [[0.5, 0.5]],
+    "modifier": None,
+}
 VALUES = {"slider": 1, "box": True, "text": "a"}
 NAN = float("nan")
 INF = float("inf")
@@ -96,9 +101,11 @@ class View:
 
     def __init__(self, folder: Path) -> None:
         self.errors = (folder / "stderr").open("w+b")
+
         with socket.socket(type=socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
             udp_port = free.getsockname()[1]
+
         program = "from rfly_bringup.cli.entry_point import rfly; rfly()"
         options = ["view", "--port", "0", "--udp-port", str(udp_port)]
         self.process = subprocess.Popen(
@@ -120,7 +127,8 @@ class View:
         opened = socket.create_connection(("127.0.0.1", self.http_port), timeout=10)
         key = base64.b64encode(os.urandom(16)).decode()
         opened.sendall(
-            f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{self.http_port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{self.http_port}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
             f"Sec-WebSocket-Protocol: viser-v{version('viser')}\r\n\r\n".encode()
         )
@@ -136,8 +144,9 @@ class View:
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def end(self) -> str:
-        """Ctrl-C; what it had written to stderr. A viewer that a busy machine keeps from ending in
-        time is ended by its watchdog (130).
+        """End the viewer by Ctrl-C, and return what it wrote to stderr.
+
+        A viewer that a busy machine keeps from ending in time is ended by its watchdog (130).
         """
         self.process.send_signal(signal.SIGINT)
         assert self.process.wait(10) in (0, 128 + signal.SIGINT)
@@ -164,10 +173,12 @@ def frame(data, opcode=2):
 
 @pytest.mark.slow
 def test_nonsense_leaves_no_trace_and_the_viewer_draws_on(view):
-    """What is no HTTP, no WebSocket, no message, and messages of every form; a good one still
-    counts afterwards.
+    """A browser that sends no HTTP, no WebSocket or no message does no harm.
+
+    Messages have every form; a good one still counts afterwards.
     """
     rng = random.Random(2)
+
     for nonsense in (
         b"\x16\x03\x01\x02\x00",
         b"GET / HTTP/9.9\r\n\r\n",
@@ -176,6 +187,7 @@ def test_nonsense_leaves_no_trace_and_the_viewer_draws_on(view):
     ):
         with socket.create_connection(("127.0.0.1", view.http_port), timeout=10) as opened:
             opened.sendall(nonsense)
+
     with view.browser() as browser:
         browser.sendall(frame(packed(CAMERA)))
         for message in (
@@ -188,13 +200,16 @@ def test_nonsense_leaves_no_trace_and_the_viewer_draws_on(view):
             None,
         ):
             browser.sendall(frame(packed(message)))
+
         browser.sendall(frame(b"a text", opcode=1))
         for _ in range(100):
             browser.sendall(frame(rng.randbytes(rng.randrange(100))))
         browser.sendall(frame(packed(CLICK)))
         time.sleep(0.5)
+
     with view.browser() as browser:
         browser.sendall(b"\xff" * 100)  # no frame at all
+
     assert view.browser() is not None
     assert view.process.poll() is None
     assert view.end() == ""
@@ -205,6 +220,7 @@ def test_browsers_that_read_nothing_are_few_and_are_cut(view):
     """100 of them: each is sent the whole scene, and takes none of it."""
     view.browser().close()
     before = view.memory_mb()
+
     waiting = []
     refused = 0
     for _ in range(100):
@@ -212,10 +228,12 @@ def test_browsers_that_read_nothing_are_few_and_are_cut(view):
             waiting.append(view.browser())
         except OSError:
             refused += 1
+
     assert len(waiting) == connections.MAX_BROWSERS
     assert refused == 100 - connections.MAX_BROWSERS
     for browser in waiting:
         browser.sendall(frame(packed(CAMERA)))
+
     most = 0.0
     end = time.monotonic() + 30
     while time.monotonic() < end:
@@ -227,6 +245,7 @@ def test_browsers_that_read_nothing_are_few_and_are_cut(view):
             time.sleep(0.2)
     else:
         pytest.fail("after 30 s none of the browsers that read nothing had been cut")
+
     assert most < 500, f"{most:.0f} MB more"
     print(f"{most:.0f} MB more at most")
     assert view.end() == ""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rfly_viewer.scene.camera import FollowingCamera
+from rfly_viewer.scene.viewpoint import FollowingCamera
 
 BEHIND = np.array([-12.0, -12.0, 7.0])
 
@@ -14,8 +14,9 @@ def targets(count=60, speed=8.0, rate=30.0):
 
 
 def follow(report):
-    """Camera minus car, at each place; `report(k, cars, cameras)` is (position, look_at) that the
-    browser tells.
+    """Return camera minus car, at each place.
+
+    `report(k, cars, cameras)` is (position, look_at) that the browser reports.
     """
     camera = FollowingCamera()
     cars = targets()
@@ -39,8 +40,9 @@ def test_late_reports_move_nothing(late):
 
 @pytest.mark.parametrize(("of_position", "of_look_at"), [(5, 1), (1, 5)])
 def test_points_of_two_moments_move_nothing(of_position, of_look_at):
-    """The position of one report and the point of another: once the camera slipped by the car's way
-    between them.
+    """A report may have the position of one moment and the point of another.
+
+    The camera once slipped by the car's way between them.
     """
 
     def report(k, cars, cameras):
@@ -54,7 +56,7 @@ def test_points_of_two_moments_move_nothing(of_position, of_look_at):
 
 
 def test_the_overview_before_is_no_place_beside_the_vehicle():
-    """Reports of the view before go on coming for a while; once the camera ended under the ground."""
+    """Reports of the former view arrive for a while; the camera once ended under the ground."""
     np.testing.assert_allclose(
         follow(
             lambda k, cars, cameras: (np.array([0.0, -900.0, 700.0]), np.array([3.0, 4.0, 0.0]))

@@ -1,5 +1,6 @@
-"""What the panel's controls do to the picture; the viewer runs in this process, so that they can be
-set.
+"""Effect of the panel's controls on the picture.
+
+The viewer runs in this process, so that they can be set.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ def is_red(picture, x, y):
 
 
 def test_following_and_trails():
-    """Who is followed is in the middle of the picture wherever it goes; its way stays as a line in
-    its colour.
+    """The followed vehicle stays in the middle of the picture.
+
+    Its trail is a line in its colour.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
@@ -96,7 +98,7 @@ def test_following_and_trails():
 
 
 def test_who_is_followed_from_the_start_once_it_appears():
-    """Another one that comes first is not; and nobody is forced to stay with it."""
+    """Another vehicle that comes first is not followed, and the user may choose another."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

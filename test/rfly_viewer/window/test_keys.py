@@ -1,6 +1,4 @@
-"""What keys and numbers by command do to the window: panel and cameras, with a browser that only
-remembers.
-"""
+"""Keys and numbers by command: panel and cameras, with a browser that only remembers."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import StateBatch
 
 pytestmark = pytest.mark.needs("viser")
-clients = late_module("rfly_viewer.window.clients")
+cameras_module = late_module("rfly_viewer.window.cameras")
 panel = late_module("rfly_viewer.window.panel")
 
 
@@ -62,27 +60,31 @@ def vehicles(state, *ids):
 def test_on_board_it_looks_ahead_and_commands_move_it_in_the_body():
     state = SceneState()
     server = Server()
-    cameras = clients.Cameras(server)
+    cameras = cameras_module.Cameras(server)
     poses = vehicles(state, 1)
+
     cameras.mount(1)
     cameras.update(poses, 1, state.terrain)
     camera = server.browser.camera
     np.testing.assert_allclose(camera.position, [0.0, 10.3, 4.95])  # x east, y north, z up
     np.testing.assert_allclose(camera.look_at - camera.position, [0.0, 20.0, 0.0], atol=1e-9)
+
     cameras.move(MoveCamera((1.0, 2.0, -1.0), (0.0, 0.0, np.pi / 2), relative=False), state.terrain)
     cameras.update(poses, 1, state.terrain)
     np.testing.assert_allclose(camera.position, [2.0, 11.0, 6.0])
     np.testing.assert_allclose(camera.look_at - camera.position, [20.0, 0.0, 0.0], atol=1e-9)
+
     cameras.move(MoveCamera((0.0, 0.0, -1.0), (0.0, 0.0, 0.0), relative=True), state.terrain)
     cameras.update(poses, 1, state.terrain)
     np.testing.assert_allclose(camera.position, [2.0, 11.0, 7.0])
+
     cameras.mount(0)
     cameras.update(poses, 1, state.terrain)
     np.testing.assert_allclose(camera.look_at, [0.0, 10.0, 5.0])
 
 
 class Controls:
-    """Of viser's gui what a panel makes: each control has a value."""
+    """The part of viser's gui that a panel uses: each control has a value."""
 
     def __init__(self):
         self.folded = False
@@ -126,21 +128,26 @@ def test_focus_ids_and_trails():
         types.SimpleNamespace(gui=gui), lambda text: None, lambda: None, lambda: None
     )
     assert gui.folded
+
     controls.follow(7)
     assert controls.followed is None
     controls.show_vehicles(state.vehicles, vehicles(state, 2, 7))
     assert controls.followed == 7  # as soon as it is there
+
     controls.follow(None)
     assert controls.followed == 2
     controls.follow(None)
     assert controls.followed == 7
     controls.follow(2)
     assert controls.followed == 2
+
     controls.follow_nobody()
     assert controls.followed is None
+
     controls.show("ids", 1)
     assert controls.shows("ids")
     controls.show("ids", -1)
+
     controls.show("trails", None)
     assert not controls.shows("ids")
     assert not controls.shows("trails")

@@ -25,11 +25,14 @@ PLATEAU = HeightMap(
     name="Plateau",
 )
 DOWN_NORTH_ON_TOP = (0.0, 1.0, 0.0, 0.0)
-"""wxyz of optical axes (x right, y down, z forward) in ENU: half a turn about east"""
+"""Quaternion wxyz of optical axes (x right, y down, z forward) in ENU: half a turn about east."""
 
 
 def browser(height_m, wxyz=DOWN_NORTH_ON_TOP):
-    """A camera at the origin with 90 degrees over 400 pixels, and a panel that remembers its text."""
+    """Return a camera at the origin and a panel that keeps its text.
+
+    The camera has 90 degrees over 400 pixels.
+    """
     shown = types.SimpleNamespace(content="")
     panel = types.SimpleNamespace(
         add_tab=lambda label: contextlib.nullcontext(), float=lambda **place: None
@@ -45,9 +48,15 @@ def browser(height_m, wxyz=DOWN_NORTH_ON_TOP):
 def one_vehicle(position_ned, quat=(0.0, 0.0, 0.0, 1.0)):
     zero = np.zeros(1)
     return WorldPoses(
-        np.array([7]), np.array([0]), np.array([position_ned], float), np.array([quat]), np.ones((1, 3)), zero, zero,
+        np.array([7]),
+        np.array([0]),
+        np.array([position_ned], float),
+        np.array([quat]),
+        np.ones((1, 3)),
+        zero,
+        zero,
         np.zeros(1, bool),
-    )  # fmt: skip
+    )
 
 
 def test_each_browser_reads_its_own_scale_and_all_the_followed_vehicle():
@@ -57,6 +66,7 @@ def test_each_browser_reads_its_own_scale_and_all_the_followed_vehicle():
     10 m. A quarter turn about down heads east.
     """
     (far, far_text), (near, near_text) = browser(210.0), browser(30.0)
+
     readouts = readout.Readouts(types.SimpleNamespace(get_clients=lambda: {1: far, 2: near}))
     readouts.update(one_vehicle((0, 0, -30)), None, PLATEAU, 0.0)
     assert "200 m away" in far_text.content
@@ -64,6 +74,7 @@ def test_each_browser_reads_its_own_scale_and_all_the_followed_vehicle():
     assert ">100 m<" in far_text.content
     assert "20 m away" in near_text.content
     assert "vehicle" not in near_text.content
+
     quarter = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
     readouts.update(one_vehicle((0, 0, -30)), 7, PLATEAU, 1.0)
     assert "vehicle 7: – m/s" in near_text.content

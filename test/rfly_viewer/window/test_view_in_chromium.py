@@ -68,7 +68,7 @@ FOV = bytes.fromhex("d2029649 52666c79 43616d65 7261466f 76446567 72656573 20393
 
 
 def pixel(point_ned, camera=FROM_SOUTH):
-    """Where a level camera with the angle of FOV sees a point: x right, y down."""
+    """Return where a level camera with the angle of FOV sees a point: x right, y down."""
     at, pitch, yaw = camera
     (cp, sp), (cy, sy) = ((np.cos(np.radians(a)), np.sin(np.radians(a))) for a in (pitch, yaw))
     forward = np.array([cp * cy, cp * sy, -sp])
@@ -81,8 +81,9 @@ def pixel(point_ned, camera=FROM_SOUTH):
 
 
 def test_the_projection_itself():
-    """By hand: 20 m north of a camera 20 m up that looks 45 degrees down is the middle of the
-    picture.
+    """The place is worked out by hand.
+
+    20 m north of a camera 20 m up that looks 45 degrees down is the middle of the picture.
     """
     assert pixel((20, 0, 0)) == pytest.approx((450, 225))
     assert pixel((20, 10, 0)) == pytest.approx((450 + 450 * 10 / np.sqrt(800), 225))
@@ -109,14 +110,25 @@ class View:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+
         self.feedback = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.feedback.bind(("127.0.0.1", 0))
         self.feedback.settimeout(SECONDS)
+
         program = "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"
         options = [
-            "--map", "", "--no-shadows", "--port", "0", "--udp-port", str(self.port), "--scan-folder", str(folder),
-            "--feedback-port", str(self.feedback.getsockname()[1]),
-        ]  # fmt: skip
+            "--map",
+            "",
+            "--no-shadows",
+            "--port",
+            "0",
+            "--udp-port",
+            str(self.port),
+            "--scan-folder",
+            str(folder),
+            "--feedback-port",
+            str(self.feedback.getsockname()[1]),
+        ]
         self.process = subprocess.Popen(
             [sys.executable, "-c", program, "view", *options], stdout=subprocess.PIPE, text=True
         )
@@ -174,12 +186,11 @@ def unfold(browser):
 
 @pytest.fixture
 def scene(view, page):
-    """No vehicles but blue 48, seen by the known camera: where it is drawn, the picture is up to
-    date.
-    """
+    """Show no vehicle but blue 48 to the known camera: once it is drawn, the picture is current."""
     if not is_empty(page):
         page.evaluate(
-            "[...document.querySelectorAll('button')].find(b => b.innerText == 'Remove all').click()"
+            "[...document.querySelectorAll('button')]"
+            ".find(b => b.innerText == 'Remove all').click()"
         )
         wait_until(lambda: is_empty(page), SECONDS, "an empty scene")
     view.send(CAMERA, FOV, BLUE_48)
@@ -228,7 +239,7 @@ UP_DOWN = [(20, 0, -13.5), (20, 0, -2.5)]
     ],
 )
 def test_scale_and_attitude(view, scene, scale, euler, ends):
-    """A box of 12 m shows at both of its ends, and at none where another attitude would put them."""
+    """A box of 12 m shows at both ends, and not where another attitude would put them."""
     view.send(ASIDE, bytes.fromhex(" ".join([LONG_55, *euler, *scale])))
 
     def red_points():
@@ -243,14 +254,15 @@ def test_scale_and_attitude(view, scene, scale, euler, ends):
 
 
 def test_kept_on_the_ground(view, scene):
-    """With checksum 1234567891 a box 500 m up stands on the ground."""
+    """A box 500 m up stands on the ground with checksum 1234567891."""
     view.send(GROUND_76)
     wait_for(is_red, scene, GROUND_76_AT)
 
 
 def test_fog_hides_what_is_far_and_night_what_is_near(view, scene):
-    """The box is 28 m away. At a visibility of 20 m fog leaves nothing of its colour, and clear air
-    all of it.
+    """Fog hides a box 28 m away.
+
+    At a visibility of 20 m no colour of it is left, and clear air leaves all of it.
     """
     view.send(RED_34)
     day = colour_at(wait_for(is_red, scene, RED_34_AT), RED_34_AT)
@@ -270,14 +282,18 @@ def test_fog_hides_what_is_far_and_night_what_is_near(view, scene):
 
 
 def test_a_double_click_shows_click_point_and_object(view, scene):
-    """The ray of a pixel meets the ground, or the vehicle; the offset of a box of 1 m is half its
-    height.
+    """The ray of a pixel meets the ground, or the vehicle.
+
+    The offset of a box of 1 m is half its height.
     """
     view.send(RED_34)
     wait_for(is_red, scene, RED_34_AT)
 
     def double_click(point, pattern):
-        """Until it is noticed: on a busy machine the clicks may reach the page too far apart."""
+        """Repeat the double click until it is noticed.
+
+        On a busy machine the clicks may reach the page too far apart.
+        """
         scene.click(*pixel(point), times=2)
         return re.search(pattern, scene.evaluate("document.body.innerText"))
 
@@ -307,8 +323,9 @@ def test_key_and_click_put_a_target(view, scene):
 
 
 def test_an_object_request_is_answered(view, scene):
-    """RflyReqObjData 1 34: CoptReqData (80 bytes), checksum 1234567891, id, origin; box of 1 x 1 x
-    1 m.
+    """RflyReqObjData 1 34 is answered by CoptReqData (80 bytes).
+
+    It has checksum 1234567891, id, origin, and a box of 1 x 1 x 1 m.
     """
     view.send(RED_34)
     wait_for(is_red, scene, RED_34_AT)

@@ -1,4 +1,4 @@
-"""What goes to port 20006, received by a socket and taken apart with `struct`."""
+"""Datagrams to port 20006, received by a socket and taken apart with `struct`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import CommandError
-from rfly_viewer.scene.camera import CameraPose
 from rfly_viewer.scene.console import RequestObject
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
+from rfly_viewer.scene.viewpoint import Viewpoint
 from rfly_viewer.wire.feedback_sender import FeedbackSender
 
 
@@ -108,8 +108,9 @@ def test_nothing_is_sent_unasked(host):
 
 
 def test_a_vehicle_request_is_answered_with_pose_and_box(host):
-    """A person, 1.79 m high and 0.48 x 0.72 m, whose origin is at the feet; the middle is 0.895 m
-    above it.
+    """A person's box is 1.79 m high, 0.48 x 0.72 m.
+
+    The origin is at the feet; the middle is 0.895 m above it.
     """
     host.pose(30, 5.0, -2.0, now_s=1.0, vehicle_type=30)
     checksum, vehicle_id, *floats, seconds = struct.unpack(
@@ -123,7 +124,7 @@ def test_a_vehicle_request_is_answered_with_pose_and_box(host):
 
 
 def test_a_camera_request_is_answered_with_the_view(host):
-    camera = CameraPose(np.array([1.0, 2.0, -3.0]), np.array([0.0, -0.5, 1.0]))
+    camera = Viewpoint(np.array([1.0, 2.0, -3.0]), np.array([0.0, -0.5, 1.0]))
     answer = host.answer(RequestObject(0, "4"), (camera, 90.0, 1280, 720))
     checksum, seq_id, type_id, height, width, *floats, _ = struct.unpack("<5i11f1d", answer)
     assert (checksum, seq_id, type_id, height, width) == (1234567891, 4, 1, 720, 1280)

@@ -1,4 +1,4 @@
-"""The viewer's socket: order, limits, the network's commands, and addresses that cannot be bound."""
+"""The viewer's socket: order, limits, commands to a network, addresses that cannot be bound."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def send(port, *datagrams, host="127.0.0.1"):
 
 
 def take(listener, count):
-    """Until so many datagrams, or datagrams and overflows, have come."""
+    """Take until `count` datagrams, or datagrams and overflows, have come."""
     taken = []
     deadline = time.monotonic() + 5
     while len(taken) + listener.overflow < count and time.monotonic() < deadline:

@@ -11,24 +11,25 @@ from numpy.typing import NDArray
 
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.scene.camera import (
-    CameraPose,
-    FollowingCamera,
-    from_browser,
-    on_board,
-    overview,
-    position_enu,
-    vertical_fov,
-)
 from rfly_viewer.scene.console import MoveCamera
 from rfly_viewer.scene.picking import ground_distance
 from rfly_viewer.scene.vehicle_table import WorldPoses
+from rfly_viewer.scene.viewpoint import (
+    FollowingCamera,
+    Viewpoint,
+    from_browser,
+    on_board,
+    overview,
+    vertical_fov,
+)
 
 DEFAULT_VERTICAL_FOV = math.radians(50.0)
+"""Nearest and farthest point about which the mouse turns, m."""
 _ORBIT_M = (3.0, 2000.0)
-FRONT_CAMERA = CameraPose(np.array((0.3, 0.0, 0.05)), np.zeros(3))
-"""forward, right, down of a vehicle's origin, m: where public scripts put camera 1 by
-RflyCameraPosAng
+FRONT_CAMERA = Viewpoint(np.array((0.3, 0.0, 0.05)), np.zeros(3))
+"""Viewpoint of camera 1 relative to a vehicle: forward, right, down of its origin, m.
+
+Public scripts put it there by RflyCameraPosAng.
 """
 _AHEAD_M = 20.0
 _NEAR_M = 0.1
@@ -44,12 +45,13 @@ class Cameras:
         self._aspects: dict[int, float] = {}
         self._follows: int | None = None
         self._following: dict[int, FollowingCamera] = {}
-        """by browser"""
-        self._mount: CameraPose | None = None
-        """on the vehicle that is followed; None: from outside"""
+        """Cameras by browser."""
+        self._mount: Viewpoint | None = None
+        """Viewpoint on the followed vehicle; None: from outside."""
         self._untouched = True
-        """no command has moved the camera, and no vehicle was seen"""
+        """True before a command has moved the camera, or a vehicle was seen."""
         self._place: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
+
         server.initial_camera.near = _NEAR_M
         server.initial_camera.far = _FAR_M
         server.initial_camera.fov = DEFAULT_VERTICAL_FOV
@@ -61,35 +63,40 @@ class Cameras:
         self._untouched = True
         low = (x_min, y_min, terrain.z_min)
         high = (x_max, y_max, terrain.z_max)
+
         position, look_at = overview(low, high, DEFAULT_VERTICAL_FOV)
         middle = look_at.copy()
         middle[2] = terrain.altitude(float(middle[0]), float(middle[1]))
         self._go((position + middle) / 2, middle, np.array((0.0, 0.0, 1.0)))
 
     def show_all(self, poses: WorldPoses, terrain: HeightMap) -> None:
-        """Look at all vehicles; at the map where there are none."""
+        """Look at all vehicles; at the map if there are none."""
         if not len(poses):
             self.show_map(terrain)
             return
-        at = ned_to_enu(poses.position_ned)
-        position, look_at = overview(
-            at.min(axis=0) - 4.0, at.max(axis=0) + 4.0, DEFAULT_VERTICAL_FOV
-        )
+        positions = ned_to_enu(poses.position_ned)
+        low = positions.min(axis=0) - 4.0
+        high = positions.max(axis=0) + 4.0
+        position, look_at = overview(low, high, DEFAULT_VERTICAL_FOV)
         ground = terrain.altitude(float(position[0]), float(position[1]))
         position[2] = max(position[2], ground + 3.0)
         self._go(position, look_at, np.array((0.0, 0.0, 1.0)))
 
     def mount(self, camera: int) -> None:
-        """RflyChangeViewKeyCmd V: 1 on the vehicle that is followed, looking ahead, 0 from outside."""
+        """Choose the camera of a followed vehicle, as by RflyChangeViewKeyCmd V.
+
+        1 is on the vehicle, looking ahead, 0 outside.
+        """
         self._mount = FRONT_CAMERA if camera else None
         self._follows = None
 
     def move(self, command: MoveCamera, terrain: HeightMap) -> None:
-        """RflyCameraPosAng, or RflyCameraPosAngAdd from where each camera is; on board both are the
-        body's.
+        """Move the cameras, as by RflyCameraPosAng, or RflyCameraPosAngAdd.
+
+        The latter is relative to each camera. On board both are relative to the body.
         """
         self._untouched = False
-        pose = CameraPose(np.array(command.position_ned), np.array(command.euler))
+        pose = Viewpoint(np.array(command.position_ned), np.array(command.euler))
         if self._mount is not None:
             self._mount = self._mount.moved_by(pose) if command.relative else pose
         elif not command.relative:
@@ -100,13 +107,14 @@ class Cameras:
                 _set(client, *_orbit(here.moved_by(pose), terrain))
 
     def set_fov(self, horizontal: float) -> None:
-        """RflyCameraFovDegrees, kept when a browser's window changes its shape."""
+        """Set the angle of view, as by RflyCameraFovDegrees; it stays when a browser is resized."""
         self._horizontal = horizontal
         self._aspects.clear()
 
-    def current(self) -> tuple[CameraPose, float, int, int] | None:
-        """Pose, horizontal angle in degrees, width and height in pixels of the browser that came
-        first.
+    def current(self) -> tuple[Viewpoint, float, int, int] | None:
+        """Return the camera of the browser that came first; None if there is none.
+
+        It is viewpoint, horizontal angle in degrees, width and height in pixels.
         """
         clients = self._server.get_clients()
         if not clients:
@@ -121,6 +129,8 @@ class Cameras:
         if self._untouched and len(poses):
             self.show_all(poses, terrain)
             self._untouched = False
+
+        # the angle of view
         clients = self._server.get_clients()
         if self._horizontal is not None:
             for number, client in clients.items():
@@ -128,29 +138,33 @@ class Cameras:
                 if self._aspects.get(number) != aspect:
                     self._aspects[number] = aspect
                     client.camera.fov = vertical_fov(self._horizontal, aspect)
+
+        # from a followed vehicle, or after it
         row = None if followed is None else poses.row(followed)
         if row is None:
             self._follows = None
             return
         if self._mount is not None:
             pose = on_board(poses.position_ned[row], poses.quat_ned_frd[row], self._mount)
-            at = position_enu(pose)
-            (forward, up) = pose.axes_enu()
+            position = pose.position_enu
+            forward, up = pose.axes_enu()
             for client in clients.values():
-                _set(client, at, at + _AHEAD_M * forward, up)
+                _set(client, position, position + _AHEAD_M * forward, up)
             self._follows = None
             return
+
         target = np.asarray(ned_to_enu(poses.position_ned[row]), np.float64)
         if self._follows != followed:
             self._follows = followed
             self._following = {}
+
         for number, client in clients.items():
             following = self._following.setdefault(number, FollowingCamera())
             place = following.place(target, client.camera.position, client.camera.look_at)
             _set(client, place, target, np.array((0.0, 0.0, 1.0)))
 
     def _go(self, position: NDArray[Any], look_at: NDArray[Any], up: NDArray[Any]) -> None:
-        """All browsers, and those that come later."""
+        """Place the cameras of all browsers, and of later ones."""
         self._place = (position, look_at, up)
         initial = self._server.initial_camera
         initial.up = up
@@ -174,16 +188,14 @@ def _set(
         client.camera.look_at = look_at
 
 
-def _orbit(pose: CameraPose, terrain: HeightMap) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """(position, point that the mouse turns about, up): the point is where the view meets the
-    ground, if it does.
+def _orbit(pose: Viewpoint, terrain: HeightMap) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return (position, point that the mouse turns about, up).
+
+    The point is where the view meets the ground, if it does.
     """
-    position = position_enu(pose)
-    (forward, _) = pose.axes_enu()
+    position = pose.position_enu
+    forward, _ = pose.axes_enu()
     distance = ground_distance(terrain, position, forward)
     low, high = _ORBIT_M
-    return (
-        position,
-        position + forward * float(np.clip(50.0 if distance is None else distance, low, high)),
-        pose.up_enu(),
-    )
+    radius = float(np.clip(50.0 if distance is None else distance, low, high))
+    return position, position + forward * radius, pose.up_enu()

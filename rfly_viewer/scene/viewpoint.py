@@ -1,5 +1,7 @@
-"""Camera poses: RflySim3D's (NED, looking along body x) and a browser's (ENU, position and look-at
-point). No viser.
+"""Viewpoints of cameras in RflySim3D's terms and in a browser's.
+
+RflySim3D has NED, looking along body x; a browser has ENU, position and look-at point. It works
+without viser.
 """
 
 from __future__ import annotations
@@ -30,26 +32,35 @@ _LEVEL_RAD = math.radians(0.1)
 
 
 @dataclass(frozen=True, eq=False)
-class CameraPose:
-    """A camera in RflySim3D's terms."""
+class Viewpoint:
+    """Position and angles of a camera in RflySim3D's terms."""
 
     position_ned: Floats
     euler: Floats
-    """roll, pitch, yaw (rad) of the camera's FRD axes in NED; it looks along x"""
+    """Roll, pitch, yaw of the camera's FRD axes in NED, rad; it looks along x."""
 
-    def moved_by(self, other: CameraPose) -> CameraPose:
-        """RflyCameraPosAngAdd: the numbers are added, in NED."""
-        return CameraPose(self.position_ned + other.position_ned, self.euler + other.euler)
+    def moved_by(self, other: Viewpoint) -> Viewpoint:
+        """Return the viewpoint with the numbers of another added, in NED.
+
+        RflyCameraPosAngAdd adds them like this.
+        """
+        return Viewpoint(self.position_ned + other.position_ned, self.euler + other.euler)
+
+    @property
+    def position_enu(self) -> Floats:
+        """Position in ENU, (3,) m."""
+        return np.asarray(ned_to_enu(self.position_ned), np.float64)
 
     def axes_enu(self) -> tuple[Floats, Floats]:
-        """(forward, up), unit vectors in ENU."""
+        """Return (forward, up), unit vectors in ENU."""
         quat = quat_ned_frd_to_enu_flu(euler_to_quat(self.euler))
         axes = quat_rotate(quat, np.array(((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))).astype(np.float64)
         return axes[0], axes[1]
 
     def up_enu(self) -> Floats:
-        """What a mouse turns the view about: the vertical, unless the camera is rolled or looks
-        straight down or up.
+        """Return the axis about which a mouse turns the view.
+
+        It is the vertical, unless the camera is rolled or looks straight down or up.
         """
         roll, pitch, _ = self.euler
         if abs(roll) < _LEVEL_RAD and abs(pitch) < _STRAIGHT_DOWN_RAD:
@@ -57,44 +68,45 @@ class CameraPose:
         return self.axes_enu()[1]
 
 
-def on_board(position_ned: Floats, quat_ned_frd: Floats, mount: CameraPose) -> CameraPose:
-    """The pose of a camera on a vehicle; the mount's position is forward, right, down (m), its
-    angles the body's.
+def on_board(position_ned: Floats, quat_ned_frd: Floats, mount: Viewpoint) -> Viewpoint:
+    """Return the viewpoint of a camera on a vehicle.
+
+    The mount's position is forward, right, down (m), its angles are relative to the body.
     """
     turned = quat_multiply(quat_ned_frd, euler_to_quat(mount.euler))
     position = np.asarray(position_ned + quat_rotate(quat_ned_frd, mount.position_ned), np.float64)
-    return CameraPose(position, np.asarray(quat_to_euler(turned), np.float64))
+    return Viewpoint(position, np.asarray(quat_to_euler(turned), np.float64))
 
 
-def from_browser(position_enu: ArrayLike, optical_wxyz: ArrayLike) -> CameraPose:
-    """The pose of a camera given by position and the rotation of its optical axes into ENU."""
+def from_browser(position_enu: ArrayLike, optical_wxyz: ArrayLike) -> Viewpoint:
+    """Return the viewpoint of a camera from its position and the rotation of its axes into ENU.
+
+    The axes are optical ones: x right, y down, z ahead.
+    """
     wxyz = np.asarray(optical_wxyz, np.float64)
     optical = np.roll(wxyz, -1)
     flu = quat_multiply(optical, quat_conjugate(np.array(QUAT_FLU_OPTICAL_XYZW)))
-    return CameraPose(
+    return Viewpoint(
         np.asarray(enu_to_ned(np.asarray(position_enu, np.float64)), np.float64),
         np.asarray(quat_to_euler(quat_enu_flu_to_ned_frd(flu)), np.float64),
     )
 
 
-def position_enu(pose: CameraPose) -> Floats:
-    """Where the camera is, m."""
-    return np.asarray(ned_to_enu(pose.position_ned), np.float64)
-
-
 def vertical_fov(horizontal: float, aspect: float) -> float:
-    """The vertical angle of view (rad) of a picture whose width is `aspect` times its height."""
+    """Return the vertical angle of view (rad) of a picture with this ratio of width to height."""
     return 2.0 * math.atan(math.tan(horizontal / 2.0) / aspect)
 
 
 def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[Floats, Floats]:
-    """(position, point looked at) in ENU: all of a box from the south-south-east, 32 degrees from
-    above.
+    """Return (position, point looked at) in ENU that show all of a box.
+
+    The view is from the south-south-east, 32 degrees from above.
     """
     low = np.asarray(low_enu, np.float64)
     high = np.asarray(high_enu, np.float64)
     middle = (low + high) / 2
     radius = float(np.linalg.norm(high - low)) / 2
+
     elevation = math.radians(32.0)
     azimuth = math.radians(160.0)
     back = np.array(
@@ -104,6 +116,7 @@ def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[
             math.sin(elevation),
         )
     )
+
     distance = max(radius, 8.0) / math.sin(min(vertical, 1.2) / 2) * 0.9
     return middle + back * distance, middle
 
@@ -111,32 +124,37 @@ def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[
 _FROM_BEHIND_M = (-12.0, -12.0, 7.0)
 _SAME_M = 0.01
 _REMEMBERED = 200
-"""places of the vehicle: some seconds, longer than a browser's report is on its way"""
+"""Places of the vehicle that are kept: some seconds, longer than a browser's report takes."""
 
 
 class FollowingCamera:
-    """One browser's. What it reports is late, and its two points may be of two moments: one read
-    while the other was replaced. Only a report that belongs to a place of the vehicle, and to one
-    alone, is the mouse's doing.
+    """Camera of one browser that follows a vehicle.
+
+    A browser's report is late, and its two points may be of two moments, if one was read while the
+    other was replaced. Only a report that belongs to exactly one place of the vehicle was made by
+    the mouse.
     """
 
     def __init__(self) -> None:
         self._back: Floats = np.array(_FROM_BEHIND_M)
-        """m, ENU, from the vehicle to the camera"""
+        """Vector from the vehicle to the camera, ENU, m."""
         self._targets: deque[Floats] = deque(maxlen=_REMEMBERED)
 
     def place(self, target: Floats, position: Floats, look_at: Floats) -> Floats:
-        """Where the camera goes, (3,) m; the vehicle is at `target` now, the browser reports the
-        other two.
+        """Return where the camera goes, (3,) m.
+
+        The vehicle is at `target` now; the browser reports the camera's `position` and `look_at`.
         """
         if self._targets:
             sent = np.array(self._targets)
-            of_report = np.flatnonzero(np.linalg.norm(sent - look_at, axis=1) < _SAME_M)
-            if of_report.size:
-                ways = sent - sent[of_report[-1]]
+            matching = np.flatnonzero(np.linalg.norm(sent - look_at, axis=1) < _SAME_M)
+            if matching.size:
+                # moved by the mouse, unless the two points are of two places of the vehicle
+                ways = sent - sent[matching[-1]]
                 ways = ways[np.linalg.norm(ways, axis=1) >= _SAME_M]
                 turned = position - look_at - self._back
                 if not (np.linalg.norm(ways - turned, axis=1) < _SAME_M).any():
                     self._back = position - look_at
+
         self._targets.append(np.array(target))
         return np.asarray(target + self._back)
