@@ -1,5 +1,6 @@
-"""Waypoint files: CSV, NumPy, GPX, nav_msgs/Path. Nobody needs to trust them; every size has a
-limit.
+"""Waypoint files: CSV, NumPy, GPX, nav_msgs/Path.
+
+Files may come from anywhere: every size has a limit.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from rfly_trajectory.paths.nav_path import (
     without_repeats,
 )
 
+# limits of a file, of its points, and of its XML elements
 MAX_FILE_BYTES = 10_000_000
 MAX_POINTS = 10_000
 MAX_ELEMENTS = 500_000
+
 _COLUMNS = {
     "x": ("x", "east", "easting"),
     "y": ("y", "north", "northing"),
@@ -37,8 +40,9 @@ _COLUMNS = {
     "longitude": ("lon", "lng", "long", "longitude"),
     "z": ("z", "up", "alt", "altitude", "ele", "elevation"),
 }
+
 _GPX_POINTS = ("trkpt", "rtept", "wpt")
-"""tracks come before routes, routes before waypoints: the first kind that a file has is read"""
+"""Kinds of points in a GPX file: the first kind that a file has is read."""
 
 
 def read_points(
@@ -47,53 +51,41 @@ def read_points(
     *,
     heights: bool = False,
 ) -> Floats:
-    """(n, 2) waypoints [east, north] of a file, m; with `heights` (n, 3), z up, where the file has
-    them. A point on the one before it, seen from above, is left out.
+    """Return the waypoints (n, 2) [east, north] of a file, m.
 
-    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele);
-    without one the first
-      two are x, y, and there are no heights.
-    - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, the last of three is
-    z.
+    With `heights` they are (n, 3), z up, if the file has heights. A point on the one before it,
+    seen from above, is left out.
+
+    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele); without
+      one the first two are x, y, and there are no heights.
+    - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, the last of three is z.
     - gpx: the points of the tracks, else of the routes, else the waypoints, in their order.
-    - yaml: what `ros2 topic echo` prints of a nav_msgs/Path in the frame map or map_ned; of several
-    the last.
+    - yaml: the output of `ros2 topic echo` of a nav_msgs/Path in the frame map or map_ned; of several
+      messages the last.
 
-    `geo_origin` [latitude, longitude], degrees, and for heights [latitude, longitude, altitude], is
-    where the map's origin lies; what holds latitudes needs it. Raises ConfigError, `file: …`, that
-    names the file and the line where there are lines.
+    `geo_origin` is the map's origin: [latitude, longitude], degrees, or for heights [latitude,
+    longitude, altitude]. Files with latitudes need it. Raises ConfigError, `file: …`, with the
+    file's name, and the line where there are lines.
     """
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise ConfigError(f"file: {str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
-    points, geodetic = reader(
-        read_limited(path, "file:", MAX_FILE_BYTES),
-        str(path),
-        heights and len(geo_origin) != 2,
-    )
+
+    data = read_limited(path, "file:", MAX_FILE_BYTES)
+    points, geodetic = reader(data, str(path), heights and len(geo_origin) != 2)
     if len(points) > MAX_POINTS:
         raise ConfigError(
-            f"file: {str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are taken"
+            f"file: {str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are allowed"
         )
+
     if geodetic:
         if not geo_origin:
             raise ConfigError(
                 f"file: {str(path)!r} holds latitudes and longitudes, which need the key "
-                "geo_origin beside it"
+                "geo_origin too"
             )
-        has_heights = points.shape[1] == 3
-        origin = (
-            float(geo_origin[0]),
-            float(geo_origin[1]),
-            float(geo_origin[2]) if has_heights else 0.0,
-        )
-        above = (
-            points if has_heights else np.concatenate([points, np.zeros((len(points), 1))], axis=1)
-        )
-        points = np.asarray(ned_to_enu(geodetic_to_ned(above, origin)), float)[
-            :, : points.shape[1]
-        ].copy()
+        points = _map_points(points, geo_origin)
     if not (np.isfinite(points).all() and np.abs(points).max(initial=0.0) <= MAX_COORDINATE):
         raise ConfigError(
             f"file: {str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the "
@@ -102,7 +94,19 @@ def read_points(
     return without_repeats(points if heights else np.ascontiguousarray(points[:, :2]))
 
 
+def _map_points(points: Floats, geo_origin: Sequence[float]) -> Floats:
+    """Return points (n, 2 or 3) of latitude, longitude and height as ENU, m, of the same shape."""
+    columns = points.shape[1]
+    altitude = float(geo_origin[2]) if columns == 3 else 0.0
+    origin = (float(geo_origin[0]), float(geo_origin[1]), altitude)
+    if columns == 2:
+        points = np.concatenate([points, np.zeros((len(points), 1))], axis=1)
+    enu = np.asarray(ned_to_enu(geodetic_to_ned(points, origin)), float)
+    return enu[:, :columns].copy()
+
+
 def _yaml(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    """Return the points of a YAML file, which are never geodetic."""
     try:
         return parse_nav_path(decode_text(data, f"file: {name}"), name), False
     except ConfigError as error:
@@ -110,6 +114,7 @@ def _yaml(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
 
 
 def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    """Return the points of a CSV file, and whether they are latitudes and longitudes."""
     text = decode_text(data, f"file: {name}")
     first = text.partition("\n")[0]
     delimiter = next((mark for mark in ",;\t" if mark in first), ",")
@@ -118,6 +123,7 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     geodetic = False
     points: list[list[float]] = []
     seen_any = False
+
     try:
         for row in rows:
             if not row or not "".join(row).strip() or row[0].lstrip().startswith("#"):
@@ -127,6 +133,7 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
                 seen_any = True
                 continue
             seen_any = True
+
             cells = [_number(row[column]) if column < len(row) else None for column in columns]
             values = [cell for cell in cells if cell is not None]
             if len(values) < len(columns):
@@ -141,21 +148,23 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
 
 
 def _heading(row: list[str], location: str, heights: bool) -> tuple[list[int], bool]:
+    """Return the columns that a heading names, and whether they are geodetic."""
     names = [cell.strip().lower() for cell in row]
-    found = {
+    index = {
         key: next((names.index(word) for word in words if word in names), None)
         for key, words in _COLUMNS.items()
     }
-    for a, b, geodetic in (("x", "y", False), ("latitude", "longitude", True)):
-        first = found[a]
-        second = found[b]
-        if first is not None and second is not None:
-            third = found["z"] if heights else None
-            return [first, second] if third is None else [
-                first,
-                second,
-                third,
-            ], geodetic
+
+    for first_key, second_key, geodetic in (("x", "y", False), ("latitude", "longitude", True)):
+        first = index[first_key]
+        second = index[second_key]
+        if first is None or second is None:
+            continue
+        columns = [first, second]
+        height = index["z"] if heights else None
+        if height is not None:
+            columns.append(height)
+        return columns, geodetic
     raise ConfigError(
         f"file: {location}: expected the columns x and y, or lat and lon, not "
         f"{', '.join(names)[:60]!r}"
@@ -163,6 +172,7 @@ def _heading(row: list[str], location: str, heights: bool) -> tuple[list[int], b
 
 
 def _number(text: str) -> float | None:
+    """Return a finite number, or None."""
     try:
         value = float(text)
     except ValueError:
@@ -171,6 +181,7 @@ def _number(text: str) -> float | None:
 
 
 def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    """Return the points of a NumPy file, which are never geodetic."""
     file = io.BytesIO(data)
     with reader_errors(lambda text: ConfigError(f"file: {name!r} is not a NumPy array: {text}")):
         header = read_npy_header(file)
@@ -185,19 +196,19 @@ def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
 
 
 class _GpxPoints(XmlElements):
-    """Of each kind of point its latitude, longitude and height as they are written."""
+    """Latitude, longitude and height of each kind of point, as they are written."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, MAX_ELEMENTS)
-        self.found: dict[str, list[list[str]]] = {kind: [] for kind in _GPX_POINTS}
+        self.points_of: dict[str, list[list[str]]] = {kind: [] for kind in _GPX_POINTS}
         self._text: list[str] = []
 
     def opened(self, tag: str, attributes: dict[str, str]) -> None:
-        points = self.found.get(tag)
+        points = self.points_of.get(tag)
         if points is not None:
             points.append([attributes.get("lat", ""), attributes.get("lon", ""), ""])
             if len(points) > MAX_POINTS:
-                raise self.error(f"more points than the {MAX_POINTS} that are taken")
+                raise self.error(f"more than {MAX_POINTS} points")
         self._text.clear()
 
     def data(self, text: str) -> None:
@@ -205,32 +216,35 @@ class _GpxPoints(XmlElements):
             self._text.append(text)
 
     def closed(self, tag: str) -> None:
-        points = self.found.get(self._open[-1]) if self._open else None
+        points = self.points_of.get(self._open[-1]) if self._open else None
         if tag == "ele" and points:
             points[-1][2] = "".join(self._text)
 
 
 def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    """Return the points of a GPX file, which are always geodetic."""
     target = _GpxPoints(f"file: {name}")
     target.read(data)
-    kind = next((kind for kind in _GPX_POINTS if target.found[kind]), None)
+    kind = next((kind for kind in _GPX_POINTS if target.points_of[kind]), None)
     if kind is None:
         raise ConfigError(f"file: {name!r} holds no track, no route and no waypoint")
-    found = target.found[kind]
-    with_heights = heights and any(each[2] for each in found)
+    rows = target.points_of[kind]
+    with_heights = heights and any(height for _, _, height in rows)
+
     points = []
-    for number, (latitude_text, longitude_text, height_text) in enumerate(found):
+    for number, (latitude_text, longitude_text, height_text) in enumerate(rows):
         latitude = _number(latitude_text)
         longitude = _number(longitude_text)
         if latitude is None or longitude is None or abs(latitude) > 90.0 or abs(longitude) > 360.0:
             raise ConfigError(
                 f"file: {name!r}: {kind} {number + 1} has no latitude and longitude in degrees"
             )
+
         height = _number(height_text) if with_heights else 0.0
         if height is None:
             raise ConfigError(
-                f"file: {name!r}: {kind} {number + 1} has no height, others have; ele is expected "
-                "in m"
+                f"file: {name!r}: {kind} {number + 1} has no height but others have; ele is "
+                "expected in m"
             )
         points.append((latitude, longitude, height))
     return np.array(points, float)[:, : 3 if with_heights else 2], True

@@ -1,5 +1,6 @@
-"""Topics of the vehicles of a fleet: `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`. Part of
-trajectory_node.
+"""Topics of a fleet's vehicles: `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`.
+
+Part of trajectory_node.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, TransformStamped
+from geometry_msgs.msg import PoseStamped, Quaternion, TransformStamped, Vector3
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
@@ -29,55 +30,49 @@ from rfly_trajectory.ros.fleet_marker_topics import (
 
 
 def states_to_poses(states: VehicleStates) -> list[PoseStamped]:
-    """One PoseStamped for each vehicle, in the states' order and frame."""
+    """Return one PoseStamped for each vehicle, in the states' order and frame."""
     return pose_messages(states.position, states.orientation, states.frame_id, states.stamp_ns)
 
 
 def states_to_transforms(states: VehicleStates, names: Sequence[str]) -> TFMessage:
-    """The transforms frame_id -> <name>/base_link of all vehicles."""
+    """Return the transforms frame_id -> <name>/base_link of all vehicles."""
     stamp = ns_to_stamp(states.stamp_ns)
     transforms = []
-    for name, (x, y, z), (qx, qy, qz, qw) in zip(
-        names, states.position.tolist(), states.orientation.tolist(), strict=True
-    ):
+    rows = zip(names, states.position.tolist(), states.orientation.tolist(), strict=True)
+    for name, (x, y, z), (qx, qy, qz, qw) in rows:
         transform = TransformStamped(child_frame_id=f"{name}/base_link")
         transform.header.frame_id = states.frame_id
         transform.header.stamp = stamp
-        t = transform.transform.translation
-        q = transform.transform.rotation
-        t.x = x
-        t.y = y
-        t.z = z
-        q.x = qx
-        q.y = qy
-        q.z = qz
-        q.w = qw
+        transform.transform.translation = Vector3(x=x, y=y, z=z)
+        transform.transform.rotation = Quaternion(x=qx, y=qy, z=qz, w=qw)
         transforms.append(transform)
     return TFMessage(transforms=transforms)
 
 
 class PerVehicleTopics:
-    """Publishers of vehicles one by one, for as many as `names`; positions in frame map or map_ned."""
+    """Publishers of single vehicles, those of `names`; positions in frame map or map_ned."""
 
     def __init__(self, node: Node, frame_id: str, marker_scale: float) -> None:
         self._node = node
         self._frame_id = frame_id
         self._markers = FleetMarkers(node, marker_scale)
         self.names: tuple[str, ...] = ()
-        """of the vehicles that have topics, in the fleet's order"""
+        """Names of the vehicles that have topics, in the fleet's order."""
         self._poses: dict[str, Any] = {}
         self._paths: dict[str, Any] = {}
         self._tf: Any = None
 
     def use(self, names: Sequence[str]) -> None:
-        """Keep topics of names that stay, destroy those of vanished names, create those of new
+        """Keep the topics of names that stay, destroy those of names that are gone, create new
         ones.
         """
         self.names = tuple(names)
+
         gone = self._poses.keys() - set(names)
         for name in gone:
             destroy_endpoint(self._node, self._poses.pop(name))
             destroy_endpoint(self._node, self._paths.pop(name))
+
         for name in names:
             if name not in self._poses:
                 self._poses[name] = publisher(self._node, PoseStamped, f"{name}/pose", STATE_OUT)
@@ -86,27 +81,27 @@ class PerVehicleTopics:
             self._tf = publisher(self._node, TFMessage, "/tf", TF)
 
     def publish_paths(self, fleet: Fleet) -> None:
-        """The paths of all vehicles; copies on the same track share one message."""
-        made: dict[tuple[Any, ...], Path] = {}
+        """Publish the paths of all vehicles; copies on the same track share one message."""
+        messages: dict[tuple[Any, ...], Path] = {}
         for index, name in enumerate(self.names):
             key = _track_key(fleet.vehicles[index])
-            if key not in made:
-                made[key] = self._path(fleet, index)
-            self._paths[name].publish(made[key])
+            if key not in messages:
+                messages[key] = self._path(fleet, index)
+            self._paths[name].publish(messages[key])
         self.show(fleet)
 
     def show(self, fleet: Fleet) -> None:
-        """These vehicles in `fleet_markers`."""
+        """Show these vehicles in `fleet_markers`."""
         self._markers.show(lambda: self._shown(fleet))
 
     def publish_path(self, fleet: Fleet, index: int) -> None:
-        """The path of one vehicle, where it has topics."""
+        """Publish the path of one vehicle, if it has topics."""
         if index < len(self.names):
             self._paths[self.names[index]].publish(self._path(fleet, index))
             self._markers.show(lambda: self._shown(fleet))
 
     def publish_states(self, states: VehicleStates) -> None:
-        """Poses and transforms of all vehicles."""
+        """Publish the poses and transforms of all vehicles."""
         if not self.names:
             return
         self._tf.publish(states_to_transforms(states, self.names))
@@ -114,33 +109,31 @@ class PerVehicleTopics:
             self._poses[name].publish(pose)
 
     def _shown(self, fleet: Fleet) -> Shown:
+        """Return the vehicles and their paths as `fleet_markers` shows them."""
         vehicles = fleet.vehicles[: len(self.names)]
         same_track: dict[tuple[Any, ...], list[int]] = {}
         for index, vehicle in enumerate(vehicles):
             same_track.setdefault(_track_key(vehicle), []).append(index)
-        return (
-            [ShownVehicle(v.name, v.id, v.vehicle_type, v.scale) for v in vehicles],
-            [
-                ShownPath(fleet.track(rows[0]).position, [vehicles[r].id for r in rows])
-                for rows in same_track.values()
-            ],
-        )
+
+        shown = [ShownVehicle(v.name, v.id, v.vehicle_type, v.scale) for v in vehicles]
+        paths = [
+            ShownPath(fleet.track(rows[0]).position, [vehicles[row].id for row in rows])
+            for rows in same_track.values()
+        ]
+        return shown, paths
 
     def _path(self, fleet: Fleet, index: int) -> Path:
+        """Return the path of one vehicle in the node's frame."""
         position, orientation = fleet.track(index)
         if self._frame_id == "map_ned":
             position = np.asarray(enu_to_ned(position))
             orientation = orientation_in_ned(orientation)
-        return poses_to_path(
-            position,
-            orientation,
-            self._frame_id,
-            self._node.get_clock().now().nanoseconds,
-        )
+        now_ns = self._node.get_clock().now().nanoseconds
+        return poses_to_path(position, orientation, self._frame_id, now_ns)
 
 
 def _track_key(vehicle: Vehicle) -> tuple[Any, ...]:
-    """The same for vehicles that are on one track."""
+    """Return a key that vehicles on one track share."""
     place = (
         id(vehicle.path),
         vehicle.shift,

@@ -77,7 +77,7 @@ def test_heights_of_latitudes_are_above_the_origin(tmp_path):
         np.testing.assert_allclose(points, [[0, 0, 20], [0, 111.18, 30]], atol=0.02)
         assert read_points(tmp_path / name, (47.0, 8.0), heights=True).shape == (2, 2)
     (tmp_path / "a.gpx").write_text(gpx.replace("<ele>510</ele>", ""), encoding="utf-8")
-    with pytest.raises(ConfigError, match="wpt 2 has no height, others have"):
+    with pytest.raises(ConfigError, match="wpt 2 has no height but others have"):
         read_points(tmp_path / "a.gpx", (47.0, 8.0, 480.0), heights=True)
 
 
@@ -221,7 +221,7 @@ class TestNavPath:
         ("a.csv", b"1,2\n3,nan\n", r"a.csv:2: '3,nan' holds no two numbers"),
         ("a.csv", b"1,2\n3\n", r"a.csv:2: '3' holds no two numbers"),
         ("a.csv", b"1,2\n\xff,3\n", r"a.csv:2: not UTF-8 text"),
-        ("a.csv", b"lat,lon\n1,2\n", "need the key geo_origin beside it"),
+        ("a.csv", b"lat,lon\n1,2\n", "need the key geo_origin too"),
         ("a.csv", b"1e9,2\n1,2\n", "not within 1e.07 m of the origin"),
         ("a.npy", b"hello", "is not a NumPy array"),
         ("a.npy", b"", "is not a NumPy array"),
@@ -250,7 +250,7 @@ def test_objects_are_never_unpickled(tmp_path):
 
 def test_sizes_have_limits(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("\n".join(f"{i},0" for i in range(10_001)), encoding="utf-8")
-    with pytest.raises(ConfigError, match="10001 points, at most 10000 are taken"):
+    with pytest.raises(ConfigError, match="10001 points, at most 10000 are allowed"):
         read_points(tmp_path / "a.csv")
     monkeypatch.setattr(point_files, "MAX_FILE_BYTES", 10)
     with pytest.raises(ConfigError, match="larger than 10 bytes"):
