@@ -4,14 +4,15 @@ about it. No ROS.
 
 from __future__ import annotations
 
-import re
+import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from rfly_bringup.doctor.snapshot import OK, Destination, Snapshot, Status
+from rfly_bringup.doctor.snapshot import OK, Destination, DiagnosticReport, Snapshot
 from rfly_bringup.nodes.entry_points import MODULES
+from rfly_common.diagnostic_reasons import Reason
 
 BRIDGE = "ue_bridge_node"
 TERRAIN = "terrain_node"
@@ -20,11 +21,13 @@ STATES_TYPE = "rfly_suite/msg/VehicleStateArray"
 LEAST_FREE_MB = 64.0
 """in /dev/shm: a node takes about half a megabyte"""
 _SHOWN = 5
+_PORT_DIGITS = 5
 
 _CLEAN_UP = (
     "stop all ROS nodes of this machine, then: rm /dev/shm/fastrtps_* /dev/shm/sem.fastrtps_*"
 )
 _BAD_MAP = "rfly terrain info MAP says what is wrong with the files; call load_terrain with another map, or restart with it"
+_IS_RFLYSIM3D_RUNNING = "is RflySim3D running there? Is its firewall open?"
 _START_TERRAIN = "start terrain_node (rfly up does), in this namespace and domain; where it runs, its log says why no map is loaded"
 
 
@@ -185,14 +188,14 @@ def _no_map(snapshot: Snapshot) -> Iterator[Finding]:
 def _mismatches(snapshot: Snapshot) -> Iterator[Finding]:
     for pair in snapshot.mismatches:
         do = "remap one of them: a topic has one type; the bridge's for a robot is by its parameter NAME.message"
-        if "type" not in pair.reason:
+        if not pair.types_differ:
             do = (
                 "make both agree: publish reliable (and transient local where a late subscriber needs the last "
                 "message), or ask for best effort and volatile; ours take parameters qos_overrides.TOPIC.…"
             )
         yield Finding(
             f"mismatch:{pair.topic}:{pair.publisher}:{pair.subscription}",
-            f"{pair.topic}: nothing gets from {pair.publisher} to {pair.subscription}: {pair.reason}",
+            f"{pair.topic}: nothing gets from {pair.publisher} to {pair.subscription}: {pair.why}",
             do,
         )
 
@@ -324,119 +327,148 @@ def _in_diagnostics(snapshot: Snapshot) -> Iterator[Finding]:
             yield from _explained(status, snapshot)
 
 
-def _explained(status: Status, snapshot: Snapshot) -> Iterator[Finding]:
-    """What a node says, each piece with what to do; pieces that a look from outside explains better
-    bear its key.
+def _explained(report: DiagnosticReport, snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield a finding for each reason of a report, and its message if a reason is not explained.
+
+    A reason that a look from outside explains better bears the key of that finding.
     """
-    rest = status.message
-    for pattern, explain in _EXPLAINED:
-        for match in re.finditer(pattern, rest):
-            key, do = explain(match, snapshot, status)
-            yield Finding(
-                key or f"status:{status.node}:{match[0]}", f"{status.node}: {match[0]}", do
-            )
-        rest = re.sub(pattern, "", rest)
-    rest = "; ".join(filter(None, (piece.strip() for piece in rest.split(";"))))
-    if rest:
+    reasons = report.reasons
+    for reason, subject in reasons:
+        explain = _EXPLAINED.get(reason)
+        if explain is not None:
+            finding = explain(subject, report, snapshot)
+            yield dataclasses.replace(finding, what=f"{report.node}: {finding.what}")
+
+    if not reasons or any(reason not in _EXPLAINED for reason, _ in reasons):
         yield Finding(
-            f"status:{status.node}:{status.task}",
-            f"{status.node} ({status.task}): {rest}",
+            f"status:{report.node}:{report.task}",
+            f"{report.node} ({report.task}): {report.message}",
             "its log tells more",
         )
 
 
-def _same_id(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
-    vehicle = int(match[1])
-    group = next((ids for ids in _ids_by_sources(snapshot).values() if vehicle in ids), [vehicle])
-    return (
-        f"id_twice:{min(group)}",
+_Explain = Callable[[str, DiagnosticReport, Snapshot], Finding]
+
+
+def _no_states(seconds: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:no_states",
+        f"no states for {seconds} s" if seconds else "no states yet",
+        "publish vehicle_states (trajectory_node, mission_node …), or set the parameter vehicles",
+    )
+
+
+def _no_terrain_map(_: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding("no_map", "no terrain_map has come yet", _START_TERRAIN)
+
+
+def _no_map_loaded(error: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(f"status:{report.node}:no_map_loaded", f"no map is loaded: {error}", _BAD_MAP)
+
+
+def _clock_stopped(seconds: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        "clock",
+        f"/clock has not moved for {seconds} s",
+        "use_sim_time is on: start or resume what publishes /clock, or set it to false",
+    )
+
+
+def _peer_mismatch(ends: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    topic, publisher, subscription = ends.split(" ") if ends.count(" ") == 2 else (ends, "", "")
+    return Finding(
+        f"mismatch:{topic}:{publisher}:{subscription}",
+        f"{topic}: nothing gets from {publisher} to {subscription}",
+        "make both ends agree in type and QoS",
+    )
+
+
+def _window_refused(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(f"destination:{address}", f"nobody listens on {address}", _IS_RFLYSIM3D_RUNNING)
+
+
+def _window_unreachable(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(f"destination:{address}", f"{address} is unreachable", _IS_RFLYSIM3D_RUNNING)
+
+
+def _feedback_port_taken(port: str, report: DiagnosticReport, snapshot: Snapshot) -> Finding:
+    number = int(port) if port.isdecimal() and len(port) <= _PORT_DIGITS else 0
+    holder = snapshot.machine.port_holders.get(number, "")
+    who = f"{holder} does. " if holder else ""
+    return Finding(
+        f"status:{report.node}:feedback_port_taken:{port}",
+        f"another program holds the feedback port {port}",
+        f"{who}End it, or set feedback_port of the bridge; "
+        "feedback_share_port where it is RflySim's SDK",
+    )
+
+
+def _same_id(vehicle_id: str, _report: DiagnosticReport, snapshot: Snapshot) -> Finding:
+    groups = _ids_by_sources(snapshot).values()
+    group = next((ids for ids in groups if vehicle_id in map(str, ids)), None)
+    return Finding(
+        f"id_twice:{vehicle_id if group is None else min(group)}",
+        f"vehicle {vehicle_id} comes from two sources; the first keeps it",
         "give each vehicle an id of its own, or stop one of the sources",
     )
 
 
-def _port_holder(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
-    port = int(match[1])
-    holder = snapshot.machine.port_holders.get(port, "")
-    who = f"{holder} does. " if holder else ""
-    return (
-        "",
-        f"{who}End it, or set feedback_port of the bridge; feedback_share_port where it is RflySim's SDK",
+def _unknown_frame(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"frame:{_absolute(topic, report.node)}",
+        f"{topic}: no transform connects its frame to the map",
+        "publish that transform on /tf, or correct the message's frame_id",
     )
 
 
-_Explain = Callable[[re.Match[str], Snapshot, Status], tuple[str, str]]
-_EXPLAINED: Sequence[tuple[str, _Explain]] = (
-    (
-        r"vehicle (\d+) comes from [^;]+; what [^;]+? says of it is dropped",
-        _same_id,
-    ),
-    (
-        r"window \d+ at ([\d.]+:\d+): (?:nobody listens there[^;]*|unreachable[^;]*)",
-        lambda m, *_: (f"destination:{m[1]}", "is RflySim3D running there? Is its firewall open?"),
-    ),
-    (
-        r"dropped, unknown_frame: ([^;:]+): [^;]+",
-        lambda m, *_: (
-            f"frame:{_absolute(m[1])}",
-            "publish that transform on /tf, or correct the message's frame_id",
-        ),
-    ),
-    (
-        r"dropped, not_finite: ([^;:]+)",
-        lambda m, *_: (
-            f"not_finite:{_absolute(m[1])}",
-            "mend whoever publishes it: NaN is not drawn",
-        ),
-    ),
-    (
-        r"dropped, bad_quaternion: [^;]+",
-        lambda *_: (
-            "",
-            "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
-        ),
-    ),
-    (r"no terrain_map has come yet[^;]*", lambda *_: ("no_map", _START_TERRAIN)),
-    (r"no map is loaded: .+?(?:; call load_terrain|$)", lambda *_: ("", _BAD_MAP)),
-    (
-        r"no states (?:yet|for [\d.]+ s)",
-        lambda *_: (
-            "",
-            "publish vehicle_states (trajectory_node, mission_node …), or set the parameter vehicles",
-        ),
-    ),
-    (
-        r"/clock has not moved for \d+ s",
-        lambda *_: (
-            "clock",
-            "use_sim_time is on: start or resume what publishes /clock, or set it to false",
-        ),
-    ),
-    (r"feedback port [\d.]+:(\d+): another program holds it", _port_holder),
-    (
-        r"(/\S+): nothing gets (from|to) (/[^;:]+): [^;]+",
-        lambda m, _, at: (_mismatch_key(m, at), "make both ends agree in type and QoS"),
-    ),
-    (
-        r"dropped, (?:stale|too_old): [^;]+",
-        lambda *_: (
-            "",
-            "its stamps run backwards or lag: set that machine's clock (chrony), or max_age of the bridge",
-        ),
-    ),
-)
-"""what the nodes say on /diagnostics -> the finding's key (empty: its own), and what to do"""
+def _dropped_not_finite(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"not_finite:{_absolute(topic, report.node)}",
+        f"{topic}: a position or orientation is NaN or infinite",
+        "mend its publisher: NaN is not drawn",
+    )
 
 
-def _absolute(topic: str) -> str:
-    return topic if topic.startswith("/") else f"/{topic}"
+def _bad_quaternion(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:bad_quaternion:{topic}",
+        f"{topic}: states are dropped for their orientation",
+        "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
+    )
 
 
-def _mismatch_key(match: re.Match[str], status: Status) -> str:
-    topic = match[1]
-    direction = match[2]
-    peer = match[3]
-    ends = (peer, status.node) if direction == "from" else (status.node, peer)
-    return f"mismatch:{topic}:{':'.join(ends)}"
+def _old_stamps(source: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:old_stamps:{source}",
+        f"{source}: states are dropped for their stamps",
+        "its stamps run backwards or lag: set that machine's clock (chrony), "
+        "or max_age of the bridge",
+    )
+
+
+_EXPLAINED: Mapping[Reason, _Explain] = {
+    Reason.NO_STATES: _no_states,
+    Reason.NO_TERRAIN_MAP: _no_terrain_map,
+    Reason.NO_MAP_LOADED: _no_map_loaded,
+    Reason.CLOCK_STOPPED: _clock_stopped,
+    Reason.PEER_MISMATCH: _peer_mismatch,
+    Reason.WINDOW_REFUSED: _window_refused,
+    Reason.WINDOW_UNREACHABLE: _window_unreachable,
+    Reason.FEEDBACK_PORT_TAKEN: _feedback_port_taken,
+    Reason.CONFIGURED: _same_id,
+    Reason.OTHER_SOURCE: _same_id,
+    Reason.UNKNOWN_FRAME: _unknown_frame,
+    Reason.NOT_FINITE: _dropped_not_finite,
+    Reason.BAD_QUATERNION: _bad_quaternion,
+    Reason.STALE: _old_stamps,
+    Reason.TOO_OLD: _old_stamps,
+}
+"""Findings by the reason of a report; each takes the reason's subject."""
+
+
+def _absolute(topic: str, node: str) -> str:
+    """Return a topic's full name, from the namespace of the node that names it."""
+    return topic if topic.startswith("/") else f"{node.rpartition('/')[0]}/{topic}"
 
 
 # --- what is worth knowing

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rfly_common.diagnostic_reasons import Reason, reasons_in
+
 OK, WARN, ERROR, STALE = range(4)
 """levels of diagnostic_msgs/DiagnosticStatus"""
 
@@ -27,11 +29,14 @@ class Mismatch:
     topic: str
     publisher: str
     subscription: str
-    reason: str
+    why: str
+    """Sentence for people."""
+    types_differ: bool = False
+    """True if the types differ, false if QoS does."""
 
 
 @dataclass(frozen=True)
-class Status:
+class DiagnosticReport:
     """The newest diagnostics of one task of a node."""
 
     node: str
@@ -44,6 +49,11 @@ class Status:
     """s since it came"""
     datagram_rate: float | None = None
     """datagrams a second between the last two, of a bridge"""
+
+    @property
+    def reasons(self) -> list[tuple[Reason, str]]:
+        """Reasons that the node states, each with its subject."""
+        return reasons_in(self.values)
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,7 @@ class Snapshot:
     """full names, one that is there twice twice; not those of this command"""
     endpoints: tuple[Endpoint, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
-    statuses: tuple[Status, ...] = ()
+    statuses: tuple[DiagnosticReport, ...] = ()
     sources: tuple[Source, ...] = ()
     robots: tuple[Robot, ...] = ()
     lost_frames: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from rfly_bringup.doctor.snapshot import ERROR, OK, STALE, WARN, Snapshot, Status
+from rfly_bringup.doctor.snapshot import ERROR, OK, STALE, WARN, DiagnosticReport, Snapshot
 from rfly_bringup.terminal import printable
 
 _LEVELS = {
@@ -95,13 +95,16 @@ def _bridges(snapshot: Snapshot) -> Table:
     return table
 
 
-def _dropped(status: Status) -> str:
+def _dropped(status: DiagnosticReport) -> str:
     """Counters by reason, without those at 0 and those that count no loss."""
     kept = ("sent_datagrams", "fleet_vehicles")
     return ", ".join(
         f"{name} {value}"
         for name, value in status.values.items()
-        if name not in kept and value.isdecimal() and value != "0"
+        if name not in kept
+        and not name.startswith("subject")
+        and value.isdecimal()
+        and value != "0"
     )
 
 

@@ -20,6 +20,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import ConfigError
 from rfly_common.ros.callback_errors import guarded
 
@@ -113,7 +114,7 @@ def _overrides(node: Node, topic: str, end: str) -> Iterator[None]:
         ) from error
 
 
-def unmatched_peers(node: Node) -> list[str]:
+def unmatched_peers(node: Node) -> list[Notice]:
     """Publishers and subscriptions of other nodes that share a topic with this node, but neither
     type nor QoS.
     """
@@ -141,7 +142,10 @@ def unmatched_peers(node: Node) -> list[str]:
                 else _qos_conflict(*ends)
             )
             if reason:
-                found.append(f"{topic}: nothing gets {direction} {name}: {reason}")
+                own = node.get_fully_qualified_name()
+                pair = f"{name} {own}" if direction == "from" else f"{own} {name}"
+                text = f"{topic}: nothing gets {direction} {name}: {reason}"
+                found.append(Notice(text, Reason.PEER_MISMATCH, f"{topic} {pair}"))
     return found
 
 

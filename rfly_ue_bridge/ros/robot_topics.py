@@ -152,7 +152,7 @@ class RobotTopics:
                 )
                 if reason is not None:
                     states.heard_ns = steady_ns()
-                    states.drop(reason, 1, topic)
+                    states.drop(reason, 1, topic, subject=topic)
                     return
             send(encode_pose(vehicle_id, vehicle_type, *to_ned(x, y, z, qx, qy, qz, qw)))
             states.heard_ns = steady_ns()
@@ -168,16 +168,16 @@ class RobotTopics:
             self._states.heard_ns = time.monotonic_ns()
             of_itself = robot.message == "vehicle_state"
             if of_itself and message.id != robot.id:
-                self._states.drop(
-                    "wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}"
-                )
+                what = f"{robot.topic}: id {message.id}, expected {robot.id}"
+                self._states.drop("wrong_id", 1, what, subject=robot.topic)
                 return
             try:
                 states = (
                     state_msg_to_states(message) if of_itself else pose_to_states(message, robot)
                 )
             except VehicleStatesError as error:
-                self._states.drop("inconsistent", 1, f"{robot.topic}: {error}")
+                what = f"{robot.topic}: {error}"
+                self._states.drop("inconsistent", 1, what, subject=robot.topic)
                 return
             if self._states.in_time(states, robot.topic):
                 self._states.send(states, robot.topic, in_fleet=False)

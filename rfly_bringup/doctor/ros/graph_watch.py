@@ -35,13 +35,13 @@ from rfly_bringup.doctor.findings import BRIDGE, STATES_TYPE
 from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
 from rfly_bringup.doctor.snapshot import (
     Destination,
+    DiagnosticReport,
     Endpoint,
     Machine,
     Mismatch,
     Robot,
     Snapshot,
     Source,
-    Status,
 )
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.files import Closing
@@ -151,7 +151,7 @@ class GraphWatch(Closing):
             SingleThreadedExecutor,
         )
         self._node, self._executor = self._session.__enter__()
-        self._statuses: dict[tuple[str, str], tuple[float, Status]] = {}
+        self._statuses: dict[tuple[str, str], tuple[float, DiagnosticReport]] = {}
         self.heard = HeardSources()
         self._transforms = TransformBuffer()
         self._subscribed: set[str] = set()
@@ -242,9 +242,11 @@ class GraphWatch(Closing):
             ]
             for publisher, out in publishers:
                 for subscription, taken in subscriptions:
-                    reason = _why_nothing_flows(out, taken)
-                    if reason:
-                        mismatches.append(Mismatch(topic, publisher, subscription, reason))
+                    why = _why_nothing_flows(out, taken)
+                    if why:
+                        types_differ = out.topic_type != taken.topic_type
+                        pair = (topic, publisher, subscription)
+                        mismatches.append(Mismatch(*pair, why, types_differ))
         return tuple(endpoints), tuple(dict.fromkeys(mismatches))
 
     def _of_others(self, infos: Iterable[Any]) -> list[tuple[str, Any]]:
@@ -321,7 +323,7 @@ class GraphWatch(Closing):
         found = []
         for bridge, given in self._parameters.items():
             feedback = self._statuses.get((bridge, "feedback"))
-            heard = feedback is not None and "last heard" in feedback[1].message
+            heard = feedback is not None and "last_heard_s" in feedback[1].values
             for host, port in _addresses(given):
                 try:
                     address = resolve(host)
@@ -345,12 +347,14 @@ class GraphWatch(Closing):
                 continue
             rate = _rate(before, values, now) if "sent_datagrams" in values else None
             level = int.from_bytes(status.level, "big")
-            seen = Status(node, task, level, status.message, status.hardware_id, values, 0.0, rate)
+            seen = DiagnosticReport(
+                node, task, level, status.message, status.hardware_id, values, 0.0, rate
+            )
             self._statuses[node, task] = now, seen
 
-    def _status(self, name: tuple[str, str], now: float) -> Status:
+    def _status(self, name: tuple[str, str], now: float) -> DiagnosticReport:
         heard, status = self._statuses[name]
-        return Status(**{**vars(status), "age": now - heard})
+        return DiagnosticReport(**{**vars(status), "age": now - heard})
 
     def _on_tf(self, message: TFMessage, static: bool = False) -> None:
         for edge in message.transforms:
@@ -393,7 +397,9 @@ class GraphWatch(Closing):
         return lost
 
 
-def _rate(before: tuple[float, Status] | None, values: dict[str, str], now: float) -> float | None:
+def _rate(
+    before: tuple[float, DiagnosticReport] | None, values: dict[str, str], now: float
+) -> float | None:
     """Datagrams a second since the status before; its own where the two came too close to each
     other.
     """

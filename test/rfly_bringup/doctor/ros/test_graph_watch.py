@@ -148,10 +148,10 @@ def broken(shared_domain_id):
             ],
         ),
         ("clock", ["/site/second: /clock has not moved", "use_sim_time is on"]),
-        ("status:/site/second:no states yet", ["no states yet", "publish vehicle_states"]),
+        ("status:/site/second:no_states", ["no states yet", "publish vehicle_states"]),
         (
-            "status:/ue_bridge_node:feedback port 127.0.0.1:{held}: another program holds it",
-            ["feedback port 127.0.0.1:{held}: another program holds it", "feedback_port"],
+            "status:/ue_bridge_node:feedback_port_taken:{held}",
+            ["another program holds the feedback port {held}", "feedback_port"],
         ),
     ],
 )
@@ -252,10 +252,10 @@ def test_the_table_of_what_runs(healthy):
 def test_what_nobody_would_say_of_a_bridge_is_left_out():
     """Numbers that are none, thousands of millions of windows, parameters of other types."""
     from rfly_bringup.doctor.ros import graph_watch
-    from rfly_bringup.doctor.snapshot import OK, Status
+    from rfly_bringup.doctor.snapshot import OK, DiagnosticReport
 
     def rate(before, after):
-        status = Status("/b", "bridge", OK, "", "", {"sent_datagrams": before}, 0.0, None)
+        status = DiagnosticReport("/b", "bridge", OK, "", "", {"sent_datagrams": before}, 0.0, None)
         return graph_watch._rate((1.0, status), {"sent_datagrams": after}, 3.0)
 
     assert rate("100", "300") == 100.0
