@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import functools
 import importlib.resources
 import itertools
@@ -17,7 +18,7 @@ import jsonschema
 from jsonschema.exceptions import ValidationError
 
 from rfly_common.config.marked_yaml import Document, Key, key_path, parse_yaml
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, TooLargeError
 from rfly_common.files import StrPath, read_regular
 
 MAX_ERRORS = 200
@@ -139,7 +140,8 @@ def read_limited(path: StrPath, what: str, max_bytes: int) -> bytes:
     try:
         return read_regular(given, max_bytes)
     except OSError as error:
-        raise ConfigError(f"{what} {given!r}: {error.strerror}") from None
+        kind = TooLargeError if error.errno == errno.EFBIG else ConfigError
+        raise kind(f"{what} {given!r}: {error.strerror}") from None
 
 
 def decode_text(data: bytes, file: str) -> str:

@@ -7,7 +7,6 @@ differently is read either way. Codes are what the interfaces' own comments say.
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -39,6 +38,7 @@ from rfly_common.frames import (
     quat_ned_frd_to_enu_flu,
     quat_rotate,
 )
+from rfly_common.ros.posix_regex import PosixRegex
 from rfly_common.ros.simulation_services import NO_GROUND, result
 from rfly_common.ros.stamps import ns_to_stamp
 
@@ -55,13 +55,9 @@ FEATURES = (
 )
 MAX_FILTER = 200
 """characters of a regular expression"""
-# REG_EXTENDED, REG_NOSUB, more than a regex_t (regex.h)
-_EXTENDED = 1
-_NO_PLACES = 8
-_COMPILED_BYTES = 256
 
 
-class Motion(NamedTuple):
+class EntityMotion(NamedTuple):
     """Of one entity, ENU, each (3,) but the orientation: (4,) x y z w. Velocities in the axes of
     the world.
     """
@@ -106,7 +102,7 @@ class Entities(Protocol):
     def entities(self) -> Sequence[Entity] | None:
         """All of them; None while there is no ground."""
 
-    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
+    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[EntityMotion]]:
         """When (ns), and how those of `entities` with these indices move."""
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
@@ -255,7 +251,7 @@ def _msg_to_twist(message: Any, axes: str) -> Twist:
     return Twist(*vectors)
 
 
-def _state_msg(motion: Motion, stamp_ns: int) -> EntityState:
+def _state_msg(motion: EntityMotion, stamp_ns: int) -> EntityState:
     message = EntityState()
     message.header.frame_id = WORLD
     message.header.stamp = ns_to_stamp(stamp_ns)
@@ -287,7 +283,7 @@ def _has_tags(entity: Entity, wanted: Any) -> bool:
     return all(has) if wanted.filter_mode == TagsFilter.FILTER_MODE_ALL else any(has)
 
 
-def _overlaps(entity: Entity, motion: Motion, kind: int, points: Floats) -> bool:
+def _overlaps(entity: Entity, motion: EntityMotion, kind: int, points: Floats) -> bool:
     """Whether the upright box about the turned box of an entity overlaps with the bounds (2, 3),
     world.
     """
@@ -319,25 +315,7 @@ def name_filter(pattern: str) -> Callable[[str], bool]:
         )
     if re.search(r"\\\d|\0", pattern):
         raise ConfigError(f"filter {pattern!r}: back-references and zeros are not taken")
-    c = ctypes.CDLL(None)
-    compiled = ctypes.create_string_buffer(_COMPILED_BYTES)
-    wrong = c.regcomp(compiled, pattern.encode(), _EXTENDED | _NO_PLACES)
-    if wrong:
-        why = ctypes.create_string_buffer(100)
-        c.regerror(wrong, compiled, why, len(why))
-        raise ConfigError(f"filter {pattern!r}: {why.value.decode()}")
-    return _Compiled(c, compiled).has
-
-
-class _Compiled:
-    """A compiled expression, freed with it."""
-
-    def __init__(self, c: ctypes.CDLL, compiled: Any) -> None:
-        self._c = c
-        self._compiled = compiled
-
-    def __del__(self) -> None:
-        self._c.regfree(self._compiled)
-
-    def has(self, name: str) -> bool:
-        return bool(self._c.regexec(self._compiled, name.encode(), 0, None, 0) == 0)
+    try:
+        return PosixRegex(pattern).found_in
+    except ValueError as error:
+        raise ConfigError(f"filter {pattern!r}: {error}") from None

@@ -50,7 +50,7 @@ _SCOPES = {
 }
 
 
-class Run(Protocol):
+class ControlledRun(Protocol):
     """What the services act on."""
 
     @property
@@ -79,7 +79,7 @@ class SimulationServices:
     """
 
     def __init__(
-        self, node: Node, run: Run, scopes: int, features: Sequence[int], info: str
+        self, node: Node, run: ControlledRun, scopes: int, features: Sequence[int], info: str
     ) -> None:
         self._node = node
         self._run = run

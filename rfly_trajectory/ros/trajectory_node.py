@@ -20,7 +20,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.vehicle_msgs import states_to_msg
-from rfly_common.untrusted_files.asked_files import resolve_below, without_content
+from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain

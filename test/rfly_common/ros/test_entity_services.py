@@ -28,9 +28,9 @@ class OneEntity:
         return [self._entity]
 
     def motions(self, indices):
-        from rfly_common.ros.entity_services import Motion
+        from rfly_common.ros.entity_services import EntityMotion
 
-        return 0, [Motion(*AT_REST) for _ in indices]
+        return 0, [EntityMotion(*AT_REST) for _ in indices]
 
     def put(self, index, pose, twist):
         self.put_there.append((pose, twist))
