@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Reason(str, Enum):
-    """Why a status is as it is. Values are stable; the subject is empty unless it is named here."""
+    """Reason of a status. Values are stable; a subject is empty unless it is described here."""
 
     OTHER = "other"
     """Explained by the message only."""
@@ -80,7 +80,7 @@ class Notice(NamedTuple):
 
 
 def reason_values(notices: Iterable[Notice]) -> dict[str, str]:
-    """Return the values by which a status carries the reasons of its notices."""
+    """Return a status' values for the reasons of its notices."""
     values = {}
     for number, notice in enumerate(notices, 1):
         suffix = "" if number == 1 else f"_{number}"

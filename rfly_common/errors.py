@@ -89,7 +89,7 @@ class TerrainError(RflyError):
 
 
 class TerrainFileNotFound(TerrainError, FileNotFoundError):
-    """A map of which no folder on the search path has both the png and the txt."""
+    """A map whose png and txt are in no folder on the search path."""
 
 
 class TerrainFormatError(TerrainError, ValueError):

@@ -22,20 +22,20 @@ STALE = DiagnosticStatus.STALE
 
 Message = str | Notice | Sequence[str | Notice]
 """One or several sentences; a plain string has the reason `other`."""
-Row = tuple[object, bytes, Message | None | Callable[[], Message]]
+Row = tuple[object, bytes, Message | Callable[[], Message] | None]
 """Condition (any truth value), level, and message or its function; None if the condition fails."""
 
 WARNING_SHOWN_NS = 5_000_000_000
-"""a warning lasts for so long after the last of its kind"""
+"""Time that a warning lasts after the last of its kind, ns."""
 CHECK_PEERS_EVERY = 4
-"""seconds between two looks at the peers of a node's topics"""
+"""Time between two checks of the peers of a node's topics, s."""
 
 
 class Diagnostics:
-    """One status of a node on /diagnostics: at 1 Hz, and at once when the level changes.
+    """One status of a node on /diagnostics, at 1 Hz and whenever its level changes.
 
-    `refresh`, where given, is called before every timed publication and may call `set`. Of several
-    tasks of one node only one needs to check the peers of its topics.
+    `refresh` is called before every timed publication and may call `set`. If a node has several
+    tasks, only one needs to check the peers of its topics.
     """
 
     def __init__(
@@ -50,17 +50,21 @@ class Diagnostics:
         self._node = node
         self._name = f"{node.get_fully_qualified_name()}: {task}"
         self.hardware_id = hardware_id
+
         self.counters: dict[str, int] = {}
         self._level = OK
         self._notices = [Notice("starting")]
         self._values: dict[str, Any] = {}
+
         self._refresh = refresh
         self._warning: Notice | None = None
         self._warning_ns = 0
         self.unmatched: list[Notice] = []
-        """peers that share a topic, but neither type nor QoS"""
+        """Peers that share a topic, but neither type nor QoS."""
+
         self._checks_peers = check_peers
         self._ticks = 0
+
         self._publisher = publisher(node, DiagnosticArray, "/diagnostics", STATE_OUT)
         # steady, so that a paused simulation clock does not silence the diagnostics
         self._timer = node.create_timer(
@@ -74,8 +78,8 @@ class Diagnostics:
     def drop(self, reason: str, number: int, what: str, *, subject: str = "") -> bool:
         """Count dropped input under its reason, and warn with the sentence `what`.
 
-        `reason` is the value of a `Reason`, `subject` what its documentation names. Return True
-        if there was no recent warning.
+        `reason` is the value of a `Reason`; its documentation describes `subject`. Returns True if
+        there was no recent warning.
         """
         self.count(reason, number)
         return self.warn(Notice(f"dropped, {reason}: {what}", Reason(reason), subject))
@@ -89,7 +93,7 @@ class Diagnostics:
 
     @property
     def recent_warning(self) -> Notice | None:
-        """The last warning, None when it is older than WARNING_SHOWN_NS."""
+        """Last warning; None after WARNING_SHOWN_NS."""
         is_recent = time.monotonic_ns() - self._warning_ns < WARNING_SHOWN_NS
         return self._warning if is_recent else None
 
@@ -131,6 +135,7 @@ class Diagnostics:
             message="; ".join(notice.text for notice in self._notices),
             hardware_id=self.hardware_id,
         )
+
         pairs = {**self._values, **self.counters}
         errors = errors_of(self._node)
         if errors:
@@ -139,12 +144,13 @@ class Diagnostics:
             pairs["unmatched_peers"] = "; ".join(notice.text for notice in self.unmatched)
         pairs |= reason_values(self._reported())
         status.values = [KeyValue(key=key, value=str(value)) for key, value in pairs.items()]
+
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
 
     def _reported(self) -> list[Notice]:
-        """Notices whose reasons are published: a status that is OK has none but named ones."""
+        """Return the notices whose reasons are published: all, but only named ones if OK."""
         if self._level != OK:
             return self._notices
         return [notice for notice in self._notices if notice.reason != Reason.OTHER]
@@ -158,6 +164,7 @@ class ClockWatch:
     """A watch on a simulated clock that a node asks about once a second."""
 
     _SILENCE_S = 5.0
+    """Time without a tick after which the clock counts as stopped, s."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -166,7 +173,7 @@ class ClockWatch:
 
     @property
     def problem(self) -> Notice | None:
-        """The notice that the clock stands still, None while it moves."""
+        """Notice that the clock stands still; None while it moves."""
         now_ns = self._node.get_clock().now().nanoseconds
         steady = time.monotonic()
         if now_ns != self._seen_ns:
