@@ -1,4 +1,4 @@
-"""What is found in snapshots written by hand: no ROS, no network."""
+"""Findings in snapshots written by hand: no ROS, no network."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_each_problem_is_told_with_what_to_do(key):
 
 
 def test_a_bridge_alone_needs_no_map():
-    """A robot in the window without terrain_node: worth knowing, and not the first thing to mend."""
+    """A robot in the window without terrain_node: worth knowing, but no problem."""
     alone = found(
         nodes=("/ue_bridge_node",),
         endpoints=(Endpoint("/terrain_map", TERRAIN, "/ue_bridge_node", False),),
@@ -351,6 +351,7 @@ def test_the_exit_code_counts_problems_only():
             Endpoint("/site/vehicle_states", STATES, "/site/trajectory_node", True),
         ),
     )
+
     assert set(findings) == {
         "other_domains",
         "shm_leftovers",

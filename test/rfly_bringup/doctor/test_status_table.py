@@ -60,18 +60,22 @@ def test_each_node_source_and_bridge_has_its_line():
 
 
 def test_what_nodes_say_is_neither_markup_nor_commands_to_the_terminal():
-    said = "[/bold]\x1b]0;x\x07"
+    hostile = "[/bold]\x1b]0;x\x07"
     values = {"sent_datagrams": "[/red]", "[/x]\x1b[2J": "3"}
-    source = Source(said, said, frozenset({1}), 1.0, 0.0, said)
+    source = Source(hostile, hostile, frozenset({1}), 1.0, 0.0, hostile)
+
     text = "\n".join(
         printed(
             Snapshot(
-                nodes=(said,),
-                statuses=(DiagnosticReport(said, said, OK, said, said, values, 0.5, 1.0),),
+                nodes=(hostile,),
+                statuses=(
+                    DiagnosticReport(hostile, hostile, OK, hostile, hostile, values, 0.5, 1.0),
+                ),
                 sources=(source,),
             )
         )
     )
+
     assert "\x1b" not in text
     assert "\x07" not in text
     assert r"[/bold]\x1b]0;x\x07" in text.replace("\n", "")

@@ -1,6 +1,4 @@
-"""What versions 1 and 2.1 of simulation_interfaces call differently, and expressions for names,
-without a graph.
-"""
+"""Differences between versions 1 and 2.1 of simulation_interfaces, and name filters. No graph."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ AT_REST = [np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), *np.zeros((4, 3))]
 
 
 class OneEntity:
-    """Remembers what it was told."""
+    """An entity that records its requests."""
 
     def __init__(self):
         from rfly_common.ros.entity_services import ROBOT, Entity

@@ -1,4 +1,4 @@
-"""Work in a thread of its own: whoever waits for it is answered, whatever becomes of it."""
+"""Work in a thread of its own: its caller is answered, however it ends."""
 
 from __future__ import annotations
 
