@@ -47,7 +47,7 @@ def place_problem(origin: GeoPoint) -> str:
     if any(origin):
         return ""
     return (
-        "terrain_map has the geo_origin 0, 0, 0, as if nobody had set it "
+        "terrain_map has the geo_origin 0, 0, 0, as if it were not set "
         "(terrain_node: parameter geo_origin)"
     )
 

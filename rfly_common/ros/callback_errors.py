@@ -49,7 +49,7 @@ def tell_error(node: Node, error: BaseException) -> str:
         node.get_logger().error(f"what came is dropped, by an error in {place}: {text}")
         node.get_logger().debug("".join(traceback.format_exception(error)))
 
-    return f"an error in {place}, told in the node's log"
+    return f"an error in {place}, logged by the node"
 
 
 def guard_callbacks(node: Node) -> None:
@@ -82,7 +82,7 @@ def guarded(
         async def call_and_wait(*arguments: Any) -> Any:
             try:
                 return await callback(*arguments)
-            except Exception as error:  # noqa: BLE001  told and counted
+            except Exception as error:  # noqa: BLE001  logged and counted
                 return failed(tell_error(node, error), *arguments)
 
         setattr(call_and_wait, _GUARDED, True)
@@ -92,7 +92,7 @@ def guarded(
     def call(*arguments: Any) -> Any:
         try:
             return callback(*arguments)
-        except Exception as error:  # noqa: BLE001  told and counted
+        except Exception as error:  # noqa: BLE001  logged and counted
             return failed(tell_error(node, error), *arguments)
 
     setattr(call, _GUARDED, True)

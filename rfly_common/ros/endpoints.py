@@ -120,22 +120,22 @@ def unmatched_peers(node: Node) -> list[Notice]:
     own_name = node.get_fully_qualified_name()
     found = []
 
-    for ours in node.subscriptions:
-        for peer in node.get_publishers_info_by_topic(ours.topic_name):
-            why = _conflict(ours, peer, offered=peer.qos_profile, requested=ours.qos_profile)
+    for reader in node.subscriptions:
+        for peer in node.get_publishers_info_by_topic(reader.topic_name):
+            why = _conflict(reader, peer, offered=peer.qos_profile, requested=reader.qos_profile)
             if why:
                 name = _node_name(peer)
-                text = f"{ours.topic_name}: nothing gets from {name}: {why}"
-                ends = f"{ours.topic_name} {name} {own_name}"
+                text = f"{reader.topic_name}: nothing gets from {name}: {why}"
+                ends = f"{reader.topic_name} {name} {own_name}"
                 found.append(Notice(text, Reason.PEER_MISMATCH, ends))
 
-    for ours in node.publishers:
-        for peer in node.get_subscriptions_info_by_topic(ours.topic_name):
-            why = _conflict(ours, peer, offered=ours.qos_profile, requested=peer.qos_profile)
+    for writer in node.publishers:
+        for peer in node.get_subscriptions_info_by_topic(writer.topic_name):
+            why = _conflict(writer, peer, offered=writer.qos_profile, requested=peer.qos_profile)
             if why:
                 name = _node_name(peer)
-                text = f"{ours.topic_name}: nothing gets to {name}: {why}"
-                ends = f"{ours.topic_name} {own_name} {name}"
+                text = f"{writer.topic_name}: nothing gets to {name}: {why}"
+                ends = f"{writer.topic_name} {own_name} {name}"
                 found.append(Notice(text, Reason.PEER_MISMATCH, ends))
 
     return found

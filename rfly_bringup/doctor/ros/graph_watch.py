@@ -339,8 +339,9 @@ class GraphWatch(Closing):
             namespace = bridge.rpartition("/")[0]
             for name in _robot_names(values):
                 number, topic, message = (values.get(f"{name}.{key}") for key in _ROBOT_PARAMETERS)
-                is_complete = isinstance(number, int) and isinstance(topic, str) and topic
-                if is_complete and message in _ROBOT_MESSAGES:
+                if not isinstance(number, int) or not isinstance(topic, str):
+                    continue
+                if topic and message in _ROBOT_MESSAGES:
                     topic = topic if topic.startswith("/") else f"{namespace}/{topic}"
                     kind = _type_name(_ROBOT_MESSAGES[message])
                     robots.append(Robot(bridge, name, number, topic, kind))
