@@ -20,6 +20,7 @@ from rfly_common.errors import TerrainError as TerrainError
 from rfly_common.errors import TerrainFileNotFound as TerrainFileNotFound
 from rfly_common.errors import TerrainFormatError as TerrainFormatError
 from rfly_common.errors import TerrainNotLoaded as TerrainNotLoaded
+from rfly_common.errors import TooLargeError as TooLargeError
 from rfly_common.errors import TruncatedCaptureError as TruncatedCaptureError
 from rfly_common.errors import VehicleStatesError as VehicleStatesError
 from rfly_common.errors import VehicleXmlError as VehicleXmlError

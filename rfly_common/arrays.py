@@ -1,6 +1,4 @@
-"""Types of the arrays and tuples of numbers that the whole suite passes around, and a base of
-tables of arrays.
-"""
+"""Array types that the whole suite uses, and a base of tables of arrays."""
 
 from __future__ import annotations
 
@@ -27,11 +25,11 @@ class Rows:
         return len(getattr(self, next(iter(self.__dataclass_fields__))))
 
     def select(self, rows: Any) -> Self:
-        """The rows that a mask, index array or slice names, in that order."""
+        """Return the rows that a mask, index array or slice names, in that order."""
         return type(self)(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
     def concatenate(self, *others: Self) -> Self:
-        """These rows, and the others behind them."""
+        """Return these rows followed by those of the others."""
         names = self.__dataclass_fields__
         return type(self)(
             **{

@@ -1,26 +1,34 @@
 """Exception types of the libraries.
 
-RflyError ├── ConfigError (ValueError)            a configuration file or parameter that cannot be
-used │   ├── MissionFileError                a mission file that cannot be read or written │   └──
-VehicleXmlError                 a vehicle description of RflySim3D that cannot be used ├──
-FrameError (ValueError)             a frame id that nothing connects to the map ├──
-VehicleStatesError (ValueError)     arrays of vehicle states that contradict each other ├──
-TerrainError │   ├── TerrainFileNotFound (FileNotFoundError) │   ├── TerrainFormatError (ValueError)
-a map file whose content cannot be used │   └── TerrainNotLoaded (RuntimeError) a look-up before any
-map was loaded ├── PlacementError (ValueError)         an object that cannot be placed, moved or
-removed ├── CommandError (ValueError)           a console command that no packet can carry ├──
-PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours) ├──
-ShapeError (ValueError)             a collision shape that has no volume or is not finite ├──
-BodiesError (ValueError)            bodies of a collision scene that contradict each other │   └──
-CrowdError                      so many in one place that they are not tested pair by pair ├──
-DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number ├──
-AutopilotError (OSError)            an autopilot's program that is not there, does not start or has
-ended ├── LinkError (OSError)                 a port for a controller outside that cannot be opened
-├── LinkFrameError (ValueError)         bytes that are no frame of the link to controllers outside
-├── PlanError (ValueError)              a path that cannot be planned, and why ├── WorkError
-work in a thread broke off; the log tells why └── CaptureError (ValueError)           a recording of
-datagrams that cannot be read
-    └── TruncatedCaptureError           it ends within a record; what comes before is whole
+::
+
+    RflyError
+    ├── ConfigError (ValueError)            a file or parameter that cannot be used
+    │   ├── TooLargeError                   a file or list above its limit
+    │   ├── MissionFileError                a mission file that cannot be read or written
+    │   └── VehicleXmlError                 a vehicle description of RflySim3D
+    ├── FrameError (ValueError)             a frame id that nothing connects to the map
+    ├── VehicleStatesError (ValueError)     arrays of states that contradict each other
+    ├── ShapeError (ValueError)             a collision shape without volume or not finite
+    ├── BodiesError (ValueError)            bodies of a scene that contradict each other
+    │   └── CrowdError                      too many bodies in one place
+    ├── DynamicsError (ArithmeticError)     a simulated state that is no longer finite
+    ├── TerrainError
+    │   ├── TerrainFileNotFound (FileNotFoundError)
+    │   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
+    │   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
+    ├── CommandError (ValueError)           a console command that no packet can carry
+    ├── SensorMessageError (ValueError)     a sensor's message whose numbers cannot be used
+    ├── PlacementError (ValueError)         an object that cannot be placed, moved or removed
+    ├── FeedbackError (OSError)             the port for RflySim3D's answers cannot be opened
+    ├── PacketError (ValueError)            bytes that are not a RflySim3D packet
+    ├── AutopilotError (OSError)            an autopilot's program that does not run
+    ├── LinkError (OSError)                 the port for an external controller cannot be opened
+    ├── LinkFrameError (ValueError)         bytes that are no frame of that link
+    ├── PlanError (ValueError)              a path that cannot be planned
+    ├── WorkError                           work in a thread broke off
+    └── CaptureError (ValueError)           a recording of datagrams that cannot be read
+        └── TruncatedCaptureError           the recording ends within a record
 """
 
 from __future__ import annotations
@@ -31,17 +39,19 @@ class RflyError(Exception):
 
 
 class WorkError(RflyError):
-    """Work in a thread broke off by an error that nobody foresaw; the log has its trace."""
+    """Work in a thread that an unexpected error ended; the log has its trace."""
 
 
 class ConfigError(RflyError, ValueError):
-    """A configuration file, key or parameter that cannot be used; the text names it and what would
-    be right.
-    """
+    """A file, key or parameter that cannot be used; the text says what would be right."""
+
+
+class TooLargeError(ConfigError):
+    """A file or list that is above its limit; the text names the limit."""
 
 
 class MissionFileError(ConfigError):
-    """A mission file that cannot be read or written; names file, item, field and value."""
+    """A mission file that cannot be read or written; the text names file, item, field and value."""
 
 
 class FrameError(RflyError, ValueError):
@@ -49,44 +59,43 @@ class FrameError(RflyError, ValueError):
 
 
 class VehicleStatesError(RflyError, ValueError):
-    """Vehicle states whose arrays disagree in length, repeat an id or hold values that no vehicle
-    can have.
+    """Vehicle states that contradict themselves.
+
+    Their arrays differ in length, an id is repeated, or no vehicle can have a value.
     """
 
 
 class ShapeError(RflyError, ValueError):
-    """A collision shape that is not finite, has a size of 0 or less, or encloses no volume; names
-    the field.
-    """
+    """A collision shape that is not finite or encloses no volume; the text names the field."""
 
 
 class BodiesError(RflyError, ValueError):
-    """Bodies of a collision scene whose arrays disagree in length or hold values that no body can
-    have.
-    """
+    """Bodies of a collision scene whose arrays differ in length or hold impossible values."""
 
 
 class CrowdError(BodiesError):
-    """More bodies in one place than can be tested pair by pair; says how many pairs."""
+    """More bodies in one place than can be tested pair by pair; the text says how many."""
 
 
 class DynamicsError(RflyError, ArithmeticError):
-    """A simulated vehicle whose state is no longer finite, or is far off; names the state and the
-    time.
+    """A simulated vehicle whose state is no longer finite, or far off.
+
+    The text names the state and the time.
     """
 
 
 class TerrainError(RflyError):
-    """Base of what can be wrong with a terrain."""
+    """Base of the errors of a terrain."""
 
 
 class TerrainFileNotFound(TerrainError, FileNotFoundError):
-    """No place on the search path holds both the png and the txt of the map."""
+    """A map whose png and txt are in no folder on the search path."""
 
 
 class TerrainFormatError(TerrainError, ValueError):
-    """A map file that exists but whose content cannot be used; names file, line or field, and the
-    value.
+    """A map file whose content cannot be used.
+
+    The text names file, line or field, and the value.
     """
 
 
@@ -95,9 +104,7 @@ class TerrainNotLoaded(TerrainError, RuntimeError):
 
 
 class CommandError(RflyError, ValueError):
-    """A console command for RflySim3D that is empty, too long or holds a character that cannot be
-    sent.
-    """
+    """A console command for RflySim3D that is empty, too long or has an unsendable character."""
 
 
 class SensorMessageError(RflyError, ValueError):
@@ -109,59 +116,57 @@ class PlacementError(RflyError, ValueError):
 
 
 class VehicleXmlError(ConfigError):
-    """A vehicle description (XML) of RflySim3D that cannot be read or corrected; names file, line
-    and element.
+    """A vehicle description (XML) of RflySim3D that cannot be read or corrected.
+
+    The text names file, line and element.
     """
 
 
 class FeedbackError(RflyError, OSError):
-    """The port for RflySim3D's answers cannot be opened: another program holds it, or the address
-    is not ours.
+    """A port for RflySim3D's answers that cannot be opened.
+
+    Another program holds it, or the address is not this machine's.
     """
 
     def __str__(self) -> str:
         return str(self.args[-1])
 
 
-class _ErrorOfKind(RflyError, ValueError):
-    """An error whose `reason` is a short key, to be counted by."""
+class _ReasonedError(RflyError, ValueError):
+    """An error whose `reason` is a short key that programs can count."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
         self.reason = reason
 
 
-class PacketError(_ErrorOfKind):
-    """Bytes that are not a known RflySim3D packet. `reason` is a short counter key, such as
-    ``length``.
-    """
+class PacketError(_ReasonedError):
+    """Bytes that are not a known RflySim3D packet. `reason` is a counter key such as ``length``."""
 
 
 class AutopilotError(RflyError, OSError):
-    """The program of an autopilot that is not installed, does not start, does not answer or has
-    ended.
-    """
+    """An autopilot's program that is not installed, does not start or answer, or has ended."""
 
     def __str__(self) -> str:
         return str(self.args[-1])
 
 
 class LinkError(RflyError, OSError):
-    """The port for a controller outside cannot be opened: another program holds it, or the address
-    is not ours.
+    """A port for an external controller that cannot be opened.
+
+    Another program holds it, or the address is not this machine's.
     """
 
 
-class LinkFrameError(_ErrorOfKind):
-    """Bytes that are no frame of the link to a controller outside. `reason` is a short counter key,
-    such as ``crc``.
+class LinkFrameError(_ReasonedError):
+    """Bytes that are no frame of the link to an external controller.
+
+    `reason` is a counter key such as ``crc``.
     """
 
 
-class PlanError(_ErrorOfKind):
-    """A path that cannot be planned. `reason` is a short key, such as ``unreachable``; the text
-    says what is where.
-    """
+class PlanError(_ReasonedError):
+    """A path that cannot be planned. `reason` is a key such as ``unreachable``."""
 
 
 class CaptureError(RflyError, ValueError):
@@ -169,6 +174,7 @@ class CaptureError(RflyError, ValueError):
 
 
 class TruncatedCaptureError(CaptureError):
-    """A recording that ends within a record: its writer was stopped. Everything before has been
-    handed out.
+    """A recording that ends within a record, because its writer was stopped.
+
+    Everything before that record has been returned.
     """

@@ -1,6 +1,4 @@
-"""File paths, the limit of a map's size, the one way in which files are opened to be read, and
-closed.
-"""
+"""File paths, limits of sizes, and the one way in which files are opened for reading."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ StrPath = str | os.PathLike[str]
 
 
 MAX_CELLS = 100_000_000
-"""rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights"""
+"""Rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights."""
 
 _FLAGS = sum(
     getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK")
@@ -25,16 +23,16 @@ _FLAGS = sum(
 
 
 def open_regular(path: StrPath, max_bytes: int | None = None) -> BinaryIO:
-    """A regular file, open for reading bytes: never waits, as opening a pipe, a terminal or a
-    device can.
+    """Open a regular file for reading bytes, without ever waiting as for a pipe or a device.
 
-    Raises OSError, whose strerror tells why, where the file can't be opened, is none or is larger
-    than max_bytes.
+    Raises OSError, whose strerror gives the reason, if the file cannot be opened, is not a regular
+    file or is larger than max_bytes.
     """
     try:
         descriptor = os.open(path, _FLAGS)
     except ValueError as error:  # a NUL or half a character in the name
         raise OSError(errno.EINVAL, f"no name of a file ({error})", os.fspath(path)) from None
+
     status = os.fstat(descriptor)
     number = 0
     problem = ""
@@ -47,15 +45,18 @@ def open_regular(path: StrPath, max_bytes: int | None = None) -> BinaryIO:
     elif max_bytes is not None and status.st_size > max_bytes:
         number = errno.EFBIG
         problem = f"larger than {max_bytes:,} bytes"
+
     if problem:
         os.close(descriptor)
         raise OSError(number, problem, os.fspath(path))
+
     return os.fdopen(descriptor, "rb")
 
 
 def read_regular(path: StrPath, max_bytes: int) -> bytes:
-    """The content of a regular file. Raises OSError as `open_regular` does, also where the file
-    grows meanwhile.
+    """Return the content of a regular file.
+
+    Raises OSError as `open_regular` does, also if the file grows meanwhile.
     """
     with open_regular(path, max_bytes) as file:
         data = file.read(max_bytes + 1)
@@ -65,7 +66,7 @@ def read_regular(path: StrPath, max_bytes: int) -> bytes:
 
 
 class Closing(abc.ABC):
-    """What a `with` block closes at its end."""
+    """Base of objects that a `with` block closes at its end."""
 
     def __enter__(self) -> Self:
         return self
@@ -75,4 +76,4 @@ class Closing(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Let go of files, sockets and threads."""
+        """Release files, sockets and threads."""

@@ -1,6 +1,4 @@
-"""Imports that come late: a package's public names when they are used, optional libraries where one
-is needed.
-"""
+"""Late imports: public names of a package at their first use, optional libraries when needed."""
 
 from __future__ import annotations
 
@@ -18,29 +16,29 @@ from rfly_common.errors import ConfigError
 def attach_stub(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package: the names that the stub beside its
-    `__init__.py` imports.
+    """Return `__getattr__`, `__dir__` and `__all__` for the names that a package's stub imports.
 
-    PEP 562, as with lazy_loader (SPEC 1): `import rfly_terrain` loads nothing, a name's module is
-    imported when it is first used, and type checkers read the same list. Names may be modules too.
+    The stub is next to `__init__.py`. As in lazy_loader (SPEC 1, PEP 562), `import rfly_terrain`
+    loads nothing, a name's module is imported at its first use, and type checkers read the same
+    list. Unlike there, names may come from other packages of the suite, and may be modules of
+    rooms.
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    home = {alias.name: f"{node.module}" for node in imports for alias in node.names}
+    module_of = {alias.name: f"{node.module}" for node in imports for alias in node.names}
 
     def load(name: str) -> Any:
-        if name not in home:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(home[name])
-        value = (
-            getattr(module, name)
-            if hasattr(module, name)
-            else importlib.import_module(f"{home[name]}.{name}")
-        )
+        module = importlib.import_module(module_of[name])
+        if hasattr(module, name):
+            value = getattr(module, name)
+        else:
+            value = importlib.import_module(f"{module_of[name]}.{name}")
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: sorted(home), sorted(home)
+    return load, lambda: sorted(module_of), sorted(module_of)
 
 
 _EXTRAS = {
@@ -54,28 +52,29 @@ _EXTRAS = {
     "trimesh": "mesh",
     "viser": "view",
 }
-"""of pyproject.toml, by module"""
+"""Extras of pyproject.toml, by module."""
 _DISTRIBUTIONS = {"foxglove": "foxglove-sdk", "mcap_ros2": "mcap-ros2-support"}
+"""Names of distributions that differ from their module's."""
 
 
 def how_to_install(extra: str) -> str:
-    """The command that adds an extra, from the checkout: the package is on no index."""
-    if (
-        Path(sys.prefix) / "rfly_suite.json"
-    ).is_file():  # the .venv of make, to which make demo gave no extras
+    """Return the command that adds an extra, from the checkout: the package is on no index."""
+    # the .venv of make; make demo gives it no extras
+    if (Path(sys.prefix) / "rfly_suite.json").is_file():
         return "in the folder of rfly_suite: make env"
     return f'in the folder of rfly_suite: pip install ".[{extra}]"'
 
 
 def require(module: str, what: str) -> ModuleType:
-    """An optional module, imported. Raises ConfigError that says what needs it and how to install
-    it.
+    """Import an optional module.
+
+    Raises ConfigError that says what needs it and how to install it.
     """
     top = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ImportError as error:
         if error.name is not None and error.name.partition(".")[0] != top:
-            raise  # it is there, and broken
+            raise  # the library is installed, and broken
         name = _DISTRIBUTIONS.get(top, top)
         raise ConfigError(f"{what} needs {name}; {how_to_install(_EXTRAS[top])}") from None

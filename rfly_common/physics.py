@@ -8,46 +8,49 @@ from __future__ import annotations
 from typing import Any
 
 GRAVITY = 9.80665
-"""m/s²"""
+"""Standard gravity, m/s²."""
 AIR_DENSITY = 1.225
-"""kg/m³ at sea level"""
+"""Air density at sea level, kg/m³."""
 SEA_LEVEL_PRESSURE = 101325.0
-"""Pa"""
+"""Air pressure at sea level, Pa."""
 SEA_LEVEL_TEMPERATURE = 288.15
-"""K"""
+"""Temperature at sea level, K."""
 LAPSE_RATE = 0.0065
-"""K/m"""
+"""Decrease of temperature with height, K/m."""
 PRESSURE_EXPONENT = 5.25588
+"""Exponent of the pressure's dependence on temperature."""
 GAS_CONSTANT = 287.053
-"""J/(kg K), of air"""
+"""Specific gas constant of air, J/(kg K)."""
 
 
 def standard_temperature(altitude: Any) -> Any:
-    """K at m above sea level."""
+    """Return the temperature, K, at an altitude above sea level, m."""
     return SEA_LEVEL_TEMPERATURE - LAPSE_RATE * altitude
 
 
 def pressure_at_temperature(temperature: Any) -> Any:
-    """Pa where the standard atmosphere has this temperature, K."""
+    """Return the pressure, Pa, at which the standard atmosphere has this temperature, K."""
     return SEA_LEVEL_PRESSURE * (temperature / SEA_LEVEL_TEMPERATURE) ** PRESSURE_EXPONENT
 
 
 def air_density(pressure: Any, temperature: Any) -> Any:
-    """kg/m³ at Pa and K."""
+    """Return the density, kg/m³, from pressure, Pa, and temperature, K."""
     return pressure / (GAS_CONSTANT * temperature)
 
 
 def standard_pressure(altitude: Any) -> Any:
-    """Pa at m above sea level."""
+    """Return the pressure, Pa, at an altitude above sea level, m."""
     return pressure_at_temperature(standard_temperature(altitude))
 
 
 def standard_density(altitude: Any) -> Any:
-    """kg/m³ at m above sea level."""
+    """Return the density, kg/m³, at an altitude above sea level, m."""
     return air_density(standard_pressure(altitude), standard_temperature(altitude))
 
 
 def pressure_altitude(pressure: Any) -> Any:
-    """m above sea level where the standard atmosphere has this pressure, Pa."""
+    """Return the altitude above sea level, m, at which the standard atmosphere has this pressure,
+    Pa.
+    """
     share = (pressure / SEA_LEVEL_PRESSURE) ** (1.0 / PRESSURE_EXPONENT)
     return SEA_LEVEL_TEMPERATURE / LAPSE_RATE * (1.0 - share)

@@ -1,21 +1,19 @@
-"""Signals of a process from its first instruction on. Imports nothing heavy, and no ROS.
+"""Signals of a process from its first instruction. Imports nothing heavy, and no ROS.
 
-A process is in one of three states, and SIGINT, SIGTERM and SIGHUP mean the same in each of them:
+A process is in one of three states, in which SIGINT, SIGTERM and SIGHUP mean the same:
 
-- at its start and at its end they end it at once, as nothing needs cleaning up: imports take some
-tenths of a second,
-  in which Python's defaults would print a trace or lose the signal;
-- a command that does its work and ends (`interruptible`) gets a KeyboardInterrupt;
-- a loop (`spinning`, `stop_by_signal`) is asked to end; a second signal ends the process, unless it
-comes at once, as a
-  terminal and a launcher may both send one.
+- At its start and end they end it immediately: nothing needs cleaning up. Imports take some tenths
+  of a second, in which Python's defaults would print a trace or lose the signal.
+- A command that does its work and ends (`interruptible`) gets a KeyboardInterrupt.
+- A loop (`spinning`, `stop_by_signal`) is asked to end. A second signal ends the process, unless it
+  follows immediately: a terminal and a launcher may both send one.
 
-Whoever has not ended STOP_WITHIN_S after the first signal is ended: by a thread, and where that
-does not get the interpreter's lock, by the system (SIGALRM). Python calls a signal's handler
-between two of its own instructions only; a second thread, woken by the system itself, ends a
-process whose main thread sits in a library meanwhile. A SIGHUP that `nohup` has set aside stays so.
-rclpy's own handlers are not installed: they invalidate the context in mid-call, which is where
-traces come from.
+A process that has not ended STOP_WITHIN_S after the first signal is ended by a thread. If that does
+not get the interpreter's lock, the system ends it (SIGALRM). Python calls a signal's handler only
+between two of its own instructions; a second thread, which the system itself wakes, ends a process
+whose main thread stays in a library meanwhile. A SIGHUP that `nohup` ignores stays ignored. rclpy's
+own handlers are not installed: they invalidate the context in the middle of a call, which causes
+traces.
 """
 
 from __future__ import annotations
@@ -35,30 +33,31 @@ from typing import Any, NoReturn
 STOPS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-"""signals that end a process: Ctrl-C, kill, and the terminal that is closed"""
+"""Signals that end a process: Ctrl-C, kill, and a terminal that is closed."""
 STOP_WITHIN_S = 1.5
+"""Time from the first signal to the forced end, s."""
 SAME_S = 0.3
-"""a second signal so soon after the first one is no second wish"""
+"""A second signal within this time is a copy of the first, s."""
 LOCK_GRACE_S = 0.3
-"""s after which the system ends what the watching thread could not end"""
+"""Time after which the system ends a process that the watching thread could not end, s."""
 
 
 @dataclass
 class _State:
     ask: Callable[[], None] | None = None
-    """called by the first signal; None: end at once"""
+    """Function that the first signal calls; None: end immediately."""
     came: int = 0
-    """number of the first signal; 0: none has come, or the loop that it came to has ended"""
+    """Number of the first signal; 0 before it, and after the end of the loop that it ended."""
     came_at: float = 0.0
-    """s, monotonic"""
+    """Time of the first signal, monotonic, s."""
     ever: bool = False
-    """one has come at some time"""
+    """True if any signal has arrived."""
     handled_at: float = 0.0
-    """s, monotonic: when the handler ran last"""
+    """Time of the handler's last run, monotonic, s."""
     guarded: bool = False
-    """the thread is there that watches whether the handler runs"""
+    """True if the thread runs that checks the handler."""
     shell_codes: bool = False
-    """ended by a signal: exit code 128 + its number, as a shell would say, else 0"""
+    """True if an ended process returns 128 + signal, as a shell would; else it returns 0."""
     within_s: float = STOP_WITHIN_S
     watchdog: threading.Timer | None = None
 
@@ -69,8 +68,8 @@ _state = _State()
 def run_node_module(module: str) -> NoReturn:
     """Import a `*_node` module and call its `main()`, quiet under signals from the start.
 
-    After a signal the process ends without Python's own end: there a thread that still works in C++
-    aborts the process.
+    After a signal the process ends without Python's own end, during which a thread that still works
+    in C++ would abort the process.
     """
     install_handlers()
     importlib.import_module(module).main()
@@ -78,9 +77,7 @@ def run_node_module(module: str) -> NoReturn:
 
 
 def run_command_module(module: str) -> NoReturn:
-    """Import a command's module and call its `main()`; Ctrl-C and its like end it without a trace
-    at any time.
-    """
+    """Import a command's module and call its `main()`; a signal ends it without a trace."""
     install_handlers(shell_codes=True)
     main = importlib.import_module(module).main
     code = 0
@@ -96,56 +93,57 @@ def run_command_module(module: str) -> NoReturn:
 
 
 def install_handlers(*, shell_codes: bool = False) -> None:
-    """Take STOPS over (main thread only): until something else is said they end the process at
-    once.
+    """Take over STOPS (main thread only).
+
+    Until `spinning`, `interruptible` or `stop_by_signal` they end the process immediately.
     """
     _state.shell_codes = shell_codes
     _take_over()
 
 
 def spinning() -> None:
-    """From here on a signal asks for an orderly end: `stop_requested` says so."""
+    """Let a signal ask for an orderly end from now on: `stop_requested` reports it."""
     _state.ask = _nothing
 
 
 def interruptible() -> None:
-    """From here on a signal raises KeyboardInterrupt. What an interrupted import or thread would
-    print stays unsaid.
+    """Let a signal raise KeyboardInterrupt from now on.
+
+    Traces of interrupted imports or threads are not printed.
     """
     _state.ask = interrupt
 
 
 def end(code: int) -> NoReturn:
-    """End the process with this exit code, at once and quietly where a signal comes meanwhile, or
-    came before.
+    """End the process with this exit code, quietly even if a signal arrives or has arrived.
 
-    A signal has unwound what needed that; threads that still run are not waited for, as Python
-    itself would.
+    A signal has unwound what needed that. Threads that still run are not waited for, unlike at
+    Python's own end.
     """
     _state.ask = None
     if _state.ever:
         _watch()
+
+    # a reader that has gone, or a closed stream: Python would report it at its end
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (
-            OSError,
-            ValueError,
-        ):  # whoever read it has gone, or it is closed: Python would say so at its end
+        except (OSError, ValueError):
             with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), stream.fileno())
+
     if _state.ever:
         os._exit(code)
     sys.exit(code)
 
 
 def stop_requested() -> bool:
-    """True once a signal has come."""
+    """Return True once a signal has arrived."""
     return bool(_state.came)
 
 
 def exit_code() -> int:
-    """Of a process that a signal has ended."""
+    """Return the exit code of a process that a signal has ended, else 0."""
     return 128 + _state.came if _state.shell_codes and _state.came else 0
 
 
@@ -153,17 +151,17 @@ def exit_code() -> int:
 def stop_by_signal(
     on_stop: Callable[[], None] | None = None, *, within_s: float = STOP_WITHIN_S
 ) -> Iterator[Callable[[], bool]]:
-    """A loop that the first of STOPS asks to end: `on_stop` is called, and what this yields says
-    True from then on.
+    """Let the first of STOPS end a loop: call `on_stop`, and let the yielded function return True.
 
-    So it is from the beginning where one has come already and was lost. Behind the loop everything
-    is as it was before the signal. `within_s`: the process is ended when the loop has not ended so
-    long after the signal.
+    It returns True from the beginning if a signal has arrived already. After the loop everything is
+    as before the signal. The process is ended if the loop takes longer than `within_s` after the
+    signal.
     """
     before = _state.ask, _state.within_s
     _state.ask = on_stop or _nothing
     _state.within_s = within_s
     handlers = _take_over()
+
     try:
         if _state.came:
             _watch()
@@ -178,15 +176,13 @@ def stop_by_signal(
 
 
 def interrupt() -> None:
-    """Raise KeyboardInterrupt; for `stop_by_signal` of what has no place to look at its yielded
-    function.
-    """
+    """Raise KeyboardInterrupt; an `on_stop` for work that cannot poll the yielded function."""
     sys.unraisablehook = threading.excepthook = _nothing
     raise KeyboardInterrupt
 
 
 def _take_over() -> dict[int, Any]:
-    """The handlers before."""
+    """Install the handler and return the handlers before."""
     hang_up = getattr(signal, "SIGHUP", None)
     wanted = [
         number
@@ -201,30 +197,30 @@ def _take_over() -> dict[int, Any]:
 
 
 def _guard_handler() -> None:
-    """Once: a thread that is notified of each signal, for a main thread that does not run the
-    handler.
+    """Start, once, a thread that is notified of each signal.
+
+    It stands in for a main thread that does not run the handler.
     """
     if _state.guarded:
         return
     _state.guarded = True
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(
-            after_in_child=lambda: signal.set_wakeup_fd(-1)
-        )  # a child's signals are not its parent's
-    threading.Thread(target=_end_unless_handled, args=(told,), daemon=True).start()
+        # a child's signals are not its parent's
+        os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+    threading.Thread(target=_end_unless_handled, args=(read_end,), daemon=True).start()
 
 
-def _end_unless_handled(told: int) -> None:
-    while numbers := os.read(told, 64):
+def _end_unless_handled(read_end: int) -> None:
+    while numbers := os.read(read_end, 64):
         stops = [number for number in numbers if number in STOPS]
         if stops:
-            told_at = time.monotonic()
+            arrived_at = time.monotonic()
             patience_s = LOCK_GRACE_S if _state.ask is None else _state.within_s
             time.sleep(patience_s)
-            if _state.handled_at < told_at - patience_s:
+            if _state.handled_at < arrived_at - patience_s:
                 os._exit(128 + stops[0] if _state.shell_codes else 0)
 
 
@@ -260,4 +256,4 @@ def _call_off() -> None:
 
 
 def _nothing(*_: Any) -> None:
-    """Whoever looks at `stop_requested` sees it."""
+    """Do nothing: `stop_requested` reports the signal."""

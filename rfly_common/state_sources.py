@@ -1,9 +1,8 @@
-"""Filters of incoming vehicle states: staleness, and ids written by two sources. No clock and no
-ROS.
+"""Filters of incoming vehicle states: staleness, and ids that two sources write.
 
-The caller passes both times, in nanoseconds. *now* is the node's clock, in which stamps are
-written; it may be simulated, stand still or jump. *steady* measures silence by arrival and never
-jumps.
+No clock and no ROS: the caller passes both times, ns. *now* is the node's clock, in which stamps
+are written; it may be simulated, stand still or jump. *steady* measures silence by arrival and
+never jumps.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ STALE = "stale"
 TOO_OLD = "too_old"
 
 FORGET_SOURCE_NS = 10_000_000_000
-"""A source silent for so long starts anew: a simulator that was restarted stamps from 0 again."""
+"""A source silent for longer starts anew: a restarted simulator stamps from 0 again."""
 MAX_SOURCES = 10_000
+"""Sources that are remembered."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two sources write one id; the first keeps it."""
+    """An id that two sources write; the first keeps it."""
 
     vehicle_id: int
     first: str
@@ -34,67 +34,75 @@ class Conflict:
 
     def __str__(self) -> str:
         second = self.second or "a source without a name"
-        return f"vehicle {self.vehicle_id} comes from {self.first}; what {second} says of it is dropped"
+        return (
+            f"vehicle {self.vehicle_id} comes from {self.first}; "
+            f"what {second} says of it is dropped"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What a source may write of the ids of one message."""
+    """The ids of one message that a source may write."""
 
     accepted: Bools
+    """Mask of the ids that the source may write, (n,)."""
     configured: int = 0
-    """ids that a parameter gives to a topic of their own"""
+    """Number of ids that a parameter gives to a topic of their own."""
     others: int = 0
-    """ids that another source has"""
+    """Number of ids that another source has."""
     conflicts: tuple[Conflict, ...] = ()
-    """one example for each source that keeps ids"""
+    """One example for each source that keeps ids."""
 
 
 class StampFilter:
-    """Refuses what is older than the last of its source, or older than `max_age`."""
+    """A filter of states that are older than the last of their source, or older than `max_age`."""
 
     def __init__(self, max_age_s: float = 0.0) -> None:
         self._max_age_ns = round(max_age_s * 1e9)
         self._last: dict[str, tuple[int, int]] = {}
         self._now_ns = 0
         self.jumps = 0
-        """how often the node's clock has jumped backwards"""
+        """Number of backward jumps of the node's clock."""
 
     def rejection_reason(
         self, source: str, stamp_ns: int, now_ns: int, steady_ns: int
     ) -> str | None:
-        """None if the states may pass, else the reason: `stale` or `too_old`. Stamp 0 is now, and
-        never refused.
+        """Return None if the states may pass, else the reason: `stale` or `too_old`.
+
+        Stamp 0 means now and always passes.
         """
         if now_ns < self._now_ns:
             self.reset()
         self._now_ns = now_ns
+
         known = self._last.get(source)
         if stamp_ns == 0:
             stamp_ns = now_ns if known is None else max(now_ns, known[0])
         elif known is not None and stamp_ns < known[0]:
             self._last[source] = (known[0], steady_ns)
             return STALE
+
         if self._max_age_ns and now_ns - stamp_ns > self._max_age_ns:
             return TOO_OLD
+
         if known is None and len(self._last) >= MAX_SOURCES:
             del self._last[next(iter(self._last))]
         self._last[source] = (stamp_ns, steady_ns)
         return None
 
     def is_newer(self, source: str, stamp_ns: int) -> bool:
-        """True for a stamp that `rejection_reason` lets pass whatever the clock says."""
+        """Return True for a stamp that `rejection_reason` accepts whatever the clock says."""
         known = self._last.get(source)
         return known is not None and (stamp_ns > known[0] or stamp_ns == 0) and not self._max_age_ns
 
     def reset(self) -> None:
-        """The node's clock was set back: what was the last stamp says nothing any more."""
+        """Forget the last stamps, because the node's clock was set back."""
         self._last.clear()
         self._now_ns = 0
         self.jumps += 1
 
     def drop_stale(self, steady_ns: int) -> None:
-        """Forget sources that nothing was heard of for FORGET_SOURCE_NS. To be called now and then."""
+        """Forget sources silent for FORGET_SOURCE_NS. To be called regularly."""
         silent = [
             source
             for source, (_, heard) in self._last.items()
@@ -105,18 +113,20 @@ class StampFilter:
 
 
 class IdTable:
-    """Two numbers for each id, looked up for whole arrays of ids at once."""
+    """Two numbers for each id, with look-up for whole arrays of ids."""
 
     def __init__(self) -> None:
         self.ids: NDArray[np.int32] = np.empty(0, np.int32)
         self.values: Ints = np.empty((0, 2), np.int64)
 
     def rows(self, ids: NDArray[np.int32], fill: tuple[int, int]) -> NDArray[np.intp]:
-        """The rows of `values` that belong to the ids; ids not seen before come in with `fill`."""
-        if (
-            len(ids) == len(self.ids) and (ids == self.ids).all()
-        ):  # one fleet, always in the same order
+        """Return the rows of `values` of the ids; new ids get the values `fill`.
+
+        One fleet in constant order takes the short way.
+        """
+        if len(ids) == len(self.ids) and (ids == self.ids).all():
             return np.arange(len(ids))
+
         rows = np.searchsorted(self.ids, ids)
         if len(self.ids):
             known = self.ids[np.minimum(rows, len(self.ids) - 1)] == ids
@@ -124,6 +134,8 @@ class IdTable:
                 return rows
         else:
             known = np.zeros(len(ids), np.bool_)
+
+        # new ids
         new = np.sort(ids[~known])
         rows = np.searchsorted(self.ids, new)
         self.ids = np.insert(self.ids, rows, new)
@@ -137,9 +149,9 @@ class IdTable:
 
 
 class IdOwners:
-    """Each id is taken from one source: the first one, until it is silent for `stale_after`.
+    """The owner of each id: the first source that writes it, until it is silent for `stale_after`.
 
-    `configured` (id -> topic) are ids that a topic of their own brings; no source gets them.
+    `configured` (id -> topic) are ids with a topic of their own; no source gets them.
     """
 
     def __init__(
@@ -156,22 +168,28 @@ class IdOwners:
         return len(self._table.ids)
 
     def claim(self, ids: NDArray[np.int32], source: str, steady_ns: int) -> Claim:
-        """Which of the ids this source may write; those are its own from now on."""
+        """Return which of the ids this source may write; it owns these from now on."""
         if len(self._configured_ids):
             free = ~np.isin(ids, self._configured_ids)
             if not free.all():
                 return self._claim_unconfigured(free, ids, source, steady_ns)
+
         number = self._number(source)
         rows = self._table.rows(ids, (number, steady_ns))
         owners = self._table.values[rows, 0]
         heard = self._table.values[rows, 1]
+
+        # free ids, and those of silent owners
         accepted = owners == number
         if not accepted.all():
             accepted |= steady_ns - heard > self._stale_after_ns
         if accepted.all():
             self._table.values[rows] = (number, steady_ns)
             return Claim(accepted)
+
         self._table.values[rows[accepted]] = (number, steady_ns)
+
+        # one example for each other owner
         others, first = np.unique(owners[~accepted], return_index=True)
         examples = ids[~accepted][first]
         conflicts = tuple(
@@ -181,28 +199,30 @@ class IdOwners:
         return Claim(accepted, 0, int(np.count_nonzero(~accepted)), conflicts)
 
     def owner_of(self, vehicle_id: int, steady_ns: int) -> str | None:
-        """Who writes that id at present; None where it is free."""
+        """Return the source that writes an id at present; None if the id is free."""
         if vehicle_id in self._configured:
             return self._configured[vehicle_id]
+
         row = int(np.searchsorted(self._table.ids, vehicle_id))
         if row == len(self._table.ids) or self._table.ids[row] != vehicle_id:
             return None
+
         owner, heard = self._table.values[row].tolist()
         return None if steady_ns - heard > self._stale_after_ns else self._sources[owner]
 
     def heard(self, ids: NDArray[np.int32], since_ns: int) -> Bools:
-        """Which of the ids a source has written since a steady time."""
+        """Return which of the ids a source has written since a steady time."""
         return np.isin(ids, self._table.ids[self._table.values[:, 1] > since_ns])
 
     def reserve(self, vehicle_id: int, owner: str) -> None:
-        """No source gets that id from now on."""
+        """Keep the id from all sources from now on."""
         if vehicle_id not in self._configured:
             row = np.searchsorted(self._configured_ids, vehicle_id)
             self._configured_ids = np.insert(self._configured_ids, row, vehicle_id)
         self._configured[vehicle_id] = owner
 
     def release(self, vehicle_id: int) -> None:
-        """The reserved id is free again."""
+        """Free a reserved id."""
         if self._configured.pop(vehicle_id, None) is not None:
             row = np.searchsorted(self._configured_ids, vehicle_id)
             self._configured_ids = np.delete(self._configured_ids, row)
@@ -210,7 +230,7 @@ class IdOwners:
     def _claim_unconfigured(
         self, free: Bools, ids: NDArray[np.int32], source: str, steady_ns: int
     ) -> Claim:
-        """The claim where some ids are configured."""
+        """Return the claim if some ids are configured."""
         rest = self.claim(ids[free], source, steady_ns)
         accepted = free.copy()
         accepted[free] = rest.accepted
@@ -219,8 +239,10 @@ class IdOwners:
         return Claim(accepted, len(taken), rest.others, (conflict, *rest.conflicts))
 
     def drop_stale(self, steady_ns: int) -> None:
-        """Forget ids that nobody wrote for `stale_after`. To be called now and then."""
+        """Forget ids that no source has written for `stale_after`. To be called regularly."""
         self._table.keep(steady_ns - self._table.values[:, 1] <= self._stale_after_ns)
+
+        # renumber the sources
         in_use = np.unique(self._table.values[:, 0])
         if len(in_use) < len(self._sources):
             self._table.values[:, 0] = np.searchsorted(in_use, self._table.values[:, 0])

@@ -1,10 +1,10 @@
 """Transform buffer: the part of tf2 that the nodes need, without ROS.
 
-Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside
-that time a look-up interpolates (position linearly, rotation by slerp); later than the newest it
-holds the newest, because poses usually overtake their transforms by some milliseconds; earlier than
-the oldest it fails. Of a frame that has fallen silent, such as that of a vehicle that is gone, the
-newest is kept, and in the end nothing.
+Transforms are kept for ten seconds before the newest of their frame, static ones for ever. Within
+that time a look-up interpolates (position linearly, rotation by slerp). Later than the newest it
+returns the newest, because poses usually overtake their transforms by some milliseconds. Earlier
+than the oldest it fails. A frame that has fallen silent, such as that of a removed vehicle, keeps
+its newest transform only, and is forgotten in the end.
 """
 
 from __future__ import annotations
@@ -30,56 +30,58 @@ from rfly_common.frames import (
 )
 
 KEEP_NS = 10_000_000_000
+"""Time before the newest transform of a frame that is kept, ns."""
 MAX_SAMPLES_PER_FRAME = 10_000
 MAX_FRAMES = 10_000
 SILENT_S = 10.0
+"""Wall time without a transform after which a moving frame keeps its newest one only, s."""
 GONE_S = 600.0
-"""of wall time without a transform, after which the newest alone is kept of a moving frame, and
-nothing
-"""
+"""Wall time without a transform after which a moving frame is forgotten, s."""
 
 Vector = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """Moves coordinates given in a child frame into its parent: p_parent = rotate(quat_xyzw,
-    p_child) + translation.
+    """Conversion of coordinates given in a child frame into its parent.
+
+    p_parent = rotate(quat_xyzw, p_child) + translation
     """
 
     translation: Vector
     quat_xyzw: Vector
 
     def __matmul__(self, inner: Transform) -> Transform:
-        """self after inner."""
+        """Return the transform that applies `inner` first, then this one."""
         return Transform(
             quat_rotate(self.quat_xyzw, inner.translation) + self.translation,
             quat_multiply(self.quat_xyzw, inner.quat_xyzw),
         )
 
     def inverse(self) -> Transform:
-        """Parent coordinates into the child's."""
+        """Return the transform of parent coordinates into the child's."""
         back = quat_conjugate(self.quat_xyzw)
         return Transform(-quat_rotate(back, self.translation), back)
 
 
 IDENTITY = Transform(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
 VERTICAL_TOLERANCE = 1e-6
+"""Horizontal part of a unit vector that counts as vertical."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrameToWorld:
-    """How coordinates given in a frame become world coordinates: `transform`, then `axes` (enu or
+    """Conversion of coordinates given in a frame to the world: `transform`, then `axes` (enu or
     ned).
     """
 
     axes: str
     transform: Transform = IDENTITY
     is_world: bool = True
-    """True where the frame is a world frame itself and `transform` changes nothing"""
+    """True if the frame is a world frame itself and `transform` changes nothing."""
 
     def vectors_to_enu(self, vectors: ArrayLike) -> Floats:
-        """(..., 3) directions in the frame -> ENU."""
+        """Convert (..., 3) directions in the frame to ENU."""
         turned = (
             np.asarray(vectors, float)
             if self.is_world
@@ -88,14 +90,14 @@ class FrameToWorld:
         return np.asarray(ned_to_enu(turned) if self.axes == "ned" else turned)
 
     def points_to_enu(self, points: ArrayLike) -> Floats:
-        """(..., 3) m in the frame -> ENU."""
+        """Convert (..., 3) points in the frame to ENU, m."""
         moved = np.asarray(points, float)
         if not self.is_world:
             moved = quat_rotate(self.transform.quat_xyzw, moved) + self.transform.translation
         return np.asarray(ned_to_enu(moved) if self.axes == "ned" else moved)
 
     def quats_to_enu(self, quat_xyzw: ArrayLike) -> Floats:
-        """(..., 4) orientations FLU -> frame become FLU -> ENU."""
+        """Convert (..., 4) orientations FLU -> frame to FLU -> ENU."""
         turned = np.asarray(quat_xyzw, float)
         if not self.is_world:
             turned = quat_multiply(self.transform.quat_xyzw, turned)
@@ -104,7 +106,7 @@ class FrameToWorld:
         )
 
     def poses_from_enu(self, position: ArrayLike, quat_xyzw: ArrayLike) -> tuple[Floats, Floats]:
-        """(..., 3) m ENU and (..., 4) FLU -> ENU become positions and orientations in the frame."""
+        """Convert (..., 3) positions ENU, m, and (..., 4) orientations FLU -> ENU to the frame."""
         moved = np.asarray(position, float)
         turned = np.asarray(quat_xyzw, float)
         if self.axes == "ned":
@@ -117,13 +119,15 @@ class FrameToWorld:
         return np.asarray(moved), np.asarray(turned)
 
     def check_vertical(self, name: str) -> float:
-        """1 where the frame's z axis points along its world's, -1 against it. FrameError where it
-        is not vertical.
+        """Return 1 if the frame's z axis points along its world's, -1 if against it.
+
+        Raises FrameError if it is not vertical.
         """
         x, y, z = quat_rotate(self.transform.quat_xyzw, (0.0, 0.0, 1.0)).tolist()
         if math.hypot(x, y) > VERTICAL_TOLERANCE:
             raise FrameError(
-                f"frame {name!r}: its z axis is not vertical, so x and y alone name no point of the ground"
+                f"frame {name!r}: its z axis is not vertical, "
+                "so x and y alone name no point of the ground"
             )
         return math.copysign(1.0, z)
 
@@ -135,41 +139,48 @@ class _Edge:
     stamps_ns: list[int] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
     heard_at: float = 0.0
-    """s of wall time"""
+    """Wall time of the newest transform, s."""
 
     def add(self, stamp_ns: int, transform: Transform) -> None:
         if self.static:
             self.stamps_ns = [0]
             self.transforms = [transform]
             return
-        if (
-            self.stamps_ns and stamp_ns < self.stamps_ns[-1] - KEEP_NS
-        ):  # the clock jumped back: a new run has begun
+
+        # the clock jumped back: a new run has begun
+        if self.stamps_ns and stamp_ns < self.stamps_ns[-1] - KEEP_NS:
             self.stamps_ns = []
             self.transforms = []
+
         index = bisect.bisect_left(self.stamps_ns, stamp_ns)
         if index < len(self.stamps_ns) and self.stamps_ns[index] == stamp_ns:
             self.transforms[index] = transform
             return
+
         self.stamps_ns.insert(index, stamp_ns)
         self.transforms.insert(index, transform)
+
+        # drop the oldest
         first = max(
             bisect.bisect_left(self.stamps_ns, self.stamps_ns[-1] - KEEP_NS),
             len(self.stamps_ns) - MAX_SAMPLES_PER_FRAME,
         )
         del self.stamps_ns[:first], self.transforms[:first]
 
-    def at(self, stamp_ns: int, child: str) -> Transform:
+    def look_up(self, stamp_ns: int, child: str) -> Transform:
         if self.static or stamp_ns == 0 or stamp_ns >= self.stamps_ns[-1]:
             return self.transforms[-1]
+
         index = bisect.bisect_left(self.stamps_ns, stamp_ns)
         if self.stamps_ns[index] == stamp_ns:
             return self.transforms[index]
         if index == 0:
             early = (self.stamps_ns[0] - stamp_ns) / 1e9
             raise FrameError(
-                f"frame {child!r}: its oldest transform is {early:.3f} s younger than the asked time"
+                f"frame {child!r}: its oldest transform is {early:.3f} s "
+                "younger than the asked time"
             )
+
         t0 = self.stamps_ns[index - 1]
         t1 = self.stamps_ns[index]
         return _between(
@@ -178,7 +189,7 @@ class _Edge:
 
 
 class TransformBuffer:
-    """Frames with one parent each; `add` fills it, `lookup` composes. `clock`: steady wall time, s."""
+    """Frames with one parent each; `add` fills it, `lookup` composes. `clock`: steady time, s."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._edges: dict[str, _Edge] = {}
@@ -195,18 +206,20 @@ class TransformBuffer:
         *,
         static: bool = False,
     ) -> None:
-        """Take one transform. Raises FrameError for what is no rigid motion, or too many frames."""
+        """Add a transform. Raises FrameError if it is no rigid motion, or for too many frames."""
         t = np.array(list(translation), dtype=float)
         q = np.array(list(quat_xyzw), dtype=float)
         norm = math.sqrt(float(q @ q)) if q.shape == (4,) else math.nan
         if t.shape != (3,) or not np.isfinite(t).all() or not abs(norm - 1.0) <= 1e-3:
             raise FrameError(
-                f"transform {parent!r} -> {child!r}: translation {t.tolist()}, rotation {q.tolist()} is no rigid motion"
+                f"transform {parent!r} -> {child!r}: translation {t.tolist()}, "
+                f"rotation {q.tolist()} is no rigid motion"
             )
         if not child or child == parent:
             raise FrameError(
                 f"transform {parent!r} -> {child!r}: the child needs a name of its own"
             )
+
         edge = self._edges.get(child)
         now = self._clock()
         if edge is None and now - self._tidied_at >= SILENT_S:
@@ -217,11 +230,12 @@ class TransformBuffer:
                     f"frame {child!r}: {MAX_FRAMES} frames are known already, no more are kept"
                 )
             edge = self._edges[child] = _Edge(parent, static)
+
         edge.heard_at = now
         edge.add(stamp_ns, Transform(t, q / norm))
 
     def _forget_silent(self, now: float) -> None:
-        """Names that come once and never again, as those of spawned vehicles, would fill it."""
+        """Forget silent frames: names of spawned vehicles come once and would fill the table."""
         self._tidied_at = now
         for child, edge in list(self._edges.items()):
             silence = 0.0 if edge.static else now - edge.heard_at
@@ -232,16 +246,18 @@ class TransformBuffer:
                 edge.transforms = edge.transforms[-1:]
 
     def clear(self) -> None:
-        """Forget the moving frames; static ones stay (after a jump of the clock)."""
+        """Forget the moving frames (after a jump of the clock); static ones stay."""
         self._edges = {child: edge for child, edge in self._edges.items() if edge.static}
 
     def lookup(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
-        """The transform that moves coordinates in `source` into `target` at a time (0 = newest).
-        Raises FrameError.
+        """Return the transform of coordinates in `source` into `target` at a time (0: the newest).
+
+        Raises FrameError if no transforms connect the frames.
         """
         up_from_source = self._chain(source)
         up_from_target = self._chain(target)
         shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)
+
         if shared is None:
             known = (
                 "no transform names it"
@@ -249,12 +265,12 @@ class TransformBuffer:
                 else f"its tree ends at {up_from_source[-1]!r}"
             )
             raise FrameError(f"frame {source!r} is not connected to {target!r}: {known}")
-        return self._climb(up_from_target, shared, stamp_ns).inverse() @ self._climb(
-            up_from_source, shared, stamp_ns
-        )
+
+        down = self._climb(up_from_target, shared, stamp_ns).inverse()
+        return down @ self._climb(up_from_source, shared, stamp_ns)
 
     def frames(self) -> set[str]:
-        """Every frame that some transform names."""
+        """Return every frame that some transform names."""
         return set(self._edges) | {edge.parent for edge in self._edges.values()}
 
     def _chain(self, frame: str) -> list[str]:
@@ -270,16 +286,17 @@ class TransformBuffer:
         return chain
 
     def _climb(self, chain: list[str], until: str, stamp_ns: int) -> Transform:
-        whole = IDENTITY
+        composed = IDENTITY
         for child in chain[: chain.index(until)]:
-            whole = self._edges[child].at(stamp_ns, child) @ whole
-        return whole
+            composed = self._edges[child].look_up(stamp_ns, child) @ composed
+        return composed
 
 
 def _between(a: Transform, b: Transform, share: float) -> Transform:
     translation = a.translation + share * (b.translation - a.translation)
     cosine = float(a.quat_xyzw @ b.quat_xyzw)
     end = b.quat_xyzw if cosine >= 0 else -b.quat_xyzw  # the short way round
+
     angle = math.acos(min(1.0, abs(cosine)))
     if angle < 1e-6:
         q = a.quat_xyzw + share * (end - a.quat_xyzw)
@@ -287,4 +304,5 @@ def _between(a: Transform, b: Transform, share: float) -> Transform:
         q = (
             math.sin((1 - share) * angle) * a.quat_xyzw + math.sin(share * angle) * end
         ) / math.sin(angle)
+
     return Transform(translation, q / np.linalg.norm(q))

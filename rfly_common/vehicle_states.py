@@ -1,6 +1,4 @@
-"""States of many vehicles as arrays, their checks, and their conversion to the ENU world frame
-`map`.
-"""
+"""States of many vehicles as arrays, their checks, and their conversion to the ENU frame `map`."""
 
 from __future__ import annotations
 
@@ -40,41 +38,40 @@ _FIELDS: tuple[tuple[str, np.dtype[Any], int | None, float], ...] = (
     ("scale", np.dtype(np.float32), 3, 1),
     ("fit_ground", np.dtype(np.bool_), None, 0),
 )
-"""name, type, numbers a vehicle (None: one, without an axis of its own), default"""
+"""Name, type, numbers of a vehicle (None: one, without an axis of its own), default."""
 
 
 @dataclass(frozen=True, eq=False)
 class VehicleStates:
-    """n vehicles at one instant, in one frame. Arrays that were empty on the wire are filled with
-    their defaults.
+    """States of n vehicles at one instant, in one frame.
 
-    Raises VehicleStatesError where lengths disagree, an id repeats, or there are more than 8
-    motors.
+    Arrays that were empty on the wire are filled with their defaults. Raises VehicleStatesError if
+    lengths disagree, an id repeats, or there are more than 8 motors.
     """
 
     id: NDArray[np.int32]
-    """(n,) RflySim copterID"""
+    """RflySim copterID, (n,)."""
     vehicle_type: NDArray[np.int32]
-    """(n,) RflySim vehicleType"""
+    """RflySim vehicleType, (n,)."""
     position: Floats
-    """(n, 3) m, in `frame_id`"""
+    """Positions, (n, 3), in `frame_id`, m."""
     orientation: Floats
-    """(n, 4) xyzw: base_link (FLU) -> `frame_id`"""
+    """Rotations from base_link (FLU) to `frame_id`, (n, 4), xyzw."""
     velocity: NDArray[np.float32] = None  # type: ignore[assignment]
-    """(n, 3) m/s, axes of `frame_id`; 0 by default"""
+    """Velocities, (n, 3), axes of `frame_id`, m/s; 0 by default."""
     angular_velocity: NDArray[np.float32] = None  # type: ignore[assignment]
-    """(n, 3) rad/s, axes of base_link (FLU); 0 by default"""
+    """Angular velocities, (n, 3), axes of base_link (FLU), rad/s; 0 by default."""
     motor_speed: NDArray[np.float32] = None  # type: ignore[assignment]
-    """(n, motors) rad/s; no motors by default"""
+    """Motor speeds, (n, motors), rad/s; no motors by default."""
     scale: NDArray[np.float32] = None  # type: ignore[assignment]
-    """(n, 3) along the model's axes; 1 by default"""
+    """Scales along the model's axes, (n, 3); 1 by default."""
     fit_ground: Bools = None  # type: ignore[assignment]
-    """(n,) RflySim3D puts the model on its own ground; False by default"""
+    """True if RflySim3D puts the model on its own ground, (n,); False by default."""
     frame_id: str = "map"
     source: str = ""
-    """fully qualified name of the publishing node"""
+    """Fully qualified name of the publishing node."""
     stamp_ns: int = 0
-    """time of the states, nanoseconds of the node clock; 0 = now"""
+    """Time of the states, ns of the node's clock; 0 means now."""
 
     def __post_init__(self) -> None:
         n = np.size(self.id)
@@ -82,16 +79,20 @@ class VehicleStates:
             raise VehicleStatesError(
                 f"id: {n} vehicles in one message, at most {MAX_VEHICLES} are taken"
             )
+
         for name, dtype, axis, default in _FIELDS:
             value = getattr(self, name)
             default_shape = (n,) if axis is None else (n, axis)
             if type(value) is np.ndarray and value.dtype == dtype and value.shape == default_shape:
                 continue
+
             array = (
                 np.full(default_shape, default, dtype)
                 if value is None
                 else np.asarray(value, dtype)
             )
+
+            # the number of motors is free
             with_motors = name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS
             shape = (n, array.shape[1]) if with_motors else default_shape
             if array.size != math.prod(shape):
@@ -99,40 +100,40 @@ class VehicleStates:
                     f"{name}: {array.size} numbers for {n} vehicles, expected {math.prod(shape)}"
                 )
             object.__setattr__(self, name, array.reshape(shape))
+
         if n > 1 and _repeats(self.id):
             ids, counts = np.unique(self.id, return_counts=True)
+            repeated = int(ids[np.argmax(counts)])
             raise VehicleStatesError(
-                f"id: {int(ids[np.argmax(counts)])} is in the message {int(counts.max())} times, each id may come once"
+                f"id: {repeated} is in the message {int(counts.max())} times, each id may come once"
             )
 
     def __len__(self) -> int:
         return len(self.id)
 
     def select(self, keep: NDArray[Any]) -> VehicleStates:
-        """The vehicles that a mask or index array names, in that order."""
+        """Return the vehicles that a mask or index array names, in that order."""
         return dataclasses.replace(
             self, **{name: getattr(self, name)[keep] for name, *_ in _FIELDS}
         )
 
 
 def usable_states(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
-    """(n,) which vehicles have numbers that a vehicle can have, and how many have not, by reason.
+    """Return a mask (n,) of the vehicles with possible numbers, and counts of the others by reason.
 
     Not usable: a NaN or infinity in position, orientation, velocity, motor speed or scale
     (`not_finite`), and a quaternion whose norm differs from 1 by more than
     QUATERNION_NORM_TOLERANCE (`bad_quaternion`).
     """
     with np.errstate(all="ignore"):
-        arrays = (
-            states.position,
-            states.velocity,
-            states.motor_speed,
-            states.scale,
-        )  # a good norm says it of the rest
+        # a good norm shows that orientations are finite
+        arrays = (states.position, states.velocity, states.motor_speed, states.scale)
         norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
         good = np.abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE  # False for NaN too
     if good.all() and all(np.isfinite(array).all() for array in arrays):
         return good, {}
+
+    # counts by reason
     finite = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
     finite &= np.isfinite(states.orientation).all(axis=1)
     bad = ~good & np.isfinite(states.orientation).all(axis=1)
@@ -145,7 +146,7 @@ def usable_states(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
 
 
 def _repeats(ids: NDArray[np.int32]) -> bool:
-    """Whether a number comes twice; at once where they ascend, as those of most fleets do."""
+    """Return whether a number comes twice; the usual ascending ids are recognised first."""
     if (ids[1:] > ids[:-1]).all():
         return False
     in_order = np.sort(ids)
@@ -158,32 +159,36 @@ def states_to_enu(
     translation: ArrayLike | None = None,
     quat_xyzw: ArrayLike | None = None,
 ) -> tuple[VehicleStates, dict[str, int]]:
-    """The usable vehicles in `map`, in their order, and how many were left out by reason
-    (`usable_states`).
+    """Return the usable vehicles in `map`, in their order, and counts of the others by reason.
 
     `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and
     `quat_xyzw` (4,) are the transform of that frame into the world frame. Orientations come back
-    with norm 1.
+    with norm 1. Reasons: see `usable_states`.
     """
     if axes not in ("enu", "ned"):
         raise ValueError(f"axes: {axes!r}, expected 'enu' or 'ned'")
     usable, dropped = usable_states(states)
     if dropped:
         states = states.select(usable)
+
     position: Any = states.position
     velocity: Any = states.velocity.astype(float)
     norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
     orientation: Any = states.orientation / norm[:, None]
+
+    # into the world frame
     if quat_xyzw is not None:
         orientation = quat_multiply(np.asarray(quat_xyzw, float), orientation)
         position = quat_rotate(quat_xyzw, position)
         velocity = quat_rotate(quat_xyzw, velocity)
     if translation is not None:
         position = position + np.asarray(translation, float)
+
     if axes == "ned":
         position = ned_to_enu(position)
         velocity = ned_to_enu(velocity)
         orientation = quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation))
+
     in_map = dataclasses.replace(
         states, position=position, velocity=velocity, orientation=orientation, frame_id="map"
     )

@@ -29,11 +29,8 @@ from rfly_common.ros.run_loop import run
 from rfly_common.ros.simulation_services import PLAYING, STATES
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.placed_objects_msgs import (
-    placed_objects_to_moving,
-    placed_objects_to_solids,
-)
-from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_moving, placed_objects_to_solids
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 
 WAITED_S = 1.0
 SLOW = 0.9
@@ -172,7 +169,7 @@ class AmphibiousSimNode(Node):
         if simulation is None:
             problem = self._map_problem or ground_problem
             self._diagnostics.set_first(
-                [(problem, ERROR, problem), (True, STALE, NOT_YET)], **values
+                [(problem, ERROR, problem), (True, STALE, NO_MAP_YET)], **values
             )
             return
         loop.measure_factor(simulation)

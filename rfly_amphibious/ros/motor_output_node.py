@@ -45,9 +45,6 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, SENSORS, STATE_OUT
 from rfly_common.ros.run_loop import run
 
-DEAD_MAN = "dead man"
-LINE_LOST = "the serial line was lost"
-
 
 class MotorOutputNode(Node):
     """`motor_output`, and where it is asked for a serial line and a file; `~/arm` makes it heed the
@@ -67,6 +64,8 @@ class MotorOutputNode(Node):
         self._armed = False
         self._limited = 0
         self._why = "~/arm has not been called"
+        self._failed = False
+        """True if a fault has disarmed the motors: no commands, or the serial line was lost."""
         self._read_joints = JointReader(self._params)
         self._diagnostics = Diagnostics(self, "motors", given.device, self._update_diagnostics)
         self._at_end = ExitStack()
@@ -197,11 +196,12 @@ class MotorOutputNode(Node):
             if topic.startswith("cmd/") and now - at > self._dead_man
         )
 
-    def _disarm(self, why: str) -> None:
+    def _disarm(self, why: str, *, failed: bool = False) -> None:
         """Off at once, and told after that."""
         was_armed = self._armed
         self._armed = False
         self._why = why
+        self._failed = failed
         self._give(self._model.rest)
         if was_armed:
             self.get_logger().warning(f"all motors off: {why}")
@@ -209,7 +209,8 @@ class MotorOutputNode(Node):
     def _put_out(self) -> None:
         late = self._late()
         if self._armed and (late or self._board.losses != self._losses):
-            self._disarm(f"{DEAD_MAN}: no {late} for {self._dead_man:g} s" if late else LINE_LOST)
+            no_commands = f"dead man: no {late} for {self._dead_man:g} s"
+            self._disarm(no_commands if late else "the serial line was lost", failed=True)
             self._update_diagnostics()
         elif self._armed:
             self._give(self._model.output(self._rotors, self._wheels, *self._speeds()))
@@ -264,16 +265,8 @@ class MotorOutputNode(Node):
         values = {} if self._line is None else {"send_dropped": self._line.counters["send_dropped"]}
         self._diagnostics.set_first(
             [
-                (
-                    gone,
-                    ERROR,
-                    lambda: f"the serial line {self._diagnostics.hardware_id} is gone",
-                ),
-                (
-                    self._why.startswith((DEAD_MAN, LINE_LOST)) and not self._armed,
-                    ERROR,
-                    self._why,
-                ),
+                (gone, ERROR, lambda: f"the serial line {self._diagnostics.hardware_id} is gone"),
+                (self._failed and not self._armed, ERROR, self._why),
                 (not self._armed, OK, f"disarmed: {self._why}"),
                 (
                     self._limited,

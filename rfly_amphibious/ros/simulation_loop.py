@@ -31,8 +31,8 @@ from rfly_common.ros.entity_services import (
     FEATURES,
     ROBOT,
     Entity,
+    EntityMotion,
     EntityServices,
-    Motion,
     Pose,
     Twist,
 )
@@ -391,14 +391,14 @@ class VehicleEntity:
         """As `Entities`, and so are the others."""
         return None if self._simulation() is None else (self._entity,)
 
-    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
+    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[EntityMotion]]:
         """All in the axes of the world."""
         simulation = self._simulation()
         assert simulation is not None
         now = simulation.state
         derivative = simulation.derivative()
         rotation = rotation_matrix(now.orientation)
-        motion = Motion(
+        motion = EntityMotion(
             now.position,
             now.orientation,
             now.velocity,

@@ -1,4 +1,4 @@
-"""`rfly doctor` and `rfly status`: what is wrong, and what is going on."""
+"""`rfly doctor` and `rfly status`: problems of a running system, and its state."""
 
 import json
 from itertools import zip_longest
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rfly_bringup.doctor.snapshot import Snapshot
 
 WATCHED_S = 5.0
-"""nodes report once a second; that a machine does not answer is known after three"""
+"""Default time, s: nodes report once a second, and an absent machine is known after three."""
 
 _AsJson = Annotated[bool, typer.Option("--json", help="for programs: one JSON object a line")]
 
@@ -65,16 +65,18 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     problems = sum(finding.problem for finding in findings)
+
     nodes = "1 node" if len(snapshot.nodes) == 1 else f"{len(snapshot.nodes)} nodes"
     where = f"{nodes} in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
-    console.print(
-        f"{where}: " + (f"{problems} found" if problems else "nothing is wrong"), style="bold"
-    )
+    verdict = f"{problems} found" if problems else "nothing is wrong"
+    console.print(f"{where}: {verdict}", style="bold")
+
     for finding, following in zip_longest(findings, findings[1:]):
-        console.print(
-            "✗ " if finding.problem else "· ", style="red" if finding.problem else "dim", end=""
-        )
+        sign, style = ("✗ ", "red") if finding.problem else ("· ", "dim")
+        console.print(sign, style=style, end="")
         console.print(printable(finding.what), markup=False)
+
+        # the same advice for several findings in a row comes once
         if finding.do and (following is None or following.do != finding.do):
             console.print(f"    {printable(finding.do)}", style="dim", markup=False)
 
@@ -88,8 +90,7 @@ def status(
         ),
     ] = WATCHED_S,
 ) -> None:
-    """Show what runs, live: nodes and what they say, vehicles by source, rates, datagrams; Ctrl-C
-    ends it.
+    """Show nodes and their messages, vehicles by source, rates and datagrams, live; Ctrl-C ends it.
 
     Examples:
 

@@ -186,15 +186,13 @@ def plot(
 
 
 def _load(file: str, map_name: str, search_path: list[str] | None, most: int) -> "Fleet":
-    from rfly_common.errors import ConfigError
+    from rfly_common.errors import TooLargeError
     from rfly_trajectory.fleet.fleet_file import load_fleet
 
     try:
         fleet = load_fleet(file, most)
-    except ConfigError as error:
-        if "at most" in str(error) or "larger than" in str(error):
-            raise ConfigError(
-                f"{error}; --max-vehicles takes more, some milliseconds for each"
-            ) from None
-        raise
+    except TooLargeError as error:
+        raise TooLargeError(
+            f"{error}; --max-vehicles takes more, some milliseconds for each"
+        ) from None
     return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))

@@ -54,7 +54,7 @@ GROUND_TOLERANCE_M = 0.05
 TRACK_SPACING_S = 0.25
 PICTURE_S = 10.0
 """the picture may take so long after Ctrl-C"""
-_ADDRESS = re.compile(r"rfly view: (http://\S+)")
+_URL = re.compile(r"http://\S+")
 PICTURE = Path("build") / "demo" / "convoy.png"
 
 
@@ -193,9 +193,9 @@ class DemoViewer:
 
     def take_line(self, name: str, line: str) -> None:
         """One line of one process."""
-        found = _ADDRESS.match(line) if name == VIEWER else None
+        found = _URL.search(line) if name == VIEWER and not self.address else None
         if found is not None:
-            self.address = found[1]
+            self.address = found[0]
         self._output(name, line)
 
     def answers(self) -> bool:

@@ -1,3 +1,1 @@
-"""What is wrong with a running ROS graph and its machine, found in a plain snapshot of both; the
-table of what runs.
-"""
+"""Diagnosis of a running ROS graph and its machine, from a plain snapshot, and its display."""

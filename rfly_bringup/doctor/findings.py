@@ -1,47 +1,57 @@
-"""Findings: what a snapshot of graph and machine says is wrong, in plain words, and what to do
-about it. No ROS.
-"""
+"""Findings: problems that a snapshot shows, in plain words, and what to do. No ROS."""
 
 from __future__ import annotations
 
-import re
+import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from rfly_bringup.doctor.snapshot import OK, Destination, Snapshot, Status
+from rfly_bringup.doctor.snapshot import OK, Destination, DiagnosticReport, Snapshot
 from rfly_bringup.nodes.entry_points import MODULES
+from rfly_common.diagnostic_reasons import Reason
 
 BRIDGE = "ue_bridge_node"
 TERRAIN = "terrain_node"
 TERRAIN_TYPE = "rfly_suite/msg/TerrainMap"
 STATES_TYPE = "rfly_suite/msg/VehicleStateArray"
 LEAST_FREE_MB = 64.0
-"""in /dev/shm: a node takes about half a megabyte"""
+"""Free space in /dev/shm, MB: a node takes about half a megabyte."""
 _SHOWN = 5
+"""Names and ids that are listed before "and … more"."""
+_PORT_DIGITS = 5
 
 _CLEAN_UP = (
     "stop all ROS nodes of this machine, then: rm /dev/shm/fastrtps_* /dev/shm/sem.fastrtps_*"
 )
-_BAD_MAP = "rfly terrain info MAP says what is wrong with the files; call load_terrain with another map, or restart with it"
-_START_TERRAIN = "start terrain_node (rfly up does), in this namespace and domain; where it runs, its log says why no map is loaded"
+_BAD_MAP = (
+    "rfly terrain info MAP says what is wrong with the files; "
+    "call load_terrain with another map, or restart with it"
+)
+_IS_RFLYSIM3D_RUNNING = "is RflySim3D running there? Is its firewall open?"
+_START_TERRAIN = (
+    "start terrain_node (rfly up does), in this namespace and domain; "
+    "where it runs, its log says why no map is loaded"
+)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong, or worth knowing."""
+    """A problem, or a remark that is worth knowing."""
 
     key: str
-    """what it is about; of two findings with one key the first counts"""
+    """Subject of the finding; the first finding of a key counts."""
     what: str
+    """Sentence that says what is wrong."""
     do: str = ""
+    """Sentence that says how to solve it."""
     problem: bool = True
-    """false: worth knowing, no more"""
+    """False if it is only worth knowing."""
 
 
 def find(snapshot: Snapshot) -> list[Finding]:
-    """Everything that is wrong, the most fundamental first, then what is worth knowing."""
+    """Return all problems, the most fundamental first, then what is worth knowing."""
     found: dict[str, Finding] = {}
     for rule in _RULES:
         for finding in rule(snapshot):
@@ -50,12 +60,12 @@ def find(snapshot: Snapshot) -> list[Finding]:
 
 
 def suite_nodes(snapshot: Snapshot) -> list[str]:
-    """Nodes of this package, by the last part of their name."""
+    """Return the nodes of this suite, by the last part of their name."""
     return [name for name in snapshot.nodes if name.rpartition("/")[2] in MODULES]
 
 
 def _is_bridge(node: str, snapshot: Snapshot) -> bool:
-    """Also one under another name, by its having said where it sends."""
+    """Return whether a node is a bridge, by its name or by its destinations."""
     return node.endswith(BRIDGE) or any(to.bridge == node for to in snapshot.destinations)
 
 
@@ -64,30 +74,35 @@ def _is_bridge(node: str, snapshot: Snapshot) -> bool:
 
 def _shared_memory(snapshot: Snapshot) -> Iterator[Finding]:
     memory = snapshot.machine.shared_memory
+
     if memory.stuck_ports:
         yield Finding(
             "shm_stuck",
-            f"a killed process has left {_listed(memory.stuck_ports)} in /dev/shm locked: new nodes wait for it",
+            f"a killed process has left {_listed(memory.stuck_ports)} in /dev/shm locked: "
+            "new nodes wait for it",
             _CLEAN_UP,
         )
+
     if memory.foreign:
         yield Finding(
             "shm_foreign",
-            f"another user's nodes have left {_listed(memory.foreign)} in /dev/shm: yours cannot open them, and hear "
-            "nothing from nodes of this machine",
+            f"another user's nodes have left {_listed(memory.foreign)} in /dev/shm: "
+            "yours cannot open them, and hear nothing from nodes of this machine",
             f"as that user or root, {_CLEAN_UP}; or set ROS_DOMAIN_ID to another number",
         )
+
+    leftovers = f"{memory.leftovers} files of killed nodes hold {memory.leftover_mb:.0f} MB"
     if memory.free_mb < LEAST_FREE_MB:
         yield Finding(
             "shm_full",
-            f"/dev/shm has {memory.free_mb:.0f} MB left; {memory.leftovers} files of killed nodes hold "
-            f"{memory.leftover_mb:.0f} MB: new nodes cannot talk by shared memory",
+            f"/dev/shm has {memory.free_mb:.0f} MB left; {leftovers}: "
+            "new nodes cannot talk by shared memory",
             _CLEAN_UP,
         )
     elif memory.leftovers and not memory.stuck_ports:
         yield Finding(
             "shm_leftovers",
-            f"{memory.leftovers} files of killed nodes hold {memory.leftover_mb:.0f} MB of /dev/shm and disturb nobody",
+            f"{leftovers} of /dev/shm and cause no trouble",
             _CLEAN_UP,
             problem=False,
         )
@@ -97,9 +112,10 @@ def _multicast(snapshot: Snapshot) -> Iterator[Finding]:
     if not snapshot.machine.multicast and snapshot.discovery_range == "SUBNET":
         yield Finding(
             "multicast",
-            "multicast does not work on this machine: with Fast DDS nodes of other machines are not found",
-            "allow it (ip link set DEV multicast on; let UDP to 239.255.0.1 through the firewall), or name the others "
-            "in ROS_STATIC_PEERS",
+            "multicast does not work on this machine: "
+            "with Fast DDS nodes of other machines are not found",
+            "allow it (ip link set DEV multicast on; let UDP to 239.255.0.1 through the firewall), "
+            "or name the others in ROS_STATIC_PEERS",
         )
 
 
@@ -109,8 +125,11 @@ def _multicast(snapshot: Snapshot) -> Iterator[Finding]:
 def _nothing_runs(snapshot: Snapshot) -> Iterator[Finding]:
     if suite_nodes(snapshot) or snapshot.statuses:
         return
-    others = f", among them {_listed(snapshot.nodes)}" if snapshot.nodes else ""
-    seen = f"{len(snapshot.nodes)} nodes{others}" if snapshot.nodes else "no node at all"
+
+    seen = "no node at all"
+    if snapshot.nodes:
+        seen = f"{len(snapshot.nodes)} nodes, among them {_listed(snapshot.nodes)}"
+
     do = "start them: rfly up"
     if snapshot.machine.other_domains:
         domains = ", ".join(map(str, snapshot.machine.other_domains[:_SHOWN]))
@@ -118,11 +137,13 @@ def _nothing_runs(snapshot: Snapshot) -> Iterator[Finding]:
             f". Programs of this machine talk in domain {domains}: "
             f"ROS_DOMAIN_ID={snapshot.machine.other_domains[0]} rfly doctor looks there"
         )
+
     yield Finding(
         "nothing",
         f"no node of rfly_suite is seen in ROS domain {snapshot.domain_id} "
         f"(discovery range {snapshot.discovery_range}); {seen}",
-        f"{do}. Nodes on another machine: both sides need the same ROS_DOMAIN_ID, and rfly up --lan there",
+        f"{do}. Nodes on another machine: both sides need the same ROS_DOMAIN_ID, "
+        "and rfly up --lan there",
     )
 
 
@@ -132,16 +153,20 @@ def _twice(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(
                 f"node_twice:{name}",
                 f"{count} nodes of ROS domain {snapshot.domain_id} are called {name}",
-                "is another rfly up running? Stop it, or give it another ROS_DOMAIN_ID or --namespace",
+                "is another rfly up running? Stop it, "
+                "or give it another ROS_DOMAIN_ID or --namespace",
             )
+
     for topic in sorted({end.topic for end in snapshot.endpoints if end.type == TERRAIN_TYPE}):
         publishers = snapshot.publishers(topic)
         if len(publishers) > 1:
             yield Finding(
                 f"terrain_twice:{topic}",
-                f"{len(publishers)} nodes publish {topic}: {_listed(publishers)}; the newest counts for the others",
+                f"{len(publishers)} nodes publish {topic}: {_listed(publishers)}; "
+                "the newest counts for the others",
                 "keep one terrain_node in a domain and namespace",
             )
+
     bridges = defaultdict(list)
     for to in snapshot.destinations:
         bridges[to.host, to.port].append(to.bridge)
@@ -149,7 +174,8 @@ def _twice(snapshot: Snapshot) -> Iterator[Finding]:
         if len(names) > 1:
             yield Finding(
                 f"bridge_twice:{host}:{port}",
-                f"{len(names)} bridges send to {host}:{port}: {_listed(names)}; each vehicle may be drawn twice there",
+                f"{len(names)} bridges send to {host}:{port}: {_listed(names)}; "
+                "each vehicle may be drawn twice there",
                 "keep one ue_bridge_node for each RflySim3D, or give each its own vehicles",
             )
 
@@ -161,7 +187,8 @@ def _silent_nodes(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(
                 f"silent:{name}",
                 f"{name} is there, but says nothing on /diagnostics",
-                "it still starts, or hangs: look at its output. On another machine: nothing of it arrives here",
+                "it still starts, or hangs: look at its output. "
+                "On another machine: nothing of it arrives here",
             )
 
 
@@ -170,29 +197,36 @@ def _no_map(snapshot: Snapshot) -> Iterator[Finding]:
         waiting = sorted(
             {end.node for end in snapshot.endpoints if end.topic == topic and not end.publishes}
         )
+
         if waiting and not snapshot.publishers(topic):
             wait = "waits" if len(waiting) == 1 else "wait"
+            # bridges need it for objects only
+            is_problem = any(not _is_bridge(node, snapshot) for node in waiting)
             yield Finding(
                 "no_map",
                 f"nobody publishes {topic}, which {_listed(waiting)} {wait} for",
                 _START_TERRAIN,
-                problem=any(
-                    not _is_bridge(node, snapshot) for node in waiting
-                ),  # these need it for objects only
+                problem=is_problem,
             )
 
 
 def _mismatches(snapshot: Snapshot) -> Iterator[Finding]:
     for pair in snapshot.mismatches:
-        do = "remap one of them: a topic has one type; the bridge's for a robot is by its parameter NAME.message"
-        if "type" not in pair.reason:
+        if pair.types_differ:
             do = (
-                "make both agree: publish reliable (and transient local where a late subscriber needs the last "
-                "message), or ask for best effort and volatile; ours take parameters qos_overrides.TOPIC.…"
+                "remap one of them: a topic has one type; "
+                "the bridge's for a robot is by its parameter NAME.message"
             )
+        else:
+            do = (
+                "make both agree: publish reliable (and transient local where a late subscriber "
+                "needs the last message), or ask for best effort and volatile; "
+                "nodes of rfly_suite take parameters qos_overrides.TOPIC.…"
+            )
+
         yield Finding(
             f"mismatch:{pair.topic}:{pair.publisher}:{pair.subscription}",
-            f"{pair.topic}: nothing gets from {pair.publisher} to {pair.subscription}: {pair.reason}",
+            f"{pair.topic}: nothing gets from {pair.publisher} to {pair.subscription}: {pair.why}",
             do,
         )
 
@@ -201,11 +235,12 @@ def _mismatches(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _ids_by_sources(snapshot: Snapshot) -> dict[tuple[str, ...], list[int]]:
-    """Ids that come from several sources, by these sources."""
+    """Return the ids that come from several sources, by these sources."""
     sources = defaultdict(set)
     for source in snapshot.sources:
         for vehicle in source.ids:
             sources[vehicle].add(f"{source.name or 'a source without a name'} ({source.topic})")
+
     found = defaultdict(list)
     for vehicle, names in sources.items():
         if len(names) > 1:
@@ -215,12 +250,13 @@ def _ids_by_sources(snapshot: Snapshot) -> dict[tuple[str, ...], list[int]]:
 
 def _id_twice(snapshot: Snapshot) -> Iterator[Finding]:
     for names, ids in _ids_by_sources(snapshot).items():
+        comes = "comes" if len(ids) == 1 else "come"
         yield Finding(
             f"id_twice:{min(ids)}",
-            f"{_vehicles(ids)} {'comes' if len(ids) == 1 else 'come'} from {len(names)} sources: "
-            f"{' and '.join(names)}; the bridge takes the first and drops the others",
-            "give each vehicle an id of its own (id: in the fleet file, <name>.id of mission_node and ue_bridge_node), "
-            "or stop one of the sources",
+            f"{_vehicles(ids)} {comes} from {len(names)} sources: {' and '.join(names)}; "
+            "the bridge takes the first and drops the others",
+            "give each vehicle an id of its own (id: in the fleet file, <name>.id of mission_node "
+            "and ue_bridge_node), or stop one of the sources",
         )
 
 
@@ -229,9 +265,10 @@ def _not_finite(snapshot: Snapshot) -> Iterator[Finding]:
         if source.not_finite:
             yield Finding(
                 f"not_finite:{source.topic}",
-                f"{source.topic}: {_vehicles(source.not_finite)} of {source.name} is at a NaN or infinite position or "
-                "orientation, and is not drawn",
-                f"mend {source.name}: an estimator that has not begun, or a division by zero, often gives NaN",
+                f"{source.topic}: {_vehicles(source.not_finite)} of {source.name} "
+                "is at a NaN or infinite position or orientation, and is not drawn",
+                f"fix {source.name}: an estimator that has not begun, or a division by zero, "
+                "often gives NaN",
             )
 
 
@@ -240,8 +277,9 @@ def _lost_frames(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             f"frame:{topic}",
             f"{topic}: {why}",
-            "publish that transform on /tf or /tf_static (tf2_ros' static_transform_publisher does), correct the "
-            "message's frame_id, or list it in the parameter enu_frames or ned_frames if it is the world frame itself",
+            "publish that transform on /tf or /tf_static "
+            "(tf2_ros' static_transform_publisher does), correct the message's frame_id, "
+            "or list it in the parameter enu_frames or ned_frames if it is the world frame itself",
         )
 
 
@@ -249,16 +287,20 @@ def _robots(snapshot: Snapshot) -> Iterator[Finding]:
     for robot in snapshot.robots:
         if snapshot.publishers(robot.topic):
             continue
+
+        # a topic of its type that is published may be meant
         topics = sorted(
-            {e.topic for e in snapshot.endpoints if e.publishes and e.type == robot.type}
+            {end.topic for end in snapshot.endpoints if end.publishes and end.type == robot.type}
         )
-        near = get_close_matches(robot.topic, topics, 1) or topics[:_SHOWN]
-        hint = (
-            f"{robot.type} is published on {_listed(near)}; set " if near else "start it, or set "
-        )
+        similar = get_close_matches(robot.topic, topics, 1) or topics[:_SHOWN]
+        hint = "start it, or set "
+        if similar:
+            hint = f"{robot.type} is published on {_listed(similar)}; set "
+
         yield Finding(
             f"robot:{robot.topic}",
-            f"nobody publishes {robot.topic}, by which {robot.bridge} shows {robot.name} (vehicle {robot.id})",
+            f"nobody publishes {robot.topic}, by which {robot.bridge} shows {robot.name} "
+            f"(vehicle {robot.id})",
             f"{hint}the parameter {robot.name}.topic",
         )
 
@@ -271,11 +313,14 @@ def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
         where = f"{to.host}:{to.port}"
         local = to.host in ("localhost", "127.0.0.1")
         key = f"destination:{to.address or to.host}:{to.port}"
-        rest = (
-            "If not: start it, or set host (rfly up --host) to the machine where it runs"
-            if local
-            else f"Is its firewall open for UDP {to.port}? Is {to.host} the right machine (rfly up --host)?"
-        )
+        if local:
+            rest = "If not: start it, or set host (rfly up --host) to the machine where it runs"
+        else:
+            rest = (
+                f"Is its firewall open for UDP {to.port}? "
+                f"Is {to.host} the right machine (rfly up --host)?"
+            )
+
         if to.answer == "refused":
             yield Finding(
                 key,
@@ -286,7 +331,8 @@ def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(
                 key,
                 f"{to.bridge}: {to.host} is unreachable from here",
-                f"is that machine on, in this network, and the address right (rfly up --host)? ping {to.host} tells",
+                "is that machine on, in this network, and the address right (rfly up --host)? "
+                f"ping {to.host} shows it",
             )
         elif to.answer == "unknown":
             yield Finding(
@@ -299,19 +345,23 @@ def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _unanswered(to: Destination, key: str, where: str, rest: str) -> Finding:
-    """UDP has no receipts: an address that nobody has says as little as one where all is well."""
+    """Return the finding for an address from which nothing has come back.
+
+    UDP has no receipts: an address without a machine is as silent as one where all is well.
+    """
     if to.router:
         return Finding(
             key,
-            f"{to.bridge}: {to.host} lies outside of this machine's networks, behind {to.router}, and nothing has "
-            "ever come back from there",
-            f"is RflySim3D running there? {rest} If all is well, request_vehicle_data:=true of ue_bridge_node shows it",
+            f"{to.bridge}: {to.host} lies outside of this machine's networks, behind {to.router}, "
+            "and nothing has ever come back from there",
+            f"is RflySim3D running there? {rest} If all is well, "
+            "request_vehicle_data:=true of ue_bridge_node shows it",
         )
     return Finding(
         key,
         f"{to.bridge}: {where} takes what is sent, and says nothing",
         f"is there no picture? {rest}",
-        False,
+        problem=False,
     )
 
 
@@ -324,119 +374,148 @@ def _in_diagnostics(snapshot: Snapshot) -> Iterator[Finding]:
             yield from _explained(status, snapshot)
 
 
-def _explained(status: Status, snapshot: Snapshot) -> Iterator[Finding]:
-    """What a node says, each piece with what to do; pieces that a look from outside explains better
-    bear its key.
+def _explained(report: DiagnosticReport, snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield a finding for each reason of a report, and its message if a reason is not explained.
+
+    A reason that a look from outside explains better bears the key of that finding.
     """
-    rest = status.message
-    for pattern, explain in _EXPLAINED:
-        for match in re.finditer(pattern, rest):
-            key, do = explain(match, snapshot, status)
-            yield Finding(
-                key or f"status:{status.node}:{match[0]}", f"{status.node}: {match[0]}", do
-            )
-        rest = re.sub(pattern, "", rest)
-    rest = "; ".join(filter(None, (piece.strip() for piece in rest.split(";"))))
-    if rest:
+    reasons = report.reasons
+    for reason, subject in reasons:
+        explain = _EXPLAINED.get(reason)
+        if explain is not None:
+            finding = explain(subject, report, snapshot)
+            yield dataclasses.replace(finding, what=f"{report.node}: {finding.what}")
+
+    if not reasons or any(reason not in _EXPLAINED for reason, _ in reasons):
         yield Finding(
-            f"status:{status.node}:{status.task}",
-            f"{status.node} ({status.task}): {rest}",
-            "its log tells more",
+            f"status:{report.node}:{report.task}",
+            f"{report.node} ({report.task}): {report.message}",
+            "see its log",
         )
 
 
-def _same_id(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
-    vehicle = int(match[1])
-    group = next((ids for ids in _ids_by_sources(snapshot).values() if vehicle in ids), [vehicle])
-    return (
-        f"id_twice:{min(group)}",
+_Explain = Callable[[str, DiagnosticReport, Snapshot], Finding]
+
+
+def _no_states(seconds: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:no_states",
+        f"no states for {seconds} s" if seconds else "no states yet",
+        "publish vehicle_states (trajectory_node, mission_node …), or set the parameter vehicles",
+    )
+
+
+def _no_terrain_map(_: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding("no_map", "no terrain_map has come yet", _START_TERRAIN)
+
+
+def _no_map_loaded(error: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(f"status:{report.node}:no_map_loaded", f"no map is loaded: {error}", _BAD_MAP)
+
+
+def _clock_stopped(seconds: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        "clock",
+        f"/clock has not moved for {seconds} s",
+        "use_sim_time is on: start or resume what publishes /clock, or set it to false",
+    )
+
+
+def _peer_mismatch(ends: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    topic, publisher, subscription = ends.split(" ") if ends.count(" ") == 2 else (ends, "", "")
+    return Finding(
+        f"mismatch:{topic}:{publisher}:{subscription}",
+        f"{topic}: nothing gets from {publisher} to {subscription}",
+        "make both ends agree in type and QoS",
+    )
+
+
+def _window_refused(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(f"destination:{address}", f"nobody listens on {address}", _IS_RFLYSIM3D_RUNNING)
+
+
+def _window_unreachable(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(f"destination:{address}", f"{address} is unreachable", _IS_RFLYSIM3D_RUNNING)
+
+
+def _feedback_port_taken(port: str, report: DiagnosticReport, snapshot: Snapshot) -> Finding:
+    number = int(port) if port.isdecimal() and len(port) <= _PORT_DIGITS else 0
+    holder = snapshot.machine.port_holders.get(number, "")
+    who = f"{holder} does. " if holder else ""
+    return Finding(
+        f"status:{report.node}:feedback_port_taken:{port}",
+        f"another program holds the feedback port {port}",
+        f"{who}End it, or set feedback_port of the bridge; "
+        "feedback_share_port where it is RflySim's SDK",
+    )
+
+
+def _same_id(vehicle_id: str, _report: DiagnosticReport, snapshot: Snapshot) -> Finding:
+    groups = _ids_by_sources(snapshot).values()
+    group = next((ids for ids in groups if vehicle_id in map(str, ids)), None)
+    return Finding(
+        f"id_twice:{vehicle_id if group is None else min(group)}",
+        f"vehicle {vehicle_id} comes from two sources; the first keeps it",
         "give each vehicle an id of its own, or stop one of the sources",
     )
 
 
-def _port_holder(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
-    port = int(match[1])
-    holder = snapshot.machine.port_holders.get(port, "")
-    who = f"{holder} does. " if holder else ""
-    return (
-        "",
-        f"{who}End it, or set feedback_port of the bridge; feedback_share_port where it is RflySim's SDK",
+def _unknown_frame(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"frame:{_absolute(topic, report.node)}",
+        f"{topic}: no transform connects its frame to the map",
+        "publish that transform on /tf, or correct the message's frame_id",
     )
 
 
-_Explain = Callable[[re.Match[str], Snapshot, Status], tuple[str, str]]
-_EXPLAINED: Sequence[tuple[str, _Explain]] = (
-    (
-        r"vehicle (\d+) comes from [^;]+; what [^;]+? says of it is dropped",
-        _same_id,
-    ),
-    (
-        r"window \d+ at ([\d.]+:\d+): (?:nobody listens there[^;]*|unreachable[^;]*)",
-        lambda m, *_: (f"destination:{m[1]}", "is RflySim3D running there? Is its firewall open?"),
-    ),
-    (
-        r"dropped, unknown_frame: ([^;:]+): [^;]+",
-        lambda m, *_: (
-            f"frame:{_absolute(m[1])}",
-            "publish that transform on /tf, or correct the message's frame_id",
-        ),
-    ),
-    (
-        r"dropped, not_finite: ([^;:]+)",
-        lambda m, *_: (
-            f"not_finite:{_absolute(m[1])}",
-            "mend whoever publishes it: NaN is not drawn",
-        ),
-    ),
-    (
-        r"dropped, bad_quaternion: [^;]+",
-        lambda *_: (
-            "",
-            "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
-        ),
-    ),
-    (r"no terrain_map has come yet[^;]*", lambda *_: ("no_map", _START_TERRAIN)),
-    (r"no map is loaded: .+?(?:; call load_terrain|$)", lambda *_: ("", _BAD_MAP)),
-    (
-        r"no states (?:yet|for [\d.]+ s)",
-        lambda *_: (
-            "",
-            "publish vehicle_states (trajectory_node, mission_node …), or set the parameter vehicles",
-        ),
-    ),
-    (
-        r"/clock has not moved for \d+ s",
-        lambda *_: (
-            "clock",
-            "use_sim_time is on: start or resume what publishes /clock, or set it to false",
-        ),
-    ),
-    (r"feedback port [\d.]+:(\d+): another program holds it", _port_holder),
-    (
-        r"(/\S+): nothing gets (from|to) (/[^;:]+): [^;]+",
-        lambda m, _, at: (_mismatch_key(m, at), "make both ends agree in type and QoS"),
-    ),
-    (
-        r"dropped, (?:stale|too_old): [^;]+",
-        lambda *_: (
-            "",
-            "its stamps run backwards or lag: set that machine's clock (chrony), or max_age of the bridge",
-        ),
-    ),
-)
-"""what the nodes say on /diagnostics -> the finding's key (empty: its own), and what to do"""
+def _dropped_not_finite(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"not_finite:{_absolute(topic, report.node)}",
+        f"{topic}: a position or orientation is NaN or infinite",
+        "mend its publisher: NaN is not drawn",
+    )
 
 
-def _absolute(topic: str) -> str:
-    return topic if topic.startswith("/") else f"/{topic}"
+def _bad_quaternion(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:bad_quaternion:{topic}",
+        f"{topic}: states are dropped for their orientation",
+        "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
+    )
 
 
-def _mismatch_key(match: re.Match[str], status: Status) -> str:
-    topic = match[1]
-    direction = match[2]
-    peer = match[3]
-    ends = (peer, status.node) if direction == "from" else (status.node, peer)
-    return f"mismatch:{topic}:{':'.join(ends)}"
+def _old_stamps(source: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:old_stamps:{source}",
+        f"{source}: states are dropped for their stamps",
+        "its stamps run backwards or lag: set that machine's clock (chrony), "
+        "or max_age of the bridge",
+    )
+
+
+_EXPLAINED: Mapping[Reason, _Explain] = {
+    Reason.NO_STATES: _no_states,
+    Reason.NO_TERRAIN_MAP: _no_terrain_map,
+    Reason.NO_MAP_LOADED: _no_map_loaded,
+    Reason.CLOCK_STOPPED: _clock_stopped,
+    Reason.PEER_MISMATCH: _peer_mismatch,
+    Reason.WINDOW_REFUSED: _window_refused,
+    Reason.WINDOW_UNREACHABLE: _window_unreachable,
+    Reason.FEEDBACK_PORT_TAKEN: _feedback_port_taken,
+    Reason.CONFIGURED: _same_id,
+    Reason.OTHER_SOURCE: _same_id,
+    Reason.UNKNOWN_FRAME: _unknown_frame,
+    Reason.NOT_FINITE: _dropped_not_finite,
+    Reason.BAD_QUATERNION: _bad_quaternion,
+    Reason.STALE: _old_stamps,
+    Reason.TOO_OLD: _old_stamps,
+}
+"""Findings by the reason of a report; each takes the reason's subject."""
+
+
+def _absolute(topic: str, node: str) -> str:
+    """Return a topic's full name, from the namespace of the node that names it."""
+    return topic if topic.startswith("/") else f"{node.rpartition('/')[0]}/{topic}"
 
 
 # --- what is worth knowing
@@ -447,10 +526,12 @@ def _worth_knowing(snapshot: Snapshot) -> Iterator[Finding]:
         domains = ", ".join(map(str, snapshot.machine.other_domains[:_SHOWN]))
         yield Finding(
             "other_domains",
-            f"other programs of this machine talk in ROS domain {domains}, unheard in {snapshot.domain_id}",
+            f"other programs of this machine talk in ROS domain {domains}, "
+            f"unheard in {snapshot.domain_id}",
             "a node that is missing here may run there: set the same ROS_DOMAIN_ID",
             problem=False,
         )
+
     states = [end.topic for end in snapshot.endpoints if end.type == STATES_TYPE]
     topics = {topic for topic in states if not topic.endswith("removed_vehicles")}
     shown = {
@@ -458,6 +539,7 @@ def _worth_knowing(snapshot: Snapshot) -> Iterator[Finding]:
         for end in snapshot.endpoints
         if end.type == STATES_TYPE and _is_bridge(end.node, snapshot)
     }
+
     for topic in sorted(topics - shown):
         yield Finding(
             f"not_shown:{topic}",

@@ -1,5 +1,6 @@
 """This machine as ROS nodes find it: UDP ports, destinations, multicast, Fast DDS's shared memory.
-Linux; no ROS.
+
+Linux only; no ROS.
 """
 
 from __future__ import annotations
@@ -24,20 +25,23 @@ from rfly_ue_bridge.sockets.udp_sender import IP_RECVERR, resolve
 SHM = Path("/dev/shm")
 PROC = Path("/proc")
 _WATCHED_PORTS = (FEEDBACK_PORT, WINDOW_PORT)
+"""Ports whose holder is named."""
 _RFLYSIM_PORTS = range(20000, 20100)
+"""Ports that belong to RflySim rather than to DDS."""
 
 # DDSI-RTPS 2.5, section 9.6.2.3: ports by domain and participant
 _FIRST_PORT = 7400
 _PORTS_OF_A_DOMAIN = 250
 _FIRST_UNICAST = 10
 _DOMAINS = range(102)
-"""beyond them the ports of domains are those that the system gives away"""
+"""Domains whose ports are below those that the system assigns by itself."""
 _DISCOVERY_GROUP = "239.255.0.1"
 
 
 def look_at_machine(domain_id: int) -> Machine:
-    """What there is to see without asking anybody; takes half a second where multicast does not
-    work.
+    """Examine this machine without asking others.
+
+    Takes half a second if multicast does not work.
     """
     ports = udp_ports()
     return Machine(
@@ -49,7 +53,7 @@ def look_at_machine(domain_id: int) -> Machine:
 
 
 def udp_ports() -> dict[int, set[int]]:
-    """Inodes of the sockets by the UDP port that they are bound to."""
+    """Return the inodes of sockets by the UDP port that they are bound to."""
     found = defaultdict(set)
     for table in ("udp", "udp6"):
         path = PROC / "net" / table
@@ -60,27 +64,25 @@ def udp_ports() -> dict[int, set[int]]:
 
 
 def dds_domains(ports: Iterable[int]) -> set[int]:
-    """ROS domains that programs of this machine take part in: each binds two neighbouring ports of
-    its domain.
+    """Return the ROS domains of programs of this machine.
+
+    Each program binds two neighbouring ports of its domain.
     """
     bound = set(ports) - set(_RFLYSIM_PORTS)
     found = set()
     for port in bound:
         domain, offset = divmod(port - _FIRST_PORT, _PORTS_OF_A_DOMAIN)
-        if (
-            domain in _DOMAINS
-            and offset >= _FIRST_UNICAST
-            and offset % 2 == 0
-            and port + 1 in bound
-        ):
+        is_first_of_two = offset >= _FIRST_UNICAST and offset % 2 == 0 and port + 1 in bound
+        if domain in _DOMAINS and is_first_of_two:
             found.add(domain)
     return found
 
 
 def holders(inodes: dict[int, set[int]]) -> dict[int, str]:
-    """The program that holds each port, as far as this user may see it."""
+    """Return the program that holds each port, if this user may see it."""
     wanted = {f"socket:[{inode}]": port for port, group in inodes.items() for inode in group}
     found = dict.fromkeys(inodes, "another program")
+
     for process in PROC.glob("[0-9]*") if wanted else ():
         with suppress(OSError):  # another user's, or gone meanwhile
             name = (process / "comm").read_text().strip()
@@ -93,63 +95,71 @@ def holders(inodes: dict[int, set[int]]) -> dict[int, str]:
 
 
 def ask(host: str, port: int, patience_s: float = 3.5) -> Answer:
-    """What an empty datagram meets there.
+    """Send an empty datagram to an address, and return what comes back.
 
-    On this machine, and where a machine says that a port is closed, the answer comes at once; that
-    no machine has an address of this network is known after the three seconds that Linux looks for
-    it. Most firewalls say nothing.
+    The answer comes at once on this machine, or if another machine reports a closed port. Linux
+    looks for an absent machine of this network for three seconds. Most firewalls are silent.
     """
     try:
         address = resolve(host)
     except ConfigError:
         return "unknown"
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)  # tells of unreachable machines too
+        # unreachable machines are reported, too
+        probe.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
         try:
             probe.connect((address, port))
             probe.send(b"")
         except OSError:
             return "unreachable"
-        own = ipaddress.IPv4Address(address).is_loopback
-        deadline = time.monotonic() + (0.2 if own else patience_s)
+
+        is_local = ipaddress.IPv4Address(address).is_loopback
+        deadline = time.monotonic() + (0.2 if is_local else patience_s)
         while time.monotonic() < deadline:
             code = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code in (errno.ECONNREFUSED, errno.ECONNRESET):
+                return "refused"
             if code:
-                return (
-                    "refused" if code in (errno.ECONNREFUSED, errno.ECONNRESET) else "unreachable"
-                )
+                return "unreachable"
             time.sleep(0.02)
+
     return "silent"
 
 
 def router_to(host: str) -> str:
-    """The router by which the way to a host leaves this machine's networks; "" where it is in one
-    of them.
+    """Return the router through which the route to a host leaves this machine's networks.
+
+    The result is "" if the host is in one of them.
     """
     try:
         address = int(ipaddress.IPv4Address(resolve(host)))
     except ConfigError:
         return ""
+
     table = PROC / "net" / "route"
     best: tuple[int, int] = (-1, 0)
     if ipaddress.IPv4Address(address).is_loopback or not table.exists():
         return ""
+
+    # the route with the longest mask
     for line in table.read_text().splitlines()[1:]:
-        destination, gateway, mask = (
-            _address(word) for word in [*line.split()[1:3], line.split()[7]]
-        )
+        words = line.split()
+        destination = _address(words[1])
+        gateway = _address(words[2])
+        mask = _address(words[7])
         if address & mask == destination:
             best = max(best, (mask, gateway))
     return str(ipaddress.IPv4Address(best[1])) if best[1] else ""
 
 
 def _address(hexadecimal: str) -> int:
-    """/proc/net/route has addresses in the processor's order of bytes."""
+    """Return an address of /proc/net/route, which has the processor's order of bytes."""
     return int(struct.unpack(">I", struct.pack("=I", int(hexadecimal, 16)))[0])
 
 
 def multicast_works(patience_s: float = 0.5) -> bool:
-    """Whether a datagram to DDS's discovery group comes back to this machine."""
+    """Return whether a datagram to DDS's discovery group comes back to this machine."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
@@ -159,9 +169,8 @@ def multicast_works(patience_s: float = 0.5) -> bool:
             group = socket.inet_aton(_DISCOVERY_GROUP) + socket.inet_aton("0.0.0.0")
             receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
             receiver.settimeout(patience_s)
-            sender.setsockopt(
-                socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0
-            )  # not beyond this machine
+            # not beyond this machine
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)
             sender.sendto(b"rfly doctor", (_DISCOVERY_GROUP, receiver.getsockname()[1]))
             return receiver.recv(64) == b"rfly doctor"
         except OSError:  # no interface for it, or nothing came
@@ -169,11 +178,13 @@ def multicast_works(patience_s: float = 0.5) -> bool:
 
 
 def look_at_shared_memory(domain_id: int) -> SharedMemory:
-    """Fast DDS's files: each belongs to a process that holds a lock on its companion `_el`, as long
-    as it lives.
+    """Examine Fast DDS's files.
+
+    Each belongs to a process that holds a lock on its companion `_el` while it lives.
     """
     if not SHM.is_dir():
         return SharedMemory()
+
     locked = _locked_inodes()
     leftovers = 0
     size = 0
@@ -185,32 +196,36 @@ def look_at_shared_memory(domain_id: int) -> SharedMemory:
             size += lock.with_name(lock.name.removesuffix("_el")).stat().st_size
         except OSError:  # removed meanwhile
             continue
+
+    # files of this domain's ports
     first = _FIRST_PORT + _PORTS_OF_A_DOMAIN * domain_id
-    own_ports = [f"fastrtps_port{port}" for port in range(first, first + _PORTS_OF_A_DOMAIN)]
-    semaphores = [path for name in own_ports if (path := SHM / f"sem.{name}_mutex").exists()]
+    names = [f"fastrtps_port{port}" for port in range(first, first + _PORTS_OF_A_DOMAIN)]
+    semaphores = [path for name in names if (path := SHM / f"sem.{name}_mutex").exists()]
+    files = [*semaphores, *(SHM / name for name in names)]
+    foreign = tuple(
+        path.name for path in files if path.exists() and not os.access(path, os.R_OK | os.W_OK)
+    )
+
     return SharedMemory(
         leftovers=leftovers,
         leftover_mb=size / 1e6,
         stuck_ports=_stuck(semaphores),
-        foreign=tuple(
-            path.name
-            for path in [*semaphores, *(SHM / name for name in own_ports)]
-            if path.exists() and not os.access(path, os.R_OK | os.W_OK)
-        ),
+        foreign=foreign,
         free_mb=shutil.disk_usage(SHM).free / 1e6,
     )
 
 
 def _locked_inodes() -> set[int]:
-    """Of all files that a process holds a lock on by flock(2)."""
+    """Return the inodes of all files that a process holds a lock on by flock(2)."""
     path = PROC / "locks"
     lines = path.read_text().splitlines() if path.exists() else []
     return {int(line.split()[-3].rpartition(":")[2]) for line in lines if "FLOCK" in line}
 
 
 def _stuck(semaphores: Iterable[Path], patience_s: float = 0.5) -> tuple[str, ...]:
-    """Names of the ports whose semaphore stays at 0, taken: a living process takes it for less than
-    a millisecond.
+    """Return the names of the ports whose semaphore stays at 0, which means taken.
+
+    A living process takes it for less than a millisecond.
     """
 
     def taken(path: Path) -> bool:
@@ -218,9 +233,8 @@ def _stuck(semaphores: Iterable[Path], patience_s: float = 0.5) -> tuple[str, ..
             data = path.read_bytes()
         except OSError:
             return False
-        return (
-            len(data) >= 4 and struct.unpack_from("=I", data)[0] == 0
-        )  # sem_t of glibc: the value comes first
+        # sem_t of glibc begins with the value
+        return len(data) >= 4 and struct.unpack_from("=I", data)[0] == 0
 
     suspects = [path for path in semaphores if taken(path)]
     deadline = time.monotonic() + patience_s

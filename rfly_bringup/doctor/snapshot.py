@@ -1,4 +1,4 @@
-"""What is seen of a running ROS graph and of this machine at one time. Plain data, no ROS."""
+"""The state of a running ROS graph and of this machine at one time. Plain data, no ROS."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-OK, WARN, ERROR, STALE = range(4)
-"""levels of diagnostic_msgs/DiagnosticStatus"""
+from rfly_common.diagnostic_reasons import Reason, reasons_in
+
+# levels of diagnostic_msgs/DiagnosticStatus
+OK = 0
+WARN = 1
+ERROR = 2
+STALE = 3
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One publisher or subscription of a node."""
+    """A publisher or subscription of a node."""
 
     topic: str
     type: str
@@ -22,16 +27,19 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A publisher and a subscription of one topic between which nothing flows, and why."""
+    """A publisher and a subscription of one topic that do not match, and why."""
 
     topic: str
     publisher: str
     subscription: str
-    reason: str
+    why: str
+    """Sentence for people."""
+    types_differ: bool = False
+    """True if the types differ, false if QoS does."""
 
 
 @dataclass(frozen=True)
-class Status:
+class DiagnosticReport:
     """The newest diagnostics of one task of a node."""
 
     node: str
@@ -41,108 +49,118 @@ class Status:
     hardware_id: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     age: float = 0.0
-    """s since it came"""
+    """Time since it arrived, s."""
     datagram_rate: float | None = None
-    """datagrams a second between the last two, of a bridge"""
+    """Datagrams per second between the last two reports of a bridge."""
+
+    @property
+    def reasons(self) -> list[tuple[Reason, str]]:
+        """Reasons that the node states, each with its subject."""
+        return reasons_in(self.values)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Who publishes vehicles on a topic: the `source` of a VehicleStateArray, or a robot's own
-    topic.
+    """A publisher of vehicles on a topic.
+
+    It is the `source` of a VehicleStateArray, or a robot with a topic of its own.
     """
 
     topic: str
     name: str
     ids: frozenset[int]
     rate: float
-    """messages a second"""
+    """Messages per second."""
     age: float
-    """s since the last one"""
+    """Time since the last message, s."""
     frame_id: str = ""
     not_finite: frozenset[int] = frozenset()
-    """ids whose position or orientation is NaN or infinite"""
+    """Ids whose position or orientation is NaN or infinite."""
 
 
 @dataclass(frozen=True)
 class Robot:
-    """A foreign robot that a bridge shows, by its parameters."""
+    """A robot that a bridge shows by its parameters."""
 
     bridge: str
     name: str
     id: int
     topic: str
     type: str
-    """of the messages that are taken"""
+    """Type of the messages that the bridge accepts."""
 
 
 Answer = Literal["silent", "refused", "unreachable", "unknown"]
-"""silent: no complaint; refused: that port is closed; unreachable: no machine or no way; unknown:
-no such name
+"""Result of an empty datagram.
+
+silent: no error came back; refused: the port is closed; unreachable: no machine or no route;
+unknown: no such name.
 """
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a bridge sends, and what an empty datagram to it has shown."""
+    """An address that a bridge sends to, and the result of an empty datagram to it."""
 
     bridge: str
     host: str
     port: int
     address: str = ""
-    """IPv4 address of the host; empty where there is none"""
+    """IPv4 address of the host; empty if it has none."""
     answer: Answer = "silent"
     router: str = ""
-    """by which the way leads out of this machine's networks"""
+    """Router through which the route leaves this machine's networks."""
     heard: bool = False
-    """RflySim3D has sent something to the bridge"""
+    """True if RflySim3D has sent something to the bridge."""
 
 
 @dataclass(frozen=True)
 class SharedMemory:
-    """Fast DDS's files in /dev/shm."""
+    """State of Fast DDS's files in /dev/shm."""
 
     leftovers: int = 0
-    """files whose process has gone without removing them"""
+    """Files whose process has ended without removing them."""
     leftover_mb: float = 0.0
+    """Size of these files, MB."""
     stuck_ports: tuple[str, ...] = ()
-    """of this domain, locked by a process that has gone: a new node waits for them"""
+    """Ports of this domain locked by a process that has ended: a new node waits for them."""
     foreign: tuple[str, ...] = ()
-    """of this domain, of another user: this one's nodes cannot open them"""
+    """Files of this domain that belong to another user: this user's nodes cannot open them."""
     free_mb: float = 1e6
+    """Free space, MB."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine says."""
+    """State of this machine."""
 
     multicast: bool = True
-    """a multicast datagram comes back to this machine"""
+    """True if a multicast datagram comes back to this machine."""
     shared_memory: SharedMemory = field(default_factory=SharedMemory)
     other_domains: tuple[int, ...] = ()
-    """ROS domains that other programs of this machine take part in, told by their UDP ports"""
+    """ROS domains of other programs of this machine, by their UDP ports."""
     port_holders: Mapping[int, str] = field(default_factory=dict)
-    """programs by the UDP port of RflySim that they hold"""
+    """Programs by the UDP port of RflySim that they hold."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All of it."""
+    """State of graph and machine."""
 
     domain_id: int = 0
     discovery_range: str = "SUBNET"
     nodes: tuple[str, ...] = ()
-    """full names, one that is there twice twice; not those of this command"""
+    """Full names; a name of two nodes is there twice. Nodes of this command are left out."""
     endpoints: tuple[Endpoint, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
-    statuses: tuple[Status, ...] = ()
+    statuses: tuple[DiagnosticReport, ...] = ()
     sources: tuple[Source, ...] = ()
     robots: tuple[Robot, ...] = ()
     lost_frames: Mapping[str, str] = field(default_factory=dict)
-    """why nothing leads from a frame to the map, by `topic` that names it"""
+    """Reason why no transforms lead from a frame to the map, by the topic that uses the frame."""
     destinations: tuple[Destination, ...] = ()
     machine: Machine = field(default_factory=Machine)
 
     def publishers(self, topic: str) -> list[str]:
-        """Names of the nodes that publish a topic."""
+        """Return the names of the nodes that publish a topic."""
         return [end.node for end in self.endpoints if end.publishes and end.topic == topic]

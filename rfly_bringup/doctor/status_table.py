@@ -1,14 +1,14 @@
-"""What runs, as tables for a terminal: nodes, vehicles by source, what leaves for RflySim3D. No
-ROS.
-"""
+"""Nodes, vehicles by source, and datagrams to RflySim3D as tables for a terminal. No ROS."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from rfly_bringup.doctor.snapshot import ERROR, OK, STALE, WARN, Snapshot, Status
+from rfly_bringup.doctor.snapshot import ERROR, OK, STALE, WARN, DiagnosticReport, Snapshot
 from rfly_bringup.terminal import printable
 
 _LEVELS = {
@@ -18,12 +18,15 @@ _LEVELS = {
     STALE: ("stale", "magenta"),
 }
 SILENT_S = 3.0
-"""without diagnostics: nodes report once a second"""
+"""Time without diagnostics after which a node counts as silent, s: it reports once a second."""
 
 
 def status_tables(snapshot: Snapshot) -> Group:
-    """All tables of one look."""
-    title = f"ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}, {len(snapshot.nodes)} nodes"
+    """Return all tables."""
+    title = (
+        f"ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}, "
+        f"{len(snapshot.nodes)} nodes"
+    )
     return Group(
         Text(title, style="bold"), _nodes(snapshot), _sources(snapshot), _bridges(snapshot)
     )
@@ -31,36 +34,40 @@ def status_tables(snapshot: Snapshot) -> Group:
 
 def _table(*columns: str, numbers: int = 0) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    first_number = len(columns) - numbers
     for index, name in enumerate(columns):
-        table.add_column(
-            name, justify="right" if index >= len(columns) - numbers else "left", overflow="fold"
-        )
+        justify: Literal["left", "right"] = "right" if index >= first_number else "left"
+        table.add_column(name, justify=justify, overflow="fold")
     return table
 
 
 def _cell(text: str) -> Text:
-    """What others call something: no markup, and nothing that a terminal acts on."""
+    """Return text of others without markup or control characters."""
     return Text(printable(text))
 
 
 def _nodes(snapshot: Snapshot) -> Table:
-    """By name, with the map or address that a task is of. Nodes of others have no diagnostics, and
-    no state.
+    """Return the table of nodes by name, with the map or address that each task serves.
+
+    Nodes without diagnostics have no state.
     """
     table = _table("node", "task", "of", "state", "says", "age s", numbers=1)
     heard = {status.node for status in snapshot.statuses}
     rows = [(status.node, status) for status in snapshot.statuses]
     others = [(name, None) for name in dict.fromkeys(snapshot.nodes) if name not in heard]
+
     for name, status in sorted(
         [*rows, *others], key=lambda row: (row[0], "" if row[1] is None else row[1].task)
     ):
         if status is None:
             table.add_row(_cell(name), "", "", "–", "", "")
             continue
+
         word, colour = _LEVELS.get(status.level, ("?", "red"))
         if status.age > SILENT_S:
             word = "silent"
             colour = "red"
+
         state = Text(word, style=colour)
         says = _cell(status.message)
         table.add_row(
@@ -95,24 +102,28 @@ def _bridges(snapshot: Snapshot) -> Table:
     return table
 
 
-def _dropped(status: Status) -> str:
-    """Counters by reason, without those at 0 and those that count no loss."""
-    kept = ("sent_datagrams", "fleet_vehicles")
-    return ", ".join(
-        f"{name} {value}"
+def _dropped(status: DiagnosticReport) -> str:
+    """Return the counters of losses by reason, without those at 0."""
+    no_losses = ("sent_datagrams", "fleet_vehicles")
+    counters = {
+        name: value
         for name, value in status.values.items()
-        if name not in kept and value.isdecimal() and value != "0"
+        if name not in no_losses and not name.startswith("subject")
+    }
+    return ", ".join(
+        f"{name} {value}" for name, value in counters.items() if value.isdecimal() and value != "0"
     )
 
 
 def _ranges(ids: list[int], most: int = 6) -> str:
-    """1001-1010, 1020 …"""
+    """Return ids as text such as 1001-1010, 1020 …"""
     runs: list[list[int]] = []
-    for each in ids:
-        if runs and each == runs[-1][1] + 1:
-            runs[-1][1] = each
+    for vehicle_id in ids:
+        if runs and vehicle_id == runs[-1][1] + 1:
+            runs[-1][1] = vehicle_id
         else:
-            runs.append([each, each])
+            runs.append([vehicle_id, vehicle_id])
+
     shown = ", ".join(
         f"{first}" if first == last else f"{first}-{last}" for first, last in runs[:most]
     )

@@ -23,6 +23,7 @@ from rfly_collision.world.collision_world import CollisionWorld, Step, within_li
 from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
 from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_collision.world.scene import warm_up
+from rfly_common.diagnostic_reasons import Notice
 from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -34,7 +35,7 @@ from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates, states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET, NOT_YET, LatestTerrain
 
 MARKERS_EVERY_NS = 100_000_000
 COUNTERS = (
@@ -113,24 +114,25 @@ class CollisionNode(Node):
         try:
             states = msg_to_states(message)
         except VehicleStatesError as error:
-            self._drop("inconsistent", 1, f"{what}: {error}")
+            self._drop("inconsistent", 1, f"{what}: {error}", "vehicle_states")
             return
         now_ns = self.get_clock().now().nanoseconds
         reason = self._stamps.rejection_reason(what, states.stamp_ns, now_ns, steady_ns)
         if reason is not None:
-            self._drop(reason, len(states), what)
+            self._drop(reason, len(states), what, "vehicle_states")
             return
         claim = self._owners.claim(states.id, states.source, steady_ns)
         if claim.conflicts:
-            self._drop("other_source", claim.others, str(claim.conflicts[0]))
+            first = claim.conflicts[0]
+            self._drop("other_source", claim.others, str(first), str(first.vehicle_id))
             states = states.select(claim.accepted)
         try:
             in_map, dropped = self._in_map(states)
         except FrameError as error:
-            self._drop("unknown_frame", len(states), f"{what}: {error}")
+            self._drop("unknown_frame", len(states), f"{what}: {error}", "vehicle_states")
             return
         for reason, count in dropped.items():
-            self._drop(reason, count, what)
+            self._drop(reason, count, what, "vehicle_states")
         if len(in_map):
             left_out = self._world.update(in_map, states.stamp_ns or now_ns, steady_ns)
             if left_out:
@@ -138,6 +140,7 @@ class CollisionNode(Node):
                     "too_many",
                     left_out,
                     f"{what}: {self._world.vehicles:,} vehicles are tested already",
+                    "vehicle_states",
                 )
 
     def _in_map(self, states: VehicleStates) -> tuple[VehicleStates, dict[str, int]]:
@@ -163,7 +166,7 @@ class CollisionNode(Node):
                 )
             self._world.set_objects(msg_to_placed(message, axes))
         except PlacementError as error:
-            self._drop("refused_objects", 1, str(error))
+            self._drop("refused_objects", 1, str(error), "placed_objects")
             return
         self._warn_of_default_shapes()
 
@@ -241,9 +244,9 @@ class CollisionNode(Node):
             self.get_logger().warning(_default_text(sorted(new)))
             self._update_diagnostics()
 
-    def _drop(self, reason: str, count: int, what: str) -> None:
-        if self._diagnostics.drop(reason, count, what):
-            self.get_logger().warning(self._diagnostics.recent_warning)
+    def _drop(self, reason: str, count: int, what: str, subject: str) -> None:
+        if self._diagnostics.drop(reason, count, what, subject=subject):
+            self.get_logger().warning(str(self._diagnostics.recent_warning))
             self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
@@ -251,9 +254,9 @@ class CollisionNode(Node):
         self._diagnostics.set_first(
             [
                 (self._ground.problem, ERROR, self._ground.problem),
-                (self._world.terrain is None, STALE, "; ".join([NOT_YET, *warnings])),
-                (not self._world.vehicles, STALE, "; ".join(["no vehicle_states", *warnings])),
-                (warnings, WARN, "; ".join(warnings)),
+                (self._world.terrain is None, STALE, [NO_MAP_YET, *warnings]),
+                (not self._world.vehicles, STALE, ["no vehicle_states", *warnings]),
+                (warnings, WARN, warnings),
                 (True, OK, "testing"),
             ],
             vehicles=self._world.vehicles,
@@ -263,8 +266,9 @@ class CollisionNode(Node):
             terrain="" if self._world.terrain is None else self._world.terrain.name,
         )
 
-    def _warnings(self) -> list[str]:
-        found = [text for text in (self._diagnostics.recent_warning, self._world.crowd) if text]
+    def _warnings(self) -> list[str | Notice]:
+        recent = self._diagnostics.recent_warning
+        found: list[str | Notice] = [each for each in (recent, self._world.crowd) if each]
         if self._world.unscaled:
             found.append(
                 f"{self._world.unscaled:,} vehicles are tested unscaled: their scales are too many"
@@ -272,8 +276,9 @@ class CollisionNode(Node):
         if self._world.default_types:
             found.append(_default_text(sorted(self._world.default_types)))
         found += self._diagnostics.unmatched
-        if self._clock_watch.problem:
-            found.append(self._clock_watch.problem)
+        clock_problem = self._clock_watch.problem
+        if clock_problem:
+            found.append(clock_problem)
         return found
 
     def _every_second(self) -> None:

@@ -1,1 +1,1 @@
-"""Configuration files: YAML with line numbers, JSON schema validation in plain words."""
+"""Configuration files: YAML with line numbers, and JSON schema validation in plain words."""

@@ -1,6 +1,4 @@
-"""Parameters declared once: dataclass fields with key, unit, range and meaning, and the JSON schema
-that follows.
-"""
+"""Parameters declared once: dataclass fields with key, unit, range and meaning."""
 
 from __future__ import annotations
 
@@ -13,32 +11,54 @@ Path = tuple[str, ...]
 Triple = tuple[float, float, float]
 
 LARGEST = 1e9
-"""a number whose declaration names no bound is at most this"""
+"""Upper limit of a number whose declaration names none."""
 _METADATA = "declared"
 
 UNITS = {
-    "kg": "kg", "kgm2": "kg m²", "m": "m", "m2": "m²", "rad": "rad", "radps": "rad/s", "s": "s", "nm": "N m", "w": "W",
-    "npm": "N/m", "nspm": "N s/m", "n": "N", "mps": "m/s", "mps2": "m/s²", "deg": "°", "hz": "Hz", "px": "px",
-    "ns2prad2": "N s²/rad²", "ns2pmrad": "N s²/(m rad)", "nms": "N m s", "1ps": "1/s", "per_rad": "1/rad",
-    "v": "V", "a": "A", "ohm": "Ω", "nmpa": "N m/A",
-}  # fmt: skip
-"""what keys end with, and the unit that it stands for"""
+    "kg": "kg",
+    "kgm2": "kg m²",
+    "m": "m",
+    "m2": "m²",
+    "rad": "rad",
+    "radps": "rad/s",
+    "s": "s",
+    "nm": "N m",
+    "w": "W",
+    "npm": "N/m",
+    "nspm": "N s/m",
+    "n": "N",
+    "mps": "m/s",
+    "mps2": "m/s²",
+    "deg": "°",
+    "hz": "Hz",
+    "px": "px",
+    "ns2prad2": "N s²/rad²",
+    "ns2pmrad": "N s²/(m rad)",
+    "nms": "N m s",
+    "1ps": "1/s",
+    "per_rad": "1/rad",
+    "v": "V",
+    "a": "A",
+    "ohm": "Ω",
+    "nmpa": "N m/A",
+}
+"""Units by the ending of a key."""
 
 
 class Declaration(NamedTuple):
-    """What a field is in a file."""
+    """A field's place and form in a file."""
 
     path: Path
-    """keys that lead to it"""
+    """Keys that lead to the value."""
     schema: Schema | None
-    """of the value there; None where another field declares it"""
+    """Schema of the value; None if another field declares it."""
     read: Callable[[Any, Any], Any]
-    """(value there or None, whole document) -> value of the field"""
+    """Function of (value or None, whole document) that returns the field's value."""
     required: bool
 
 
 def unit_of(key: str) -> str:
-    """The unit that a key's name ends with; "1" for a number without one."""
+    """Return the unit that a key's name ends with; "1" for a number without one."""
     ends = [end for end in UNITS if key.endswith(f"_{end}")]
     return UNITS[max(ends, key=len)] if ends else "1"
 
@@ -52,8 +72,9 @@ def bounded(
     at_most: float | None = LARGEST,
     kind: str = "number",
 ) -> Schema:
-    """The schema of a number: `above` and `below` exclude the bound, `at_least` and `at_most`
-    include it.
+    """Return the schema of a number.
+
+    `above` and `below` exclude the bound, `at_least` and `at_most` include it.
     """
     bounds = {"exclusiveMinimum": above, "minimum": at_least, "exclusiveMaximum": below}
     bounds["maximum"] = None if below is not None else at_most
@@ -73,11 +94,10 @@ def number(
     optional: bool = False,
     **bounds: Any,
 ) -> Any:
-    """A dataclass field for the number at `section.key`; `scale` takes the file's unit to the
-    field's, which is SI.
+    """Return a dataclass field for the number at `section.key`.
 
-    `default`, in the file's unit: of the dataclass, and of a file where the key is `optional`.
-    Bounds: see `bounded`.
+    `scale` converts the file's unit to the field's, which is SI. `default`, in the file's unit, is
+    the default of the dataclass, and of a file if the key is `optional`. Bounds: see `bounded`.
     """
 
     def read(value: Any, _document: Any) -> Any:
@@ -97,8 +117,9 @@ def triple(
     optional: bool = False,
     **bounds: Any,
 ) -> Any:
-    """A dataclass field for three numbers at `section.key`, each within the bounds; otherwise as
-    `number`.
+    """Return a dataclass field for three numbers, each within the bounds.
+
+    The other arguments are those of `number`.
     """
 
     def read(value: Any, _document: Any) -> Any:
@@ -112,7 +133,7 @@ def triple(
 
 
 def flag(path: str, meaning: str, *, default: bool) -> Any:
-    """A dataclass field for an optional true or false."""
+    """Return a dataclass field for an optional true or false."""
     schema = {"type": "boolean", "description": meaning}
     return _with_default(
         path, schema, lambda value, _: default if value is None else value, default, True
@@ -127,7 +148,7 @@ def _with_default(
 
 
 def choice(path: str, meaning: str, names: Sequence[str]) -> Any:
-    """A dataclass field for one of several names."""
+    """Return a dataclass field for one of several names."""
     schema = {"type": "string", "description": meaning, "enum": list(names)}
     return declared(path, schema, lambda value, _document: value)
 
@@ -140,43 +161,47 @@ def declared(
     required: bool = True,
     **of_field: Any,
 ) -> Any:
-    """A dataclass field whose value `read` makes of what stands at `path` (None: nothing) and the
-    whole document.
+    """Return a dataclass field whose value `read` makes.
+
+    `read` gets the value at `path`, None if there is none, and the whole document.
     """
     declaration = Declaration(tuple(path.split(".")), schema, read, required)
     return dataclasses.field(metadata={_METADATA: declaration}, **of_field)
 
 
 def declarations(cls: Any) -> dict[str, Declaration]:
-    """Field name -> declaration, in the order of the dataclass."""
+    """Return field name -> declaration, in the order of the dataclass."""
     return {
         f.name: f.metadata[_METADATA] for f in dataclasses.fields(cls) if _METADATA in f.metadata
     }
 
 
 def schema_of(cls: Any) -> Schema:
-    """The JSON schema of an object that holds what a dataclass declares: no other keys, sections as
-    nested objects.
+    """Return the JSON schema of an object with the fields that a dataclass declares.
+
+    Sections are nested objects; other keys are not allowed.
     """
     top: Schema = _object()
     for path, schema, _read, required in declarations(cls).values():
         if schema is None:
             continue
-        here = top
+        section = top
         for key in path[:-1]:
-            if key not in here["properties"]:
-                here["properties"][key] = _object()
-                here["required"].append(key)
-            here = here["properties"][key]
-        here["properties"][path[-1]] = schema
+            if key not in section["properties"]:
+                section["properties"][key] = _object()
+                section["required"].append(key)
+            section = section["properties"][key]
+
+        section["properties"][path[-1]] = schema
         if required:
-            here["required"].append(path[-1])
+            section["required"].append(path[-1])
     return top
 
 
 def file_schema(title: str, cls: Any, sections: Mapping[str, str] | None = None) -> Schema:
-    """The JSON schema of a file of version 1 that holds what a dataclass declares; `sections`: what
-    each is about.
+    """Return the JSON schema of a file of version 1 with the fields that a dataclass declares.
+
+    `sections` are the descriptions of its sections.
     """
     version = {"type": "integer", "description": "of this file format", "enum": [1]}
     schema = schema_of(cls)
@@ -192,14 +217,14 @@ def file_schema(title: str, cls: Any, sections: Mapping[str, str] | None = None)
 
 
 def values_of(cls: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Field name -> value, out of a document that fits `schema_of(cls)`."""
+    """Return field name -> value, from a document that fits `schema_of(cls)`."""
     return {
-        name: each.read(_at(document, each.path), document)
+        name: each.read(_value_at(document, each.path), document)
         for name, each in declarations(cls).items()
     }
 
 
-def _at(document: Any, path: Path) -> Any:
+def _value_at(document: Any, path: Path) -> Any:
     for key in path:
         document = document.get(key) if isinstance(document, Mapping) else None
     return document

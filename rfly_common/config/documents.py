@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import functools
 import importlib.resources
 import itertools
@@ -17,43 +18,49 @@ import jsonschema
 from jsonschema.exceptions import ValidationError
 
 from rfly_common.config.marked_yaml import Document, Key, key_path, parse_yaml
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, TooLargeError
 from rfly_common.files import StrPath, read_regular
 
 MAX_ERRORS = 200
+"""Errors of one file that are compared to find the first."""
 _TYPE_NAMES = {
     "array": "a list",
     "object": "keys with values",
     "string": "a word",
     "boolean": "true or false",
-} | {
     "integer": "a whole number",
     "number": "a number",
 }
 
 
 def first_error(errors: Iterable[ValidationError], document: Document) -> str | None:
-    """The error that comes first in the file as `file:line: key: what is wrong`; None where there
-    is none.
+    """Return the error that comes first in the file, as `file:line: key: what is wrong`, or None.
 
-    Of more than MAX_ERRORS the first that the validator meets: to find half a million takes a
-    minute.
+    If there are more than MAX_ERRORS, only the first that the validator meets are compared: finding
+    half a million takes a minute.
     """
     found = []
     for error in itertools.islice(errors, MAX_ERRORS):
         path, text = _describe(error)
         found.append((document.line(path), key_path(path), text))
+
     if not found:
         return None
     line, key, text = min(found)
     return f"{document.file}:{line}: {f'{key}: ' if key else ''}{text}"
 
 
-def _describe(error: ValidationError) -> tuple[list[Key], str]:
+_Described = tuple[list[Key], str]
+"""Path of the value, and what is wrong with it."""
+
+
+def _describe(error: ValidationError) -> _Described:
     path: list[Key] = list(error.absolute_path)
     schema: Any = error.schema
     value: Any = error.instance
     rule = error.validator
+
+    # keys
     if rule == "additionalProperties":
         allowed = sorted(schema["properties"])
         wrong = next(key for key in value if key not in schema["properties"])
@@ -71,11 +78,15 @@ def _describe(error: ValidationError) -> tuple[list[Key], str]:
         )
     if rule in ("minProperties", "maxProperties"):
         return path, f"expected exactly one of the keys {', '.join(sorted(schema['properties']))}"
+
+    # values
     if rule == "enum":
         return path, f"{_short(value)}, allowed: {', '.join(map(str, schema['enum']))}"
     if rule in ("minimum", "maximum"):
         limits = f"{schema.get('minimum', '-inf')} … {schema.get('maximum', 'inf')}"
         return path, f"{_short(value)}, allowed: {limits}{_about(schema)}"
+
+    # lists
     if rule in ("minItems", "maxItems"):
         low = schema.get("minItems", 0)
         high = schema.get("maxItems", "any number")
@@ -83,15 +94,11 @@ def _describe(error: ValidationError) -> tuple[list[Key], str]:
         return path, f"{len(value)} elements, allowed: {size}{_about(schema)}"
     if rule == "type":
         types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        return (
-            path,
-            f"{_short(value)}, expected {' or '.join(_TYPE_NAMES[name] for name in types)}{_about(schema)}",
-        )
+        expected = " or ".join(_TYPE_NAMES[name] for name in types)
+        return path, f"{_short(value)}, expected {expected}{_about(schema)}"
     if rule in ("pattern", "maxLength"):
-        return (
-            path,
-            f"{_short(value)} is not allowed{_about(schema) or f', expected {schema[rule]}'}",
-        )
+        expected = _about(schema) or f", expected {schema[rule]}"
+        return path, f"{_short(value)} is not allowed{expected}"
     if rule == "uniqueItems":
         return path, f"{_short(value)}: an element is there twice"
     return path, error.message[:200]
@@ -107,7 +114,7 @@ def _short(value: Any) -> str:
 
 
 def shipped_names(package: str, folder: str) -> list[str]:
-    """Names of the YAML files in a folder of the package's `data`."""
+    """Return the names of the YAML files in a folder of the package's `data`."""
     entries = (importlib.resources.files(package) / "data" / folder).iterdir()
     return sorted(entry.name[: -len(".yaml")] for entry in entries if entry.name.endswith(".yaml"))
 
@@ -115,35 +122,42 @@ def shipped_names(package: str, folder: str) -> list[str]:
 def read_config(
     what: str, package: str, folder: str, name_or_path: StrPath, max_bytes: int, noun: str = "set"
 ) -> tuple[bytes, str, str]:
-    """(content, what errors call the file, its name) of a shipped file or of one by its path.
+    """Return (content, what errors call the file, its name) of a shipped file or of one by its
+    path.
 
-    Raises ConfigError that begins with `what`; `noun` is what it calls a shipped one.
+    Raises ConfigError that begins with `what`; `noun` is its word for a shipped file.
     """
     given = os.fspath(name_or_path)
     shipped = shipped_names(package, folder)
+
     if given in shipped and not os.path.isfile(given):
         resource = importlib.resources.files(package) / "data" / folder / f"{given}.yaml"
         return resource.read_bytes(), f"{given}.yaml", given
+
     if not os.path.exists(given):
+        names = ", ".join(shipped)
         raise ConfigError(
-            f"{what} {given!r}: no such file, and no shipped {noun} of this name ({', '.join(shipped)})"
+            f"{what} {given!r}: no such file, and no shipped {noun} of this name ({names})"
         )
     return read_limited(given, what, max_bytes), given, Path(given).stem
 
 
 def read_limited(path: StrPath, what: str, max_bytes: int) -> bytes:
-    """A file's content; ConfigError that begins with `what` where it can't be read or is larger
-    than max_bytes.
+    """Return a file's content.
+
+    Raises ConfigError that begins with `what` if the file cannot be read, and TooLargeError if it
+    is larger than max_bytes.
     """
     given = os.fspath(path)
     try:
         return read_regular(given, max_bytes)
     except OSError as error:
-        raise ConfigError(f"{what} {given!r}: {error.strerror}") from None
+        kind = TooLargeError if error.errno == errno.EFBIG else ConfigError
+        raise kind(f"{what} {given!r}: {error.strerror}") from None
 
 
 def decode_text(data: bytes, file: str) -> str:
-    """UTF-8 text, a byte order mark removed; ConfigError that names file and line."""
+    """Return UTF-8 text without byte order mark; raise ConfigError that names file and line."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -151,9 +165,7 @@ def decode_text(data: bytes, file: str) -> str:
 
 
 def parse_mapping(data: bytes, file: str, keys: str) -> Document:
-    """The YAML document of a file's content; ConfigError where it has no keys, such as `keys`, at
-    all.
-    """
+    """Return a file's YAML document. Raises ConfigError if it is no mapping, such as of `keys`."""
     document = parse_yaml(decode_text(data, file), file)
     if not isinstance(document.value, dict):
         raise ConfigError(f"{file}:{document.first_line}: expected the keys {keys}")
@@ -161,16 +173,17 @@ def parse_mapping(data: bytes, file: str, keys: str) -> Document:
 
 
 def check_schema(document: Document, schema: Mapping[str, Any]) -> None:
-    """ConfigError that names file, line, key and what is allowed where the document does not fit.
+    """Raise ConfigError with file, line, key and what is allowed if the document does not fit.
 
-    Lists that are too long are found first: the validator looks at each of their elements before it
-    counts them.
+    Lists that are too long are found first: the validator looks at each element before it counts
+    them.
     """
     for key, rules in schema.get("properties", {}).items():
         value = document.value.get(key)
         most = rules.get("maxItems", math.inf)
         if isinstance(value, list) and len(value) > most:
             raise document.error((key,), f"{len(value):,} elements, allowed: at most {most:,}")
+
     problem = first_error(jsonschema.Draft7Validator(schema).iter_errors(document.value), document)
     if problem is not None:
         raise ConfigError(problem)
@@ -178,6 +191,6 @@ def check_schema(document: Document, schema: Mapping[str, Any]) -> None:
 
 @functools.cache
 def load_schema(package: str, name: str) -> Mapping[str, Any]:
-    """A JSON schema of a package by its name."""
+    """Return a JSON schema of a package by its name."""
     file = importlib.resources.files(package) / "data" / "schemas" / f"{name}.schema.json"
     return json.loads(file.read_text(encoding="utf-8"))

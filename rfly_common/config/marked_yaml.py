@@ -1,8 +1,8 @@
 """Safe YAML loader whose values remember their line numbers.
 
-Built from PyYAML's events, so it takes what `yaml.safe_load` takes (anchors, aliases and merge keys
-too) and refuses what that lets pass: repeated keys, numbers that are not finite, deep nesting, and
-aliases that multiply into millions of values.
+It is built from PyYAML's events, so it accepts what `yaml.safe_load` does (anchors, aliases and
+merge keys too), and refuses what that accepts: repeated keys, numbers that are not finite, deep
+nesting, and aliases that multiply into millions of values.
 """
 
 from __future__ import annotations
@@ -16,28 +16,33 @@ import yaml
 from rfly_common.errors import ConfigError
 
 MAX_DEPTH = 20
+"""Levels of nesting."""
 MAX_VALUES = 2_000_000
-"""values in a file, each alias counted with all that it stands for"""
+"""Values in a file; each alias counts with all that it stands for."""
 
 MAX_NUMBER_LENGTH = 100
+"""Characters of a number."""
 
 MOST_TEXT = 500
-"""characters of an error's text: it may quote a value of any length"""
+"""Characters of an error's text, which may quote a value of any length."""
 
 _MAX_KNOWN = 10_000
+"""Words whose values are remembered."""
 
-_LOADER = getattr(
-    yaml, "CSafeLoader", yaml.SafeLoader
-)  # libyaml, ten times as fast, where PyYAML was built with it
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's loader, ten times as fast, if PyYAML was built with it."""
 
 Key = str | int
 
 
 def key_path(path: Iterable[Key]) -> str:
-    """`vehicles[2].shape.radius`."""
+    """Return a path as text, such as `vehicles[2].shape.radius`."""
     text = ""
     for key in path:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += f".{key}" if text else key
     return text
 
 
@@ -45,26 +50,24 @@ class Document(NamedTuple):
     """A parsed file."""
 
     value: Any
-    """dict, list, str, int, float, bool or None"""
+    """Value of the document: dict, list, str, int, float, bool or None."""
     lines: dict[int, dict[Key, int]]
-    """of each dict and list, by its id(): the line (from 1) of each key or element"""
+    """Lines (from 1) of keys or elements, for the id() of each dict and list."""
     first_line: int
     file: str = ""
-    """what errors call it"""
+    """Name of the file in errors."""
 
     def location(self, path: Sequence[Key]) -> str:
-        """`file:line: key` of a value."""
+        """Return `file:line: key` of a value."""
         return f"{self.file}:{self.line(path)}: {key_path(path)}"
 
     def error(self, path: Sequence[Key], text: str) -> ConfigError:
-        """The error to raise for a value: where it is, and what is wrong with it."""
+        """Return the error to raise for a value: its place, and what is wrong with it."""
         short = text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"
         return ConfigError(f"{self.location(path)}: {short}")
 
     def line(self, path: Sequence[Key]) -> int:
-        """The line of the value that the path of keys and indices leads to, or of the nearest one
-        above that exists.
-        """
+        """Return the line of the value at a path, or of the nearest existing value above it."""
         line = self.first_line
         value = self.value
         for key in path:
@@ -77,19 +80,20 @@ class Document(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A mapping or sequence whose end has not come yet."""
+    """A mapping or sequence that is not complete yet."""
 
     value: Any
     line: int
     lines: dict[Key, int]
     anchor: str | None
     keys: list[tuple[Key, int]]
-    """the key that waits for its value; none or one"""
+    """Key that waits for its value; none or one."""
     merged: list[Any]
+    """Mappings that the key << merges into this one."""
 
 
 def parse_yaml(text: str, file: str) -> Document:
-    """The one document of a YAML text. Raises ConfigError that names `file` and line."""
+    """Return the one document of a YAML text. Raises ConfigError that names `file` and line."""
     try:
         return _Builder(file).build(yaml.parse(text, Loader=_LOADER))
     except yaml.YAMLError as error:
@@ -101,25 +105,31 @@ def _yaml_error(error: yaml.YAMLError, file: str) -> str:
     problem = getattr(error, "problem", None) or str(error)
     context = getattr(error, "context", None)
     where = f"{file}:{mark.line + 1}" if mark is not None else file
-    return f"{where}: not valid YAML: {' '.join(f'{problem} {context or str()}'.split())}"
+    words = f"{problem} {context or ''}".split()
+    return f"{where}: not valid YAML: {' '.join(words)}"
 
 
 class _Builder:
+    """A state machine that builds a document from PyYAML's events."""
+
     def __init__(self, file: str) -> None:
         self._file = file
         self._stack: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._lines: dict[int, dict[Key, int]] = {}
-        self._sizes: list[int] = []  # of the open containers: values so far
+        self._sizes: list[int] = []
+        """Values so far in each open container."""
         self._document: tuple[Any, int] | None = None
         self._scalars = yaml.SafeLoader("")
         self._known: dict[Any, Any] = {}
-        """values of words that came before: what a word means takes most of the time"""
+        """Values of words so far: interpreting words takes most of the time."""
 
     def build(self, events: Iterator[Any]) -> Document:
+        """Return the document of the events."""
         documents = 0
         for event in events:
             line = event.start_mark.line + 1
+
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
@@ -146,6 +156,7 @@ class _Builder:
                 self._begin({} if isinstance(event, yaml.MappingStartEvent) else [], event, line)
             elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
                 self._end()
+
         if self._document is None:
             raise ConfigError(f"{self._file}: the file is empty")
         return Document(self._document[0], self._lines, self._document[1], self._file)
@@ -155,12 +166,10 @@ class _Builder:
             raise self._error(line, f"nested more than {MAX_DEPTH} levels deep")
         if self._waits_for_key():
             raise self._error(line, "a key must be a plain word")
-        if event.tag not in (
-            None,
-            "!",
-            f"tag:yaml.org,2002:{'map' if isinstance(container, dict) else 'seq'}",
-        ):
+        type_tag = "map" if isinstance(container, dict) else "seq"
+        if event.tag not in (None, "!", f"tag:yaml.org,2002:{type_tag}"):
             raise self._error(line, f"tag {event.tag!r} has no meaning here")
+
         self._stack.append(_Open(container, line, {}, event.anchor, [], []))
         self._sizes.append(1)
         self._lines[id(container)] = self._stack[-1].lines
@@ -168,6 +177,7 @@ class _Builder:
             self._document = (container, line)
 
     def _end(self) -> None:
+        """Complete the innermost container, with merged keys that it does not have itself."""
         done = self._stack.pop()
         size = self._sizes.pop()
         for base in done.merged:
@@ -175,19 +185,22 @@ class _Builder:
                 if key not in done.value:
                     done.value[key] = value
                     done.lines[key] = self._lines[id(base)][key]
+
         self._remember(done.anchor, done.value, size)
         if self._stack:
             self._put(done.value, done.line, size)
 
     def _put(self, value: Any, line: int, size: int) -> None:
-        """A finished value goes where the innermost open container waits for one."""
+        """Add a complete value to the innermost open container."""
         if not self._stack:
             if self._document is None:
                 self._document = (value, line)
             return
+
         self._sizes[-1] += size
         if self._sizes[-1] > MAX_VALUES:
             raise self._error(line, f"more than {MAX_VALUES} values")
+
         parent = self._stack[-1]
         if isinstance(parent.value, list):
             parent.lines[len(parent.value)] = line
@@ -226,32 +239,33 @@ class _Builder:
             self._anchors[anchor] = (value, size)
 
     def _path(self) -> list[Key]:
-        """Where the next value goes; a key that is read now is not in it."""
-        return [
-            key
-            for parent in self._stack
-            for key in (
-                [len(parent.value)]
-                if isinstance(parent.value, list)
-                else [key for key, _ in parent.keys]
-            )
-        ]
+        """Return the path of the next value; a key that is being read is not in it."""
+        path: list[Key] = []
+        for parent in self._stack:
+            if isinstance(parent.value, list):
+                path.append(len(parent.value))
+            else:
+                path.extend(key for key, _ in parent.keys)
+        return path
 
     def _scalar(self, event: Any) -> Any:
-        """By the rules of YAML 1.1 as PyYAML has them; dates stay text."""
+        """Return a scalar's value by the rules of YAML 1.1, as in PyYAML; dates stay text."""
         tag = event.tag or self._scalars.resolve(yaml.ScalarNode, event.value, event.implicit)
         node = yaml.ScalarNode(tag, event.value)
         kind = tag.rpartition(":")[2]
+
         if kind in ("str", "timestamp", "merge", "value"):
             return event.value
         if kind not in ("int", "float", "bool", "null"):
             raise ConfigError(f"tag {tag!r} has no meaning here")
+
         if len(event.value) > MAX_NUMBER_LENGTH:
             raise ConfigError(f"{event.value[:40]}… is too long for a number")
         try:
             value = getattr(self._scalars, f"construct_yaml_{kind}")(node)
         except (ValueError, KeyError, IndexError, OverflowError):
             raise ConfigError(f"{event.value[:40]!r} is not of the type {kind}") from None
+
         if isinstance(value, int) and abs(value) > 2**63:
             raise ConfigError(f"{event.value[:40]} is too large")
         if isinstance(value, float) and not math.isfinite(value):

@@ -1,3 +1,1 @@
-"""Node runtime: QoS, parameters, diagnostics, frame look-up, and the run loop. Import from the
-modules.
-"""
+"""Node runtime: QoS, parameters, diagnostics, frames, run loop. Import from the modules."""

@@ -1,9 +1,8 @@
-"""Errors in callbacks: each becomes a line in the log and a counter on /diagnostics, and the node
-goes on.
+"""Errors in callbacks: each is logged and counted on /diagnostics, and the node goes on.
 
-Nothing that arrives may end a node, not even through rclpy's own callbacks: its time source raises
-where /clock is negative, its parameter services where a type is unknown (docs/support.md). An error
-of ours that comes here is a fault to mend: its trace is logged at level debug.
+No message may end a node, not even through rclpy's own callbacks: its time source raises if /clock
+is negative, its parameter services if a type is unknown (docs/support.md). An error of this suite
+that arrives here is a bug: its trace is logged at level debug.
 """
 
 from __future__ import annotations
@@ -20,41 +19,44 @@ from typing import Any
 from rclpy.node import Node
 
 COUNTER = "errors_in_callbacks"
-TOLD_EVERY_S = 10.0
-"""least time between two logs of an error at the same place"""
+"""Key of the counter on /diagnostics."""
+LOG_EVERY_S = 10.0
+"""Least time between two logs of an error at the same place, s."""
 LONGEST_TEXT = 300
-"""characters of an error's own text: no content of a message or a file is to fill the log"""
+"""Characters of an error's own text: contents of messages or files must not fill the log."""
 
 _GUARDED = "rfly_guarded"
-_told_at: dict[str, float] = {}
-"""by place, on the steady clock"""
+_logged_at: dict[str, float] = {}
+"""Time of the last log by place, on the steady clock, s."""
 _counts: Counter[str] = Counter()
-"""by the node's name"""
+"""Number of errors by the node's name."""
 
 
 def errors_of(node: Node) -> int:
-    """How many there have been."""
+    """Return the number of errors in the node's callbacks."""
     return _counts[node.get_fully_qualified_name()]
 
 
 def tell_error(node: Node, error: BaseException) -> str:
-    """Log and count an unforeseen error; returns one line about it."""
+    """Log and count an unexpected error; return one line about it."""
     place = _place(error)
     text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_TEXT]
     _counts[node.get_fully_qualified_name()] += 1
+
     now = time.monotonic()
-    if now - _told_at.get(place, -TOLD_EVERY_S) >= TOLD_EVERY_S:
-        _told_at[place] = now
+    if now - _logged_at.get(place, -LOG_EVERY_S) >= LOG_EVERY_S:
+        _logged_at[place] = now
         node.get_logger().error(f"what came is dropped, by an error in {place}: {text}")
         node.get_logger().debug("".join(traceback.format_exception(error)))
-    return f"an error in {place}, told in the node's log"
+
+    return f"an error in {place}, logged by the node"
 
 
 def guard_callbacks(node: Node) -> None:
-    """Guard what a node has by now, rclpy's own callbacks too.
+    """Guard the callbacks that a node has now, including rclpy's own.
 
-    Its services answer even where their callback raises: with `success` false and `message`, where
-    they have them.
+    Services answer even if their callback raises: with `success` false and `message`, if they have
+    these fields.
     """
     arrivals: list[Any] = [*node.subscriptions, *node.timers]
     for each in arrivals:
@@ -68,8 +70,9 @@ def guarded(
     callback: Callable[..., Any],
     failed: Callable[..., Any] = lambda _text, *_arguments: None,
 ) -> Callable[..., Any]:
-    """A callback, or a coroutine, that raises nothing: instead it returns what `failed(text,
-    *arguments)` does.
+    """Return the callback or coroutine so that it raises nothing.
+
+    After an error it returns `failed(text, *arguments)`.
     """
     if getattr(callback, _GUARDED, False):
         return callback
@@ -79,7 +82,7 @@ def guarded(
         async def call_and_wait(*arguments: Any) -> Any:
             try:
                 return await callback(*arguments)
-            except Exception as error:  # noqa: BLE001  told and counted
+            except Exception as error:  # noqa: BLE001  logged and counted
                 return failed(tell_error(node, error), *arguments)
 
         setattr(call_and_wait, _GUARDED, True)
@@ -89,7 +92,7 @@ def guarded(
     def call(*arguments: Any) -> Any:
         try:
             return callback(*arguments)
-        except Exception as error:  # noqa: BLE001  told and counted
+        except Exception as error:  # noqa: BLE001  logged and counted
             return failed(tell_error(node, error), *arguments)
 
     setattr(call, _GUARDED, True)
@@ -104,8 +107,9 @@ def _no_success(text: str, _request: Any, response: Any) -> Any:
 
 
 def _place(error: BaseException) -> str:
-    """File and line of the innermost code of ours that the error came through, else of the
-    innermost there is.
+    """Return file and line of the innermost code of the suite that the error came through.
+
+    If there is none, the place is that of rclpy's innermost code, else of the innermost code.
     """
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from rfly_common.diagnostic_reasons import Notice, Reason, reason_values
 from rfly_common.ros.callback_errors import COUNTER, errors_of
 from rfly_common.ros.endpoints import publisher, unmatched_peers
 from rfly_common.ros.qos import STATE_OUT
@@ -19,20 +20,22 @@ WARN = DiagnosticStatus.WARN
 ERROR = DiagnosticStatus.ERROR
 STALE = DiagnosticStatus.STALE
 
-Row = tuple[object, bytes, str | Callable[[], str]]
-"""condition, level, text (or what makes it); the condition is taken as true or false"""
+Message = str | Notice | Sequence[str | Notice]
+"""One or several sentences; a plain string has the reason `other`."""
+Row = tuple[object, bytes, Message | Callable[[], Message] | None]
+"""Condition (any truth value), level, and message or its function; None if the condition fails."""
 
 WARNING_SHOWN_NS = 5_000_000_000
-"""a warning lasts for so long after the last of its kind"""
+"""Time that a warning lasts after the last of its kind, ns."""
 CHECK_PEERS_EVERY = 4
-"""seconds between two looks at the peers of a node's topics"""
+"""Time between two checks of the peers of a node's topics, s."""
 
 
 class Diagnostics:
-    """One status of a node on /diagnostics: at 1 Hz, and at once when the level changes.
+    """One status of a node on /diagnostics, at 1 Hz and whenever its level changes.
 
-    `refresh`, where given, is called before every timed publication and may call `set`. Of several
-    tasks of one node only one needs to check the peers of its topics.
+    `refresh` is called before every timed publication and may call `set`. If a node has several
+    tasks, only one needs to check the peers of its topics.
     """
 
     def __init__(
@@ -47,15 +50,21 @@ class Diagnostics:
         self._node = node
         self._name = f"{node.get_fully_qualified_name()}: {task}"
         self.hardware_id = hardware_id
+
         self.counters: dict[str, int] = {}
-        self._level, self._message, self._values = OK, "starting", dict[str, Any]()
+        self._level = OK
+        self._notices = [Notice("starting")]
+        self._values: dict[str, Any] = {}
+
         self._refresh = refresh
-        self._warning = ""
+        self._warning: Notice | None = None
         self._warning_ns = 0
-        self.unmatched: list[str] = []
-        """peers that share a topic, but neither type nor QoS"""
+        self.unmatched: list[Notice] = []
+        """Peers that share a topic, but neither type nor QoS."""
+
         self._checks_peers = check_peers
         self._ticks = 0
+
         self._publisher = publisher(node, DiagnosticArray, "/diagnostics", STATE_OUT)
         # steady, so that a paused simulation clock does not silence the diagnostics
         self._timer = node.create_timer(
@@ -66,38 +75,42 @@ class Diagnostics:
         """Add to the counter of a reason."""
         self.counters[reason] = self.counters.get(reason, 0) + number
 
-    def drop(self, reason: str, number: int, what: str) -> bool:
-        """Count what is dropped, by reason, and warn of it; `what` tells whose."""
-        self.count(reason, number)
-        return self.warn(f"dropped, {reason}: {what}")
+    def drop(self, reason: str, number: int, what: str, *, subject: str = "") -> bool:
+        """Count dropped input under its reason, and warn with the sentence `what`.
 
-    def warn(self, text: str) -> bool:
-        """Keep this as `recent_warning`. True where there was none."""
-        news = not self.recent_warning
-        self._warning = text
+        `reason` is the value of a `Reason`; its documentation describes `subject`. Returns True if
+        there was no recent warning.
+        """
+        self.count(reason, number)
+        return self.warn(Notice(f"dropped, {reason}: {what}", Reason(reason), subject))
+
+    def warn(self, warning: str | Notice) -> bool:
+        """Set `recent_warning`; return True if there was none."""
+        is_first = self.recent_warning is None
+        self._warning = _notice(warning)
         self._warning_ns = time.monotonic_ns()
-        return news
+        return is_first
 
     @property
-    def recent_warning(self) -> str:
-        """The last warning, for some seconds; then ""."""
-        return self._warning if time.monotonic_ns() - self._warning_ns < WARNING_SHOWN_NS else ""
+    def recent_warning(self) -> Notice | None:
+        """Last warning; None after WARNING_SHOWN_NS."""
+        is_recent = time.monotonic_ns() - self._warning_ns < WARNING_SHOWN_NS
+        return self._warning if is_recent else None
 
-    def set(self, level: bytes, message: str, /, **values: Any) -> None:
-        """State the present level; published at once if it differs from the last."""
+    def set(self, level: bytes, message: Message, /, **values: Any) -> None:
+        """Set level, message with its reasons, and values; publish at once if the level changes."""
         changed = level != self._level
         self._level = level
-        self._message = message
+        parts = [message] if isinstance(message, str | Notice) else message
+        self._notices = [_notice(part) for part in parts]
         self._values = values
         if changed:
             self._send()
 
     def set_first(self, rows: Iterable[Row], /, **values: Any) -> None:
-        """State the level and text of the first row whose condition holds; the last row's always
-        does.
-        """
-        level, text = next((level, text) for condition, level, text in rows if condition)
-        self.set(level, text() if callable(text) else text, **values)
+        """Set level and message of the first row whose condition holds; the last row's must."""
+        level, message = next((level, message) for condition, level, message in rows if condition)
+        self.set(level, message() if callable(message) else message or "", **values)
 
     def publish(self) -> None:
         """Refresh and publish now."""
@@ -110,31 +123,48 @@ class Diagnostics:
 
     def _check_peers(self) -> None:
         unmatched = unmatched_peers(self._node)
-        for text in unmatched:
-            if text not in self.unmatched:
-                self._node.get_logger().warning(text)
+        for notice in unmatched:
+            if notice not in self.unmatched:
+                self._node.get_logger().warning(notice.text)
         self.unmatched = unmatched
 
     def _send(self) -> None:
         status = DiagnosticStatus(
-            level=self._level, name=self._name, message=self._message, hardware_id=self.hardware_id
+            level=self._level,
+            name=self._name,
+            message="; ".join(notice.text for notice in self._notices),
+            hardware_id=self.hardware_id,
         )
+
         pairs = {**self._values, **self.counters}
         errors = errors_of(self._node)
         if errors:
             pairs[COUNTER] = errors
         if self.unmatched:
-            pairs["unmatched_peers"] = "; ".join(self.unmatched)
+            pairs["unmatched_peers"] = "; ".join(notice.text for notice in self.unmatched)
+        pairs |= reason_values(self._reported())
         status.values = [KeyValue(key=key, value=str(value)) for key, value in pairs.items()]
+
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
 
+    def _reported(self) -> list[Notice]:
+        """Return the notices whose reasons are published: all, but only named ones if OK."""
+        if self._level != OK:
+            return self._notices
+        return [notice for notice in self._notices if notice.reason != Reason.OTHER]
+
+
+def _notice(message: str | Notice) -> Notice:
+    return message if isinstance(message, Notice) else Notice(message)
+
 
 class ClockWatch:
-    """Tells when a simulated clock stands still; a diagnostic asks it every second or so."""
+    """A watch on a simulated clock that a node asks about once a second."""
 
     _SILENCE_S = 5.0
+    """Time without a tick after which the clock counts as stopped, s."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -142,12 +172,15 @@ class ClockWatch:
         self._seen_at = time.monotonic()
 
     @property
-    def problem(self) -> str:
-        """That the clock stands still, and for how long; "" while time goes on."""
+    def problem(self) -> Notice | None:
+        """Notice that the clock stands still; None while it moves."""
         now_ns = self._node.get_clock().now().nanoseconds
         steady = time.monotonic()
         if now_ns != self._seen_ns:
             self._seen_ns = now_ns
             self._seen_at = steady
         silence = steady - self._seen_at
-        return f"/clock has not moved for {silence:.0f} s" if silence > self._SILENCE_S else ""
+        if silence <= self._SILENCE_S:
+            return None
+        seconds = f"{silence:.0f}"
+        return Notice(f"/clock has not moved for {seconds} s", Reason.CLOCK_STOPPED, seconds)

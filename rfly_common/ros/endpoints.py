@@ -1,6 +1,4 @@
-"""Publishers and subscriptions whose QoS a user can override, and the peers that match none of
-them.
-"""
+"""Publishers and subscriptions whose QoS users can override, and peers that match none of them."""
 
 from __future__ import annotations
 
@@ -20,6 +18,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import ConfigError
 from rfly_common.ros.callback_errors import guarded
 
@@ -31,9 +30,9 @@ _NO_SUBSCRIPTION_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False
 
 
 def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publisher:
-    """A publisher whose QoS a user can override by parameter (`qos_overrides.<topic>.publisher.…`).
+    """Create a publisher whose QoS a user can override by parameter.
 
-    Raises ConfigError that names an override that is none.
+    The parameters are `qos_overrides.<topic>.publisher.…`. Raises ConfigError for an invalid one.
     """
     with _overrides(node, topic, "publisher"):
         return node.create_publisher(
@@ -48,11 +47,10 @@ def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publish
 def subscription(
     node: Node, msg_type: Any, topic: str, callback: Callable[[Any], Any], qos: QoSProfile
 ) -> Subscription:
-    """A subscription whose QoS a user can override by parameter
-    (`qos_overrides.<topic>.subscription.…`).
+    """Create a subscription whose QoS a user can override by parameter.
 
-    What the callback raises does not end the node: see `callback_errors`. Raises ConfigError that
-    names an override that is none.
+    The parameters are `qos_overrides.<topic>.subscription.…`. Raises ConfigError for an invalid
+    one. An error in the callback does not end the node: see `callback_errors`.
     """
     with _overrides(node, topic, "subscription"):
         return node.create_subscription(
@@ -67,16 +65,19 @@ def subscription(
 
 
 def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
-    """Take a publisher or subscription of ours off the graph, and its overrides' parameters, which
-    rclpy would keep.
+    """Remove an own publisher or subscription from the graph.
+
+    The parameters of its overrides go too, which rclpy would keep.
     """
     prefix = f"qos_overrides.{endpoint.topic_name}.{type(endpoint).__name__.lower()}."
     if isinstance(endpoint, Publisher):
         node.destroy_publisher(endpoint)
     else:
         node.destroy_subscription(endpoint)
+
+    # the parameters are read-only, and rclpy undeclares none
     for policy in QoSOverridingOptions.with_default_policies().policy_kinds:
-        name = f"{prefix}{policy.name.lower()}"  # read-only: rclpy undeclares none
+        name = f"{prefix}{policy.name.lower()}"
         node._parameters.pop(name, None)
         node._descriptors.pop(name, None)
 
@@ -84,70 +85,78 @@ def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
 def waiting_service(
     node: Node, srv_type: Any, name: str, callback: Callable[[Any, Any], Any]
 ) -> Service:
-    """A service whose `async` callback waits for long work: everything else of the node is served
-    meanwhile.
+    """Create a service whose `async` callback waits for long work while the node serves everything
+    else.
 
-    It needs a callback group of its own: while it waits, rclpy calls nothing else of its group, the
-    node's by default. The callback may be called again before it has answered.
+    It needs a callback group of its own: while it waits, rclpy calls nothing else of its group, by
+    default the node's. The callback may be called again before it has answered.
     """
     return node.create_service(srv_type, name, callback, callback_group=ReentrantCallbackGroup())
 
 
 @contextmanager
 def _overrides(node: Node, topic: str, end: str) -> Iterator[None]:
-    """What rclpy says of an override that it can't take, as a ConfigError."""
+    """Raise rclpy's errors about an invalid override as a ConfigError."""
     try:
         yield
     except (RuntimeError, ValueError, ParameterException) as error:
         name = f"qos_overrides.{node.resolve_topic_name(topic)}.{end}."
-        given = [
+        overrides = [
             f"{key}: {p.value!r}"
             for key, p in node._parameter_overrides.items()
             if key.startswith(name)
         ]
-        if not given:
+
+        if not overrides:
             raise
         raise ConfigError(
-            f"parameter {', '.join(given)}: {error}; expected depth: a number, reliability: reliable or "
-            "best_effort, history: keep_last or keep_all"
+            f"parameter {', '.join(overrides)}: {error}; expected depth: a number, "
+            "reliability: reliable or best_effort, history: keep_last or keep_all"
         ) from error
 
 
-def unmatched_peers(node: Node) -> list[str]:
-    """Publishers and subscriptions of other nodes that share a topic with this node, but neither
-    type nor QoS.
-    """
+def unmatched_peers(node: Node) -> list[Notice]:
+    """Return other nodes' publishers and subscriptions that share a topic, but not type or QoS."""
+    own_name = node.get_fully_qualified_name()
     found = []
-    ends_of_ours: list[tuple[Any, str]] = [(s, "from") for s in node.subscriptions]
-    ends_of_ours += [(p, "to") for p in node.publishers]
-    for ours, direction in ends_of_ours:
-        topic = ours.topic_name
-        our_type = f"{ours.msg_type.__module__.split('.')[0]}/msg/{ours.msg_type.__name__}"
-        infos = (
-            node.get_publishers_info_by_topic
-            if direction == "from"
-            else node.get_subscriptions_info_by_topic
-        )
-        for peer in infos(topic):
-            name = f"{peer.node_namespace.rstrip('/')}/{peer.node_name}"
-            ends = (
-                (peer.qos_profile, ours.qos_profile)
-                if direction == "from"
-                else (ours.qos_profile, peer.qos_profile)
-            )
-            reason = (
-                f"its type is {peer.topic_type}"
-                if peer.topic_type != our_type
-                else _qos_conflict(*ends)
-            )
-            if reason:
-                found.append(f"{topic}: nothing gets {direction} {name}: {reason}")
+
+    for reader in node.subscriptions:
+        for peer in node.get_publishers_info_by_topic(reader.topic_name):
+            why = _conflict(reader, peer, offered=peer.qos_profile, requested=reader.qos_profile)
+            if why:
+                name = _node_name(peer)
+                text = f"{reader.topic_name}: nothing gets from {name}: {why}"
+                ends = f"{reader.topic_name} {name} {own_name}"
+                found.append(Notice(text, Reason.PEER_MISMATCH, ends))
+
+    for writer in node.publishers:
+        for peer in node.get_subscriptions_info_by_topic(writer.topic_name):
+            why = _conflict(writer, peer, offered=writer.qos_profile, requested=peer.qos_profile)
+            if why:
+                name = _node_name(peer)
+                text = f"{writer.topic_name}: nothing gets to {name}: {why}"
+                ends = f"{writer.topic_name} {own_name} {name}"
+                found.append(Notice(text, Reason.PEER_MISMATCH, ends))
+
     return found
 
 
+def _node_name(peer: Any) -> str:
+    return f"{peer.node_namespace.rstrip('/')}/{peer.node_name}"
+
+
+def _conflict(ours: Any, peer: Any, *, offered: QoSProfile, requested: QoSProfile) -> str:
+    """Return why nothing flows between an end of this node and a peer; "" if it does."""
+    our_type = f"{ours.msg_type.__module__.split('.')[0]}/msg/{ours.msg_type.__name__}"
+    if peer.topic_type != our_type:
+        return f"its type is {peer.topic_type}"
+    return _qos_conflict(offered, requested)
+
+
 def _qos_conflict(offered: QoSProfile, requested: QoSProfile) -> str:
-    """What a publisher offers less of than a subscription requests; "" if nothing (we set no other
-    policy).
+    """Return which QoS a publisher offers less of than a subscription requests; "" if none.
+
+    Other policies than these two are not set by this suite.
     """
     if (
         requested.reliability == ReliabilityPolicy.RELIABLE

@@ -1,13 +1,12 @@
-"""Entities of a simulation by simulation_interfaces, under the node's name: list, describe, read
-and set them.
+"""Entities of a simulation by simulation_interfaces, under the node's name.
 
-Part of amphibious_sim_node and trajectory_node. What versions 1 and 2.1 of the interfaces call
-differently is read either way. Codes are what the interfaces' own comments say.
+They are listed, described, read and set. Part of amphibious_sim_node and trajectory_node. Names
+that differ between versions 1 and 2.1 of the interfaces are both read. Codes are those that the
+comments of the interfaces define.
 """
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -39,6 +38,7 @@ from rfly_common.frames import (
     quat_ned_frd_to_enu_flu,
     quat_rotate,
 )
+from rfly_common.ros.posix_regex import PosixRegex
 from rfly_common.ros.simulation_services import NO_GROUND, result
 from rfly_common.ros.stamps import ns_to_stamp
 
@@ -54,16 +54,13 @@ FEATURES = (
     SimulatorFeatures.ENTITY_INFO_GETTING,
 )
 MAX_FILTER = 200
-"""characters of a regular expression"""
-# REG_EXTENDED, REG_NOSUB, more than a regex_t (regex.h)
-_EXTENDED = 1
-_NO_PLACES = 8
-_COMPILED_BYTES = 256
+"""Characters of a regular expression."""
 
 
-class Motion(NamedTuple):
-    """Of one entity, ENU, each (3,) but the orientation: (4,) x y z w. Velocities in the axes of
-    the world.
+class EntityMotion(NamedTuple):
+    """Motion of one entity, ENU, in SI units; vectors (3,), orientation (4,) xyzw.
+
+    Velocities and accelerations are in the axes of the world.
     """
 
     position: Floats
@@ -75,49 +72,52 @@ class Motion(NamedTuple):
 
 
 class Entity(NamedTuple):
-    """What there is to know of an entity beside its motion."""
+    """Description of an entity."""
 
     name: str
     category: int
     description: str
     tags: Sequence[str]
     low: Floats
-    """(3,) corner of its box in its own axes (FLU), m"""
+    """Lowest corner of its box in its own axes (FLU), (3,), m."""
     high: Floats
+    """Highest corner of its box, (3,), m."""
 
 
 class Pose(NamedTuple):
-    """Of base_link (FLU) in the world (ENU): m, and x y z w of length 1."""
+    """Pose of base_link (FLU) in the world (ENU): m, and xyzw of length 1."""
 
     position: Floats
     orientation: Floats
 
 
 class Twist(NamedTuple):
-    """m/s and rad/s in the axes of the world."""
+    """Velocities in the axes of the world, m/s and rad/s."""
 
     linear: Floats
     angular: Floats
 
 
 class Entities(Protocol):
-    """What the services act on."""
+    """Interface of the simulation whose entities the services handle."""
 
     def entities(self) -> Sequence[Entity] | None:
-        """All of them; None while there is no ground."""
+        """Return all entities; None while there is no ground."""
 
-    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
-        """When (ns), and how those of `entities` with these indices move."""
+    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[EntityMotion]]:
+        """Return the time, ns, and the motions of the entities with these indices."""
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
-        """Put one there with that speed; None stays as it is. Raises PlacementError for the pose,
-        ConfigError.
+        """Set an entity's pose and velocity; None leaves it as it is.
+
+        Raises PlacementError for an impossible pose, and ConfigError.
         """
 
 
 class EntityServices:
-    """Answers for entities. `axes` tells of a frame whether it is an "enu" or "ned" world frame,
-    None: neither.
+    """Services for entities.
+
+    `axes` returns "enu" or "ned" for a world frame, None for any other frame.
     """
 
     def __init__(self, node: Node, entities: Entities, axes: Callable[[str], str | None]) -> None:
@@ -158,19 +158,20 @@ class EntityServices:
         response.result, index, entity = self._found(request.entity)
         if entity is None:
             return response
-        with_pose, with_twist = (
-            getattr(request, f"set_{what}", True) for what in ("pose", "twist")
-        )  # since 2.1
+
+        # since version 2.1 of the interfaces
+        with_pose = getattr(request, "set_pose", True)
+        with_twist = getattr(request, "set_twist", True)
         try:
             axes = axes_of(request.state.header.frame_id, self._axes)
             pose = msg_to_pose(request.state.pose, axes) if with_pose else None
-            self._entities.put(
-                index, pose, _msg_to_twist(request.state.twist, axes) if with_twist else None
-            )
+            twist = _msg_to_twist(request.state.twist, axes) if with_twist else None
+            self._entities.put(index, pose, twist)
         except PlacementError as error:
             response.result = result(SetEntityState.Response.INVALID_POSE, str(error))
         except ConfigError as error:
             response.result = result(Result.RESULT_OPERATION_FAILED, str(error))
+
         return response
 
     def _found(self, name: str) -> tuple[Result, int, Entity | None]:
@@ -202,6 +203,7 @@ class EntityServices:
             and (not categories or entity.category in categories)
             and _has_tags(entity, filters.tags)
         ]
+
         if filters.bounds.type == Bounds.TYPE_EMPTY:
             return result(Result.RESULT_OK), chosen
         return self._within(filters.bounds, chosen)
@@ -210,12 +212,15 @@ class EntityServices:
         self, bounds: Any, chosen: list[tuple[int, Entity]]
     ) -> tuple[Result, list[tuple[int, Entity]]]:
         if bounds.type not in (Bounds.TYPE_BOX, Bounds.TYPE_SPHERE):
-            text = f"bounds of type {bounds.type}: expected a box ({Bounds.TYPE_BOX}) or sphere ({Bounds.TYPE_SPHERE})"
+            expected = f"a box ({Bounds.TYPE_BOX}) or sphere ({Bounds.TYPE_SPHERE})"
+            text = f"bounds of type {bounds.type}: expected {expected}"
             return result(Result.RESULT_FEATURE_UNSUPPORTED, text), []
+
         points = np.array([(p.x, p.y, p.z) for p in bounds.points])
         if points.shape != (2, 3) or not np.isfinite(points).all():
             text = f"bounds: {len(points)} points, expected two with finite numbers"
             return result(Result.RESULT_OPERATION_FAILED, text), []
+
         _, motions = self._entities.motions([index for index, _ in chosen])
         return result(Result.RESULT_OK), [
             each
@@ -225,21 +230,26 @@ class EntityServices:
 
 
 def axes_of(frame: str, axes: Callable[[str], str | None]) -> str:
-    """The axes of a world frame, "enu" or "ned"; empty and "world" are the map's. PlacementError
-    names any other.
+    """Return the axes of a world frame, "enu" or "ned"; empty and "world" are the map's.
+
+    Raises PlacementError for any other frame.
     """
-    found = "enu" if frame in ("", "world", WORLD) else axes(frame)
-    if found is None:
+    axes_of_frame = "enu" if frame in ("", "world", WORLD) else axes(frame)
+    if axes_of_frame is None:
         raise PlacementError(f"frame {frame!r}: expected {WORLD}, map_ned or empty")
-    return found
+    return axes_of_frame
 
 
 def msg_to_pose(message: Any, axes: str) -> Pose:
-    """Raises PlacementError where numbers are not finite, or the quaternion has not the length 1."""
+    """Return a pose in ENU.
+
+    Raises PlacementError if numbers are not finite, or the quaternion has not the length 1.
+    """
     p = message.position
     q = message.orientation
     position = finite_array("position", (p.x, p.y, p.z), error=PlacementError)
     orientation = unit_quaternion("orientation", (q.x, q.y, q.z, q.w), error=PlacementError)
+
     if axes == "ned":
         position = np.asarray(ned_to_enu(position))
         orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))
@@ -255,10 +265,11 @@ def _msg_to_twist(message: Any, axes: str) -> Twist:
     return Twist(*vectors)
 
 
-def _state_msg(motion: Motion, stamp_ns: int) -> EntityState:
+def _state_msg(motion: EntityMotion, stamp_ns: int) -> EntityState:
     message = EntityState()
     message.header.frame_id = WORLD
     message.header.stamp = ns_to_stamp(stamp_ns)
+
     q = message.pose.orientation
     q.x, q.y, q.z, q.w = motion.orientation.tolist()
     for vector, numbers in (
@@ -273,11 +284,8 @@ def _state_msg(motion: Motion, stamp_ns: int) -> EntityState:
 
 
 def _those(known: Sequence[Entity]) -> str:
-    return "there is " + (
-        ", ".join(repr(entity.name) for entity in known)
-        if len(known) <= 3
-        else f"{len(known)} others"
-    )
+    names = ", ".join(repr(entity.name) for entity in known)
+    return f"there is {names}" if len(known) <= 3 else f"there is {len(known)} others"
 
 
 def _has_tags(entity: Entity, wanted: Any) -> bool:
@@ -287,26 +295,30 @@ def _has_tags(entity: Entity, wanted: Any) -> bool:
     return all(has) if wanted.filter_mode == TagsFilter.FILTER_MODE_ALL else any(has)
 
 
-def _overlaps(entity: Entity, motion: Motion, kind: int, points: Floats) -> bool:
-    """Whether the upright box about the turned box of an entity overlaps with the bounds (2, 3),
-    world.
+def _overlaps(entity: Entity, motion: EntityMotion, kind: int, points: Floats) -> bool:
+    """Return whether an entity overlaps with the bounds (2, 3), world.
+
+    The entity counts as the upright box about its turned box.
     """
     corners = np.array(np.meshgrid(*zip(entity.low, entity.high, strict=True))).reshape(3, -1).T
     corners = motion.position + quat_rotate(motion.orientation, corners)
     low = corners.min(axis=0)
     high = corners.max(axis=0)
+
     if kind == Bounds.TYPE_BOX:
         return bool((low <= points.max(axis=0)).all() and (high >= points.min(axis=0)).all())
     return bool(np.linalg.norm(np.clip(points[0], low, high) - points[0]) <= points[1, 0])
 
 
 def name_filter(pattern: str) -> Callable[[str], bool]:
-    """Whether a POSIX extended regular expression is found in a name, by regcomp(3) of the C
-    library, which no name holds up. Raises ConfigError for one that is none, is long, refers back
-    to groups or would repeat itself far.
+    """Return a function that finds a POSIX extended regular expression in a name.
+
+    Raises ConfigError for an invalid or long one, for back-references and for large repetitions: no
+    name may take the C library long.
     """
     if not pattern:
         return lambda _: True
+
     counts = [int(number) for number in re.findall(r"[{,](\d+)", pattern)]
     if (
         len(pattern) > MAX_FILTER
@@ -317,27 +329,11 @@ def name_filter(pattern: str) -> Callable[[str], bool]:
         raise ConfigError(
             f"filter: expected at most {MAX_FILTER} characters, eight + and one {{}} up to 255"
         )
+
     if re.search(r"\\\d|\0", pattern):
         raise ConfigError(f"filter {pattern!r}: back-references and zeros are not taken")
-    c = ctypes.CDLL(None)
-    compiled = ctypes.create_string_buffer(_COMPILED_BYTES)
-    wrong = c.regcomp(compiled, pattern.encode(), _EXTENDED | _NO_PLACES)
-    if wrong:
-        why = ctypes.create_string_buffer(100)
-        c.regerror(wrong, compiled, why, len(why))
-        raise ConfigError(f"filter {pattern!r}: {why.value.decode()}")
-    return _Compiled(c, compiled).has
 
-
-class _Compiled:
-    """A compiled expression, freed with it."""
-
-    def __init__(self, c: ctypes.CDLL, compiled: Any) -> None:
-        self._c = c
-        self._compiled = compiled
-
-    def __del__(self) -> None:
-        self._c.regfree(self._compiled)
-
-    def has(self, name: str) -> bool:
-        return bool(self._c.regexec(self._compiled, name.encode(), 0, None, 0) == 0)
+    try:
+        return PosixRegex(pattern).found_in
+    except ValueError as error:
+        raise ConfigError(f"filter {pattern!r}: {error}") from None

@@ -1,6 +1,4 @@
-"""NumPy arrays as `array.array`, the one sequence that rclpy copies into a message without a look
-at each element.
-"""
+"""NumPy arrays as `array.array`, which rclpy copies into a message without checking elements."""
 
 from __future__ import annotations
 
@@ -12,8 +10,9 @@ from numpy.typing import ArrayLike
 
 
 def flat(code: str, values: ArrayLike) -> array[Any]:
-    """Values in row-major order as array.array of a type code (`d` float64, `f` float32, `i` int32,
-    `B` uint8).
+    """Return values in row-major order as array.array of a type code.
+
+    Codes: `d` float64, `f` float32, `i` int32, `B` uint8.
     """
     out = array(code)
     contiguous = np.ascontiguousarray(values, np.dtype(code))

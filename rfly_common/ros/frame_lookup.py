@@ -1,4 +1,4 @@
-"""Coordinate frames of messages: which are world frames, and how /tf connects the others to one."""
+"""Coordinate frames of messages: world frames, and frames that /tf connects to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rfly_common.transform_buffer import IDENTITY, FrameToWorld, Transform, Tran
 def transform_to_msg(
     parent: str, child: str, position: ArrayLike, quat_xyzw: ArrayLike, stamp_ns: int
 ) -> TransformStamped:
-    """`child` at `position` (3,) m in `parent`, turned by `quat_xyzw` (4,)."""
+    """Return a message: `child` at `position` (3,) m in `parent`, turned by `quat_xyzw` (4,)."""
     message = TransformStamped(child_frame_id=child)
     message.header.stamp = ns_to_stamp(stamp_ns)
     message.header.frame_id = parent
@@ -32,24 +32,25 @@ def transform_to_msg(
 
 
 class Frames:
-    """Which frame ids are world frames, and how the others are connected to one through /tf and
-    /tf_static.
-    """
+    """World frames by id, and the other frames' transforms through /tf and /tf_static."""
 
     def __init__(self, node: Node, *, listen: bool = True) -> None:
-        """With `listen` false transforms are heard only after `listen()`, which a node calls that
-        seldom needs one.
+        """Subscribe to transforms at once, or with `listen` false when `listen()` is called.
+
+        A node that seldom needs transforms calls it then.
         """
-        given = declare_parameters(node, FrameParameters)
-        self.enu_frames = given.enu_frames
-        self.ned_frames = given.ned_frames
+        params = declare_parameters(node, FrameParameters)
+        self.enu_frames = params.enu_frames
+        self.ned_frames = params.ned_frames
         both = set(self.enu_frames) & set(self.ned_frames)
         if both:
             raise ConfigError(
                 f"parameters enu_frames and ned_frames: {sorted(both)[0]!r} is in both"
             )
+
         self._worlds = dict.fromkeys(self.enu_frames, "enu") | dict.fromkeys(self.ned_frames, "ned")
         self._ready = {frame: FrameToWorld(axes) for frame, axes in self._worlds.items()}
+
         self._buffer = TransformBuffer()
         self._node = node
         self._log = node.get_logger()
@@ -58,7 +59,7 @@ class Frames:
             self.listen()
 
     def listen(self) -> None:
-        """Take transforms from now on."""
+        """Subscribe to transforms from now on."""
         if not self._listens:
             self._listens = True
             subscription(self._node, TFMessage, "/tf", self._on_tf, TF)
@@ -71,29 +72,33 @@ class Frames:
             )
 
     def axes(self, frame_id: str) -> str | None:
-        """enu or ned for a world frame, None for any other."""
+        """Return enu or ned for a world frame, None for any other."""
         return self._worlds.get(frame_id)
 
     def resolve(self, frame_id: str, stamp_ns: int = 0) -> FrameToWorld:
-        """The transform from a frame to the world at a time (0 = newest). Raises FrameError that
-        names the frame.
+        """Return the transform from a frame to the world at a time (0: the newest).
+
+        Raises FrameError that names the frame.
         """
         ready = self._ready.get(frame_id)
         if ready is not None:
             return ready
+
         reason: FrameError | None = None
         for world, axes in self._worlds.items():
             try:
                 return FrameToWorld(axes, self._buffer.lookup(world, frame_id, stamp_ns), False)
             except FrameError as error:
                 reason = reason or error
+
         raise reason or FrameError(
             f"frame {frame_id!r}: no world frame is set (parameters enu_frames, ned_frames)"
         )
 
     def between(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
-        """Coordinates given in `source` -> those of `target`, world frame or not. Raises
-        FrameError.
+        """Return the transform of coordinates in `source` to those of `target`, world frame or not.
+
+        Raises FrameError if no transforms connect them.
         """
         return IDENTITY if source == target else self._buffer.lookup(target, source, stamp_ns)
 
@@ -117,6 +122,8 @@ class Frames:
                 )
             except FrameError as error:
                 problems.append(error)
-        if problems:  # once: asking the log whether it would say so takes longer than a transform
+
+        # one warning: asking the logger takes longer than a transform
+        if problems:
             count = "transform" if len(problems) == 1 else f"{len(problems)} transforms, the first"
             self._log.warning(f"{count} ignored: {problems[0]}", throttle_duration_sec=5.0)

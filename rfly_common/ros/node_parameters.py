@@ -1,7 +1,7 @@
 """Parameters of nodes as fields of dataclasses: type, default, unit, range, meaning. No ROS.
 
-A node's parameters are frozen dataclasses whose fields are made by `parameter`. `parameters.py`
-beside it declares them; `docs/reference/parameters.md` lists them.
+A node's parameters are frozen dataclasses whose fields are made by `parameter`. The module
+`parameters` declares them to ROS; `docs/reference/parameters.md` lists them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _KEY = "parameter"
 
 @dataclass(frozen=True)
 class Parameter:
-    """What is known of a node's parameter before any node runs."""
+    """A node's parameter as it is known before any node runs."""
 
     name: str
     type: Any
-    """bool, int, float, str, or a list of one of them"""
+    """Type: bool, int, float, str, or a list of one of them."""
     default: Any
     text: str
     unit: str
@@ -29,13 +29,13 @@ class Parameter:
     high: float | None
     choices: tuple[str, ...]
     changeable: bool
-    """while the node runs"""
+    """True if the parameter can change while the node runs."""
     shown: str
-    """what documents say of a default that depends on something, else empty"""
+    """Text that documents show for a default that depends on something, else empty."""
 
     @property
     def description(self) -> str:
-        """The meaning, with its unit."""
+        """Meaning with its unit."""
         return f"{self.text}, {self.unit}" if self.unit else self.text
 
 
@@ -50,11 +50,10 @@ def parameter(
     changeable: bool = False,
     shown: str = "",
 ) -> Any:
-    """A dataclass field that is a node's parameter. The field's annotation is its type; a list may
-    be empty.
+    """Return a dataclass field that is a node's parameter.
 
-    A Literal of strings names the choices, as `choices` does.
-    `shown` replaces the default in documents where a node computes it.
+    The field's annotation is its type; a list may be empty. A Literal of strings names the choices,
+    as `choices` does. `shown` replaces the default in documents if a node computes it.
     """
     about = {"text": text, "unit": unit, "low": low, "high": high, "choices": tuple(choices)}
     about |= {"changeable": changeable, "shown": shown}
@@ -64,7 +63,7 @@ def parameter(
 
 
 def parameters_of(cls: type) -> Iterator[Parameter]:
-    """The parameters that a dataclass declares, in its order."""
+    """Return the parameters that a dataclass declares, in its order."""
     types = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
         default = (
@@ -81,7 +80,7 @@ def parameters_of(cls: type) -> Iterator[Parameter]:
 
 @dataclass(frozen=True)
 class FrameParameters:
-    """Which frame ids are world frames."""
+    """Ids of world frames."""
 
     enu_frames: list[str] = parameter(["map"], "frame ids that are the ENU world frame itself")
     ned_frames: list[str] = parameter(["map_ned"], "frame ids that are the NED world frame itself")

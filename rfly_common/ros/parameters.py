@@ -36,13 +36,14 @@ def declare_parameters(
 
     `prefix` goes before each name ("<name>." for parameters of one vehicle of several). `defaults`
     and `choices`, by field, replace those of the dataclass; a default may be a function of the
-    values declared before it. A float parameter takes an integer too (`-p rate:=50`). Raises
-    ConfigError that names the parameter and what it takes.
+    values declared before it. A float parameter accepts an integer too (`-p rate:=50`). Raises
+    ConfigError that names the parameter and what it accepts.
     """
     values: dict[str, Any] = {}
     for field in parameters_of(cls):
         default = (defaults or {}).get(field.name, field.default)
         field_choices = tuple((choices or {}).get(field.name, field.choices))
+
         chosen = replace(
             field, default=default(values) if callable(default) else default, choices=field_choices
         )
@@ -57,20 +58,20 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
     if field.type is float:
         default = float(default)
     kind = _EMPTY_LISTS[field.type] if default == [] else _Type.from_parameter_value(default)
+
     try:
         value = node.declare_parameter(
             name, kind if default == [] else default, _descriptor(field)
         ).value
     except InvalidParameterTypeException as error:
-        expected = (
-            "a list of numbers such as [47.4, 8.5, 488.0]"
-            if field.type == list[float]
-            else kind.name.lower()
-        )
+        is_list = field.type == list[float]
+        expected = "a list of numbers such as [47.4, 8.5, 488.0]" if is_list else kind.name.lower()
         raise ConfigError(f"parameter {name}: expected {expected}, {error}") from error
     except InvalidParameterValueException as error:
-        limits = f"{'-inf' if field.low is None else field.low} … {'inf' if field.high is None else field.high}"
-        raise ConfigError(f"parameter {name}: {error}; allowed: {limits}") from error
+        low = "-inf" if field.low is None else field.low
+        high = "inf" if field.high is None else field.high
+        raise ConfigError(f"parameter {name}: {error}; allowed: {low} … {high}") from error
+
     if value is None:
         value = default
     if field.type is float and not math.isfinite(value):
@@ -79,6 +80,7 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
         raise ConfigError(
             f"parameter {name}: {value!r}, expected one of {', '.join(field.choices)}"
         )
+
     return value if isinstance(value, (bool, int, float, str)) else list(value)
 
 
@@ -86,6 +88,7 @@ def _descriptor(field: Parameter) -> ParameterDescriptor:
     descriptor = ParameterDescriptor(description=field.description, read_only=not field.changeable)
     if field.choices:
         descriptor.additional_constraints = "one of: " + ", ".join(field.choices)
+
     if field.low is None and field.high is None:
         return descriptor
     if field.type is float:
@@ -100,9 +103,10 @@ def _descriptor(field: Parameter) -> ParameterDescriptor:
 
 
 def _integer_override_to_float(node: Node, name: str) -> None:
-    """rclpy refuses `50` for a double parameter, which every user types at some time: read it as
-    50.0.
+    """Read an integer override of a double parameter as a double.
+
+    rclpy refuses `50` for such a parameter, which is easily typed.
     """
-    given = node._parameter_overrides.get(name)  # no public way before the declaration
-    if given is not None and given.type_ == _Type.INTEGER:
-        node._parameter_overrides[name] = rclpy.Parameter(name, _Type.DOUBLE, float(given.value))
+    override = node._parameter_overrides.get(name)  # no public way before the declaration
+    if override is not None and override.type_ == _Type.INTEGER:
+        node._parameter_overrides[name] = rclpy.Parameter(name, _Type.DOUBLE, float(override.value))

@@ -1,5 +1,6 @@
-"""Fields of a PointCloud2 as NumPy arrays: by sensor_msgs_py where it is installed, else by a few
-lines of our own.
+"""Fields of a PointCloud2 as NumPy arrays.
+
+sensor_msgs_py reads them if it is installed, else a few lines of this module.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ except ImportError:  # a machine with ROS's wheels only, which lack it
     read_points = None
 
 LARGEST_POINT = 65_536
-"""bytes"""
+"""Bytes of a point."""
 _FORMATS = {
     PointField.INT8: "i1",
     PointField.UINT8: "u1",
@@ -31,14 +32,15 @@ _FORMATS = {
     PointField.FLOAT32: "f4",
     PointField.FLOAT64: "f8",
 }
+"""NumPy's types by the datatype of a PointField."""
 
 
 def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
-    """(height * width,) structured array with the named fields, row by row.
+    """Return a structured array (height * width,) with the named fields, row by row.
 
-    sensor_msgs_py reads what it can: rows without padding, in this machine's byte order. Raises
-    SensorMessageError where a field is missing or does not fit into a point, or where the data is
-    shorter than the cloud says.
+    sensor_msgs_py reads rows without padding in this machine's byte order. Raises
+    SensorMessageError if a field is missing or does not fit into a point, or the data is shorter
+    than the cloud states.
     """
     fields = {field.name: field for field in cloud.fields}
     missing = [name for name in names if name not in fields]
@@ -46,21 +48,26 @@ def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
         raise SensorMessageError(
             f"the cloud has the fields {', '.join(fields)}; {', '.join(missing)} is missing"
         )
+
     if cloud.point_step > LARGEST_POINT:
         raise SensorMessageError(
             f"the cloud's points have {cloud.point_step} bytes, expected at most {LARGEST_POINT}"
         )
+
     for name in names:
         number = _FORMATS.get(fields[name].datatype)
         if number is None or fields[name].offset + int(number[1]) > cloud.point_step:
             raise SensorMessageError(
                 f"the cloud's field {name} lies beyond its points of {cloud.point_step} bytes"
             )
+
     row = cloud.width * cloud.point_step
     if cloud.row_step < row or len(cloud.data) < cloud.height * cloud.row_step:
         raise SensorMessageError(
             f"the cloud's {len(cloud.data)} bytes do not hold {cloud.height} x {cloud.width} points"
         )
+
+    # sensor_msgs_py reads the usual clouds
     known = all(field.datatype in _FORMATS for field in cloud.fields)
     if (
         read_points is not None
@@ -69,6 +76,8 @@ def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
         and cloud.is_bigendian == (sys.byteorder == "big")
     ):
         return read_points(cloud, field_names=list(names))
+
+    # any other layout
     kind = np.dtype(
         {
             "names": list(names),

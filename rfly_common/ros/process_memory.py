@@ -1,4 +1,4 @@
-"""How much memory this process has used."""
+"""Memory of this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import ctypes
 import sys
 
 _M_MMAP_THRESHOLD = -3
+"""Parameter of mallopt(3)."""
 _LARGE = 1 << 20
+"""Bytes from which an array is returned to the system when it is freed."""
+
 try:
     import resource
 except ImportError:  # Windows
@@ -14,18 +17,17 @@ except ImportError:  # Windows
 
 
 def largest_memory() -> int:
-    """Bytes that were resident at most since the process began; 0 where the system does not tell."""
+    """Return the peak resident memory of the process, bytes; 0 if it is unknown."""
     if resource is None:
         return 0
-    told = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return told if sys.platform == "darwin" else 1024 * told
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest if sys.platform == "darwin" else 1024 * largest
 
 
 def give_back_large_arrays() -> None:
-    """Arrays of a megabyte or more go back to the system as soon as they are freed, where malloc is
-    glibc's.
+    """Return arrays of a megabyte or more to the system as soon as they are freed, with glibc.
 
-    By itself it keeps freed ones of up to 32 MB, in pieces that the next array may not fit in:
+    By default glibc keeps freed ones of up to 32 MB, in pieces that the next array may not fit in:
     mallopt(3).
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):

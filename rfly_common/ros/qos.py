@@ -9,20 +9,21 @@ _BEST_EFFORT = ReliabilityPolicy.BEST_EFFORT
 _KEPT = DurabilityPolicy.TRANSIENT_LOCAL
 
 LATCHED = QoSProfile(depth=1, reliability=_RELIABLE, durability=_KEPT)
-"""maps, clouds, planned paths: a late subscriber gets the last one; both ends need it"""
+"""Maps, clouds, planned paths: a late subscriber gets the last one; both ends need it."""
 STATE_OUT = QoSProfile(depth=10, reliability=_RELIABLE)
-"""poses and odometry that we publish: RViz's displays ask for reliable"""
+"""Poses and odometry that nodes publish: RViz's displays ask for reliable."""
 STATE_IN = QoSProfile(depth=1, reliability=_BEST_EFFORT)
-"""poses and odometry of foreign robots: best effort matches any publisher"""
+"""Poses and odometry of other robots: best effort matches any publisher."""
 FLEET_OUT = QoSProfile(depth=10, reliability=_RELIABLE)
+"""`vehicle_states` that a node publishes."""
 FLEET_IN = QoSProfile(depth=100, reliability=_RELIABLE)
-"""`vehicle_states`: our own type, many publishers, partial updates"""
+"""`vehicle_states` of many publishers, with partial updates."""
 COMMANDS = QoSProfile(depth=10, reliability=_RELIABLE)
-"""losing one matters; never latched"""
+"""Commands: losing one matters, and none is latched."""
 FEEDBACK_OUT = QoSProfile(depth=100, reliability=_RELIABLE)
-"""what RflySim3D says: it comes in bursts, one message for each vehicle"""
+"""Feedback of RflySim3D, which comes in bursts of one message for each vehicle."""
 CONTACTS_OUT = QoSProfile(depth=100, reliability=_RELIABLE)
-"""begin and end of contacts: losing one matters"""
+"""Begin and end of contacts: losing one matters."""
 SENSORS = qos_profile_sensor_data
 TF = QoSProfile(depth=100, reliability=_RELIABLE)
 TF_STATIC_OUT = QoSProfile(depth=1, reliability=_RELIABLE, durability=_KEPT)
@@ -31,5 +32,5 @@ CLOCK = QoSProfile(depth=1, reliability=_BEST_EFFORT)
 
 
 def sensor_qos(lock_step: bool) -> QoSProfile:
-    """Of sensor topics, for both ends: with lock-step nothing may be lost, else the newest counts."""
+    """Return the QoS of sensor topics, for both ends: lock-step may lose nothing."""
     return QoSProfile(depth=10, reliability=_RELIABLE) if lock_step else SENSORS

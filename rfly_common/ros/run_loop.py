@@ -1,4 +1,4 @@
-"""The run loop of a node with its clean shutdown, and work in a thread beside it."""
+"""The run loop of a node with its clean shutdown, and work in a parallel thread."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ Result = TypeVar("Result")
 
 
 async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
-    """The result of work(), from a thread of its own; the node goes on meanwhile. For `async`
-    services.
+    """Return the result of work(), which runs in a thread of its own. For `async` services.
 
-    `work` touches nothing of the node. Raises the RflyError that it raises, and WorkError where it
-    raises another.
+    The node goes on meanwhile, and `work` must not touch it. Raises the RflyError that `work`
+    raises, and WorkError if it raises another.
     """
     done: Future = Future(executor=node.executor)
 
@@ -37,8 +36,9 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
             end = done.set_result, work()
         except RflyError as error:
             end = done.set_exception, error
-        except Exception as error:  # noqa: BLE001  told, counted, and whoever waits is answered
+        except Exception as error:  # noqa: BLE001  logged, counted, and the caller is answered
             end = done.set_exception, WorkError(f"broke off by {tell_error(node, error)}")
+
         # a node that ends waits for nothing, and its executor, shut down, would raise here
         if node.executor is not None and node.context.ok() and not startup.stop_requested():
             node.executor.create_task(*end)
@@ -48,26 +48,27 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
 
 
 def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
-    """Run one node until a signal (`startup`) or a shut-down context; exit code 0 within two
-    seconds, without a trace.
+    """Run one node until a signal (`startup`) or a shut-down context.
 
-    A ConfigError while the node is made is logged in one line and ends the process with exit code
-    2. `often`: for a node that wakes hundreds of times a second; where rclpy has its executor of
-    events, a wake-up then costs a tenth. It knows no guard conditions.
+    The exit code is 0, within two seconds and without a trace. A ConfigError while the node is made
+    is logged in one line and ends the process with exit code 2. `often` is for a node that wakes
+    hundreds of times a second: with rclpy's executor of events a wake-up costs a tenth, but it
+    knows no guard conditions.
 
-    What a callback raises does not end the node: see `callback_errors`.
+    An error in a callback does not end the node: see `callback_errors`.
     """
     run_all([make_node], often=often)
 
 
 def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) -> None:
-    """As `run`, several nodes in one executor: a callback of one waits for those of the others."""
+    """Run several nodes in one executor: a callback of one waits for those of the others."""
     startup.install_handlers()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     warnings.showwarning = _log_warning
     kernels = logging.getLogger("rfly_common.kernels")
     kernels.setLevel(logging.INFO)
     kernels.handlers[:] = [_RosLog()]
+
     # before the nodes: a half-made executor prints a trace
     executor = events_executor() if often else SingleThreadedExecutor()
     nodes: list[Node] = []
@@ -76,16 +77,17 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
             nodes.append(make_node())
             guard_callbacks(nodes[-1])
             executor.add_node(nodes[-1])
-        # what the imports and the nodes have made stays; no later collection needs to walk through
-        # it
+
+        # objects of imports and nodes stay: later collections need not walk through them
         gc.freeze()
+
         startup.spinning()
         while rclpy.ok() and not startup.stop_requested():
             try:
                 executor.spin_once(timeout_sec=0.2)
             except ExternalShutdownException:
                 break
-            except Exception as error:  # noqa: BLE001  of a callback; told and counted
+            except Exception as error:  # noqa: BLE001  of a callback; logged and counted
                 tell_error(nodes[0], error)
     except ExternalShutdownException:
         pass
@@ -101,15 +103,16 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
 
 
 class _RosLog(logging.Handler):
-    """What the libraries log, in ROS's log."""
+    """A handler that passes the libraries' log to ROS's log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         rclpy.logging.get_logger("rfly").info(record.getMessage())
 
 
 def _log_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
-    """Python's warnings as lines of the log. That a client has gone before its answer concerns
-    nobody here.
+    """Log Python's warnings.
+
+    A client that has gone before its answer is only a debug message.
     """
     text = " ".join(str(message).split())
     logger = rclpy.logging.get_logger("rfly")
@@ -120,8 +123,9 @@ def _log_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
 
 
 def events_executor() -> Executor:
-    """rclpy's executor of events, a tenth of the work of a wake-up, where it has one; it knows no
-    guard conditions.
+    """Return rclpy's executor of events, with a tenth of the work of a wake-up, if it has one.
+
+    It knows no guard conditions.
     """
     try:
         from rclpy.experimental import EventsExecutor

@@ -1,7 +1,7 @@
-"""Time of a simulation by simulation_interfaces, under the node's name: its state, reset, and
-steps.
+"""Time of a simulation by simulation_interfaces, under the node's name: state, reset, and steps.
 
-Part of amphibious_sim_node and trajectory_node. Codes are what the interfaces' own comments say.
+Part of amphibious_sim_node and trajectory_node. Codes are those that the comments of the interfaces
+define.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ SCOPE_TIME = ResetSimulation.Request.SCOPE_TIME
 SCOPE_STATE = ResetSimulation.Request.SCOPE_STATE
 SCOPE_SPAWNED = ResetSimulation.Request.SCOPE_SPAWNED
 MAX_STEPS = 10_000_000
+"""Most steps of one request."""
 LONGEST_TEXT = 500
+"""Characters of an error message."""
 NO_GROUND = "there is no ground yet"
 
 _FEATURES = (
@@ -48,45 +50,50 @@ _SCOPES = {
     SCOPE_STATE: ("state", SimulatorFeatures.SIMULATION_RESET_STATE),
     SCOPE_SPAWNED: ("spawned", SimulatorFeatures.SIMULATION_RESET_SPAWNED),
 }
+"""Name and feature of each scope of a reset."""
 
 
-class Run(Protocol):
-    """What the services act on."""
+class ControlledRun(Protocol):
+    """Interface of the simulation that the services control."""
 
     @property
     def run_state(self) -> int:
-        """One of STATES; LOADING as long as there is no ground."""
+        """One of STATES; LOADING while there is no ground."""
 
     @property
     def broken(self) -> str:
-        """Why it cannot go on before a reset; "": it can."""
+        """Reason why it cannot go on before a reset; "" if it can."""
 
     def go(self, state: int) -> None:
-        """To play, pause or stop; to stop is to reset, too."""
+        """Play, pause or stop; stopping resets, too."""
 
     def reset(self, scope: int) -> None:
-        """Reset what the bits of the scope say."""
+        """Reset what the bits of the scope name."""
 
     def step(self, ticks: int) -> None:
-        """So many ticks while paused, 0: no more; `progress` is told each, `stepped` is called
-        afterwards.
+        """Do this many ticks while paused; 0 cancels the rest.
+
+        The simulation calls `progress` after each tick, and `stepped` at the end.
         """
 
 
 class SimulationServices:
-    """Answers for a simulation. `features` are those beside time's; `scopes`, the bits that a reset
-    may have.
+    """Services and action of a simulation.
+
+    `features` are those besides time's; `scopes` are the bits that a reset may have.
     """
 
     def __init__(
-        self, node: Node, run: Run, scopes: int, features: Sequence[int], info: str
+        self, node: Node, run: ControlledRun, scopes: int, features: Sequence[int], info: str
     ) -> None:
         self._node = node
         self._run = run
         self._scopes = scopes
         self._info = info
+
         resets = [feature for bit, (_, feature) in _SCOPES.items() if bit & scopes]
         self._features = sorted([*_FEATURES, *resets, *features])
+
         node.create_service(GetSimulatorFeatures, "~/get_simulator_features", self._get_features)
         node.create_service(GetSimulationState, "~/get_simulation_state", self._get_state)
         node.create_service(SetSimulationState, "~/set_simulation_state", self._set_state)
@@ -95,11 +102,13 @@ class SimulationServices:
         # the answer waits for the steps; rclpy's executor of events knows no `async` services
         self._answer_step = stepping.send_response
         stepping.send_response = self._answer_or_wait  # type: ignore[method-assign]
+
         self._waiting: Any = None
         self._goal: Any = None
         self._ended: Future | None = None
         self._steps = 0
         self._is_stepping = False
+
         self._server = ActionServer(
             node,
             SimulateSteps,
@@ -109,16 +118,16 @@ class SimulationServices:
         )
 
     def destroy(self) -> None:
-        """Take the action off the graph."""
+        """Remove the action from the graph."""
         self._server.destroy()
 
     @property
     def stepping(self) -> bool:
-        """Whether steps that were asked for are under way."""
+        """True while requested steps are under way."""
         return self._is_stepping
 
     def progress(self, remaining: int) -> None:
-        """A step is done, so many are left."""
+        """Report a finished step to the client of the action."""
         if self._goal is None:
             return
         self._goal.publish_feedback(
@@ -130,20 +139,22 @@ class SimulationServices:
             self.check_cancel()
 
     def check_cancel(self) -> None:
-        """End steps whose cancellation was asked for."""
+        """End the steps if the client has cancelled them."""
         if self._goal is not None and self._goal.is_cancel_requested:
             self.break_steps("cancelled")
 
     def stepped(self, problem: str = "") -> None:
-        """The steps that were asked for are done, or "why not"."""
+        """Answer the request for steps; `problem` says why they were not done."""
         self._is_stepping = False
         end = (
             result(Result.RESULT_OPERATION_FAILED, problem) if problem else result(Result.RESULT_OK)
         )
+
         header = self._waiting
         self._waiting = None
         if header is not None:
             self._answer_step(StepSimulation.Response(result=end), header)
+
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(end)
 
@@ -167,7 +178,8 @@ class SimulationServices:
         wanted = request.state.state
         run = self._run
         if wanted not in (PLAYING, PAUSED, STOPPED):
-            text = f"state {wanted}, expected {STOPPED} (stopped), {PLAYING} (playing) or {PAUSED} (paused)"
+            expected = f"{STOPPED} (stopped), {PLAYING} (playing) or {PAUSED} (paused)"
+            text = f"state {wanted}, expected {expected}"
             response.result = result(SetSimulationState.Response.INCORRECT_TRANSITION, text)
         elif run.run_state == LOADING:
             response.result = result(Result.RESULT_INCORRECT_STATE, NO_GROUND)
@@ -181,6 +193,7 @@ class SimulationServices:
             self.break_steps(f"the simulation is {STATES[wanted]} now")
             run.go(wanted)
             response.result = result(Result.RESULT_OK)
+
         return response
 
     def _reset(self, request: Any, response: Any) -> Any:
@@ -197,6 +210,7 @@ class SimulationServices:
             self.break_steps("the simulation was reset")
             self._run.reset(scope)
             response.result = result(Result.RESULT_OK)
+
         return response
 
     def _why_not(self, steps: int) -> str:
@@ -233,10 +247,13 @@ class SimulationServices:
         if problem:
             goal.abort()
             return SimulateSteps.Result(result=result(Result.RESULT_OPERATION_FAILED, problem))
-        self._goal, self._ended = goal, Future(executor=self._node.executor)
+
+        self._goal = goal
+        self._ended = Future(executor=self._node.executor)
         self._begin(goal.request.steps)
         end = await self._ended
         self._goal = self._ended = None
+
         if end.result == Result.RESULT_OK:
             goal.succeed()
         elif goal.is_cancel_requested:
@@ -247,8 +264,9 @@ class SimulationServices:
 
 
 def result(code: int, text: str = "") -> Result:
-    """The message of a code; of a text that quotes what it was given no more than LONGEST_TEXT
-    characters.
+    """Return the message of a code.
+
+    The text may quote a request: it is cut to LONGEST_TEXT characters.
     """
     return Result(
         result=code,

@@ -1,4 +1,4 @@
-"""builtin_interfaces/Time <-> nanoseconds."""
+"""Conversion between builtin_interfaces/Time and nanoseconds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from builtin_interfaces.msg import Time
 
 
 def stamp_to_ns(stamp: Any) -> int:
-    """builtin_interfaces/Time -> nanoseconds."""
+    """Return builtin_interfaces/Time as nanoseconds."""
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
 def ns_to_stamp(nanoseconds: int) -> Any:
-    """Nanoseconds -> builtin_interfaces/Time."""
-    seconds, rest = divmod(
-        int(nanoseconds), 1_000_000_000
-    )  # rclpy's Time raises where a message's is negative
+    """Return nanoseconds as builtin_interfaces/Time; negative ones too, unlike rclpy's Time."""
+    seconds, rest = divmod(int(nanoseconds), 1_000_000_000)
     return Time(sec=seconds, nanosec=rest)

@@ -1,4 +1,4 @@
-"""VehicleStates <-> rfly_suite/VehicleStateArray and VehicleState."""
+"""Conversion between VehicleStates and the messages VehicleStateArray and VehicleState."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rfly_common.vehicle_states import VehicleStates
 
 
 def states_to_msg(states: VehicleStates) -> VehicleStateArray:
-    """A message of flat arrays; arrays that hold only defaults stay empty."""
+    """Return a message of flat arrays; arrays that hold only defaults stay empty."""
     message = VehicleStateArray(
         source=states.source,
         id=flat("i", states.id),
@@ -24,6 +24,7 @@ def states_to_msg(states: VehicleStates) -> VehicleStateArray:
     )
     message.header.frame_id = states.frame_id
     message.header.stamp = ns_to_stamp(states.stamp_ns)
+
     for name in ("velocity", "angular_velocity", "motor_speed"):
         values = getattr(states, name)
         if values.any():
@@ -32,25 +33,28 @@ def states_to_msg(states: VehicleStates) -> VehicleStateArray:
         message.scale = flat("f", states.scale)
     if states.fit_ground.any():
         message.fit_ground = flat("B", states.fit_ground)
+
     return message
 
 
 def msg_to_states(message: VehicleStateArray) -> VehicleStates:
-    """Raises VehicleStatesError where lengths disagree or an id repeats. The arrays are views of
-    the message.
+    """Return the states of a message, as views of its arrays.
+
+    Raises VehicleStatesError if lengths disagree or an id repeats.
     """
     n = len(message.id)
     motors = int(message.motors)
+
     return VehicleStates(
         id=np.asarray(message.id),
         vehicle_type=np.asarray(message.vehicle_type),
         position=np.asarray(message.position),
         orientation=np.asarray(message.orientation),
-        velocity=_given(message.velocity),
-        angular_velocity=_given(message.angular_velocity),
+        velocity=_or_none(message.velocity),
+        angular_velocity=_or_none(message.angular_velocity),
         motor_speed=_motor_speed(message.motor_speed, n, motors),
-        scale=_given(message.scale),
-        fit_ground=_given(message.fit_ground),
+        scale=_or_none(message.scale),
+        fit_ground=_or_none(message.fit_ground),
         frame_id=message.header.frame_id,
         source=message.source,
         stamp_ns=stamp_to_ns(message.header.stamp),
@@ -58,9 +62,10 @@ def msg_to_states(message: VehicleStateArray) -> VehicleStates:
 
 
 def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleStates:
-    """One vehicle as arrays of length 1; a scale of 0 0 0 means 1."""
+    """Return one vehicle as arrays of length 1; a scale of 0 0 0 means 1."""
     scale = np.asarray(message.scale, np.float32)
     motor_speed = np.asarray(message.motor_speed, np.float32)
+
     return VehicleStates(
         id=np.array([message.id]),
         vehicle_type=np.array([message.vehicle_type]),
@@ -77,7 +82,7 @@ def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleState
     )
 
 
-def _given(values: Any) -> Any:
+def _or_none(values: Any) -> Any:
     return np.asarray(values) if len(values) else None
 
 

@@ -1,1 +1,1 @@
-"""Reading of files that nobody needs to trust: errors in one place, arrays with limits."""
+"""Files of unknown origin: one place for their errors, and limits on their sizes and folders."""

@@ -1,4 +1,4 @@
-"""How large the chunks of an MCAP file become in memory."""
+"""Limits on the chunks of MCAP files in memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from rfly_common.errors import CaptureError
 
 MOST_CHUNK_BYTES = 256_000_000
-"""unpacked; rosbag2 and ours write a megabyte"""
+"""Bytes of an unpacked chunk; rosbag2 and this suite write a megabyte."""
 
 
 def check_chunk(path: Path, size: int) -> None:
-    """Raises CaptureError for a chunk of more bytes than MOST_CHUNK_BYTES."""
+    """Raise CaptureError for a chunk of more than MOST_CHUNK_BYTES."""
     if size > MOST_CHUNK_BYTES:
         raise CaptureError(
             f"{path}: a chunk of {size:,} bytes, expected at most {MOST_CHUNK_BYTES:,}"
@@ -20,6 +20,6 @@ def check_chunk(path: Path, size: int) -> None:
 
 
 def check_chunks(path: Path, summary: Any) -> None:
-    """The same for all that a file's summary (mcap.reader) tells of."""
+    """Check all chunks in a file's summary (mcap.reader)."""
     for index in summary.chunk_indexes:
         check_chunk(path, index.uncompressed_size)

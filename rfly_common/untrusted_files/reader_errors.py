@@ -1,4 +1,4 @@
-"""Typed errors for whatever a reader of foreign bytes raises."""
+"""Typed errors for whatever a library raises when it reads bytes of unknown origin."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from rfly_common.errors import RflyError, TerrainFileNotFound, TerrainFormatErro
 from rfly_common.files import StrPath
 
 _LONGEST = 200
+"""Characters of a reason."""
 
 
 @contextmanager
 def reader_errors(refuse: Callable[[str], RflyError]) -> Iterator[None]:
-    """Raises `refuse(reason)` for whatever is raised inside but our own errors; the cause stays
-    with it.
+    """Raise `refuse(reason)` for whatever is raised inside except RflyError; the cause stays with
+    it.
 
-    It goes around the call of a library that reads a file (NumPy, zipfile, GDAL, OpenCV, an XML or
-    JSON parser). What damaged bytes make such a library raise is listed nowhere and changes with
-    its version, so nothing is listed here.
+    Put this around the call of a library that reads a file (NumPy, zipfile, GDAL, OpenCV, an XML or
+    JSON parser). What damaged bytes make such a library raise is documented nowhere and changes
+    with its version, so no exception types are listed here.
     """
     try:
         yield
@@ -30,8 +31,8 @@ def reader_errors(refuse: Callable[[str], RflyError]) -> Iterator[None]:
 
 @contextmanager
 def terrain_file_errors(path: StrPath) -> Iterator[None]:
-    """Raises TerrainFileNotFound or TerrainFormatError, which begin with the path, for a file that
-    can't be opened.
+    """Raise TerrainFileNotFound or TerrainFormatError, with the path, for a file that cannot be
+    opened.
     """
     try:
         yield
@@ -42,15 +43,13 @@ def terrain_file_errors(path: StrPath) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """One line of limited length."""
+    """Return the error's text as one line of limited length."""
     if isinstance(error, MemoryError):
         return "not enough memory"
     if isinstance(error, RecursionError):
         return "nested too deeply"
-    text = " ".join(
-        (
-            error.strerror or "" if isinstance(error, OSError) and error.strerror else str(error)
-        ).split()
-    )
-    text = text or type(error).__name__
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror
+    text = " ".join(text.split()) or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,6 +1,4 @@
-"""XML as a stream of elements, of files that nobody needs to trust: no document type, no entity,
-limits on sizes.
-"""
+"""XML of unknown origin as a stream of elements: no document type, no entities, limited sizes."""
 
 from __future__ import annotations
 
@@ -13,19 +11,20 @@ from rfly_common.errors import ConfigError
 from rfly_common.untrusted_files.reader_errors import reader_errors
 
 MAX_DEPTH = 100
-"""of elements in each other"""
+"""Levels of elements in each other."""
 
 
 class XmlElements:
-    """A parser's target that counts; a subclass overrides `opened`, `data` and `closed` and keeps
-    what it wants.
+    """A parser's target that counts elements.
+
+    A subclass overrides `opened`, `data` and `closed`, and keeps what it needs.
     """
 
     def __init__(self, name: str, max_elements: int) -> None:
         self.name = name
-        """what errors begin with"""
+        """Name that errors begin with."""
         self._open: list[str] = []
-        """the elements around what is read now, without their namespace"""
+        """Tags of the elements around the current one, without their namespace."""
         self._max_elements = max_elements
         self._elements = 0
         self._parser = DefusedXMLParser(
@@ -33,7 +32,7 @@ class XmlElements:
         )
 
     def read(self, data: bytes) -> None:
-        """Reads a whole file. Raises ConfigError with the line."""
+        """Read a whole file. Raises ConfigError with the line."""
         try:
             with reader_errors(lambda text: self.error(f"cannot be read as XML: {text}")):
                 self._parser.feed(data)

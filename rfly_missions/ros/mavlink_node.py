@@ -24,7 +24,7 @@ from rfly_missions.mavlink.wire import signing_key
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_missions.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 from rfly_trajectory.fleet.entities import VEHICLE_NAME
 
 PERIOD_S = 0.01
@@ -147,7 +147,7 @@ class MavlinkNode(Node):
             [
                 (not self._vehicles, OK, "no vehicles: parameter vehicles is empty"),
                 (self._ground.problem, WARN, self._ground.problem),
-                (self._ground.terrain is None, STALE, NOT_YET),
+                (self._ground.terrain is None, STALE, NO_MAP_YET),
                 (self._place_problem, WARN, self._place_problem),
                 (alone, WARN, f"no mission_node answers for {', '.join(alone)}"),
                 (silent, STALE, f"no pose of {', '.join(silent)}"),

@@ -18,7 +18,7 @@ from rfly_common.geodesy import geodetic_to_ned, place_problem
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.run_loop import in_thread
-from rfly_common.untrusted_files.asked_files import resolve_below, without_content
+from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.mission.files import Mission, read_mission
 from rfly_missions.mission.items import MissionItem

@@ -24,7 +24,7 @@ from rfly_missions.followers.ground import Ground
 from rfly_missions.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
 from rfly_missions.ros.node_parameters import MissionParameters, MissionVehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 from rfly_trajectory.fleet.entities import VEHICLE_NAME
 from rfly_trajectory.fleet.fleet import check_unique, states_in_ned
 from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, ShownVehicle
@@ -199,7 +199,7 @@ class MissionNode(Node):
             [
                 (self._ground.problem, ERROR, self._ground.problem),
                 (not self._vehicles, OK, "no vehicles: parameter vehicles is empty"),
-                (no_terrain, STALE, NOT_YET),
+                (no_terrain, STALE, NO_MAP_YET),
                 (clock_problem, WARN, clock_problem),
                 (breached, WARN, "; ".join(breached)),
                 (unseen, STALE, f"not known yet: {', '.join(unseen)}"),

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import StrPath
-from rfly_common.untrusted_files.asked_files import resolve_below, without_content
+from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
 from rfly_terrain.files.search import MapFiles, find_map
 from rfly_terrain.height_map.height_map import HeightMap
 

@@ -43,7 +43,7 @@ from rfly_terrain.ros.node_parameters import NO_WATER, PlannerParameters
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.ros.plan_msgs import plan_to_path, pose_to_plan_pose
 from rfly_terrain.ros.planned_vehicles import NAME, PlannedVehicles
-from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET, NOT_YET, LatestTerrain
 
 MAP_PATIENCE_S = 5.0
 """so long a request waits for the first map: nodes that are started together have it a little later
@@ -367,7 +367,7 @@ class PlannerNode(Node):
         self._diagnostics.set_first(
             [
                 (ground.terrain is None and ground.error, ERROR, ground.error),
-                (ground.terrain is None, STALE, NOT_YET),
+                (ground.terrain is None, STALE, NO_MAP_YET),
                 (ground.problem, WARN, ground.problem),
                 (True, OK, "ready"),
             ],

@@ -18,6 +18,7 @@ from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
 from rfly_common.config.checks import finite_array
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import FrameError, RflyError, WorkError
 from rfly_common.frames import (
     QUAT_ENU_NED_XYZW,
@@ -178,9 +179,11 @@ class TerrainNode(Node):
                 "extent_x_m": f"{x_min:.2f} … {x_max:.2f}",
                 "extent_y_m": f"{y_min:.2f} … {y_max:.2f}",
             }
+        text = f"no map is loaded: {error}; call load_terrain"
+        no_map = Notice(text, Reason.NO_MAP_LOADED, error)
         self._diagnostics.set_first(
             [
-                (terrain is None, ERROR, f"no map is loaded: {error}; call load_terrain"),
+                (terrain is None, ERROR, no_map),
                 (error, ERROR, f"the last load failed, the map before it is in service: {error}"),
                 (True, OK, "serving"),
             ],

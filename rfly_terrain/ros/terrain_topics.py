@@ -10,6 +10,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from rfly_suite.msg import TerrainMap
 
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import RflyError
 from rfly_common.geodesy import geo_point
 from rfly_common.ros.diagnostics import Diagnostics
@@ -23,6 +24,8 @@ from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 MOST_WAITING = 100
 """that wait for the first map at once; one more is not waited with"""
 NOT_YET = "no terrain_map has come yet: is terrain_node running?"
+NO_MAP_YET = Notice(NOT_YET, Reason.NO_TERRAIN_MAP)
+"""NOT_YET for the diagnostics."""
 
 
 class LatestTerrain:

@@ -23,7 +23,7 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, ShapeError
 from rfly_common.files import read_regular
 from rfly_common.imports import require
-from rfly_common.untrusted_files.asked_files import is_below
+from rfly_common.untrusted_files.allowed_folders import is_below
 from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.world.solids import checked_rows
 

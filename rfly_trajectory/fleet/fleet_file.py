@@ -19,7 +19,7 @@ from rfly_common.config.documents import (
     shipped_names,
 )
 from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, TooLargeError
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
@@ -104,8 +104,9 @@ def _check_count(document: Document, most: int) -> None:
 
     total = sum(max(1, int(count)) if isinstance(count, int | float) else 1 for count in counts)
     if total > most:
-        raise document.error(
-            ("vehicles",), f"{total} vehicles with all copies, at most {most} are allowed"
+        where = document.location(("vehicles",))
+        raise TooLargeError(
+            f"{where}: {total} vehicles with all copies, at most {most} are allowed"
         )
 
 

@@ -22,8 +22,8 @@ from rfly_common.ros.entity_services import (
     HUMAN,
     ROBOT,
     Entity,
+    EntityMotion,
     EntityServices,
-    Motion,
     Pose,
     Twist,
 )
@@ -108,7 +108,7 @@ class FleetEntities:
         """Another fleet was loaded: what was spawned is gone."""
         self._spawned.clear()
 
-    # --- time, as `simulation_services.Run`
+    # --- time, as `simulation_services.ControlledRun`
 
     @property
     def run_state(self) -> int:
@@ -196,7 +196,7 @@ class FleetEntities:
             shape.high * vehicle.scale,
         )
 
-    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
+    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[EntityMotion]]:
         """As of the last states that were published, in seconds of the fleet."""
         fleet = self._node.fleet
         assert fleet is not None
@@ -206,7 +206,7 @@ class FleetEntities:
         turning = quat_rotate(at.orientation, at.angular_velocity)
         rates = [(each[1] - each[0]) / DIFFERENCE_S for each in (at.velocity, turning)]
         parts = (at.position[0], at.orientation[0], at.velocity[0], turning[0], *rates)
-        return self._run.last_ns, [Motion(*of_one) for of_one in zip(*parts, strict=True)]
+        return self._run.last_ns, [EntityMotion(*of_one) for of_one in zip(*parts, strict=True)]
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
         """It leaves its path, goes straight on with its speed along its nose, brakes and stands."""

@@ -20,10 +20,10 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.vehicle_msgs import states_to_msg
-from rfly_common.untrusted_files.asked_files import resolve_below, without_content
+from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle, states_in_ned
 from rfly_trajectory.fleet.fleet_file import load_fleet, shard_range, shipped_fleets
 from rfly_trajectory.fleet.limit_check import LimitViolation, check_tracks
@@ -333,12 +333,8 @@ class TrajectoryNode(Node):
             [
                 (self._fleet_error, ERROR, self._fleet_error),
                 (self._ground.problem, ERROR, self._ground.problem),
-                (
-                    error,
-                    ERROR,
-                    f"the last load failed, the fleet before it drives on: {error}",
-                ),
-                (terrain is None, STALE, NOT_YET),
+                (error, ERROR, f"the last load failed, the fleet before it drives on: {error}"),
+                (terrain is None, STALE, NO_MAP_YET),
                 (self._clock_watch.problem, WARN, self._clock_watch.problem),
                 (refused, WARN, lambda: _refused_text(refused)),
                 (findings, WARN, lambda: _findings_text(findings)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import math
 import time
@@ -16,6 +17,7 @@ from rclpy.timer import Timer
 from rfly_suite.srv import RequestObject
 from std_msgs.msg import Header
 
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import CommandError, ConfigError, FeedbackError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
@@ -95,7 +97,7 @@ class FeedbackTopics:
         self._reported_s = -math.inf
         self._asked_s = -math.inf
         self._losses: dict[str, int] = {}
-        self._error = ""
+        self._error = Notice("")
 
         params = declare_parameters(node, FeedbackParameters)
         self._request_vehicle_data = params.request_vehicle_data
@@ -156,12 +158,13 @@ class FeedbackTopics:
         try:
             self._receiver.start()
         except FeedbackError as error:
-            if str(error) != self._error:
-                self._error = str(error)
+            if str(error) != str(self._error):
+                taken = error.errno == errno.EADDRINUSE
+                reason = Reason.FEEDBACK_PORT_TAKEN if taken else Reason.OTHER
+                self._error = Notice(str(error), reason, str(self._receiver.port))
                 self._node.get_logger().error(f"{error}; tried again every second")
             return
-
-        self._error = ""
+        self._error = Notice("")
         self._node.get_logger().info(f"listening to RflySim3D on {self._where}")
         if self._receiver.multicast_error:
             self._node.get_logger().warning(f"multicast: {self._receiver.multicast_error}")
@@ -253,7 +256,7 @@ class FeedbackTopics:
         if self._receiver is None:
             return "the bridge does not listen: parameter feedback_port is 0", None
         if not self._receiver.listening:
-            return self._error, None
+            return self._error.text, None
         if len(self._waiting) >= MAX_WAITING:
             return f"{MAX_WAITING} requests wait already", None
         problem = self._send_command(command, 0)
@@ -316,22 +319,23 @@ class FeedbackTopics:
             self._losses |= lost
             if self._diagnostics.warn(f"datagrams lost: {new}"):
                 self._node.get_logger().warning(f"feedback: {self._diagnostics.recent_warning}")
-
+        values: dict[str, Any] = {"waiting_requests": len(self._waiting), **counters}
         hearing = "nothing heard yet"
         if math.isfinite(self._heard_s):
-            hearing = f"last heard {now_s - self._heard_s:.0f} s ago"
+            silence_s = f"{now_s - self._heard_s:.0f}"
+            hearing = f"last heard {silence_s} s ago"
+            values["last_heard_s"] = silence_s
         warnings = [
-            text
-            for text in (self._receiver.multicast_error, self._diagnostics.recent_warning)
-            if text
+            warning
+            for warning in (self._receiver.multicast_error, self._diagnostics.recent_warning)
+            if warning
         ]
 
         self._diagnostics.set_first(
             [
-                (self._error, ERROR, self._error),
-                (warnings, WARN, "; ".join(warnings)),
+                (self._error.text, ERROR, self._error),
+                (warnings, WARN, warnings),
                 (True, OK, f"listening on {self._where}, {hearing}"),
             ],
-            waiting_requests=len(self._waiting),
-            **counters,
+            **values,
         )

@@ -27,7 +27,7 @@ from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.state_sources import IdOwners
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET, NOT_YET, LatestTerrain
 from rfly_terrain.world.world_file import load_world
 from rfly_ue_bridge.codec.ned_states import NedStates
 from rfly_ue_bridge.objects.placement import (
@@ -304,7 +304,7 @@ class PlacedObjects:
         self._diagnostics.set_first(
             [
                 (problem, ERROR, problem),
-                (self._ground.terrain is None, OK, NOT_YET),
+                (self._ground.terrain is None, OK, NO_MAP_YET),
                 (True, OK, "placing"),
             ],
             objects=len(self._registry),

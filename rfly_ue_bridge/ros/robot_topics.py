@@ -163,7 +163,7 @@ class RobotTopics:
                 )
                 if reason is not None:
                     states.heard_ns = steady_ns()
-                    states.drop(reason, 1, topic)
+                    states.drop(reason, 1, topic, subject=topic)
                     return
 
             send(encode_pose(vehicle_id, vehicle_type, *to_ned(x, y, z, qx, qy, qz, qw)))
@@ -180,9 +180,8 @@ class RobotTopics:
             self._states.heard_ns = time.monotonic_ns()
             is_state = robot.message == "vehicle_state"
             if is_state and message.id != robot.id:
-                self._states.drop(
-                    "wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}"
-                )
+                what = f"{robot.topic}: id {message.id}, expected {robot.id}"
+                self._states.drop("wrong_id", 1, what, subject=robot.topic)
                 return
 
             try:
@@ -190,7 +189,8 @@ class RobotTopics:
                     state_msg_to_states(message) if is_state else pose_to_states(message, robot)
                 )
             except VehicleStatesError as error:
-                self._states.drop("inconsistent", 1, f"{robot.topic}: {error}")
+                what = f"{robot.topic}: {error}"
+                self._states.drop("inconsistent", 1, what, subject=robot.topic)
                 return
 
             if self._states.in_time(states, robot.topic):

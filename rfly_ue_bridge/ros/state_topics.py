@@ -15,6 +15,7 @@ from rclpy.node import Node
 from rclpy.timer import Timer
 from rfly_suite.msg import VehicleStateArray
 
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import FrameError, VehicleStatesError
 from rfly_common.ros.diagnostics import WARNING_SHOWN_NS, Diagnostics
 from rfly_common.ros.endpoints import subscription
@@ -136,7 +137,8 @@ class StateTopics:
         try:
             states = msg_to_states(message)
         except VehicleStatesError as error:
-            self.drop("inconsistent", 1, f"vehicle_states of {message.source!r}: {error}")
+            what = f"vehicle_states of {message.source!r}: {error}"
+            self.drop("inconsistent", 1, what, subject="vehicle_states")
             return
         if len(states) == 0 or not self.in_time(states, f"vehicle_states of {states.source!r}"):
             return
@@ -157,7 +159,8 @@ class StateTopics:
         try:
             states = msg_to_states(message)
         except VehicleStatesError as error:
-            self.drop("inconsistent", 1, f"{topic}: {error}")
+            what = f"{topic}: {error}"
+            self.drop("inconsistent", 1, what, subject="removed_vehicles")
             return
 
         steady_ns = time.monotonic_ns()
@@ -184,7 +187,7 @@ class StateTopics:
         now_ns = self._node.get_clock().now().nanoseconds
         reason = self.stamps.rejection_reason(source, states.stamp_ns, now_ns, time.monotonic_ns())
         if reason is not None:
-            self.drop(reason, len(states), source)
+            self.drop(reason, len(states), source, subject=source)
         return reason is None
 
     def send(self, states: VehicleStates, topic: str, *, in_fleet: bool) -> None:
@@ -197,7 +200,7 @@ class StateTopics:
         try:
             frame = self.frames.resolve(states.frame_id or self.own_frame, states.stamp_ns)
         except FrameError as error:
-            self.drop("unknown_frame", len(states), f"{topic}: {error}")
+            self.drop("unknown_frame", len(states), f"{topic}: {error}", subject=topic)
             return None
         translation = None
         quat_xyzw = None
@@ -206,7 +209,7 @@ class StateTopics:
             quat_xyzw = frame.transform.quat_xyzw
         ned, dropped = states_to_ned(states, frame.axes, translation, quat_xyzw)
         for reason, count in dropped.items():
-            self.drop(reason, count, topic)
+            self.drop(reason, count, topic, subject=topic)
         return ned
 
     def send_now(self, ned: NedStates, *, in_fleet: bool = False) -> None:
@@ -239,12 +242,12 @@ class StateTopics:
 
     # --- what went wrong
 
-    def drop(self, reason: str, count: int, what: str) -> None:
-        """Count states that are not sent, by reason; `what` names their source."""
-        if self._diagnostics.drop(reason, count, what):
+    def drop(self, reason: str, count: int, what: str, *, subject: str) -> None:
+        """Count states that are not sent, as `Diagnostics.drop` does, and report a new warning."""
+        if self._diagnostics.drop(reason, count, what, subject=subject):
             # `_note_conflicts` has said more about conflicts
             if reason not in ("configured", "other_source"):
-                self._node.get_logger().warning(self._diagnostics.recent_warning)
+                self._node.get_logger().warning(str(self._diagnostics.recent_warning))
             self._changed()
 
     def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
@@ -252,23 +255,27 @@ class StateTopics:
             self._conflicts[conflict.first, conflict.second] = (steady_ns, conflict)
             self._problems.begin((conflict.first, conflict.second), str(conflict))
         if claim.configured:
-            self.drop("configured", claim.configured, str(claim.conflicts[0]))
+            first = claim.conflicts[0]
+            self.drop("configured", claim.configured, str(first), subject=str(first.vehicle_id))
         if claim.others:
-            self.drop("other_source", claim.others, str(claim.conflicts[-1]))
+            last = claim.conflicts[-1]
+            self.drop("other_source", claim.others, str(last), subject=str(last.vehicle_id))
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Notice]:
         """Return the recent problems, the most helpful first."""
         since_ns = time.monotonic_ns() - WARNING_SHOWN_NS
         self._conflicts = {
             pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns
         }
-
-        found = [str(conflict) for _, conflict in self._conflicts.values()]
-        if self._diagnostics.recent_warning and not self._conflicts:
-            found.append(self._diagnostics.recent_warning)
-
+        found = [
+            Notice(str(conflict), Reason.OTHER_SOURCE, str(conflict.vehicle_id))
+            for _, conflict in self._conflicts.values()
+        ]
+        recent = self._diagnostics.recent_warning
+        if recent and not self._conflicts:
+            found.append(recent)
         return found + [
-            f"{window}: {window.last_error}"
+            window.notice()
             for window in self.sender.windows
             if window.last_error and window.last_error_ns > since_ns
         ]

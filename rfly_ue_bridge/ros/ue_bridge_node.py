@@ -13,6 +13,7 @@ from rfly_suite.msg import Environment
 from rfly_suite.srv import SendUeCommand
 from std_msgs.msg import String
 
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.ros.diagnostics import OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import subscription
@@ -145,13 +146,16 @@ class UeBridgeNode(Node):
 
     def _update_diagnostics(self) -> None:
         warnings = self._states.warnings() + self._diagnostics.unmatched
-        if self._clock_watch.problem:
-            warnings.append(self._clock_watch.problem)
+        clock_problem = self._clock_watch.problem
+        if clock_problem:
+            warnings.append(clock_problem)
         heard_ns = self._states.heard_ns
         steady_ns = time.monotonic_ns()
         silent = heard_ns is None or steady_ns - heard_ns > self._stale_after_ns
-        since = "yet" if heard_ns is None else f"for {(steady_ns - heard_ns) / 1e9:.1f} s"
-
+        no_states = Notice("no states yet", Reason.NO_STATES)
+        if heard_ns is not None:
+            seconds = f"{(steady_ns - heard_ns) / 1e9:.1f}"
+            no_states = Notice(f"no states for {seconds} s", Reason.NO_STATES, seconds)
         values: dict[str, Any] = {
             "sent_datagrams": self._sender.sent,
             "superseded_states": self._states.outbox.superseded,
@@ -163,8 +167,8 @@ class UeBridgeNode(Node):
 
         self._diagnostics.set_first(
             [
-                (silent, STALE, "; ".join([f"no states {since}", *warnings])),
-                (warnings, WARN, "; ".join(warnings)),
+                (silent, STALE, [no_states, *warnings]),
+                (warnings, WARN, warnings),
                 (True, OK, "sending"),
             ],
             **values,

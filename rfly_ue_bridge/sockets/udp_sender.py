@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterable
 
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, MAX_UDP_PAYLOAD, WINDOW_PORT
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun
@@ -46,6 +47,8 @@ class Window:
         self.errors: dict[str, int] = {}
         """Counts by the error's name, such as ECONNREFUSED."""
         self.last_error = ""
+        self.last_reason = Reason.OTHER
+        """Code of the last error."""
         self.last_error_ns = 0
         """Steady clock."""
 
@@ -57,6 +60,11 @@ class Window:
         """Return the last error; "" once datagrams have left for `quiet_ns` without another."""
         healed = now_ns - self.last_error_ns > quiet_ns and self.sent > self.sent_at_error + 1
         return "" if healed else self.last_error
+
+    def notice(self) -> Notice:
+        """Return the last error for the diagnostics."""
+        address, port = self.address
+        return Notice(f"{self}: {self.last_error}", self.last_reason, f"{address}:{port}")
 
     def __str__(self) -> str:
         return f"window {self.index} at {self.address[0]}:{self.address[1]}"
@@ -260,6 +268,7 @@ class UdpSender:
         name = errno.errorcode.get(error.errno or 0, type(error).__name__)
         window.errors[name] = window.errors.get(name, 0) + 1
         window.last_error = _EXPLAINED.get(error.errno or 0, error.strerror or str(error))
+        window.last_reason = _REASONS.get(error.errno or 0, Reason.OTHER)
         window.last_error_ns = now_ns
         window.sent_at_error = window.sent
 
@@ -291,3 +300,10 @@ def ipv4(text: str, name: str) -> str:
         return str(ipaddress.IPv4Address(text))
     except ValueError as error:
         raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error
+
+
+_REASONS = {
+    errno.ECONNREFUSED: Reason.WINDOW_REFUSED,
+    errno.EHOSTUNREACH: Reason.WINDOW_UNREACHABLE,
+    errno.ENETUNREACH: Reason.WINDOW_UNREACHABLE,
+}

@@ -18,7 +18,7 @@ from rfly_ue_bridge.recording.pcap import RecordingReader
 
 
 def test_content_of_a_regular_file_up_to_its_limit(tmp_path):
-    """Also through a link; one byte more is refused, by its size and before it is read."""
+    """A link is followed; one byte more is refused, by its size and before it is read."""
     file = tmp_path / "ten.bin"
     file.write_bytes(b"0123456789")
     (tmp_path / "link").symlink_to(file)
@@ -32,7 +32,7 @@ def test_content_of_a_regular_file_up_to_its_limit(tmp_path):
 
 
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
-    """Not even a pipe that nobody writes to is waited for."""
+    """A pipe without a writer is not waited for."""
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(os.path.relpath(tmp_path / "socket"))

@@ -35,7 +35,7 @@ def euler_matrix(roll, pitch, yaw):
 
 
 def assert_same_angles(got, expected):
-    """Within rounding; -π and π are the same heading."""
+    """Assert equal angles within rounding; -π and π are the same heading."""
     difference = np.abs(np.subtract(got, expected))
     np.testing.assert_allclose(np.minimum(difference, 2 * math.pi - difference), 0, atol=1e-14)
 
@@ -52,7 +52,7 @@ def test_position_by_hand():
 
 
 def test_a_turned_zero_is_no_negative_zero():
-    """Its bytes on the wire are those of 0.0."""
+    """A turned zero has the bytes of 0.0 on the wire."""
     for turned in (
         f.ned_to_enu([0.0, 0.0, 0.0]),
         f.enu_to_ned([0.0, 0.0, 0.0]),
@@ -106,27 +106,28 @@ def test_level_and_north_in_map_ned_is_half_a_turn_about_x():
 
 @given(angles, st.floats(-math.pi / 2, math.pi / 2), angles)
 def test_attitudes_agree_with_matrices_of_the_axes(roll, pitch, yaw):
-    """Both attitude conversions are R_ned_frd = P R_enu_flu Q with the axis permutations P and Q."""
+    """Attitude conversions are R_ned_frd = P R_enu_flu Q with axis permutations P and Q."""
     quat = f.euler_to_quat([roll, pitch, yaw])
     r_ned_frd = euler_matrix(roll, pitch, yaw)
+
     np.testing.assert_allclose(matrix(quat), r_ned_frd, atol=1e-12)
+
     np.testing.assert_allclose(
         matrix(f.quat_ned_frd_to_enu_flu(quat)), ENU_OF_NED @ r_ned_frd @ FLU_OF_FRD, atol=1e-12
     )
     np.testing.assert_allclose(
         matrix(f.quat_ned_frd_to_ned_flu(quat)), r_ned_frd @ FLU_OF_FRD, atol=1e-12
     )
-    np.testing.assert_allclose(
-        matrix(f.quat_enu_flu_to_ned_frd(f.quat_ned_frd_to_enu_flu(quat))), r_ned_frd, atol=1e-12
-    )
-    np.testing.assert_allclose(
-        matrix(f.quat_ned_flu_to_ned_frd(f.quat_ned_frd_to_ned_flu(quat))), r_ned_frd, atol=1e-12
-    )
+
+    there_and_back = f.quat_enu_flu_to_ned_frd(f.quat_ned_frd_to_enu_flu(quat))
+    np.testing.assert_allclose(matrix(there_and_back), r_ned_frd, atol=1e-12)
+    there_and_back = f.quat_ned_flu_to_ned_frd(f.quat_ned_frd_to_ned_flu(quat))
+    np.testing.assert_allclose(matrix(there_and_back), r_ned_frd, atol=1e-12)
 
 
 @given(angles, st.floats(-math.pi / 2, math.pi / 2), angles)
 def test_euler_angles_give_the_same_rotation_back(roll, pitch, yaw):
-    """Also at pitch ±90°, where roll and yaw are not unique."""
+    """The rotation is the same even at pitch ±90°, where roll and yaw are not unique."""
     again = f.quat_to_euler(f.euler_to_quat([roll, pitch, yaw]))
     np.testing.assert_allclose(euler_matrix(*again), euler_matrix(roll, pitch, yaw), atol=1e-7)
     assert np.all(np.abs(again) <= math.pi)
@@ -136,7 +137,7 @@ def test_euler_angles_give_the_same_rotation_back(roll, pitch, yaw):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("roll", "yaw"), [(0.3, 1.1), (-2.0, 0.4), (0.0, 0.0)])
 def test_straight_up_and_down(sign, roll, yaw):
-    """At pitch ±90° the rotation survives, though its angles are not unique."""
+    """The rotation survives pitch ±90°, though its angles are not unique."""
     again = f.quat_to_euler(f.euler_to_quat([roll, sign * math.pi / 2, yaw]))
     np.testing.assert_allclose(
         euler_matrix(*again), euler_matrix(roll, sign * math.pi / 2, yaw), atol=1e-7
@@ -158,7 +159,7 @@ def test_plain_float_poses_equal_the_arrays(position, roll, pitch, yaw):
 
 @given(angles, st.floats(-1.57, 1.57), angles)
 def test_rotation_matrices(roll, pitch, yaw):
-    """Of one quaternion and of many, of any length; the kernels' is the same."""
+    """Matrices of one quaternion and of many, of any length; the kernels' are the same."""
     r = euler_matrix(roll, pitch, yaw)
     quat = f.euler_to_quat([roll, pitch, yaw])
     np.testing.assert_allclose(f.rotation_matrix(quat), r, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Degrees to metres beside PROJ, and back."""
+"""Conversion of degrees to metres, compared with PROJ, and back."""
 
 import math
 

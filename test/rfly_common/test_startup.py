@@ -31,7 +31,8 @@ from rfly_common import startup
 startup.install_handlers()
 {loop}
 print("up", flush=True)
-mutex = ctypes.create_string_buffer(64)  # PTHREAD_MUTEX_INITIALIZER; whoever locks it twice waits for ever
+# PTHREAD_MUTEX_INITIALIZER: locking it twice waits for ever
+mutex = ctypes.create_string_buffer(64)
 while True:
     ctypes.CDLL(None).pthread_mutex_lock(mutex)
 """
@@ -91,7 +92,7 @@ def run(program, number, *, prefix=()):
 
 @pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
 def test_who_hangs_with_the_interpreters_lock_is_ended_by_the_system(number):
-    """As a node did in the middleware: a thread as watchdog never got the lock."""
+    """A node once hung like this in the middleware: a watching thread never got the lock."""
     code, seconds, output = run(HANGS_WITH_THE_LOCK, number)
     assert (code, output) == (-signal.SIGALRM, "")
     assert seconds < 5.0  # 1.8 on an idle machine; without the alarm it hangs for a minute
@@ -105,9 +106,7 @@ def test_who_hangs_without_the_lock_ends_with_0():
 
 @pytest.mark.parametrize("loop", ["", "startup.spinning()"], ids=["at its start", "in its loop"])
 def test_who_hangs_before_the_handler_can_run_ends_with_0(loop):
-    """As a node did in the middleware: Python runs no handler while the main thread sits in a
-    library.
-    """
+    """Python runs no handler while the main thread stays in a library, such as the middleware."""
     code, seconds, output = run(HANGS_BEFORE_THE_HANDLER.format(loop=loop), signal.SIGTERM)
     assert (code, output) == (0, "")
     assert seconds < 5.0
@@ -121,11 +120,13 @@ def test_a_forked_child_that_is_ended_does_not_end_its_parent():
     if not (child := os.fork()):
         os.write(there, b"!")
         time.sleep(60)
-    os.read(here, 1)  # a signal before this is lost to the child: Python forgets those that came during a fork
+    # a signal before this is lost to the child: Python forgets signals during a fork
+    os.read(here, 1)
     os.kill(child, signal.SIGTERM)
     assert os.waitpid(child, 0)[1] != 0  # 143, or by the alarm where the machine is busy
     time.sleep(startup.STOP_WITHIN_S + 0.3)
 """
+
     program = LOOP.replace(
         '    print("up", flush=True)\n', '    print("up", flush=True)' + forks
     ).replace("while not stopped():", "if not stopped():")
@@ -135,7 +136,7 @@ def test_a_forked_child_that_is_ended_does_not_end_its_parent():
 
 @pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
 def test_a_command_cleans_up_and_says_what_ended_it(number):
-    """As a shell would: 128 + the signal."""
+    """The exit code is that of a shell: 128 + the signal."""
     assert run(COMMAND, number)[::2] == (128 + number, "cleaned\n")
 
 
@@ -147,9 +148,7 @@ def test_a_loop_ends_in_order_with_a_code_of_its_own(number):
 
 
 def test_an_interrupt_that_python_swallowed_ends_the_process_all_the_same():
-    """In a `__del__`, as while something heavy was imported; without the note that Python writes of
-    it.
-    """
+    """Python swallows an interrupt in a `__del__`, such as during a heavy import, and notes it."""
     code, seconds, output = run(
         LOSES_THE_INTERRUPT.format(then="import time; time.sleep(60)"), signal.SIGINT
     )
@@ -172,10 +171,12 @@ def test_a_second_signal_ends_at_once_unless_it_is_the_same_one():
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
         "threading.Timer({after}, again).start()",
     )
+
     hang = "ctypes.CDLL(None).sleep(60)"
     beat = "import time\nfor _ in range(6000):\n    time.sleep(0.01)"
     at_once = run(twice.format(count=2, after=0.0).replace(hang, beat), signal.SIGTERM)
     later = run(twice.format(count=1, after=0.6).replace(hang, beat), signal.SIGTERM)
+
     assert at_once[0] == later[0] == 0
     assert 1.3 < at_once[1] < 5.0
     assert later[1] < at_once[1]
@@ -193,13 +194,14 @@ def test_nohup_is_respected():
 
 
 def test_signals_that_were_blocked_before_are_heard():
-    """As .venv's scripts start Python; one that was started by a link was deaf for ever."""
+    """Scripts of .venv start Python with blocked signals, which stayed deaf through a link."""
     program = (
         "import signal; from rfly_common import startup\n"
         f"signal.pthread_sigmask(signal.SIG_BLOCK, {[int(number) for number in STOPS]})\n"
         "startup.install_handlers()\n"
         "print([int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [])])"
     )
+
     run = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
@@ -225,9 +227,7 @@ def main():
 
 
 def test_a_command_that_was_stopped_does_not_wait_for_pythons_own_end(tmp_path):
-    """There the system's defaults are back, and a second Ctrl-C would be told as a death by a
-    signal.
-    """
+    """Python's own end restores the system's defaults, so that a second Ctrl-C would kill it."""
     (tmp_path / "ends_late.py").write_text(ENDS_LATE, encoding="utf-8")
     program = "from rfly_common import startup; startup.run_command_module('ends_late')"
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}

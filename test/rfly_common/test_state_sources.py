@@ -147,7 +147,7 @@ def test_configured_ids_are_for_no_source():
 
 
 def test_sources_are_forgotten_with_their_ids():
-    """Those that stay keep their ids."""
+    """Sources that remain keep their ids."""
     owners = IdOwners(stale_after_s=1.0)
     for number in range(1000):
         owners.claim(ids(number), f"/{number}", number)

@@ -21,7 +21,7 @@ def apply(transform, point):
 
 
 def test_a_chain_by_hand():
-    """base 1 m ahead of odom, odom turned left and 10 m east of map: the point 2 m ahead of base."""
+    """base 1 m ahead of odom, odom turned left and 10 m east of map: a point 2 m ahead of base."""
     buffer = TransformBuffer()
     buffer.add("map", "odom", 5, (10, 0, 0), LEFT)
     buffer.add("odom", "base", 5, (1, 0, 0), NONE)
@@ -67,7 +67,7 @@ def test_later_holds_and_earlier_fails():
 
 
 def test_static_transforms_hold_for_all_times_and_survive_clear():
-    """After a jump of the clock the static tree is still there, the moving one is not."""
+    """A jump of the clock removes the moving tree; the static one stays."""
     buffer = TransformBuffer()
     buffer.add("map", "map_ned", 0, (0, 0, 0), (H, H, 0, 0), static=True)
     buffer.add("map", "odom", 7, (0, 0, 0), NONE)
@@ -91,14 +91,16 @@ def test_history_is_bounded():
 
 
 def test_frames_that_fall_silent_are_forgotten():
-    """As those of 20,000 vehicles that come and go, each with a name of its own: ten minutes after
-    its last word.
+    """20,000 vehicles come and go, each with a name of its own.
+
+    A name is forgotten ten minutes after its last transform.
     """
     wall = 0.0
     buffer = TransformBuffer(clock=lambda: wall)
     buffer.add("map", "base", 1, (1, 0, 0), NONE, static=True)
     buffer.add("map", "slow", 1_000_000_000, (2, 0, 0), NONE)
     buffer.add("map", "slow", 2_000_000_000, (3, 0, 0), NONE)
+
     for number in range(20_000):
         wall += 1.0
         buffer.add("map", f"v{number}", number * 1_000_000_000, (number, 0, 0), NONE)
@@ -108,6 +110,7 @@ def test_frames_that_fall_silent_are_forgotten():
                 buffer.lookup("map", "slow", 1_500_000_000)
         if number == 595:
             assert buffer.lookup("map", "v0").translation[0] == 0
+
     assert buffer.lookup("map", "base").translation[0] == 1
     assert 600 <= len(buffer.frames()) - 2 <= 612
     with pytest.raises(FrameError, match="'slow'"):

@@ -1,4 +1,4 @@
-"""What a set of vehicle states accepts, fills in and refuses."""
+"""Values that vehicle states accept, fill in and refuse."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Looks at a running graph for `rfly doctor` and `rfly status`: a node that publishes nothing."""
+"""Observation of a running graph for `rfly doctor` and `rfly status`; it publishes nothing."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from rfly_bringup.doctor.findings import BRIDGE, STATES_TYPE
 from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
 from rfly_bringup.doctor.snapshot import (
     Destination,
+    DiagnosticReport,
     Endpoint,
     Machine,
     Mismatch,
     Robot,
     Snapshot,
     Source,
-    Status,
 )
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.files import Closing
@@ -51,21 +51,25 @@ from rfly_common.transform_buffer import TransformBuffer
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 LOOK_EVERY_S = 0.5
+"""Time between two looks at nodes and topics, s."""
 MOST_STATUSES = 1000
+"""Reports of a graph that are remembered."""
 MOST_WINDOWS = 64
-"""of all that a graph tells; of those that a bridge says it sends to"""
+"""Windows of a bridge that are asked."""
 _ANYONE = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""matches every publisher"""
+"""QoS that matches every publisher."""
 _KEPT = QoSProfile(
     depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 _BRIDGE_PARAMETERS = ("host", "port", "windows", "enu_frames", "ned_frames")
 _ROBOT_PARAMETERS = ("id", "topic", "message")
 _ROBOT_MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
-
-
+LEAST_RATE_PERIOD_S = 0.5
+"""Time between two reports from which a rate of datagrams is computed, s."""
+MOST_DIGITS = 19
+"""Digits of a counter."""
 RATE_OVER_S = 2.0
-"""messages of this time back make the rate"""
+"""Time over which the rate of messages is measured, s."""
 
 
 @dataclass
@@ -74,35 +78,39 @@ class _Heard:
     ids: set[int] = field(default_factory=set)
     not_finite: set[int] = field(default_factory=set)
     times: list[float] = field(default_factory=list)
-    """steady clock, s"""
+    """Arrival times, steady clock, s."""
     last_ids: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 class HeardSources:
-    """By topic and source."""
+    """Sources of vehicles that have been heard, by topic and name."""
 
     def __init__(self) -> None:
         self._heard: dict[tuple[str, str], _Heard] = {}
 
     def hear_states(self, topic: str, message: Any) -> None:
-        """A VehicleStateArray."""
+        """Record a VehicleStateArray.
+
+        The ids of a fleet usually stay the same, so they are compared first.
+        """
         heard = self._arrived(topic, message.source, message.header.frame_id)
         ids = np.asarray(message.id)
-        if not np.array_equal(ids, heard.last_ids):  # the ids of a fleet are always the same
+        if not np.array_equal(ids, heard.last_ids):
             heard.last_ids = ids.copy()
             heard.ids.update(ids.tolist())
+
         position = np.asarray(message.position)
         orientation = np.asarray(message.orientation)
         if len(position) == 3 * len(ids) and len(orientation) == 4 * len(ids):
-            finite = np.isfinite(position.reshape(-1, 3)).all(1) & np.isfinite(
-                orientation.reshape(-1, 4)
-            ).all(1)
+            finite = np.isfinite(position.reshape(-1, 3)).all(axis=1)
+            finite &= np.isfinite(orientation.reshape(-1, 4)).all(axis=1)
             heard.not_finite.update(ids[~finite].tolist())
 
     def hear_robot(self, topic: str, name: str, vehicle_id: int, message: Any) -> None:
-        """A PoseStamped, Odometry or VehicleState of a foreign robot."""
+        """Record a PoseStamped, Odometry or VehicleState of another robot."""
         heard = self._arrived(topic, name, message.header.frame_id)
         heard.ids.add(vehicle_id)
+
         if hasattr(message, "pose"):
             pose = getattr(message.pose, "pose", message.pose)
             p = pose.position
@@ -110,40 +118,48 @@ class HeardSources:
             numbers = [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
         else:
             numbers = [*message.position, *message.orientation]
+
         if not np.isfinite(numbers).all():
             heard.not_finite.add(vehicle_id)
 
     def sources(self, now: float) -> tuple[Source, ...]:
-        """All of them; `now` on the steady clock, s."""
+        """Return all sources; `now` is on the steady clock, s."""
         found = []
         for (topic, name), heard in sorted(self._heard.items()):
-            recent = [at for at in heard.times if at > now - RATE_OVER_S]
-            rate = (
-                (len(recent) - 1) / (recent[-1] - recent[0])
-                if len(recent) > 1
-                else len(recent) / RATE_OVER_S
-            )
-            ids = frozenset(heard.ids)
-            not_finite = frozenset(heard.not_finite)
+            recent = [arrival for arrival in heard.times if arrival > now - RATE_OVER_S]
+            if len(recent) > 1:
+                rate = (len(recent) - 1) / (recent[-1] - recent[0])
+            else:
+                rate = len(recent) / RATE_OVER_S
+
             found.append(
-                Source(topic, name, ids, rate, now - heard.times[-1], heard.frame_id, not_finite)
+                Source(
+                    topic,
+                    name,
+                    frozenset(heard.ids),
+                    rate,
+                    age=now - heard.times[-1],
+                    frame_id=heard.frame_id,
+                    not_finite=frozenset(heard.not_finite),
+                )
             )
         return tuple(found)
 
     def frames(self) -> list[tuple[str, str]]:
-        """Topic and frame id of each."""
+        """Return topic and frame id of each source."""
         return [(topic, heard.frame_id) for (topic, _), heard in sorted(self._heard.items())]
 
     def _arrived(self, topic: str, name: str, frame_id: str) -> _Heard:
         heard = self._heard.setdefault((topic, name), _Heard())
         now = time.monotonic()
         heard.frame_id = frame_id
-        heard.times = [at for at in heard.times[-1000:] if at > now - RATE_OVER_S] + [now]
+        recent = [time_s for time_s in heard.times[-1000:] if time_s > now - RATE_OVER_S]
+        heard.times = [*recent, now]
         return heard
 
 
 class GraphWatch(Closing):
-    """Listens from the beginning on; `watch` for a while, then `snapshot`."""
+    """An observer that listens from its creation: `watch` for a while, then `snapshot`."""
 
     def __init__(self) -> None:
         self._session = command_session(
@@ -151,15 +167,18 @@ class GraphWatch(Closing):
             SingleThreadedExecutor,
         )
         self._node, self._executor = self._session.__enter__()
-        self._statuses: dict[tuple[str, str], tuple[float, Status]] = {}
+
+        self._statuses: dict[tuple[str, str], tuple[float, DiagnosticReport]] = {}
         self.heard = HeardSources()
         self._transforms = TransformBuffer()
         self._subscribed: set[str] = set()
+
         self._clients: dict[str, AsyncParameterClient] = {}
         self._parameters: dict[str, dict[str, Any]] = {}
         self._asked_bridges: set[str] = set()
         self._answers: dict[tuple[str, int], Any] = {}
         self._looked = 0.0
+
         self._subscribe(DiagnosticArray, "/diagnostics", self._on_diagnostics)
         self._subscribe(TFMessage, "/tf", self._on_tf)
         self._subscribe(
@@ -171,7 +190,7 @@ class GraphWatch(Closing):
         self._session.__exit__(None, None, None)
 
     def watch(self, seconds: float, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Listen, and look every now and then for what there is to listen to."""
+        """Listen, and look regularly for nodes and topics to listen to."""
         end = time.monotonic() + seconds
         while (now := time.monotonic()) < end and not stopped():
             if now - self._looked > LOOK_EVERY_S:
@@ -180,9 +199,10 @@ class GraphWatch(Closing):
             self._executor.spin_once(timeout_sec=min(0.05, end - now))
 
     def snapshot(self, machine: Machine | None = None) -> Snapshot:
-        """What is known by now; `machine` is looked at where it is not given."""
+        """Return what is known now; this machine is examined unless `machine` is given."""
         now = time.monotonic()
         endpoints, mismatches = self._ends()
+
         return Snapshot(
             domain_id=self._node.context.get_domain_id(),
             discovery_range=_discovery_range(),
@@ -205,10 +225,10 @@ class GraphWatch(Closing):
             with suppress(InvalidTopicNameException):
                 self._node.create_subscription(kind, topic, guarded(self._node, callback), qos)
 
-    # --- what there is
+    # --- the graph
 
     def _node_names(self) -> list[str]:
-        """Without the hidden ones, whose names begin with _: commands such as this."""
+        """Return the names of nodes except hidden ones, such as this command: they begin with _."""
         found = self._node.get_node_names_and_namespaces()
         return [
             _full_name(namespace, name) for name, namespace in found if not name.startswith("_")
@@ -218,12 +238,13 @@ class GraphWatch(Closing):
         for topic, types in self._node.get_topic_names_and_types():
             if STATES_TYPE in types:
                 self._subscribe(VehicleStateArray, topic, partial(self.heard.hear_states, topic))
+
+        # bridges, whatever their name
         for name in self._node_names():
-            is_bridge = (
-                name.endswith(BRIDGE) or (name, "bridge") in self._statuses
-            )  # whatever it is called
+            is_bridge = name.endswith(BRIDGE) or (name, "bridge") in self._statuses
             if is_bridge and name not in self._parameters:
                 self._ask_parameters(name)
+
         for robot in self._robots():
             kind = next(each for each in _ROBOT_MESSAGES.values() if _type_name(each) == robot.type)
             self._subscribe(
@@ -240,11 +261,14 @@ class GraphWatch(Closing):
             endpoints += [
                 Endpoint(topic, info.topic_type, name, False) for name, info in subscriptions
             ]
+
             for publisher, out in publishers:
                 for subscription, taken in subscriptions:
-                    reason = _why_nothing_flows(out, taken)
-                    if reason:
-                        mismatches.append(Mismatch(topic, publisher, subscription, reason))
+                    why = _why_nothing_flows(out, taken)
+                    if why:
+                        types_differ = out.topic_type != taken.topic_type
+                        pair = (topic, publisher, subscription)
+                        mismatches.append(Mismatch(*pair, why, types_differ))
         return tuple(endpoints), tuple(dict.fromkeys(mismatches))
 
     def _of_others(self, infos: Iterable[Any]) -> list[tuple[str, Any]]:
@@ -254,44 +278,54 @@ class GraphWatch(Closing):
             if not info.node_name.startswith("_")
         ]
 
-    # --- what the bridges say of themselves
+    # --- the bridges' parameters
 
     def _ask_parameters(self, bridge: str) -> None:
-        """Those of the bridge, then those of its robots; asked again at the next look until it
-        answers.
+        """Request the parameters of a bridge, then those of its robots.
+
+        A bridge whose services are not ready is asked at the next look.
         """
         client = self._clients.get(bridge)
         if client is None:
             client = self._clients[bridge] = AsyncParameterClient(self._node, bridge)
         if not client.services_are_ready() or bridge in self._asked_bridges:
             return
+
         self._asked_bridges.add(bridge)
 
-        given: dict[str, Any] = {}
+        values_by_name: dict[str, Any] = {}
 
         def ask_next(steps: list[Callable[[], list[str]]]) -> None:
             names = steps[0]() if steps else []
             if names:
                 client.get_parameters(names, lambda future: take(names, future, steps[1:]))
             else:
-                self._take(bridge, given)
+                self._take(bridge, values_by_name)
 
         def take(names: list[str], future: Any, steps: list[Callable[[], list[str]]]) -> None:
             values = [] if future.result() is None else future.result().values
-            given.update({name: _value(value) for name, value in zip(names, values, strict=False)})
+            values_by_name.update(
+                {name: _value(value) for name, value in zip(names, values, strict=False)}
+            )
             ask_next(steps)
 
         def robots() -> list[str]:
-            return [f"{name}.{each}" for name in _robot_names(given) for each in _ROBOT_PARAMETERS]
+            return [
+                f"{name}.{each}"
+                for name in _robot_names(values_by_name)
+                for each in _ROBOT_PARAMETERS
+            ]
 
-        # rclpy answers with nothing at all where one of the names has no value, as an empty list
-        # has none
+        # rclpy answers with nothing at all if one of the names has no value, such as an empty list
         ask_next([lambda: list(_BRIDGE_PARAMETERS), lambda: ["vehicles"], robots])
 
-    def _take(self, bridge: str, given: dict[str, Any]) -> None:
-        """Its destinations are asked in threads, which may take seconds."""
-        self._parameters[bridge] = given
-        for host, port in _addresses(given):
+    def _take(self, bridge: str, values_by_name: dict[str, Any]) -> None:
+        """Record a bridge's parameters, and ask its destinations.
+
+        Answers may take seconds, so that each is awaited in a thread.
+        """
+        self._parameters[bridge] = values_by_name
+        for host, port in _addresses(values_by_name):
             if (host, port) not in self._answers:
                 self._answers[host, port] = "silent"
                 threading.Thread(target=self._ask, args=(host, port), daemon=True).start()
@@ -301,28 +335,25 @@ class GraphWatch(Closing):
 
     def _robots(self) -> list[Robot]:
         robots = []
-        for bridge, given in self._parameters.items():
+        for bridge, values in self._parameters.items():
             namespace = bridge.rpartition("/")[0]
-            for name in _robot_names(given):
-                number, topic, message = (given.get(f"{name}.{each}") for each in _ROBOT_PARAMETERS)
-                if (
-                    isinstance(number, int)
-                    and isinstance(topic, str)
-                    and topic
-                    and message in _ROBOT_MESSAGES
-                ):
+            for name in _robot_names(values):
+                number, topic, message = (values.get(f"{name}.{key}") for key in _ROBOT_PARAMETERS)
+                if not isinstance(number, int) or not isinstance(topic, str):
+                    continue
+                if topic and message in _ROBOT_MESSAGES:
                     topic = topic if topic.startswith("/") else f"{namespace}/{topic}"
-                    robots.append(
-                        Robot(bridge, name, number, topic, _type_name(_ROBOT_MESSAGES[message]))
-                    )
+                    kind = _type_name(_ROBOT_MESSAGES[message])
+                    robots.append(Robot(bridge, name, number, topic, kind))
         return robots
 
     def _destinations(self) -> list[Destination]:
         found = []
-        for bridge, given in self._parameters.items():
+        for bridge, values in self._parameters.items():
             feedback = self._statuses.get((bridge, "feedback"))
-            heard = feedback is not None and "last heard" in feedback[1].message
-            for host, port in _addresses(given):
+            heard = feedback is not None and "last_heard_s" in feedback[1].values
+
+            for host, port in _addresses(values):
                 try:
                     address = resolve(host)
                 except ConfigError:
@@ -333,7 +364,7 @@ class GraphWatch(Closing):
                 )
         return found
 
-    # --- what is heard
+    # --- messages
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         now = time.monotonic()
@@ -343,14 +374,17 @@ class GraphWatch(Closing):
             before = self._statuses.get((node, task))
             if before is None and len(self._statuses) >= MOST_STATUSES:
                 continue
+
             rate = _rate(before, values, now) if "sent_datagrams" in values else None
             level = int.from_bytes(status.level, "big")
-            seen = Status(node, task, level, status.message, status.hardware_id, values, 0.0, rate)
+            seen = DiagnosticReport(
+                node, task, level, status.message, status.hardware_id, values, 0.0, rate
+            )
             self._statuses[node, task] = now, seen
 
-    def _status(self, name: tuple[str, str], now: float) -> Status:
+    def _status(self, name: tuple[str, str], now: float) -> DiagnosticReport:
         heard, status = self._statuses[name]
-        return Status(**{**vars(status), "age": now - heard})
+        return DiagnosticReport(**{**vars(status), "age": now - heard})
 
     def _on_tf(self, message: TFMessage, static: bool = False) -> None:
         for edge in message.transforms:
@@ -358,6 +392,7 @@ class GraphWatch(Closing):
             q = edge.transform.rotation
             parent = edge.header.frame_id.lstrip("/")
             child = edge.child_frame_id.lstrip("/")
+
             try:
                 self._transforms.add(
                     parent,
@@ -371,12 +406,15 @@ class GraphWatch(Closing):
                 continue
 
     def _lost_frames(self) -> dict[str, str]:
-        """Frames that vehicles are told in, and nothing connects to a world frame of the bridges."""
+        """Return why frames of vehicles are not connected to a world frame of the bridges, by
+        topic.
+        """
         worlds = {"": None, "map": None, "map_ned": None}
-        for given in self._parameters.values():
-            worlds |= dict.fromkeys(
-                [*(given.get("enu_frames") or ()), *(given.get("ned_frames") or ())]
-            )
+        for values in self._parameters.values():
+            enu_frames = values.get("enu_frames") or ()
+            ned_frames = values.get("ned_frames") or ()
+            worlds |= dict.fromkeys([*enu_frames, *ned_frames])
+
         lost = {}
         for topic, frame in self.heard.frames():
             if frame in worlds:
@@ -393,45 +431,55 @@ class GraphWatch(Closing):
         return lost
 
 
-def _rate(before: tuple[float, Status] | None, values: dict[str, str], now: float) -> float | None:
-    """Datagrams a second since the status before; its own where the two came too close to each
-    other.
+def _rate(
+    before: tuple[float, DiagnosticReport] | None, values: dict[str, str], now: float
+) -> float | None:
+    """Return datagrams per second since the report before.
+
+    If the two reports are too close together, the rate before is kept.
     """
-    old = "" if before is None else before[1].values.get("sent_datagrams", "")
-    new = values["sent_datagrams"]
-    if before is None or not (old.isdecimal() and new.isdecimal() and max(len(old), len(new)) < 20):
+    new_text = values["sent_datagrams"]
+    if before is None:
         return None
-    if now - before[0] < 0.5:
-        return before[1].datagram_rate
-    return (int(new) - int(old)) / (now - before[0])
+    seen_s, report = before
+    old_text = report.values.get("sent_datagrams", "")
+    are_numbers = old_text.isdecimal() and new_text.isdecimal()
+    if not are_numbers or max(len(old_text), len(new_text)) > MOST_DIGITS:
+        return None
+
+    if now - seen_s < LEAST_RATE_PERIOD_S:
+        return report.datagram_rate
+    return (int(new_text) - int(old_text)) / (now - seen_s)
 
 
-def _addresses(given: dict[str, Any]) -> list[tuple[str, int]]:
-    host = given.get("host")
-    port = given.get("port")
-    windows = given.get("windows")
+def _addresses(values: dict[str, Any]) -> list[tuple[str, int]]:
+    host = values.get("host")
+    port = values.get("port")
+    windows = values.get("windows")
     if not (isinstance(host, str) and host and isinstance(port, int) and isinstance(windows, int)):
         return []
     last = min(port + min(windows, MOST_WINDOWS), 65536)
-    return [(host, each) for each in range(port, last) if each > 0]
+    return [(host, window_port) for window_port in range(port, last) if window_port > 0]
 
 
-def _robot_names(given: dict[str, Any]) -> list[str]:
-    names = given.get("vehicles")
-    return (
-        [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
-    )
+def _robot_names(values: dict[str, Any]) -> list[str]:
+    names = values.get("vehicles")
+    if not isinstance(names, list | tuple):
+        return []
+    return [name for name in names if isinstance(name, str)]
 
 
-def _why_nothing_flows(out: Any, taken: Any) -> str:
-    if out.topic_type != taken.topic_type:
-        return f"the publisher's type is {out.topic_type}, the subscription's {taken.topic_type}"
-    compatibility, reason = qos_check_compatible(out.qos_profile, taken.qos_profile)
+def _why_nothing_flows(offered: Any, wanted: Any) -> str:
+    if offered.topic_type != wanted.topic_type:
+        return (
+            f"the publisher's type is {offered.topic_type}, the subscription's {wanted.topic_type}"
+        )
+    compatibility, reason = qos_check_compatible(offered.qos_profile, wanted.qos_profile)
     if compatibility != QoSCompatibility.ERROR:
         return ""
-    return "; ".join(
-        part.removeprefix("ERROR: ") for part in reason.split(";") if part.strip()
-    ).lower()
+
+    parts = [part.removeprefix("ERROR: ") for part in reason.split(";") if part.strip()]
+    return "; ".join(parts).lower()
 
 
 def _type_name(kind: Any) -> str:
@@ -445,11 +493,12 @@ def _full_name(namespace: str, name: str) -> str:
 def _discovery_range() -> str:
     if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
         return "LOCALHOST"
+
     return os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET").upper()
 
 
 def _value(value: Any) -> Any:
-    """Of a rcl_interfaces/ParameterValue of the types that a bridge has."""
+    """Return the value of a rcl_interfaces/ParameterValue of the types that a bridge has."""
     by_type = {
         1: "bool_value",
         2: "integer_value",

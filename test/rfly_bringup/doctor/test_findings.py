@@ -1,4 +1,4 @@
-"""What is found in snapshots written by hand: no ROS, no network."""
+"""Findings in snapshots written by hand: no ROS, no network."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from rfly_bringup.doctor.findings import _EXPLAINED as EXPLAINED
 from rfly_bringup.doctor.findings import Finding, find
 from rfly_bringup.doctor.snapshot import (
     ERROR,
@@ -13,6 +14,7 @@ from rfly_bringup.doctor.snapshot import (
     STALE,
     WARN,
     Destination,
+    DiagnosticReport,
     Endpoint,
     Machine,
     Mismatch,
@@ -20,8 +22,8 @@ from rfly_bringup.doctor.snapshot import (
     SharedMemory,
     Snapshot,
     Source,
-    Status,
 )
+from rfly_common.diagnostic_reasons import Notice, Reason, reason_values
 
 TERRAIN = "rfly_suite/msg/TerrainMap"
 STATES = "rfly_suite/msg/VehicleStateArray"
@@ -36,9 +38,9 @@ HEALTHY = Snapshot(
         Endpoint("/vehicle_states", STATES, "/ue_bridge_node", False),
     ),
     statuses=(
-        Status("/terrain_node", "terrain", OK, "serving"),
-        Status("/trajectory_node", "fleet", OK, "publishing"),
-        Status("/ue_bridge_node", "bridge", OK, "sending"),
+        DiagnosticReport("/terrain_node", "terrain", OK, "serving"),
+        DiagnosticReport("/trajectory_node", "fleet", OK, "publishing"),
+        DiagnosticReport("/ue_bridge_node", "bridge", OK, "sending"),
     ),
     sources=(
         Source("/vehicle_states", "/trajectory_node", frozenset({1001, 1002}), 50.0, 0.01, "map"),
@@ -52,9 +54,13 @@ def found(**changes):
     return {finding.key: finding for finding in find(dataclasses.replace(HEALTHY, **changes))}
 
 
-def said(level, message, node="/ue_bridge_node", task="bridge"):
-    others = [status for status in HEALTHY.statuses if status.node != node]
-    return {"statuses": (*others, Status(node, task, level, message))}
+def reported(level, *notices, node="/ue_bridge_node", task="bridge"):
+    """The healthy reports, one node's replaced by these notices."""
+    others = [report for report in HEALTHY.statuses if report.node != node]
+    message = "; ".join(notice.text for notice in notices)
+    values = reason_values(notices)
+    report = DiagnosticReport(node, task, level, message, values=values)
+    return {"statuses": (*others, report)}
 
 
 def test_nothing_is_found_where_all_is_well():
@@ -147,8 +153,8 @@ CASES = {
         {"endpoints": HEALTHY.endpoints[1:]},
         ("nobody publishes /terrain_map, which /trajectory_node wait", "start terrain_node"),
     ),
-    "status:/ue_bridge_node:dropped, bad_quaternion: robot/odom": (
-        said(WARN, "dropped, bad_quaternion: robot/odom"),
+    "status:/ue_bridge_node:bad_quaternion:robot/odom": (
+        reported(WARN, Notice("dropped", Reason.BAD_QUATERNION, "robot/odom")),
         ("its orientation is no rotation", "0, 0, 0, 1"),
     ),
     "nothing": (
@@ -199,26 +205,37 @@ CASES = {
         ("3 MB left", "120 files", "rm /dev/shm"),
     ),
     "clock": (
-        said(WARN, "/clock has not moved for 9 s"),
+        reported(WARN, Notice("/clock has not moved for 9 s", Reason.CLOCK_STOPPED, "9")),
         ("/clock has not moved for 9 s", "use_sim_time is on"),
     ),
-    "status:/ue_bridge_node:no states for 4.2 s": (
-        said(STALE, "no states for 4.2 s"),
+    "status:/ue_bridge_node:no_states": (
+        reported(STALE, Notice("no states for 4.2 s", Reason.NO_STATES, "4.2")),
         ("/ue_bridge_node: no states for 4.2 s", "publish vehicle_states"),
     ),
-    "status:/ue_bridge_node:feedback port 127.0.0.1:20006: another program holds it": (
-        said(ERROR, "feedback port 127.0.0.1:20006: another program holds it", task="feedback")
+    "status:/ue_bridge_node:feedback_port_taken:20006": (
+        reported(
+            ERROR,
+            Notice("the port is taken", Reason.FEEDBACK_PORT_TAKEN, "20006"),
+            task="feedback",
+        )
         | {"machine": Machine(port_holders={20006: "python3 (process 12)"})},
-        ("python3 (process 12)", "feedback_port"),
+        ("the feedback port 20006", "python3 (process 12)", "feedback_port"),
     ),
-    "status:/terrain_node:no map is loaded: no such file; call load_terrain": (
-        said(
-            ERROR, "no map is loaded: no such file; call load_terrain", "/terrain_node", "terrain"
+    "status:/terrain_node:no_map_loaded": (
+        reported(
+            ERROR,
+            Notice("no map", Reason.NO_MAP_LOADED, "no such file"),
+            node="/terrain_node",
+            task="terrain",
         ),
         ("no map is loaded: no such file",),
     ),
+    "status:/ue_bridge_node:old_stamps:/car/pose": (
+        reported(WARN, Notice("dropped", Reason.STALE, "/car/pose")),
+        ("/car/pose", "chrony"),
+    ),
     "status:/ue_bridge_node:bridge": (
-        said(WARN, "something new"),
+        reported(WARN, Notice("something new")),
         ("/ue_bridge_node (bridge): something new",),
     ),
 }
@@ -235,7 +252,7 @@ def test_each_problem_is_told_with_what_to_do(key):
 
 
 def test_a_bridge_alone_needs_no_map():
-    """A robot in the window without terrain_node: worth knowing, and not the first thing to mend."""
+    """A robot in the window without terrain_node: worth knowing, but no problem."""
     alone = found(
         nodes=("/ue_bridge_node",),
         endpoints=(Endpoint("/terrain_map", TERRAIN, "/ue_bridge_node", False),),
@@ -253,30 +270,73 @@ def test_each_problem_is_told_once(key):
     assert [other for other, finding in found(**CASES[key][0]).items() if finding.problem] == [key]
 
 
-def test_what_was_seen_from_outside_is_not_told_again_in_the_bridge_s_words():
-    """The bridge's sentence of an id, of a frame, of NaN, of a window and of a peer that does not
-    match.
-    """
-    bridge = said(
-        WARN,
-        "vehicle 1002 comes from /a; what /b says of it is dropped; "
-        "window 0 at 127.0.0.1:20010: nobody listens there (is RflySim3D running?); "
-        "/vehicle_states: nothing gets from /x: the publisher is best effort, the subscription reliable; "
-        "dropped, unknown_frame: car/pose: frame 'odom' is not connected to 'map': no transform names it",
-    )
-    keys = (
-        "id_twice:1001",
-        "destination:127.0.0.1:20010",
-        "frame:/car/pose",
-        "mismatch:/vehicle_states:/x:/ue_bridge_node",
-    )
-    outside = {name: value for key in keys for name, value in CASES[key][0].items()}
+SEEN_FROM_OUTSIDE = {
+    "id_twice:1001": Notice("two sources", Reason.OTHER_SOURCE, "1002"),
+    "destination:127.0.0.1:20010": Notice("refused", Reason.WINDOW_REFUSED, "127.0.0.1:20010"),
+    "frame:/car/pose": Notice("no transform", Reason.UNKNOWN_FRAME, "car/pose"),
+    "mismatch:/vehicle_states:/x:/ue_bridge_node": Notice(
+        "QoS", Reason.PEER_MISMATCH, "/vehicle_states /x /ue_bridge_node"
+    ),
+}
+"""What a bridge reports itself, by the key of the finding that a look from outside gives."""
+
+
+def test_what_was_seen_from_outside_is_not_reported_again_in_the_bridge_s_words():
+    """Ids from two sources, a frame, a window and a peer that does not match."""
+    bridge = reported(WARN, *SEEN_FROM_OUTSIDE.values())
+    outside = {name: value for key in SEEN_FROM_OUTSIDE for name, value in CASES[key][0].items()}
     sources = (
         *HEALTHY.sources,
         Source("/vehicle_states", "/b", frozenset({1001, 1002}), 1.0, 0.5, "map"),
     )
-    assert set(found(**{**outside, **bridge, "sources": sources})) == set(keys)
-    assert set(found(**bridge)) == {key.replace("1001", "1002") for key in keys}
+
+    both = found(**{**outside, **bridge, "sources": sources})
+
+    assert both == found(**{**outside, "sources": sources})
+    assert set(both) == set(SEEN_FROM_OUTSIDE)
+    alone = {key.replace("1001", "1002") for key in SEEN_FROM_OUTSIDE}
+    assert set(found(**bridge)) == alone
+
+
+def with_other_words(statuses, message="words of another language; dropped, stale: x"):
+    return tuple(dataclasses.replace(report, message=message) for report in statuses)
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason in EXPLAINED])
+def test_a_reason_is_found_whatever_the_sentence_says(reason):
+    """The finding is made from reason and subject: it is equal with every sentence replaced."""
+    statuses = reported(WARN, Notice("a sentence", reason, "7"))["statuses"]
+    findings = found(statuses=statuses)
+    assert findings
+    assert found(statuses=with_other_words(statuses)) == findings
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_every_case_is_found_whatever_the_sentences_say(key):
+    """Other words change only the finding that repeats a sentence without a reason."""
+    changes = CASES[key][0]
+    statuses = with_other_words(changes.get("statuses", HEALTHY.statuses))
+
+    def facts(findings):
+        return [
+            (each.key, each.do, each.problem, "" if each.key.endswith(":bridge") else each.what)
+            for each in findings.values()
+        ]
+
+    assert facts(found(**{**changes, "statuses": statuses})) == facts(found(**changes))
+
+
+def test_a_report_with_an_unknown_reason_is_shown_as_it_is():
+    """Nodes of a newer version may state reasons that this doctor does not know."""
+    report = DiagnosticReport("/new", "task", WARN, "new words", values={"reason": "brand_new"})
+    finding = found(statuses=(*HEALTHY.statuses, report))["status:/new:task"]
+    assert finding.what == "/new (task): new words"
+
+
+def test_a_known_reason_beside_an_unnamed_one_hides_no_sentence():
+    findings = found(**reported(WARN, Notice("a b c"), Notice("no", Reason.NO_STATES)))
+    assert set(findings) == {"status:/ue_bridge_node:no_states", "status:/ue_bridge_node:bridge"}
+    assert "a b c" in findings["status:/ue_bridge_node:bridge"].what
 
 
 def test_the_exit_code_counts_problems_only():
@@ -291,6 +351,7 @@ def test_the_exit_code_counts_problems_only():
             Endpoint("/site/vehicle_states", STATES, "/site/trajectory_node", True),
         ),
     )
+
     assert set(findings) == {
         "other_domains",
         "shm_leftovers",

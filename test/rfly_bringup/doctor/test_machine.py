@@ -66,26 +66,26 @@ def test_the_router_of_a_host(tmp_path, monkeypatch):
 
 
 def test_files_of_killed_nodes(tmp_path, monkeypatch):
-    """One segment whose lock is held, one whose process has gone; a port that is free, and one that
-    is left taken.
-    """
+    """Two segments, one whose lock is held, one whose process has ended; two ports, one stuck."""
     monkeypatch.setattr(machine, "SHM", tmp_path)
     for name in ("fastrtps_living", "fastrtps_left"):
         (tmp_path / name).write_bytes(bytes(1_000_000))
         (tmp_path / f"{name}_el").touch()
+
     first = 7400 + 250 * 9
-    for port, value in (
-        (first + 11, 1),
-        (first + 13, 0),
-        (first + 250, 0),
-    ):  # the last is of domain 10
+    free = first + 11
+    stuck = first + 13
+    of_domain_10 = first + 250
+    for port, value in ((free, 1), (stuck, 0), (of_domain_10, 0)):
         (tmp_path / f"sem.fastrtps_port{port}_mutex").write_bytes(
             struct.pack("=IIII", value, 0, 0, 0)
         )
+
     with (tmp_path / "fastrtps_living_el").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = machine.look_at_shared_memory(9)
+
     assert (found.leftovers, found.leftover_mb) == (1, 1.0)
-    assert found.stuck_ports == (f"fastrtps_port{first + 13}",)
+    assert found.stuck_ports == (f"fastrtps_port{stuck}",)
     assert found.foreign == ()
     assert found.free_mb > 1

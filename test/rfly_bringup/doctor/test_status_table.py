@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from rfly_bringup.doctor.snapshot import OK, STALE, Snapshot, Source, Status
+from rfly_bringup.doctor.snapshot import OK, STALE, DiagnosticReport, Snapshot, Source
 from rfly_bringup.doctor.status_table import status_tables
 
 
@@ -29,8 +29,8 @@ def test_each_node_source_and_bridge_has_its_line():
             domain_id=5,
             nodes=("/rviz", "/terrain_node", "/ue_bridge_node"),
             statuses=(
-                Status("/terrain_node", "terrain", OK, "serving", "Hills", age=9.0),
-                Status(
+                DiagnosticReport("/terrain_node", "terrain", OK, "serving", "Hills", age=9.0),
+                DiagnosticReport(
                     "/ue_bridge_node",
                     "bridge",
                     STALE,
@@ -60,18 +60,22 @@ def test_each_node_source_and_bridge_has_its_line():
 
 
 def test_what_nodes_say_is_neither_markup_nor_commands_to_the_terminal():
-    said = "[/bold]\x1b]0;x\x07"
+    hostile = "[/bold]\x1b]0;x\x07"
     values = {"sent_datagrams": "[/red]", "[/x]\x1b[2J": "3"}
-    source = Source(said, said, frozenset({1}), 1.0, 0.0, said)
+    source = Source(hostile, hostile, frozenset({1}), 1.0, 0.0, hostile)
+
     text = "\n".join(
         printed(
             Snapshot(
-                nodes=(said,),
-                statuses=(Status(said, said, OK, said, said, values, 0.5, 1.0),),
+                nodes=(hostile,),
+                statuses=(
+                    DiagnosticReport(hostile, hostile, OK, hostile, hostile, values, 0.5, 1.0),
+                ),
                 sources=(source,),
             )
         )
     )
+
     assert "\x1b" not in text
     assert "\x07" not in text
     assert r"[/bold]\x1b]0;x\x07" in text.replace("\n", "")

@@ -1,4 +1,4 @@
-"""Errors in callbacks, ours and rclpy's own: the node tells, counts, answers and goes on."""
+"""Errors in callbacks, ours and rclpy's own: the node logs, counts, answers and goes on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def node(request, shared_domain_id):
 
 
 def errors_of(statuses):
-    """What the node's diagnostics count."""
+    """Return the errors that the node's diagnostics count."""
     rows = [row for message in statuses for status in message.status for row in status.values]
     return max((int(row.value) for row in rows if row.key == "errors_in_callbacks"), default=0)
 
@@ -65,7 +65,7 @@ def test_a_negative_time_on_clock_is_dropped_and_counted(node, peer):
 
 
 def test_a_parameter_of_no_known_type_is_answered(node, peer):
-    """rclpy's parameter service raises there, and nobody is answered."""
+    """rclpy's parameter service raises and answers nothing."""
     from rcl_interfaces.msg import Parameter, ParameterValue
     from rcl_interfaces.srv import GetParameters, SetParameters
 

@@ -1,6 +1,4 @@
-"""What versions 1 and 2.1 of simulation_interfaces call differently, and expressions for names,
-without a graph.
-"""
+"""Differences between versions 1 and 2.1 of simulation_interfaces, and name filters. No graph."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ AT_REST = [np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), *np.zeros((4, 3))]
 
 
 class OneEntity:
-    """Remembers what it was told."""
+    """An entity that records its requests."""
 
     def __init__(self):
         from rfly_common.ros.entity_services import ROBOT, Entity
@@ -28,9 +26,9 @@ class OneEntity:
         return [self._entity]
 
     def motions(self, indices):
-        from rfly_common.ros.entity_services import Motion
+        from rfly_common.ros.entity_services import EntityMotion
 
-        return 0, [Motion(*AT_REST) for _ in indices]
+        return 0, [EntityMotion(*AT_REST) for _ in indices]
 
     def put(self, index, pose, twist):
         self.put_there.append((pose, twist))

@@ -20,7 +20,7 @@ class Future:
 
 
 class Goal:
-    """Of whose responses the first is lost."""
+    """A goal whose first response is lost."""
 
     def __init__(self):
         self.asked = []

@@ -1,4 +1,4 @@
-"""Work in a thread of its own: whoever waits for it is answered, whatever becomes of it."""
+"""Work in a thread of its own: its caller is answered, however it ends."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def test_work_that_breaks_off_is_told(domain_id):
     assert (whole, again) == (42, "again")
     assert isinstance(broke_off, WorkError)
     assert "test_in_thread.py" in str(broke_off)
-    assert "told in the node's log" in str(broke_off)
+    assert "logged by the node" in str(broke_off)
     assert (type(refused), refused.reason, str(refused)) == (PlanError, "too_steep", "no way")
     assert {where for _, where in told} == {threading.get_ident()}

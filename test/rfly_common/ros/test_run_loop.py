@@ -1,4 +1,4 @@
-"""What a node's process says beside its node: through the log, in one line."""
+"""Output of a node's process besides the node's own: it goes to the log, in one line."""
 
 import pytest
 
@@ -6,7 +6,7 @@ pytestmark = pytest.mark.ros
 
 
 def test_pythons_warnings_are_lines_of_the_log_and_a_client_that_has_gone_is_none(capfd):
-    """rclpy warns of a response that it could not send; Python would print file, line and source."""
+    """rclpy warns of a response that it could not send; Python would print file and line."""
     from rfly_common.ros.run_loop import _log_warning
 
     _log_warning(

@@ -1,4 +1,4 @@
-"""What a .mat file unpacks to is counted before it is unpacked."""
+"""The unpacked size of a .mat file is checked before SciPy unpacks it."""
 
 from __future__ import annotations
 

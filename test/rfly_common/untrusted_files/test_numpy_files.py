@@ -1,6 +1,4 @@
-"""Arrays of files that lie: what is announced is checked first, and only what is asked for is
-unpacked.
-"""
+"""Array files that lie: headers are checked first, and only requested arrays are unpacked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`rfly doctor` and `rfly status` against running nodes: one graph with everything wrong, and one
-that is healthy.
+"""`rfly doctor` and `rfly status` with running nodes: a graph with every problem, and a healthy
+one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ def findings_of(out):
 
 @pytest.fixture(scope="module")
 def broken(shared_domain_id):
-    """What the doctor finds in a graph in which everything is wrong at once; the key of each
-    finding -> finding.
-    """
+    """Return the doctor's findings by key, in a graph with all problems at once."""
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import PoseStamped
     from node_harness import NodeProcess, Peer, RflyBeside
@@ -148,10 +146,10 @@ def broken(shared_domain_id):
             ],
         ),
         ("clock", ["/site/second: /clock has not moved", "use_sim_time is on"]),
-        ("status:/site/second:no states yet", ["no states yet", "publish vehicle_states"]),
+        ("status:/site/second:no_states", ["no states yet", "publish vehicle_states"]),
         (
-            "status:/ue_bridge_node:feedback port 127.0.0.1:{held}: another program holds it",
-            ["feedback port 127.0.0.1:{held}: another program holds it", "feedback_port"],
+            "status:/ue_bridge_node:feedback_port_taken:{held}",
+            ["another program holds the feedback port {held}", "feedback_port"],
         ),
     ],
 )
@@ -163,7 +161,7 @@ def test_what_is_wrong_is_told(broken, key, texts):
 
 
 def test_nothing_else_is_said_to_be_wrong(broken):
-    """One finding for each thing that is wrong, whoever has seen it."""
+    """One finding for each problem, even if several nodes report it."""
     problems = [
         key for key, finding in broken.items() if isinstance(finding, dict) and finding["problem"]
     ]
@@ -172,8 +170,9 @@ def test_nothing_else_is_said_to_be_wrong(broken):
 
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory):
-    """A terrain, a bridge and a fleet of two; `run(*words)` gives exit code and output of a command
-    beside them.
+    """A terrain, a bridge and a fleet of two.
+
+    `run(*words)` returns exit code and output of a command next to them.
     """
     import conftest
     from node_harness import NodeProcess, Peer, RflyBeside
@@ -219,18 +218,17 @@ def test_nodes_of_another_domain(broken, domain_id):
 
 
 def test_the_table_of_what_runs(healthy):
-    """Both nodes with their tasks, the fleet of two at its ten messages a second, and the datagrams
-    that leave.
-    """
+    """The table shows both nodes, the fleet at ten messages per second, and the datagrams."""
     of_bridge = r"/ue_bridge_node 127\.0\.0\.1:\d+ \d+ \d+\.\d"
-    for _ in range(
-        3
-    ):  # on a busy machine a bridge may speak once in these seconds: that makes no rate
+
+    # on a busy machine a bridge may report once in these seconds, which gives no rate
+    for _ in range(3):
         code, out, err = healthy("status", "--once", "--seconds", "4")
         assert (code, err) == (0, "")
         lines = [" ".join(line.split()) for line in out.splitlines()]
         if any(re.fullmatch(of_bridge, line) for line in lines):
             break
+
     assert [
         line
         for line in lines
@@ -241,6 +239,7 @@ def test_the_table_of_what_runs(healthy):
         for line in lines
         if re.fullmatch(r"/ue_bridge_node bridge 127\.0\.0\.1:\d+ ok sending \d\.\d", line)
     ]
+
     (vehicles,) = [line for line in lines if "/vehicle_states" in line]
     found = re.fullmatch(r"2 1-2 /peer /vehicle_states map (\d+\.\d) \d\.\d", vehicles)
     assert found
@@ -252,10 +251,10 @@ def test_the_table_of_what_runs(healthy):
 def test_what_nobody_would_say_of_a_bridge_is_left_out():
     """Numbers that are none, thousands of millions of windows, parameters of other types."""
     from rfly_bringup.doctor.ros import graph_watch
-    from rfly_bringup.doctor.snapshot import OK, Status
+    from rfly_bringup.doctor.snapshot import OK, DiagnosticReport
 
     def rate(before, after):
-        status = Status("/b", "bridge", OK, "", "", {"sent_datagrams": before}, 0.0, None)
+        status = DiagnosticReport("/b", "bridge", OK, "", "", {"sent_datagrams": before}, 0.0, None)
         return graph_watch._rate((1.0, status), {"sent_datagrams": after}, 3.0)
 
     assert rate("100", "300") == 100.0
