@@ -1,4 +1,4 @@
-"""Compilation of the height map's kernels, or loading from the disk cache, ahead of the first
+"""Compilation of the height map's kernels, or loading them from the disk cache, before the first
 query.
 """
 
@@ -6,22 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from rfly_common.kernels.jit import use_numba
-
 
 def warm_up() -> None:
-    """Runs every kernel once with every type of argument that the library passes. Without numba
-    there is nothing to do.
+    """Run every kernel once with every type of argument that the library passes.
 
-    Takes about a second where the disk cache holds the kernels, else as long as compiling them.
-    Threads may call it at once.
+    This takes about a second if the disk cache holds the kernels, else as long as compiling them.
+    Several threads may call it at once.
     """
-    if not use_numba():
-        return
     from rfly_terrain.height_map import dispatch, kernels, ray_cast
     from rfly_terrain.height_map.height_map import HeightMap
 
-    dispatch.KERNELS.load()  # from now on all queries and rays use compiled kernels
+    dispatch.KERNELS.load()  # all further queries and rays use compiled kernels
     ray_cast.KERNELS.load()
 
     heights = np.zeros((2, 2), np.float32)
@@ -34,6 +29,7 @@ def warm_up() -> None:
     height_map.gradient(x, x)
     height_map.gradient_rate(x, x, x, x)
     height_map.point_cloud()
+
     for width in (np.float32, np.float64):
         height_map.cast(np.ones(3, width), np.ones(3, width))
     for dtype in (np.uint8, np.uint16):

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from benchmarks.least_costs import least_costs
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.planning import kernels as plan_kernels
-from rfly_terrain.planning.drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
+from rfly_terrain.planning.drive import PlanPose, check_drive, plan_drive, weights
 
 
 @dataclass
@@ -201,7 +202,7 @@ def test_ways_through_random_ground(seed, radius):
     path = plan_drive(grid, start, goal, radius)
     check(path, grid, start, goal, radius)
     # not far from the best: Dijkstra of SciPy, which knows no turning radius
-    best = plain_cost_to_go(weights(grid), (212, 212))[7, 7] * grid.resolution
+    best = least_costs(weights(grid), (212, 212))[7, 7] * grid.resolution
     assert path.cost < 1.15 * best + 2 * math.pi * radius
 
 
@@ -223,7 +224,7 @@ def test_cost_to_go_beside_scipy():
     """
     weight = weights(hills(11, 150))
     ours = plan_kernels.cost_to_go(weight, (3, 4), (140, 140), 1e9)
-    peer = plain_cost_to_go(weight, (3, 4))
+    peer = least_costs(weight, (3, 4))
     assert np.isfinite(peer).mean() > 0.5
     np.testing.assert_allclose(ours, peer, rtol=1e-5)
     known = np.argwhere(np.isfinite(peer))
