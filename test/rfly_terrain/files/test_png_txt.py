@@ -587,7 +587,7 @@ def test_not_found_lists_places_and_the_next_step(clean_places):
     text = str(caught.value)
     for place in clean_places:
         assert str(place) in text
-    assert f"{clean_places[1]} (the png is there, the txt beside it is missing)" in text
+    assert f"{clean_places[1]} (the png is there, the txt next to it is missing)" in text
     assert "PSP_PATH" in text
     assert "\n" not in text
     assert isinstance(caught.value, FileNotFoundError)

@@ -25,10 +25,10 @@ def nothing_told(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for variable in ("PSP_PATH", "HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path))
-    search._tell_stand_in.cache_clear()
+    search._warn_of_stand_in.cache_clear()
     clear_terrain()
     yield
-    search._tell_stand_in.cache_clear()
+    search._warn_of_stand_in.cache_clear()
     clear_terrain()
 
 
