@@ -131,7 +131,7 @@ def _window(
 
 
 def _growth(window: tuple[slice, slice], max_cells: int | None) -> int:
-    """Return the smallest odd factor by which cells grow so that at most `max_cells` remain."""
+    """Return the smallest odd factor to enlarge cells with so that at most `max_cells` remain."""
     if max_cells is None:
         return 1
     factor = 1
@@ -185,6 +185,7 @@ def _plane_layers(
         ]
 
         def work(first: int, last: int) -> None:
+            """Fit the planes of some tiles."""
             for r, c in tiles[first:last]:
                 part = slice(r, r + at_once), slice(c, c + at_once)
                 plane[(slice(None), *part)] = _planes(

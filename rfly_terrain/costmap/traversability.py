@@ -274,9 +274,10 @@ def traversability(
     ]
 
     def work(first: int, last: int) -> None:
+        """Fill in some tiles; raise InterruptedError if `stop` returns True."""
         for row, column in tiles[first:last]:
             if stop is not None and stop():
-                raise InterruptedError("the costs of a map were not worked out to the end")
+                raise InterruptedError("the computation of a map's costs was stopped")
             _fill_tile(terrain, limits, fine, reach, row, column, cost)
 
     in_chunks(work, len(tiles), 1)

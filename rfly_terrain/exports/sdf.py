@@ -334,6 +334,7 @@ def _square_texture(height_map: HeightMap) -> NDArray[np.uint8]:
 
 
 def _write_png(file: Path, pixels: NDArray[np.uint8] | NDArray[np.uint16]) -> None:
+    """Write pixels as a png; raise ConfigError if OpenCV cannot."""
     done, png = cv2.imencode(".png", pixels)
     if not done:
         raise ConfigError(

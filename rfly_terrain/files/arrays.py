@@ -130,8 +130,10 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
     ending = path.suffix.lower()
     if ending not in (".npy", ".npz"):
         raise ConfigError(f"{path}: expected a .npy or .npz file")
+
     with terrain_file_errors(path):
         file = open_regular(path, _MAX_FILE_BYTES)
+
     with (
         file,
         reader_errors(

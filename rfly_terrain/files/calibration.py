@@ -339,6 +339,7 @@ def _cut(quotient: float, rule: ThirdPixelRule) -> int:
 
 
 def _not_a_number(file: str, line: str, index: int, text: str) -> TerrainFormatError:
+    """Return an error: a value is no number."""
     return TerrainFormatError(
         f"{file}, {line}value {index + 1} ({_FIELDS[index]}): {_short(text)} is not a number, "
         "expected one in cm such as -12500 or 1.5e3"
@@ -346,9 +347,11 @@ def _not_a_number(file: str, line: str, index: int, text: str) -> TerrainFormatE
 
 
 def _short(text: str) -> str:
+    """Return a text in quotes, at most 40 characters."""
     shown = repr(text.strip())
     return shown if len(shown) <= 40 else shown[:39] + "…"
 
 
 def _count(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural if needed."""
     return f"{n} {noun}{'' if n == 1 else 's'}"

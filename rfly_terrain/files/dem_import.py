@@ -240,6 +240,7 @@ def _open(path: StrPath) -> Iterator[DatasetReader]:
     with terrain_file_errors(path):
         open_regular(path).close()
     file = os.path.abspath(path)  # a path, not another kind of name that GDAL knows
+
     with (
         rasterio.Env(**_ALONE),
         reader_errors(
@@ -279,6 +280,7 @@ def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
             f"{path}: {dataset.count} bands placed by {tuple(dataset.transform[:6])}: expected "
             f"1 to {MAX_BANDS} bands and cells with an area"
         )
+
     for (rows, columns), kind in zip(dataset.block_shapes, dataset.dtypes, strict=True):
         if kind.startswith(("complex", "cint")):
             raise TerrainFormatError(f"{path}: holds {kind} numbers, expected real ones")

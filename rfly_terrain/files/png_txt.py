@@ -106,17 +106,20 @@ def read_pixels(png: StrPath) -> NDArray[Any]:
     ):
         pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     del data
+
     if pixels is None:
         raise TerrainFormatError(
             f"{file}: the png cannot be decoded: its compressed data are damaged; "
             "copy or scan it again"
         )
+
     is_integer = pixels.dtype in (np.uint8, np.uint16)
     if pixels.shape[:2] != (header.height, header.width) or not is_integer:
         raise TerrainFormatError(
             f"{file}: decoded to {pixels.shape} {pixels.dtype}, but its header says "
             f"{header.height} rows x {header.width} columns, {header.colour_name}"
         )
+
     return pixels if pixels.ndim == 2 else _grey(pixels, file)
 
 

@@ -217,10 +217,12 @@ def _not_found(text: str, path: Path, candidates: list[Path], missing: list[str]
         f"{c.parent}{f' ({lack})' if lack else ''}"
         for c, lack in zip(candidates, missing, strict=True)
     )
+
     message = (
         f"map {text!r} not found: no place holds both {path.name}.png and {path.name}.txt. "
         f"Looked in: {looked}."
     )
+
     known = sorted({name for c in candidates for name in _maps_in(c.parent)})
     close = difflib.get_close_matches(path.name, known, n=1)
     if close:

@@ -188,7 +188,7 @@ def _txt(
             return line
 
     raise TerrainFormatError(
-        f"{file}: steps of {x[1] / 100:g} x {y[1] / 100:g} m are too small beside "
+        f"{file}: steps of {x[1] / 100:g} x {y[1] / 100:g} m are too small for "
         f"an origin of {x[0] / 100:g}, {y[0] / 100:g} m"
     )
 

@@ -349,7 +349,7 @@ def _cheapest_blocks(
         distance = math.hypot(dx * (x[1] - x[0]), dy * (y[1] - y[0]))
         climb = high[there] - high[here]
         for a, b, rise in ((here, there, climb), (there, here, -climb)):
-            # what is steeper than the vehicle climbs takes a longer path
+            # a rise steeper than the vehicle climbs takes a longer path
             longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
             edges.append(
                 (
@@ -418,6 +418,8 @@ def _without_needless(search: _FlySearch, corners: Floats) -> Floats:
     """
     samples = search.samples_to_compare
     best = search.along(corners, samples)
+
+    # half as many at a time, as long as there are any
     size = len(corners) - 2
     while size >= 1:
         first = 1
@@ -430,6 +432,7 @@ def _without_needless(search: _FlySearch, corners: Floats) -> Floats:
             else:
                 first += size
         size = size // 2
+
     return corners
 
 

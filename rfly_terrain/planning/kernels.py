@@ -175,6 +175,7 @@ def word_cost(
             cost += steering.cusp_cost
         previous = length
         factor = 1.0 if length > 0.0 else steering.backward_cost
+
         curvature = word[5 + k] / steering.radius
         part = piece_cost(weight, grid, x, y, heading, length, curvature, (most - cost) / factor)
         if part == BLOCKED:

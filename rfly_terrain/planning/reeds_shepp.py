@@ -3,8 +3,8 @@ backwards.
 
 A word is a row of arcs (C, to the left L or to the right R) and straights (S); a bar marks a change
 between forwards and backwards. Nine families of words contain a shortest path between any two
-poses. `_solved` lists the forms that are worked out, each of which begins with a left turn
-forwards; driving backwards, mirroring, and looking from the goal give all others.
+poses. `_solved` lists the forms that are computed; each one begins with a left turn forwards.
+Driving backwards, mirroring, and looking from the goal give all others.
 
 The solvers work in the frame of the start, in turning radii: x ahead, y to the left, phi the turn
 to the goal's heading. Pieces are angles, or lengths of straights; negative means backwards.

@@ -346,6 +346,7 @@ def _shot(pose: Any, goal: Any, free_goal: bool, steering: Steering) -> Any:
             if _price(backwards, steering) < _price(word, steering):
                 return backwards
         return word
+
     if reverses:
         return _reverse_word(pose, goal, radius, steering.backward_cost, steering.cusp_cost)
     word = shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius)

@@ -271,6 +271,7 @@ def _shown(height_map: HeightMap, region: Region | None) -> tuple[slice, slice, 
         )
     if region is None:
         return rows, columns, height_map.bounds
+
     x_min, x_max, y_min, y_max = region
     bounds = height_map.bounds
     limits = (

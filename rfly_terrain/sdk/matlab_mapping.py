@@ -44,7 +44,7 @@ lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
 
-__all__ = (
+__all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     *METHODS,
     "binaryOccupancyMap",
     "lidarScan",
