@@ -69,7 +69,7 @@ class TerrainOccupancy:
         self._terrain: HeightMap | None = None
         self._objects = PlacedObjectArray()
         self._objects_error = ""
-        self._used: tuple[Any, ...] = ()
+        self._inputs: tuple[Any, ...] = ()
         self._error = ""
         self._grid: TraversabilityGrid | None = None
         self._took_s = 0.0
