@@ -256,9 +256,9 @@ def _shortened(
         if shortened_cost > 0.999 * cost:
             break
         cost = shortened_cost
+
     # the samples of a joined piece lie elsewhere: where one is too near a corner, the shorter
     # pieces remain
-
     for path in (_joined(joints, pieces), (joints, pieces)):
         cost = _cost_of(weight, layout, *path, steering)
         if cost != kernels.BLOCKED:
