@@ -263,7 +263,7 @@ def _shortened(
         cost = _cost_of(weight, layout, *path, steering)
         if cost != kernels.BLOCKED:
             return DrivePath(*path, cost)
-    raise PlanError("gave_up", "the way that was found does not stand the check against the grid")
+    raise PlanError("gave_up", "the path does not pass the check against the grid")
 
 
 def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:
