@@ -9,8 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.estimation import filter_layout as at
-from rfly_amphibious.estimation.filter_layout import Constants
+from rfly_amphibious.estimation.error_state import (
+    AHRS_DRIFT,
+    BARO_BIAS,
+    ERRORS,
+    FORCE_BIAS,
+    GPS_DRIFT,
+    GROUND_ERROR,
+    GYRO_BIAS,
+    SLIP,
+)
+from rfly_amphibious.estimation.filter_records import Constants
 from rfly_amphibious.sensors.noise import FOREVER, NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
@@ -323,28 +332,28 @@ def _fading(
     no Gauss-Markov process. What a bias begins with is taken for a part of its walk, so that it
     fades and comes back likewise.
     """
-    sigma = np.zeros(at.ERRORS)
-    time = np.full(at.ERRORS, math.inf)
+    sigma = np.zeros(ERRORS)
+    time = np.full(ERRORS, math.inf)
     for first, sensor, channel, count, channels in (
-        (at.E_FORCE, sensors.imu, 0, 3, 9),
-        (at.E_GYRO, sensors.imu, 3, 3, 9),
-        (at.E_BARO, sensors.barometer, 0, 1, 1),
+        (FORCE_BIAS, sensors.imu, 0, 3, 9),
+        (GYRO_BIAS, sensors.imu, 3, 3, 9),
+        (BARO_BIAS, sensors.barometer, 0, 1, 1),
     ):
         noise = _noise(sensor, slice(channel, channel + count), channels)
         walked = np.minimum(noise["walk_time"], FOREVER)
         time[first : first + count] = walked
         sigma[first : first + count] = np.sqrt(0.5 * walked) * noise["walk_density"]
         sigma[first : first + count] = np.hypot(sigma[first : first + count], noise["turn_on_bias"])
-    drifts = ((at.E_GPS, sensors.gps, 0, 6, p.gps_drift), (at.E_AHRS, sensors.imu, 6, 9, 1.0))
+    drifts = ((GPS_DRIFT, sensors.gps, 0, 6, p.gps_drift), (AHRS_DRIFT, sensors.imu, 6, 9, 1.0))
     for first, sensor, channel, channels, share in drifts:
         noise = _noise(sensor, slice(channel, channel + 3), channels)
         sigma[first : first + 3] = share * noise["markov_sigma"]
         time[first : first + 3] = noise["markov_time"]
-    sigma[at.E_SLIP] = p.slip
-    time[at.E_SLIP] = p.slip_time
+    sigma[SLIP] = p.slip
+    time[SLIP] = p.slip_time
     if ground_known:
-        sigma[at.E_GROUND] = p.map_error
-        time[at.E_GROUND] = p.map_error_time
+        sigma[GROUND_ERROR] = p.map_error
+        time[GROUND_ERROR] = p.map_error_time
     return sigma, time
 
 
@@ -366,9 +375,10 @@ def chi_square(degrees: int, probability: float) -> float:
     high = 100.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high) if exceeds(degrees, middle) > 1.0 - probability else (low, middle)
-        )
+        if exceeds(degrees, middle) > 1.0 - probability:
+            low = middle
+        else:
+            high = middle
     return high
 
 

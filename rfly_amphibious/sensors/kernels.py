@@ -13,11 +13,16 @@ from typing import Any, NamedTuple
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.rotations import rotation_matrix
-from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back
-
-Quaternion = tuple[float, float, float, float]
-"""x y z w"""
+from rfly_common.kernels.rotations import quaternion_product, rotation_matrix, rotation_quaternion
+from rfly_common.kernels.vectors import (
+    Matrix,
+    Vector,
+    cross,
+    rotated_back,
+    set_vector,
+    vector_at,
+    vector_of,
+)
 
 GAIN, WHITE, WALK, WALK_KEEP, KEEP, ADD, LOW, HIGH = range(8)
 """rows of `coefficients`, see `disturb`"""
@@ -119,29 +124,6 @@ def specific_force_at(lever: Vector, force: Vector, rates: Vector, acceleration:
     )
 
 
-@inlined_kernel
-def quat_multiply(a: Quaternion, b: Quaternion) -> Quaternion:
-    """a · b."""
-    return (
-        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
-        a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
-        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
-        a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
-    )
-
-
-@inlined_kernel
-def vector_at(array: Floats, row: int, column: int) -> Vector:
-    """Three numbers of a row."""
-    return array[row, column], array[row, column + 1], array[row, column + 2]
-
-
-@inlined_kernel
-def set_vector(array: Floats, row: int, column: int, vector: Vector) -> None:
-    """Three numbers of a row."""
-    array[row, column], array[row, column + 1], array[row, column + 2] = vector
-
-
 @kernel
 def truths(
     x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats
@@ -154,7 +136,7 @@ def truths(
     levers, axes, quat = mounting
     imu_axes = (*vector_at(axes, 0, 0), *vector_at(axes, 1, 0), *vector_at(axes, 2, 0))
     imu_quat = quat[0], quat[1], quat[2], quat[3]
-    earth_field = field[0], field[1], field[2]
+    earth_field = vector_of(field)
     imu = vector_at(levers, IMU, 0)
     gps = vector_at(levers, GPS, 0)
     baro = vector_at(levers, BARO, 0)
@@ -177,7 +159,7 @@ def truths(
         set_vector(
             out, k, MAGNETIC_FIELD, rotated_back(imu_axes, rotated_back(rotation, earth_field))
         )
-        attitude = quat_multiply((qx, qy, qz, qw), imu_quat)
+        attitude = quaternion_product((qx, qy, qz, qw), imu_quat)
         for c in range(4):
             out[k, ATTITUDE + c] = attitude[c]
 
@@ -196,16 +178,12 @@ def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
     -> out (k, 4), x y z w.
     """
     for k in range(out.shape[0]):
-        ex, ey, ez = vector_at(error, k, first)
-        angle = math.sqrt(ex * ex + ey * ey + ez * ez)
-        share = 0.5 if angle < 1e-9 else math.sin(0.5 * angle) / angle
         x = truth[k, ATTITUDE]
         y = truth[k, ATTITUDE + 1]
         z = truth[k, ATTITUDE + 2]
         w = truth[k, ATTITUDE + 3]
-        turned = quat_multiply(
-            (share * ex, share * ey, share * ez, math.cos(0.5 * angle)), (x, y, z, w)
-        )
+        turn = rotation_quaternion(vector_at(error, k, first))
+        turned = quaternion_product(turn, (x, y, z, w))
         for c in range(4):
             out[k, c] = turned[c]
 

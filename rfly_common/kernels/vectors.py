@@ -64,3 +64,35 @@ def only_where(condition: Any, vector: Vector) -> Vector:
         where(condition, vector[1], 0.0),
         where(condition, vector[2], 0.0),
     )
+
+
+@inlined_kernel
+def vector_of(array: Any) -> Vector:
+    """Return the first three numbers of an array (n,)."""
+    return array[0], array[1], array[2]
+
+
+@inlined_kernel
+def vector_at(array: Any, row: int, column: int) -> Vector:
+    """Return three numbers of a row of an array (n, m), from a column."""
+    return array[row, column], array[row, column + 1], array[row, column + 2]
+
+
+@inlined_kernel
+def set_vector(array: Any, row: int, column: int, vector: Vector) -> None:
+    """Set three numbers of a row of an array (n, m), from a column."""
+    array[row, column] = vector[0]
+    array[row, column + 1] = vector[1]
+    array[row, column + 2] = vector[2]
+
+
+@inlined_kernel
+def matrix_row(r: Matrix, i: int) -> Vector:
+    """Return row i of a matrix."""
+    return r[3 * i], r[3 * i + 1], r[3 * i + 2]
+
+
+@inlined_kernel
+def matrix_column(r: Matrix, i: int) -> Vector:
+    """Return column i of a matrix."""
+    return r[i], r[i + 3], r[i + 6]

@@ -16,13 +16,14 @@ from scipy.stats import chi2
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.estimation import filter_layout as at
+from rfly_amphibious.estimation.error_state import ERRORS, FORCE_BIAS, GYRO_BIAS, POSITION
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import (
     EstimatorParameters,
     chi_square,
     shipped_estimator_sets,
 )
+from rfly_amphibious.estimation.filter_records import BOOK, STATE, numbers
 from rfly_amphibious.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -218,13 +219,16 @@ def test_jacobians_are_the_derivatives(hop):
     c = made._constants
     ground = made._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
     generator = np.random.default_rng(5)
-    x = np.zeros(at.SIZE)
-    x[: at.SLIP + 1] = generator.normal(0.0, 0.3, at.SLIP + 1)
-    x[at.POSITION : at.POSITION + 3] = 20.0, -30.0, 40.0
-    x[at.VELOCITY : at.VELOCITY + 3] = 3.0, -2.0, 0.7
-    x[at.QUATERNION : at.QUATERNION + 4] /= np.linalg.norm(x[at.QUATERNION : at.QUATERNION + 4])
-    x[at.RATES : at.RATES + 3] = (0.4, -0.3, 0.8)
-    x[at.FORCE : at.FORCE + 3] = (1.0, 2.0, 9.0)
+    states = np.zeros(1, STATE)
+    numbers(states)[0] = generator.normal(0.0, 0.3, 28)
+    x = states[0]
+    x.position = 20.0, -30.0, 40.0
+    x.velocity = 3.0, -2.0, 0.7
+    x.quaternion = x.quaternion / np.linalg.norm(x.quaternion)
+    book = np.zeros(1, BOOK)[0]
+    book.rates = 0.4, -0.3, 0.8
+    book.force = 1.0, 2.0, 9.0
+
     lever = np.array((0.4, -0.2, 0.6))
     steering = np.array((0.3, 0.25, 0.0, 0.0))
     rolls = np.array((1.0, 0.0, 1.0, 1.0))
@@ -232,29 +236,31 @@ def test_jacobians_are_the_derivatives(hop):
         wheel_delay=0.0, slip_gain=0.0, side_gain=0.0
     )  # with them the force is used, whose errors are left out
     cases = {
-        "gps_position": (3, lambda x, h, out: expect_gps_position(x, lever, h, out)),
-        "velocity": (3, lambda x, h, out: expect_velocity(x, lever, h, out)),
-        "field": (3, lambda x, h, out: expect_field(x, c.field * 1e6, h, out)),
-        "pressure": (1, lambda x, h, out: expect_pressure(x, lever, 400.0, h, out)),
-        "height": (1, lambda x, h, out: expect_height(x, ground, lever, 1e-3, 1e-3, h, out)),
-        "wheels": (2, lambda x, h, out: expect_wheels(x, steering, rolls, still, h, out)),
+        "gps_position": (3, lambda x, _, *out: expect_gps_position(x, lever, *out)),
+        "velocity": (3, lambda x, book, *out: expect_velocity(x, book, lever, *out)),
+        "field": (3, lambda x, _, *out: expect_field(x, c.field * 1e6, *out)),
+        "pressure": (1, lambda x, _, *out: expect_pressure(x, lever, 400.0, *out)),
+        "height": (1, lambda x, _, *out: expect_height(x, ground, lever, 1e-3, 1e-3, *out)),
+        "wheels": (2, lambda x, book, *out: expect_wheels(x, book, steering, rolls, still, *out)),
     }
+
+    def reading_after(expect, m, n, step):
+        """Return the expected reading (m,) after a step of error n."""
+        error = np.zeros(ERRORS)
+        error[n] = step
+        moved = x.copy()
+        moved_book = book.copy()
+        inject_error(moved, moved_book, error)
+        reading = np.empty(m)
+        expect(moved, moved_book, np.zeros((m, ERRORS)), reading)
+        return reading
+
     for name, (m, expect) in cases.items():
-        h = np.zeros((m, at.ERRORS))
-        out = np.empty(m)
-        expect(x, h, out)
-        for n in range(at.ERRORS):
-            sides = []
-            for step in (1e-4, -1e-4):
-                error = np.zeros(at.ERRORS)
-                error[n] = step
-                moved = x.copy()
-                there = np.empty(m)
-                inject_error(moved, error)
-                expect(moved, np.zeros((m, at.ERRORS)), there)
-                sides.append(there)
-            slope = (sides[0] - sides[1]) / 2e-4
-            assert np.allclose(h[:, n], slope, rtol=1e-5, atol=1e-5), (name, n)
+        h = np.zeros((m, ERRORS))
+        expect(x, book, h, np.empty(m))
+        for n in range(ERRORS):
+            change = reading_after(expect, m, n, 1e-4) - reading_after(expect, m, n, -1e-4)
+            assert np.allclose(h[:, n], change / 2e-4, rtol=1e-5, atol=1e-5), (name, n)
 
 
 def test_errors_are_as_large_as_it_says(turn):
@@ -373,18 +379,16 @@ def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None
         (0.02 * u[:, None] ** 2 + 0.01 * u[None, :] ** 2 + 0.1 * u[:, None]).astype(np.float32),
         origin_x=-20.0, origin_y=-20.0, step_x=0.1, step_y=0.1,
     )  # fmt: skip
-    x = np.zeros(at.SIZE)
-    h = np.zeros((1, at.ERRORS))
+    x = np.zeros(1, STATE)[0]
+    x.quaternion[0] = 1.0
+    x.position = 1.5, -2.0, 6.0
+    h = np.zeros((1, ERRORS))
     out = np.empty(1)
-    x[at.QUATERNION] = 1.0
-    x[at.POSITION : at.POSITION + 3] = (1.5, -2.0, 6.0)
     bent = expect_height(x, bowl.ground, np.zeros(3), 2.0, 1.5, h, out)
     places = np.random.default_rng(5).normal((1.5, -2.0), (2.0, 1.5), (200_000, 2))
     height = 6.0 - np.asarray(bowl.altitude(places[:, 0], places[:, 1]))
     assert out[0] == pytest.approx(height.mean(), abs=5e-3)
-    about_plane = (
-        height - height.mean() - (places - (1.5, -2.0)) @ h[0, at.E_POSITION : at.E_POSITION + 2]
-    )
+    about_plane = height - height.mean() - (places - (1.5, -2.0)) @ h[0, POSITION : POSITION + 2]
     assert bent == pytest.approx(about_plane.var(), rel=0.05)
 
 
@@ -397,23 +401,23 @@ def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
         np.exp(-(u[:, None] ** 2 + u[None, :] ** 2) / 8.0).astype(np.float32),
         origin_x=-20.0, origin_y=-20.0, step_x=0.2, step_y=0.2,
     )  # fmt: skip
-    x = np.zeros(at.SIZE)
-    p = np.diag(np.full(at.ERRORS, 1e-8))
-    h = np.zeros((1, at.ERRORS))
-    x[at.QUATERNION] = 1.0
-    x[at.POSITION + 2] = 5.0
-    p[at.E_POSITION, at.E_POSITION] = p[at.E_POSITION + 1, at.E_POSITION + 1] = 4.0
-    p[at.E_POSITION + 2, at.E_POSITION + 2] = 25.0
+    x = np.zeros(1, STATE)[0]
+    x.quaternion[0] = 1.0
+    x.position[2] = 5.0
+    book = np.zeros(1, BOOK)[0]
+    p = np.diag(np.full(ERRORS, 1e-8))
+    p[POSITION, POSITION] = 4.0
+    p[POSITION + 1, POSITION + 1] = 4.0
+    p[POSITION + 2, POSITION + 2] = 25.0
+    h = np.zeros((1, ERRORS))
     residual = np.empty(1)
     for _ in range(500):  # 10 s
         bent = expect_height(x, bump.ground, np.zeros(3), 2.0, 2.0, h, residual)
-        bend_ground(x, p, bent)
+        bend_ground(book, p, bent)
         residual[0] = 4.4 - residual[0]
-        update(x, p, h, residual, np.full(1, 0.02**2), np.inf, True)
+        update(x, book, p, h, residual, np.full(1, 0.02**2), np.inf, True)
     assert bent > 0.1
-    assert np.sqrt(p[at.E_POSITION + 2, at.E_POSITION + 2]) == pytest.approx(
-        np.sqrt(bent), rel=0.05
-    )
+    assert np.sqrt(p[POSITION + 2, POSITION + 2]) == pytest.approx(np.sqrt(bent), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -472,7 +476,7 @@ def test_biases_are_found(turn):
     assert abs(made.force_bias[2] - true[2]) < 0.05
     sigma = np.sqrt(np.diag(made.covariance))
     wrong = np.concatenate([made.gyro_bias - true[3:6], made.force_bias - true[:3]])
-    assert (np.abs(wrong) < 4.0 * sigma[at.E_GYRO : at.E_FORCE + 3]).all()
+    assert (np.abs(wrong) < 4.0 * sigma[GYRO_BIAS : FORCE_BIAS + 3]).all()
 
 
 def test_the_truth_is_not_looked_at(turn):
