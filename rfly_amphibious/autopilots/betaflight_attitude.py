@@ -17,7 +17,7 @@ from rfly_amphibious.autopilots import betaflight_packets as packets
 from rfly_amphibious.autopilots.betaflight_cli import Status
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
 from rfly_amphibious.control.attitude_controller import AttitudeSetpoint
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_amphibious.sensors.samples import ImuSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -70,7 +70,10 @@ class BetaflightSticks:
         self.params = params
 
     def channels(
-        self, setpoint: AttitudeSetpoint | None, motion: Motion | None, status: Status | None
+        self,
+        setpoint: AttitudeSetpoint | None,
+        motion: EstimatedMotion | None,
+        status: Status | None,
     ) -> list[float]:
         """(6,) µs, for `radio_packet`: disarmed without a setpoint, and as long as the firmware has
         said nothing.
@@ -169,7 +172,9 @@ class BetaflightAttitudeLoop:
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """The firmware has one mixer only: it is not told."""
 
-    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
+    def rotor_speeds(
+        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
+    ) -> Floats:
         """(4,) rad/s. Raises AutopilotError while the firmware has ended, or does not answer."""
         session = self.session
         if session.why_ended:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -159,7 +159,9 @@ class AttitudeLoop(Protocol):
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """Rotors (from 0) that turn no more: the others do what they can."""
 
-    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
+    def rotor_speeds(
+        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
+    ) -> Floats:
         """(rotors,) rad/s for a setpoint in a motion; None: there is none, the rotors are to stand
         still.
         """
@@ -196,7 +198,9 @@ class AttitudeController:
         """Rotors (from 0) that turn no more: the others do what they can."""
         self.mixer = Mixer(self.params, failed)
 
-    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
+    def rotor_speeds(
+        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
+    ) -> Floats:
         """(rotors,) rad/s for a setpoint in a motion; None: there is none, the rotors stand still."""
         if setpoint is None or motion is None:
             return self._still.copy()
@@ -212,7 +216,7 @@ class AttitudeController:
         return self.mixer.rotor_speeds(wrench)
 
     def wrench(
-        self, wanted: Floats, motion: Motion, thrust: float, yaw_rate: float = 0.0
+        self, wanted: Floats, motion: EstimatedMotion, thrust: float, yaw_rate: float = 0.0
     ) -> Floats:
         """(4,) the thrust (N), and moments (N m) that turn the body to the attitude `wanted` (3,
         3).

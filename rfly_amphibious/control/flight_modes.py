@@ -17,7 +17,7 @@ from rfly_amphibious.control.attitude_controller import (
 )
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, ModeLogic
 from rfly_amphibious.control.position_controller import PositionController
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -96,7 +96,7 @@ class FlightModes:
         self.failed_rotors = failed
         self.attitude_loop.set_failed_rotors(failed)
 
-    def enter(self, mode: Mode, now: Motion) -> None:
+    def enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """A mode begins: position, heading and attitude are held as they are."""
         self.position = np.array(now.position)
         self.yaw = math.atan2(now.rotation[1, 0], now.rotation[0, 0])
@@ -110,7 +110,7 @@ class FlightModes:
     def update(
         self,
         mode: Mode,
-        now: Motion,
+        now: EstimatedMotion,
         clearance: float,
         setpoint: TrajectorySetpoint | None,
         dt: float,
@@ -152,7 +152,7 @@ class FlightModes:
                 self.position[2] = min(self.position[2] - dt * sink, now.position[2] + 0.5)
                 self._fly(now, (0.0, 0.0, -sink), dt, LAND_TILT)
 
-    def rotor_speeds(self, now: Motion) -> Floats:
+    def rotor_speeds(self, now: EstimatedMotion) -> Floats:
         """(rotors,) rad/s, of the attitude loop."""
         if self._off:
             return self.attitude_loop.rotor_speeds(None, now)
@@ -169,7 +169,7 @@ class FlightModes:
         return self.attitude_loop.rotor_speeds(setpoint, now)
 
     def _follow(
-        self, now: Motion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float
+        self, now: EstimatedMotion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float
     ) -> tuple[float, float, float]:
         """The velocity with which the position setpoint moves on."""
         if setpoint is None:
@@ -206,7 +206,7 @@ class FlightModes:
 
     def _fly(
         self,
-        now: Motion,
+        now: EstimatedMotion,
         ahead: tuple[float, float, float],
         dt: float,
         max_tilt: float | None = None,

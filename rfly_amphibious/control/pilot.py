@@ -14,7 +14,7 @@ from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
 from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
 
@@ -64,7 +64,7 @@ class Pilot:
         """The commands from a state on; `outputs`: those of the last step, where the caller has
         them.
         """
-        now = Motion(
+        now = EstimatedMotion(
             state.position, state.velocity, rotation_matrix(state.orientation), state.rates
         )
         situation = self._situation(state, now, outputs)
@@ -92,7 +92,9 @@ class Pilot:
         if self.logic.mode not in (Mode.DISARMED, Mode.DRIVE):
             self._requested = Mode.ABORT
 
-    def _situation(self, state: ModelState, now: Motion, outputs: Outputs | None) -> Situation:
+    def _situation(
+        self, state: ModelState, now: EstimatedMotion, outputs: Outputs | None
+    ) -> Situation:
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
         load = out.wheel_load
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
@@ -100,12 +102,12 @@ class Pilot:
         speed = float(np.linalg.norm(state.velocity))
         return Situation(int((load > 0.0).sum()), share, float(out.clearance), speed, slope)
 
-    def _enter(self, mode: Mode, now: Motion) -> None:
+    def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         self.flight_modes.enter(mode, now)
         if mode is Mode.DRIVE:
             self.speed_controller.reset()
 
-    def _commands(self, mode: Mode, now: Motion, clearance: float) -> Controls:
+    def _commands(self, mode: Mode, now: EstimatedMotion, clearance: float) -> Controls:
         setpoint = self._setpoint
         trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)
         self.flight_modes.update(mode, now, clearance, trajectory, self.period)

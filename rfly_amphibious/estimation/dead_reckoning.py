@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from rfly_amphibious.estimation.estimate import Estimate, Motion
+from rfly_amphibious.estimation.estimate import Estimate, EstimatedMotion
 from rfly_amphibious.sensors.samples import ImuSamples
 from rfly_amphibious.sensors.sensor_parameters import Imu
 from rfly_common.arrays import Floats
@@ -36,12 +36,12 @@ class DeadReckoning:
         """the newest"""
         self.time = -math.inf
         """s, of `motion`: that of the newest sample or estimate"""
-        self._motion: Motion | None = None
+        self._motion: EstimatedMotion | None = None
         self._bias = np.zeros(3)
         self._done = -math.inf
 
     @property
-    def motion(self) -> Motion:
+    def motion(self) -> EstimatedMotion:
         """At `time`; there has to have been an estimate."""
         assert self._motion is not None
         if self._done < self.time:
@@ -72,7 +72,7 @@ class DeadReckoning:
         if samples and samples[0][0] <= estimate.time + SAME_TIME:
             self._bias = samples[0][2] - estimate.rates
         rotation = rotation_matrix(estimate.orientation)
-        self._motion = Motion(
+        self._motion = EstimatedMotion(
             np.array(estimate.position), np.array(estimate.velocity), rotation, estimate.rates
         )
         self._done = estimate.time
@@ -88,7 +88,7 @@ class DeadReckoning:
         acceleration[2] -= GRAVITY
         velocity = now.velocity + dt * acceleration
         position = now.position + 0.5 * dt * (velocity + now.velocity)
-        self._motion = Motion(position, velocity, rotation, turning)
+        self._motion = EstimatedMotion(position, velocity, rotation, turning)
         self._done = time
 
 

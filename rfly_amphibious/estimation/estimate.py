@@ -26,7 +26,7 @@ class Estimate(NamedTuple):
     """
 
 
-class Motion(NamedTuple):
+class EstimatedMotion(NamedTuple):
     """Of the sprung centre of mass: position and velocity in the world, rotation (3, 3) body ->
     world, rates in body axes.
     """

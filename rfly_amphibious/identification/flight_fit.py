@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from rfly_amphibious.identification.regression import Estimated, comparable, inside, linear_fit
-from rfly_amphibious.identification.vehicle_log import Motion
+from rfly_amphibious.identification.vehicle_log import LoggedMotion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import ConfigError
@@ -19,12 +19,12 @@ LEAST = 3.0
 """s of flight that it takes"""
 
 
-def sprung_inertia(p: VehicleParameters, m: Motion, inertia: Floats) -> Floats:
+def sprung_inertia(p: VehicleParameters, m: LoggedMotion, inertia: Floats) -> Floats:
     """(k, 3) dL/dt of the sprung mass, N m."""
     return m.rate_change @ inertia.T + np.cross(m.rates, m.rates @ inertia.T)
 
 
-def inertial_wrench(p: VehicleParameters, m: Motion) -> tuple[Floats, Floats]:
+def inertial_wrench(p: VehicleParameters, m: LoggedMotion) -> tuple[Floats, Floats]:
     """(k, 3) N and (k, 3) N m about the centre of the sprung mass: what forces but weight do to the
     masses, without the sprung mass's inertia.
     """
@@ -32,7 +32,7 @@ def inertial_wrench(p: VehicleParameters, m: Motion) -> tuple[Floats, Floats]:
     return p.mass_sprung * m.force + hubs.sum(axis=1), np.cross(m.hub, hubs).sum(axis=1)
 
 
-def drag(p: VehicleParameters, m: Motion) -> Floats:
+def drag(p: VehicleParameters, m: LoggedMotion) -> Floats:
     """(k, 3) N, of the body in the air. Eq. 7.1."""
     speed = np.linalg.norm(m.air_velocity, axis=1, keepdims=True)
     return (
@@ -41,14 +41,14 @@ def drag(p: VehicleParameters, m: Motion) -> Floats:
     )
 
 
-def airborne(p: VehicleParameters, m: Motion) -> Bools:
+def airborne(p: VehicleParameters, m: LoggedMotion) -> Bools:
     """(k,) whether no wheel touches the ground."""
     by_height: Bools = m.height > 0.5 * p.wheel_radius - p.rebound_stop
     by_load = m.load.max(axis=1) < 0.005 * p.mass * GRAVITY
     return np.where(np.isnan(m.load[:, 0]), by_height, by_load)
 
 
-def fit_flight(p: VehicleParameters, m: Motion) -> list[Estimated]:
+def fit_flight(p: VehicleParameters, m: LoggedMotion) -> list[Estimated]:
     """Thrust and torque constants and inertia, of the vehicle's known mass. Raises ConfigError
     without a flight.
 
@@ -111,7 +111,7 @@ def fit_flight(p: VehicleParameters, m: Motion) -> list[Estimated]:
     ]
 
 
-def _columns(p: VehicleParameters, m: Motion) -> tuple[dict[str, Floats], list[float]]:
+def _columns(p: VehicleParameters, m: LoggedMotion) -> tuple[dict[str, Floats], list[float]]:
     """(k, 6) force and moment of a unit of each parameter, and their given values."""
     up = np.array((0.0, 0.0, 1.0))
     unit = np.eye(3)

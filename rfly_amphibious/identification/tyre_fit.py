@@ -26,7 +26,7 @@ from rfly_amphibious.identification.regression import (
     inside,
     redundancy,
 )
-from rfly_amphibious.identification.vehicle_log import Motion
+from rfly_amphibious.identification.vehicle_log import LoggedMotion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
@@ -57,7 +57,7 @@ _SHIFTED = ("curvature_x", "curvature_y")
 """found as a difference from what was given, not as a share of it"""
 
 
-class Contact(NamedTuple):
+class TyreContact(NamedTuple):
     """Where the wheels touch the ground, of a log; axes of the body."""
 
     forward: Floats
@@ -77,7 +77,7 @@ class Contact(NamedTuple):
     """(k, 4) N"""
 
 
-def contact(p: VehicleParameters, m: Motion) -> Contact:
+def contact(p: VehicleParameters, m: LoggedMotion) -> TyreContact:
     """Of the measured motion; docs/model, section 5.2."""
     up = m.up[:, None, :]
     axle = np.stack([-np.sin(m.steering), np.cos(m.steering), np.zeros_like(m.steering)], axis=-1)
@@ -92,7 +92,7 @@ def contact(p: VehicleParameters, m: Motion) -> Contact:
     speed = (hub * forward).sum(axis=-1)
     aside = ((hub + np.cross(w, down)) * left).sum(axis=-1)
     slip = np.stack([speed - rolling, aside], axis=-1)
-    return Contact(forward, left, up, m.hub + down, slip, speed, rolling, m.load)
+    return TyreContact(forward, left, up, m.hub + down, slip, speed, rolling, m.load)
 
 
 def tyre_forces(
@@ -163,7 +163,7 @@ class TyreFit:
 class _Drive:
     """Residuals of a log under tyre parameters."""
 
-    def __init__(self, p: VehicleParameters, m: Motion) -> None:
+    def __init__(self, p: VehicleParameters, m: LoggedMotion) -> None:
         self.given = p
         self.contact = contact(p, m)
         self._step = float(m.time[1] - m.time[0])
@@ -226,7 +226,7 @@ class _Drive:
         return comparable(self._needed + inertia * self._per_yaw - made)[self.keep]
 
 
-def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
+def fit_tyres(p: VehicleParameters, m: LoggedMotion) -> TyreFit | None:
     """Cornering stiffness, Magic Formula, relaxation and the inertia in yaw; None where it did not
     drive long enough.
 

@@ -18,7 +18,7 @@ import yaml
 from rfly_amphibious.identification.flight_fit import fit_flight
 from rfly_amphibious.identification.regression import Estimated, comparable, inside, linear_fit
 from rfly_amphibious.identification.tyre_fit import TyreFit, fit_tyres, tyre_forces, unchecked
-from rfly_amphibious.identification.vehicle_log import Motion, VehicleLog, motion
+from rfly_amphibious.identification.vehicle_log import LoggedMotion, VehicleLog, motion
 from rfly_amphibious.vehicle.parameter_files import Change, checked_document, read_parameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -32,7 +32,7 @@ STANDING_RATE = 0.02
 MARGIN = 0.2
 
 
-def fit_mass(p: VehicleParameters, m: Motion) -> Estimated:
+def fit_mass(p: VehicleParameters, m: LoggedMotion) -> Estimated:
     """Of the whole vehicle, by the loads of the wheels while it stands and its rotors do.
 
     Raises ConfigError where there is no such time or no load: then nothing in a log tells mass from
@@ -54,7 +54,7 @@ def fit_mass(p: VehicleParameters, m: Motion) -> Estimated:
     return Estimated("mass, whole", "kg", float(np.median(weight)), sigma, p.mass)
 
 
-def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
+def fit_struts(p: VehicleParameters, m: LoggedMotion) -> list[Estimated]:
     """Stiffness and damping, of the loads and the motion while the vehicle bounces on the spot. []
     without that.
 
@@ -131,7 +131,7 @@ def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
     ]
 
 
-def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: Motion) -> list[Estimated]:
+def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: LoggedMotion) -> list[Estimated]:
     """The first-order lag between `cmd/rotors` and the rotors' speeds. [] where no speeds were
     commanded.
 
@@ -174,7 +174,7 @@ class VehicleFit:
     """what was known before: geometry, wheels' masses and what is not found"""
     estimated: tuple[Estimated, ...]
     tyres: TyreFit | None
-    motion: Motion
+    motion: LoggedMotion
     notes: tuple[str, ...]
     """what could not be found, and why"""
 
@@ -244,7 +244,9 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
     return VehicleFit(given, tuple(found), tyres, now, tuple(notes))
 
 
-def _of_flight(params: VehicleParameters, now: Motion, found: list[Estimated]) -> list[Estimated]:
+def _of_flight(
+    params: VehicleParameters, now: LoggedMotion, found: list[Estimated]
+) -> list[Estimated]:
     """Of the flight, as uncertain as mass and inertia in yaw make it."""
     shares = {e.name: e.sigma / abs(e.value) for e in found if e.name in ("mass, whole", "I_zz")}
     by_mass = shares.get("mass, whole", 0.0)

@@ -204,7 +204,7 @@ def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float]
 
 
 @dataclass(frozen=True)
-class Motion:
+class LoggedMotion:
     """A log at RATE, all of the sprung centre of mass in body axes; SI units."""
 
     time: Floats
@@ -239,12 +239,12 @@ class Motion:
     hub_force: Floats
     """(k, 4, 3) specific force of the unsprung masses, m/s²"""
 
-    def part(self, first: int, last: int) -> Motion:
+    def part(self, first: int, last: int) -> LoggedMotion:
         """The rows from the first up to the last."""
-        return Motion(*(getattr(self, field.name)[first:last] for field in fields(self)))
+        return LoggedMotion(*(getattr(self, field.name)[first:last] for field in fields(self)))
 
 
-def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
+def motion(log: VehicleLog, params: VehicleParameters) -> LoggedMotion:
     """The log's motion, where all topics were recorded. Raises ConfigError for one that is too
     short.
     """
@@ -297,7 +297,7 @@ def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
     if "wheel_loads" in series:
         loads = series["wheel_loads"]
         load = np.stack([np.interp(time, loads.time, column) for column in loads.value.T], axis=1)
-    return Motion(
+    return LoggedMotion(
         time,
         rotation_matrix(orientation)[:, 2, :],
         state[:, 2] - np.median(state[: int(RATE), 2]),

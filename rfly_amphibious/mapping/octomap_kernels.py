@@ -61,7 +61,7 @@ class Axis(NamedTuple):
     """between two such places"""
 
 
-class Ray(NamedTuple):
+class VoxelRay(NamedTuple):
     """Through voxels."""
 
     inside: bool
@@ -125,7 +125,7 @@ def on_octree(axis: Axis) -> bool:
 
 
 @inlined_kernel
-def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: float) -> Ray:
+def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: float) -> VoxelRay:
     """Row n; cut off at max_range."""
     ox = origins[n, 0]
     oy = origins[n, 1]
@@ -142,7 +142,7 @@ def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: 
     x = axis_of(ox, dx * share, resolution)
     y = axis_of(oy, dy * share, resolution)
     z = axis_of(oz, dz * share, resolution)
-    return Ray(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
+    return VoxelRay(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
 
 
 @kernel

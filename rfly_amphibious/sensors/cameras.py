@@ -24,7 +24,7 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     ImageParameters,
 )
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, Hits, SceneRays
-from rfly_amphibious.sensors.shading import Air, Bodies, Ground, Seen, shade, sunward
+from rfly_amphibious.sensors.shading import Air, BodyColours, GroundColours, Seen, shade, sunward
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
@@ -309,23 +309,25 @@ def _shades_itself(terrain: HeightMap | None) -> bool:
     return ground_of(terrain).least_normal_z <= math.hypot(SUN[0], SUN[1])
 
 
-def _look(scene: SceneRays, weather: Weather, time: float) -> tuple[Bodies, Ground, Air]:
+def _look(
+    scene: SceneRays, weather: Weather, time: float
+) -> tuple[BodyColours, GroundColours, Air]:
     """Of what is there at `time` (s), in this weather."""
     low, high = (0.0, 1.0) if scene.terrain is None else (scene.terrain.z_min, scene.terrain.z_max)
-    ground = Ground(low, max(high, low + 1e-6), TINTS)
+    ground = GroundColours(low, max(high, low + 1e-6), TINTS)
     brightness = weather.skylight + weather.sunlight
     sky = brightness * (SKY + (FOG - SKY) * weather.cloud_cover)
     air = Air(weather.skylight, weather.sunlight, weather.extinction, brightness * FOG, sky)
     bodies = scene.bodies
     if bodies is None or not len(bodies):
-        return Bodies(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty((0, 3))), ground, air
+        return BodyColours(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty((0, 3))), ground, air
     which, inverse = np.unique(bodies.id, return_inverse=True)
     color = np.array([body_color(number) for number in which.tolist()])[inverse.reshape(-1)]
     if bodies.color is not None:
         color = np.where(np.isnan(bodies.color), color, bodies.color)
     position = bodies.position + bodies.velocity * (time - bodies.time)[:, None]
     rotation = np.ascontiguousarray(rotation_matrix(bodies.orientation))
-    return Bodies(position, rotation, np.ascontiguousarray(color)), ground, air
+    return BodyColours(position, rotation, np.ascontiguousarray(color)), ground, air
 
 
 class Gimbal:

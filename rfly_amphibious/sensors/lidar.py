@@ -75,7 +75,7 @@ class VehicleTrack(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class LidarSweep:
     """What one turn has measured. Columns in the order in which they were fired."""
 
     start: float
@@ -149,7 +149,7 @@ class Lidar:
         *,
         start: float | None = None,
         rings: Sequence[int] | None = None,
-    ) -> Sweep:
+    ) -> LidarSweep:
         """Sweep `number`, which begins at number · period unless `start` says otherwise.
 
         `track` holds base_link's poses over the turn. `rings`: only these, with the same noise as
@@ -183,7 +183,7 @@ class Lidar:
         if self.noise:
             ranges[lost[:, which].reshape(-1) & np.isfinite(ranges)] = np.nan
         intensity[~np.isfinite(ranges)] = 0.0
-        return Sweep(
+        return LidarSweep(
             start,
             ranges.reshape(columns, count),
             intensity.astype(np.float32).reshape(columns, count),

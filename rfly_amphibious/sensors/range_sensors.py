@@ -25,7 +25,7 @@ from rfly_amphibious.sensors.cameras import (
     Gimbal,
     camera_pose,
 )
-from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
+from rfly_amphibious.sensors.lidar import Lidar, LidarSweep, VehicleTrack
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -128,7 +128,7 @@ class RangeSensors:
 
     def sweep(
         self, due: Due, scene: SceneRays, weather: Weather, rings: Sequence[int] | None = None
-    ) -> Sweep:
+    ) -> LidarSweep:
         """Of the lidar."""
         assert self.lidar is not None
         return self.lidar.sweep(due.number, due.track, scene, weather, rings=rings)

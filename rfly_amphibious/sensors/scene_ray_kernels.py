@@ -25,7 +25,7 @@ EDGE = 1e-9
 """of a triangle's size by which it is larger for rays, so that none passes between two of them"""
 
 
-class Rays(NamedTuple):
+class RayBatch(NamedTuple):
     """n rays, ENU."""
 
     origins: Floats
@@ -49,7 +49,7 @@ class Hits(NamedTuple):
     """(n,) index of the body, GROUND or NOTHING"""
 
 
-class Placed(NamedTuple):
+class PlacedMeshes(NamedTuple):
     """p pieces of bodies in even motion: a convex shape is one, a mesh of many triangles several.
     ENU, SI.
     """
@@ -59,7 +59,7 @@ class Placed(NamedTuple):
     body: Ints
     """(p,) which body each is of, as in `Hits.body`, rising"""
     shape: Ints
-    """(p,) row of the `ShapeTable`; -1 - m: piece m of the `Meshes`"""
+    """(p,) row of the `ShapeTable`; -1 - m: piece m of the `MeshArrays`"""
     position: Floats
     """(p, 3) of the bodies' origins"""
     rotation: Floats
@@ -68,7 +68,7 @@ class Placed(NamedTuple):
     """(p, 3)"""
 
 
-class Meshes(NamedTuple):
+class MeshArrays(NamedTuple):
     """The triangles of all pieces of meshes, and their trees one after the other."""
 
     root: Ints
@@ -81,7 +81,7 @@ class Meshes(NamedTuple):
     """(t, 9) a corner, and from there to the two others; body axes, m"""
 
 
-class Ray(NamedTuple):
+class SceneRay(NamedTuple):
     """Origin (m) and unit direction, in the axes that the caller chooses."""
 
     ox: float
@@ -93,7 +93,7 @@ class Ray(NamedTuple):
 
 
 @kernel
-def reached(rays: Rays, ranges: Floats, low: Floats, high: Floats, out: Ints) -> int:
+def reached(rays: RayBatch, ranges: Floats, low: Floats, high: Floats, out: Ints) -> int:
     """Which boxes (p, 3) overlap one around all rays, as far as they go -> out (p,); returns how
     many.
     """
@@ -128,7 +128,7 @@ def inverse(along: float) -> float:
 
 
 @pasted_kernel
-def box_entry(boxes: Floats, node: int, ray: Ray, per: Vector) -> float:
+def box_entry(boxes: Floats, node: int, ray: SceneRay, per: Vector) -> float:
     """Where the ray enters a box, 0.0 from inside; inf where it does not. `per`: inverses of its
     direction.
     """
@@ -147,7 +147,7 @@ def box_entry(boxes: Floats, node: int, ray: Ray, per: Vector) -> float:
 def push_children(
     boxes: Floats,
     child: int,
-    ray: Ray,
+    ray: SceneRay,
     per: Vector,
     best: float,
     stack: Ints,
@@ -180,7 +180,7 @@ def push_children(
 
 
 @pasted_kernel
-def triangle_hit(triangles: Floats, k: int, ray: Ray) -> float:
+def triangle_hit(triangles: Floats, k: int, ray: SceneRay) -> float:
     """Where the ray meets a triangle, from either side; -1.0 where it does not.
 
     Moeller and Trumbore, Fast, Minimum Storage Ray/Triangle Intersection, 1997.
@@ -214,7 +214,7 @@ def triangle_hit(triangles: Floats, k: int, ray: Ray) -> float:
 
 @inner_kernel
 def mesh_hit(
-    meshes: Meshes, piece: int, ray: Ray, best: float, stack: Ints, near: Floats
+    meshes: MeshArrays, piece: int, ray: SceneRay, best: float, stack: Ints, near: Floats
 ) -> tuple[float, int]:
     """Where the ray first meets a piece of a mesh up to `best`, and which triangle; -1.0, -1 where
     it does not.
@@ -245,7 +245,7 @@ def mesh_hit(
 
 
 @pasted_kernel
-def triangle_normal(triangles: Floats, k: int, ray: Ray) -> Vector:
+def triangle_normal(triangles: Floats, k: int, ray: SceneRay) -> Vector:
     """Unit vector on the side that the ray comes from."""
     ax = triangles[k, 3]
     ay = triangles[k, 4]
@@ -263,7 +263,7 @@ def triangle_normal(triangles: Floats, k: int, ray: Ray) -> Vector:
 
 
 @inner_kernel
-def slab_hit(planes: Floats, begin: int, end: int, ray: Ray) -> tuple[float, int]:
+def slab_hit(planes: Floats, begin: int, end: int, ray: SceneRay) -> tuple[float, int]:
     """Where the ray enters the space behind planes begin … end - 1, and through which; -1.0 where
     it does not.
 
@@ -292,7 +292,7 @@ def slab_hit(planes: Floats, begin: int, end: int, ray: Ray) -> tuple[float, int
 
 
 @inlined_kernel
-def sphere_hit(centre: Vector, radius: float, ray: Ray) -> float:
+def sphere_hit(centre: Vector, radius: float, ray: SceneRay) -> float:
     """Where the ray enters a sphere; 0.0 from inside, -1.0 where it does not."""
     x = ray.ox - centre[0]
     y = ray.oy - centre[1]
@@ -306,7 +306,7 @@ def sphere_hit(centre: Vector, radius: float, ray: Ray) -> float:
 
 
 @inlined_kernel
-def tube_hit(a: Vector, b: Vector, radius: float, ray: Ray) -> float:
+def tube_hit(a: Vector, b: Vector, radius: float, ray: SceneRay) -> float:
     """Where the ray enters the round side between points a, b; -1.0 where it does not, or through
     an end.
     """
@@ -347,7 +347,7 @@ def nearer(at: float, other: float) -> float:
 
 
 @inlined_kernel
-def capsule_hit(a: Vector, b: Vector, radius: float, ray: Ray) -> float:
+def capsule_hit(a: Vector, b: Vector, radius: float, ray: SceneRay) -> float:
     """Where the ray enters what is within `radius` of the line from a to b; 0.0 from inside, -1.0
     where it does not.
     """
@@ -359,7 +359,7 @@ def capsule_hit(a: Vector, b: Vector, radius: float, ray: Ray) -> float:
 
 
 @inlined_kernel
-def capsule_normal(a: Vector, b: Vector, at: float, ray: Ray) -> Vector:
+def capsule_normal(a: Vector, b: Vector, at: float, ray: SceneRay) -> Vector:
     """Unit vector from the nearest point of the line from a to b to the point `at` (m) along the
     ray.
     """
@@ -383,7 +383,12 @@ def capsule_normal(a: Vector, b: Vector, at: float, ray: Ray) -> Vector:
 
 @kernel
 def nearest_bodies(
-    rays: Rays, placed: Placed, tree: BoxTree, shapes: ShapeTable, meshes: Meshes, hits: Hits
+    rays: RayBatch,
+    placed: PlacedMeshes,
+    tree: BoxTree,
+    shapes: ShapeTable,
+    meshes: MeshArrays,
+    hits: Hits,
 ) -> None:
     """Puts into `hits` where a body in the tree is nearer than what is there already; of bodies as
     near the first.
@@ -403,7 +408,7 @@ def nearest_bodies(
         dx = directions[n, 0]
         dy = directions[n, 1]
         dz = directions[n, 2]
-        world_ray = Ray(origins[n, 0], origins[n, 1], origins[n, 2], dx, dy, dz)
+        world_ray = SceneRay(origins[n, 0], origins[n, 1], origins[n, 2], dx, dy, dz)
         per = (inverse(dx), inverse(dy), inverse(dz))
         best = min(ranges[n], max_range)
         since = times[n] - time
@@ -424,7 +429,7 @@ def nearest_bodies(
                 x = origins[n, 0] - velocity[k, 0] * since - position[k, 0]
                 y = origins[n, 1] - velocity[k, 1] * since - position[k, 1]
                 z = origins[n, 2] - velocity[k, 2] * since - position[k, 2]
-                ray = Ray(  # in the body's axes
+                ray = SceneRay(  # in the body's axes
                     rotation[k, 0, 0] * x + rotation[k, 1, 0] * y + rotation[k, 2, 0] * z,
                     rotation[k, 0, 1] * x + rotation[k, 1, 1] * y + rotation[k, 2, 1] * z,
                     rotation[k, 0, 2] * x + rotation[k, 1, 2] * y + rotation[k, 2, 2] * z,

@@ -11,7 +11,7 @@ import numpy as np
 
 from rfly_amphibious.sensors import scene_ray_kernels as kernels
 from rfly_amphibious.sensors.box_tree import BoxTree, box_tree
-from rfly_amphibious.sensors.scene_ray_kernels import Hits, Meshes, Placed, Rays
+from rfly_amphibious.sensors.scene_ray_kernels import Hits, MeshArrays, PlacedMeshes, RayBatch
 from rfly_collision.shapes.shape import Shape, TriangleMesh
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
 from rfly_common.arrays import Floats, Ints
@@ -138,7 +138,7 @@ class SceneRays:
         if self.bodies is not None and len(self.bodies):
             when = np.empty(len(origins))
             when[:] = times
-            rays = Rays(
+            rays = RayBatch(
                 np.ascontiguousarray(origins),
                 np.ascontiguousarray(directions),
                 when,
@@ -170,7 +170,7 @@ class _RayShapes(NamedTuple):
 
     table: ShapeTable
     """of the convex shapes"""
-    meshes: Meshes
+    meshes: MeshArrays
     first: Ints
     """(k + 1,) where each shape's pieces begin"""
     row: Ints
@@ -213,7 +213,7 @@ def _cut(triangles: Floats) -> list[Floats]:
     ]
 
 
-def _meshes(pieces: Sequence[Floats]) -> Meshes:
+def _meshes(pieces: Sequence[Floats]) -> MeshArrays:
     """Of the triangles (t, 3, 3) of each."""
     trees = [box_tree(each.min(axis=1), each.max(axis=1), TRIANGLES) for each in pieces]
     nodes = np.cumsum([0, *(len(tree.link) for tree in trees)])
@@ -229,7 +229,7 @@ def _meshes(pieces: Sequence[Floats]) -> Meshes:
         for t, n, i in zip(trees, nodes, items, strict=False)
     ]
     none = np.empty(0, np.int64)
-    return Meshes(
+    return MeshArrays(
         nodes[:-1].astype(np.int64),
         np.concatenate([np.empty((0, 6)), *(tree.boxes for tree in trees)]),
         np.concatenate([none, *links]),
@@ -242,7 +242,7 @@ def _meshes(pieces: Sequence[Floats]) -> Meshes:
 class _Pieces:
     """Where the p pieces of bodies are while rays are sent."""
 
-    placed: Placed
+    placed: PlacedMeshes
     low: Floats
     """(p, 3) of boxes around all that each passes through"""
     high: Floats
@@ -252,7 +252,7 @@ class _Pieces:
         """Over all of them."""
         return box_tree(self.low, self.high, PIECES)
 
-    def near(self, rays: Rays, ranges: Floats) -> BoxTree | None:
+    def near(self, rays: RayBatch, ranges: Floats) -> BoxTree | None:
         """Over those that rays up to `ranges` (m) may meet; None: none."""
         chosen = np.empty(len(self.low), np.int64)
         chosen = chosen[: kernels.reached(rays, ranges, self.low, self.high, chosen)]
@@ -281,11 +281,11 @@ def _pieces(bodies: SceneBodies, begin: float, end: float) -> _Pieces:
     high = shapes.high[piece]
     centre = position + np.einsum("nij,nj->ni", rotation, 0.5 * (low + high))
     half = np.einsum("nij,nj->ni", np.abs(rotation), 0.5 * (high - low)) + span * np.abs(velocity)
-    placed = Placed(middle, body, shapes.row[piece], position, rotation, velocity)
+    placed = PlacedMeshes(middle, body, shapes.row[piece], position, rotation, velocity)
     return _Pieces(placed, centre - half, centre + half)
 
 
-def _cast_at_bodies(bodies: SceneBodies, first: int, rays: Rays, hits: Hits) -> None:
+def _cast_at_bodies(bodies: SceneBodies, first: int, rays: RayBatch, hits: Hits) -> None:
     """Puts the nearer hits of bodies into `hits`, which call the first of them `first`."""
     shapes = _ray_shapes(bodies.shapes)
     times = rays.times
@@ -298,7 +298,7 @@ def _cast_at_bodies(bodies: SceneBodies, first: int, rays: Rays, hits: Hits) -> 
 
     def work(start: int, stop: int) -> None:
         rows = slice(start, stop)
-        some = Rays(rays.origins[rows], rays.directions[rows], times[rows], rays.max_range)
+        some = RayBatch(rays.origins[rows], rays.directions[rows], times[rows], rays.max_range)
         found = Hits(hits.ranges[rows], hits.normals[rows], hits.body[rows])
         tree = pieces.near(some, found.ranges)
         if tree is not None:

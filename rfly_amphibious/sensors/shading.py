@@ -31,14 +31,14 @@ class Seen(NamedTuple):
     ranges: Floats
     """(n,) m"""
     body: Ints
-    """(n,) row of `Bodies`, GROUND or NOTHING"""
+    """(n,) row of `BodyColours`, GROUND or NOTHING"""
     sun: Floats
     """(n,) cosine of the sun's incidence, 0 in a shadow"""
     pixel: float
     """rad"""
 
 
-class Bodies(NamedTuple):
+class BodyColours(NamedTuple):
     """b bodies; the grain of each goes with it."""
 
     position: Floats
@@ -49,7 +49,7 @@ class Bodies(NamedTuple):
     """(b, 3) RGB 0 … 1"""
 
 
-class Ground(NamedTuple):
+class GroundColours(NamedTuple):
     """Colours by height."""
 
     low: float
@@ -154,7 +154,7 @@ def sunward(
 
 
 @kernel
-def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> None:
+def shade(seen: Seen, bodies: BodyColours, ground: GroundColours, air: Air, out: Any) -> None:
     """out (n, 3) <- RGB, 0 … 1."""
     eye, directions, ranges, body, sun, pixel = seen
     position, rotation, color = bodies
