@@ -1,4 +1,4 @@
-"""Weights of the state estimator, each declared once, and the YAML files that hold them."""
+"""Parameters of the state estimator, each declared once, and the YAML files that hold them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,17 @@ from rfly_common.config.declared import file_schema, number, values_of
 from rfly_common.physics import GRAVITY
 
 RETURN_PROBABILITY = 0.95
-"""of a good fix to be within the gate that a refused GPS has to pass again"""
+"""Probability that a good fix passes the gate for the return of a refused GPS."""
 NOISES = (
-    "white_density", "white_sigma", "walk_density", "walk_time", "markov_sigma", "markov_time", "turn_on_bias",
-)  # fmt: skip
+    "white_density",
+    "white_sigma",
+    "walk_density",
+    "walk_time",
+    "markov_sigma",
+    "markov_time",
+    "turn_on_bias",
+)
+"""Fields of a `NoiseModel` that the estimator uses."""
 SECTIONS = {
     "alignment": "standing, at the beginning",
     "process": "beside the IMU's own noise",
@@ -44,12 +51,14 @@ SECTIONS = {
     "standstill": "what counts as standing",
     "ground": "below the vehicle",
 }
+"""Sections of the files, with their descriptions."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EstimatorParameters:
-    """SI units; a field declares its key in the file, what it means and its range. `replace` gives
-    a changed copy.
+    """Parameters of the state estimator, SI units.
+
+    Each field declares its key in the file, its meaning and its range.
     """
 
     history: float = number("history_s", "how late a reading may come", above=0.0, at_most=10.0)
@@ -216,30 +225,30 @@ class EstimatorParameters:
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON schema of the files."""
+        """Return the JSON schema of the files."""
         return file_schema("State estimator of a land-air vehicle", cls, SECTIONS)
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> EstimatorParameters:
-        """A shipped set (`shipped_estimator_sets()`: named after the vehicles) or a YAML file.
+        """Load a shipped set (`shipped_estimator_sets()`, named after the vehicles) or a YAML file.
 
-        Raises ConfigError that names file, line, key and what is allowed.
+        Raises a ConfigError with file, line, key and the allowed values.
         """
         return cls.parse(*read_parameters("estimator", "estimators", name_or_path))
 
     @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> EstimatorParameters:
-        """The parameters of a file's content; `file` is what errors call it."""
+        """Return the parameters of a file's content; errors call it `file`."""
         document = checked_document(data, file, cls.schema(), "version, history_s, alignment")
         return cls(**values_of(cls, document.value), name=name or file)
 
     def replace(self, **changes: Any) -> EstimatorParameters:
-        """A copy with other values."""
+        """Return a copy with other values."""
         return dataclasses.replace(self, **changes)
 
 
 def shipped_estimator_sets() -> list[str]:
-    """Names of the sets that come with the package."""
+    """Return the names of the sets that come with the package."""
     return shipped_sets("estimators")
 
 
@@ -250,8 +259,9 @@ def constants_of(
     altitude: float,
     ground_known: bool,
 ) -> Constants:
-    """What the kernels need; `altitude`: of the world's origin, m. A sensor that is not there gets
-    any numbers.
+    """Return the constants of the kernels. A missing sensor gets arbitrary numbers.
+
+    `altitude`: of the world's origin, m.
     """
     imu = sensors.imu
     gps = sensors.gps
@@ -260,14 +270,15 @@ def constants_of(
     force, rates, ahrs = (_noise(imu, slice(k, k + 3), 9) for k in (0, 3, 6))
     fix = _noise(gps, slice(0, 3), 6)
     speed = _noise(gps, slice(3, 6), 6)
+
+    # the difference of two counts, each cut off at a whole number, scatters by √2/√12 of a count
     encoders = sensors.encoders
-    counted = encoders is not None and encoders.wheel_counts > 0
-    # the difference of two counts, each of which is cut off at a whole number: √2/√12 of a count
-    count = (
-        0.0
-        if encoders is None or not counted
-        else math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
-    )
+    wheel_noise = 0.0
+    wheel_delay = 0.0
+    if encoders is not None and encoders.wheel_counts > 0:
+        wheel_noise = math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
+        wheel_delay = 0.5 / encoders.rate
+
     hubs = vehicle.hub_position
     sigma, fading = _fading(p, sensors, ground_known)
     baro = _noise(sensors.barometer, slice(0, 1), 1)
@@ -288,9 +299,9 @@ def constants_of(
         altitude=altitude,
         ahrs_white=max(float(ahrs["white_sigma"][0]), 1e-4),
         height_white=max(float(_noise(sensors.height, slice(0, 1), 1)["white_sigma"][0]), 1e-3),
-        wheel_noise=count,
+        wheel_noise=wheel_noise,
         wheel_floor=max(p.wheel_speed, 1e-3),
-        wheel_delay=0.0 if encoders is None or not counted else 0.5 / encoders.rate,
+        wheel_delay=wheel_delay,
         slip_gain=1.0 / (vehicle.slip_stiffness * GRAVITY),
         drag=vehicle.rolling_resistance * GRAVITY,
         side_gain=_side_gain(vehicle),
@@ -328,12 +339,15 @@ def constants_of(
 def _fading(
     p: EstimatorParameters, sensors: SensorParameters, ground_known: bool
 ) -> tuple[Floats, Floats]:
-    """(27,) stationary standard deviations and correlation times of the errors: 0, inf for what is
-    no Gauss-Markov process. What a bias begins with is taken for a part of its walk, so that it
-    fades and comes back likewise.
+    """Return stationary standard deviations and correlation times of the errors, both (27,).
+
+    They are 0 and inf for errors that are no Gauss-Markov process. A turn-on bias is taken for a
+    part of the bias's walk, so that it fades and comes back likewise.
     """
     sigma = np.zeros(ERRORS)
     time = np.full(ERRORS, math.inf)
+
+    # biases
     for first, sensor, channel, count, channels in (
         (FORCE_BIAS, sensors.imu, 0, 3, 9),
         (GYRO_BIAS, sensors.imu, 3, 3, 9),
@@ -344,11 +358,13 @@ def _fading(
         time[first : first + count] = walked
         sigma[first : first + count] = np.sqrt(0.5 * walked) * noise["walk_density"]
         sigma[first : first + count] = np.hypot(sigma[first : first + count], noise["turn_on_bias"])
+
     drifts = ((GPS_DRIFT, sensors.gps, 0, 6, p.gps_drift), (AHRS_DRIFT, sensors.imu, 6, 9, 1.0))
     for first, sensor, channel, channels, share in drifts:
         noise = _noise(sensor, slice(channel, channel + 3), channels)
         sigma[first : first + 3] = share * noise["markov_sigma"]
         time[first : first + 3] = noise["markov_time"]
+
     sigma[SLIP] = p.slip
     time[SLIP] = p.slip_time
     if ground_known:
@@ -358,11 +374,10 @@ def _fading(
 
 
 def chi_square(degrees: int, probability: float) -> float:
-    """What the sum of so many (1 to 6) squares of unit normal numbers stays below with a
-    probability.
+    """Return the bound below which a sum of squares stays with a probability.
 
-    By halving: scipy.special would take a node 25 MB. NIST Digital Library of Mathematical
-    Functions, 8.4.6, 8.8.2.
+    `degrees`: how many squares of unit normal numbers, 1 to 6. Found by halving: scipy.special
+    would take a node 25 MB. NIST Digital Library of Mathematical Functions, 8.4.6, 8.8.2.
     """
 
     def exceeds(degrees: int, x: float) -> float:
@@ -383,13 +398,14 @@ def chi_square(degrees: int, probability: float) -> float:
 
 
 def turn_on_bias(sensor: NoisySensor | None, channels: int) -> Floats:
-    """(channels,) standard deviation of what a sensor's biases begin with."""
+    """Return the standard deviations (channels,) of a sensor's biases when it is turned on."""
     return _noise(sensor, slice(None), channels)["turn_on_bias"]
 
 
 def _side_gain(vehicle: VehicleParameters) -> float:
-    """rad of slip angle for each m/s² across, mean of the axles: their loads over what they hold.
-    Eq. 5.9.
+    """Return the slip angle for each m/s² across, rad, as the mean of the axles. Eq. 5.9.
+
+    It is an axle's load over its cornering stiffness.
     """
     v = vehicle
     load = v.static_load[::2]
@@ -403,6 +419,6 @@ def _lever(sensor: NoisySensor | None, place: Any) -> Any:
 
 
 def _noise(sensor: NoisySensor | None, channels: slice, count: int) -> dict[str, Any]:
-    """The noise of some channels; none where there is no sensor."""
+    """Return the noise of some channels, which is 0 without a sensor."""
     noise = sensor.noise if sensor is not None else NoiseModel(count)
     return {name: np.asarray(getattr(noise, name))[channels].copy() for name in NOISES}
