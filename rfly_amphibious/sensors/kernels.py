@@ -1,8 +1,7 @@
-"""Kernels of the sensors' ground truth and noise, compiled where numba is; else the same as plain
-Python.
+"""Kernels of the sensors' ground truth and noise. docs/model, section 11.
 
-Arguments are whole flat arrays and the columns at which parts of them begin: a cut-out of one row
-would be another type than one of several. docs/model, section 11.
+Arguments are whole flat arrays and the columns at which their parts begin: a slice of one row has
+another type than a slice of several.
 """
 
 from __future__ import annotations
@@ -24,12 +23,24 @@ from rfly_common.kernels.vectors import (
     vector_of,
 )
 
-GAIN, WHITE, WALK, WALK_KEEP, KEEP, ADD, LOW, HIGH = range(8)
-"""rows of `coefficients`, see `disturb`"""
+# rows of `coefficients`, see `disturb`
+GAIN = 0
+WHITE = 1
+WALK = 2
+WALK_KEEP = 3
+KEEP = 4
+ADD = 5
+LOW = 6
+HIGH = 7
 COEFFICIENTS = 8
-BIAS, MARKOV, WALKED = range(3)
+
+# rows of `memory`
+BIAS = 0
+MARKOV = 1
+WALKED = 2
 MEMORY = 3
-"""rows of `memory`"""
+
+# columns of the result of `truths`; there the attitude's error is 0
 
 SPECIFIC_FORCE = 0
 ANGULAR_VELOCITY = 3
@@ -41,40 +52,42 @@ GPS_VELOCITY = 19
 BODY_VELOCITY = 22
 BARO_Z = 25
 HEIGHT_PLACE = 26
-"""columns of what `truths` finds; there the attitude's error is 0"""
 TRUTHS = 29
-IMU, GPS, BARO, HEIGHT = range(4)
-"""rows of `Mounting.levers`"""
+
+# rows of `Mounting.levers`
+IMU = 0
+GPS = 1
+BARO = 2
+HEIGHT = 3
 
 
 class Mounting(NamedTuple):
-    """How the sensors are fixed to the body."""
+    """Mounting of the sensors on the body."""
 
     levers: Floats
-    """(4, 3) m: places in body axes"""
+    """Places in body axes, m, (4, 3)."""
     rotation: Floats
-    """(3, 3): columns are the IMU's axes in body axes"""
+    """Rotation IMU -> body, (3, 3)."""
     quat: Floats
-    """(4,) x y z w, the same"""
+    """The same as a quaternion x y z w, (4,)."""
 
 
 class JointGeometry(NamedTuple):
-    """What the angles of joints follow from. Eq. 5.1."""
+    """Geometry that determines the angles of joints. Eq. 5.1."""
 
     steering_sign: Floats
-    """(wheels,)"""
+    """Sense in which each wheel is steered, (wheels,)."""
     wheel_y: Floats
-    """(wheels,) m, body axes"""
+    """Distance to the left, body axes, m, (wheels,)."""
     steering_lever: float
-    """m"""
+    """Distance of the steered axles from the turning point, m."""
     rotor_spin: Floats
-    """(rotors,) the sense in which each turns"""
+    """Sense in which each rotor turns, (rotors,)."""
 
 
 @kernel
 def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any, out: Any) -> None:
-    """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k,
-    n). Eq. 11.1.
+    """Apply the common noise model to n columns of `truth` from `first` -> out (k, n). Eq. 11.1.
 
     `normals` (k, 3 n): unit normal numbers for white noise, random walk and Gauss–Markov process.
     `coefficients` (8, n); `memory` (3, n): bias, Gauss–Markov value and the bias' walk of the next
@@ -103,7 +116,7 @@ def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any
 
 @inlined_kernel
 def point_in_world(position: Vector, rotation: Matrix, lever: Vector) -> Vector:
-    """Where a point of the body lies."""
+    """Return the position of a point of the body."""
     return (
         position[0] + rotation[0] * lever[0] + rotation[1] * lever[1] + rotation[2] * lever[2],
         position[1] + rotation[3] * lever[0] + rotation[4] * lever[1] + rotation[5] * lever[2],
@@ -113,7 +126,7 @@ def point_in_world(position: Vector, rotation: Matrix, lever: Vector) -> Vector:
 
 @inlined_kernel
 def specific_force_at(lever: Vector, force: Vector, rates: Vector, acceleration: Vector) -> Vector:
-    """f + ω̇ × r + ω × (ω × r), body axes; `acceleration`: ω̇. Eq. 11.2."""
+    """Return f + ω̇ × r + ω × (ω × r), body axes; `acceleration`: ω̇. Eq. 11.2."""
     tx, ty, tz = acceleration
     wx, wy, wz = rates
     ux, uy, uz = cross(rates, lever)
@@ -128,7 +141,7 @@ def specific_force_at(lever: Vector, force: Vector, rates: Vector, acceleration:
 def truths(
     x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats
 ) -> None:
-    """What ideal sensors at their places would read. Eq. 11.2, 11.3.
+    """Compute the readings of ideal sensors at their places. Eq. 11.2, 11.3.
 
     `x` (k, states) and its derivative `dx`; `force` (k, 3 or more): specific force at the body's
     origin; `field` (3,): the Earth's, ENU. `out` (k, TRUTHS).
@@ -172,10 +185,9 @@ def truths(
 
 @kernel
 def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
-    """Attitudes in `truth`, turned by the rotation vectors (world axes) that begin at column
-    `first` of `error`.
+    """Turn the attitudes in `truth` by rotation vectors -> out (k, 4), x y z w.
 
-    -> out (k, 4), x y z w.
+    The vectors, in world axes, begin at column `first` of `error`.
     """
     for k in range(out.shape[0]):
         x = truth[k, ATTITUDE]
@@ -190,7 +202,7 @@ def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
 
 @kernel
 def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out: Floats) -> None:
-    """Angles and rates of steering, wheels and rotors, integrated by the trapezoidal rule.
+    """Integrate angles of steering, wheels and rotors by the trapezoidal rule, with their rates.
 
     `x` (k, states), rows of steps of `dt`. `last` (2 wheels + 2 rotors): angles of wheels and
     rotors, then their rates; those of the step before, in place. NaN rates: this is the first.
@@ -211,8 +223,11 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
             out[k, i] = math.atan(own)
             carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
             out[k, wheel_rate + i] = x[k, at.state_of(at.WHEEL_SPEED, i, rotors)] - carrier
+
         for j in range(rotors):
             out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
+
+        # angles of wheels and rotors
         for n in range(joints):
             rate_column = wheel_rate + n
             angle_column = wheel_angle + n

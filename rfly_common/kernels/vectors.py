@@ -19,6 +19,12 @@ def add(a: Vector, b: Vector) -> Vector:
 
 
 @inlined_kernel
+def difference(a: Vector, b: Vector) -> Vector:
+    """a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@inlined_kernel
 def scaled(factor: float, a: Vector) -> Vector:
     """factor · a."""
     return factor * a[0], factor * a[1], factor * a[2]
