@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.rotations import quaternion_product, rotation_matrix, rotation_quaternion
@@ -155,15 +155,15 @@ def truths(
     baro = vector_at(levers, BARO, 0)
     height = vector_at(levers, HEIGHT, 0)
     for k in range(x.shape[0]):
-        qw = x[k, at.QUATERNION]
-        qx = x[k, at.QUATERNION + 1]
-        qy = x[k, at.QUATERNION + 2]
-        qz = x[k, at.QUATERNION + 3]
+        qw = x[k, state_layout.QUATERNION]
+        qx = x[k, state_layout.QUATERNION + 1]
+        qy = x[k, state_layout.QUATERNION + 2]
+        qz = x[k, state_layout.QUATERNION + 3]
         rotation = rotation_matrix(qx, qy, qz, qw)
-        position = vector_at(x, k, at.POSITION)
-        velocity = vector_at(x, k, at.VELOCITY)
-        rates = vector_at(x, k, at.RATES)
-        acceleration = vector_at(dx, k, at.RATES)
+        position = vector_at(x, k, state_layout.POSITION)
+        velocity = vector_at(x, k, state_layout.VELOCITY)
+        rates = vector_at(x, k, state_layout.RATES)
+        acceleration = vector_at(dx, k, state_layout.RATES)
 
         at_imu = specific_force_at(imu, vector_at(force, k, 0), rates, acceleration)
         set_vector(out, k, SPECIFIC_FORCE, rotated_back(imu_axes, at_imu))
@@ -217,15 +217,19 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     wheel_angle = 2 * wheels
     rotor_rate = 3 * wheels
     for k in range(x.shape[0]):
-        tangent = math.tan(x[k, at.ROTOR_SPEED + rotors])
+        tangent = math.tan(x[k, state_layout.ROTOR_SPEED + rotors])
         for i in range(wheels):
             own = steering_sign[i] * tangent / (1.0 - wheel_y[i] * tangent / steering_lever)
             out[k, i] = math.atan(own)
-            carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
-            out[k, wheel_rate + i] = x[k, at.state_of(at.WHEEL_SPEED, i, rotors)] - carrier
+            carrier = (x[k, state_layout.RATES + 1] - own * x[k, state_layout.RATES]) / math.sqrt(
+                1.0 + own * own
+            )
+            out[k, wheel_rate + i] = (
+                x[k, state_layout.state_of(state_layout.WHEEL_SPEED, i, rotors)] - carrier
+            )
 
         for j in range(rotors):
-            out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
+            out[k, rotor_rate + j] = rotor_spin[j] * x[k, state_layout.ROTOR_SPEED + j]
 
         # angles of wheels and rotors
         for n in range(joints):

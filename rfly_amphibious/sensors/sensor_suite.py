@@ -18,7 +18,7 @@ from rfly_amphibious.sensors import kernels, samples
 from rfly_amphibious.sensors.noise import NoiseSource
 from rfly_amphibious.sensors.samples import SensorSamples, joint_names
 from rfly_amphibious.sensors.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.arrays import Floats, Ints
@@ -359,8 +359,10 @@ class SensorSuite:
 
         x = x[rows]
         memory = memory[rows]
-        blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
-        acting = np.array(memory[:, at.wheel_memory(self._wheels)])
+        blowing = memory[:, state_layout.GUST : state_layout.GUST + 3] + np.asarray(
+            wind.mean, float
+        )
+        acting = np.array(memory[:, state_layout.wheel_memory(self._wheels)])
 
         # inputs
         params = self.model.params
@@ -371,7 +373,7 @@ class SensorSuite:
         )
 
         # what has crashed obeys no commands
-        dead = memory[:, at.CRASHED] != 0.0
+        dead = memory[:, state_layout.CRASHED] != 0.0
         if dead.any():
             brakes = Controls(brake_torque=params.max_brake_torque).rows(params, int(dead.sum()))
             inputs = Inputs(brakes, False, acting[dead], blowing[dead])
@@ -380,9 +382,14 @@ class SensorSuite:
             )
 
         truth = np.empty((len(x), kernels.TRUTHS))
-        force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
+        force = numbers[:, state_layout.SPECIFIC_FORCE : state_layout.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, self._field, truth)
-        return _Seen(x, truth, numbers[:, at.wheel_outputs(at.WHEEL_LOAD, self._wheels)], blowing)
+        return _Seen(
+            x,
+            truth,
+            numbers[:, state_layout.wheel_outputs(state_layout.WHEEL_LOAD, self._wheels)],
+            blowing,
+        )
 
     # the sensors
 
@@ -460,8 +467,8 @@ class SensorSuite:
         motions = [
             self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)
         ]
-        strut = seen.x[:, at.wheel_states(at.STRUT, wheels, rotors)]
-        strut_rate = seen.x[:, at.wheel_states(at.STRUT_RATE, wheels, rotors)]
+        strut = seen.x[:, state_layout.wheel_states(state_layout.STRUT, wheels, rotors)]
+        strut_rate = seen.x[:, state_layout.wheel_states(state_layout.STRUT_RATE, wheels, rotors)]
         spin = turned[:, 3 * wheels : 3 * wheels + rotors]
         rotor = turned[:, 3 * wheels + rotors :]
         joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)
@@ -476,9 +483,12 @@ class SensorSuite:
     def _ground_truth(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         x = seen.x
         velocity = seen.truth[:, kernels.BODY_VELOCITY : kernels.BODY_VELOCITY + 3]
-        pose = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW]
+        pose = (
+            x[:, state_layout.POSITION : state_layout.POSITION + 3],
+            x[:, state_layout.QUATERNION_XYZW],
+        )
         truth = samples.OdometrySamples(
-            self._time(steps), *pose, velocity, x[:, at.RATES : at.RATES + 3]
+            self._time(steps), *pose, velocity, x[:, state_layout.RATES : state_layout.RATES + 3]
         )
         return {"ground_truth": truth}
 

@@ -46,9 +46,9 @@ from rfly_terrain.world.solids import ObjectBoxes
 pytestmark = pytest.mark.needs("numba")
 
 TICK = 4
-"""steps of 1 ms"""
+"""Steps of 1 ms."""
 ALIGNED = 1.5
-"""s of standing before anything moves"""
+"""Time of standing before anything moves, s."""
 SHORT_HOP = """version: 1
 vehicle: scale
 seed: 3
@@ -71,7 +71,7 @@ FLAT = HeightMap(
 
 @dataclasses.dataclass
 class Drive:
-    """What a vehicle has done, so that any number of sensor suites may look at it."""
+    """A recorded run of a vehicle, which any number of sensor suites may look at."""
 
     model: AmphibiousModel
     ticks: list
@@ -79,7 +79,7 @@ class Drive:
 
     @classmethod
     def of(cls, scenario, terrain=FLAT, solids=None):
-        """The pilot who sees the truth carries out the mission after having stood for a while."""
+        """Carry out the mission with a pilot who sees the truth, after a while of standing."""
         model = AmphibiousModel(scenario.params, terrain, solids=solids)
         pilot = MissionPilot(model, scenario.legs)
         begin = model.standing(*scenario.start, scenario.heading)
@@ -101,7 +101,7 @@ class Drive:
         return cls(model, ticks, scenario.wind)
 
     def samples(self, suite):
-        """Of each tick, and the true state at its end."""
+        """Yield the samples of each tick, and the true state at its end."""
         for before, x, memory, controls in self.ticks:
             yield suite.observe(before, x, memory, controls, self.wind), x[-1]
 
@@ -117,9 +117,7 @@ def estimator(drive, terrain=FLAT, sensors=SENSORS, **changes):
 
 
 def errors(ticks, made):
-    """(ticks, 10): time, and true less estimated position, velocity, attitude (rotation vector,
-    world axes).
-    """
+    """Return time and errors of position, velocity and attitude (rotation vector), (ticks, 10)."""
     rows = []
     covariances = []
     for tick, truth in ticks:
@@ -169,7 +167,7 @@ ALL_HEARD = 11.6
 
 @pytest.fixture(scope="module")
 def shortly_before(hop, flown):
-    """What an estimator knows in the flight."""
+    """A saved estimator in the middle of the flight."""
     made = estimator(hop)
     for tick, _ in flown[: round(ALL_HEARD / 0.004)]:
         made.update(tick)
@@ -177,7 +175,7 @@ def shortly_before(hop, flown):
 
 
 def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
-    """All of a drive, a flight in wind and a landing with the noise of the shipped set."""
+    """A drive, a flight in wind and a landing with the noise of the shipped set."""
     found, _ = errors(flown, estimator(hop))
     assert len(found) > 3000
     assert (
@@ -214,7 +212,7 @@ def test_saved_it_goes_on_bit_by_bit(hop, flown):
 
 
 def test_jacobians_are_the_derivatives(hop):
-    """Central differences of each expected reading over each of the 27 errors."""
+    """Jacobians are compared with central differences over each of the 27 errors."""
     made = estimator(hop)
     c = made._constants
     ground = made._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
@@ -264,9 +262,7 @@ def test_jacobians_are_the_derivatives(hop):
 
 
 def test_errors_are_as_large_as_it_says(turn):
-    """Squared errors in units of the covariance, and innovations: both within 99.9 % of their
-    chi-square.
-    """
+    """Squared errors and innovations are within the 99.9 % interval of their chi-square."""
     seeds = 6
     total = 0.0
     moving = 0.0
@@ -310,7 +306,7 @@ def test_without_noise_it_follows_the_truth(hop):
 
 
 def sharp_gps():
-    """Without drift, so that nothing else can be made responsible for a lag."""
+    """Return sensors with a GPS without drift, so that only latency can cause a lag."""
     place = NoiseModel(3, white_sigma=0.05)
     noise = NoiseModel.joined([place, NoiseModel(3, white_sigma=0.1)])
     return SENSORS.replace(
@@ -320,8 +316,9 @@ def sharp_gps():
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
-    """At 3 m/s a latency of 0.1 s that nobody accounts for shows as 0.3 m along the track, less
-    what the IMU knows.
+    """At 3 m/s an unknown latency of 0.1 s shows as 0.3 m along the track.
+
+    The IMU makes it less.
     """
     sensors = sharp_gps()
     made = estimator(turn, sensors=sensors)
@@ -342,8 +339,9 @@ def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
 
 
 def test_the_order_of_arrival_changes_nothing(turn):
-    """Readings of all sensors but the IMU are shuffled within 0.3 s; once all are there it is bit
-    by bit the same.
+    """Readings of all sensors but the IMU are shuffled within 0.3 s.
+
+    Once all have arrived, the estimate is the same bit by bit.
     """
     generator = np.random.default_rng(3)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=7))][:900]
@@ -371,9 +369,7 @@ def test_the_order_of_arrival_changes_nothing(turn):
 
 
 def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None:
-    """Over a bowl, mean and variance of the height, against 200,000 places of a normal
-    distribution.
-    """
+    """Mean and variance over a bowl are compared with 200,000 places of a normal distribution."""
     u = np.arange(401) * 0.1 - 20.0
     bowl = HeightMap(
         (0.02 * u[:, None] ** 2 + 0.01 * u[None, :] ** 2 + 0.1 * u[:, None]).astype(np.float32),
@@ -393,8 +389,9 @@ def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None
 
 
 def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
-    """A vehicle that hovers over a bump, 2 m uncertain where: its altitude stays uncertain by what
-    the bump may be.
+    """The altitude of a vehicle that hovers over a bump stays uncertain by the bump's height.
+
+    Its position is uncertain by 2 m.
     """
     u = np.arange(201) * 0.2 - 20.0
     bump = HeightMap(
@@ -426,9 +423,7 @@ def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
     ids=lambda name: name,
 )
 def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
-    """For four seconds of the flight: the error stays within what the covariance says, which grows
-    with it.
-    """
+    """For four seconds of the flight the error stays within the covariance, which grows with it."""
     begin = 12.0
     end = 16.0
     over = 17.0
@@ -460,7 +455,7 @@ def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
 
 
 def test_biases_are_found(turn):
-    """Turn-on biases of a cheap IMU, which the estimator knows in size only."""
+    """The estimator knows only the size of the turn-on biases of a cheap IMU."""
     channels = {"turn_on_bias": np.array([0.1] * 3 + [0.01] * 3 + [0.0] * 3)}
     noise = SENSORS.imu.noise
     given = {field.name: getattr(noise, field.name) for field in dataclasses.fields(noise)}
@@ -480,7 +475,7 @@ def test_biases_are_found(turn):
 
 
 def test_the_truth_is_not_looked_at(turn):
-    """What comes out is the same without it, and with a wrong one."""
+    """The result is the same without the truth, and with a wrong one."""
     suite = SensorSuite(turn.model, SENSORS, seed=2)
     with_none = estimator(turn)
     with_wrong = estimator(turn)
@@ -499,7 +494,7 @@ def test_the_truth_is_not_looked_at(turn):
 
 
 def spoofed(ticks, begin, end=math.inf, north=30.0):
-    """The ticks, with a GPS that is metres off to the north for a while."""
+    """Return the ticks, with a GPS that is metres off to the north for a while."""
     moved = np.array((north / 111_319.0, 0.0, 0.0))
     for tick, truth in ticks:
         if tick.gps is not None and begin < float(tick.imu.time[-1]) <= end:
@@ -518,8 +513,9 @@ def sigma_north(made):
 
 
 def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
-    """30 m off from 1.8 s on, back at 4 s: never believed, the error grows as without it, then it
-    is used again.
+    """The GPS is 30 m off from 1.8 s, and right again from 4 s.
+
+    It is never believed, the error grows as without it, and then it is used again.
     """
     made = estimator(turn)
     refused = []
@@ -541,8 +537,9 @@ def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
 
 
 def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
-    """As when the vehicle was put elsewhere: counted, and no more certain than the receiver's
-    drift.
+    """The position of a GPS that stays elsewhere is taken over in the end, and counted.
+
+    It is no more certain than the receiver's drift.
     """
     made = estimator(turn, gps_reset=1.5)
     most = 0.0
@@ -559,8 +556,9 @@ def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
 
 
 def test_wheels_that_skid_tell_no_speed():
-    """Blind for a second it does not know its speed any more; then locked wheels slide at 3 m/s,
-    and do not turn.
+    """Locked wheels that slide at 3 m/s do not turn, and must not stop the estimate.
+
+    Without other sensors for a second, the estimator knows its speed no longer.
     """
     model = AmphibiousModel(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml").params, FLAT)
     suite = SensorSuite(model, SENSORS, seed=4)
@@ -589,8 +587,9 @@ def test_wheels_that_skid_tell_no_speed():
 
 @pytest.mark.parametrize("gps", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_positions_are_as_uncertain_as_it_says(hop, gps):
-    """Drive, flight in wind, touch-down: of normalised errors squared nine of ten are within their
-    95 % bound.
+    """In a drive, a flight in wind and a touch-down nine of ten errors are within their bound.
+
+    The bound is that of 95 % of normalised errors squared.
     """
     inside = []
     for seed in (11, 12, 13):
@@ -629,7 +628,7 @@ mission:
 end: {when: mission_done, time_s: 20}
 """
 HOUSE = ObjectBoxes([(8.0, 0.0, 1.0)], [(5.0, 3.0, 1.0)])
-"""10 m along the way: more than 3 s; its roof is 2 m above the ground"""
+"""A house 10 m along the way, more than 3 s long; its roof is 2 m above the ground."""
 
 
 @pytest.fixture(scope="module")
@@ -639,8 +638,9 @@ def over_a_house():
 
 @pytest.mark.parametrize("carried", [FLAT, None], ids=["map", "no map"])
 def test_a_roof_is_no_loss_of_height(over_a_house, carried):
-    """Without GPS; the map tells of no house. The step at its edges is the ground's, not the
-    vehicle's.
+    """The step at the edges of a roof is the ground's, not the vehicle's.
+
+    There is no GPS, and the map has no house.
     """
     suite = SensorSuite(over_a_house.model, SENSORS, seed=21)
     made = estimator(over_a_house, carried)
@@ -671,12 +671,14 @@ def test_gates_are_those_of_the_chi_square_distribution():
 
 
 def test_it_needs_none_of_scipy():
-    """25 MB for the special functions alone, in a process for each vehicle."""
+    """SciPy's special functions alone take 25 MB in a process for each vehicle."""
     code = (
         "import sys\n"
-        "from rfly_amphibious import EstimatorParameters, SensorParameters, StateEstimator, VehicleParameters\n"
+        "from rfly_amphibious import EstimatorParameters, SensorParameters\n"
+        "from rfly_amphibious import StateEstimator, VehicleParameters\n"
         "from rfly_amphibious.vehicle.vehicle_record import vehicle_record\n"
-        "given = [each.load('scale') for each in (EstimatorParameters, SensorParameters, VehicleParameters)]\n"
+        "kinds = EstimatorParameters, SensorParameters, VehicleParameters\n"
+        "given = [kind.load('scale') for kind in kinds]\n"
         "StateEstimator(*given)\n"
         "vehicle_record(given[2], True, False, 0.0)\n"
         "sys.exit(', '.join(name for name in sys.modules if name.split('.')[0] == 'scipy') or 0)\n"
@@ -727,14 +729,14 @@ def test_times_of_another_clock_do_not_stop_it(turn):
 
 
 def test_without_a_map_the_ground_is_estimated_along(hop, flown):
-    """The vertical speed is as good near the ground, and altitude comes by GPS and barometer."""
+    """The vertical speed is as good near the ground, and altitude comes from GPS and barometer."""
     found, _ = errors(flown, estimator(hop, terrain=None))
     assert np.abs(found[:, 6]).max() < 0.1
     assert np.abs(found[:, 3]).max() < 1.0
 
 
 def test_a_turned_imu_is_turned_back(turn):
-    """Its forces, rates, field and orientation are in axes of its own."""
+    """Forces, rates, field and orientation of the IMU are in axes of its own."""
     sensors = SENSORS.replace(imu=dataclasses.replace(SENSORS.imu, rotation=(0.3, -0.2, 2.0)))
     found, _ = errors(
         turn.samples(SensorSuite(turn.model, sensors, noise=False)),
@@ -745,9 +747,7 @@ def test_a_turned_imu_is_turned_back(turn):
 
 
 def test_numpy_gives_what_the_kernels_give(turn, tmp_path):
-    """Another process without numba restores a saved state, for which it goes over the last half
-    second again.
-    """
+    """Another process without numba restores a saved state, and repeats the last half second."""
     made = estimator(turn, terrain=None)
     for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2)):
         made.update(tick)
@@ -756,14 +756,15 @@ def test_numpy_gives_what_the_kernels_give(turn, tmp_path):
     code = f"""
 import json
 from rfly_amphibious.estimation.estimator import StateEstimator
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-made = StateEstimator(*(of.load("scale") for of in (EstimatorParameters, SensorParameters, VehicleParameters)))
+kinds = EstimatorParameters, SensorParameters, VehicleParameters
+made = StateEstimator(*(kind.load("scale") for kind in kinds))
 made.restore(json.load(open({str(saved)!r})))
 now = made.estimate
-print(json.dumps([now.position.tolist(), now.velocity.tolist(), now.orientation.tolist(), made.covariance.tolist()]))
+parts = now.position, now.velocity, now.orientation, made.covariance
+print(json.dumps([part.tolist() for part in parts]))
 """
     environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
     out = subprocess.run(
@@ -790,8 +791,9 @@ def test_what_cannot_be_is_refused(turn):
 
 
 def test_after_readings_that_cannot_be_it_begins_anew(turn):
-    """One sample of 1e200 m/s² and rad/s makes the state infinite; it is aligned again by those
-    that follow.
+    """One sample of 1e200 m/s² and rad/s makes the state infinite.
+
+    The samples that follow align it again.
     """
     made = estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]

@@ -1,4 +1,4 @@
-"""Hidden parameters of simulated vehicles, found in what their sensors would say, with noise."""
+"""Hidden parameters of simulated vehicles, identified from noisy sensor readings."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def hidden(seed: int) -> VehicleParameters:
 
 
 def drive(params: VehicleParameters, seed: int) -> VehicleLog:
-    """What is recorded of the part of the excitation on the ground, without controllers."""
+    """Return a log of the excitation's part on the ground, without controllers."""
     signals = manoeuvre()
     mixer = Mixer(GIVEN)
     commands: list[tuple[float, np.ndarray]] = []
@@ -89,7 +89,7 @@ def drive(params: VehicleParameters, seed: int) -> VehicleLog:
 
 
 def fly(params: VehicleParameters, seed: int) -> VehicleLog:
-    """What is recorded of a flight that shakes about hover, held by an attitude loop of its own."""
+    """Return a log of a flight that shakes about hover, held by an attitude loop of its own."""
     signals = manoeuvre()
     mixer = Mixer(params)
     gain = np.array((40.0, 40.0, 4.0)) * np.diag(params.total_inertia)
@@ -276,8 +276,9 @@ def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
 
 @pytest.mark.needs("mcap_ros2")
 def test_what_is_no_whole_log_is_refused(tmp_path):
-    """A pipe is not waited for; files that were cut or are none are told apart from others by their
-    text.
+    """A pipe is not waited for.
+
+    Files that were cut, or are no logs, have messages of their own.
     """
     (tmp_path / "none.mcap").write_bytes(b"x" * 5000)
     os.mkfifo(tmp_path / "pipe.mcap")
@@ -290,7 +291,7 @@ def test_what_is_no_whole_log_is_refused(tmp_path):
 
 
 def test_the_spread_of_a_linear_fit_is_the_one_of_many():
-    """y = 2 a − 3 b with white noise: the deviations of 200 fits are what each says of itself."""
+    """The deviations of 200 fits of y = 2 a − 3 b with white noise are those of each fit."""
     rng = np.random.default_rng(3)
     columns = rng.standard_normal((400, 1, 2))
     fits = [
@@ -304,7 +305,7 @@ def test_the_spread_of_a_linear_fit_is_the_one_of_many():
 
 
 def test_slip_follows_over_the_relaxation_length():
-    """At 5 m/s with 0.1 m, a step of slip is 1 − 1/e there after 20 ms, and in the end wholly."""
+    """A step of slip at 5 m/s with 0.1 m is 1 − 1/e after 20 ms, and complete in the end."""
     step = 0.001
     time = np.arange(0.0, 0.2, 0.001)
     slip = lagged(np.full((200, 1), -0.5), np.full((200, 1), 5.0), step, 0.1)[:, 0]
@@ -313,7 +314,7 @@ def test_slip_follows_over_the_relaxation_length():
 
 
 def test_a_signal_sweeps_its_frequency():
-    """From 1 to 3 Hz in 4 s: 8 turns in all, and after 2 s (1 + 2)/2 · 2 = 3."""
+    """From 1 to 3 Hz in 4 s there are 8 turns, and after 2 s (1 + 2)/2 · 2 = 3."""
     signal = Signal("roll_nm", 10.0, 14.0, 1.0, 2.0, (1.0, 3.0))
     assert signal.at(10.0) == pytest.approx(1.0)
     assert signal.at(12.0) == pytest.approx(1.0, abs=1e-9)

@@ -1,6 +1,4 @@
-"""Voxels against a slow obvious walk, log-odds by hand and by OctoMap, .bt files read by OctoMap
-and its tools.
-"""
+"""Voxels against a slow obvious walk, log-odds by hand and by OctoMap, .bt files for its tools."""
 
 from __future__ import annotations
 
@@ -23,8 +21,9 @@ def cell(point):
 
 
 def slow_walk(origin, end, max_range=40.0):
-    """(cells that the ray passes without its last, the cell that it hits or None): cut at every
-    border that it crosses, a cell is where the middle of a piece lies.
+    """Return the cells that a ray passes without its last, and the cell that it hits, or None.
+
+    The ray is cut at every border that it crosses; each piece lies in the cell of its middle.
     """
     origin = np.array(origin, float)
     end = np.array(end, float)
@@ -83,8 +82,9 @@ def test_one_place_for_all_rays_is_the_same_as_one_each():
 
 
 def test_log_odds_by_hand():
-    """A wall at x = 1.1 seen twice, then gone: 0.85, 1.70, then less 0.41 a look; bounds -2 and
-    3.5.
+    """A wall at x = 1.1 is seen twice, and then is gone: 0.85, 1.70, then less 0.41 a look.
+
+    The bounds are -2 and 3.5.
     """
     grid = OctomapGrid()
     wall = (1.1, 0.1, 0.1)
@@ -133,8 +133,9 @@ def test_what_can_be_no_ray_is_left_out_and_counted():
 
 
 def test_where_a_map_is_full_the_farthest_voxels_make_room():
-    """Ten along x and ten far above are known, nine are new: of nine tenths of twenty the nine
-    nearest stay.
+    """Ten voxels along x and ten far above are known, and nine are new.
+
+    Of nine tenths of twenty the nine nearest stay.
     """
     grid = OctomapGrid(OctomapParameters(max_voxels=20, max_range=100.0))
     assert grid.insert((0.1, 0.1, 0.1), [(1.9, 0.1, 0.1)]) == (1, 9, 0, 0)
@@ -153,8 +154,9 @@ def test_where_a_map_is_full_the_farthest_voxels_make_room():
 
 @pytest.mark.needs("numba")
 def test_memory_stays_along_a_way_without_an_end():
-    """Half of the 2¹⁸ places of 12 bytes are taken at most, whatever comes: what lies behind is
-    forgotten.
+    """At most half of the 2¹⁸ places of 12 bytes are taken.
+
+    Voxels that lie behind are forgotten.
     """
     grid = OctomapGrid(OctomapParameters(max_voxels=100_000))
     rng = np.random.default_rng(5)
@@ -173,8 +175,9 @@ def test_memory_stays_along_a_way_without_an_end():
 
 
 def test_one_cloud_does_not_go_far_beyond_what_is_allowed():
-    """Hits come first. With room for one voxel more the first ray's 9 free ones go in, no other
-    ray.
+    """Hits come first.
+
+    With room for one voxel more the first ray's 9 free ones go in, but no other ray's.
     """
     ends = [(1.9, 0.1 + 0.2 * k, 0.1) for k in range(100)]
     done = OctomapGrid(OctomapParameters(max_voxels=4)).insert((0.1, 0.1, 0.1), ends)
@@ -217,14 +220,15 @@ def test_parameters_that_can_not_be(changes, expected):
 
 
 def block(low, high):
-    """Ends of rays, one in every voxel of a box."""
+    """Return ends of rays, one in every voxel of a box."""
     indices = [np.arange(a, b) for a, b in zip(low, high, strict=True)]
     return (np.stack(np.meshgrid(*indices, indexing="ij"), axis=-1).reshape(-1, 3) + 0.5) * SIDE
 
 
 def test_equal_voxels_are_one_node_of_the_file(tmp_path):
-    """4 x 4 x 4 occupied voxels at a corner of the tree's cells: one node of the 14th level below
-    14 others.
+    """A cube of 4 x 4 x 4 occupied voxels at a corner of the tree's cells is one node.
+
+    It is on the 14th level below 14 others.
     """
     grid = OctomapGrid()
     grid.insert(block((0, 0, 0), (4, 4, 4)), block((0, 0, 0), (4, 4, 4)))
@@ -243,7 +247,7 @@ def test_equal_voxels_are_one_node_of_the_file(tmp_path):
 
 @pytest.fixture
 def mapped():
-    """Two clouds of a sensor that moves, log-odds of all kinds, and a block that is merged."""
+    """Return a grid after two clouds of a moving sensor, with a block that is merged."""
     rng = np.random.default_rng(7)
     grid = OctomapGrid()
     for place in ((0.0, 0.0, 1.0), (2.0, -1.0, 1.5), (2.0, -1.0, 1.5)):
@@ -253,7 +257,7 @@ def mapped():
 
 
 def leaf_cells(tree):
-    """(occupied, free) voxels of an octree of pyoctomap, large leaves cut into voxels."""
+    """Return (occupied, free) voxels of a pyoctomap octree, with large leaves cut into voxels."""
     found = [set(), set()]
     for leaf in tree.begin_leafs():
         side = round(leaf.getSize() / SIDE)
@@ -303,8 +307,9 @@ def test_log_odds_are_those_of_octomap():
 
 
 def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
-    """bt2vrml writes one place a leaf that is occupied; convert_octree the whole tree, with as many
-    nodes.
+    """bt2vrml writes one place for an occupied leaf.
+
+    convert_octree writes the whole tree, with as many nodes.
     """
     if shutil.which("bt2vrml") is None or shutil.which("convert_octree") is None:
         pytest.skip("the program bt2vrml is not installed")
@@ -339,8 +344,9 @@ def test_a_file_is_there_at_once_or_not_at_all(mapped, tmp_path):
 
 @pytest.mark.needs("numba")
 def test_a_full_map_is_still_found_voxel_by_voxel():
-    """What stays after room was made is what a dictionary says, and everything that is left has its
-    log-odds.
+    """After room was made, the remaining voxels are those of a dictionary.
+
+    Each still has its log-odds.
     """
     rng = np.random.default_rng(8)
     grid = OctomapGrid(OctomapParameters(max_voxels=60_000))
@@ -364,10 +370,11 @@ def test_a_full_map_is_still_found_voxel_by_voxel():
 
 
 def person_crossing(grid, sees_background):
-    """Ten clouds a second for 5 s: a person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6
-    m before a lidar, and is out of sight after 3 s. Without a background rays that meet nobody
-    return nothing, and the ground does so far away. Returns occupied voxels at x < 7 m after each
-    cloud.
+    """Return occupied voxels at x < 7 m after each of ten clouds a second, for 5 s.
+
+    A person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6 m before a lidar, and is out of
+    sight after 3 s. Without a background, rays that miss the person return nothing, and far away
+    the ground does not either.
     """
     azimuth, elevation = np.meshgrid(
         np.radians(np.arange(-25, 25, 0.5)), np.radians(np.arange(-16, 16, 1.0))
@@ -402,9 +409,7 @@ def person_crossing(grid, sees_background):
 
 @pytest.mark.needs("numba")
 def test_a_person_who_crossed_leaves_no_voxels():
-    """With a wall behind, rays clear most of them, but not those that lie between the rays of later
-    clouds.
-    """
+    """Rays to a wall behind clear most voxels, but not those between the rays of later clouds."""
     seen = person_crossing(OctomapGrid(OctomapParameters(forget_after=2.0)), sees_background=True)
     assert min(seen[5:29]) > 5
     assert seen[49] == 0, "2 s later"
@@ -417,7 +422,7 @@ def test_a_person_who_crossed_leaves_no_voxels():
 
 
 def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
-    """From 3.5 down to below 0 in 2 s: 0.175 in each tenth, hits of 0.85 keep up with it."""
+    """Log-odds fall from 3.5 to below 0 in 2 s, 0.175 in each tenth; hits of 0.85 keep up."""
     grid = OctomapGrid(OctomapParameters(forget_after=2.0))
     ends = [(4.1, 0.1, 0.1), (4.1, 2.1, 0.1)]
     for _ in range(10):
@@ -440,7 +445,7 @@ def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
 
 
 def test_forgetting_loses_no_other_voxel():
-    """A crowded hash, of which half is forgotten: every other voxel is found where it was."""
+    """Half of a crowded hash is forgotten, and every other voxel is found where it was."""
     grid = OctomapGrid(OctomapParameters(forget_after=1.0, max_range=1e4))
     rng = np.random.default_rng(3)
     first, second = np.unique(rng.integers(-60, 60, (2, 20_000, 3)), axis=1) * SIDE + SIDE / 2

@@ -1,6 +1,4 @@
-"""Poses between poses: positions on lines, attitudes against SciPy's slerp, times that nothing is
-known of.
-"""
+"""Poses between poses: positions on lines, attitudes against SciPy's slerp, unknown times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cameras: depths worked out by hand, which pixel sees what, noise, light and fog; the gimbal."""
+"""Cameras: depths worked out by hand, pixels, noise, light and fog; the gimbal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def at_height(height, pitch=0.0, rotation=None):
 
 
 def test_numbers_of_the_camera():
-    """Kinect V2's fields of view from edge to edge; the middle lies between the middle pixels."""
+    """Fields of view are the Kinect V2's; the middle lies between the middle pixels."""
     p = SensorParameters.load("scale")
     pinhole = Pinhole(p.depth_camera)
     fx, skew, cx, _, fy, cy, *_ = pinhole.matrix
@@ -73,9 +73,7 @@ def test_numbers_of_the_camera():
 
 @pytest.mark.parametrize("pitch", [0.0, 0.3, -0.1])
 def test_depth_of_level_ground(pitch):
-    """A pixel y below the middle looks along (x, y, 1): z (y cos θ + sin θ) = height, whatever its
-    column.
-    """
+    """A pixel y below the middle looks along (x, y, 1): z (y cos θ + sin θ) = height."""
     camera = DepthCamera(FAR, noise=False)
     depth = camera.image(0, at_height(2.0, pitch), LEVEL).depth
     y = (np.arange(212) - 105.5) / camera.pinhole.focal_y
@@ -90,7 +88,10 @@ def test_depth_of_level_ground(pitch):
 
 
 def test_a_wall_has_one_depth():
-    """Not one range: z along the axis. On a map as without one, seen by a vehicle that looks north."""
+    """A wall has one depth z along the axis, not one range.
+
+    A vehicle that looks north sees it, on a map and without one.
+    """
     wall = boxes((0.0, 4.0, 2.0), size=(100.0, 2.0, 100.0))
     north = np.array(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
     ground = HeightMap(
@@ -110,7 +111,7 @@ def test_a_wall_has_one_depth():
 
 
 def test_left_is_left_and_up_is_up():
-    """x right, y down in the image: a box to the left and above shows up in the upper left."""
+    """A box to the left and above shows up in the upper left: x is right, y down in the image."""
     box = boxes((10.0, 3.0, 5.0))  # 3 m to the left, 2 m above the camera, its near face 9 m away
     camera = DepthCamera(FAR, noise=False)
     depth = camera.image(0, at_height(3.0), SceneRays(None, box)).depth
@@ -126,7 +127,7 @@ def test_left_is_left_and_up_is_up():
 
 @pytest.mark.needs("numba")
 def test_limits_and_noise_of_depth():
-    """0.5 … 4.5 m, σ = 0.002 + 0.002 z²; the same for a seed and a number."""
+    """Depths are 0.5 … 4.5 m, σ = 0.002 + 0.002 z², and the same for a seed and a number."""
     parameters = SensorParameters.load("full").depth_camera
     camera = DepthCamera(parameters, seed=3)
     for near_face, sigma in ((1.0, 0.004), (4.0, 0.034)):
@@ -151,8 +152,9 @@ def test_limits_and_noise_of_depth():
 
 @pytest.mark.needs("numba")
 def test_colours():
-    """The sky above, each vehicle in the colour of its id, however they are ordered; noise of 2 of
-    255.
+    """The sky is above, and each vehicle has the colour of its id in any order.
+
+    The noise is 2 of 255.
     """
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     scene = SceneRays(
@@ -184,9 +186,7 @@ def test_colours():
 
 @pytest.mark.needs("numba")
 def test_light_and_fog():
-    """Night darkens in proportion; fog leaves exp(-α r) of a surface and puts its own grey before
-    it.
-    """
+    """Night darkens in proportion; fog leaves exp(-α r) of a surface and adds its own grey."""
     scene = SceneRays(None, boxes((31.0, 0.0, 20.0), size=(2.0, 400.0, 400.0)))
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     day, dusk, fog, rain = (
@@ -218,7 +218,7 @@ DOWN = math.pi / 2
 
 @pytest.mark.needs("numba")
 def test_the_grain_stays_on_the_ground():
-    """From 4 m above level ground, 20 pixels further on: the same picture, shifted by 20 rows."""
+    """Seen from 4 m above level ground, 20 pixels further on, the picture shifts by 20 rows."""
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     first = camera.image(0, at_height(4.0, DOWN), LEVEL).color.astype(int)
     ahead = CameraPose(
@@ -233,7 +233,7 @@ def test_the_grain_stays_on_the_ground():
 
 @pytest.mark.needs("numba")
 def test_the_sun_casts_shadows():
-    """Of a cube of 2 m: to the south-east, lit by the sky alone. None in clouds."""
+    """A cube of 2 m has a shadow to the south-east, lit by the sky alone, but none in clouds."""
     camera = ColorCamera(
         ColorCameraParameters(width=200, height=200, horizontal_fov=1.2, vertical_fov=1.2),
         noise=False,

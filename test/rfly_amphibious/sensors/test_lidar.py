@@ -1,6 +1,4 @@
-"""The lidar: ranges worked out by hand, a slow marcher over rough ground and bodies, sweeps in
-motion, noise, fog.
-"""
+"""The lidar: ranges worked out by hand and by a slow marcher, sweeps in motion, noise, fog."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ from rfly_terrain.world.models import CLASSES
 from rfly_terrain.world.weather import Weather
 
 AHEAD = 900
-"""column that looks forward: a sweep of 1,800 begins to the rear"""
+"""Column that looks forward: a sweep of 1,800 begins to the rear."""
 
 
 def standing(position, rpy=(0.0, 0.0, 0.0)):
-    """A track of a vehicle that does not move."""
+    """Return a track of a vehicle that does not move."""
     attitude = euler_to_quat(rpy)
     return VehicleTrack(
         np.array([0.0, 0.1]), np.array([position, position], float), np.array([attitude, attitude])
@@ -89,8 +87,9 @@ def test_v29d_forward_beam_on_a_slope(height, metres):
 
 @pytest.mark.parametrize("map_of_zeros", [False, True])
 def test_level_ground_is_height_by_the_sine(map_of_zeros):
-    """Every ring; what looks up, and what would be farther than 70 m, returns nothing; 1 m away is
-    too near.
+    """Every ring's range is the height divided by a sine.
+
+    Beams that look up, or would reach farther than 70 m, return nothing; 1 m away is too near.
     """
     ground = HeightMap(np.zeros((2, 2)), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000)
     parameters = SensorParameters.load("scale").lidar
@@ -112,9 +111,7 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
 
 
 def test_uneven_rings_on_level_ground():
-    """The Velodyne VLP-32C's lowest three rings and its 20th: height by the sine, as its manual
-    states the angles.
-    """
+    """The angles of the Velodyne VLP-32C's lowest three rings and its 20th are its manual's."""
     elevations = np.radians([-25.0, -15.639, -11.31, -0.333])
     parameters = LidarParameters(
         beams=4, beam_elevations=tuple(elevations.tolist()), max_range=1000.0
@@ -129,7 +126,7 @@ def test_uneven_rings_on_level_ground():
 
 
 def test_points_of_a_turn():
-    """Clockwise from the rear, column by column, each with its ring and its time."""
+    """Points come clockwise from the rear, column by column, each with its ring and its time."""
     lidar = Lidar(LidarParameters(), noise=False)
     sweep = lidar.sweep(
         7,
@@ -160,7 +157,7 @@ def test_points_of_a_turn():
 
 
 def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
-    """Where a ray first is below the ground or inside a shape, step by step, then by smaller ones."""
+    """Return where a ray first is below the ground or inside a shape, in steps that get smaller."""
 
     axes = [
         np.stack([quat_rotate(turned, axis) for axis in np.eye(3)], axis=1)
@@ -187,8 +184,9 @@ def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
 
 
 def test_like_a_slow_marcher():
-    """Rough ground, 40 turned and moving bodies of all shapes, a sensor that drives, climbs and
-    turns.
+    """Ranges equal the marcher's over rough ground with 40 turned and moving bodies of all shapes.
+
+    The sensor drives, climbs and turns.
     """
     rng = np.random.default_rng(8)
     terrain = rough_map()
@@ -250,7 +248,7 @@ def test_like_a_slow_marcher():
 
 @pytest.mark.needs("numba")
 def test_many_bodies_are_culled_without_a_difference():
-    """400 bodies at once as one by one."""
+    """A scene of 400 bodies gives the same hits at once and one by one."""
     rng = np.random.default_rng(2)
     place = np.column_stack([rng.uniform(-60, 60, (400, 2)), rng.uniform(-3, 8, 400)])
     shapes = (Box((4.0, 2.0, 1.5)), Sphere(0.7), Capsule(0.4, 2.0))
@@ -289,9 +287,7 @@ def test_scenes_join():
 
 
 def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
-    """Points lie in the lidar's axes at their own time: each brought back by its own pose lies on
-    the ground.
-    """
+    """Points, each brought back by the pose of its own time, lie on the ground."""
     terrain = rough_map()
     parameters = LidarParameters(position=(0.3, 0.1, 0.25), rotation=(0.02, 0.05, -0.1))
 
@@ -323,8 +319,9 @@ def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
 
 
 def test_a_vehicle_that_crosses_is_seen_where_it_is_at_the_time():
-    """A box 10 m to the left at 0.025 s, when the beams look there; the clock of its state is
-    another.
+    """A box 10 m to the left at 0.025 s is seen when the beams look there.
+
+    Its state has another clock.
     """
     crossing = SceneBodies(
         (Box((2.0, 2.0, 4.0)),),
@@ -342,8 +339,9 @@ def test_a_vehicle_that_crosses_is_seen_where_it_is_at_the_time():
 
 
 def test_noise_and_lost_returns():
-    """σ 0.02 m, one of a thousand lost; the same for a sweep's number and for a part of its rings,
-    others otherwise.
+    """The noise is 0.02 m, and one return of a thousand is lost.
+
+    Both are the same for a sweep's number and for a part of its rings, and otherwise differ.
     """
     parameters = SensorParameters.load("scale").lidar
     track = standing((0.0, 0.0, 5.0))
@@ -419,7 +417,10 @@ def test_a_track_knows_its_limits():
 
 
 def test_intensity_by_class_and_incidence():
-    """Lambert: 255 · reflectivity · cosine, whatever the range; other classes by the sensor file's."""
+    """Intensity is 255 · reflectivity · cosine (Lambert) at any range.
+
+    Classes without a reflectivity have the sensor file's.
+    """
     parameters = LidarParameters(beams=1, lowest=0.0, highest=0.0, columns=8, body_reflectivity=0.7)
     turn = math.radians(35.0)
     place = [

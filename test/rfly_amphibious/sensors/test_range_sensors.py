@@ -1,4 +1,4 @@
-"""RangeSensors: what is due when, along a simulation; and whom its vehicle sees."""
+"""RangeSensors: due measurements along a simulation, and the bodies that a vehicle sees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def still(times):
 
 
 def follow(sensors, begin, end, tick):
-    """All that falls due, and when it was told, while nothing moves."""
+    """Return all due measurements, with the times of their ticks, while nothing moves."""
     steps = round((end - begin) / tick)
     edges = begin + tick * np.arange(steps + 1)
     told = []
@@ -47,7 +47,7 @@ def follow(sensors, begin, end, tick):
 
 
 def test_what_is_due_when():
-    """Sweeps when they end, at 10 Hz; images at 5 Hz, as soon as their time has come."""
+    """Sweeps are due when they end, at 10 Hz; images at 5 Hz, as soon as their time has come."""
     sensors = RangeSensors(SET)
     sensors.restart(0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     told = follow(sensors, 0.0, 1.0, 0.004)
@@ -113,8 +113,9 @@ def states(ids, places, velocity=None, fit_ground=None, types=None):
 
 
 def test_whom_it_sees():
-    """All but itself; cars with their wheels, on the ground where they ask for it; until they fall
-    silent.
+    """A vehicle sees all others until they fall silent.
+
+    Cars have their wheels, and stand on the ground if they ask for it.
     """
     neighbours = Neighbours(load_shapes(), own_id=601)
     neighbours.take(
@@ -142,8 +143,9 @@ def test_whom_it_sees():
 
 
 def test_placed_objects_and_velocities():
-    """A crate of known size on the lidar's level; a vehicle that drives on at its velocity since
-    its state came.
+    """A crate of known size is seen on the lidar's level.
+
+    A vehicle drives on at its velocity after its last state.
     """
     neighbours = Neighbours(load_shapes(), own_id=601)
     one = np.array([[0.0, 0.0, 0.0, 1.0]])
@@ -179,17 +181,24 @@ def test_states_that_cannot_be_are_counted():
 
 
 def test_parts_and_colours_of_objects():
-    """Two cones of one object in its own red: what lies between them is seen through; a crate has
-    its id's colour.
+    """Two cones of one object have its own red, and rays pass between them.
+
+    A crate has its id's colour.
     """
     ring = [(math.cos(a), math.sin(a), 0.0) for a in np.arange(16) * math.pi / 8]
     cone = np.array([*ring, (0.0, 0.0, 4.0)]) - (0.0, 2.0, 0.0)
     hulls = (ConvexHull(cone), ConvexHull(cone, (0.0, 4.0, 0.0)))
     both = PlacedBodies(
-        np.array([900, 901]), np.array([40, 40]), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
-        np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), np.ones((2, 3)), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
-        np.ones((2, 3)), color=np.array([(1.0, 0.0, 0.0), (np.nan,) * 3]), class_id=np.array([7, 0]),
-    )  # fmt: skip
+        np.array([900, 901]),
+        np.array([40, 40]),
+        np.array([(10.0, 0, 0), (0, 10.0, 0)]),
+        np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)),
+        np.ones((2, 3)),
+        np.array([(10.0, 0, 0), (0, 10.0, 0)]),
+        np.ones((2, 3)),
+        color=np.array([(1.0, 0.0, 0.0), (np.nan,) * 3]),
+        class_id=np.array([7, 0]),
+    )
     neighbours = Neighbours(load_shapes(), own_id=601)
     neighbours.set_objects(both.rows(np.array([0, 0, 1]), hulls, np.array([0, 1, -1])))
     scene = SceneRays(None, neighbours.bodies(None, 0))

@@ -1,5 +1,5 @@
-"""Sensor files: the shipped sets hold the defaults of docs/model, section 11, and what wrong files
-are told.
+"""Sensor files: the shipped sets hold the defaults of docs/model, section 11; errors of wrong
+files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_each_vehicle_has_its_sensors():
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_defaults_of_the_description(name):
-    """The table of docs/model, section 11, in SI units."""
+    """The defaults are the table of docs/model, section 11, in SI units."""
     p = SensorParameters.load(name)
     rates = {
         "imu": 250,
@@ -70,7 +70,7 @@ def test_defaults_of_the_description(name):
 
 
 def test_the_earths_field_may_be_left_to_the_place():
-    """To the simulation's sensors and to the estimator's: both have Zurich's 3.7° of declination."""
+    """Simulated sensors and estimator both have Zurich's 3.7° of declination."""
     p = SensorParameters.parse(changed(r"  earth_field_ut: .*\n", "").encode(), "mine.yaml")
     assert p.magnetometer.earth_field is None
     vehicle = VehicleParameters.load("scale")
@@ -85,8 +85,9 @@ def test_the_earths_field_may_be_left_to_the_place():
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_defaults_of_what_sees(name):
-    """docs/model, section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none is a
-    SensorSuite's.
+    """The defaults are docs/model's, section 11: HDL-32E, Kinect V2, a gimbal of 0.1 s.
+
+    None of these sensors is a SensorSuite's.
     """
     p = SensorParameters.load(name)
     assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx(

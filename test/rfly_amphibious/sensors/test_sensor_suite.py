@@ -1,6 +1,4 @@
-"""The sensors against truths worked out by hand, their statistics in the suite, latency, ticks and
-repetition.
-"""
+"""The sensors against truths worked out by hand; statistics, latency, ticks and repetition."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ STANDING = model("scale").standing()
 
 
 def still(m, state, seconds, sensors, controls=None, noise=False, **options):
-    """Samples of a state that is held, whatever its derivative."""
+    """Return samples of a state that is held, whatever its derivative."""
     suite = SensorSuite(m, sensors, noise=noise, **options)
     steps = round(seconds / suite.step)
     x = np.tile(state.x, (steps, 1))
@@ -39,7 +37,7 @@ def still(m, state, seconds, sensors, controls=None, noise=False, **options):
 
 
 def in_vacuum(**changes):
-    """A vehicle without air, its wheels symmetric about the centre."""
+    """Return a vehicle without air, with wheels symmetric about the centre."""
     nothing = (0.0, 0.0, 0.0)
     p = parameters("scale").replace(
         front_axle=0.33, rear_axle=0.33, linear_drag=nothing, drag_area=nothing
@@ -80,7 +78,7 @@ def test_imu_in_free_fall_reads_nothing():
 
 
 def test_imu_on_a_circle_reads_the_centripetal_acceleration():
-    """Turning about its z axis at 3 rad/s: -ω² r, which points to the axis."""
+    """Turning about its z axis at 3 rad/s, it reads -ω² r, which points to the axis."""
     m = in_vacuum()
     got = still(m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, -0.2, 0.1))).imu
     assert got.specific_force[0] == pytest.approx((-4.5, 1.8, 0.0), abs=1e-9)
@@ -88,7 +86,10 @@ def test_imu_on_a_circle_reads_the_centripetal_acceleration():
 
 
 def test_imu_feels_angular_acceleration_by_its_lever():
-    """Slowed by -0.1 N m s · 3 rad/s on the inertia about z, wheels included; ω̇ × r beside -ω² r."""
+    """Angular acceleration adds ω̇ × r to -ω² r.
+
+    The vehicle is slowed by -0.1 N m s · 3 rad/s on the inertia about z, wheels included.
+    """
     m = in_vacuum(rotational_drag=(0.0, 0.0, 0.1))
     turning = -0.3 / m.params.total_inertia[2, 2]
     got = still(m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.25, 0.0))).imu
@@ -98,8 +99,10 @@ def test_imu_feels_angular_acceleration_by_its_lever():
 
 
 def test_imu_is_the_second_derivative_of_its_place():
-    """Over a drive and a flight, by central differences of where the IMU was: no formula for moving
-    frames.
+    """The reading is compared with central differences of the IMU's positions in a drive and a
+    flight.
+
+    These need no formula for moving frames.
     """
     lever = np.array((0.4, -0.3, 0.2))
     for begin, controls in (
@@ -127,7 +130,7 @@ def test_imu_is_the_second_derivative_of_its_place():
 
 
 def test_imu_mounted_askew():
-    """Turned by 90° about z: its x axis is the vehicle's y axis."""
+    """Turned by 90° about z, the IMU's x axis is the vehicle's y axis."""
     m = in_vacuum()
     got = still(
         m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
@@ -151,7 +154,7 @@ def test_imu_range():
 
 
 def test_the_crashed_obey_nobody():
-    """A latched vehicle's rotors slow down, whatever is commanded: the reaction turns it."""
+    """A latched vehicle's rotors slow down in spite of commands: the reaction turns it."""
     m = in_vacuum()
     state = m.flying((0.0, 0.0, 9.0))
     state.memory[at.CRASHED] = 1.0
@@ -177,8 +180,9 @@ def test_magnetometer_turns_with_the_vehicle():
 
 
 def test_gps_reads_its_antenna():
-    """Facing north, antenna 0.15 m behind and 0.22 m above; turning left at 2 rad/s it moves to the
-    east.
+    """The antenna is 0.15 m behind and 0.22 m above, and the vehicle faces north.
+
+    Turning left at 2 rad/s, the antenna moves to the east.
     """
     state = model("scale").flying((1000.0, 2000.0, 50.0), math.pi / 2)
     state.x[at.RATES + 2] = 2.0
@@ -217,7 +221,7 @@ def test_gps_comes_late_with_the_time_and_place_of_its_measurement():
 
 
 def test_barometer_is_the_standard_atmosphere():
-    """89,874.6 Pa at 1000 m: 200 m above an origin at 800 m."""
+    """The pressure is 89,874.6 Pa at 1000 m: 200 m above an origin at 800 m."""
     got = still(
         model("scale"),
         model("scale").flying((0, 0, 199.98)),
@@ -229,7 +233,7 @@ def test_barometer_is_the_standard_atmosphere():
 
 
 def test_height_above_sloping_ground():
-    """On z = 0.1 x + 2 y the sensor at x = 10, y = -1, z = 7 - 0.08 is 7.92 m above the ground."""
+    """Over z = 0.1 x + 2 y the sensor at x = 10, y = -1, z = 7 - 0.08 is 7.92 m above ground."""
     m = AmphibiousModel(parameters("scale"), plane(0.1, slope_y=2.0))
     got = still(m, m.flying((10.0, -1.0, 7.0)), 0.04, SCALE).height
     assert got.distance == pytest.approx([7.92, 7.92], abs=1e-3)  # the map has float32 heights
@@ -265,8 +269,9 @@ def joints(state, seconds, counts, m=None, controls=None):
 
 
 def test_encoders_turn_relative_to_the_body():
-    """A vehicle that somersaults at 2 rad/s with wheels that spin at 12 rad/s in space: 10 rad/s
-    against the body.
+    """The vehicle somersaults at 2 rad/s with wheels that spin at 12 rad/s in space.
+
+    Against the body they spin at 10 rad/s.
     """
     m = model("scale")
     state = m.flying((0.0, 0.0, 50.0))
@@ -278,7 +283,7 @@ def test_encoders_turn_relative_to_the_body():
 
 
 def test_a_steered_axle_takes_part_of_the_roll_rate():
-    """Eq. 5.16: a·ω with a = (-sin δ, cos δ, 0)."""
+    """The part of the roll rate is Eq. 5.16: a·ω with a = (-sin δ, cos δ, 0)."""
     state = model("scale").flying((0.0, 0.0, 50.0))
     state.x[at.ROTOR_SPEED + 6] = 0.3
     state.x[at.RATES : at.RATES + 3] = (1.5, 0.0, 0.0)
@@ -294,9 +299,7 @@ def test_a_steered_axle_takes_part_of_the_roll_rate():
 
 
 def test_encoders_count():
-    """2048 counts a turn: whole counts, none ahead of the wheel, and rates from the counts of 10
-    ms.
-    """
+    """Angles are whole counts, 2048 a turn, never ahead, and rates follow from counts of 10 ms."""
     state = model("scale").flying((0.0, 0.0, 50.0))
     state.x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = (10.0, 0.05, -10.0, 0.0)
     state.x[at.ROTOR_SPEED + 6] = 0.1
@@ -337,8 +340,9 @@ def test_rotors_turn_each_its_way():
 
 
 def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
-    """Standing still where it was set down, then five seconds of curves: some percent of slip, no
-    more.
+    """It stands still where it was set down, then drives five seconds of curves.
+
+    Slip makes an error of some percent.
     """
     m = model("scale")
     suite = SensorSuite(m, SCALE, seed=2)
@@ -361,7 +365,7 @@ def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
 
 
 def test_ground_truth_has_its_twist_in_body_axes():
-    """Facing north and flying east: to its right."""
+    """Facing north and flying east is a velocity to the right."""
     state = model("scale").flying((1.0, 2.0, 3.0), math.pi / 2, (4.0, 0.0, 0.5))
     got = still(model("scale"), state, 0.01, SCALE).ground_truth
     assert got.position[0].tolist() == [1.0, 2.0, 3.0]
@@ -372,7 +376,7 @@ def test_ground_truth_has_its_twist_in_body_axes():
 
 
 def test_statistics_of_the_shipped_sensors():
-    """A minute at rest: deviations as docs/model, section 11, has them, at the sensors' own rates."""
+    """A minute at rest has the deviations of docs/model, section 11, at the sensors' own rates."""
     got = still(model("scale"), STANDING, 60.0, SCALE, noise=True, seed=11)
     assert [len(part.time) for part in (got.imu, got.gps, got.magnetometer, got.barometer)] == [
         15000,
@@ -405,7 +409,7 @@ def test_statistics_of_the_shipped_sensors():
 
 
 def drive(ticks, seed=5, noise=True):
-    """Everything sensed in half a second, joined, and the suite."""
+    """Return all samples of half a second, joined, and the suite."""
     m = model("scale")
     suite = SensorSuite(m, SCALE, seed=seed, noise=noise)
     state = m.standing(speed=1.0)
@@ -474,7 +478,7 @@ def test_restored_a_suite_goes_on_bit_by_bit():
 
 
 def everything_once():
-    """Numbers of all sensors over 0.2 s of a state that is held."""
+    """Return the numbers of all sensors over 0.2 s of a state that is held."""
     m = model("scale")
     state = m.flying((1.0, 2.0, 9.0), 0.3, (2.0, 0.0, 0.1))
     state.x[at.RATES : at.RATES + 3] = (0.3, -0.2, 0.5)
@@ -571,8 +575,9 @@ def test_only_the_sensors_of_the_file_are_there():
     ],
 )
 def test_without_a_field_of_its_own_the_file_has_that_of_the_place(place, field_nt):
-    """East, north, up at sea level in 2027.5 by NOAA's own wmm-calculator 1.4 and by pygeomag 1.1,
-    which agree.
+    """The field is that at sea level in 2027.5 by NOAA's own wmm-calculator 1.4.
+
+    pygeomag 1.1 agrees. Components are east, north, up.
     """
     own = SCALE.magnetometer
     anywhere = SCALE.replace(magnetometer=dataclasses.replace(own, earth_field=None))
