@@ -42,9 +42,9 @@ NOISES = (
 """Fields of a `NoiseModel` that the estimator uses."""
 SECTIONS = {
     "alignment": "standing, at the beginning",
-    "process": "beside the IMU's own noise",
+    "process": "in addition to the IMU's own noise",
     "coasting": "while the IMU is silent",
-    "gate": "which readings are believed",
+    "gate": "which readings are accepted",
     "gps": "of the receiver",
     "orientation": "of the IMU's own filter",
     "wheels": "that roll on the ground",
@@ -61,7 +61,7 @@ class EstimatorParameters:
     Each field declares its key in the file, its meaning and its range.
     """
 
-    history: float = number("history_s", "how late a reading may come", above=0.0, at_most=10.0)
+    history: float = number("history_s", "longest delay of a reading", above=0.0, at_most=10.0)
     align_time: float = number("alignment.time_s", "s that are averaged", above=0.0, at_most=60.0)
     align_rate: float = number(
         "alignment.still_radps",
@@ -77,13 +77,13 @@ class EstimatorParameters:
     )
     gyro_bias: float = number(
         "alignment.gyroscope_bias_radps",
-        "standard deviation beside the sensor's own",
+        "standard deviation in addition to the sensor's own",
         at_least=0.0,
         at_most=10.0,
     )
     force_bias: float = number(
         "alignment.accelerometer_bias_mps2",
-        "standard deviation beside the sensor's own",
+        "standard deviation in addition to the sensor's own",
         at_least=0.0,
         at_most=10.0,
     )
@@ -95,7 +95,7 @@ class EstimatorParameters:
     )
     silence: float = number(
         "coasting.silence_s",
-        "s without a sample, from which on the estimator goes on without",
+        "s without a sample after which the estimator goes on without the IMU",
         above=0.0,
         at_most=10.0,
     )
@@ -106,11 +106,14 @@ class EstimatorParameters:
         "coasting.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0
     )
     gate_probability: float = number(
-        "gate.probability", "of a good reading to be within", at_least=0.5, at_most=0.999999999
+        "gate.probability",
+        "probability that a good reading is within",
+        at_least=0.5,
+        at_most=0.999999999,
     )
     reacquire: float = number(
         "gate.reacquire_s",
-        "s of rejections, after which a GPS velocity is believed again",
+        "s of rejections after which a GPS velocity is accepted again",
         above=0.0,
         at_most=3600.0,
     )
@@ -122,13 +125,13 @@ class EstimatorParameters:
     )
     wheel_load_share: float = number(
         "wheels.load_share",
-        "of a wheel's static load, from which it rolls",
+        "share of a wheel's static load from which it rolls",
         above=0.0,
         at_most=10.0,
     )
     wheel_speed: float = number(
         "wheels.speed_mps",
-        "standard deviation of the speed, beside the encoders' counts",
+        "standard deviation of the speed, in addition to the encoders' counts",
         at_least=0.0,
         at_most=100.0,
     )
@@ -140,7 +143,7 @@ class EstimatorParameters:
     )
     side_rate: float = number(
         "wheels.side_rate_hz",
-        "how often a second no side slip is assumed",
+        "times a second that no side slip is assumed",
         above=0.0,
         at_most=1000.0,
     )
@@ -152,12 +155,12 @@ class EstimatorParameters:
     )
     side_slip_rate: float = number(
         "wheels.side_slip_rad_per_mps2",
-        "more of it for each m/s² of side force",
+        "its increase for each m/s² of side force",
         at_least=0.0,
         at_most=1.0,
     )
     still_time: float = number(
-        "standstill.time_s", "s for which nothing turns", above=0.0, at_most=60.0
+        "standstill.time_s", "s during which nothing turns", above=0.0, at_most=60.0
     )
     still_way: float = number(
         "standstill.way_m", "largest way of a wheel's rim in this time", above=0.0, at_most=1.0
@@ -166,10 +169,10 @@ class EstimatorParameters:
         "standstill.rates_radps", "largest rate of turn", above=0.0, at_most=10.0
     )
     still_load_share: float = number(
-        "standstill.load_share", "of the weight on the wheels", above=0.0, at_most=1.0
+        "standstill.load_share", "share of the weight on the wheels", above=0.0, at_most=1.0
     )
     still_repeat_rate: float = number(
-        "standstill.rate_hz", "how often a second it is used", above=0.0, at_most=1000.0
+        "standstill.rate_hz", "times a second that it is used", above=0.0, at_most=1000.0
     )
     still_speed: float = number(
         "standstill.speed_mps", "standard deviation", above=0.0, at_most=10.0
@@ -187,11 +190,11 @@ class EstimatorParameters:
         "ground.map_error_time_s", "correlation time of the map's error", above=0.0, at_most=3600.0
     )
     ground_slope: float = number(
-        "ground.slope", "of ground that no map tells, m a metre", at_least=0.0, at_most=10.0
+        "ground.slope", "slope of unknown ground, m a metre", at_least=0.0, at_most=10.0
     )
     gps_reset: float = number(
         "gps.reset_s",
-        "s for which a position that does not fit is refused before it is taken over all the same",
+        "s for which a position that does not fit is refused before it is taken over",
         above=0.0,
         at_most=1e9,
         default=30.0,
@@ -199,7 +202,7 @@ class EstimatorParameters:
     )
     gps_drift: float = number(
         "gps.drift_share",
-        "of the drift that the sensor's set tells; above 1 a margin",
+        "share of the drift in the sensor's set; above 1 a margin",
         above=0.0,
         at_most=10.0,
         default=1.2,
@@ -215,7 +218,7 @@ class EstimatorParameters:
     )
     grip: float = number(
         "wheels.grip_share",
-        "of the tyres' friction, up to which they roll rather than slide",
+        "share of the tyres' friction up to which they roll rather than slide",
         above=0.0,
         at_most=1.0,
         default=0.7,

@@ -149,7 +149,7 @@ class LidarParameters:
         """
         if len(self.beam_elevations) not in (0, self.beams):
             raise ConfigError(
-                f"beams: {self.beams}, but beam_elevations tells {len(self.beam_elevations)} rings"
+                f"beams: {self.beams}, but beam_elevations has {len(self.beam_elevations)} rings"
             )
 
     @property

@@ -343,7 +343,7 @@ def _check_rings(document: Document) -> None:
     for key in even:
         if each in lidar and key in lidar:
             raise document.error(
-                ("lidar", key), f"{lidar[key]}, expected none beside {each}, which tells all rings"
+                ("lidar", key), f"{lidar[key]}, expected none with {each}, which gives all rings"
             )
         if each not in lidar and key not in lidar:
             raise document.error(("lidar",), f"{key} is missing: give {', '.join(even)}, or {each}")

@@ -127,7 +127,7 @@ def test_rings_as_the_maker_states_them():
         pytest.approx([-25.0, -1.5, 0.0, 15.0]),
     )
     assert (lidar.columns, lidar.max_range) == (1800, 70.0)
-    with pytest.raises(ConfigError, match=r"beams: 32, but beam_elevations tells 2 rings"):
+    with pytest.raises(ConfigError, match=r"beams: 32, but beam_elevations has 2 rings"):
         LidarParameters(beam_elevations=(0.0, 0.1))
 
 
@@ -199,7 +199,7 @@ def test_a_file_of_ones_own(tmp_path):
         (
             "  beams: 32\n",
             "  beams: 32\n  beam_elevations_deg: [0, 1]\n",
-            r"mine.yaml:62: lidar.beams: 32, expected none beside beam_elevations_deg, which tells all rings",
+            r"mine.yaml:62: lidar.beams: 32, expected none with beam_elevations_deg, which gives all rings",
         ),
         (
             LAYOUT,
