@@ -183,18 +183,18 @@ class DepthCamera:
         return DepthImages(depth.astype(np.float32).reshape(shape), infrared.reshape(shape))
 
     def _infrared(self, hits: Hits, directions: Floats, weather: Weather) -> NDArray[np.uint16]:
-        found = hits.body != NOTHING
-        ranges = hits.ranges[found]
-        normals = hits.normals[found]
-        facing = np.abs(np.einsum("ij,ij->i", directions[found], normals))
+        is_hit = hits.body != NOTHING
+        ranges = hits.ranges[is_hit]
+        normals = hits.normals[is_hit]
+        facing = np.abs(np.einsum("ij,ij->i", directions[is_hit], normals))
         own_light = facing * np.square(FULL_SCALE_RANGE / np.maximum(ranges, 1e-3))
         own_light *= weather.transmission(2.0 * ranges)
         sun = SUN_SHARE / 0.7 * weather.sunlight * np.maximum(normals @ SUN, 0.0)
         sun *= weather.transmission(ranges)
 
-        reflectivity = np.where(hits.body[found] >= 0, BODY_REFLECTIVITY, GROUND_REFLECTIVITY)
+        reflectivity = np.where(hits.body[is_hit] >= 0, BODY_REFLECTIVITY, GROUND_REFLECTIVITY)
         out = np.zeros(len(hits.ranges), np.uint16)
-        out[found] = np.rint(65535.0 * np.minimum(reflectivity * (own_light + sun), 1.0))
+        out[is_hit] = np.rint(65535.0 * np.minimum(reflectivity * (own_light + sun), 1.0))
         return out
 
 

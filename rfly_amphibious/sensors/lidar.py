@@ -102,18 +102,18 @@ class LidarSweep:
         (s).
         """
         rings = self.ranges.shape[1]
-        found = np.flatnonzero(np.isfinite(self.ranges.reshape(-1)))
-        column = found // rings
+        returns = np.flatnonzero(np.isfinite(self.ranges.reshape(-1)))
+        column = returns // rings
 
-        out = np.empty((len(found), POINT_WORDS), np.float32)
+        out = np.empty((len(returns), POINT_WORDS), np.float32)
         np.multiply(
-            self.directions.reshape(-1, 3)[found],
-            self.ranges.reshape(-1)[found, None],
+            self.directions.reshape(-1, 3)[returns],
+            self.ranges.reshape(-1)[returns, None],
             out=out[:, :3],
             casting="same_kind",
         )
-        out[:, 3] = self.intensity.reshape(-1)[found]
-        out.view(np.uint32)[:, 4] = self.rings[found - column * rings]
+        out[:, 3] = self.intensity.reshape(-1)[returns]
+        out.view(np.uint32)[:, 4] = self.rings[returns - column * rings]
         out[:, 5] = self.times[column]
         return out
 
@@ -179,18 +179,18 @@ class Lidar:
         reach = min(p.max_range, weather.reach(p.max_range))
         hits = scene.cast(origins, directions, reach, np.repeat(start + self.times, count))
         ranges = hits.ranges
-        found = np.isfinite(ranges)
+        is_hit = np.isfinite(ranges)
         cosine = np.abs(np.einsum("ij,ij->i", directions, hits.normals))
         intensity = 255.0 * self._reflectivity(scene)[hits.body] * cosine
         if weather.extinction:
             intensity *= weather.transmission(2.0 * ranges)
-        intensity[~found] = 0.0
+        intensity[~is_hit] = 0.0
 
         # noise
         if self.noise:
             errors, lost = self._errors(number)
             ranges = ranges + errors[:, which].reshape(-1)
-            ranges[found & (ranges > reach)] = np.inf
+            ranges[is_hit & (ranges > reach)] = np.inf
         near = ranges < p.min_range
         ranges = np.where(near, -np.inf, ranges)
         if self.noise:

@@ -237,7 +237,7 @@ class Neighbours:
         velocity = velocity[nearest]
         position, orientation = self._fitted(terrain, rows, position)
 
-        found: list[MovingPart] = []
+        parts: list[MovingPart] = []
         for k, row in enumerate(rows.tolist()):
             number = int(table.id[row])
             corners = _corners(self._forms[0][self._forms[1][row]])
@@ -254,10 +254,10 @@ class Neighbours:
             distance = np.linalg.norm(np.maximum(beyond, 0.0))
             if distance > (0.0 if number in before else 0.5 * reach):
                 self.solid.add(number)
-                found.append((corners, position[k], rotation, velocity[k]))
+                parts.append((corners, position[k], rotation, velocity[k]))
             else:
                 self.passed += 1
-        return found
+        return parts
 
 
 @functools.lru_cache(maxsize=256)

@@ -116,7 +116,7 @@ class RangeSensors:
         self._now = now
         self._way.append(VehicleTrack(times.copy(), positions.copy(), orientations.copy()))
 
-        found: list[Due] = []
+        due: list[Due] = []
         track: VehicleTrack | None = None
         for name, period in self.periods.items():
             length = period if name == LIDAR else 0.0
@@ -127,9 +127,9 @@ class RangeSensors:
                     track = VehicleTrack(
                         *(np.concatenate(parts) for parts in zip(*self._way, strict=True))
                     )
-                found.append(Due(name, number, number * period, track, pitch))
+                due.append(Due(name, number, number * period, track, pitch))
         self._forget()
-        return found
+        return due
 
     def sweep(
         self, due: Due, scene: SceneRays, weather: Weather, rings: Sequence[int] | None = None

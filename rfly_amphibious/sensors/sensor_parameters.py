@@ -214,8 +214,8 @@ class SensorParameters:
 
     def sensors(self) -> dict[str, Sensor]:
         """Return the sensors of a `SensorSuite` by name: all that exist but lidar and cameras."""
-        found = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
-        return {name: value for name, value in found if isinstance(value, Sensor)}
+        fields = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+        return {name: value for name, value in fields if isinstance(value, Sensor)}
 
 
 def shipped_sensor_sets() -> list[str]:

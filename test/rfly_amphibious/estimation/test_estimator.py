@@ -110,19 +110,19 @@ SENSORS = SensorParameters.load("scale")
 PARAMETERS = EstimatorParameters.load("scale")
 
 
-def estimator(drive, terrain=FLAT, sensors=SENSORS, **changes):
+def new_estimator(drive, terrain=FLAT, sensors=SENSORS, **changes):
     return StateEstimator(
         PARAMETERS.replace(**changes), sensors, drive.model.params, terrain=terrain
     )
 
 
-def errors(ticks, made):
+def errors(ticks, estimator):
     """Return time and errors of position, velocity and attitude (rotation vector), (ticks, 10)."""
     rows = []
     covariances = []
     for tick, truth in ticks:
         time = float(tick.imu.time[-1])
-        estimate = made.update(dataclasses.replace(tick, ground_truth=None))
+        estimate = estimator.update(dataclasses.replace(tick, ground_truth=None))
         if estimate is None:
             continue
         difference = rotation_matrix(truth[[7, 8, 9, 6]]) @ rotation_matrix(estimate.orientation).T
@@ -168,15 +168,15 @@ ALL_HEARD = 11.6
 @pytest.fixture(scope="module")
 def shortly_before(hop, flown):
     """A saved estimator in the middle of the flight."""
-    made = estimator(hop)
+    estimator = new_estimator(hop)
     for tick, _ in flown[: round(ALL_HEARD / 0.004)]:
-        made.update(tick)
-    return made.save()
+        estimator.update(tick)
+    return estimator.save()
 
 
 def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
     """A drive, a flight in wind and a landing with the noise of the shipped set."""
-    found, _ = errors(flown, estimator(hop))
+    found, _ = errors(flown, new_estimator(hop))
     assert len(found) > 3000
     assert (
         np.abs(found[:, 3]).max() < 0.1
@@ -189,9 +189,9 @@ def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
 
 
 def test_saved_it_goes_on_bit_by_bit(hop, flown):
-    first = estimator(hop)
-    second = estimator(hop)
-    aligning = estimator(hop)
+    first = new_estimator(hop)
+    second = new_estimator(hop)
+    aligning = new_estimator(hop)
     for k, (tick, _) in enumerate(flown):
         first.update(tick)
         if k == 120:
@@ -213,9 +213,9 @@ def test_saved_it_goes_on_bit_by_bit(hop, flown):
 
 def test_jacobians_are_the_derivatives(hop):
     """Jacobians are compared with central differences over each of the 27 errors."""
-    made = estimator(hop)
-    c = made._constants
-    ground = made._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
+    estimator = new_estimator(hop)
+    c = estimator._constants
+    ground = estimator._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
     generator = np.random.default_rng(5)
     states = np.zeros(1, STATE)
     numbers(states)[0] = generator.normal(0.0, 0.3, 28)
@@ -268,23 +268,27 @@ def test_errors_are_as_large_as_it_says(turn):
     moving = 0.0
     innovations = {}
     for seed in range(100, 100 + seeds):
-        made = estimator(turn)
-        found, covariances = errors(turn.samples(SensorSuite(turn.model, SENSORS, seed=seed)), made)
+        estimator = new_estimator(turn)
+        found, covariances = errors(
+            turn.samples(SensorSuite(turn.model, SENSORS, seed=seed)), estimator
+        )
         error = found[-1, 1:]
         covariance = covariances[-1]
         total += error @ np.linalg.solve(covariance, error)
         moving += error[3:] @ np.linalg.solve(covariance[3:, 3:], error[3:])
-        for name, mean in made.mean_innovation.items():
-            innovations.setdefault(name, []).append((mean, made.accepted[name]))
+        for name, mean in estimator.mean_innovation.items():
+            innovations.setdefault(name, []).append((mean, estimator.accepted[name]))
         assert (
             sum(
-                made.rejected[name]
+                estimator.rejected[name]
                 for name in ("gps_position", "gps_velocity", "magnetometer", "barometer")
             )
             <= 1
         )
+
     assert chi2.ppf(0.0005, 9 * seeds) < total < chi2.ppf(0.9995, 9 * seeds)
     assert chi2.ppf(0.0005, 6 * seeds) < moving < chi2.ppf(0.9995, 6 * seeds)
+
     for name, m in (
         ("gps_position", 3),
         ("gps_velocity", 3),
@@ -297,7 +301,7 @@ def test_errors_are_as_large_as_it_says(turn):
 
 
 def test_without_noise_it_follows_the_truth(hop):
-    found, _ = errors(hop.samples(SensorSuite(hop.model, SENSORS, noise=False)), estimator(hop))
+    found, _ = errors(hop.samples(SensorSuite(hop.model, SENSORS, noise=False)), new_estimator(hop))
     assert np.abs(found[:, 1:3]).max() < 0.25
     assert np.abs(found[:, 3]).max() < 0.04
     assert np.abs(found[:, 4:7]).max() < 0.1
@@ -321,17 +325,19 @@ def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
     The IMU makes it less.
     """
     sensors = sharp_gps()
-    made = estimator(turn, sensors=sensors)
+    estimator = new_estimator(turn, sensors=sensors)
     suite = SensorSuite(turn.model, sensors, noise=False)
     behind = []
     for tick, truth in turn.samples(suite):
         if ignored and tick.gps is not None:
             tick = dataclasses.replace(tick, gps=tick.gps._replace(time=tick.gps.time + 0.1))  # noqa: PLW2901
-        estimate = made.update(tick)
+        estimate = estimator.update(tick)
         speed = np.linalg.norm(truth[3:5])
         if estimate is not None and speed > 2.5:
             behind.append((truth[:2] - estimate.position[:2]) @ truth[3:5] / speed)
+
     assert len(behind) > 200
+
     if ignored:
         assert np.mean(behind) > 0.15
     else:
@@ -345,8 +351,8 @@ def test_the_order_of_arrival_changes_nothing(turn):
     """
     generator = np.random.default_rng(3)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=7))][:900]
-    first = estimator(turn)
-    second = estimator(turn)
+    first = new_estimator(turn)
+    second = new_estimator(turn)
     waiting = []
     for k, tick in enumerate(ticks):
         first.update(tick)
@@ -363,6 +369,7 @@ def test_the_order_of_arrival_changes_nothing(turn):
             second.update(tick)
     for _, kind, samples in waiting:
         getattr(second, kind)(samples)
+
     assert sum(second.late[kind] for kind in second.late if kind != "gps") == 0
     assert np.array_equal(first.covariance, second.covariance)
     assert all(np.array_equal(a, b) for a, b in zip(first.estimate, second.estimate, strict=True))
@@ -383,7 +390,9 @@ def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None
     bent = expect_height(x, bowl.ground, np.zeros(3), 2.0, 1.5, h, out)
     places = np.random.default_rng(5).normal((1.5, -2.0), (2.0, 1.5), (200_000, 2))
     height = 6.0 - np.asarray(bowl.altitude(places[:, 0], places[:, 1]))
+
     assert out[0] == pytest.approx(height.mean(), abs=5e-3)
+
     about_plane = height - height.mean() - (places - (1.5, -2.0)) @ h[0, POSITION : POSITION + 2]
     assert bent == pytest.approx(about_plane.var(), rel=0.05)
 
@@ -413,6 +422,7 @@ def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
         bend_ground(book, p, bent)
         residual[0] = 4.4 - residual[0]
         update(x, book, p, h, residual, np.full(1, 0.02**2), np.inf, True)
+
     assert bent > 0.1
     assert np.sqrt(p[POSITION + 2, POSITION + 2]) == pytest.approx(np.sqrt(bent), rel=0.05)
 
@@ -427,8 +437,8 @@ def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
     begin = 12.0
     end = 16.0
     over = 17.0
-    made = estimator(hop)
-    made.restore(shortly_before)
+    estimator = new_estimator(hop)
+    estimator.restore(shortly_before)
     at_worst = 0.0
     before = 0.0
     during = 0.0
@@ -437,7 +447,7 @@ def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
         time = float(tick.imu.time[-1])
         truths[round(time * 1e3)] = truth
         silent = {sensor: None} if begin <= time < end else {}
-        estimate = made.update(dataclasses.replace(tick, ground_truth=None, **silent))
+        estimate = estimator.update(dataclasses.replace(tick, ground_truth=None, **silent))
         sigma = np.sqrt(np.diag(estimate.covariance))
         assert np.isfinite(sigma).all()
         if begin <= time < end:
@@ -448,10 +458,12 @@ def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
             during = float(sigma[3:6].sum())
         elif time < begin:
             before = float(sigma[3:6].sum())
+
     assert at_worst < 5.0
+
     if sensor in ("imu", "gps"):
         assert during > 1.05 * before
-    assert made.estimate.time == time
+    assert estimator.estimate.time == time
 
 
 def test_biases_are_found(turn):
@@ -463,22 +475,24 @@ def test_biases_are_found(turn):
         imu=dataclasses.replace(SENSORS.imu, noise=NoiseModel(**{**given, **channels}))
     )
     suite = SensorSuite(turn.model, cheap, seed=21)
-    made = estimator(turn, sensors=cheap)
-    errors(turn.samples(suite), made)
+    estimator = new_estimator(turn, sensors=cheap)
+    errors(turn.samples(suite), estimator)
     true = suite._sources["imu"].bias
+
     assert np.linalg.norm(true[3:6]) > 0.005
-    assert np.abs(made.gyro_bias - true[3:6]).max() < 1e-3
-    assert abs(made.force_bias[2] - true[2]) < 0.05
-    sigma = np.sqrt(np.diag(made.covariance))
-    wrong = np.concatenate([made.gyro_bias - true[3:6], made.force_bias - true[:3]])
+    assert np.abs(estimator.gyro_bias - true[3:6]).max() < 1e-3
+    assert abs(estimator.force_bias[2] - true[2]) < 0.05
+
+    sigma = np.sqrt(np.diag(estimator.covariance))
+    wrong = np.concatenate([estimator.gyro_bias - true[3:6], estimator.force_bias - true[:3]])
     assert (np.abs(wrong) < 4.0 * sigma[GYRO_BIAS : FORCE_BIAS + 3]).all()
 
 
 def test_the_truth_is_not_looked_at(turn):
     """The result is the same without the truth, and with a wrong one."""
     suite = SensorSuite(turn.model, SENSORS, seed=2)
-    with_none = estimator(turn)
-    with_wrong = estimator(turn)
+    with_none = new_estimator(turn)
+    with_wrong = new_estimator(turn)
     for tick, _ in turn.samples(suite):
         wrong = (
             None
@@ -490,6 +504,7 @@ def test_the_truth_is_not_looked_at(turn):
         )
         b = with_wrong.update(dataclasses.replace(tick, ground_truth=wrong))
         assert (a is None) == (b is None)
+
     assert all(np.array_equal(one, other) for one, other in zip(a, b, strict=True))
 
 
@@ -508,8 +523,8 @@ def spoofed(ticks, begin, end=math.inf, north=30.0):
             yield tick, truth
 
 
-def sigma_north(made):
-    return math.sqrt(made.covariance[1, 1])
+def sigma_north(estimator):
+    return math.sqrt(estimator.covariance[1, 1])
 
 
 def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
@@ -517,23 +532,24 @@ def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
 
     It is never believed, the error grows as without it, and then it is used again.
     """
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     refused = []
     certain = math.inf
     for tick, truth in spoofed(turn.samples(SensorSuite(turn.model, SENSORS, seed=3)), 1.8, 3.8):
-        made.update(tick)
+        estimator.update(tick)
         time = float(tick.imu.time[-1])
-        if made.initialised:
-            assert np.linalg.norm(made.estimate.position[:2] - truth[:2]) < 4.0
+        if estimator.initialised:
+            assert np.linalg.norm(estimator.estimate.position[:2] - truth[:2]) < 4.0
         if 2.5 < time < 3.8:
-            assert made.gps_refused
-            assert made.gps_off == pytest.approx(30.0, abs=5.0)
-            assert sigma_north(made) >= min(certain, 1.0)
-        certain = sigma_north(made) if made.initialised else math.inf
-        refused.append(made.gps_refused)
+            assert estimator.gps_refused
+            assert estimator.gps_off == pytest.approx(30.0, abs=5.0)
+            assert sigma_north(estimator) >= min(certain, 1.0)
+        certain = sigma_north(estimator) if estimator.initialised else math.inf
+        refused.append(estimator.gps_refused)
+
     assert np.flatnonzero(np.diff(refused)).size == 2, "refused once, and used again"
-    assert not made.gps_refused
-    assert made.gps_resets == 0
+    assert not estimator.gps_refused
+    assert estimator.gps_resets == 0
 
 
 def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
@@ -541,18 +557,19 @@ def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
 
     It is no more certain than the receiver's drift.
     """
-    made = estimator(turn, gps_reset=1.5)
+    estimator = new_estimator(turn, gps_reset=1.5)
     most = 0.0
     for tick, truth in spoofed(
         turn.samples(SensorSuite(turn.model, SENSORS, seed=2)), 2.0, north=50.0
     ):
-        made.update(tick)
-        if made.initialised and made.gps_resets == 0:
-            most = max(most, np.linalg.norm(made.estimate.position[:2] - truth[:2]))
+        estimator.update(tick)
+        if estimator.initialised and estimator.gps_resets == 0:
+            most = max(most, np.linalg.norm(estimator.estimate.position[:2] - truth[:2]))
+
     assert most < 6.0
-    assert (made.gps_resets, made.gps_refused) == (1, False)
-    assert 40.0 < made.estimate.position[1] - truth[1] < 60.0
-    assert sigma_north(made) > 1.4
+    assert (estimator.gps_resets, estimator.gps_refused) == (1, False)
+    assert 40.0 < estimator.estimate.position[1] - truth[1] < 60.0
+    assert sigma_north(estimator) > 1.4
 
 
 def test_wheels_that_skid_tell_no_speed():
@@ -563,7 +580,7 @@ def test_wheels_that_skid_tell_no_speed():
     model = AmphibiousModel(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml").params, FLAT)
     suite = SensorSuite(model, SENSORS, seed=4)
     state = model.standing()
-    made = StateEstimator(PARAMETERS, SENSORS, model.params, suite.geo_origin, FLAT)
+    estimator = StateEstimator(PARAMETERS, SENSORS, model.params, suite.geo_origin, FLAT)
     locked = Controls(brake_torque=model.params.max_brake_torque)
     worst = 0.0
     slid = 0
@@ -573,14 +590,17 @@ def test_wheels_that_skid_tell_no_speed():
         state, read = suite.advance(state, controls, 0.004, method="semi_implicit_euler")
         blind = {"imu": None} if 2.5 < time < 3.5 else {}
         blind |= dict.fromkeys(("joints", "wheel_loads") if 2.5 < time < 3.6 else ())
-        made.update(dataclasses.replace(read, gps=read.gps if time < 2.5 else None, **blind))
+        estimator.update(dataclasses.replace(read, gps=read.gps if time < 2.5 else None, **blind))
         if time > 3.6 and np.linalg.norm(state.velocity) > 0.5:
             slid += 1
-            error = made.estimate.velocity - state.velocity
-            worst = max(worst, error @ np.linalg.solve(made.estimate.covariance[3:6, 3:6], error))
+            error = estimator.estimate.velocity - state.velocity
+            worst = max(
+                worst, error @ np.linalg.solve(estimator.estimate.covariance[3:6, 3:6], error)
+            )
+
     assert slid > 20
     assert worst < chi2.ppf(0.9999, 3)
-    assert np.linalg.norm(made.estimate.velocity - state.velocity) < 0.4, (
+    assert np.linalg.norm(estimator.estimate.velocity - state.velocity) < 0.4, (
         "and it is known again once it has stopped"
     )
 
@@ -593,7 +613,7 @@ def test_positions_are_as_uncertain_as_it_says(hop, gps):
     """
     inside = []
     for seed in (11, 12, 13):
-        made = estimator(hop)
+        estimator = new_estimator(hop)
         for k, (tick, truth) in enumerate(hop.samples(SensorSuite(hop.model, SENSORS, seed=seed))):
             kept = {"gps": tick.gps if gps or k < 500 else None, "ground_truth": None}
             for kind in (
@@ -607,8 +627,8 @@ def test_positions_are_as_uncertain_as_it_says(hop, gps):
             ):
                 read = kept.get(kind, getattr(tick, kind))
                 if read is not None:
-                    getattr(made, kind)(read)
-            if k % 25 == 0 and (now := made.estimate) is not None:
+                    getattr(estimator, kind)(read)
+            if k % 25 == 0 and (now := estimator.estimate) is not None:
                 error = truth[:3] - now.position
                 inside.append(
                     error @ np.linalg.solve(now.covariance[:3, :3], error) < chi2.ppf(0.95, 3)
@@ -643,11 +663,11 @@ def test_a_roof_is_no_loss_of_height(over_a_house, carried):
     There is no GPS, and the map has no house.
     """
     suite = SensorSuite(over_a_house.model, SENSORS, seed=21)
-    made = estimator(over_a_house, carried)
+    estimator = new_estimator(over_a_house, carried)
     above = []
     nees = []
     for k, (tick, truth) in enumerate(over_a_house.samples(suite)):
-        now = made.update(
+        now = estimator.update(
             dataclasses.replace(tick, ground_truth=None, gps=tick.gps if k < 500 else None)
         )
         if tick.height is not None and abs(truth[0] - 8.0) < 4.8 and truth[2] > 3.0:
@@ -656,10 +676,11 @@ def test_a_roof_is_no_loss_of_height(over_a_house, carried):
             error = truth[2] - now.position[2]
             nees.append(error**2 / now.covariance[2, 2])
             assert carried is None or abs(error) < 0.5, f"{error:.2f} m at {truth[:3]}"
+
     assert len(above) > 100
     assert np.abs(np.array(above) - 2.0).max() < 0.15, "the sensor sees the roof"
     assert np.mean(np.array(nees) < chi2.ppf(0.95, 1)) >= 0.9
-    assert made.rejected["height"] < 20
+    assert estimator.rejected["height"] < 20
     assert carried is None or abs(error) < 0.15, "behind the house the map tells the height again"
 
 
@@ -690,47 +711,51 @@ def test_it_needs_none_of_scipy():
 
 
 def test_bad_and_late_readings_are_counted(turn):
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
     for tick in ticks[:500]:
-        made.update(tick)
-    before = made.estimate
+        estimator.update(tick)
+    before = estimator.estimate
     fix = next(tick.gps for tick in ticks[200:] if tick.gps is not None)
-    made.gps(fix)
-    made.gps(fix._replace(time=fix.time + 1.0, geodetic=fix.geodetic * math.nan))
-    made.imu(ticks[100].imu)
-    assert (made.late["gps"], made.invalid["gps"], made.late["imu"]) == (
+    estimator.gps(fix)
+    estimator.gps(fix._replace(time=fix.time + 1.0, geodetic=fix.geodetic * math.nan))
+    estimator.imu(ticks[100].imu)
+
+    assert (estimator.late["gps"], estimator.invalid["gps"], estimator.late["imu"]) == (
         2,
         1,
         1,
     )  # one of them before the alignment
-    assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(before, estimator.estimate, strict=True))
 
 
 def test_times_of_another_clock_do_not_stop_it(turn):
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
     for tick in ticks[:500]:
-        made.update(tick)
-    before = made.estimate
+        estimator.update(tick)
+    before = estimator.estimate
     fix = next(tick.gps for tick in ticks[200:] if tick.gps is not None)
-    made.gps(fix._replace(time=fix.time + 1e6))
-    assert made.invalid["gps"] == 1
-    assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
-    made.imu(ticks[500].imu._replace(time=ticks[500].imu.time + 1e6))
-    assert not made.initialised
+    estimator.gps(fix._replace(time=fix.time + 1e6))
+
+    assert estimator.invalid["gps"] == 1
+    assert all(np.array_equal(a, b) for a, b in zip(before, estimator.estimate, strict=True))
+
+    estimator.imu(ticks[500].imu._replace(time=ticks[500].imu.time + 1e6))
+    assert not estimator.initialised
+
     for tick in ticks[501:1001]:
         read = {field.name: getattr(tick, field.name) for field in dataclasses.fields(tick)}
         later = {
             name: of._replace(time=of.time + 1e6) for name, of in read.items() if of is not None
         }
-        made.update(dataclasses.replace(tick, **later))
-    assert made.initialised
+        estimator.update(dataclasses.replace(tick, **later))
+    assert estimator.initialised
 
 
 def test_without_a_map_the_ground_is_estimated_along(hop, flown):
     """The vertical speed is as good near the ground, and altitude comes from GPS and barometer."""
-    found, _ = errors(flown, estimator(hop, terrain=None))
+    found, _ = errors(flown, new_estimator(hop, terrain=None))
     assert np.abs(found[:, 6]).max() < 0.1
     assert np.abs(found[:, 3]).max() < 1.0
 
@@ -740,7 +765,7 @@ def test_a_turned_imu_is_turned_back(turn):
     sensors = SENSORS.replace(imu=dataclasses.replace(SENSORS.imu, rotation=(0.3, -0.2, 2.0)))
     found, _ = errors(
         turn.samples(SensorSuite(turn.model, sensors, noise=False)),
-        estimator(turn, sensors=sensors),
+        new_estimator(turn, sensors=sensors),
     )
     assert np.degrees(np.abs(found[:, 7:]).max()) < 0.5
     assert np.abs(found[:, 4:7]).max() < 0.1
@@ -748,11 +773,11 @@ def test_a_turned_imu_is_turned_back(turn):
 
 def test_numpy_gives_what_the_kernels_give(turn, tmp_path):
     """Another process without numba restores a saved state, and repeats the last half second."""
-    made = estimator(turn, terrain=None)
+    estimator = new_estimator(turn, terrain=None)
     for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2)):
-        made.update(tick)
+        estimator.update(tick)
     saved = tmp_path / "saved.json"
-    saved.write_text(json.dumps(made.save()))
+    saved.write_text(json.dumps(estimator.save()))
     code = f"""
 import json
 from rfly_amphibious.estimation.estimator import StateEstimator
@@ -771,20 +796,21 @@ print(json.dumps([part.tolist() for part in parts]))
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     position, velocity, orientation, covariance = json.loads(out.stdout.splitlines()[-1])
-    now = made.estimate
+    now = estimator.estimate
+
     assert np.allclose(position, now.position, atol=1e-9)
     assert np.allclose(velocity, now.velocity, atol=1e-9)
     assert np.allclose(orientation, now.orientation, atol=1e-11)
-    assert np.allclose(covariance, made.covariance, rtol=1e-6, atol=1e-12)
+    assert np.allclose(covariance, estimator.covariance, rtol=1e-6, atol=1e-12)
 
 
 def test_what_cannot_be_is_refused(turn):
     with pytest.raises(ConfigError, match="there is no imu"):
-        estimator(turn, sensors=SENSORS.replace(imu=None))
+        new_estimator(turn, sensors=SENSORS.replace(imu=None))
     with pytest.raises(ConfigError, match=r"x.yaml:1: the key alignment is missing"):
         EstimatorParameters.parse(b"version: 1\nhistory_s: 1\n", "x.yaml")
     with pytest.raises(ConfigError, match="no saved state of an estimator"):
-        estimator(turn).restore({"imu": []})
+        new_estimator(turn).restore({"imu": []})
     assert shipped_estimator_sets() == ["full", "scale", "scale_quad", "scale_six"]
     for name in shipped_estimator_sets():
         assert EstimatorParameters.load(name).name == name
@@ -795,22 +821,25 @@ def test_after_readings_that_cannot_be_it_begins_anew(turn):
 
     The samples that follow align it again.
     """
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
     for tick in ticks[:500]:
-        made.update(tick)
-    assert made.estimate is not None
+        estimator.update(tick)
+
+    assert estimator.estimate is not None
+
     wild = ticks[500].imu
-    made.imu(
+    estimator.imu(
         wild._replace(
             specific_force=np.full_like(wild.specific_force, 1e200),
             rates=np.full_like(wild.rates, 1e200),
         )
     )
-    assert made.estimate is None
-    assert (made.initialised, made.diverged) == (False, 1)
+    assert estimator.estimate is None
+    assert (estimator.initialised, estimator.diverged) == (False, 1)
+
     for tick in ticks[501:]:
-        made.update(tick)
-    assert made.estimate is not None
-    assert np.isfinite(made.estimate.position).all()
-    assert made.diverged == 1
+        estimator.update(tick)
+    assert estimator.estimate is not None
+    assert np.isfinite(estimator.estimate.position).all()
+    assert estimator.diverged == 1

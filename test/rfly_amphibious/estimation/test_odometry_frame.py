@@ -59,9 +59,12 @@ def test_corrections_go_into_map_to_odom_and_leave_no_jump():
     rows = run(jump)
     places = np.array([place.translation for _, place, _ in rows])
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+
     assert steps == pytest.approx(np.full(399, SPEED / RATE), rel=2e-3)
+
     yaws = np.unwrap([quat_to_euler(place.quat_xyzw)[2] for _, place, _ in rows])
     assert np.diff(yaws) == pytest.approx(np.full(399, TURN / RATE), abs=1e-4)
+
     for estimate, place, odom in rows:
         together = odom @ place
         assert together.translation == pytest.approx(estimate.position, abs=1e-9)
@@ -84,6 +87,7 @@ def test_its_covariance_grows_by_the_corrections_that_it_leaves_out():
         way.update(now)
     place, _ = way.transforms()
     local = way.local()
+
     assert local.position == pytest.approx(place.translation)
     assert local.orientation == pytest.approx(place.quat_xyzw)
     assert local.velocity == pytest.approx(now.velocity, abs=1e-6)

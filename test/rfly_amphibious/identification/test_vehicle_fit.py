@@ -163,6 +163,7 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     log = drive(truth, seed)
     fit = fit_vehicle(log, GIVEN)
     found = {e.name.split(",")[0]: e for e in fit.estimated}
+
     assert found["mass"].value == pytest.approx(truth.mass, rel=0.01)
     assert found["I_zz"].value == pytest.approx(truth.inertia[2], rel=0.03)
     assert found["C_f"].value == pytest.approx(axle_stiffness(truth, "front"), rel=0.05)
@@ -171,16 +172,19 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     assert found["k_r"].value == pytest.approx(truth.rear_spring, rel=0.02)
     assert found["c_b"].value == pytest.approx(truth.bump_damping, rel=0.05)
     assert found["τ_m"].value == pytest.approx(truth.rotor_lag, rel=0.01)
+
     for axis in (0, 1):
         true = curve(truth, axis)
         error = curve(fit.tyres.params, axis) - true
         assert np.sqrt((error**2).mean()) < 0.01 * np.abs(true).max()
     assert any("of flight, expected 3 s" in note for note in fit.notes)
+
     written = VehicleParameters.parse(
         fitted_document("scale", fit, "test.mcap").encode(), "found.yaml"
     )
     assert written.mass == pytest.approx(truth.mass, rel=0.01)
     assert written.thrust_coefficient == GIVEN.thrust_coefficient  # of which nothing was found
+
     draw_fit(fit, tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 20_000
 
@@ -197,6 +201,7 @@ def test_hidden_parameters_are_found_in_the_air(seed):
     now = motion(log, known)
     now = dataclasses.replace(now, height=now.height + start)
     found = {e.name.split(",")[0]: e for e in fit_flight(known, now)}
+
     assert found["c_T"].value == pytest.approx(truth.thrust_coefficient, rel=0.01)
     assert found["c_M"].value == pytest.approx(truth.torque_coefficient, rel=0.03)
     assert found["I_xx"].value == pytest.approx(truth.inertia[0], rel=0.03)
@@ -223,6 +228,7 @@ def test_mass_and_thrust_are_not_told_apart_without_loads_or_a_scale():
         (("mass", "body_kg"), pytest.approx(31.5 - 6.0 - 4.8))
     ]
     assert len(fit.notes) == 4  # struts, lag, tyres, rotors: not in this log
+
     with pytest.raises(ConfigError, match="no more than the wheels and rotors"):
         fit_vehicle(at_rest(), GIVEN, mass=5.0)
     with pytest.raises(
@@ -336,8 +342,10 @@ def test_a_manoeuvre_is_on_top_of_the_rotors_and_in_place_of_the_wheels_commands
     hold = WheelCommand(1.0, brake_torque=np.full(4, 4.5))
     still = RotorCommand(1.0, np.zeros(6))
     rotors, wheels = guide.superimpose(1.0, Mode.DRIVE, still, hold)
+
     assert 6 * GIVEN.thrust_coefficient * rotors.value**2 == pytest.approx(np.full(6, 60.0))
     assert wheels is hold
+
     _, wheels = guide.superimpose(2.0, Mode.DRIVE, still, hold)
     assert (wheels.drive_torque.tolist(), wheels.brake_torque.tolist()) == ([-3.0] * 4, [0.0] * 4)
     assert guide.superimpose(3.0, Mode.LAND, still, hold) == (still, hold)

@@ -42,9 +42,11 @@ def test_clouds_are_fused_by_their_variances():
     """
     grid = ElevationMap(ElevationParameters(**PLAIN))
     assert grid.insert(ABOVE, from_above(1.00), 0.0) == 1
+
     height, variance = grid.elevation(0.05, 0.05)
     assert (float(height), float(variance)) == pytest.approx((1.00, 25e-4))
     assert grid.insert(ABOVE, from_above(1.04, 1.06), 1.0) == 2
+
     height, variance = grid.elevation(0.09, 0.01)
     assert float(height) == pytest.approx((1.00 / 25 + 1.05 / 20.5) / (1 / 25 + 1 / 20.5))
     assert float(variance) == pytest.approx(1e-4 / (1 / 25 + 1 / 20.5))
@@ -118,6 +120,7 @@ def test_the_map_moves_and_forgets_what_it_leaves():
         assert grid.insert((east, north, 200.0), everywhere, step) == 49
         np.testing.assert_allclose(grid.elevation(x[near], y[near])[0], plane(x[near], y[near]))
     grid.clear()
+
     assert grid.known == 0
 
 
@@ -207,6 +210,7 @@ def test_heights_are_the_grounds_within_5_cm_from_true_poses():
             grid, lidar.sweep(number, track, scene, Weather()), track, np.array(sensor.position)
         )
     off, sigma = errors(grid, terrain)
+
     assert len(off) > 0.3 * grid.parameters.cells**2
     assert rms(off) < 0.02, "four centimetres of the five are the estimator's"
     assert np.mean(np.abs(off) < 3 * sigma) > 0.99, "as sure as it says"
@@ -249,5 +253,6 @@ def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
         beside.append(
             rms(errors(grid, scenario.terrain, (estimate.at(when)[0] - truth.at(when)[0])[0])[0])
         )
+
     assert len(beside) > 15
     assert rms(beside) < 0.05

@@ -65,6 +65,7 @@ def test_voxels_are_those_of_a_slow_walk():
         free, end_cell = slow_walk(origin, end, 6.0)
         passed |= free
         hit |= {end_cell} - {None}
+
     assert len(hit) < 150, "some reach farther than 6 m"
     assert cells(grid.voxels()) == hit
     assert cells(grid.voxels(occupied=False)) == passed - hit
@@ -95,10 +96,13 @@ def test_log_odds_by_hand():
         return grid.log_odds([wall, before, beyond])
 
     assert np.isnan(known()).all()
+
     grid.insert((0.1, 0.1, 0.1), [wall])
     assert known() == pytest.approx([0.85, -0.41, np.nan], abs=1e-6, nan_ok=True)
+
     grid.insert((0.1, 0.1, 0.1), [wall, wall, wall])
     assert known()[:2] == pytest.approx([1.70, -0.82], abs=1e-6), "once a cloud, however many rays"
+
     for seen in (1.29, 0.88, 0.47, 0.06, -0.35):
         assert cell(wall) in cells(grid.voxels())
         grid.insert((0.1, 0.1, 0.1), [(5.0, 0.1, 0.1), beyond])
@@ -106,9 +110,11 @@ def test_log_odds_by_hand():
     assert cells(grid.voxels()) == {cell((5.0, 0.1, 0.1)), cell(beyond)}, (
         "hit wins over passed within a cloud"
     )
+
     for _ in range(20):
         grid.insert((0.1, 0.1, 0.1), [wall])
     assert known()[:2] == pytest.approx([3.5, -2.0])
+
     grid.clear()
     assert (len(grid), grid.binary_data(), grid.voxels().shape) == (0, b"", (0, 3))
 
@@ -126,6 +132,7 @@ def test_what_can_be_no_ray_is_left_out_and_counted():
     done = grid.insert((0.1, 0.1, 0.1), ends)
     assert done.left_out == 2
     assert cells(grid.voxels()) == {cell((0.5, 0.1, 0.1)), cell((0.1, 0.1, 0.1))}
+
     done = OctomapGrid().insert(
         [(0, 0, np.nan), (6553.5, 0, 0), (7000, 0, 0)], [(1, 0, 0), (6555, 0, 0), (7001, 0, 0)]
     )
@@ -140,12 +147,15 @@ def test_where_a_map_is_full_the_farthest_voxels_make_room():
     grid = OctomapGrid(OctomapParameters(max_voxels=20, max_range=100.0))
     assert grid.insert((0.1, 0.1, 0.1), [(1.9, 0.1, 0.1)]) == (1, 9, 0, 0)
     assert grid.insert((0.1, 0.1, 10.1), [(1.9, 0.1, 10.1)]) == (1, 9, 0, 0)
+
     odds = grid.log_odds([(1.9, 0.1, 0.1)]).item()
     done = grid.insert((0.1, 0.1, 0.3), [(1.7, 0.1, 0.3)])  # 9 new ones
     assert done == (1, 8, 0, 11)
     assert len(grid) == 18
+
     near = [(0.1 + 0.2 * k, 0.1, 0.1) for k in range(9)]
     assert np.isfinite(grid.log_odds(near)).all()
+
     gone = [(1.9, 0.1, 0.1), *((0.1 + 0.2 * k, 0.1, 10.1) for k in range(10))]
     assert np.isnan(grid.log_odds(gone)).all()
     assert grid.insert((1.7, 0.1, 0.1), [(1.9, 0.1, 0.1)]).dropped == 0
@@ -168,6 +178,7 @@ def test_memory_stays_along_a_way_without_an_end():
             place, place + 10.0 * rays / np.linalg.norm(rays, axis=1)[:, None]
         ).dropped
         assert grid.size_bytes <= 12 << 18
+
     assert dropped > 100_000
     assert len(grid) <= 100_000
     assert np.isfinite(grid.log_odds([(95.0, 0.0, 1.0)])).all()
@@ -233,6 +244,7 @@ def test_equal_voxels_are_one_node_of_the_file(tmp_path):
     grid = OctomapGrid()
     grid.insert(block((0, 0, 0), (4, 4, 4)), block((0, 0, 0), (4, 4, 4)))
     head, _, data = grid.binary_file().partition(b"\ndata\n")
+
     assert head.decode().splitlines() == [
         "# Octomap OcTree binary file",
         "id OcTree",
@@ -302,6 +314,7 @@ def test_log_odds_are_those_of_octomap():
         tree.insertPointCloud(ends, np.array((0.1, 0.1, 0.1)), 40.0)
     both = np.concatenate([ours.voxels(), ours.voxels(occupied=False)])
     theirs = [tree.search(point).getLogOdds() for point in both]
+
     assert leaf_cells(tree) == [cells(ours.voxels()), cells(ours.voxels(occupied=False))]
     assert ours.log_odds(both) == pytest.approx(theirs, abs=1e-4)
 
@@ -318,7 +331,9 @@ def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
     text = (tmp_path / "map.bt.wrl").read_text(encoding="utf-8")
     boxes = text.count("Transform") if "Transform" in text else text.count("Box")
     merged = len(mapped.voxels()) - 512 + 1
+
     assert boxes == merged, "8³ voxels at a corner of the tree's cells are one"
+
     told = subprocess.run(
         ["convert_octree", "map.bt", "map.ot"],
         cwd=tmp_path,
@@ -327,6 +342,7 @@ def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
         capture_output=True,
     )
     assert b"ERROR" not in told.stderr
+
     size = (tmp_path / "map.bt").read_bytes().split(b"\nsize ")[1].split()[0]
     assert b"\nsize " + size in (tmp_path / "map.ot").read_bytes()
 
@@ -357,6 +373,7 @@ def test_a_full_map_is_still_found_voxel_by_voxel():
             place, place + 9.0 * rays / np.linalg.norm(rays, axis=1)[:, None]
         ).dropped
     centres = np.concatenate([grid.voxels(), grid.voxels(occupied=False)])
+
     assert dropped > 0
     assert len(centres) == len(grid) <= 60_000
     assert np.isfinite(grid.log_odds(centres)).all()
@@ -364,6 +381,7 @@ def test_a_full_map_is_still_found_voxel_by_voxel():
     # in whole shells
     distance = np.linalg.norm(centres - place, axis=1)
     assert distance.max() < 40.0
+
     before = len(grid)
     grid.insert((math.nan, 0.0, 0.0), [(1.0, 1.0, 1.0)])
     assert len(grid) == before, "a ray from nowhere drops nothing"
@@ -427,7 +445,9 @@ def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
     ends = [(4.1, 0.1, 0.1), (4.1, 2.1, 0.1)]
     for _ in range(10):
         grid.insert((0.1, 0.1, 0.1), ends)
+
     assert grid.log_odds(ends) == pytest.approx([3.5, 3.5])
+
     known = len(grid)
     for _ in range(19):
         assert grid.age(0.1) == 0
@@ -438,6 +458,7 @@ def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
     assert len(grid) == known - 1
     assert grid.log_odds([(2.1, 0.1, 0.1)])[0] < 0.0, "rays passed it"
     assert grid.age(-5.0) == grid.age(math.nan) == 0, "a clock that jumps back"
+
     for _ in range(5):
         grid.insert((0.1, 0.1, 0.1), ends)
     assert grid.age(1e9) == 2

@@ -105,6 +105,7 @@ def test_a_wall_has_one_depth():
     # of the camera's own light ρ cos / r² · 0.5²: cos = 1 / 1.356 and r = 3 · 1.356 at the corner;
     # the sun is behind it
     assert middle == pytest.approx(65535 * 0.6 * 0.25 / 9, rel=0.001)
+
     x = math.tan(math.radians(35.3)) * 255 / 256
     y = math.tan(math.radians(30.0)) * 211 / 212
     assert corner / middle == pytest.approx((1 + x * x + y * y) ** -1.5, rel=0.002)
@@ -140,12 +141,16 @@ def test_limits_and_noise_of_depth():
         )
         assert not np.array_equal(images[0], images[1])
     far = SceneRays(None, boxes((6.0, 0.0, 20.0), size=(2.0, 40.0, 40.0)))
+
     assert np.isposinf(camera.image(0, at_height(20.0), far).depth).all()
+
     near = SceneRays(None, boxes((1.4, 0.0, 20.0), size=(2.0, 40.0, 40.0)))
     assert np.isneginf(camera.image(0, at_height(20.0), near).depth).all()
+
     ground = camera.image(0, at_height(1.0), LEVEL).depth
     exact = DepthCamera(parameters, noise=False).image(0, at_height(1.0), LEVEL).depth
     assert np.isposinf(ground[np.isposinf(exact)]).all()  # nothing from hundreds of metres away
+
     fog = camera.image(0, at_height(20.0), scene, Weather(visibility=3.0))
     assert np.isposinf(fog.depth).all()  # 4 m through fog in which one sees 3 m
 
@@ -163,10 +168,12 @@ def test_colours():
     )
     images = camera.image(0, at_height(2.0), scene)
     image = images.color
+
     assert image.shape == (180, 320, 3)
     assert image[0, 160].tolist() == np.rint(255 * SKY).tolist()
     assert (images.semantic[0, 160], images.instance[0, 160]) == (SKY_CLASS, NOTHING)
     assert (images.semantic[179, 160], images.instance[179, 160]) == (GROUND_CLASS, GROUND)
+
     fx = camera.pinhole.focal_x
     fy = camera.pinhole.focal_y
     for column, number in ((160 - 62, 605), (160 + 62, 602)):
@@ -180,6 +187,7 @@ def test_colours():
             fx * fy * 4 / 81 * (1 + 2 / 11), rel=0.1
         )
     assert set(images.semantic[images.instance > 0]) == {5}
+
     noisy = ColorCamera(ColorCameraParameters(), seed=1).image(0, at_height(2.0), scene).color
     assert (noisy.astype(float) - image).std() == pytest.approx(2.0, rel=0.05)
 
@@ -209,6 +217,7 @@ def test_light_and_fog():
     )
     sun = 65535 * 0.6 * 0.25 * 0.5
     own = 65535 * 0.6 * 0.25 / 900
+
     assert by_day == pytest.approx(own + sun, abs=2)
     assert by_night == pytest.approx(own, abs=2)
 
@@ -263,6 +272,7 @@ def test_the_sun_casts_shadows():
     assert seen[at(1.5, 0.0)] / bare[at(1.5, 0.0)] == pytest.approx(
         0.3 / (0.3 + 0.7 * math.sqrt(0.5)), abs=0.02
     )
+
     overcast = Weather(cloud_cover=1.0)
     bare, seen = (
         camera.image(0, pose, scene, overcast).color.astype(float).sum(axis=2)
@@ -277,8 +287,10 @@ def test_the_gimbal_lags():
     for _ in range(25):
         gimbal.advance(0.004)
     assert gimbal.pitch == pytest.approx(0.5 * (1 - math.exp(-1)), rel=1e-12)
+
     gimbal.look(9.0)
     assert gimbal.advance(10.0) == pytest.approx(1.2)
+
     with pytest.raises(ValueError, match="pitch of the gimbal: nan rad"):
         gimbal.look(math.nan)
     # pitched down by 90° the camera sees what is below: level ground at one depth
@@ -289,6 +301,7 @@ def test_the_gimbal_lags():
         math.pi / 2,
     )
     assert isinstance(pose, CameraPose)
+
     np.testing.assert_allclose(
         DepthCamera(FAR, noise=False).image(0, pose, LEVEL).depth, 4.0, rtol=1e-6
     )

@@ -68,6 +68,7 @@ def test_v29d_forward_beam_on_a_slope(height, metres):
     sweep = lidar.sweep(0, standing((0.0, 0.0, height)), SceneRays(slope))
     epsilon = math.radians(30.67)
     exact = height / (0.1 * math.cos(epsilon) + math.sin(epsilon))
+
     assert sweep.azimuths[AHEAD] == pytest.approx(0.0, abs=1e-12)
     assert sweep.ranges[AHEAD, 0] == pytest.approx(exact, rel=2e-7)  # heights of maps are float32
     assert sweep.ranges[AHEAD, 0] == pytest.approx(metres, rel=2e-5)
@@ -96,7 +97,9 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
     lidar = Lidar(parameters, noise=False)
     height = 2.0 + parameters.position[2]
     sweep = lidar.sweep(0, standing((3.0, -4.0, 2.0)), SceneRays(ground if map_of_zeros else None))
+
     assert sweep.ranges.shape == (1800, 32)
+
     for ring, elevation in enumerate(np.radians(np.linspace(-30.67, 10.67, 32))):
         exact = height / math.sin(-elevation) if elevation < 0.0 else math.inf
         np.testing.assert_allclose(
@@ -106,6 +109,7 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
     assert sweep.intensity[:, 0] == pytest.approx(
         255 * parameters.ground_reflectivity * cosine, rel=1e-6
     )
+
     low = lidar.sweep(0, standing((3.0, -4.0, 0.2)), SceneRays(None))
     assert np.isneginf(low.ranges[:, 0]).all()  # 0.45 m / sin 30.67° = 0.88 m
 
@@ -134,6 +138,7 @@ def test_points_of_a_turn():
         SceneRays(None),
     )
     assert sweep.start == pytest.approx(0.7)
+
     points = sweep.points()
     rings = points.view(np.uint32)[:, 4]
     times = points[:, 5]
@@ -143,11 +148,13 @@ def test_points_of_a_turn():
     assert set(rings.tolist()) == set(range(22))
     assert (np.diff(times) >= 0.0).all()
     assert times[-1] == pytest.approx(0.1 * 1799 / 1800, rel=1e-6)
+
     azimuth = np.arctan2(points[:, 1], points[:, 0])
     quarter = (times > 0.0249) & (times < 0.0251)
     assert azimuth[quarter] == pytest.approx(
         math.pi / 2, abs=0.01
     )  # π - a quarter of a turn clockwise: to the left
+
     np.testing.assert_allclose(points[:, 2], -2.0, atol=1e-5)
     np.testing.assert_allclose(
         np.hypot(points[:, 0], points[:, 1]),
@@ -243,6 +250,7 @@ def test_like_a_slow_marcher():
                 )
             bare = SceneRays(terrain).cast(origins, direction[None], 25.0).ranges[0]
             on_bodies += told < bare - 1e-6
+
     assert on_bodies > 20
 
 
@@ -270,9 +278,12 @@ def test_many_bodies_are_culled_without_a_difference():
     np.testing.assert_array_equal(at_once.ranges, best)
     np.testing.assert_array_equal(at_once.body, which)
     hit = at_once.body >= 0
+
     assert hit.sum() > 200
+
     facing = np.einsum("ij,ij->i", at_once.normals, directions)
     assert (facing[hit & (best > 0)] < 0.0).all()
+
     np.testing.assert_allclose(np.linalg.norm(at_once.normals[hit], axis=1), 1.0)
 
 
@@ -314,6 +325,7 @@ def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
     right = in_map(points[:, 5].astype(float))
     above = right[:, 2] - terrain.altitude(right[:, 0], right[:, 1])
     assert np.abs(above).max() < 2e-3
+
     frozen = in_map(np.zeros(len(points)))
     assert np.abs(frozen[:, 2] - terrain.altitude(frozen[:, 0], frozen[:, 1])).max() > 0.3
 
@@ -335,6 +347,7 @@ def test_a_vehicle_that_crosses_is_seen_where_it_is_at_the_time():
     lidar = Lidar(LidarParameters(), noise=False)
     ring = ScanParameters().ring(lidar.parameters)
     sweep = lidar.sweep(0, standing((0.0, 0.0, 1.0)), SceneRays(None, crossing))
+
     assert sweep.ranges[450, ring] == pytest.approx(9.0, abs=1e-3)
 
 
@@ -350,12 +363,14 @@ def test_noise_and_lost_returns():
     read = [lidar.sweep(k, track, SceneRays(None), start=0.0).ranges[:, :18] for k in range(4)]
     error = np.array(read) - exact
     lost = np.isnan(error)
+
     assert lost.mean() == pytest.approx(0.001, abs=0.0004)  # ± 4 σ of 129,600 draws
     assert np.nanstd(error) == pytest.approx(0.02, rel=0.01)
     assert abs(np.nanmean(error)) < 4 * 0.02 / math.sqrt(error.size)
     assert (
         np.corrcoef(np.nan_to_num(error[0]).ravel(), np.nan_to_num(error[1]).ravel())[0, 1] < 0.03
     )
+
     again = Lidar(parameters, seed=(4, 1)).sweep(
         2, track, SceneRays(None), start=0.0, rings=[17, 3]
     )
@@ -371,14 +386,18 @@ def test_fog_shortens_the_range():
     fog = Weather(visibility=50.0)
     alpha = 2.995732273553991 / 50.0  # ln 20
     reach = fog.reach(70.0)
+
     assert math.exp(-2 * alpha * reach) / reach**2 == pytest.approx(1 / 70.0**2, rel=1e-12)
     assert Weather().reach(70.0) == 70.0
+
     track = standing((0.0, 0.0, 1.0))
     lidar = Lidar(LidarParameters(), noise=False)
     clear, foggy = (lidar.sweep(0, track, SceneRays(None), weather) for weather in (Weather(), fog))
     seen = np.isfinite(foggy.ranges)
+
     assert 12 < foggy.ranges[seen].max() < reach < 30
     assert (seen == (clear.ranges <= reach)).all()
+
     ratio = foggy.intensity[seen] / clear.intensity[seen]
     np.testing.assert_allclose(ratio, np.exp(-2 * alpha * foggy.ranges[seen]), rtol=1e-5)
 
@@ -388,11 +407,13 @@ def test_the_scan_is_the_ring_nearest_to_level():
     ring = ScanParameters().ring(parameters)
     assert ring == 23
     assert math.degrees(parameters.elevations[ring]) == pytest.approx(-30.67 + 23 * 41.34 / 31)
+
     wall = bodies((Box((0.2, 40.0, 10.0)),), [(6.1, 0.0, 0.0)])
     sweep = Lidar(parameters, noise=False).sweep(
         0, standing((0.0, 0.0, 2.0)), SceneRays(None, wall), rings=[ring]
     )
     assert sweep.ranges.shape == (1800, 1)
+
     level = math.cos(parameters.elevations[ring])
     for degrees in (0, 30, -30, 60):
         column = round((180 - degrees) * 5)

@@ -152,7 +152,9 @@ def test_restored_it_goes_on_bit_by_bit():
     ahead = source.disturb(np.zeros((20, 2)))
     other = NoiseSource(ALL, 0.01, 1, "another")
     other.restore(saved)
+
     assert (other.disturb(np.zeros((20, 2))) == ahead).all()
+
     for wrong in (
         {},
         {**saved, "memory": [[0.0], [0.0]]},

@@ -52,7 +52,9 @@ def test_what_is_due_when():
     sensors.restart(0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     told = follow(sensors, 0.0, 1.0, 0.004)
     sweeps = [(due.number, due.time, at) for due, at in told if due.sensor == LIDAR]
+
     assert [number for number, _, _ in sweeps] == list(range(10))
+
     for number, time, at in sweeps:
         assert time == pytest.approx(0.1 * number)
         assert at == pytest.approx(time + 0.1, abs=0.0041)
@@ -64,7 +66,9 @@ def test_what_is_due_when():
             assert -1e-9 <= at - time <= 0.0041
     sensors.restart(7.33, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     first = [(due.sensor, due.number) for due, _ in follow(sensors, 7.33, 7.51, 0.004)]
+
     assert first == [(DEPTH_CAMERA, 37), (COLOR_CAMERA, 37), (LIDAR, 74)]
+
     with pytest.raises(ValueError, match="restart first"):
         sensors.advance(*still(np.array([7.2])))
 
@@ -133,9 +137,11 @@ def test_whom_it_sees():
         step_y=200,
     )
     seen = neighbours.bodies(slope, 10**9)
+
     assert seen.id.tolist() == [7]
     assert seen.time.tolist() == [2.0]
     assert seen.position[0] == pytest.approx([20.0, 0.0, 2.5], abs=0.1)  # 0.125 x, not 5 m
+
     box = seen.shapes[seen.shape_index[0]]
     assert box.size == (4.3, 1.96, 1.42)
     assert neighbours.bodies(None, 10**9).position[0, 2] == 5.0
@@ -163,11 +169,14 @@ def test_placed_objects_and_velocities():
         states([5], [(0.0, 10.0, 1.0)], np.array([[0.0, 20.0, 0.0]], np.float32)), 1.0, 0
     )
     scene = SceneRays(None, neighbours.bodies(None, 0))
+
     assert scene.bodies.id.tolist() == [5, 900]
+
     hits = scene.cast(
         np.full((2, 3), (0.0, 0.0, 1.1)), np.array([(1.0, 0, 0), (0, 1.0, 0)]), 70.0, 1.5
     )
     assert hits.ranges == pytest.approx([10.0, 20.0 - 0.55])  # a multirotor's box is 1.1 m wide
+
     neighbours.set_objects(no_objects())
     assert len(neighbours) == 1
 
@@ -202,12 +211,15 @@ def test_parts_and_colours_of_objects():
     neighbours = Neighbours(load_shapes(), own_id=601)
     neighbours.set_objects(both.rows(np.array([0, 0, 1]), hulls, np.array([0, 1, -1])))
     scene = SceneRays(None, neighbours.bodies(None, 0))
+
     assert scene.bodies.id.tolist() == [900, 900, 901]
+
     directions = np.array([(1.0, 0, 0), (1.0, 0, 0), (0, 1.0, 0)])
     hits = scene.cast(np.array([(0, 0, 2.0), (0, 2.0, 2.0), (0, 0, 0.5)]), directions, 30.0)
     assert np.isinf(hits.ranges[0])
     assert hits.ranges[1:] == pytest.approx([9.5, 9.0])  # half way up the cone is half as wide
     assert scene.bodies.class_id.tolist() == [7, 7, 0]
+
     camera = ColorCamera(ColorCameraParameters(width=96, height=54), noise=False)
     for turn, number, color in ((0.0, 900, (1.0, 0.0, 0.0)), (math.pi / 2, 901, body_color(901))):
         c = math.cos(turn)

@@ -90,7 +90,9 @@ def test_meshes_as_every_triangle_asked():
     origins, directions = rays(rng, 400, 20.0)
     exact, which = nearest_of_all(triangles, origins, directions)
     hits = SceneRays(None, bodies).cast(origins, directions, 1e3)
+
     assert np.isfinite(exact).sum() > 100
+
     np.testing.assert_allclose(hits.ranges, exact, rtol=1e-9)  # ten kilometres up
     hit = np.isfinite(exact)
     np.testing.assert_array_equal(hits.body[hit], owner[which[hit]])
@@ -99,7 +101,9 @@ def test_meshes_as_every_triangle_asked():
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     cosine = np.einsum("ij,ij->i", normals, hits.normals[hit])
     np.testing.assert_allclose(np.abs(cosine), 1.0, atol=1e-9)
+
     assert (np.einsum("ij,ij->i", directions[hit], hits.normals[hit]) < 0.0).all()
+
     short = SceneRays(None, bodies).cast(origins, directions, 10.0).ranges
     np.testing.assert_array_equal(short, np.where(hits.ranges <= 10.0, hits.ranges, np.inf))
 
@@ -120,8 +124,10 @@ def test_a_hull_is_the_mesh_of_its_faces():
         for shape in (ConvexHull(corners), mesh)
     )
     outside = solid.ranges > 0.0
+
     assert np.isfinite(solid.ranges[outside]).sum() > 100
     assert (~outside).sum() > 20
+
     np.testing.assert_allclose(surface.ranges[outside], solid.ranges[outside], rtol=1e-9, atol=1e-6)
     assert (surface.ranges[~outside] > 0.0).all()
     assert np.isfinite(surface.ranges[~outside]).all()
@@ -163,6 +169,7 @@ def test_what_moves_is_met_where_it_is_when_the_ray_is_sent():
         )
         assert told.ranges[k] == pytest.approx(one.ranges[0], abs=1e-8)
         assert told.body[k] == one.body[0]
+
     assert 5 < (told.body == 0).sum() < 200
     assert (told.body == 1).sum() > 20
 
@@ -221,10 +228,12 @@ def test_a_world_is_seen_part_by_part_or_by_its_surface():
         ),
     )
     seen = world_bodies(world)
+
     assert seen.id.tolist() == [1, 1, 2]
     assert seen.class_id.tolist() == [5, 5, 4]
     assert seen.color[:2].tolist() == [[1.0, 0.0, 0.2], [0.2, 0.4, 0.6]]
     assert seen.color[2].tolist() == pytest.approx([150 / 255] * 3)
+
     origins = np.array([(0.0, 0.0, 1.0), (0.0, 0.0, 6.0), (0.0, 0.0, 1.0), (20.0, 0.0, 1.0)])
     directions = np.array(
         [(0, 1.0, 0), (0, 1.0, 0), (1.0, 0, 0), (-math.sin(0.1), math.cos(0.1), 0)]

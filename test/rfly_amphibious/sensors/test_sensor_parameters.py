@@ -54,7 +54,9 @@ def test_defaults_of_the_description(name):
         "height": 50,
     }
     rates |= {"wheel_loads": 100, "wind": 10, "ground_truth": 100}
+
     assert {key: sensor.rate for key, sensor in p.sensors().items()} == rates
+
     noise = p.imu.noise
     assert np.asarray(noise.white_density)[[0, 3]].tolist() == [4e-3, 3.4e-4]
     assert np.asarray(noise.walk_density)[[0, 3]].tolist() == [6e-3, 3.9e-5]
@@ -101,6 +103,7 @@ def test_defaults_of_what_sees(name):
     )
     assert (p.lidar.noise, p.lidar.dropout) == (0.02, 0.001)
     assert p.scan.ring(p.lidar) == 23
+
     depth = p.depth_camera
     color = p.color_camera
     assert (depth.width, depth.height, depth.rate, depth.min_range, depth.max_range) == (
@@ -112,6 +115,7 @@ def test_defaults_of_what_sees(name):
     )
     assert (depth.noise, depth.noise_square, color.noise) == (0.002, 0.002, 2.0)
     assert (color.width, color.height, color.rate) == (320, 180, 5)
+
     fields = (depth.horizontal_fov, depth.vertical_fov, color.horizontal_fov, color.vertical_fov)
     assert np.degrees(fields) == pytest.approx([70.6, 60.0, 84.1, 53.8])
     assert p.gimbal.lag == 0.1
@@ -199,12 +203,14 @@ def test_a_file_of_ones_own(tmp_path):
         (
             "  beams: 32\n",
             "  beams: 32\n  beam_elevations_deg: [0, 1]\n",
-            r"mine.yaml:62: lidar.beams: 32, expected none with beam_elevations_deg, which gives all rings",
+            r"mine.yaml:62: lidar.beams: 32, "
+            r"expected none with beam_elevations_deg, which gives all rings",
         ),
         (
             LAYOUT,
             "  beam_elevations_deg: [-25, 0, 0.0]\n",
-            r"mine.yaml:62: lidar.beam_elevations_deg\[2\]: 0.0, expected more than the one before, 0",
+            r"mine.yaml:62: lidar.beam_elevations_deg\[2\]: 0.0, "
+            r"expected more than the one before, 0",
         ),
         (
             LAYOUT,

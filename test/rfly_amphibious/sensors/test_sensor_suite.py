@@ -162,7 +162,9 @@ def test_the_crashed_obey_nobody():
     dead = still(
         m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)
     ).imu.specific_force
+
     assert dead.tolist() == still(m, state, 0.004, sensors, Controls()).imu.specific_force.tolist()
+
     state.memory[at.CRASHED] = 0.0
     alive = still(
         m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)
@@ -196,6 +198,7 @@ def test_gps_reads_its_antenna():
     across = 6378137.0 / w
     latitude = 40.0 + math.degrees(north / meridian)
     longitude = 116.0 + math.degrees(east / (across * math.cos(math.radians(40.0))))
+
     assert got.geodetic[0, :2] == pytest.approx((latitude, longitude), abs=1e-9)
     assert got.geodetic[0, 2] == pytest.approx(30.0 + up, abs=1e-9)
     assert got.velocity[0] == pytest.approx((0.3, 0.0, 0.0), abs=1e-12)
@@ -211,7 +214,9 @@ def test_gps_comes_late_with_the_time_and_place_of_its_measurement():
         if got.gps is not None:
             for time, place in zip(got.gps.time, got.gps.geodetic, strict=True):
                 arrived[round(state.time, 6)] = (time, place)
+
     assert list(arrived) == [0.2, 0.3, 0.4]
+
     for end, (time, place) in arrived.items():
         assert time == pytest.approx(end - 0.1, abs=1e-12)
         east = math.radians(place[1]) * 6378137.0 + 0.15
@@ -292,6 +297,7 @@ def test_a_steered_axle_takes_part_of_the_roll_rate():
         math.atan(math.tan(0.3) / (1.0 - side * 0.56 / (2 * 0.66) * math.tan(0.3)))
         for side in (1, -1)
     ]
+
     assert got.steering[0] == pytest.approx((*ackermann, 0.0, 0.0), abs=1e-12)
     assert got.wheel_rate[0] == pytest.approx(
         (1.5 * math.sin(ackermann[0]), 1.5 * math.sin(ackermann[1]), 0, 0)
@@ -306,7 +312,9 @@ def test_encoders_count():
     got = joints(state, 1.0, 2048)
     count = 2.0 * math.pi / 2048
     truth = np.outer(got.time, (10.0, 0.05, -10.0, 0.0))
+
     assert got.wheel_angle / count == pytest.approx(np.round(got.wheel_angle / count), abs=1e-9)
+
     behind = truth - got.wheel_angle
     assert (behind > -1e-9).all()
     assert (behind < count + 1e-9).all()
@@ -323,6 +331,7 @@ def test_rotors_turn_each_its_way():
     assert got.rotor_rate[-1] == pytest.approx(
         np.array((-1, 1, -1, 1, -1, 1)) * m.params.hover_speed
     )
+
     suite = SensorSuite(m, SCALE)
     assert suite.joint_names[:6] == [
         "wheel_fl",
@@ -355,11 +364,14 @@ def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
     told = begin + np.array(((c, -s), (s, c))) @ got.wheel_odometry.position[-1, :2]
     truth = got.ground_truth
     way = np.linalg.norm(truth.position[-1, :2] - begin)
+
     assert way > 3.0
     assert np.linalg.norm(told - truth.position[-1, :2]) < 0.03 * way
+
     yaw = 0.5 + 2.0 * math.atan2(*got.wheel_odometry.orientation[-1, 2:])
     heading = rotation(state.x)
     assert yaw == pytest.approx(math.atan2(heading[1, 0], heading[0, 0]), abs=0.03)
+
     speeds = got.wheel_odometry.velocity[-20:, 0].mean(), truth.velocity[-20:, 0].mean()
     assert speeds[0] == pytest.approx(speeds[1], rel=0.03)
 
@@ -384,6 +396,7 @@ def test_statistics_of_the_shipped_sensors():
         3000,
         1500,
     ]
+
     gyro = np.diff(got.imu.rates, axis=0)
     force = np.diff(got.imu.specific_force, axis=0)
     assert gyro.std(axis=0) / math.sqrt(2.0) == pytest.approx(
@@ -398,11 +411,13 @@ def test_statistics_of_the_shipped_sensors():
     assert np.diff(got.barometer.pressure).std() / math.sqrt(2.0) == pytest.approx(5.0, rel=0.08)
     assert got.height.distance.std() == pytest.approx(0.02, rel=0.06)
     assert got.height.distance.mean() == pytest.approx(0.14, abs=0.002)
+
     metres = np.diff(got.gps.geodetic[:, 2])
     assert metres.std() == pytest.approx(
         math.sqrt(2 * 0.6**2 + 2 * 3.0**2 * (1 - math.exp(-0.1 / 60.0))), rel=0.12
     )
     assert got.gps.velocity.std() == pytest.approx(0.1, rel=0.06)
+
     suite = SensorSuite(model("scale"), SCALE)
     assert suite.variance("imu")[[0, 3]] == pytest.approx((4e-3**2 * 250.0, 3.4e-4**2 * 250.0))
     assert suite.variance("gps")[:3] == pytest.approx((0.3**2 + 1.5**2,) * 2 + (0.6**2 + 3.0**2,))
@@ -468,6 +483,7 @@ def test_restored_a_suite_goes_on_bit_by_bit():
         state, got = other.advance(state, controls, 0.05, wind=wind)
         found.append(got)
     rest = joined(found)
+
     assert same(
         whole,
         {
@@ -505,9 +521,11 @@ def test_without_numba_the_same_readings():
         env=environment,
     )
     assert run.returncode == 0, run.stderr
+
     plain = json.loads(run.stdout.splitlines()[-1])
     compiled = everything_once()
     assert plain.keys() == compiled.keys()
+
     for key, values in compiled.items():
         assert np.array(plain[key]) == pytest.approx(np.array(values), rel=1e-12, abs=1e-12)
 
@@ -541,11 +559,14 @@ def test_switched_off_a_sensor_is_silent_and_others_do_not_change():
         state, got = suite.advance(state, controls, 0.05, wind=wind)
         found.append(got)
     quiet = joined(found)
+
     assert not any(key.startswith(("gps", "joints", "wheel_odometry")) for key in quiet)
     assert same(quiet, {key: everything[key] for key in quiet})
+
     suite.switch("encoders", True)
     _, got = suite.advance(state, controls, 0.02, wind=wind)
     assert got.joints is not None
+
     with pytest.raises(ConfigError, match="sensor 'radar': there are imu, gps"):
         suite.switch("radar", False)
 
