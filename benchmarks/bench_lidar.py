@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.bench_rays import hills
 from benchmarks.harness import DISAGREES, Row, agreement, measure
-from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
+from rfly_amphibious.sensors.lidar import Lidar, LidarSweep, VehicleTrack
 from rfly_amphibious.sensors.neighbours import world_bodies
 from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -184,7 +184,7 @@ def traffic(terrain: HeightMap) -> SceneBodies:
     )
 
 
-def column_by_column(lidar: Lidar, sweep: Sweep, track: VehicleTrack, scene: SceneRays) -> str:
+def column_by_column(lidar: Lidar, sweep: LidarSweep, track: VehicleTrack, scene: SceneRays) -> str:
     """The text for `Row.agree`: every 100th column alone, and each body in it alone."""
     p = lidar.parameters
     worst = []

@@ -15,7 +15,7 @@ from rfly_amphibious.autopilots import betaflight_packets as packets
 from rfly_amphibious.autopilots.betaflight_cli import BetaflightStatus
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
 from rfly_amphibious.control.attitude_controller import AttitudeSetpoint
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_amphibious.sensors.samples import ImuSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -86,7 +86,7 @@ class BetaflightSticks:
     def channels(
         self,
         setpoint: AttitudeSetpoint | None,
-        motion: Motion | None,
+        motion: EstimatedMotion | None,
         status: BetaflightStatus | None,
     ) -> list[float]:
         """Return the channels for `radio_packet`, (6,), µs.
@@ -193,7 +193,9 @@ class BetaflightAttitudeLoop:
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """Do nothing: the firmware has only one mixer."""
 
-    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
+    def rotor_speeds(
+        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
+    ) -> Floats:
         """Return the rotor speeds, (4,), rad/s.
 
         Raise AutopilotError if the firmware has ended or does not answer.

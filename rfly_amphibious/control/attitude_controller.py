@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -176,7 +176,9 @@ class AttitudeLoop(Protocol):
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """Let the other rotors do what they can without these ones (from 0)."""
 
-    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
+    def rotor_speeds(
+        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
+    ) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
 
         None: there is no setpoint or motion; the rotors have to stand still.
@@ -214,7 +216,9 @@ class AttitudeController:
         """Let the other rotors do what they can without these ones (from 0)."""
         self.mixer = Mixer(self.params, failed)
 
-    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: Motion | None) -> Floats:
+    def rotor_speeds(
+        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
+    ) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
 
         None: there is no setpoint or motion; the rotors stand still.
@@ -233,7 +237,7 @@ class AttitudeController:
         return self.mixer.rotor_speeds(wrench)
 
     def wrench(
-        self, wanted: Floats, motion: Motion, thrust: float, yaw_rate: float = 0.0
+        self, wanted: Floats, motion: EstimatedMotion, thrust: float, yaw_rate: float = 0.0
     ) -> Floats:
         """Return the thrust (N) and the moments (N m) that turn the body to an attitude, (4,).
 

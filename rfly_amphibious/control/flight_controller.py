@@ -14,7 +14,7 @@ from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
 from rfly_amphibious.control.path_following import CLIMBING, SINKING
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
-from rfly_amphibious.estimation.estimate import Estimate, Motion
+from rfly_amphibious.estimation.estimate import Estimate, EstimatedMotion
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -374,7 +374,7 @@ class FlightController:
         )
         return RotorCommand(reckoning.time, self._commanded)
 
-    def _enter(self, mode: Mode, now: Motion) -> None:
+    def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode; a setpoint that is too old does not count in it."""
         self.flight_modes.enter(mode, now)
         self._entered = mode

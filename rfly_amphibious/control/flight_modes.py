@@ -15,7 +15,7 @@ from rfly_amphibious.control.attitude_controller import (
 )
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, ModeLogic
 from rfly_amphibious.control.position_controller import PositionController
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -124,7 +124,7 @@ class FlightModes:
         self.failed_rotors = failed
         self.attitude_loop.set_failed_rotors(failed)
 
-    def enter(self, mode: Mode, now: Motion) -> None:
+    def enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode: hold the present position, heading and attitude."""
         self.position = np.array(now.position)
         self.yaw = _heading(now)
@@ -138,7 +138,7 @@ class FlightModes:
     def update(
         self,
         mode: Mode,
-        now: Motion,
+        now: EstimatedMotion,
         clearance: float,
         setpoint: TrajectorySetpoint | None,
         dt: float,
@@ -173,7 +173,7 @@ class FlightModes:
             else:
                 self._descend(now, SLOW_DESCENT, dt)
 
-    def rotor_speeds(self, now: Motion) -> Floats:
+    def rotor_speeds(self, now: EstimatedMotion) -> Floats:
         """Return the rotor speeds of the attitude loop, (rotors,), rad/s."""
         setpoint = self._setpoint
         if setpoint is not None and setpoint.acceleration is not None:
@@ -181,7 +181,7 @@ class FlightModes:
             setpoint = setpoint._replace(thrust=self.thrust)
         return self.attitude_loop.rotor_speeds(setpoint, now)
 
-    def _take_off(self, now: Motion, dt: float) -> None:
+    def _take_off(self, now: EstimatedMotion, dt: float) -> None:
         """Raise the thrust while the wheels still stand, then climb."""
         if self.logic.since < RAMP_TIME:
             self.thrust = RAMP_SHARE * self.params.mass * GRAVITY * self.logic.since / RAMP_TIME
@@ -190,7 +190,7 @@ class FlightModes:
             self.position[2] += dt * CLIMB_SPEED
             self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
 
-    def _descend(self, now: Motion, sink_rate: float, dt: float) -> None:
+    def _descend(self, now: EstimatedMotion, sink_rate: float, dt: float) -> None:
         """Sink above the held place with little tilt."""
         self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
         self._fly(now, (0.0, 0.0, -sink_rate), dt, LAND_TILT)
@@ -201,7 +201,7 @@ class FlightModes:
         self._hold_attitude(moment_share)
 
     def _follow(
-        self, now: Motion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float
+        self, now: EstimatedMotion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float
     ) -> tuple[tuple[float, float, float], float]:
         """Move the held position; return its velocity, m/s, and the yaw rate, rad/s."""
         if setpoint is None:
@@ -246,7 +246,7 @@ class FlightModes:
 
     def _fly(
         self,
-        now: Motion,
+        now: EstimatedMotion,
         velocity: tuple[float, float, float],
         dt: float,
         max_tilt: float | None = None,
@@ -270,6 +270,6 @@ class FlightModes:
         )
 
 
-def _heading(now: Motion) -> float:
+def _heading(now: EstimatedMotion) -> float:
     """Return the heading of the body's x axis, rad."""
     return math.atan2(now.rotation[1, 0], now.rotation[0, 0])

@@ -15,7 +15,7 @@ from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
 from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
-from rfly_amphibious.estimation.estimate import Motion
+from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
 
@@ -71,7 +71,7 @@ class Pilot:
 
         `outputs`: those of the last step, if the caller has them.
         """
-        now = Motion(
+        now = EstimatedMotion(
             state.position, state.velocity, rotation_matrix(state.orientation), state.rates
         )
         situation = self._situation(state, now, outputs)
@@ -105,7 +105,9 @@ class Pilot:
         if self.logic.mode not in (Mode.DISARMED, Mode.DRIVE):
             self._requested = Mode.ABORT
 
-    def _situation(self, state: ModelState, now: Motion, outputs: Outputs | None) -> Situation:
+    def _situation(
+        self, state: ModelState, now: EstimatedMotion, outputs: Outputs | None
+    ) -> Situation:
         """Return the situation on which the transitions of the mode depend."""
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
         wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
@@ -113,13 +115,13 @@ class Pilot:
         speed = float(np.linalg.norm(state.velocity))
         return Situation(wheels_down, load_share, float(out.clearance), speed, slope)
 
-    def _enter(self, mode: Mode, now: Motion) -> None:
+    def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode."""
         self.flight_modes.enter(mode, now)
         if mode is Mode.DRIVE:
             self.speed_controller.reset()
 
-    def _commands(self, mode: Mode, now: Motion, clearance: float) -> Controls:
+    def _commands(self, mode: Mode, now: EstimatedMotion, clearance: float) -> Controls:
         """Return the commands of a mode."""
         setpoint = self._setpoint
         trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)

@@ -12,13 +12,13 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
 TRUST = 0.3
-"""of a new reading, against what is expected from the last ones and the vertical speed"""
+"""Weight of a new reading against the height expected from earlier ones and the climb rate."""
 
 
 class Clearance:
-    """The readings smoothed, less what lies between the sensor and the lowest point of a wheel.
+    """Smoothed height readings, and the clearance of the lowest wheel that follows from them.
 
-    The ground is taken as level: below the sensor as below the wheels.
+    The ground below the wheels is taken to be as high as below the sensor.
     """
 
     def __init__(self, params: VehicleParameters, sensor: HeightSensor) -> None:
@@ -29,13 +29,12 @@ class Clearance:
         self._slopes = np.linalg.pinv(plane)[1:]
         self._min_range = sensor.min_range
         self._strut = params.hanging_strut
+
         self.height = math.nan
-        """m, of the sensor above the ground; nan before the first reading, inf beyond the sensor's
-        range
-        """
+        """Height of the sensor above the ground, m. NaN: no reading yet, inf: out of range."""
 
     def sense(self, height: HeightSamples | None, joints: JointSamples | None) -> None:
-        """What there is."""
+        """Take in readings, if there are any."""
         if joints is not None:
             self._strut = joints.strut[-1]
         if height is None:
@@ -48,22 +47,22 @@ class Clearance:
                 self.height = near
 
     def go_on(self, climb: float, dt: float) -> None:
-        """dt seconds later, at a vertical speed (m/s)."""
+        """Go on by dt seconds at a vertical speed, m/s."""
         self.height += climb * dt
 
     def lowest_wheel(self, rotation: Floats) -> float:
-        """m above the ground, for an attitude (3, 3)."""
+        """Return the height of the lowest wheel above the ground, m, for an attitude (3, 3)."""
         x, y, z = rotation[2].tolist()
         hubs = self._hubs[:, 0] * x + self._hubs[:, 1] * y + (self._hubs[:, 2] + self._strut) * z
         return self.height + float(hubs.min()) - self._radius
 
     def ground_slope(self, rotation: Floats, loads: Floats) -> float:
-        """rad, of the plane beneath the wheels with loads (wheels,) N: springs and tyres let the
-        body lean further.
+        """Return the slope of the plane below the wheels, rad, for loads (wheels,) N.
+
+        The body leans further than that on its springs and tyres.
         """
-        along, across = (
-            self._slopes @ (self._hubs[:, 2] + self._strut + loads / self._tyre)
-        ).tolist()
+        treads = self._hubs[:, 2] + self._strut + loads / self._tyre
+        along, across = (self._slopes @ treads).tolist()
         x, y, z = rotation[2].tolist()
         upright = (z - along * x - across * y) / math.hypot(1.0, along, across)
         return math.acos(min(1.0, max(-1.0, upright)))

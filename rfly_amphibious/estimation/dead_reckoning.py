@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from rfly_amphibious.estimation.estimate import Estimate, Motion
+from rfly_amphibious.estimation.estimate import Estimate, EstimatedMotion
 from rfly_amphibious.sensors.samples import ImuSamples
 from rfly_amphibious.sensors.sensor_parameters import Imu
 from rfly_common.arrays import Floats
@@ -15,17 +15,17 @@ from rfly_common.frames import euler_to_quat, rotation_matrix
 from rfly_common.physics import GRAVITY
 
 KEPT = 1000
-"""samples, for estimates that come late"""
+"""Number of samples that are kept for late estimates."""
 SAME_TIME = 1e-6
+"""Stamps nearer than this are of one instant, s."""
 LONGEST_STEP = 0.05
-"""s between two samples, beyond which the motion in between is anybody's guess"""
+"""Longest time between two samples for which the motion in between is known, s."""
 
 
 class DeadReckoning:
-    """The newest estimate, carried on by the samples of the IMU that are younger than it.
+    """The newest estimate, carried on by later samples of the IMU.
 
-    The estimate tells the gyroscope's bias: what it read at the estimate's time less the rates that
-    were estimated.
+    The gyroscope's bias is its reading at the estimate's time less the estimated rates.
     """
 
     def __init__(self, imu: Imu) -> None:
@@ -33,16 +33,17 @@ class DeadReckoning:
         self._level = bool((self._mounting == np.eye(3)).all())
         self._samples: deque[tuple[float, Floats, Floats]] = deque(maxlen=KEPT)
         self.estimate: Estimate | None = None
-        """the newest"""
+        """Newest estimate."""
         self.time = -math.inf
-        """s, of `motion`: that of the newest sample or estimate"""
-        self._motion: Motion | None = None
+        """Time of `motion`, s: that of the newest sample or estimate."""
+
+        self._motion: EstimatedMotion | None = None
         self._bias = np.zeros(3)
         self._done = -math.inf
 
     @property
-    def motion(self) -> Motion:
-        """At `time`; there has to have been an estimate."""
+    def motion(self) -> EstimatedMotion:
+        """Motion at `time`, once there has been an estimate."""
         assert self._motion is not None
         if self._done < self.time:
             for time, force, rates in self._samples:
@@ -51,7 +52,7 @@ class DeadReckoning:
         return self._motion
 
     def sense(self, samples: ImuSamples) -> None:
-        """Samples in the order of their times; older ones than the newest are dropped."""
+        """Take in samples in the order of their times, and drop those older than the newest."""
         for k, time in enumerate(samples.time.tolist()):
             if self._samples and time <= self._samples[-1][0]:
                 continue
@@ -64,15 +65,18 @@ class DeadReckoning:
             self.time = max(self.time, time)
 
     def correct(self, estimate: Estimate) -> None:
-        """A newer estimate."""
+        """Take in a newer estimate."""
         self.estimate = estimate
+
+        # the gyroscope's bias
         samples = self._samples
         while samples and samples[0][0] < estimate.time - SAME_TIME:
             samples.popleft()
         if samples and samples[0][0] <= estimate.time + SAME_TIME:
             self._bias = samples[0][2] - estimate.rates
+
         rotation = rotation_matrix(estimate.orientation)
-        self._motion = Motion(
+        self._motion = EstimatedMotion(
             np.array(estimate.position), np.array(estimate.velocity), rotation, estimate.rates
         )
         self._done = estimate.time
@@ -88,11 +92,11 @@ class DeadReckoning:
         acceleration[2] -= GRAVITY
         velocity = now.velocity + dt * acceleration
         position = now.position + 0.5 * dt * (velocity + now.velocity)
-        self._motion = Motion(position, velocity, rotation, turning)
+        self._motion = EstimatedMotion(position, velocity, rotation, turning)
         self._done = time
 
 
 def _rotation(vector: Floats) -> Floats:
-    """(3, 3) of a turn about a vector (3,), rad."""
+    """Return the rotation (3, 3) of a small rotation vector (3,), rad."""
     x, y, z = (0.5 * vector).tolist()
-    return rotation_matrix((x, y, z, 1.0))  # tan of half the angle, which is small
+    return rotation_matrix((x, y, z, 1.0))  # tan of half a small angle

@@ -8,30 +8,33 @@ from rfly_common.arrays import Floats
 
 
 class Estimate(NamedTuple):
-    """Of base_link, the sprung centre of mass. World axes ENU, body axes FLU."""
+    """Pose and motion of base_link, the sprung centre of mass. World axes ENU, body axes FLU."""
 
     time: float
-    """s, simulation time"""
+    """Simulation time, s."""
     position: Floats
-    """(3,) m, world"""
+    """Position in the world, m, (3,)."""
     orientation: Floats
-    """(4,) quaternion x y z w, body -> world"""
+    """Quaternion x y z w, body -> world, (4,)."""
     velocity: Floats
-    """(3,) m/s, world"""
+    """Velocity in the world, m/s, (3,)."""
     rates: Floats
-    """(3,) rad/s, body"""
+    """Rates in body axes, rad/s, (3,)."""
     covariance: Floats | None = None
-    """(9, 9) of position (m), velocity (m/s) and attitude error (rad, world axes), where it is
-    known
+    """Covariance of position (m), velocity (m/s) and attitude error (rad, world axes), (9, 9).
+
+    None if it is unknown.
     """
 
 
-class Motion(NamedTuple):
-    """Of the sprung centre of mass: position and velocity in the world, rotation (3, 3) body ->
-    world, rates in body axes.
-    """
+class EstimatedMotion(NamedTuple):
+    """Pose and motion of the sprung centre of mass, with the attitude as a matrix."""
 
     position: Floats
+    """Position in the world, m, (3,)."""
     velocity: Floats
+    """Velocity in the world, m/s, (3,)."""
     rotation: Floats
+    """Rotation body -> world, (3, 3)."""
     rates: Floats
+    """Rates in body axes, rad/s, (3,)."""

@@ -9,11 +9,29 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.dynamics.ground import ground_of
-from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.alignment import Alignment
+from rfly_amphibious.estimation.error_state import ERRORS, GROUND_ERROR
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, constants_of
 from rfly_amphibious.estimation.filter_kernels import advance, report
+from rfly_amphibious.estimation.filter_records import (
+    BOOK,
+    DEGREES,
+    IMU_SAMPLE,
+    KIND_FIELD,
+    KIND_GPS,
+    KIND_HEIGHT,
+    KIND_JOINTS,
+    KIND_LOADS,
+    KIND_ORIENTATION,
+    KIND_PRESSURE,
+    MEASUREMENT,
+    SAME_TIME,
+    SENSORS,
+    STATE,
+    History,
+    numbers,
+)
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -32,26 +50,26 @@ from rfly_common.physics import GRAVITY, standard_pressure
 from rfly_terrain.height_map.height_map import HeightMap
 
 COAST_PERIOD = 0.02
-"""s between steps without the IMU"""
-LARGEST = 1e9
-"""m, m/s, rad/s: an estimate beyond it comes of readings that cannot be"""
+"""Time between steps without the IMU, s."""
 MOST_AHEAD = 10.0
-"""s after the last sample of the IMU, or what stands for it: what is later is of another clock"""
+"""Longest time of a reading after the IMU's last sample, s. A later one is of another clock."""
+XYZW = np.array((1, 2, 3, 0))
+"""Places of x y z w in the state's quaternion, which is w x y z."""
 KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
-"""what measurements of the log are called, in the order of their kinds"""
+"""Names of the measurements, in the order of their kinds."""
 
 
 class StateEstimator:
-    """An error-state Kalman filter over IMU, GPS, magnetometer, barometer, wheels and height above
-    ground.
+    """An error-state Kalman filter over IMU, GPS, magnetometer, barometer, wheels and height.
 
-    Readings are taken in by their own times, however late they come within the parameters'
-    `history`: the filter goes back to the reading's time and on again, so that the result depends
-    on what was read, not on the order in which it came. What comes later than that is dropped and
-    counted. Where the IMU's time leaps ahead, it is reset. `terrain`: the map the vehicle carries,
-    with which height above ground tells altitude; without it the ground below is estimated along.
-    `geo_origin`: latitude, longitude (deg) and altitude (m) of the world's origin; by default the
-    map's.
+    Readings are used at their own times, however late they come within the parameters' `history`:
+    the filter goes back to the reading's time and forward again. Hence the result depends on the
+    readings, not on the order of their arrival. A reading that is later is dropped and counted. If
+    the IMU's time leaps ahead, the filter is reset.
+
+    `terrain`: the map that the vehicle carries, with which height above ground gives altitude.
+    Without it the filter estimates the ground below, too. `geo_origin`: latitude, longitude (deg)
+    and altitude (m) of the world's origin; by default the map's.
     """
 
     def __init__(
@@ -66,33 +84,44 @@ class StateEstimator:
             raise ConfigError(
                 f"sensors {sensors.name!r}: there is no imu, without which nothing can be estimated"
             )
-        of_map = terrain.geo_origin if terrain is not None else None
-        self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
-        self.parameters, self.sensors, self.vehicle = (
-            parameters,
-            sensors.at_place(self.geo_origin),
-            vehicle,
-        )
+        map_origin = terrain.geo_origin if terrain is not None else None
+        self.geo_origin = geo_point(geo_origin or map_origin or DEFAULT_GEO_ORIGIN, "geo_origin")
+        self.parameters = parameters
+        self.sensors = sensors.at_place(self.geo_origin)
+        self.vehicle = vehicle
+
+        # how the IMU is fixed to the body
         mounting = euler_to_quat(sensors.imu.rotation)
         self._mounting = rotation_matrix(mounting)
         self._unmount = quat_conjugate(mounting)
         self._turned = any(sensors.imu.rotation)
         self._lever = np.array(sensors.imu.position, float)
-        self._orientation_period = (
-            1.0 / parameters.orientation_rate if parameters.orientation_rate > 0.0 else math.inf
+        self._orientation_period = math.inf
+        if parameters.orientation_rate > 0.0:
+            self._orientation_period = 1.0 / parameters.orientation_rate
+
+        # logs, and the filter at each row of the IMU's
+        self._history_rows = max(4, math.ceil(parameters.history * sensors.imu.rate) + 2)
+        rows = 2 * self._history_rows
+        self._history = History(
+            imu=np.zeros(rows, IMU_SAMPLE),
+            x=np.zeros(rows, STATE),
+            book=np.zeros(rows, BOOK),
+            p=np.zeros((rows, ERRORS, ERRORS)),
+            cursor=np.zeros(rows, np.int64),
         )
-        self._keep = max(4, math.ceil(parameters.history * sensors.imu.rate) + 2)
-        rows = 2 * self._keep
-        self._imu = np.zeros((rows, at.IMU_WIDTH))
-        self._log = np.zeros((4 * rows, at.LOG_WIDTH))
-        self._kept_x = np.zeros((rows, at.SIZE))
-        self._kept_p = np.zeros((rows, at.ERRORS, at.ERRORS))
-        self._cursor = np.zeros(rows, np.int64)
-        self._x = np.zeros(at.SIZE)
-        self._p = np.zeros((at.ERRORS, at.ERRORS))
+
+        self._imu_times = self._history.imu["time"]
+        self._log = np.zeros(4 * rows, MEASUREMENT)
+
+        # the filter now
+        self._x = np.zeros(1, STATE)
+        self._book = np.zeros(1, BOOK)
+        self._p = np.zeros((ERRORS, ERRORS))
         self._use(terrain)
+
         self.diverged = 0
-        """how often an estimate was nonsense"""
+        """Number of estimates that were not credible."""
         self.reset()
 
     def _use(self, terrain: HeightMap | None) -> None:
@@ -103,150 +132,160 @@ class StateEstimator:
         )
 
     def reset(self) -> None:
-        """To the initial state: it has to be aligned again."""
+        """Return to the initial state, which has to be aligned again."""
         self._alignment: Alignment | None = Alignment(
             self.parameters, self.sensors, self._constants
         )
-        self._rows = self._count = 0
+        self._rows = 0
+        """Rows of the IMU's log."""
+        self._count = 0
+        """Rows of the measurements' log."""
         self._dirty = 1
-        self._real = -1
-        self._oriented = -math.inf
+        """First row of the IMU's log that the filter has to go over."""
+        self._last_sample = -1
+        """Row of the IMU's last sample; later rows stand for samples of a silent IMU."""
+        self._last_orientation = -math.inf
         self._estimate: Estimate | None = None
+
         self.late = dict.fromkeys((*KINDS, "imu"), 0)
-        """readings that came too late to be used, by sensor"""
+        """Readings that came too late to be used, by sensor."""
         self.invalid = dict.fromkeys((*KINDS, "imu"), 0)
-        """readings with numbers that are not finite, or of a time far ahead"""
+        """Readings with numbers that are not finite, or of a time far ahead, by sensor."""
 
     def set_terrain(self, terrain: HeightMap | None) -> None:
-        """Another map from now on; what is known of place and motion stays."""
+        """Use another map from now on. Position and motion stay known."""
         self._advance()
         self._use(terrain)
         if self._alignment is not None:
             self._alignment = Alignment(self.parameters, self.sensors, self._constants)
             return
-        self._x[at.GROUND_ERROR] = self._x[at.OFF_MAP] = self._x[at.GROUND_BENT] = 0.0
-        self._p[at.E_GROUND, :] = self._p[:, at.E_GROUND] = 0.0
-        self._p[at.E_GROUND, at.E_GROUND] = (
-            self.parameters.map_error**2 if terrain is not None else 1e6
-        )
+
+        # the ground's error begins anew
+        self._x[0].ground_error = 0.0
+        self._book[0].off_map = 0.0
+        self._book[0].bend_variance = 0.0
+        self._p[GROUND_ERROR, :] = 0.0
+        self._p[:, GROUND_ERROR] = 0.0
+        self._p[GROUND_ERROR, GROUND_ERROR] = 1e6
+        if terrain is not None:
+            self._p[GROUND_ERROR, GROUND_ERROR] = self.parameters.map_error**2
+
         last = self._rows - 1
-        self._kept_x[last], self._kept_p[last] = self._x, self._p
+        self._history.x[last] = self._x[0]
+        self._history.book[last] = self._book[0]
+        self._history.p[last] = self._p
         self._forget(last)
 
-    # what is known
+    # estimates
 
     @property
     def initialised(self) -> bool:
-        """Whether it has been aligned."""
+        """True once the filter has been aligned."""
         return self._alignment is None
 
     @property
     def estimate(self) -> Estimate | None:
-        """At the time of the last sample of the IMU; None before the alignment, which begins anew
-        after nonsense.
+        """Estimate at the time of the IMU's last sample; None before the alignment.
+
+        After an estimate that is not credible, the alignment begins anew.
         """
         self._advance()
         if self._estimate is None and self.initialised:
-            made = self._report()
-            if not all((np.abs(part) < LARGEST).all() for part in made[1:5]):  # neither for NaN
+            self._estimate = self._report()
+            if self._estimate is None:
                 self.diverged += 1
                 self.reset()
-                return None
-            self._estimate = made
         return self._estimate
 
     @property
     def accepted(self) -> dict[str, int]:
-        """Measurements used, by sensor."""
-        return self._counters(at.ACCEPTED)
+        """Number of accepted measurements, by sensor."""
+        return _counts(self._current("accepted"))
 
     @property
     def rejected(self) -> dict[str, int]:
-        """Measurements that were not believed, by sensor."""
-        return self._counters(at.REJECTED)
+        """Number of rejected measurements, by sensor."""
+        return _counts(self._current("rejected"))
 
     @property
     def innovation(self) -> dict[str, float]:
-        """The last normalised innovation squared of each sensor, for each of its numbers: about 1
-        where all is well.
+        """Last normalised innovation squared of each sensor, per number of its measurement.
+
+        It is about 1 if all is well.
         """
-        self._advance()
-        last = self._x[at.INNOVATION : at.INNOVATION + len(at.SENSORS)]
-        return {
-            name: float(nis) / m for name, nis, m in zip(at.SENSORS, last, at.DEGREES, strict=True)
-        }
+        last = self._current("innovation")
+        return {name: float(nis) / m for name, nis, m in zip(SENSORS, last, DEGREES, strict=True)}
 
     @property
     def mean_innovation(self) -> dict[str, float]:
-        """The mean of all that were accepted, likewise; NaN where there was none."""
-        self._advance()
-        n = len(at.SENSORS)
-        total = self._x[at.INNOVATION_SUM :][:n]
-        count = self._x[at.ACCEPTED :][:n]
+        """Mean normalised innovation squared of accepted measurements; NaN if there are none."""
+        totals = self._current("innovation_sum")
+        counts = self._current("accepted")
         return {
-            name: float(nis / k / m) if k else math.nan
-            for name, nis, k, m in zip(at.SENSORS, total, count, at.DEGREES, strict=True)
+            name: float(total / count / m) if count else math.nan
+            for name, total, count, m in zip(SENSORS, totals, counts, DEGREES, strict=True)
         }
 
     @property
     def gps_refused(self) -> bool:
-        """Whether the GPS contradicts what is known, so that it goes on without, ever less certain."""
-        return self.initialised and bool(self._part(at.GPS_REFUSED, 1)[0])
+        """True while the GPS contradicts the estimate, which gets ever less certain without it."""
+        return self.initialised and bool(self._current("gps_refused"))
 
     @property
     def gps_off(self) -> float:
-        """m between the last fix and what was expected of it."""
-        return float(np.linalg.norm(self._part(at.GPS_OFF)))
+        """Distance of the last fix from the expected one, m."""
+        return float(np.linalg.norm(self._current("gps_offset")))
 
     @property
     def gps_resets(self) -> int:
-        """How often the position of a GPS that was refused for `gps.reset_s` was taken over."""
-        return int(self._part(at.GPS_RESETS, 1)[0])
+        """Number of times that the position of a GPS refused for `gps.reset_s` was taken over."""
+        return int(self._current("gps_resets"))
 
     @property
     def coasting(self) -> bool:
-        """Whether it goes on without the IMU, which is silent."""
-        return self.initialised and self._rows - 1 > self._real
+        """True while the filter goes on without a silent IMU."""
+        return self.initialised and self._rows - 1 > self._last_sample
 
     @property
     def gyro_bias(self) -> Floats:
-        """(3,) rad/s, body axes."""
-        return self._part(at.GYRO_BIAS)
+        """Bias of the gyroscope, rad/s, body axes, (3,)."""
+        self._advance()
+        return self._x["gyro_bias"][0].copy()
 
     @property
     def force_bias(self) -> Floats:
-        """(3,) m/s², body axes."""
-        return self._part(at.FORCE_BIAS)
+        """Bias of the accelerometer, m/s², body axes, (3,)."""
+        self._advance()
+        return self._x["force_bias"][0].copy()
 
     @property
     def covariance(self) -> Floats:
-        """(27, 27) of all errors, at the IMU; the order is that of `kernels`."""
+        """Covariance of all errors at the IMU, (27, 27); `error_state` has their order."""
         self._advance()
         return self._p.copy()
 
-    def _part(self, first: int, count: int = 3) -> Floats:
+    def _current(self, field: str) -> Any:
+        """Return a field of the filter's book."""
         self._advance()
-        return self._x[first : first + count].copy()
+        return self._book[field][0]
 
-    def _counters(self, first: int) -> dict[str, int]:
-        self._advance()
-        return {name: int(self._x[first + k]) for k, name in enumerate(at.SENSORS)}
-
-    def _report(self) -> Estimate:
-        place = np.empty(3)
+    def _report(self) -> Estimate | None:
+        """Return the estimate for the body's origin, or None if it is not credible."""
+        time = float(self._book["time"][0])
+        position = np.empty(3)
         velocity = np.empty(3)
         covariance = np.empty((9, 9))
-        report(self._x, self._p, self._lever, place, velocity, covariance)
-        orientation = self._x[at.QUATERNION + np.array((1, 2, 3, 0))]
-        rates = self._x[at.RATES : at.RATES + 3].copy()
-        return Estimate(float(self._x[at.TIME]), place, orientation, velocity, rates, covariance)
+        credible = report(self._x, self._book, self._p, self._lever, position, velocity, covariance)
+        if not credible:
+            return None
+        orientation = self._x["quaternion"][0, XYZW]
+        rates = self._book["rates"][0].copy()
+        return Estimate(time, position, orientation, velocity, rates, covariance)
 
-    # what is read
+    # readings
 
     def update(self, tick: SensorSamples) -> Estimate | None:
-        """Takes in what became available in a tick; ground truth, wind and wheel odometry are not
-        looked at.
-        """
+        """Take in the readings of a tick, but neither ground truth nor wind nor wheel odometry."""
         if tick.wheel_loads is not None:
             self.wheel_loads(tick.wheel_loads)
         if tick.joints is not None:
@@ -263,303 +302,337 @@ class StateEstimator:
             self.imu(tick.imu)
         return self.estimate
 
-    def imu(self, read: samples.ImuSamples) -> None:
-        """Force and rates carry the state on; the orientation is a measurement like others."""
-        force = read.specific_force
-        rates = read.rates
-        attitude = read.orientation
+    def imu(self, readings: samples.ImuSamples) -> None:
+        """Take in force and rates, which carry the state on, and orientations to measure with."""
+        force = readings.specific_force
+        rates = readings.rates
         if self._turned:
             force = force @ self._mounting.T
             rates = rates @ self._mounting.T
-        row = np.zeros(at.IMU_WIDTH)
-        for k, time in enumerate(read.time.tolist()):
-            if time - self._oriented >= self._orientation_period - at.SAME_TIME:
-                length = float(np.linalg.norm(attitude[k]))
-                if abs(length - 1.0) < 0.1:
-                    body = (
-                        quat_multiply(attitude[k], self._unmount) if self._turned else attitude[k]
-                    )
-                    self._add(
-                        at.KIND_ORIENTATION, time, np.asarray(body / length, float)[[3, 0, 1, 2]]
-                    )
-                    self._oriented = time
-            row[at.IMU_TIME] = time
-            row[at.IMU_FORCE : at.IMU_FORCE + 3] = force[k]
-            row[at.IMU_RATES : at.IMU_RATES + 3] = rates[k]
-            self._add_imu(time, row)
+        motion = np.concatenate([force, rates], axis=1)
+        for k, time in enumerate(readings.time.tolist()):
+            if time - self._last_orientation >= self._orientation_period - SAME_TIME:
+                self._add_orientation(time, readings.orientation[k])
+            self._add_imu(time, motion[k])
 
-    def gps(self, read: samples.GpsSamples) -> None:
-        """Place and velocity of the antenna, whenever they come."""
-        place = ned_to_enu(geodetic_to_ned(read.geodetic, self.geo_origin))
-        for k, time in enumerate(read.time.tolist()):
-            self._add(at.KIND_GPS, time, np.concatenate([place[k], read.velocity[k]]))
+    def _add_orientation(self, time: float, orientation: Floats) -> None:
+        """Take in the IMU's own orientation (4,) x y z w, unless it is no rotation."""
+        length = float(np.linalg.norm(orientation))
+        if not abs(length - 1.0) < 0.1:
+            return
+        if self._turned:
+            orientation = np.asarray(quat_multiply(orientation, self._unmount), float)
+        self._add(KIND_ORIENTATION, time, (orientation / length)[[3, 0, 1, 2]])
+        self._last_orientation = time
 
-    def magnetometer(self, read: samples.MagnetometerSamples) -> None:
-        """The Earth's field, in the IMU's axes."""
-        field = read.field @ self._mounting.T if self._turned else read.field
-        for k, time in enumerate(read.time.tolist()):
-            self._add(at.KIND_FIELD, time, field[k])
+    def gps(self, readings: samples.GpsSamples) -> None:
+        """Take in positions and velocities of the antenna."""
+        position = ned_to_enu(geodetic_to_ned(readings.geodetic, self.geo_origin))
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_GPS, time, np.concatenate([position[k], readings.velocity[k]]))
 
-    def barometer(self, read: samples.BarometerSamples) -> None:
-        """Pressure of the standard atmosphere."""
-        for k, time in enumerate(read.time.tolist()):
-            self._add(at.KIND_PRESSURE, time, read.pressure[k : k + 1])
+    def magnetometer(self, readings: samples.MagnetometerSamples) -> None:
+        """Take in the Earth's magnetic field, in the IMU's axes."""
+        field = readings.field
+        if self._turned:
+            field = field @ self._mounting.T
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_FIELD, time, field[k])
 
-    def joints(self, read: samples.JointSamples) -> None:
-        """Wheels: those with load on them tell speed, and whether the vehicle stands."""
-        for k, time in enumerate(read.time.tolist()):
-            self._add(
-                at.KIND_JOINTS,
-                time,
-                np.concatenate([read.wheel_rate[k], read.steering[k], read.wheel_angle[k]]),
-            )
+    def barometer(self, readings: samples.BarometerSamples) -> None:
+        """Take in air pressures."""
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_PRESSURE, time, readings.pressure[k : k + 1])
 
-    def wheel_loads(self, read: samples.WheelLoadSamples) -> None:
-        """Which wheels are on the ground."""
-        for k, time in enumerate(read.time.tolist()):
-            self._add(at.KIND_LOADS, time, read.load[k])
+    def joints(self, readings: samples.JointSamples) -> None:
+        """Take in the wheels' rates and angles, which give speed and standstill."""
+        for k, time in enumerate(readings.time.tolist()):
+            wheels = (readings.wheel_rate[k], readings.steering[k], readings.wheel_angle[k])
+            self._add(KIND_JOINTS, time, np.concatenate(wheels))
 
-    def height(self, read: samples.HeightSamples) -> None:
-        """Above the ground; what is out of the sensor's range says nothing."""
-        for k, time in enumerate(read.time.tolist()):
-            if not math.isinf(read.distance[k]):
-                self._add(at.KIND_HEIGHT, time, read.distance[k : k + 1])
+    def wheel_loads(self, readings: samples.WheelLoadSamples) -> None:
+        """Take in the wheels' loads, which show the wheels on the ground."""
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_LOADS, time, readings.load[k])
 
-    # the logs
+    def height(self, readings: samples.HeightSamples) -> None:
+        """Take in heights above the ground. Those out of the sensor's range are left out."""
+        for k, time in enumerate(readings.time.tolist()):
+            if not math.isinf(readings.distance[k]):
+                self._add(KIND_HEIGHT, time, readings.distance[k : k + 1])
+
+    # logs
+
+    @property
+    def _end(self) -> float:
+        """Time of the last row of the IMU's log, s."""
+        return float(self._imu_times[self._rows - 1])
 
     def _add(self, kind: int, time: float, values: Floats) -> None:
+        """Put a measurement into the log, which is in the order of times and kinds."""
         if not (math.isfinite(time) and np.isfinite(values).all()):
             self.invalid[KINDS[kind]] += 1
             return
         if self._alignment is not None:
-            row = np.zeros(at.LOG_WIDTH)
-            row[at.LOG_TIME] = time
-            row[at.LOG_KIND] = kind
-            row[at.LOG_VALUES : at.LOG_VALUES + len(values)] = values
-            self._alignment.add(row)
+            self._alignment.add(kind, time, values)
             return
-        if time - self._imu[self._rows - 1, at.IMU_TIME] > MOST_AHEAD:
+        end = self._end
+        if time - end > MOST_AHEAD:
             self.invalid[KINDS[kind]] += 1
             return
-        if time <= self._imu[0, at.IMU_TIME] + at.SAME_TIME:
+        if time <= self._imu_times[0] + SAME_TIME:
             self.late[KINDS[kind]] += 1
             return
+
+        place = self._place(time, kind)
         log = self._log
-        place = self._count
-        while place and (log[place - 1, at.LOG_TIME], log[place - 1, at.LOG_KIND]) >= (time, kind):
-            place -= 1
-        if (
-            place < self._count
-            and log[place, at.LOG_TIME] == time
-            and log[place, at.LOG_KIND] == kind
-        ):
+        if place < self._count and log["time"][place] == time and log["kind"][place] == kind:
             return  # received twice
         if self._count == len(log):
-            self._forget(self._rows - self._keep)
-            if self._count == len(log):  # no samples of the IMU carry it on
-                self._log = log = np.concatenate([log, np.zeros_like(log)])
-            place = int(np.searchsorted(log[: self._count, at.LOG_TIME], time))
-            while (
-                place < self._count
-                and log[place, at.LOG_TIME] == time
-                and log[place, at.LOG_KIND] < kind
-            ):
-                place += 1
-        log[place + 1 : self._count + 1] = log[place : self._count].copy()
-        log[place] = 0.0
-        log[place, at.LOG_TIME] = time
-        log[place, at.LOG_KIND] = kind
-        log[place, at.LOG_VALUES : at.LOG_VALUES + len(values)] = values
+            self._make_room()
+            place = self._place(time, kind)
+            log = self._log
+        if place < self._count:
+            log[place + 1 : self._count + 1] = log[place : self._count].copy()
+        log[place] = (time, kind, 0.0)
+        log["values"][place, : len(values)] = values
         self._count += 1
-        if time <= self._imu[self._rows - 1, at.IMU_TIME] + at.SAME_TIME:
-            times = self._imu[: self._rows, at.IMU_TIME]
-            self._dirty = min(self._dirty, int(np.searchsorted(times, time - at.SAME_TIME)))
+
+        if time <= end + SAME_TIME:
+            times = self._imu_times[: self._rows]
+            self._dirty = min(self._dirty, int(np.searchsorted(times, time - SAME_TIME)))
             self._estimate = None
-        elif (
-            time - self._imu[self._rows - 1, at.IMU_TIME] > self.parameters.silence or self.coasting
-        ):
+        elif time - end > self.parameters.silence or self.coasting:
             self._coast(time)
 
-    def _add_imu(self, time: float, row: Floats) -> None:
-        if not (math.isfinite(time) and np.isfinite(row).all()):
+    def _place(self, time: float, kind: int) -> int:
+        """Return the first row of the log that is not before a measurement."""
+        times = self._log["time"]
+        kinds = self._log["kind"]
+        place = self._count
+        while place and (times[place - 1], kinds[place - 1]) >= (time, kind):
+            place -= 1
+        return place
+
+    def _make_room(self) -> None:
+        """Forget old measurements, or double the log if the IMU is silent and they are needed."""
+        self._forget(self._rows - self._history_rows)
+        if self._count == len(self._log):
+            self._double_log()
+
+    def _double_log(self) -> None:
+        self._log = np.concatenate([self._log, np.zeros_like(self._log)])
+
+    def _add_imu(self, time: float, motion: Floats) -> None:
+        """Put force and rates (6,) of the IMU into its log, in body axes."""
+        if not (math.isfinite(time) and np.isfinite(motion).all()):
             self.invalid["imu"] += 1
             return
-        if self._alignment is None and time - self._imu[self._rows - 1, at.IMU_TIME] > MOST_AHEAD:
+        if self._alignment is None and time - self._end > MOST_AHEAD:
             self.reset()
         if self._alignment is not None:
-            self._alignment.add_imu(row)
+            self._alignment.add_imu(time, motion)
             if self._alignment.ready:
-                self._begin(row)
+                self._begin(self._alignment)
             return
-        if (
-            self._rows - 1 > self._real >= 0 and time > self._imu[self._real, at.IMU_TIME]
-        ):  # it was only late
-            self._rows = self._real + 1
+
+        # the IMU was not silent, only late
+        if self._rows - 1 > self._last_sample >= 0 and time > self._imu_times[self._last_sample]:
+            self._rows = self._last_sample + 1
             self._dirty = min(self._dirty, self._rows)
-        if time <= self._imu[self._rows - 1, at.IMU_TIME] + at.SAME_TIME:
+
+        end = self._end
+        if time <= end + SAME_TIME:
             self.late["imu"] += 1
             return
-        if time - self._imu[self._rows - 1, at.IMU_TIME] > self.parameters.silence:
+        if time - end > self.parameters.silence:
             self._coast(time)
-        if self._imu[self._rows - 1, at.IMU_TIME] < time - at.SAME_TIME:
-            self._append(row)
-        self._real = self._rows - 1
+            end = self._end
+        if end < time - SAME_TIME:
+            self._append(time, motion, coasts=False)
+        self._last_sample = self._rows - 1
 
     def _coast(self, time: float) -> None:
-        """On without the IMU."""
-        row = np.zeros(at.IMU_WIDTH)
-        row[at.IMU_COASTS] = 1.0
-        while self._imu[self._rows - 1, at.IMU_TIME] + COAST_PERIOD <= time:
-            row[at.IMU_TIME] = self._imu[self._rows - 1, at.IMU_TIME] + COAST_PERIOD
-            self._append(row)
+        """Go on to a time without the IMU."""
+        while self._end + COAST_PERIOD <= time:
+            self._append(self._end + COAST_PERIOD, np.zeros(6), coasts=True)
 
-    def _append(self, row: Floats) -> None:
-        if self._rows == len(self._imu):
-            self._forget(self._rows - self._keep)
-        self._imu[self._rows] = row
+    def _append(self, time: float, motion: Floats, *, coasts: bool) -> None:
+        imu = self._history.imu
+        if self._rows == len(imu):
+            self._forget(self._rows - self._history_rows)
+        imu[self._rows] = (time, coasts, motion[:3], motion[3:])
         self._rows += 1
         self._estimate = None
 
     def _forget(self, first: int) -> None:
-        """What was before the row `first` of the IMU's log."""
+        """Drop the rows of the IMU's log before `first`, and the measurements before that."""
         self._advance()
         if first <= 0:
             return
-        kept = self._rows - first
-        done = int(self._cursor[first])
-        for array in (self._imu, self._kept_x, self._kept_p, self._cursor):
-            array[:kept] = array[first : self._rows].copy()
-        self._cursor[:kept] -= done
-        self._log[: self._count - done] = self._log[done : self._count].copy()
-        self._count -= done
-        self._rows = self._dirty = kept
-        self._real = max(self._real - first, -1)
+        left = self._rows - first
+        used = int(self._history.cursor[first])
+        for array in self._history:
+            array[:left] = array[first : self._rows].copy()
+        self._history.cursor[:left] -= used
 
-    def _begin(self, row: Floats) -> None:
-        assert self._alignment is not None
-        self._x, self._p = self._alignment.begin(self._ground)
-        self._imu[0], self._kept_x[0], self._kept_p[0], self._cursor[0] = row, self._x, self._p, 0
-        waiting = [
-            entry
-            for entry in self._alignment.log
-            if entry[at.LOG_TIME] > row[at.IMU_TIME] + at.SAME_TIME
-        ]
-        self._log[: len(waiting)] = np.reshape(waiting, (-1, at.LOG_WIDTH))
+        self._log[: self._count - used] = self._log[used : self._count].copy()
+        self._count -= used
+        self._rows = left
+        self._dirty = left
+        self._last_sample = max(self._last_sample - first, -1)
+
+    def _begin(self, alignment: Alignment) -> None:
+        """Start the filter at the IMU's last sample from an alignment that is ready."""
+        sample = alignment.imu[-1]
+        self._x, self._book, self._p = alignment.begin(self._ground)
+        self._history.imu[0] = sample
+        self._history.x[0] = self._x[0]
+        self._history.book[0] = self._book[0]
+        self._history.p[0] = self._p
+        self._history.cursor[0] = 0
+
+        waiting = [row for row in alignment.log if row.time > sample.time + SAME_TIME]
+        self._log[: len(waiting)] = np.array(waiting, MEASUREMENT)
         self._rows = 1
         self._count = len(waiting)
-        self._real = 0
+        self._last_sample = 0
         self._dirty = 1
         self._alignment = None
         self._estimate = None
 
     def _advance(self) -> None:
-        """The filter over what has come in since."""
+        """Carry the filter over all rows that have come in or changed since."""
         if self._alignment is not None or self._dirty >= self._rows:
             return
         first = max(self._dirty, 1)
-        self._x[:], self._p[:] = self._kept_x[first - 1], self._kept_p[first - 1]
-        measurements = self._log[: self._count]
-        history = at.History(self._imu, measurements, self._kept_x, self._kept_p, self._cursor)
-        advance(history, first, self._rows, self._x, self._p, self._constants, self._ground)
+        advance(
+            self._history,
+            self._log[: self._count],
+            first,
+            self._rows,
+            self._x,
+            self._book,
+            self._p,
+            self._constants,
+            self._ground,
+        )
         self._dirty = self._rows
         self._estimate = None
 
-    # keeping
+    # saving
 
     def save(self) -> dict[str, Any]:
-        """All that later estimates depend on, fit for JSON: numbers, strings, lists, dicts."""
+        """Return all that later estimates depend on, as numbers, strings, lists and dicts."""
         self._advance()
         saved: dict[str, Any] = {"late": dict(self.late), "invalid": dict(self.invalid)}
-        saved["oriented"] = self._oriented if math.isfinite(self._oriented) else None
+        saved["oriented"] = None
+        if math.isfinite(self._last_orientation):
+            saved["oriented"] = self._last_orientation
         if self._alignment is not None:
             saved["alignment"] = {
-                "imu": [row.tolist() for row in self._alignment.imu],
-                "log": [row.tolist() for row in self._alignment.log],
+                "imu": numbers(np.array(list(self._alignment.imu), IMU_SAMPLE)).tolist(),
+                "log": numbers(np.array(self._alignment.log, MEASUREMENT)).tolist(),
             }
             return saved
-        done = int(self._cursor[0])
-        saved |= {
-            "imu": self._imu[: self._rows].tolist(),
-            "log": self._log[done : self._count].tolist(),
-            "real": self._real,
-            "state": [
-                None if math.isinf(number) else number for number in self._kept_x[0].tolist()
-            ],
-            "covariance": self._kept_p[0].tolist(),
-        }
+
+        used = int(self._history.cursor[0])
+        state = [*numbers(self._history.x[:1])[0], *numbers(self._history.book[:1])[0]]
+        saved["imu"] = numbers(self._history.imu[: self._rows]).tolist()
+        saved["log"] = numbers(self._log[used : self._count]).tolist()
+        saved["real"] = self._last_sample
+        # JSON has no infinity
+        saved["state"] = [None if math.isinf(number) else float(number) for number in state]
+        saved["covariance"] = self._history.p[0].tolist()
         return saved
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Goes on from `save` of an estimator like this one, bit by bit. Raises ConfigError where
-        it does not fit.
+        """Go on from `save` of an estimator like this one, bit by bit.
+
+        Raises ConfigError if it does not fit.
         """
         try:
-            counted = [
-                {name: int(saved[key][name]) for name in (*KINDS, "imu")}
-                for key in ("late", "invalid")
-            ]
+            late = _saved_counts(saved["late"])
+            invalid = _saved_counts(saved["invalid"])
             oriented = -math.inf if saved["oriented"] is None else float(saved["oriented"])
             begin = saved.get("alignment")
-            place = begin if begin is not None else saved
-            imu = np.array(place["imu"], np.float64).reshape(-1, at.IMU_WIDTH)
-            log = np.array(place["log"], np.float64).reshape(-1, at.LOG_WIDTH)
+            logs = begin if begin is not None else saved
+            imu = _records(logs["imu"], IMU_SAMPLE)
+            log = _records(logs["log"], MEASUREMENT)
             if begin is None:
-                real = int(saved["real"])
-                x = np.array(saved["state"], np.float64)
-                p = np.array(saved["covariance"], np.float64).reshape(at.ERRORS, at.ERRORS)
-                if (
-                    x.shape != (at.SIZE,)
-                    or not 1 <= len(imu) <= len(self._imu)
-                    or not -1 <= real < len(imu)
-                ):
-                    raise ValueError(f"{x.size} numbers of state, {len(imu)} samples")
+                last_sample = int(saved["real"])
+                state = np.array(saved["state"], np.float64)
+                p = np.array(saved["covariance"], np.float64).reshape(ERRORS, ERRORS)
+                fits = 1 <= len(imu) <= len(self._history.imu) and -1 <= last_sample < len(imu)
+                if state.shape != (_STATE_SIZE + _BOOK_SIZE,) or not fits:
+                    raise ValueError(f"{state.size} numbers of state, {len(imu)} samples")
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"no saved state of an estimator ({error!r})") from None
         self.reset()
-        self.late, self.invalid = counted
-        self._oriented = oriented
+        self.late = late
+        self.invalid = invalid
+        self._last_orientation = oriented
         if begin is not None:
             assert self._alignment is not None
             self._alignment.imu.extend(imu)
             self._alignment.log = list(log)
             return
+
+        # JSON has no infinity: what has not happened yet is at -inf
+        state[np.isnan(state)] = -math.inf
         self._alignment = None
-        # JSON has no infinity: all that is not known yet has never been
-        x[np.isnan(x)] = -math.inf
-        self._imu[: len(imu)] = imu
+        self._x = state[:_STATE_SIZE].copy().view(STATE)
+        self._book = state[_STATE_SIZE:].copy().view(BOOK)
+        self._p = p
+        self._history.imu[: len(imu)] = imu
         while len(self._log) < len(log):
-            self._log = np.concatenate([self._log, np.zeros_like(self._log)])
+            self._double_log()
         self._log[: len(log)] = log
-        self._kept_x[0] = x
-        self._kept_p[0] = p
-        self._cursor[0] = 0
-        self._x[:] = x
-        self._p[:] = p
+        self._history.x[0] = self._x[0]
+        self._history.book[0] = self._book[0]
+        self._history.p[0] = p
+        self._history.cursor[0] = 0
         self._rows = len(imu)
         self._count = len(log)
-        self._real = real
+        self._last_sample = last_sample
         self._dirty = 1
+
+
+_STATE_SIZE = STATE.itemsize // 8
+_BOOK_SIZE = BOOK.itemsize // 8
+
+
+def _counts(counters: Floats) -> dict[str, int]:
+    return {name: int(count) for name, count in zip(SENSORS, counters, strict=True)}
+
+
+def _saved_counts(saved: Any) -> dict[str, int]:
+    return {name: int(saved[name]) for name in (*KINDS, "imu")}
+
+
+def _records(rows: Any, record: np.dtype[Any]) -> Any:
+    """Return records (n,) from lists of their numbers."""
+    return np.array(rows, np.float64).reshape(-1, record.itemsize // 8).view(record)[:, 0]
 
 
 def warm_up() -> None:
     """Compile the filter's kernels, or load them, before the first reading."""
     vehicle = VehicleParameters.load("scale")
-    made = StateEstimator(
+    estimator = StateEstimator(
         EstimatorParameters.load("scale"), SensorParameters.load("scale"), vehicle
     )
-    level = np.array((1.0, 0.0, 0.0, 0.0))
-    pressure = np.full(1, standard_pressure(made.geo_origin[2]))
+    # in the order of the kinds
     readings = (
         vehicle.static_load,
         np.zeros(12),
         np.zeros(6),
         np.zeros(3),
-        pressure,
-        level,
+        np.full(1, standard_pressure(estimator.geo_origin[2])),
+        np.array((1.0, 0.0, 0.0, 0.0)),
         np.full(1, 0.3),
     )
     for time in (0.01 * np.arange(200)).tolist():
         for kind, values in enumerate(readings):
-            made._add(kind, time, values)
-        made._add_imu(time, np.array((time, 0.0, 0.0, 0.0, GRAVITY, 0.0, 0.0, 0.0)))
-    assert made.estimate is not None
+            estimator._add(kind, time, values)
+        estimator._add_imu(time, np.array((0.0, 0.0, GRAVITY, 0.0, 0.0, 0.0)))
+    assert estimator.estimate is not None

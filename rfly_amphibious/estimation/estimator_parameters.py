@@ -1,4 +1,4 @@
-"""Weights of the state estimator, each declared once, and the YAML files that hold them."""
+"""Parameters of the state estimator, each declared once, and the YAML files that hold them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.estimation import filter_layout as at
-from rfly_amphibious.estimation.filter_layout import Constants
+from rfly_amphibious.estimation.error_state import (
+    AHRS_DRIFT,
+    BARO_BIAS,
+    ERRORS,
+    FORCE_BIAS,
+    GPS_DRIFT,
+    GROUND_ERROR,
+    GYRO_BIAS,
+    SLIP,
+)
+from rfly_amphibious.estimation.filter_records import Constants
 from rfly_amphibious.sensors.noise import FOREVER, NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
@@ -20,30 +29,39 @@ from rfly_common.config.declared import file_schema, number, values_of
 from rfly_common.physics import GRAVITY
 
 RETURN_PROBABILITY = 0.95
-"""of a good fix to be within the gate that a refused GPS has to pass again"""
+"""Probability that a good fix passes the gate for the return of a refused GPS."""
 NOISES = (
-    "white_density", "white_sigma", "walk_density", "walk_time", "markov_sigma", "markov_time", "turn_on_bias",
-)  # fmt: skip
+    "white_density",
+    "white_sigma",
+    "walk_density",
+    "walk_time",
+    "markov_sigma",
+    "markov_time",
+    "turn_on_bias",
+)
+"""Fields of a `NoiseModel` that the estimator uses."""
 SECTIONS = {
     "alignment": "standing, at the beginning",
-    "process": "beside the IMU's own noise",
+    "process": "in addition to the IMU's own noise",
     "coasting": "while the IMU is silent",
-    "gate": "which readings are believed",
+    "gate": "which readings are accepted",
     "gps": "of the receiver",
     "orientation": "of the IMU's own filter",
     "wheels": "that roll on the ground",
     "standstill": "what counts as standing",
     "ground": "below the vehicle",
 }
+"""Sections of the files, with their descriptions."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EstimatorParameters:
-    """SI units; a field declares its key in the file, what it means and its range. `replace` gives
-    a changed copy.
+    """Parameters of the state estimator, SI units.
+
+    Each field declares its key in the file, its meaning and its range.
     """
 
-    history: float = number("history_s", "how late a reading may come", above=0.0, at_most=10.0)
+    history: float = number("history_s", "longest delay of a reading", above=0.0, at_most=10.0)
     align_time: float = number("alignment.time_s", "s that are averaged", above=0.0, at_most=60.0)
     align_rate: float = number(
         "alignment.still_radps",
@@ -59,13 +77,13 @@ class EstimatorParameters:
     )
     gyro_bias: float = number(
         "alignment.gyroscope_bias_radps",
-        "standard deviation beside the sensor's own",
+        "standard deviation in addition to the sensor's own",
         at_least=0.0,
         at_most=10.0,
     )
     force_bias: float = number(
         "alignment.accelerometer_bias_mps2",
-        "standard deviation beside the sensor's own",
+        "standard deviation in addition to the sensor's own",
         at_least=0.0,
         at_most=10.0,
     )
@@ -77,7 +95,7 @@ class EstimatorParameters:
     )
     silence: float = number(
         "coasting.silence_s",
-        "s without a sample, from which on the estimator goes on without",
+        "s without a sample after which the estimator goes on without the IMU",
         above=0.0,
         at_most=10.0,
     )
@@ -88,11 +106,14 @@ class EstimatorParameters:
         "coasting.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0
     )
     gate_probability: float = number(
-        "gate.probability", "of a good reading to be within", at_least=0.5, at_most=0.999999999
+        "gate.probability",
+        "probability that a good reading is within",
+        at_least=0.5,
+        at_most=0.999999999,
     )
     reacquire: float = number(
         "gate.reacquire_s",
-        "s of rejections, after which a GPS velocity is believed again",
+        "s of rejections after which a GPS velocity is accepted again",
         above=0.0,
         at_most=3600.0,
     )
@@ -104,13 +125,13 @@ class EstimatorParameters:
     )
     wheel_load_share: float = number(
         "wheels.load_share",
-        "of a wheel's static load, from which it rolls",
+        "share of a wheel's static load from which it rolls",
         above=0.0,
         at_most=10.0,
     )
     wheel_speed: float = number(
         "wheels.speed_mps",
-        "standard deviation of the speed, beside the encoders' counts",
+        "standard deviation of the speed, in addition to the encoders' counts",
         at_least=0.0,
         at_most=100.0,
     )
@@ -122,7 +143,7 @@ class EstimatorParameters:
     )
     side_rate: float = number(
         "wheels.side_rate_hz",
-        "how often a second no side slip is assumed",
+        "times a second that no side slip is assumed",
         above=0.0,
         at_most=1000.0,
     )
@@ -134,12 +155,12 @@ class EstimatorParameters:
     )
     side_slip_rate: float = number(
         "wheels.side_slip_rad_per_mps2",
-        "more of it for each m/s² of side force",
+        "its increase for each m/s² of side force",
         at_least=0.0,
         at_most=1.0,
     )
     still_time: float = number(
-        "standstill.time_s", "s for which nothing turns", above=0.0, at_most=60.0
+        "standstill.time_s", "s during which nothing turns", above=0.0, at_most=60.0
     )
     still_way: float = number(
         "standstill.way_m", "largest way of a wheel's rim in this time", above=0.0, at_most=1.0
@@ -148,10 +169,10 @@ class EstimatorParameters:
         "standstill.rates_radps", "largest rate of turn", above=0.0, at_most=10.0
     )
     still_load_share: float = number(
-        "standstill.load_share", "of the weight on the wheels", above=0.0, at_most=1.0
+        "standstill.load_share", "share of the weight on the wheels", above=0.0, at_most=1.0
     )
     still_repeat_rate: float = number(
-        "standstill.rate_hz", "how often a second it is used", above=0.0, at_most=1000.0
+        "standstill.rate_hz", "times a second that it is used", above=0.0, at_most=1000.0
     )
     still_speed: float = number(
         "standstill.speed_mps", "standard deviation", above=0.0, at_most=10.0
@@ -169,11 +190,11 @@ class EstimatorParameters:
         "ground.map_error_time_s", "correlation time of the map's error", above=0.0, at_most=3600.0
     )
     ground_slope: float = number(
-        "ground.slope", "of ground that no map tells, m a metre", at_least=0.0, at_most=10.0
+        "ground.slope", "slope of unknown ground, m a metre", at_least=0.0, at_most=10.0
     )
     gps_reset: float = number(
         "gps.reset_s",
-        "s for which a position that does not fit is refused before it is taken over all the same",
+        "s for which a position that does not fit is refused before it is taken over",
         above=0.0,
         at_most=1e9,
         default=30.0,
@@ -181,7 +202,7 @@ class EstimatorParameters:
     )
     gps_drift: float = number(
         "gps.drift_share",
-        "of the drift that the sensor's set tells; above 1 a margin",
+        "share of the drift in the sensor's set; above 1 a margin",
         above=0.0,
         at_most=10.0,
         default=1.2,
@@ -197,7 +218,7 @@ class EstimatorParameters:
     )
     grip: float = number(
         "wheels.grip_share",
-        "of the tyres' friction, up to which they roll rather than slide",
+        "share of the tyres' friction up to which they roll rather than slide",
         above=0.0,
         at_most=1.0,
         default=0.7,
@@ -207,30 +228,30 @@ class EstimatorParameters:
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON schema of the files."""
+        """Return the JSON schema of the files."""
         return file_schema("State estimator of a land-air vehicle", cls, SECTIONS)
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> EstimatorParameters:
-        """A shipped set (`shipped_estimator_sets()`: named after the vehicles) or a YAML file.
+        """Load a shipped set (`shipped_estimator_sets()`, named after the vehicles) or a YAML file.
 
-        Raises ConfigError that names file, line, key and what is allowed.
+        Raises a ConfigError with file, line, key and the allowed values.
         """
         return cls.parse(*read_parameters("estimator", "estimators", name_or_path))
 
     @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> EstimatorParameters:
-        """The parameters of a file's content; `file` is what errors call it."""
+        """Return the parameters of a file's content; errors call it `file`."""
         document = checked_document(data, file, cls.schema(), "version, history_s, alignment")
         return cls(**values_of(cls, document.value), name=name or file)
 
     def replace(self, **changes: Any) -> EstimatorParameters:
-        """A copy with other values."""
+        """Return a copy with other values."""
         return dataclasses.replace(self, **changes)
 
 
 def shipped_estimator_sets() -> list[str]:
-    """Names of the sets that come with the package."""
+    """Return the names of the sets that come with the package."""
     return shipped_sets("estimators")
 
 
@@ -241,8 +262,9 @@ def constants_of(
     altitude: float,
     ground_known: bool,
 ) -> Constants:
-    """What the kernels need; `altitude`: of the world's origin, m. A sensor that is not there gets
-    any numbers.
+    """Return the constants of the kernels. A missing sensor gets arbitrary numbers.
+
+    `altitude`: of the world's origin, m.
     """
     imu = sensors.imu
     gps = sensors.gps
@@ -251,14 +273,15 @@ def constants_of(
     force, rates, ahrs = (_noise(imu, slice(k, k + 3), 9) for k in (0, 3, 6))
     fix = _noise(gps, slice(0, 3), 6)
     speed = _noise(gps, slice(3, 6), 6)
+
+    # the difference of two counts, each cut off at a whole number, scatters by √2/√12 of a count
     encoders = sensors.encoders
-    counted = encoders is not None and encoders.wheel_counts > 0
-    # the difference of two counts, each of which is cut off at a whole number: √2/√12 of a count
-    count = (
-        0.0
-        if encoders is None or not counted
-        else math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
-    )
+    wheel_noise = 0.0
+    wheel_delay = 0.0
+    if encoders is not None and encoders.wheel_counts > 0:
+        wheel_noise = math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
+        wheel_delay = 0.5 / encoders.rate
+
     hubs = vehicle.hub_position
     sigma, fading = _fading(p, sensors, ground_known)
     baro = _noise(sensors.barometer, slice(0, 1), 1)
@@ -279,9 +302,9 @@ def constants_of(
         altitude=altitude,
         ahrs_white=max(float(ahrs["white_sigma"][0]), 1e-4),
         height_white=max(float(_noise(sensors.height, slice(0, 1), 1)["white_sigma"][0]), 1e-3),
-        wheel_noise=count,
+        wheel_noise=wheel_noise,
         wheel_floor=max(p.wheel_speed, 1e-3),
-        wheel_delay=0.0 if encoders is None or not counted else 0.5 / encoders.rate,
+        wheel_delay=wheel_delay,
         slip_gain=1.0 / (vehicle.slip_stiffness * GRAVITY),
         drag=vehicle.rolling_resistance * GRAVITY,
         side_gain=_side_gain(vehicle),
@@ -319,41 +342,45 @@ def constants_of(
 def _fading(
     p: EstimatorParameters, sensors: SensorParameters, ground_known: bool
 ) -> tuple[Floats, Floats]:
-    """(27,) stationary standard deviations and correlation times of the errors: 0, inf for what is
-    no Gauss-Markov process. What a bias begins with is taken for a part of its walk, so that it
-    fades and comes back likewise.
+    """Return stationary standard deviations and correlation times of the errors, both (27,).
+
+    They are 0 and inf for errors that are no Gauss-Markov process. A turn-on bias is taken for a
+    part of the bias's walk, so that it fades and comes back likewise.
     """
-    sigma = np.zeros(at.ERRORS)
-    time = np.full(at.ERRORS, math.inf)
+    sigma = np.zeros(ERRORS)
+    time = np.full(ERRORS, math.inf)
+
+    # biases
     for first, sensor, channel, count, channels in (
-        (at.E_FORCE, sensors.imu, 0, 3, 9),
-        (at.E_GYRO, sensors.imu, 3, 3, 9),
-        (at.E_BARO, sensors.barometer, 0, 1, 1),
+        (FORCE_BIAS, sensors.imu, 0, 3, 9),
+        (GYRO_BIAS, sensors.imu, 3, 3, 9),
+        (BARO_BIAS, sensors.barometer, 0, 1, 1),
     ):
         noise = _noise(sensor, slice(channel, channel + count), channels)
         walked = np.minimum(noise["walk_time"], FOREVER)
         time[first : first + count] = walked
         sigma[first : first + count] = np.sqrt(0.5 * walked) * noise["walk_density"]
         sigma[first : first + count] = np.hypot(sigma[first : first + count], noise["turn_on_bias"])
-    drifts = ((at.E_GPS, sensors.gps, 0, 6, p.gps_drift), (at.E_AHRS, sensors.imu, 6, 9, 1.0))
+
+    drifts = ((GPS_DRIFT, sensors.gps, 0, 6, p.gps_drift), (AHRS_DRIFT, sensors.imu, 6, 9, 1.0))
     for first, sensor, channel, channels, share in drifts:
         noise = _noise(sensor, slice(channel, channel + 3), channels)
         sigma[first : first + 3] = share * noise["markov_sigma"]
         time[first : first + 3] = noise["markov_time"]
-    sigma[at.E_SLIP] = p.slip
-    time[at.E_SLIP] = p.slip_time
+
+    sigma[SLIP] = p.slip
+    time[SLIP] = p.slip_time
     if ground_known:
-        sigma[at.E_GROUND] = p.map_error
-        time[at.E_GROUND] = p.map_error_time
+        sigma[GROUND_ERROR] = p.map_error
+        time[GROUND_ERROR] = p.map_error_time
     return sigma, time
 
 
 def chi_square(degrees: int, probability: float) -> float:
-    """What the sum of so many (1 to 6) squares of unit normal numbers stays below with a
-    probability.
+    """Return the bound below which a sum of squares stays with a probability.
 
-    By halving: scipy.special would take a node 25 MB. NIST Digital Library of Mathematical
-    Functions, 8.4.6, 8.8.2.
+    `degrees`: how many squares of unit normal numbers, 1 to 6. Found by halving: scipy.special
+    would take a node 25 MB. NIST Digital Library of Mathematical Functions, 8.4.6, 8.8.2.
     """
 
     def exceeds(degrees: int, x: float) -> float:
@@ -366,20 +393,22 @@ def chi_square(degrees: int, probability: float) -> float:
     high = 100.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high) if exceeds(degrees, middle) > 1.0 - probability else (low, middle)
-        )
+        if exceeds(degrees, middle) > 1.0 - probability:
+            low = middle
+        else:
+            high = middle
     return high
 
 
 def turn_on_bias(sensor: NoisySensor | None, channels: int) -> Floats:
-    """(channels,) standard deviation of what a sensor's biases begin with."""
+    """Return the standard deviations (channels,) of a sensor's biases when it is turned on."""
     return _noise(sensor, slice(None), channels)["turn_on_bias"]
 
 
 def _side_gain(vehicle: VehicleParameters) -> float:
-    """rad of slip angle for each m/s² across, mean of the axles: their loads over what they hold.
-    Eq. 5.9.
+    """Return the slip angle for each m/s² across, rad, as the mean of the axles. Eq. 5.9.
+
+    It is an axle's load over its cornering stiffness.
     """
     v = vehicle
     load = v.static_load[::2]
@@ -393,6 +422,6 @@ def _lever(sensor: NoisySensor | None, place: Any) -> Any:
 
 
 def _noise(sensor: NoisySensor | None, channels: slice, count: int) -> dict[str, Any]:
-    """The noise of some channels; none where there is no sensor."""
+    """Return the noise of some channels, which is 0 without a sensor."""
     noise = sensor.noise if sensor is not None else NoiseModel(count)
     return {name: np.asarray(getattr(noise, name))[channels].copy() for name in NOISES}

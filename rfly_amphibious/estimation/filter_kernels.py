@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.estimation import filter_layout as at
-from rfly_amphibious.estimation.attitude_kernels import add_skew, attitude, rotate_vector
+from rfly_amphibious.estimation import filter_records
+from rfly_amphibious.estimation.attitude_kernels import add_skew, attitude
+from rfly_amphibious.estimation.error_state import ATTITUDE, ERRORS, GYRO_BIAS, POSITION, VELOCITY
+from rfly_amphibious.estimation.filter_records import NO_SENSOR, SAME_TIME
 from rfly_amphibious.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -26,279 +28,377 @@ from rfly_amphibious.estimation.measurement_update import (
     return_to_map,
     update,
 )
-from rfly_amphibious.estimation.prediction import predict
+from rfly_amphibious.estimation.prediction import predict, set_motion
 from rfly_amphibious.estimation.row_operations import add_scaled, symmetrise
 from rfly_common.kernels.jit import inner_kernel, kernel
+from rfly_common.kernels.vectors import cross, matrix_row, rotated, vector_of
 
 ROCKING = 0.1
-"""m: springs and tyres give way to a body that rolls and pitches, m/s for each rad/s"""
+"""Speed of a wheel for each rate at which the body rolls and pitches on springs and tyres, m."""
+
+LARGEST = 1e9
+"""Bound of a credible estimate, m, m/s, rad/s. Impossible readings lead beyond it."""
+
+
+@inner_kernel
+def take_loads(book: Any, row: Any, c: Any) -> None:
+    """Note the loads of the wheels, and which of them are off the ground."""
+    for i in range(c.radius.size):
+        book.wheel_load[i] = row.values[i]
+        if book.wheel_load[i] < c.wheel_load:
+            book.last_lifted[i] = row.time
+    book.wheel_load_time = row.time
+
+
+@inner_kernel
+def find_rolling(book: Any, c: Any, rolls: Any) -> float:
+    """Find the wheels that roll on the ground -> rolls (wheels,), 1 or 0.
+
+    Returns the load of all wheels, N. A wheel that touched down has to take up speed first.
+    """
+    loaded = 0.0
+    if book.time - book.wheel_load_time > c.load_age:
+        return loaded
+    for i in range(c.radius.size):
+        load = book.wheel_load[i]
+        loaded += load
+        if load >= c.wheel_load and book.time - book.last_lifted[i] >= c.contact_time:
+            rolls[i] = 1.0
+    return loaded
+
+
+@inner_kernel
+def watch_standstill(x: Any, book: Any, angles: Any, loaded: float, slides: bool, c: Any) -> None:
+    """Begin the time of standing anew if wheels or body move, or the wheels are not loaded."""
+    wheels = c.radius.size
+    turned = 0.0
+    for i in range(wheels):
+        turned = max(turned, abs(angles[i] - book.still_angle[i]) * c.radius[i])
+    rate = math.sqrt(book.rates[0] ** 2 + book.rates[1] ** 2 + book.rates[2] ** 2)
+    upright = 1.0 - 2.0 * (x.quaternion[1] ** 2 + x.quaternion[2] ** 2)
+    still = turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load * upright
+    if slides or not still:
+        book.still_since = book.time
+        for i in range(wheels):
+            book.still_angle[i] = angles[i]
+
+
+@inner_kernel
+def standstill_innovation(x: Any, book: Any, c: Any, h: Any, residual: Any, variance: Any) -> int:
+    """Measure that speed and rates are 0."""
+    book.last_standstill = book.time
+    for i in range(3):
+        h[i, VELOCITY + i] = 1.0
+        h[3 + i, GYRO_BIAS + i] = -1.0
+        residual[i] = -x.velocity[i]
+        residual[3 + i] = -book.rates[i]
+        variance[i] = c.still_speed * c.still_speed
+        variance[3 + i] = c.still_gyro * c.still_gyro
+    return filter_records.STANDSTILL
 
 
 @inner_kernel
 def wheel_innovation(
-    x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
+    x: Any, book: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
 ) -> int:
-    """Wheels that roll on the ground: speed along them, then none across; none at all where all
-    stand.
+    """Measure with the wheels that roll: speed along them (stage 0), then none across (stage 1).
 
-    A wheel that touched down has to take up speed first, and tyres at the limit of their grip
-    slide: how fast they turn tells nothing then.
+    A vehicle that stands measures that instead. Tyres at the limit of their grip slide, and measure
+    nothing.
     """
     wheels = c.radius.size
+    rates = row.values[:wheels]
+    steering = row.values[wheels : 2 * wheels]
+    angles = row.values[2 * wheels : 3 * wheels]
     rolls = np.zeros(wheels)
-    radii = 0.0
-    loaded = 0.0
-    count = 0.0
-    if x[at.TIME] - x[at.LOAD_TIME] <= c.load_age:
-        for i in range(wheels):
-            loaded += x[at.LOADS + i]
-            if x[at.LOADS + i] >= c.wheel_load and x[at.TIME] - x[at.CONTACT + i] >= c.contact_time:
-                rolls[i] = 1.0
-                count += 1.0
-    rocks = ROCKING * ROCKING * (x[at.RATES] ** 2 + x[at.RATES + 1] ** 2)
-    slides = math.hypot(x[at.FORCE], x[at.FORCE + 1]) > c.grip * loaded / c.weight
+    loaded = find_rolling(book, c, rolls)
+    count = rolls.sum()
+    slides = math.hypot(book.force[0], book.force[1]) > c.grip * loaded / c.weight
+
+    # standing
     if stage == 0:
-        turned = 0.0
-        angles = at.LOG_VALUES + 2 * wheels
-        for i in range(wheels):
-            turned = max(turned, abs(row[angles + i] - x[at.STILL_ANGLE + i]) * c.radius[i])
-        rate = math.sqrt(x[at.RATES] ** 2 + x[at.RATES + 1] ** 2 + x[at.RATES + 2] ** 2)
-        upright = 1.0 - 2.0 * (x[at.QUATERNION + 1] ** 2 + x[at.QUATERNION + 2] ** 2)
-        if slides or not (
-            turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load * upright
-        ):
-            x[at.STILL_SINCE] = x[at.TIME]
-            for i in range(wheels):
-                x[at.STILL_ANGLE + i] = row[angles + i]
-    if x[at.TIME] - x[at.STILL_SINCE] >= c.still_time - at.SAME_TIME:
-        if stage > 0 or x[at.TIME] - x[at.LAST_STILL] < c.still_period - at.SAME_TIME:
-            return at.NOTHING
-        x[at.LAST_STILL] = x[at.TIME]
-        for i in range(3):
-            h[i, at.E_VELOCITY + i] = 1.0
-            h[3 + i, at.E_GYRO + i] = -1.0
-            residual[i] = -x[at.VELOCITY + i]
-            residual[3 + i] = -x[at.RATES + i]
-            variance[i] = c.still_speed * c.still_speed
-            variance[3 + i] = c.still_gyro * c.still_gyro
-        return at.STANDSTILL
-    if (
-        slides
-        or count == 0.0
-        or (stage == 1 and x[at.TIME] - x[at.LAST_SIDE] < c.side_period - at.SAME_TIME)
-    ):
-        return at.NOTHING
+        watch_standstill(x, book, angles, loaded, slides, c)
+    if book.time - book.still_since >= c.still_time - SAME_TIME:
+        if stage > 0 or book.time - book.last_standstill < c.still_period - SAME_TIME:
+            return NO_SENSOR
+        return standstill_innovation(x, book, c, h, residual, variance)
+
+    # rolling
+    if slides or count == 0.0:
+        return NO_SENSOR
+    if stage == 1 and book.time - book.last_side_slip < c.side_period - SAME_TIME:
+        return NO_SENSOR
     expected = np.empty(2)
-    expect_wheels(
-        x, row[at.LOG_VALUES + wheels : at.LOG_VALUES + 2 * wheels], rolls, c, h, expected
-    )
+    expect_wheels(x, book, steering, rolls, c, h, expected)
+    rocks = ROCKING * ROCKING * (book.rates[0] ** 2 + book.rates[1] ** 2)
     if stage == 0:
-        read = 0.0
+        radii = 0.0
+        speed = 0.0
         for i in range(wheels):
             radii += rolls[i] * c.radius[i]
-            # counted against the body, rolled against the ground
-            read += rolls[i] * c.radius[i] * (row[at.LOG_VALUES + i] + x[at.RATES + 1]) / count
-        residual[0] = read - expected[0]
+            # encoders count against the body, the wheel rolls against the ground
+            speed += rolls[i] * c.radius[i] * (rates[i] + book.rates[1]) / count
+        residual[0] = speed - expected[0]
         variance[0] = c.wheel_noise * c.wheel_noise * radii * radii / (count * count * count)
         variance[0] += c.wheel_floor * c.wheel_floor + rocks
-        return at.WHEEL_SPEED
-    x[at.LAST_SIDE] = x[at.TIME]
-    for n in range(at.ERRORS):
+        return filter_records.WHEEL_SPEED
+
+    # across
+    book.last_side_slip = book.time
+    for n in range(ERRORS):
         h[0, n] = h[1, n]
-    slip = c.side_slip + c.side_slip_rate * abs(x[at.FORCE + 1])
+    slip = c.side_slip + c.side_slip_rate * abs(book.force[1])
     residual[0] = -expected[1]
     variance[0] = c.side_noise * c.side_noise + rocks + (slip * expected[0]) ** 2
-    return at.SIDE_SLIP
+    return filter_records.SIDE_SLIP
 
 
 @inner_kernel
-def innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any) -> int:
-    """Jacobian (6, 27), residual and variance (6,) of a row's measurement, no height; `stage`: its
-    first or second.
+def gps_innovation(
+    x: Any, book: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
+) -> int:
+    """Measure the antenna's position (stage 0), then its velocity (stage 1)."""
+    expected = np.empty(3)
+    if stage == 0:
+        expect_gps_position(x, c.lever_gps, h, expected)
+        for i in range(3):
+            residual[i] = row.values[i] - expected[i]
+            variance[i] = c.gps_white[i] * c.gps_white[i]
+        return filter_records.GPS_POSITION
 
-    -> which sensor's it is; NOTHING where there is none.
-    """
-    h[:] = 0.0
-    kind = int(row[at.LOG_KIND])
-    if kind == at.KIND_JOINTS:
-        return wheel_innovation(x, row, stage, c, h, residual, variance)
-    if kind == at.KIND_GPS:
-        if stage == 0:
-            expect_gps_position(x, c.lever_gps, h, residual)
-        else:
-            expect_velocity(x, c.lever_gps, h, residual)
-        for i in range(3):
-            residual[i] = row[at.LOG_VALUES + 3 * stage + i] - residual[i]
-            white = c.gps_white[i] if stage == 0 else c.gps_velocity
-            variance[i] = white * white
-        return at.GPS_POSITION if stage == 0 else at.GPS_VELOCITY
-    if stage > 0:
-        return at.NOTHING
-    if kind == at.KIND_LOADS:
-        for i in range(c.radius.size):
-            x[at.LOADS + i] = row[at.LOG_VALUES + i]
-            if x[at.LOADS + i] < c.wheel_load:
-                x[at.CONTACT + i] = row[at.LOG_TIME]
-        x[at.LOAD_TIME] = row[at.LOG_TIME]
-        return at.NOTHING
-    if kind == at.KIND_FIELD:
-        expect_field(x, c.field, h, residual)
-        for i in range(3):
-            residual[i] = row[at.LOG_VALUES + i] - residual[i]
-            variance[i] = c.field_white * c.field_white
-        return at.MAGNETOMETER
-    if kind == at.KIND_ORIENTATION:
-        expect_orientation(x, row[at.LOG_VALUES : at.LOG_VALUES + 4], h, residual)
-        for i in range(3):
-            variance[i] = c.ahrs_white * c.ahrs_white
-        return at.ORIENTATION
-    expect_pressure(x, c.lever_baro, c.altitude, h, residual)
-    variance[0] = c.pressure_white * c.pressure_white
-    residual[0] = row[at.LOG_VALUES] - residual[0]
-    return at.BAROMETER
+    expect_velocity(x, book, c.lever_gps, h, expected)
+    for i in range(3):
+        residual[i] = row.values[3 + i] - expected[i]
+        variance[i] = c.gps_velocity * c.gps_velocity
+    return filter_records.GPS_VELOCITY
 
 
 @inner_kernel
 def height_innovation(
-    x: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, residual: Any, variance: Any
+    x: Any, book: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, residual: Any, variance: Any
 ) -> int:
-    """As `innovation`, of a height above the ground."""
-    h[:] = 0.0
-    spread_x = max(0.05, math.sqrt(p[at.E_POSITION, at.E_POSITION]))
-    spread_y = max(0.05, math.sqrt(p[at.E_POSITION + 1, at.E_POSITION + 1]))
-    bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
-    residual[0] = row[at.LOG_VALUES] - residual[0]
+    """Measure the height above the ground."""
+    spread_x = max(0.05, math.sqrt(p[POSITION, POSITION]))
+    spread_y = max(0.05, math.sqrt(p[POSITION + 1, POSITION + 1]))
+    bend_variance = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
+    residual[0] = row.values[0] - residual[0]
     variance[0] = c.height_white * c.height_white
-    bend_ground(x, p, bent)
-    if x[at.OFF_MAP] != 0.0:
-        return_to_map(x, p, h, residual, variance, c)
-    return at.HEIGHT
+
+    bend_ground(book, p, bend_variance)
+    if book.off_map != 0.0:
+        return_to_map(x, book, p, h, residual, variance, c)
+    return filter_records.HEIGHT
+
+
+@inner_kernel
+def innovation(
+    x: Any, book: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
+) -> int:
+    """Compute Jacobian (6, 27), residual and variance (6,) of a measurement but a height.
+
+    `stage`: 0 for the row's first measurement, 1 for its second. Returns the sensor, or NO_SENSOR.
+    """
+    kind = int(row.kind)
+    if kind == filter_records.KIND_JOINTS:
+        return wheel_innovation(x, book, row, stage, c, h, residual, variance)
+    if kind == filter_records.KIND_GPS:
+        return gps_innovation(x, book, row, stage, c, h, residual, variance)
+    if stage > 0:
+        return NO_SENSOR
+
+    if kind == filter_records.KIND_LOADS:
+        take_loads(book, row, c)
+        return NO_SENSOR
+    if kind == filter_records.KIND_FIELD:
+        expect_field(x, c.field, h, residual)
+        for i in range(3):
+            residual[i] = row.values[i] - residual[i]
+            variance[i] = c.field_white * c.field_white
+        return filter_records.MAGNETOMETER
+    if kind == filter_records.KIND_ORIENTATION:
+        expect_orientation(x, row.values, h, residual)
+        for i in range(3):
+            variance[i] = c.ahrs_white * c.ahrs_white
+        return filter_records.ORIENTATION
+    expect_pressure(x, c.lever_baro, c.altitude, h, residual)
+    variance[0] = c.pressure_white * c.pressure_white
+    residual[0] = row.values[0] - residual[0]
+    return filter_records.BAROMETER
+
+
+@inner_kernel
+def fuse(
+    x: Any,
+    book: Any,
+    p: Any,
+    sensor: int,
+    h: Any,
+    residual: Any,
+    variance: Any,
+    c: Any,
+) -> bool:
+    """Update with a measurement. Return whether the row's second one may be used too."""
+    m = filter_records.DEGREES[sensor]
+    gate = c.gates[m]
+    if sensor == filter_records.GPS_POSITION and book.gps_refused != 0.0:
+        gate = -1.0
+    level = sensor == filter_records.HEIGHT and c.ground_known
+    nis = update(x, book, p, h[:m], residual, variance, gate, level)
+    count_update(book, p, sensor, nis, gate, residual, m, c.reacquire)
+
+    if sensor == filter_records.HEIGHT and nis > gate:
+        leave_map(book, p, residual[0], c)
+    if sensor == filter_records.GPS_POSITION:
+        judge_fix(x, book, p, nis, residual, c)
+        return not nis > gate
+    return True
 
 
 @inner_kernel
 def interpolate_imu(before: Any, after: Any, share: float, force: Any, rates: Any) -> None:
-    """Specific force and rates (3,) between two rows of the IMU's log; after a gap only the later."""
-    share = 1.0 if before[at.IMU_COASTS] != 0.0 else share
-    for i in range(3):
-        force[i] = before[at.IMU_FORCE + i] * (1.0 - share) + after[at.IMU_FORCE + i] * share
-        rates[i] = before[at.IMU_RATES + i] * (1.0 - share) + after[at.IMU_RATES + i] * share
+    """Interpolate force and rates (3,) between two rows of the IMU's log.
 
-
-@inner_kernel
-def set_motion(x: Any, force: Any, rates: Any) -> None:
-    """Specific force and rates (3,) of the nominal state, without their biases."""
+    After a gap only the later one counts.
+    """
+    if before.coasts != 0.0:
+        share = 1.0
     for i in range(3):
-        x[at.FORCE + i] = force[i] - x[at.FORCE_BIAS + i]
-        x[at.RATES + i] = rates[i] - x[at.GYRO_BIAS + i]
+        force[i] = before.force[i] * (1.0 - share) + after.force[i] * share
+        rates[i] = before.rates[i] * (1.0 - share) + after.rates[i] * share
 
 
 @kernel
-def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground: Any) -> None:
-    """From the IMU's row first - 1, where x and p are, to row last - 1, with the measurements on
-    the way.
+def advance(
+    history: Any,
+    measurements: Any,
+    first: int,
+    last: int,
+    states: Any,
+    books: Any,
+    p: Any,
+    c: Any,
+    ground: Any,
+) -> None:
+    """Carry the filter from the IMU's row first - 1 to row last - 1, with the measurements between.
 
-    `history`: a `History`, whose x, p and cursor are written at these rows.
+    `history`: a `History`, whose rows first … last - 1 are written. `measurements`: their log.
+    `states` and `books`: records (1,), which with p become those of the last row.
     """
     imu = history.imu
-    measurements = history.measurements
+    states[0] = history.x[first - 1]
+    books[0] = history.book[first - 1]
+    p[:] = history.p[first - 1]
+    x = states[0]
+    book = books[0]
     force = np.empty(3)
     rates = np.empty(3)
-    h = np.zeros((6, at.ERRORS))
+    h = np.zeros((6, ERRORS))
     residual = np.empty(6)
     variance = np.empty(6)
     cursor = history.cursor[first - 1]
     for k in range(first, last):
         before = imu[k - 1]
         after = imu[k]
-        begin = before[at.IMU_TIME]
-        end = after[at.IMU_TIME]
-        coasts = after[at.IMU_COASTS] != 0.0
-        now = begin
+        duration = after.time - before.time
+        coasts = after.coasts != 0.0
+        now = before.time
         while True:
-            due = (
-                cursor < measurements.shape[0]
-                and measurements[cursor, at.LOG_TIME] <= end + at.SAME_TIME
-            )
-            to = min(measurements[cursor, at.LOG_TIME], end) if due else end
-            if to - now > at.SAME_TIME:
-                interpolate_imu(
-                    before, after, (0.5 * (now + to) - begin) / (end - begin), force, rates
-                )
-                predict(x, p, to - now, force, rates, coasts, c)
-                now = to
+            # to the next measurement, or the end of the step
+            due = False
+            target = after.time
+            if cursor < measurements.shape[0]:
+                due = measurements[cursor].time <= after.time + SAME_TIME
+            if due:
+                target = min(measurements[cursor].time, after.time)
+            if target - now > SAME_TIME:
+                middle = 0.5 * (now + target)
+                interpolate_imu(before, after, (middle - before.time) / duration, force, rates)
+                predict(x, book, p, target - now, force, rates, coasts, c)
+                now = target
             if not due:
                 break
-            x[at.TIME] = now
+
+            # motion at the measurement
+            book.time = now
             if not coasts:
-                interpolate_imu(before, after, (now - begin) / (end - begin), force, rates)
-                set_motion(x, force, rates)
+                interpolate_imu(before, after, (now - before.time) / duration, force, rates)
+                set_motion(x, book, force, rates)
+
             row = measurements[cursor]
-            is_height = row[at.LOG_KIND] == at.KIND_HEIGHT
-            for stage in range(1 if is_height else 2):
-                if is_height:
-                    sensor = height_innovation(x, p, row, c, ground, h, residual, variance)
-                else:
-                    sensor = innovation(x, row, stage, c, h, residual, variance)
-                if sensor == at.NOTHING:
-                    break
-                m = at.DEGREES[sensor]
-                level = sensor == at.HEIGHT and c.ground_known
-                gate = (
-                    -1.0 if sensor == at.GPS_POSITION and x[at.GPS_REFUSED] != 0.0 else c.gates[m]
-                )
-                nis = update(x, p, h[:m], residual, variance, gate, level)
-                count_update(x, p, sensor, nis, gate, residual, m, c.reacquire)
-                if sensor == at.HEIGHT and nis > gate:
-                    leave_map(x, p, residual[0], c)
-                if sensor == at.GPS_POSITION:
-                    judge_fix(x, p, nis, residual, c)
-                    if nis > gate:  # nor is its velocity used
+            if row.kind == filter_records.KIND_HEIGHT:
+                h[:] = 0.0
+                sensor = height_innovation(x, book, p, row, c, ground, h, residual, variance)
+                fuse(x, book, p, sensor, h, residual, variance, c)
+            else:
+                for stage in range(2):
+                    h[:] = 0.0
+                    sensor = innovation(x, book, row, stage, c, h, residual, variance)
+                    if sensor == NO_SENSOR:
+                        break
+                    if not fuse(x, book, p, sensor, h, residual, variance, c):
                         break
             cursor += 1
-        x[at.TIME] = end
+
+        book.time = after.time
         if not coasts:
-            set_motion(
-                x, after[at.IMU_FORCE : at.IMU_FORCE + 3], after[at.IMU_RATES : at.IMU_RATES + 3]
-            )
+            set_motion(x, book, after.force, after.rates)
         history.x[k] = x
+        history.book[k] = book
         history.p[k] = p
         history.cursor[k] = cursor
 
 
+@inner_kernel
+def is_credible(values: Any) -> bool:
+    """Return whether all of some numbers are of a possible size."""
+    credible = True
+    for n in range(values.size):
+        credible &= abs(values[n]) < LARGEST  # False for NaN
+    return credible
+
+
 @kernel
-def report(x: Any, p: Any, lever: Any, place: Any, velocity: Any, covariance: Any) -> None:
-    """Place and velocity (3,) of the body's origin, `lever` (3,) being the IMU's from there, and
-    (9, 9) of both and the attitude.
+def report(
+    states: Any, books: Any, p: Any, lever: Any, position: Any, velocity: Any, covariance: Any
+) -> bool:
+    """Compute position and velocity (3,) of the body's origin, and their covariance (9, 9).
+
+    The covariance includes the attitude. `states` and `books`: records (1,). `lever` (3,): of the
+    IMU from the origin. Returns whether the estimate is credible.
     """
-    r = np.empty((3, 3))
-    arm = np.empty(3)
-    swing = np.empty(3)
-    turned = np.empty(3)
-    attitude(x, r)
-    rotate_vector(r, lever, arm)
-    swing[0] = x[at.RATES + 1] * lever[2] - x[at.RATES + 2] * lever[1]
-    swing[1] = x[at.RATES + 2] * lever[0] - x[at.RATES] * lever[2]
-    swing[2] = x[at.RATES] * lever[1] - x[at.RATES + 1] * lever[0]
-    rotate_vector(r, swing, turned)
-    j = np.zeros((9, at.ERRORS))
+    x = states[0]
+    book = books[0]
+    r = attitude(x)
+    imu = vector_of(lever)
+    arm = rotated(r, imu)
+    swing = rotated(r, cross(vector_of(book.rates), imu))
+
+    # Jacobian over the errors
+    j = np.zeros((9, ERRORS))
     for i in range(9):
         j[i, i] = 1.0
-    add_skew(j, 0, at.E_ATTITUDE, 1.0, arm[0], arm[1], arm[2])
-    add_skew(j, 3, at.E_ATTITUDE, 1.0, turned[0], turned[1], turned[2])
+    add_skew(j, 0, ATTITUDE, 1.0, arm)
+    add_skew(j, 3, ATTITUDE, 1.0, swing)
     for i in range(3):
-        place[i] = x[at.POSITION + i] - arm[i]
-        velocity[i] = x[at.VELOCITY + i] - turned[i]
-        j[3 + i, at.E_GYRO] = -(r[i, 1] * lever[2] - r[i, 2] * lever[1])
-        j[3 + i, at.E_GYRO + 1] = -(r[i, 2] * lever[0] - r[i, 0] * lever[2])
-        j[3 + i, at.E_GYRO + 2] = -(r[i, 0] * lever[1] - r[i, 1] * lever[0])
-    part = np.zeros((9, at.ERRORS))
+        position[i] = x.position[i] - arm[i]
+        velocity[i] = x.velocity[i] - swing[i]
+        turn = cross(matrix_row(r, i), imu)
+        j[3 + i, GYRO_BIAS] = -turn[0]
+        j[3 + i, GYRO_BIAS + 1] = -turn[1]
+        j[3 + i, GYRO_BIAS + 2] = -turn[2]
+
+    # J P Jᵀ
+    part = np.zeros((9, ERRORS))
     for i in range(9):
-        for n in range(at.ERRORS):
+        for n in range(ERRORS):
             if j[i, n] != 0.0:
                 add_scaled(part[i], j[i, n], p[n])
     covariance[:] = 0.0
     for i in range(9):
-        for n in range(at.ERRORS):
+        for n in range(ERRORS):
             if j[i, n] != 0.0:
                 add_scaled(covariance[i], j[i, n], part[:, n])
     symmetrise(covariance)
+
+    moves = is_credible(velocity) and is_credible(book.rates)
+    return is_credible(position) and is_credible(x.quaternion) and moves

@@ -1,6 +1,4 @@
-"""Measurement update of the error-state Kalman filter: gate, gain, Joseph's form, injection of the
-error.
-"""
+"""Measurement update of the error-state Kalman filter: gate, gain, Joseph's form, injection."""
 
 from __future__ import annotations
 
@@ -9,77 +7,110 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.estimation import filter_layout as at
-from rfly_amphibious.estimation.attitude_kernels import rotate_attitude
-from rfly_amphibious.estimation.row_operations import add_outer, add_scaled, scale, symmetrise
+from rfly_amphibious.estimation import filter_records
+from rfly_amphibious.estimation.attitude_kernels import turn_in_world
+from rfly_amphibious.estimation.error_state import (
+    AHRS_DRIFT,
+    ATTITUDE,
+    BARO_BIAS,
+    ERRORS,
+    FIELD_BIAS,
+    FORCE_BIAS,
+    GPS_DRIFT,
+    GROUND_ERROR,
+    GYRO_BIAS,
+    POSITION,
+    SLIP,
+    VELOCITY,
+)
+from rfly_amphibious.estimation.row_operations import (
+    add_outer,
+    add_scaled,
+    clear_error,
+    scale,
+    symmetrise,
+)
 from rfly_common.kernels.jit import inner_kernel, kernel
+from rfly_common.kernels.vectors import vector_of
 
 UNKNOWN_GROUND = 1e6
-"""m², variance of a ground of which nothing is known"""
+"""Variance of unknown ground, m²."""
 DOUBTED_FIXES = 5.0
-"""that do not fit, more than do, from which on a GPS is refused; it comes back after as many that
-fit, at most twice
+"""Surplus of fixes that do not fit from which a GPS is refused. It is accepted again after as many
+fixes that fit, at most twice as many.
 """
 FIXES_APART = 6.0
-"""standard deviations of its scatter, within which the difference from a fix to the next agrees"""
+"""Largest difference between two fixes that agree, in standard deviations of their scatter."""
 
 
 @kernel
-def inject_error(x: Any, d: Any) -> None:
-    """The nominal state takes over the error d (27,)."""
+def inject_error(x: Any, book: Any, d: Any) -> None:
+    """Add an error d (27,) to the nominal state."""
     for i in range(3):
-        x[at.POSITION + i] += d[at.E_POSITION + i]
-        x[at.VELOCITY + i] += d[at.E_VELOCITY + i]
-    rotate_attitude(x, d[at.E_ATTITUDE], d[at.E_ATTITUDE + 1], d[at.E_ATTITUDE + 2], True)
-    for i in range(at.ERRORS - at.E_GYRO):
-        x[at.GYRO_BIAS + i] += d[at.E_GYRO + i]
+        x.position[i] += d[POSITION + i]
+        x.velocity[i] += d[VELOCITY + i]
+    turn_in_world(x, vector_of(d[ATTITUDE:]))
+
+    # biases and drifts
     for i in range(3):
-        x[at.RATES + i] -= d[at.E_GYRO + i]
-        x[at.FORCE + i] -= d[at.E_FORCE + i]
+        x.gyro_bias[i] += d[GYRO_BIAS + i]
+        x.force_bias[i] += d[FORCE_BIAS + i]
+        x.gps_drift[i] += d[GPS_DRIFT + i]
+        x.field_bias[i] += d[FIELD_BIAS + i]
+        x.ahrs_drift[i] += d[AHRS_DRIFT + i]
+    x.baro_bias += d[BARO_BIAS]
+    x.ground_error += d[GROUND_ERROR]
+    x.slip += d[SLIP]
+
+    for i in range(3):
+        book.rates[i] -= d[GYRO_BIAS + i]
+        book.force[i] -= d[FORCE_BIAS + i]
 
 
-@kernel
-def update(
-    x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, vertical_only: bool
-) -> float:
-    """One measurement of m numbers: Jacobian h (m, 27), residuals and variances (m,); Joseph's
-    form.
-
-    Its normalised innovation squared; above `gate` nothing changes. `vertical_only`: level
-    position, attitude and what is bound to them stay as they are; the covariance allows for that.
-    """
+@inner_kernel
+def innovation_covariance(p: Any, h: Any, variance: Any, hp: Any, s: Any) -> None:
+    """Compute H P -> hp (m, 27) and S = H P Hᵀ + R -> s (m, m)."""
     m = h.shape[0]
-    hp = np.zeros((m, at.ERRORS))
-    s = np.empty((m, m))
-    low = np.zeros((m, m))
     for i in range(m):
-        for j in range(at.ERRORS):
+        for j in range(ERRORS):
             if h[i, j] != 0.0:
                 add_scaled(hp[i], h[i, j], p[j])
     for i in range(m):
         for j in range(m):
             total = variance[i] if i == j else 0.0
-            for n in range(at.ERRORS):
+            for n in range(ERRORS):
                 if h[j, n] != 0.0:
                     total += hp[i, n] * h[j, n]
             s[i, j] = total
+
+
+@inner_kernel
+def whiten(s: Any, residual: Any, low: Any) -> float:
+    """Factorise S = L Lᵀ -> low (m, m). Return |L⁻¹ residual|², the innovation normalised."""
+    m = s.shape[0]
     white = np.empty(m)
     nis = 0.0
     for i in range(m):
+        # Cholesky
         for j in range(i + 1):
             total = 0.5 * (s[i, j] + s[j, i])
             for n in range(j):
                 total -= low[i, n] * low[j, n]
             low[i, j] = math.sqrt(total) if i == j else total / low[j, j]
+
+        # forward substitution
         total = residual[i]
         for n in range(i):
             total -= low[i, n] * white[n]
         white[i] = total / low[i, i]
         nis += white[i] * white[i]
-    if not nis <= gate:
-        return nis
-    # gain' = S⁻¹ (H P), row by row
-    gain = hp.copy()
+    return nis
+
+
+@inner_kernel
+def solve_gain(low: Any, gain: Any) -> None:
+    """gain = (L Lᵀ)⁻¹ gain, in place: of H P (m, 27) the transposed Kalman gain."""
+    m = low.shape[0]
     for i in range(m):
         for n in range(i):
             add_scaled(gain[i], -low[i, n], gain[n])
@@ -89,125 +120,174 @@ def update(
         for n in range(i + 1, m):
             add_scaled(gain[i], -low[n, i], gain[n])
         scale(gain[i], 1.0 / low[i, i])
-    if vertical_only:
-        for i in range(m):
-            for n in range(at.ERRORS):
-                kept = n in (
-                    at.E_POSITION + 2,
-                    at.E_VELOCITY + 2,
-                    at.E_GPS + 2,
-                    at.E_BARO,
-                    at.E_GROUND,
-                )
-                if not (kept or at.E_FORCE <= n < at.E_FORCE + 3):
-                    gain[i, n] = 0.0
-    d = np.zeros(at.ERRORS)
-    back = np.zeros((m, at.ERRORS))
-    for i in range(m):
-        add_scaled(d, residual[i], gain[i])
-    # (I - K H) P (I - K H)ᵀ + K R Kᵀ = A + (K R - A Hᵀ) Kᵀ with A = (I - K H) P
+
+
+@inner_kernel
+def is_vertical(n: int) -> bool:
+    """Return whether a height may correct error n: altitude, climb and what is bound to them."""
+    if FORCE_BIAS <= n < FORCE_BIAS + 3:
+        return True
+    return n in (POSITION + 2, VELOCITY + 2, GPS_DRIFT + 2, BARO_BIAS, GROUND_ERROR)
+
+
+@inner_kernel
+def reduce_covariance(p: Any, h: Any, variance: Any, hp: Any, gain: Any) -> None:
+    """p = (I - K H) P (I - K H)ᵀ + K R Kᵀ, Joseph's form, for any gain."""
+    m = h.shape[0]
+    back = np.zeros((m, ERRORS))
+    # with A = (I - K H) P it is A + (K R - A Hᵀ) Kᵀ
     for i in range(m):
         add_outer(p, -gain[i], hp[i])
     for i in range(m):
         add_scaled(back[i], variance[i], gain[i])
-        for n in range(at.ERRORS):
+        for n in range(ERRORS):
             if h[i, n] != 0.0:
                 add_scaled(back[i], -h[i, n], p[:, n])
     for i in range(m):
         add_outer(p, back[i], gain[i])
     symmetrise(p)
-    inject_error(x, d)
+
+
+@kernel
+def update(
+    x: Any,
+    book: Any,
+    p: Any,
+    h: Any,
+    residual: Any,
+    variance: Any,
+    gate: float,
+    vertical_only: bool,
+) -> float:
+    """Use a measurement of m numbers: Jacobian h (m, 27), residuals and variances (m,).
+
+    Returns its normalised innovation squared; above `gate` nothing changes. `vertical_only`: level
+    position, attitude and all errors bound to them stay; the covariance allows for that.
+    """
+    m = h.shape[0]
+    hp = np.zeros((m, ERRORS))
+    s = np.empty((m, m))
+    low = np.zeros((m, m))
+    innovation_covariance(p, h, variance, hp, s)
+    nis = whiten(s, residual, low)
+    if not nis <= gate:  # neither for NaN
+        return nis
+
+    gain = hp.copy()
+    solve_gain(low, gain)
+    if vertical_only:
+        for n in range(ERRORS):
+            if not is_vertical(n):
+                gain[:, n] = 0.0
+
+    d = np.zeros(ERRORS)
+    for i in range(m):
+        add_scaled(d, residual[i], gain[i])
+    reduce_covariance(p, h, variance, hp, gain)
+    inject_error(x, book, d)
     return nis
 
 
 @inner_kernel
 def count_update(
-    x: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float
+    book: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float
 ) -> None:
-    """Counts a measurement. A speed that was rejected for too long is believed again."""
-    x[at.INNOVATION + sensor] = nis
+    """Count a measurement. Believe GPS velocity again after it was rejected for too long."""
+    book.innovation[sensor] = nis
     if nis <= gate:
-        x[at.ACCEPTED + sensor] += 1.0
-        x[at.INNOVATION_SUM + sensor] += nis
-        x[at.LAST_ACCEPTED + sensor] = x[at.TIME]
+        book.accepted[sensor] += 1.0
+        book.innovation_sum[sensor] += nis
+        book.last_accepted[sensor] = book.time
         return
-    x[at.REJECTED + sensor] += 1.0
-    if sensor == at.GPS_VELOCITY and x[at.TIME] - x[at.LAST_ACCEPTED + sensor] > reacquire:
+
+    book.rejected[sensor] += 1.0
+    rejected_for = book.time - book.last_accepted[sensor]
+    if sensor == filter_records.GPS_VELOCITY and rejected_for > reacquire:
         for i in range(m):
-            p[at.E_VELOCITY + i, at.E_VELOCITY + i] += residual[i] * residual[i]
+            p[VELOCITY + i, VELOCITY + i] += residual[i] * residual[i]
 
 
 @kernel
-def bend_ground(x: Any, p: Any, bent: float) -> None:
-    """Where the vehicle may be, the map's ground has now the variance `bent` (m²) about its mean
-    plane: as much is what a height tells of the ground's error, for as long as the vehicle stays in
-    such a place (`predict`).
+def bend_ground(book: Any, p: Any, bend_variance: float) -> None:
+    """Set the variance (m²) of the map's ground about its mean plane around the vehicle.
+
+    A height says this much about the ground's error, as long as the vehicle stays in such a place
+    (`predict`).
     """
-    p[at.E_GROUND, at.E_GROUND] += max(0.0, bent - x[at.GROUND_BENT])
-    x[at.GROUND_BENT] = bent
+    p[GROUND_ERROR, GROUND_ERROR] += max(0.0, bend_variance - book.bend_variance)
+    book.bend_variance = bend_variance
 
 
 @kernel
-def leave_map(x: Any, p: Any, residual: float, c: Any) -> None:
-    """After a height that does not fit: there is other ground below, such as a roof, and unknown
-    how high it is.
-    """
-    x[at.OFF_MAP] = 1.0 if c.ground_known else 0.0
-    p[at.E_GROUND, at.E_GROUND] += min(residual * residual, UNKNOWN_GROUND)
+def leave_map(book: Any, p: Any, residual: float, c: Any) -> None:
+    """Expect a roof or other ground of unknown height below, as a height does not fit the map."""
+    book.off_map = 1.0 if c.ground_known else 0.0
+    p[GROUND_ERROR, GROUND_ERROR] += min(residual * residual, UNKNOWN_GROUND)
 
 
 @inner_kernel
-def return_to_map(x: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) -> None:
-    """The ground below is the map's again, where a height fits that; `h`, `residual`, `variance` of
-    the height.
+def return_to_map(x: Any, book: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) -> None:
+    """Expect the map's ground below again if a height fits it.
+
+    `h`, `residual` and `variance` belong to the height; the residual becomes that from the map.
     """
-    off = residual[0] - x[at.GROUND_ERROR]
-    error = c.markov_sigma[at.E_GROUND] ** 2 + x[at.GROUND_BENT]
+    residual_to_map = residual[0] - x.ground_error
+    error = c.markov_sigma[GROUND_ERROR] ** 2 + book.bend_variance
     spread = variance[0] + error
-    for i in range(at.E_GROUND):
-        for n in range(at.E_GROUND):
+    for i in range(GROUND_ERROR):
+        for n in range(GROUND_ERROR):
             spread += h[0, i] * p[i, n] * h[0, n]
-    if off * off <= c.return_gate * spread:
-        x[at.OFF_MAP] = 0.0
-        x[at.GROUND_ERROR] = 0.0
-        residual[0] = off
-        for n in range(at.ERRORS):
-            p[at.E_GROUND, n] = p[n, at.E_GROUND] = 0.0
-        p[at.E_GROUND, at.E_GROUND] = error
+    if not residual_to_map * residual_to_map <= c.return_gate * spread:
+        return
+
+    book.off_map = 0.0
+    x.ground_error = 0.0
+    residual[0] = residual_to_map
+    clear_error(p, GROUND_ERROR)
+    p[GROUND_ERROR, GROUND_ERROR] = error
 
 
 @inner_kernel
-def judge_fix(x: Any, p: Any, nis: float, residual: Any, c: Any) -> None:
-    """Refuses a GPS whose positions do not fit, until they fit well again for as long.
+def judge_fix(x: Any, book: Any, p: Any, nis: float, residual: Any, c: Any) -> None:
+    """Refuse a GPS whose positions do not fit, until as many fit well again.
 
-    Meanwhile the errors grow as without it. Where its fixes agree with each other for long enough,
-    its position is taken over all the same: of what was known of the place, nothing is kept.
+    Meanwhile the errors grow as without it. If its fixes agree with each other for long enough, its
+    position is taken over all the same, and the earlier knowledge of the position is dropped.
     """
-    refused = x[at.GPS_REFUSED] != 0.0
+    refused = book.gps_refused != 0.0
     fits = nis <= (c.return_gate if refused else c.gates[3])
-    x[at.GPS_DOUBT] += -1.0 if fits else 1.0
-    x[at.GPS_DOUBT] = min(max(x[at.GPS_DOUBT], 0.0), 2.0 * DOUBTED_FIXES)
+    book.gps_doubt += -1.0 if fits else 1.0
+    book.gps_doubt = min(max(book.gps_doubt, 0.0), 2.0 * DOUBTED_FIXES)
+
+    # fix against fix
     agrees = True
     for i in range(3):
-        agrees = agrees and abs(residual[i] - x[at.GPS_OFF + i]) <= FIXES_APART * c.gps_white[i]
-        x[at.GPS_OFF + i] = residual[i]
-    if not agrees or not (refused or x[at.GPS_DOUBT] > 0.0):
-        x[at.GPS_AGREES] = x[at.TIME]
+        step = abs(residual[i] - book.gps_offset[i])
+        agrees = agrees and step <= FIXES_APART * c.gps_white[i]
+        book.gps_offset[i] = residual[i]
+    if not agrees or not (refused or book.gps_doubt > 0.0):
+        book.gps_agrees_since = book.time
+
     if not refused:
-        x[at.GPS_REFUSED] = 1.0 if x[at.GPS_DOUBT] >= DOUBTED_FIXES else 0.0
+        book.gps_refused = 1.0 if book.gps_doubt >= DOUBTED_FIXES else 0.0
         return
-    resets = not fits and x[at.TIME] - x[at.GPS_AGREES] > c.gps_reset
+    resets = not fits and book.time - book.gps_agrees_since > c.gps_reset
     if resets:
-        x[at.GPS_RESETS] += 1.0
-        for i in range(3):
-            for n in range(at.ERRORS):
-                for first in (at.E_POSITION, at.E_GPS):
-                    p[first + i, n] = p[n, first + i] = 0.0
-        for i in range(3):
-            x[at.GPS_DRIFT + i] = 0.0
-            p[at.E_GPS + i, at.E_GPS + i] = c.markov_sigma[at.E_GPS + i] ** 2
-            p[at.E_POSITION + i, at.E_POSITION + i] = (
-                residual[i] ** 2 + c.markov_sigma[at.E_GPS + i] ** 2
-            )
-    if resets or x[at.GPS_DOUBT] == 0.0:
-        x[at.GPS_REFUSED] = x[at.GPS_DOUBT] = 0.0
+        take_over_gps(x, book, p, residual, c)
+    if resets or book.gps_doubt == 0.0:
+        book.gps_refused = 0.0
+        book.gps_doubt = 0.0
+
+
+@inner_kernel
+def take_over_gps(x: Any, book: Any, p: Any, residual: Any, c: Any) -> None:
+    """Make position and drift of the GPS as uncertain as the last fix is off."""
+    book.gps_resets += 1.0
+    for i in range(3):
+        clear_error(p, POSITION + i)
+        clear_error(p, GPS_DRIFT + i)
+    for i in range(3):
+        drift_variance = c.markov_sigma[GPS_DRIFT + i] ** 2
+        x.gps_drift[i] = 0.0
+        p[GPS_DRIFT + i, GPS_DRIFT + i] = drift_variance
+        p[POSITION + i, POSITION + i] = residual[i] ** 2 + drift_variance

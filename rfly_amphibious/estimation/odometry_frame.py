@@ -1,6 +1,4 @@
-"""Frames beside an estimate: `odom`, which its velocities lead to without corrections, and
-`base_footprint`.
-"""
+"""Frames that follow from estimates: `odom`, which has no jumps, and `base_footprint`."""
 
 from __future__ import annotations
 
@@ -17,29 +15,31 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 
 class OdometryFrame:
-    """Sums up the way between estimates: it drifts, and it never jumps.
+    """The frame `odom`, which sums up the motion between estimates. It drifts, and it never jumps.
 
-    The way is that of the velocities, and the heading turns as the rates do. Roll and pitch are the
-    estimate's, which gravity holds, so that z of `odom` remains up: from `map` it is a heading and
-    a place away.
+    Velocities are integrated to positions, rates to headings. Roll and pitch are the estimate's,
+    which gravity keeps right. Hence z of `odom` stays up, and `odom` differs from `map` by a
+    heading and a position.
     """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """The next estimate begins a way, with `odom` where `map` is."""
+        """Begin anew with the next estimate, with `odom` equal to `map`."""
         self._last: Estimate | None = None
         self._position: Floats = np.zeros(3)
         self._yaw = 0.0  # of map in odom
 
     def update(self, estimate: Estimate) -> None:
-        """Goes on to an estimate that is not older than the last."""
+        """Go on to an estimate that is not older than the last."""
         last = self._last
         if last is None:
             self._position = np.array(estimate.position, float)
         else:
             dt = estimate.time - last.time
+
+            # heading without the correction
             expected = quat_multiply(
                 last.orientation, _turn(0.5 * dt * (last.rates + estimate.rates))
             )
@@ -48,14 +48,14 @@ class OdometryFrame:
             self._yaw -= math.remainder(
                 2.0 * math.atan2(float(correction[2]), float(correction[3])), 2.0 * math.pi
             )
-            way = (
-                0.5 * dt * (_turned(last.velocity, before) + _turned(estimate.velocity, self._yaw))
-            )
-            self._position = self._position + way
+
+            # position without the correction
+            velocities = _turned(last.velocity, before) + _turned(estimate.velocity, self._yaw)
+            self._position = self._position + 0.5 * dt * velocities
         self._last = estimate
 
     def transforms(self) -> tuple[Transform, Transform]:
-        """(base_link in odom, odom in map) at the last estimate."""
+        """Return (base_link in odom, odom in map) at the last estimate."""
         estimate = self._last
         assert estimate is not None
         in_map = Transform(
@@ -67,10 +67,10 @@ class OdometryFrame:
         return in_odom, in_map @ in_odom.inverse()
 
     def local(self) -> Estimate:
-        """The last estimate as `odom` has it.
+        """Return the last estimate in `odom`.
 
-        Its covariance is that of the vehicle against where `odom` was at the beginning: the
-        estimate's own, and the square of the corrections that `odom` leaves out.
+        Its covariance is relative to the origin of `odom`: the estimate's own, and the square of
+        the corrections that `odom` leaves out.
         """
         estimate = self._last
         position = self._position
@@ -90,7 +90,7 @@ class OdometryFrame:
 
 
 def _turn(vector: Floats) -> Floats:
-    """x y z w of a rotation vector (3,) rad."""
+    """Return the quaternion x y z w of a rotation vector (3,), rad."""
     angle = float(np.linalg.norm(vector))
     half = 0.5 * angle
     share = math.sin(half) / angle if angle > 1e-12 else 0.5
@@ -98,11 +98,12 @@ def _turn(vector: Floats) -> Floats:
 
 
 def _turn_about_up(yaw: float) -> Floats:
-    """x y z w."""
+    """Return the quaternion x y z w of a yaw, rad."""
     return np.array((0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
 
 
 def _turned(vector: Floats, yaw: float) -> Floats:
+    """Return a vector (3,) turned about the vertical."""
     c = math.cos(yaw)
     s = math.sin(yaw)
     x, y, z = vector.tolist()
@@ -112,10 +113,10 @@ def _turned(vector: Floats, yaw: float) -> Floats:
 def footprint(
     position: ArrayLike, orientation: ArrayLike, terrain: HeightMap | None
 ) -> tuple[tuple[float, float, float], tuple[float, float, float, float]]:
-    """Place (m, ENU) on the ground below base_link at `position` (3,) with `orientation` (4,) x y z
-    w, and its heading alone, likewise.
+    """Return the position (m, ENU) on the ground below base_link, and its heading as x y z w.
 
-    `terrain` None: level ground at z = 0.
+    `position` (3,) and `orientation` (4,) x y z w are those of base_link. `terrain` None: level
+    ground at z = 0.
     """
     x, y = np.asarray(position, float)[:2].tolist()
     rotation = rotation_matrix(orientation)

@@ -1,6 +1,4 @@
-"""Prediction of the error-state Kalman filter: strapdown integration of the IMU, covariance P = F P
-Fᵀ + Q.
-"""
+"""Prediction of the error-state Kalman filter: strapdown integration of the IMU, P = F P Fᵀ + Q."""
 
 from __future__ import annotations
 
@@ -9,127 +7,179 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.estimation import filter_layout as at
-from rfly_amphibious.estimation.attitude_kernels import attitude, rotate_attitude
+from rfly_amphibious.estimation.attitude_kernels import attitude, turn_in_body
+from rfly_amphibious.estimation.error_state import (
+    AHRS_DRIFT,
+    ATTITUDE,
+    BARO_BIAS,
+    ERRORS,
+    FIELD_BIAS,
+    FORCE_BIAS,
+    GPS_DRIFT,
+    GROUND_ERROR,
+    GYRO_BIAS,
+    POSITION,
+    SLIP,
+    VELOCITY,
+)
 from rfly_amphibious.estimation.row_operations import add_scaled, scale, symmetrise, transpose
 from rfly_common.kernels.jit import inner_kernel, kernel
+from rfly_common.kernels.vectors import Matrix, Vector, rotated, scaled, vector_of
 from rfly_common.physics import GRAVITY
 
 
 @inner_kernel
-def apply_transition(
-    p: Any, dt: float, r: Any, ax: float, ay: float, az: float, coasts: bool
-) -> None:
-    """p = F p: the error's motion over dt with the specific force (ax, ay, az) in world axes."""
-    half = 0.5 * dt * dt
-    if coasts:  # nothing is known of force and rates, so their biases do not matter
-        for i in range(3):
-            add_scaled(p[at.E_POSITION + i], dt, p[at.E_VELOCITY + i])
-        return
+def set_motion(x: Any, book: Any, force: Any, rates: Any) -> None:
+    """Set specific force and rates of the vehicle from readings (3,), without their biases."""
     for i in range(3):
-        add_scaled(p[at.E_POSITION + i], dt, p[at.E_VELOCITY + i])
-    for first, step in ((at.E_POSITION, half), (at.E_VELOCITY, dt)):
-        # -[a]× δθ - R δb
-        add_scaled(p[first], step * az, p[at.E_ATTITUDE + 1])
-        add_scaled(p[first], -step * ay, p[at.E_ATTITUDE + 2])
-        add_scaled(p[first + 1], -step * az, p[at.E_ATTITUDE])
-        add_scaled(p[first + 1], step * ax, p[at.E_ATTITUDE + 2])
-        add_scaled(p[first + 2], step * ay, p[at.E_ATTITUDE])
-        add_scaled(p[first + 2], -step * ax, p[at.E_ATTITUDE + 1])
-        for i in range(3):
-            for j in range(3):
-                add_scaled(p[first + i], -step * r[i, j], p[at.E_FORCE + j])
-    for i in range(3):
-        for j in range(3):
-            add_scaled(p[at.E_ATTITUDE + i], -dt * r[i, j], p[at.E_GYRO + j])
+        book.force[i] = force[i] - x.force_bias[i]
+        book.rates[i] = rates[i] - x.gyro_bias[i]
 
 
 @inner_kernel
-def apply_decay(p: Any, keep: Any) -> None:
-    """Gauss-Markov errors fade."""
-    for i in range(at.E_GYRO, at.ERRORS):
+def apply_transition(p: Any, dt: float, r: Matrix, force: Vector, coasts: bool) -> None:
+    """p = F p: the error's motion over dt with a specific force in world axes."""
+    for i in range(3):
+        add_scaled(p[POSITION + i], dt, p[VELOCITY + i])
+    if coasts:  # force and rates are unknown, so their biases do not matter
+        return
+
+    # -[a]× δθ - R δb
+    ax, ay, az = force
+    for first, step in ((POSITION, 0.5 * dt * dt), (VELOCITY, dt)):
+        add_scaled(p[first], step * az, p[ATTITUDE + 1])
+        add_scaled(p[first], -step * ay, p[ATTITUDE + 2])
+        add_scaled(p[first + 1], -step * az, p[ATTITUDE])
+        add_scaled(p[first + 1], step * ax, p[ATTITUDE + 2])
+        add_scaled(p[first + 2], step * ay, p[ATTITUDE])
+        add_scaled(p[first + 2], -step * ax, p[ATTITUDE + 1])
+        for i in range(3):
+            for j in range(3):
+                add_scaled(p[first + i], -step * r[3 * i + j], p[FORCE_BIAS + j])
+
+    for i in range(3):
+        for j in range(3):
+            add_scaled(p[ATTITUDE + i], -dt * r[3 * i + j], p[GYRO_BIAS + j])
+
+
+@inner_kernel
+def decay_factors(dt: float, c: Any, keep: Any) -> None:
+    """Compute the share of each Gauss-Markov error that is left after dt -> keep (27,)."""
+    keep[:GYRO_BIAS] = 1.0
+    for i in range(GYRO_BIAS, ERRORS):
+        if c.markov_time[i] == c.markov_time[i - 1]:
+            keep[i] = keep[i - 1]
+        else:
+            keep[i] = math.exp(-dt / c.markov_time[i])
+
+
+@inner_kernel
+def ground_decay(p: Any, dt: float, speed: float, share: float, keep: float) -> float:
+    """Return the share of the ground's error that is left after dt.
+
+    It is two errors in one: the map's, of which `keep` is left, and with this share of the variance
+    the ground's about its mean plane. The latter is another one as soon as the vehicle has moved as
+    far as its position is uncertain.
+    """
+    reach = math.sqrt(p[POSITION, POSITION] + p[POSITION + 1, POSITION + 1])
+    return keep ** (1.0 - share) * math.exp(-dt * share * speed / max(reach, 0.05))
+
+
+@inner_kernel
+def fade_state(x: Any, keep: Any) -> None:
+    """Let biases, drifts and slip of the nominal state fade."""
+    for i in range(3):
+        x.gyro_bias[i] *= keep[GYRO_BIAS + i]
+        x.force_bias[i] *= keep[FORCE_BIAS + i]
+        x.gps_drift[i] *= keep[GPS_DRIFT + i]
+        x.field_bias[i] *= keep[FIELD_BIAS + i]
+        x.ahrs_drift[i] *= keep[AHRS_DRIFT + i]
+    x.baro_bias *= keep[BARO_BIAS]
+    x.ground_error *= keep[GROUND_ERROR]
+    x.slip *= keep[SLIP]
+
+
+@inner_kernel
+def fade_rows(p: Any, keep: Any) -> None:
+    """Let the rows of Gauss-Markov errors fade."""
+    for i in range(GYRO_BIAS, ERRORS):
         if keep[i] != 1.0:
             scale(p[i], keep[i])
 
 
-@kernel
-def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: Any) -> None:
-    """State and covariance dt seconds on, with mean readings of the IMU in body axes; `coasts`:
-    there are none.
-    """
-    r = np.empty((3, 3))
-    if coasts:
-        wx = wy = wz = 0.0
-        ax = ay = az = 0.0
-        attitude(x, r)
-        for i in range(3):
-            x[at.FORCE + i] = GRAVITY * r[2, i]
-            x[at.RATES + i] = 0.0
-        noise = c.coast_force * c.coast_force * dt
-        gyro = c.coast_gyro * c.coast_gyro * dt
-    else:
-        for i in range(3):
-            x[at.FORCE + i] = force[i] - x[at.FORCE_BIAS + i]
-            x[at.RATES + i] = rates[i] - x[at.GYRO_BIAS + i]
-        wx = x[at.RATES]
-        wy = x[at.RATES + 1]
-        wz = x[at.RATES + 2]
-        rotate_attitude(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
-        attitude(x, r)
-        rotate_attitude(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
-        fx = x[at.FORCE]
-        fy = x[at.FORCE + 1]
-        fz = x[at.FORCE + 2]
-        ax = r[0, 0] * fx + r[0, 1] * fy + r[0, 2] * fz
-        ay = r[1, 0] * fx + r[1, 1] * fy + r[1, 2] * fz
-        az = r[2, 0] * fx + r[2, 1] * fy + r[2, 2] * fz
-        noise = c.force_noise * c.force_noise * dt
-        gyro = c.gyro_noise * c.gyro_noise * dt
-    speed = math.sqrt(x[at.VELOCITY] * x[at.VELOCITY] + x[at.VELOCITY + 1] * x[at.VELOCITY + 1])
+@inner_kernel
+def add_motion_noise(p: Any, dt: float, force: float, gyro: float) -> None:
+    """Add the noise of force and rates over dt; both as variances of the integrals over dt."""
     for i in range(3):
-        pull = ax if i == 0 else (ay if i == 1 else az - GRAVITY)
-        pull = 0.0 if coasts else pull
-        x[at.POSITION + i] += dt * x[at.VELOCITY + i] + 0.5 * dt * dt * pull
-        x[at.VELOCITY + i] += dt * pull
-    wanders = not c.ground_known or x[at.OFF_MAP] != 0.0
-    keep = np.ones(at.ERRORS)
-    for i in range(at.E_GYRO, at.ERRORS):
-        keep[i] = (
-            keep[i - 1]
-            if c.markov_time[i] == c.markov_time[i - 1]
-            else math.exp(-dt / c.markov_time[i])
-        )
-    ground_variance = c.markov_sigma[at.E_GROUND] * c.markov_sigma[at.E_GROUND] + x[at.GROUND_BENT]
-    if wanders:
-        keep[at.E_GROUND] = 1.0
-    elif ground_variance > 0.0:
-        # two errors in one, by their shares: the map's, and the ground's about its mean plane,
-        # which is another one as soon as the vehicle has moved as far as it is uncertain where it
-        # is
-        reach = math.sqrt(p[at.E_POSITION, at.E_POSITION] + p[at.E_POSITION + 1, at.E_POSITION + 1])
-        other = x[at.GROUND_BENT] / ground_variance
-        keep[at.E_GROUND] = keep[at.E_GROUND] ** (1.0 - other) * math.exp(
-            -dt * other * speed / max(reach, 0.05)
-        )
-    for i in range(at.E_GYRO, at.ERRORS):
-        x[at.GYRO_BIAS + i - at.E_GYRO] *= keep[i]
-    x[at.TIME] += dt
+        p[POSITION + i, POSITION + i] += force * dt * dt / 3.0
+        p[POSITION + i, VELOCITY + i] += 0.5 * force * dt
+        p[VELOCITY + i, POSITION + i] += 0.5 * force * dt
+        p[VELOCITY + i, VELOCITY + i] += force
+        p[ATTITUDE + i, ATTITUDE + i] += gyro
 
-    apply_transition(p, dt, r, ax, ay, az, coasts)
-    apply_decay(p, keep)
-    transpose(p)
-    apply_transition(p, dt, r, ax, ay, az, coasts)
-    apply_decay(p, keep)
-    symmetrise(p)
+
+@kernel
+def predict(
+    x: Any, book: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: Any
+) -> None:
+    """Carry state and covariance on by dt seconds with mean readings of the IMU, body axes.
+
+    `coasts`: there are no readings.
+    """
+    if coasts:
+        r = attitude(x)
+        world_force = (0.0, 0.0, 0.0)
+        pull = (0.0, 0.0, 0.0)
+        for i in range(3):
+            book.force[i] = GRAVITY * r[6 + i]
+            book.rates[i] = 0.0
+        force_noise = c.coast_force * c.coast_force * dt
+        gyro_noise = c.coast_gyro * c.coast_gyro * dt
+    else:
+        set_motion(x, book, force, rates)
+        half_turn = scaled(0.5 * dt, vector_of(book.rates))
+        turn_in_body(x, half_turn)
+        r = attitude(x)  # in the middle of dt
+        turn_in_body(x, half_turn)
+        world_force = rotated(r, vector_of(book.force))
+        pull = world_force[0], world_force[1], world_force[2] - GRAVITY
+        force_noise = c.force_noise * c.force_noise * dt
+        gyro_noise = c.gyro_noise * c.gyro_noise * dt
+
+    speed = math.sqrt(x.velocity[0] * x.velocity[0] + x.velocity[1] * x.velocity[1])
     for i in range(3):
-        p[at.E_POSITION + i, at.E_POSITION + i] += noise * dt * dt / 3.0
-        p[at.E_POSITION + i, at.E_VELOCITY + i] += 0.5 * noise * dt
-        p[at.E_VELOCITY + i, at.E_POSITION + i] += 0.5 * noise * dt
-        p[at.E_VELOCITY + i, at.E_VELOCITY + i] += noise
-        p[at.E_ATTITUDE + i, at.E_ATTITUDE + i] += gyro
-    for i in range(at.E_GYRO, at.ERRORS):
-        stationary = ground_variance if i == at.E_GROUND else c.markov_sigma[i] * c.markov_sigma[i]
+        x.position[i] += dt * x.velocity[i] + 0.5 * dt * dt * pull[i]
+        x.velocity[i] += dt * pull[i]
+
+    # fading errors
+    keep = np.empty(ERRORS)
+    decay_factors(dt, c, keep)
+    wanders = not c.ground_known or book.off_map != 0.0
+    map_variance = c.markov_sigma[GROUND_ERROR] * c.markov_sigma[GROUND_ERROR]
+    ground_variance = map_variance + book.bend_variance
+    if wanders:
+        keep[GROUND_ERROR] = 1.0
+    elif ground_variance > 0.0:
+        share = book.bend_variance / ground_variance
+        keep[GROUND_ERROR] = ground_decay(p, dt, speed, share, keep[GROUND_ERROR])
+    fade_state(x, keep)
+    book.time += dt
+
+    # F P Fᵀ
+    apply_transition(p, dt, r, world_force, coasts)
+    fade_rows(p, keep)
+    transpose(p)
+    apply_transition(p, dt, r, world_force, coasts)
+    fade_rows(p, keep)
+    symmetrise(p)
+
+    # Q
+    add_motion_noise(p, dt, force_noise, gyro_noise)
+    for i in range(GYRO_BIAS, ERRORS):
+        stationary = c.markov_sigma[i] * c.markov_sigma[i]
+        if i == GROUND_ERROR:
+            stationary = ground_variance
         p[i, i] += stationary * (1.0 - keep[i] * keep[i])
     if wanders:
         rough = c.ground_slope * speed + 1e-3
-        p[at.E_GROUND, at.E_GROUND] += rough * rough * dt
+        p[GROUND_ERROR, GROUND_ERROR] += rough * rough * dt

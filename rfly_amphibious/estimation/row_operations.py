@@ -9,14 +9,14 @@ from rfly_common.kernels.jit import inner_kernel
 
 @inner_kernel
 def add_scaled(out: Any, factor: float, row: Any) -> None:
-    """out += factor row"""
+    """out += factor row."""
     for n in range(out.shape[0]):
         out[n] += factor * row[n]
 
 
 @inner_kernel
 def add_outer(out: Any, column: Any, row: Any) -> None:
-    """out += column rowᵀ"""
+    """out += column rowᵀ."""
     for m in range(out.shape[0]):
         for n in range(out.shape[1]):
             out[m, n] += column[m] * row[n]
@@ -24,14 +24,14 @@ def add_outer(out: Any, column: Any, row: Any) -> None:
 
 @inner_kernel
 def scale(out: Any, factor: float) -> None:
-    """out *= factor"""
+    """out *= factor."""
     for n in range(out.shape[0]):
         out[n] *= factor
 
 
 @inner_kernel
 def symmetrise(out: Any) -> None:
-    """out = ½ (out + outᵀ)"""
+    """out = ½ (out + outᵀ)."""
     for m in range(out.shape[0]):
         for n in range(m):
             mean = 0.5 * (out[m, n] + out[n, m])
@@ -41,9 +41,17 @@ def symmetrise(out: Any) -> None:
 
 @inner_kernel
 def transpose(out: Any) -> None:
-    """out = outᵀ"""
+    """out = outᵀ."""
     for m in range(out.shape[0]):
         for n in range(m):
-            kept = out[m, n]
+            below = out[m, n]
             out[m, n] = out[n, m]
-            out[n, m] = kept
+            out[n, m] = below
+
+
+@inner_kernel
+def clear_error(p: Any, n: int) -> None:
+    """Set row and column n of a covariance to 0."""
+    for k in range(p.shape[0]):
+        p[n, k] = 0.0
+        p[k, n] = 0.0

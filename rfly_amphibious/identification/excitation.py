@@ -1,4 +1,4 @@
-"""Excitation: the manoeuvre of a minute in which all that `vehicle_fit` looks for shows in a log."""
+"""A manoeuvre of a minute that excites all that `vehicle_fit` identifies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.physics import GRAVITY
 
 DURATION = 66.0
-"""s"""
+"""Duration of the manoeuvre, s."""
 _SHARES: tuple[tuple[str, float, float, float, float, tuple[float, float]], ...] = (
     # channel, from, to (s), value and amplitude as shares of `_units`, frequency (in stiffness: of
     # its natural one)
@@ -44,9 +44,11 @@ _SHARES: tuple[tuple[str, float, float, float, float, tuple[float, float]], ...]
 
 
 def excitation(params: VehicleParameters, vehicle: str) -> str:
-    """A scenario (YAML) for a vehicle about like `params`: it stands, bounces on its struts under
-    its rotors, drives in ever narrower bends, accelerates and brakes till the tyres slide, flies,
-    tilts and turns. `vehicle`: the scenario's, a shipped set or a file.
+    """Return a scenario (YAML) that excites all parameters of a vehicle about like `params`.
+
+    The vehicle stands, bounces on its struts under its rotors, drives in ever narrower bends,
+    accelerates and brakes until the tyres slide, flies, tilts and turns. `vehicle`: the scenario's,
+    a shipped set or a file.
     """
     signals: list[dict[str, Any]] = []
     for channel, begin, end, value, amplitude, frequency in _SHARES:
@@ -63,6 +65,7 @@ def excitation(params: VehicleParameters, vehicle: str) -> str:
                 "frequency_hz": [_rounded(end) for end in frequency],
             }
         signals.append(signal)
+
     modes = [{"mode": "takeoff", "from_s": 35.5}, {"mode": "land", "from_s": 58.0}]
     document = {
         "version": 1,
@@ -71,32 +74,37 @@ def excitation(params: VehicleParameters, vehicle: str) -> str:
         "end": {"when": "time", "time_s": DURATION},
     }
     return (
-        "# Excites what rfly sim fit looks for; needs some 300 m of level ground, and slides on it.\n"
+        "# Excites what rfly sim fit looks for; "
+        "needs some 300 m of level ground, and slides on it.\n"
         + yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=120)
     )
 
 
 def _units(p: VehicleParameters, flying: bool) -> dict[str, float]:
-    """Of each channel: the weight, what lifts the wheels of a side or turns at some rad/s², what
-    makes tyres slide.
+    """Return the unit of each channel.
+
+    These are the weight, moments that lift the wheels of a side or turn the vehicle at some rad/s²,
+    and the torque at which tyres slide.
     """
     weight = p.mass * GRAVITY
     inertia = p.total_inertia
     slides = p.friction_x * p.static_load.mean() * p.rolling_radius.mean()
     drive = float(min(slides, p.max_drive_torque))
-    brisk = (p.attitude_frequency / 7.0) ** 2
-    moments = (
-        (
-            6.0 * brisk * inertia[0, 0],
-            6.0 * brisk * inertia[1, 1],
-            0.35 * p.torque_coefficient / p.thrust_coefficient * weight,
-        )
-        if flying
-        else (weight * p.track / 2.0, weight * p.wheelbase / 2.0, 0.0)
-    )
+
+    # moments
+    roll = weight * p.track / 2.0
+    pitch = weight * p.wheelbase / 2.0
+    yaw = 0.0
+    if flying:
+        brisk = (p.attitude_frequency / 7.0) ** 2
+        roll = 6.0 * brisk * inertia[0, 0]
+        pitch = 6.0 * brisk * inertia[1, 1]
+        yaw = 0.35 * p.torque_coefficient / p.thrust_coefficient * weight
     return {
         "lift_n": weight,
-        **dict(zip(("roll_nm", "pitch_nm", "yaw_nm"), map(float, moments), strict=True)),
+        "roll_nm": float(roll),
+        "pitch_nm": float(pitch),
+        "yaw_nm": float(yaw),
         "steering_rad": p.max_steering if p.steered != "none" else 0.0,
         "drive_nm": drive,
         "height_m": max(3.0, 5.0 * p.rotor_radius),

@@ -1,4 +1,4 @@
-"""Least squares over rows of a log, with what was known before, and how certain the result is."""
+"""Least squares over rows of a log, with prior knowledge, and the certainty of the result."""
 
 from __future__ import annotations
 
@@ -10,41 +10,42 @@ from rfly_amphibious.identification.vehicle_log import RATE, low_pass
 from rfly_common.arrays import Bools, Floats
 
 FIT_BAND = 6.0
-"""Hz: forces of a log are compared up to here"""
+"""Band in which the forces of a log are compared, Hz."""
 PRIOR = 1.0
-"""standard deviation of what was given, as a share of it"""
+"""Standard deviation of the given value, as a share of it."""
 UNKNOWN_SHARE = 0.3
-"""of PRIOR: a parameter less certain than this was not excited"""
+"""Share of PRIOR above which a parameter's uncertainty shows that it was not excited."""
 
 
 class Estimated(NamedTuple):
-    """A parameter that was found."""
+    """A parameter that was identified."""
 
     name: str
     unit: str
     value: float
     sigma: float
-    """standard deviation"""
+    """Standard deviation."""
     given: float
-    """before"""
+    """Value before."""
     key: str = ""
-    """in the vehicle's file; "": it follows from others, or the file has none"""
+    """Key in the vehicle's file. "": it follows from others, or the file has none."""
 
     @property
     def excited(self) -> bool:
-        """Whether the log says more of it than was known before."""
+        """True if the log has improved the knowledge of the parameter."""
         return self.sigma < UNKNOWN_SHARE * PRIOR * max(abs(self.given), 1e-12)
 
 
 def comparable(rows: Floats) -> Floats:
-    """Rows along the first axis without what is quicker than FIT_BAND, so few that their errors are
-    independent.
+    """Return rows, along the first axis, without what is faster than FIT_BAND.
+
+    There are only as many rows as have independent errors.
     """
     return low_pass(rows, FIT_BAND)[:: _every()]
 
 
 def inside(mask: Bools, margin: float) -> Bools:
-    """Which of the `comparable` rows lie within the mask (k,) and `margin` (s) away from its ends."""
+    """Return the `comparable` rows within the mask (k,) and `margin` (s) from its ends."""
     from scipy.ndimage import binary_erosion
 
     return binary_erosion(mask, iterations=round(margin * RATE), border_value=0)[:: _every()]
@@ -55,13 +56,14 @@ def _every() -> int:
 
 
 def linear_fit(columns: Floats, right: Floats, given: Floats) -> tuple[Floats, Floats]:
-    """(values (p,), covariance (p, p)) of columns (k, r, p) · values = right (k, r).
+    """Return values (p,) and covariance (p, p) of columns (k, r, p) · values = right (k, r).
 
-    Each of the r equations counts by its own scatter; `given` (p,) counts with PRIOR.
+    Each of the r equations is weighted by its own scatter, and `given` (p,) by PRIOR.
     """
     scale = np.where(given == 0.0, 1.0, np.abs(given))
     weight = 1.0 / np.maximum(right.std(axis=0), 1e-12)
     before = np.eye(given.size) / PRIOR
+
     for _ in range(4):
         rows = (columns * scale * weight[:, None]).reshape(-1, given.size)
         matrix = np.vstack([rows, before])
@@ -69,17 +71,18 @@ def linear_fit(columns: Floats, right: Floats, given: Floats) -> tuple[Floats, F
         share = np.linalg.lstsq(matrix, goal, rcond=None)[0]
         left = right - columns @ (share * scale)
         weight = 1.0 / np.maximum(left.std(axis=0), 1e-9 * np.abs(right).max())
+
     covariance = np.linalg.inv(matrix.T @ matrix) * np.outer(scale, scale) * redundancy(left)
     return share * scale, covariance
 
 
 def redundancy(left: Floats) -> float:
-    """How many rows (k, r) of what is left over say the same as one, ≥ 1, by how alike neighbours
-    are.
+    """Return how many rows (k, r) of residuals have the information of one, ≥ 1.
+
+    It follows from the correlation of neighbours.
     """
     centred = left - left.mean(axis=0)
-    alike = float(
-        np.max((centred[1:] * centred[:-1]).mean(axis=0) / np.maximum(centred.var(axis=0), 1e-300))
-    )
-    alike = min(max(alike, 0.0), 0.9)
-    return (1.0 + alike) / (1.0 - alike)
+    products = (centred[1:] * centred[:-1]).mean(axis=0)
+    correlation = float(np.max(products / np.maximum(centred.var(axis=0), 1e-300)))
+    correlation = min(max(correlation, 0.0), 0.9)
+    return (1.0 + correlation) / (1.0 - correlation)

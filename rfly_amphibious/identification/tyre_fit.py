@@ -1,8 +1,7 @@
-"""Tyres and the inertia in yaw: of the forces on the body while it drives, brakes, bends and
-slides.
+"""Fit of the tyres and the inertia in yaw to a vehicle that drives, brakes, turns and slides.
 
-The Magic Formula of docs/model, section 5, with measured loads and slips; what the wheels push is
-what Newton and Euler say of the body's motion. Least squares, not linear.
+The Magic Formula of docs/model, section 5, with measured loads and slips; the forces of the wheels
+follow by Newton and Euler from the body's motion. Nonlinear least squares.
 """
 
 from __future__ import annotations
@@ -26,16 +25,18 @@ from rfly_amphibious.identification.regression import (
     inside,
     redundancy,
 )
-from rfly_amphibious.identification.vehicle_log import Motion
+from rfly_amphibious.identification.vehicle_log import LoggedMotion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
 SLOWEST = 1.0
+"""Speed of a wheel below which its slip is not well defined, m/s."""
 DRIVING = 3.0
-"""m/s of a wheel, below which its slip is not defined well; below which that of none counts"""
+"""Speed of a wheel below which it does not count, m/s."""
 MARGIN = 0.2
+"""Time about what does not count that does not count either, s."""
 LEAST = 4.0
-"""s, about what does not count; s of driving that it takes"""
+"""Least time of driving, s."""
 _FIELDS = {
     "slip_stiffness": ("K_x / F_z", "tyre.slip_stiffness"),
     "friction_x": ("μ_x", "tyre.friction_x"),
@@ -51,39 +52,41 @@ _FIELDS = {
     "curvature_x": ("E_x", "tyre.curvature_x"),
     "curvature_y": ("E_y", "tyre.curvature_y"),
 }
-"""parameters that are found: symbol and key"""
+"""Identified parameters with symbol and key."""
 _UNITS = {"cornering_stiffness_per_rad": "1/rad", "relaxation_x": "m", "relaxation_y": "m"}
 _SHIFTED = ("curvature_x", "curvature_y")
-"""found as a difference from what was given, not as a share of it"""
+"""Parameters that are fitted as a difference from the given value, not as a share of it."""
 
 
-class Contact(NamedTuple):
-    """Where the wheels touch the ground, of a log; axes of the body."""
+class TyreContact(NamedTuple):
+    """Contact of a log's wheels with the ground, in axes of the body."""
 
     forward: Floats
-    """(k, 4, 3), along the ground, unit vectors"""
+    """Directions along the ground, unit vectors, (k, 4, 3)."""
     left: Floats
     up: Floats
-    """(k, 1, 3)"""
+    """Normal of the ground, (k, 1, 3)."""
     lever: Floats
-    """(k, 4, 3) m, from the body's centre"""
+    """Positions from the body's centre, m, (k, 4, 3)."""
     slip_speed: Floats
-    """(k, 4, 2) m/s of the contact forward and to the left, for wheels of the given radius"""
+    """Speeds of the contact forward and to the left, m/s, for the given radius, (k, 4, 2)."""
     speed: Floats
-    """(k, 4) m/s of the hub, forward"""
+    """Speeds of the hubs, forward, m/s, (k, 4)."""
     roll_speed: Floats
-    """(k, 4) m/s of the wheel's tread"""
+    """Speeds of the treads, m/s, (k, 4)."""
     load: Floats
-    """(k, 4) N"""
+    """Loads, N, (k, 4)."""
 
 
-def contact(p: VehicleParameters, m: Motion) -> Contact:
-    """Of the measured motion; docs/model, section 5.2."""
+def contact(p: VehicleParameters, m: LoggedMotion) -> TyreContact:
+    """Return the contact in the measured motion; docs/model, section 5.2."""
     up = m.up[:, None, :]
     axle = np.stack([-np.sin(m.steering), np.cos(m.steering), np.zeros_like(m.steering)], axis=-1)
     forward = np.cross(axle, up)
     forward /= np.linalg.norm(forward, axis=-1, keepdims=True)
     left = np.cross(up, forward)
+
+    # speeds
     w = m.rates[:, None, :]
     hub = m.velocity[:, None] + np.cross(w, m.hub) + m.strut_rate[..., None] * (0.0, 0.0, 1.0)
     pressed = m.load / p.tyre_stiffness
@@ -92,21 +95,23 @@ def contact(p: VehicleParameters, m: Motion) -> Contact:
     speed = (hub * forward).sum(axis=-1)
     aside = ((hub + np.cross(w, down)) * left).sum(axis=-1)
     slip = np.stack([speed - rolling, aside], axis=-1)
-    return Contact(forward, left, up, m.hub + down, slip, speed, rolling, m.load)
+    return TyreContact(forward, left, up, m.hub + down, slip, speed, rolling, m.load)
 
 
 def tyre_forces(
     p: VehicleParameters, load: Floats, slip_x: Floats, slip_y: Floats, factor: Floats
 ) -> tuple[Floats, Floats]:
-    """(F_x, F_y) N of slips κ and tan α, all (…, wheels); `factor`: λ_K of each wheel. Eq. 5.9 to
-    5.13.
+    """Return the forces F_x and F_y (N) of slips κ and tan α, all (…, wheels). Eq. 5.9 to 5.13.
+
+    `factor`: λ_K of each wheel.
     """
     fz = np.maximum(load, 1e-6 * p.nominal_load)
-    friction = (
-        np.maximum(0.2, 1.0 - p.friction_load_loss * (fz - p.nominal_load) / p.nominal_load) * fz
-    )
+    loss = p.friction_load_loss * (fz - p.nominal_load) / p.nominal_load
+    friction = np.maximum(0.2, 1.0 - loss) * fz
     peak_x = p.friction_x * friction
     peak_y = p.friction_y * friction
+
+    # normalised slips
     bend = 2.0 * np.arctan(fz / (p.cornering_load_ratio * p.nominal_load))
     stiff_y = factor * p.cornering_stiffness_per_rad * p.nominal_load * np.sin(bend)
     x = p.slip_stiffness * fz * slip_x / peak_x
@@ -117,20 +122,25 @@ def tyre_forces(
         z = slip / shape
         return np.sin(shape * np.arctan(z - curvature * (z - np.arctan(z)))) / slip
 
-    return peak_x * x * curve(p.shape_x, p.curvature_x), peak_y * y * curve(
-        p.shape_y, p.curvature_y
-    )
+    fx = peak_x * x * curve(p.shape_x, p.curvature_x)
+    fy = peak_y * y * curve(p.shape_y, p.curvature_y)
+    return fx, fy
 
 
 def lagged(slip_speed: Floats, speed: Floats, step: float, length: float) -> Floats:
-    """(k, wheels) slip that follows −V_s/|V| over a relaxation length, m; 0 below SLOWEST. Eq. 5.6."""
+    """Return the slip (k, wheels) that follows −V_s/|V| over a relaxation length, m. Eq. 5.6.
+
+    It is 0 below SLOWEST.
+    """
     distance = np.maximum(np.abs(speed), SLOWEST)
-    ahead = np.where(np.abs(speed) >= SLOWEST, -slip_speed / distance, 0.0)
+    target = np.where(np.abs(speed) >= SLOWEST, -slip_speed / distance, 0.0)
     passed = distance * step / length
     keep = np.exp(-passed)
-    rest = (1.0 - keep) / passed  # exact where what is ahead goes evenly from sample to sample
-    gain = (1.0 - rest) * ahead
-    gain[1:] += (rest - keep)[1:] * ahead[:-1]
+    # exact for a target that changes evenly from sample to sample
+    rest = (1.0 - keep) / passed
+    gain = (1.0 - rest) * target
+    gain[1:] += (rest - keep)[1:] * target[:-1]
+
     slip = np.empty_like(gain)
     now = np.zeros(gain.shape[1])
     for k in range(len(gain)):
@@ -140,37 +150,41 @@ def lagged(slip_speed: Floats, speed: Floats, step: float, length: float) -> Flo
 
 
 def unchecked(p: VehicleParameters, **values: Any) -> VehicleParameters:
-    """A copy with other values, which need not be a vehicle: it is on the way to one."""
-    made = copy.copy(p)
+    """Return a copy with other values, which need not be a possible vehicle yet."""
+    changed = copy.copy(p)
     for name, value in values.items():
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(changed, name, value)
+    return changed
 
 
 @dataclass(frozen=True)
 class TyreFit:
-    """What was found, and what it was found in."""
+    """Result of a fit of the tyres, and its data."""
 
     params: VehicleParameters
-    """with what was found of the tyres, and the inertia in yaw"""
+    """Parameters with the identified tyres and inertia in yaw."""
     estimated: list[Estimated]
     slips: tuple[Floats, Floats]
-    """(n, 4) κ and tan α of the rows that counted"""
+    """Slips κ and tan α of the rows that counted, (n, 4)."""
     left_over: Floats
-    """(n, 3) N, N, N m: forces along and across and moment in yaw that it does not explain"""
+    """Residual forces along and across, N, and moments in yaw, N m, (n, 3)."""
 
 
 class _Drive:
     """Residuals of a log under tyre parameters."""
 
-    def __init__(self, p: VehicleParameters, m: Motion) -> None:
+    def __init__(self, p: VehicleParameters, m: LoggedMotion) -> None:
         self.given = p
         self.contact = contact(p, m)
         self._step = float(m.time[1] - m.time[0])
+
+        # rows that count
         slowest = np.abs(self.contact.speed).min(axis=1)
         rotors = m.rotor_speed.max(axis=1)
         on_wheels = (slowest > DRIVING) & (rotors < 0.05 * p.hover_speed) & ~airborne(p, m)
         self.keep = inside(on_wheels, MARGIN)
+
+        # what the tyres have to explain
         force, moment = inertial_wrench(p, m)
         without_yaw = p.inertia_matrix - np.diag((0.0, 0.0, p.inertia[2]))
         moment = moment + sprung_inertia(p, m, without_yaw)
@@ -179,20 +193,22 @@ class _Drive:
         moment = moment + np.cross(m.rates, spins.sum(axis=1))
         self._needed = np.column_stack([(force - drag(p, m))[:, :2], moment[:, 2]])
         self._per_yaw = np.column_stack([np.zeros((m.time.size, 2)), m.rate_change[:, 2]])
+
         self._slips: dict[tuple[float, float, float], tuple[Floats, Floats]] = {}
         self._names = [*_FIELDS]
 
     @property
     def seconds(self) -> float:
-        """Of driving that counts."""
+        """Time of driving that counts, s."""
         return float(self.keep.mean()) * self._step * len(self._needed)
 
     @property
     def size(self) -> int:
-        """Unknowns: those of _FIELDS, inertia in yaw, rolling radius as a share of the given one."""
+        """Number of unknowns: _FIELDS, inertia in yaw, share of the given rolling radius."""
         return len(self._names) + 2
 
     def params(self, shares: Floats) -> VehicleParameters:
+        """Return the parameters of shares of the given ones."""
         p = self.given
         values = {
             name: getattr(p, name) + share - 1.0 if name in _SHIFTED else getattr(p, name) * share
@@ -203,34 +219,34 @@ class _Drive:
     def slips(self, p: VehicleParameters, radius: float) -> tuple[Floats, Floats]:
         key = (p.relaxation_x, p.relaxation_y, radius)
         if key not in self._slips:
-            at = self.contact
-            along = at.slip_speed[..., 0] - (radius - 1.0) * at.roll_speed
-            kappa = lagged(along, at.speed, self._step, p.relaxation_x)
+            touch = self.contact
+            along = touch.slip_speed[..., 0] - (radius - 1.0) * touch.roll_speed
+            aside = touch.slip_speed[..., 1]
+            kappa = lagged(along, touch.speed, self._step, p.relaxation_x)
+            alpha = lagged(aside, touch.speed, self._step, p.relaxation_y)
             self._slips = dict([*self._slips.items()][-4:])
-            self._slips[key] = (
-                kappa,
-                lagged(at.slip_speed[..., 1], at.speed, self._step, p.relaxation_y),
-            )
+            self._slips[key] = (kappa, alpha)
         return self._slips[key]
 
     def left_over(self, shares: Floats) -> Floats:
-        """(n, 3) what the parameters do not explain."""
+        """Return what the parameters do not explain, (n, 3)."""
         p = self.params(shares)
-        at = self.contact
+        touch = self.contact
         factor = np.array([p.cornering_factor_front] * 2 + [p.cornering_factor_rear] * 2)
-        fx, fy = tyre_forces(p, at.load, *self.slips(p, shares[-1]), factor)
-        forces = fx[..., None] * at.forward + fy[..., None] * at.left + at.load[..., None] * at.up
-        yaw = np.cross(at.lever, forces)[..., 2].sum(axis=1)
-        made = np.column_stack([forces.sum(axis=1)[:, :2], yaw])
+        fx, fy = tyre_forces(p, touch.load, *self.slips(p, shares[-1]), factor)
+        forces = fx[..., None] * touch.forward + fy[..., None] * touch.left
+        forces = forces + touch.load[..., None] * touch.up
+        yaw = np.cross(touch.lever, forces)[..., 2].sum(axis=1)
+        explained = np.column_stack([forces.sum(axis=1)[:, :2], yaw])
         inertia = self.given.inertia[2] * shares[-2]
-        return comparable(self._needed + inertia * self._per_yaw - made)[self.keep]
+        return comparable(self._needed + inertia * self._per_yaw - explained)[self.keep]
 
 
-def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
-    """Cornering stiffness, Magic Formula, relaxation and the inertia in yaw; None where it did not
-    drive long enough.
+def fit_tyres(p: VehicleParameters, m: LoggedMotion) -> TyreFit | None:
+    """Fit cornering stiffness, Magic Formula, relaxation and inertia in yaw.
 
-    λ_K of the rear axle stays as given: only its product with p_K1 shows.
+    λ_K of the rear axle stays as given: only its product with p_K1 shows. Returns None if the
+    vehicle did not drive long enough.
     """
     from scipy.optimize import least_squares
 
@@ -242,6 +258,8 @@ def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
     drive = _Drive(p, m.part(max(moving[0] - 100, 0), moving[-1] + 100))
     if drive.seconds < LEAST:
         return None
+
+    # bounds of the shares
     before = np.full(drive.size, PRIOR)
     before[-1] = 0.03  # a tape measures the radius
     shares = np.ones(drive.size)
@@ -254,18 +272,22 @@ def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
         elif name in _SHIFTED:
             low[k] = -9.0
             high[k] = 1.99 - getattr(p, name)
+
+    # least squares, with the scatter of the first for the second
     scatter = _scatter(drive.left_over(shares))
     for _ in range(2):
 
         def residuals(x: Floats, scatter: Floats = scatter) -> Floats:
             return np.concatenate([(drive.left_over(x) / scatter).ravel(), (x - 1.0) / before])
 
-        found = least_squares(
+        result = least_squares(
             residuals, shares, bounds=(low, high), x_scale=0.1, loss="soft_l1", xtol=1e-5, ftol=1e-5
         )
-        shares = found.x
+        shares = result.x
         scatter = np.maximum(_scatter(drive.left_over(shares)), 1e-6 * p.nominal_load)
-    covariance = np.linalg.inv(found.jac.T @ found.jac) * redundancy(drive.left_over(shares))
+
+    # results
+    covariance = np.linalg.inv(result.jac.T @ result.jac) * redundancy(drive.left_over(shares))
     fitted = drive.params(shares)
     inertia = (*p.inertia[:2], p.inertia[2] * float(shares[-2]), *p.inertia[3:])
     fitted = unchecked(fitted, inertia=inertia)
@@ -279,8 +301,9 @@ def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
 
 
 def _scatter(left: Floats) -> Floats:
-    """(r,) standard deviation of what is left over (n, r), by its median: moments in which wheels
-    lock don't count.
+    """Return the standard deviation (r,) of residuals (n, r) by their median.
+
+    Hence moments in which wheels lock don't count.
     """
     return 1.4826 * np.median(np.abs(left), axis=0)
 
@@ -289,16 +312,17 @@ def _estimates(
     p: VehicleParameters, fitted: VehicleParameters, sigma: Floats, covariance: Floats
 ) -> list[Estimated]:
     names = [*_FIELDS]
-    made = []
+    estimated = []
     for k, (name, (symbol, key)) in enumerate(_FIELDS.items()):
         given = getattr(p, name)
         value = getattr(fitted, name)
         scale = 1.0 if name in _SHIFTED else given
-        made.append(
+        estimated.append(
             Estimated(symbol, _UNITS.get(name, ""), value, float(sigma[k] * scale), given, key)
         )
+
     inertia = p.inertia[2]
-    made.append(
+    estimated.append(
         Estimated(
             "I_zz",
             "kg m²",
@@ -308,13 +332,15 @@ def _estimates(
             "inertia.zz_kgm2",
         )
     )
+
+    # axles: cornering stiffness times factor
     cornering, factor = (
         names.index(name) for name in ("cornering_stiffness_per_rad", "cornering_factor_front")
     )
     both = covariance[np.ix_((cornering, factor), (cornering, factor))].sum()
     for axle, spread in (("front", float(np.sqrt(both))), ("rear", float(sigma[cornering]))):
         given = axle_stiffness(p, axle)
-        made.append(
+        estimated.append(
             Estimated(
                 f"C_{axle[0]}, cornering, {axle} axle",
                 "N/rad",
@@ -323,13 +349,15 @@ def _estimates(
                 given,
             )
         )
-    return made
+    return estimated
 
 
 def axle_stiffness(p: VehicleParameters, axle: str) -> float:
-    """N/rad of both wheels of the front or rear axle, under their static load. Eq. 5.9."""
-    wheel, factor = (
-        (0, p.cornering_factor_front) if axle == "front" else (2, p.cornering_factor_rear)
-    )
+    """Return N/rad of both wheels of the front or rear axle under their static load. Eq. 5.9."""
+    wheel = 2
+    factor = p.cornering_factor_rear
+    if axle == "front":
+        wheel = 0
+        factor = p.cornering_factor_front
     bend = 2.0 * np.arctan(p.static_load[wheel] / (p.cornering_load_ratio * p.nominal_load))
     return float(2.0 * factor * p.cornering_stiffness_per_rad * p.nominal_load * np.sin(bend))

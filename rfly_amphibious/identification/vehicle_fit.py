@@ -1,9 +1,7 @@
-"""Vehicle fit: all that a log says of a vehicle's parameters. The patent's paragraphs [0061] and
-[0093].
+"""Fit of a vehicle's parameters to a log. The patent's paragraphs [0061] and [0093].
 
-Mass, struts and the rotors' lag are those of a vehicle that stands, bounces on its struts and
-speeds its rotors up. The picture shows what was found against what was given, tyre curves, and what
-is left over.
+Mass, struts and the rotors' lag come from a vehicle that stands, bounces on its struts and speeds
+its rotors up. The picture shows identified against given parameters, tyre curves and residuals.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import yaml
 from rfly_amphibious.identification.flight_fit import fit_flight
 from rfly_amphibious.identification.regression import Estimated, comparable, inside, linear_fit
 from rfly_amphibious.identification.tyre_fit import TyreFit, fit_tyres, tyre_forces, unchecked
-from rfly_amphibious.identification.vehicle_log import Motion, VehicleLog, motion
+from rfly_amphibious.identification.vehicle_log import LoggedMotion, VehicleLog, motion
 from rfly_amphibious.vehicle.parameter_files import Change, checked_document, read_parameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -27,51 +25,54 @@ from rfly_common.physics import GRAVITY
 from rfly_terrain.plots.relief import picture
 
 STANDING_SPEED = 0.05
+"""Speed of wheels and struts below which a vehicle stands, m/s."""
 STANDING_RATE = 0.02
-"""m/s of wheels and struts, rad/s: slower than this it stands"""
+"""Rate below which a vehicle stands, rad/s."""
 MARGIN = 0.2
+"""Time about what does not count that does not count either, s."""
 
 
-def fit_mass(p: VehicleParameters, m: Motion) -> Estimated:
-    """Of the whole vehicle, by the loads of the wheels while it stands and its rotors do.
+def fit_mass(p: VehicleParameters, m: LoggedMotion) -> Estimated:
+    """Return the mass of the whole vehicle from the loads of the wheels while wheels and rotors
+    stand.
 
-    Raises ConfigError where there is no such time or no load: then nothing in a log tells mass from
-    thrust.
+    Raises ConfigError without such a time or without loads: then nothing in a log separates mass
+    from thrust.
     """
     rates = np.linalg.norm(m.rates, axis=1)
-    still = (np.abs(m.strut_rate) < STANDING_SPEED).all(axis=1) & (
-        rates < STANDING_RATE + 3.0 * rates[:50].std()
-    )
+    still = (np.abs(m.strut_rate) < STANDING_SPEED).all(axis=1)
+    still &= rates < STANDING_RATE + 3.0 * rates[:50].std()
     still &= (np.abs(m.wheel_speed) < STANDING_SPEED / p.wheel_radius * 10.0).all(axis=1)
     still &= (m.rotor_speed < 0.02 * p.hover_speed).all(axis=1) & np.isfinite(m.load[:, 0])
     if still.sum() < 50:
         raise ConfigError(
-            "no wheel_loads of half a second in which it stands, rotors off: mass and thrust can't be told apart "
-            "without them; weigh the vehicle and say --mass"
+            "no wheel_loads of half a second in which it stands, rotors off: mass and thrust "
+            "can't be told apart without them; weigh the vehicle and say --mass"
         )
+
     weight = m.load[still].sum(axis=1) / m.up[still, 2] / GRAVITY
     sigma = float(max(weight.std() / np.sqrt(still.sum() / 50.0), 1e-4 * weight.mean()))
     return Estimated("mass, whole", "kg", float(np.median(weight)), sigma, p.mass)
 
 
-def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
-    """Stiffness and damping, of the loads and the motion while the vehicle bounces on the spot. []
-    without that.
+def fit_struts(p: VehicleParameters, m: LoggedMotion) -> list[Estimated]:
+    """Return stiffness and damping of the struts while the vehicle bounces on the spot, or [].
 
     F_s = F₀ + k s + c ṡ ± k_arb (s_left − s_right), Eq. 6.2; the hub's equation gives F_s.
     """
     load = m.load[..., None] * m.up[:, None, :]
     strut_force = (load - p.mass_unsprung * m.hub_force)[..., 2]
+
+    # rows that count
     rolling = np.abs(m.velocity[:, :2]).max(axis=1) > 0.3
     within = (m.strut > 0.9 * p.rebound_stop) & (m.strut < 0.9 * p.bump_stop) & (m.load > 0.0)
     keep = inside(within.all(axis=1) & ~rolling, MARGIN)
-    if (
-        np.ptp(m.strut[:: max(1, len(m.strut) // keep.size)][: keep.size][keep], axis=0).min(
-            initial=np.inf
-        )
-        < 0.1 * p.bump_stop
-    ):
+    every = max(1, len(m.strut) // keep.size)
+    travel = np.ptp(m.strut[::every][: keep.size][keep], axis=0)
+    if travel.min(initial=np.inf) < 0.1 * p.bump_stop:
         return []
+
+    # force of a unit of each parameter
     front = np.array((1.0, 1.0, 0.0, 0.0))
     across = m.strut[:, (0, 1, 2, 3)] - m.strut[:, (1, 0, 3, 2)]
     columns = {
@@ -112,17 +113,16 @@ def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
             "suspension.rebound_damping_nspm",
         ),
     }
+
     ones = np.ones((m.time.size, 1))
     static = [ones * front, ones * (1 - front)]
-    kept = np.stack(
-        [comparable(c)[keep] for c in [*(column[0] for column in columns.values()), *static]],
-        axis=-1,
-    )
+    rows = [comparable(c)[keep] for c in [*(column[0] for column in columns.values()), *static]]
+    matrix = np.stack(rows, axis=-1)
     given = [column[2] for column in columns.values()] + [p.spring_load[0], p.spring_load[2]]
     bars = np.array([0, 0, p.front_spring, p.rear_spring, 0, 0, 0, 0])
-    scale = np.where(np.array(given) == 0.0, 0.2 * bars, given)  # a bar that is not there might be
+    scale = np.where(np.array(given) == 0.0, 0.2 * bars, given)  # a missing bar might exist
     values, covariance = linear_fit(
-        kept * scale, comparable(strut_force)[keep], np.array(given) / scale
+        matrix * scale, comparable(strut_force)[keep], np.array(given) / scale
     )
     sigma = np.sqrt(np.diag(covariance)) * scale
     return [
@@ -131,32 +131,37 @@ def fit_struts(p: VehicleParameters, m: Motion) -> list[Estimated]:
     ]
 
 
-def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: Motion) -> list[Estimated]:
-    """The first-order lag between `cmd/rotors` and the rotors' speeds. [] where no speeds were
-    commanded.
+def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: LoggedMotion) -> list[Estimated]:
+    """Return the first-order lag between `cmd/rotors` and the rotors' speeds, or [] without
+    commands.
 
-    A command holds till the next: over a span of time, the change of the speed is what command and
-    speed differ, integrated, divided by the lag.
+    A command holds till the next: over a span of time, the change of the speed is the difference of
+    command and speed, integrated, divided by the lag.
     """
     command = log.series.get("cmd/rotors")
     if command is None:
         return []
     span = 5
-    asked = np.minimum(command.value, p.max_rotor_speed)
-    so_far = np.vstack(
-        [np.zeros(p.rotors), np.cumsum(asked[:-1] * np.diff(command.time)[:, None], axis=0)]
-    )
+
+    # commanded angle
+    speeds = np.minimum(command.value, p.max_rotor_speed)
+    steps = np.cumsum(speeds[:-1] * np.diff(command.time)[:, None], axis=0)
+    so_far = np.vstack([np.zeros(p.rotors), steps])
     index = np.clip(np.searchsorted(command.time, m.time, side="right") - 1, 0, None)
-    commanded = so_far[index] + asked[index] * (m.time - command.time[index])[:, None]
+    commanded = so_far[index] + speeds[index] * (m.time - command.time[index])[:, None]
+
+    # angle turned
     step = m.time[1] - m.time[0]
-    mean = 0.5 * (m.rotor_speed[1:] + m.rotor_speed[:-1]) - step / 12.0 * np.diff(
-        m.rotor_speed_change, axis=0
-    )
+    bend = step / 12.0 * np.diff(m.rotor_speed_change, axis=0)
+    mean = 0.5 * (m.rotor_speed[1:] + m.rotor_speed[:-1]) - bend
     turned = np.vstack([np.zeros(p.rotors), np.cumsum(mean * step, axis=0)])
+
+    # change of speed over spans
     differ = (commanded - turned)[span:] - (commanded - turned)[:-span]
     change = m.rotor_speed[span:] - m.rotor_speed[:-span]
     if change.std() < 0.01 * p.hover_speed:
         return []
+
     x = differ[::span].ravel()
     y = change[::span].ravel()
     rate = float(x @ y / (x @ x))
@@ -168,44 +173,43 @@ def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: Motion) -> list[Esti
 
 @dataclass(frozen=True)
 class VehicleFit:
-    """What was found in a log, with standard deviations."""
+    """Result of a fit to a log, with standard deviations."""
 
     given: VehicleParameters
-    """what was known before: geometry, wheels' masses and what is not found"""
+    """Parameters known before: geometry, wheels' masses and what is not identified."""
     estimated: tuple[Estimated, ...]
     tyres: TyreFit | None
-    motion: Motion
+    motion: LoggedMotion
     notes: tuple[str, ...]
-    """what could not be found, and why"""
+    """Parameters that could not be identified, and why."""
 
     @property
     def changes(self) -> list[Change]:
-        """Of the vehicle's file (`VehicleParameters.load`): all that the log says more of than was
-        known.
-        """
-        found = [e for e in self.estimated if e.key and e.excited]
-        return [(tuple(e.key.split(".")), e.value) for e in found]
+        """Changes of the vehicle's file (`VehicleParameters.load`) that the log justifies."""
+        better = [e for e in self.estimated if e.key and e.excited]
+        return [(tuple(e.key.split(".")), e.value) for e in better]
 
 
 def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = None) -> VehicleFit:
-    """Mass, thrust and torque constants, inertia, lags, struts and tyres.
+    """Identify mass, thrust and torque constants, inertia, lags, struts and tyres.
 
-    `given`: a vehicle about like it, whose geometry, wheels' masses and inertia it has. `mass`
-    (kg): of the whole vehicle, weighed; None: the log's wheel loads say it. Raises ConfigError
-    where neither does, and for a vehicle with a middle axle: which axle carries how much is then
-    not to be told from loads alone.
+    `given`: a vehicle about like it, with its geometry, wheels' masses and inertia. `mass` (kg): of
+    the whole vehicle, weighed; None: from the log's wheel loads. Raises ConfigError without either,
+    and for a vehicle with a middle axle, as loads alone don't show how much each axle carries.
     """
     if given.middle_axle is not None:
+        axle = f"chassis.middle_axle_m is {given.middle_axle} m"
         raise ConfigError(
-            f"vehicle {given.name!r}: chassis.middle_axle_m is {given.middle_axle} m, and parameters are found for two "
-            "axles; expected a vehicle without it"
+            f"vehicle {given.name!r}: {axle}, and parameters are found for two axles; "
+            "expected a vehicle without it"
         )
+
+    # mass
     notes = list(log.notes)
-    whole = (
-        Estimated("mass, whole", "kg", mass, 0.0, given.mass)
-        if mass is not None
-        else fit_mass(given, motion(log, given))
-    )
+    if mass is not None:
+        whole = Estimated("mass, whole", "kg", mass, 0.0, given.mass)
+    else:
+        whole = fit_mass(given, motion(log, given))
     body = whole.value - given.mass_rotor_frame - 4.0 * given.mass_unsprung
     if body <= 0.0:
         raise ConfigError(
@@ -213,69 +217,81 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
         )
     params = given.replace(mass_body=body)
     now = motion(log, params)
-    found = [
+    estimated = [
         whole,
         Estimated("of it, body", "kg", body, whole.sigma, given.mass_body, "mass.body_kg"),
     ]
+
+    # struts and rotors' lag
     struts = [] if np.isnan(now.load[:, 0]).any() else fit_struts(params, now)
-    found += struts
+    estimated += struts
     if not struts:
         notes.append(
-            "struts: it does not bounce on them with its wheels at rest, or there are no wheel_loads"
+            "struts: it does not bounce on them with its wheels at rest, "
+            "or there are no wheel_loads"
         )
     lag = fit_rotor_lag(params, log, now)
-    found += lag
+    estimated += lag
     if not lag:
         notes.append("rotors' lag: no cmd/rotors with speeds that change")
+
+    # tyres
     tyres = fit_tyres(params, now)
     if tyres is None:
         notes.append(
-            "tyres and I_zz: not enough driving above 3 m/s with wheel_loads; I_zz, c_M and J_r: only their ratios show"
+            "tyres and I_zz: not enough driving above 3 m/s with wheel_loads; "
+            "I_zz, c_M and J_r: only their ratios show"
         )
     else:
-        found += tyres.estimated
+        estimated += tyres.estimated
         params = unchecked(params, inertia=tyres.params.inertia)
+
+    # flight
     try:
-        found += _of_flight(params, now, found)
+        estimated += _of_flight(params, now, estimated)
     except ConfigError as error:
         notes.append(f"rotors, I_xx and I_yy: {error}")
-    for name in [e.name for e in found if not e.excited and e.key]:
+
+    for name in [e.name for e in estimated if not e.excited and e.key]:
         notes.append(f"{name}: the log says little of it")
-    return VehicleFit(given, tuple(found), tyres, now, tuple(notes))
+    return VehicleFit(given, tuple(estimated), tyres, now, tuple(notes))
 
 
-def _of_flight(params: VehicleParameters, now: Motion, found: list[Estimated]) -> list[Estimated]:
-    """Of the flight, as uncertain as mass and inertia in yaw make it."""
-    shares = {e.name: e.sigma / abs(e.value) for e in found if e.name in ("mass, whole", "I_zz")}
+def _of_flight(
+    params: VehicleParameters, now: LoggedMotion, estimated: list[Estimated]
+) -> list[Estimated]:
+    """Return the estimates of a flight, as uncertain as mass and inertia in yaw make it."""
+    shares = {
+        e.name: e.sigma / abs(e.value) for e in estimated if e.name in ("mass, whole", "I_zz")
+    }
     by_mass = shares.get("mass, whole", 0.0)
     by_yaw = shares.get("I_zz", 1.0)
-    made = []
+    results = []
     for e in fit_flight(params, now):
         share = by_yaw if e.name.startswith(("c_M", "J_r", "figure")) else by_mass
-        made.append(e._replace(sigma=float(np.hypot(e.sigma, share * e.value))))
-    return made
+        results.append(e._replace(sigma=float(np.hypot(e.sigma, share * e.value))))
+    return results
 
 
 def fitted_document(vehicle: str, fit: VehicleFit, log: str) -> str:
-    """A vehicle's file (YAML): that of `vehicle` with the changes of the fit."""
+    """Return a vehicle's file (YAML): that of `vehicle` with the changes of the fit."""
     data, file, _ = read_parameters("vehicle parameters", "vehicles", vehicle)
     changes = [(path, float(f"{value:.6g}")) for path, value in fit.changes]
     document = checked_document(
         data, file, VehicleParameters.schema(), "version, mass, inertia", changes
     )
-    VehicleParameters.load(
-        vehicle, changes
-    )  # what contradicts itself is refused here, with its key
-    return f"# As {vehicle}, with what {log} says.\n" + yaml.safe_dump(
-        document.value, sort_keys=False
-    )
+
+    # refuses contradictions, with their keys
+    VehicleParameters.load(vehicle, changes)
+    text = yaml.safe_dump(document.value, sort_keys=False)
+    return f"# As {vehicle}, with what {log} says.\n" + text
 
 
 SLIPS = np.linspace(-0.35, 0.35, 141)
 
 
 def draw_fit(fit: VehicleFit, path: Path) -> None:
-    """Writes the picture; the ending of `path` is its format. Needs no display."""
+    """Draw the picture; the ending of `path` is its format. Needs no display."""
     with picture(path, (14.0, 8.5)) as figure:
         panels = figure.subplot_mosaic(
             [["shares", "x", "y"], ["shares", "motion", "motion"]], width_ratios=(1.1, 1, 1)
@@ -300,7 +316,7 @@ def _draw_shares(axes: Any, fit: VehicleFit) -> None:
 
 
 def tyre_curve(p: VehicleParameters, axis: str, slips: Floats = SLIPS) -> Floats:
-    """(k,) N of a rear tyre under its nominal load, at slips κ (axis x) or tan α (y) alone."""
+    """Return the force of a rear tyre under its nominal load, N, (k,), at one kind of slip."""
     none = np.zeros_like(slips)
     load = np.full_like(slips, p.nominal_load)
     pair = (slips, none) if axis == "x" else (none, slips)

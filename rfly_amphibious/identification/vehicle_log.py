@@ -1,4 +1,4 @@
-"""Logs of a vehicle for identification: what its topics recorded, and its motion on one time base."""
+"""Logs of a vehicle for identification: its topics, and its motion on one time base."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from rfly_amphibious.sensors.samples import joint_names
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
@@ -22,55 +22,59 @@ from rfly_common.untrusted_files.mcap_chunks import check_chunks
 from rfly_common.untrusted_files.reader_errors import reader_errors
 
 RATE = 100.0
-"""Hz, of `Motion`"""
+"""Rate of `LoggedMotion`, Hz."""
 SENSOR_BAND = 20.0
+"""Band above which the IMU's noise is cut off, Hz."""
 ENCODER_BAND = 30.0
+"""Band above which the noise of the wheels' encoders is cut off, Hz."""
 BIAS_BAND = 0.2
-"""Hz: above which noise of IMU and of wheels' encoders is cut off; below which odometry corrects
-the accelerometer
-"""
+"""Band below which odometry corrects the accelerometer, Hz."""
 SHORTEST = 10.0
+"""Shortest log, s."""
 LONGEST = 7200.0
-"""s, of a log: a stamp that is far off would ask for all of the memory"""
+"""Longest log, s. With a stamp that is far off, a log would need all of the memory."""
 LARGEST = 1e9
-"""in SI units, of what no vehicle reaches"""
+"""Bound of all values, in SI units, which no vehicle reaches."""
 ODOMETRY = ("ground_truth/odom", "odometry/global", "odometry/filtered")
-"""the first that was recorded is taken"""
+"""Topics of odometry, of which the first that was recorded is used."""
 NEEDED = ("imu/data", "joint_states")
+"""Topics without which there is no fit."""
 
 
 class Series(NamedTuple):
     """Rows of numbers at times."""
 
     time: Floats
-    """(k,) s, of the stamps"""
+    """Times of the stamps, s, (k,)."""
     value: Floats
-    """(k, n)"""
+    """Values, (k, n)."""
 
 
 @dataclass(frozen=True)
 class VehicleLog:
-    """What was recorded, one `Series` for each topic (without the vehicle's namespace)."""
+    """A vehicle's log, with one `Series` for each topic (without the vehicle's namespace)."""
 
     name: str
     series: dict[str, Series]
-    """imu/data: specific force 3, rates 3; joint_states: positions, then velocities of
+    """Series by topic.
+
+    imu/data: specific force 3, rates 3; joint_states: positions, then velocities of
     `joint_names`; wheel_loads 4; odometry: position 3, x y z w, velocity and rates 3 (body);
     environment/wind 3; cmd/rotors: speeds
     """
     imu_position: Floats
-    """(3,) m, of the IMU in the body"""
+    """Position of the IMU in the body, m, (3,)."""
     imu_orientation: Floats
-    """x y z w, imu -> body"""
+    """Quaternion x y z w, IMU -> body, (4,)."""
     notes: tuple[str, ...] = ()
-    """what was not recorded, and what is taken instead"""
+    """Topics that were not recorded, and what is used instead."""
 
 
 def read_log(path: Path, params: VehicleParameters, namespace: str | None = None) -> VehicleLog:
-    """A log of the simulation or of nodes (MCAP). `namespace`: of the vehicle, where more than one
-    was recorded.
+    """Read a log of the simulation or of nodes (MCAP).
 
-    Raises ConfigError where a needed topic is missing, CaptureError for a file that can't be read.
+    `namespace`: of the vehicle, if more than one was recorded. Raises ConfigError if a needed topic
+    is missing, CaptureError for a file that can't be read.
     """
     require("mcap_ros2", "reading MCAP files")
 
@@ -84,7 +88,7 @@ def read_log(path: Path, params: VehicleParameters, namespace: str | None = None
 def _read(
     file: BinaryIO, path: Path, params: VehicleParameters, namespace: str | None
 ) -> tuple[Any, Any, str]:
-    """(rows of each topic, links of /tf_static, the IMU's frame)."""
+    """Return the rows of each topic, the links of /tf_static and the IMU's frame."""
     from mcap.reader import make_reader
     from mcap_ros2.decoder import DecoderFactory
 
@@ -99,6 +103,8 @@ def _read(
             f"{path}: it has no end, as if its writer was killed; expected a whole MCAP file"
         )
     check_chunks(path, summary)
+
+    # messages of the vehicle's topics
     prefix = _prefix(path, [channel.topic for channel in summary.channels.values()], namespace)
     wanted = ["/tf_static", prefix + "tf_static", *(prefix + topic for topic in columns)]
     for _, channel, record, message in reader.iter_decoded_messages(topics=wanted):
@@ -108,6 +114,7 @@ def _read(
                 q = link.transform.rotation
                 links[link.child_frame_id] = [t.x, t.y, t.z], [q.x, q.y, q.z, q.w]
             continue
+
         topic = channel.topic.removeprefix(prefix)
         stamp = message.header.stamp if hasattr(message, "header") else None
         time = np.nan if stamp is None else stamp.sec + 1e-9 * stamp.nanosec
@@ -125,23 +132,28 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
         missing.append(" or ".join(ODOMETRY))
     if missing:
         raise ConfigError(
-            f"{name}: no messages on {', '.join(missing)}; expected them, in the vehicle's namespace"
+            f"{name}: no messages on {', '.join(missing)}; "
+            "expected them, in the vehicle's namespace"
         )
+
+    # series of each topic
     notes = []
     joint = np.array([row[:2] for row in rows["joint_states"]])
     series = {}
-    for topic, found in rows.items():
-        time, arrival = np.array([row[:2] for row in found]).T
-        widths = {len(row[2]) for row in found}
-        if len(widths) > 1 or not (np.abs([row[2] for row in found]) <= LARGEST).all():
+    for topic, messages in rows.items():
+        time, arrival = np.array([row[:2] for row in messages]).T
+        widths = {len(row[2]) for row in messages}
+        if len(widths) > 1 or not (np.abs([row[2] for row in messages]) <= LARGEST).all():
             raise CaptureError(
-                f"{name}: {topic}: messages of different lengths, or with numbers beyond {LARGEST:g}"
+                f"{name}: {topic}: messages of different lengths, "
+                f"or with numbers beyond {LARGEST:g}"
             )
-        time = np.where(
-            np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0])
-        )  # without a stamp
+        # messages without a stamp get the time of the joint states that arrived with them
+        time = np.where(np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0]))
         time, first = np.unique(time, return_index=True)
-        series[topic] = Series(time, np.array([found[k][2] for k in first], float))
+        series[topic] = Series(time, np.array([messages[k][2] for k in first], float))
+
+    # mounting of the IMU
     if imu_frame in links:
         place, turned = map(np.array, links[imu_frame])
     else:
@@ -151,26 +163,27 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
             notes.append(
                 f"/tf_static does not say where {imu_frame} is: it is taken to be in base_link"
             )
+
     if ODOMETRY[0] not in series:
         notes.append(f"no {ODOMETRY[0]}: velocities are those of the estimator")
     return VehicleLog(name, series, place, turned, tuple(notes))
 
 
 def _prefix(path: Path, topics: list[str], namespace: str | None) -> str:
-    """What stands before the names of the vehicle's topics."""
-    found = sorted(
+    """Return the prefix of the vehicle's topics."""
+    prefixes = sorted(
         topic.removesuffix("imu/data") for topic in topics if topic.endswith("/imu/data")
     )
     if namespace is not None:
         return f"/{namespace.strip('/')}/".replace("//", "/")
-    if len(found) > 1:
-        names = ", ".join(prefix.strip("/") for prefix in found)
+    if len(prefixes) > 1:
+        names = ", ".join(prefix.strip("/") for prefix in prefixes)
         raise ConfigError(f"{path}: more than one vehicle: {names}; choose one with --namespace")
-    return found[0] if found else "/"
+    return prefixes[0] if prefixes else "/"
 
 
 def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float] | None]]:
-    """Numbers of a message of each topic; None: it does not count."""
+    """Return, by topic, functions from a message to its numbers. None: it does not count."""
     names = joint_names(params)
 
     def xyz(vector: Any) -> list[float]:
@@ -190,8 +203,10 @@ def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float]
         pose = message.pose.pose
         twist = message.twist.twist
         q = pose.orientation
-        found = [*xyz(pose.position), q.x, q.y, q.z, q.w, *xyz(twist.linear), *xyz(twist.angular)]
-        return found if message.pose.covariance[0] >= 0.0 else None
+        if not message.pose.covariance[0] >= 0.0:
+            return None
+        motion = [*xyz(twist.linear), *xyz(twist.angular)]
+        return [*xyz(pose.position), q.x, q.y, q.z, q.w, *motion]
 
     return {
         "imu/data": lambda m: xyz(m.linear_acceleration) + xyz(m.angular_velocity),
@@ -204,85 +219,92 @@ def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float]
 
 
 @dataclass(frozen=True)
-class Motion:
-    """A log at RATE, all of the sprung centre of mass in body axes; SI units."""
+class LoggedMotion:
+    """A log at RATE: motion of the sprung centre of mass, in body axes; SI units."""
 
     time: Floats
     up: Floats
-    """(k, 3) world's z"""
+    """The world's z, (k, 3)."""
     height: Floats
-    """(k,) of the centre above where it stood"""
+    """Height of the centre above where it stood, m, (k,)."""
     velocity: Floats
-    """(k, 3) over ground"""
+    """Velocity over ground, m/s, (k, 3)."""
     air_velocity: Floats
-    """(k, 3) against the air"""
+    """Velocity against the air, m/s, (k, 3)."""
     rates: Floats
     rate_change: Floats
-    """(k, 3) rad/s²"""
+    """Change of the rates, rad/s², (k, 3)."""
     force: Floats
-    """(k, 3) specific force, m/s²"""
+    """Specific force, m/s², (k, 3)."""
     steering: Floats
-    """(k, 4) rad, of the wheels"""
+    """Steering angles of the wheels, rad, (k, 4)."""
     wheel_speed: Floats
-    """(k, 4) rad/s against the body"""
+    """Speeds of the wheels against the body, rad/s, (k, 4)."""
     wheel_speed_change: Floats
     strut: Floats
     strut_rate: Floats
     strut_acceleration: Floats
     rotor_speed: Floats
-    """(k, rotors) rad/s, ≥ 0"""
+    """Speeds of the rotors, rad/s, ≥ 0, (k, rotors)."""
     rotor_speed_change: Floats
     load: Floats
-    """(k, 4) N; NaN where it was not recorded"""
+    """Loads of the wheels, N, (k, 4); NaN if they were not recorded."""
     hub: Floats
-    """(k, 4, 3) m, of the hubs"""
+    """Positions of the hubs, m, (k, 4, 3)."""
     hub_force: Floats
-    """(k, 4, 3) specific force of the unsprung masses, m/s²"""
+    """Specific force of the unsprung masses, m/s², (k, 4, 3)."""
 
-    def part(self, first: int, last: int) -> Motion:
-        """The rows from the first up to the last."""
-        return Motion(*(getattr(self, field.name)[first:last] for field in fields(self)))
+    def part(self, first: int, last: int) -> LoggedMotion:
+        """Return the rows from the first up to the last."""
+        return LoggedMotion(*(getattr(self, field.name)[first:last] for field in fields(self)))
 
 
-def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
-    """The log's motion, where all topics were recorded. Raises ConfigError for one that is too
-    short.
+def motion(log: VehicleLog, params: VehicleParameters) -> LoggedMotion:
+    """Return the log's motion while all topics were recorded.
+
+    Raises ConfigError for one that is too short.
     """
     series = log.series
     imu = series["imu/data"]
     joints = series["joint_states"]
     odometry = next(series[topic] for topic in ODOMETRY if topic in series)
-    begin, end = (f(s.time[k] for s in (imu, joints, odometry)) for f, k in ((max, 0), (min, -1)))
+    begin = max(each.time[0] for each in (imu, joints, odometry))
+    end = min(each.time[-1] for each in (imu, joints, odometry))
     if not SHORTEST <= end - begin <= LONGEST:
         lasts = f"{max(end - begin, 0.0):.1f} s in which all was recorded"
         raise ConfigError(f"{log.name}: {lasts}, expected {SHORTEST:g} … {LONGEST:g} s")
     time = np.arange(begin, end, 1.0 / RATE)
+
+    # IMU
     raw_imu, imu_change = _on(time, imu, SENSOR_BAND)
-    turned, rates_change = (
-        _rotated(log.imu_orientation, part[:, 3:]) for part in (raw_imu, imu_change)
-    )
+    turned = _rotated(log.imu_orientation, raw_imu[:, 3:])
+    rates_change = _rotated(log.imu_orientation, imu_change[:, 3:])
     lever = log.imu_position
     force = quat_rotate(log.imu_orientation, raw_imu[:, :3])
     force = force - np.cross(rates_change, lever) - np.cross(turned, np.cross(turned, lever))
+
+    # odometry; a quaternion and its negative are the same attitude
     turn = odometry.value[:, 3:7]
-    same = np.sign(
-        np.sum(turn[1:] * turn[:-1], axis=1, keepdims=True)
-    )  # a quaternion and its negative are one
+    same = np.sign(np.sum(turn[1:] * turn[:-1], axis=1, keepdims=True))
     rows = odometry.value.copy()
     rows[1:, 3:7] *= np.cumprod(same, axis=0)
     state = _on(time, odometry._replace(value=rows))[0]
     orientation = state[:, 3:7] / np.linalg.norm(state[:, 3:7], axis=1, keepdims=True)
     world = quat_rotate(orientation, state[:, 7:10])
     back = quat_conjugate(orientation)
+
+    # bias of the accelerometer
     gravity = np.array((0.0, 0.0, GRAVITY))
-    wrong = low_pass(
-        quat_rotate(orientation, force) - gravity - np.gradient(world, time, axis=0), BIAS_BAND
-    )
+    acceleration = quat_rotate(orientation, force) - gravity
+    wrong = low_pass(acceleration - np.gradient(world, time, axis=0), BIAS_BAND)
     force = force - quat_rotate(back, wrong)
+
     wind = np.zeros_like(world)
     if "environment/wind" in series:
         blows = series["environment/wind"]
         wind = np.stack([np.interp(time, blows.time, column) for column in blows.value.T], axis=1)
+
+    # hubs
     place, change = _joints(time, joints, params)
     strut = place["strut"]
     strut_rate = change["strut"]
@@ -293,11 +315,12 @@ def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
     turning = np.cross(rates_change[:, None, :], hub) + np.cross(w, np.cross(w, hub))
     hub_force = force[:, None] + turning + 2.0 * strut_rate[..., None] * np.cross(w, up)
     hub_force = hub_force + strut_acceleration[..., None] * up
+
     load = np.full((time.size, 4), np.nan)
     if "wheel_loads" in series:
         loads = series["wheel_loads"]
         load = np.stack([np.interp(time, loads.time, column) for column in loads.value.T], axis=1)
-    return Motion(
+    return LoggedMotion(
         time,
         rotation_matrix(orientation)[:, 2, :],
         state[:, 2] - np.median(state[: int(RATE), 2]),
@@ -327,8 +350,9 @@ def _rotated(quat_xyzw: Any, vectors: Floats) -> Floats:
 def _joints(
     time: Floats, joints: Series, params: VehicleParameters
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """(values, their changes in a second) of wheel angles, steering, struts and rotor rates, by
-    kind.
+    """Return values of wheel angles, steering, struts and rotor rates, and their changes a second.
+
+    Both are by kind of joint.
     """
     names = joint_names(params)
     kinds = np.array([name.split("_")[0] for name in names])
@@ -342,6 +366,7 @@ def _joints(
         ("strut_rate", rates[:, kinds == "strut"], None),
         ("rotor_rate", rates[:, kinds == "rotor"], None),
     )
+
     for kind, values, band in parts:
         place[kind], change[kind] = _on(time, Series(joints.time, values), band)
     change["strut"] = place["strut_rate"]
@@ -349,14 +374,15 @@ def _joints(
     place["steer"] = np.zeros((time.size, 4))
     for k, name in enumerate(names):
         if name.startswith("steer_"):
-            wheel = at.WHEELS.index(name.removeprefix("steer_"))
+            wheel = state_layout.WHEELS.index(name.removeprefix("steer_"))
             place["steer"][:, wheel] = np.interp(time, joints.time, angles[:, k])
     return place, change
 
 
 def _on(time: Floats, series: Series, band: float | None = None) -> tuple[Floats, Floats]:
-    """(values, their changes in a second) at `time`, by cubic splines; without what is quicker than
-    `band` (Hz).
+    """Return values at `time`, and their changes a second, by cubic splines.
+
+    What is faster than `band` (Hz) is left out.
     """
     from scipy.interpolate import CubicSpline
 
@@ -368,8 +394,9 @@ def _on(time: Floats, series: Series, band: float | None = None) -> tuple[Floats
 
 
 def low_pass(values: Floats, band: float, rate: float = RATE) -> Floats:
-    """What is slower than `band` (Hz), along the first axis and without a delay; as it is where
-    `rate` is too low.
+    """Return values along the first axis without what is faster than `band`, Hz, and without delay.
+
+    With a `rate` that is too low for the band they stay as they are.
     """
     from scipy.signal import butter, sosfiltfilt
 

@@ -1,9 +1,8 @@
-"""Elevation map from lidar points: a height and its variance in each cell of a square that moves
-with the sensor.
+"""Elevation map from lidar points: heights and variances in a square that moves with the sensor.
 
 Each cell is a one-dimensional Kalman filter: Fankhauser, Bloesch, Gehring, Hutter and Siegwart,
 "Robot-Centric Elevation Mapping with Uncertainty Estimates", CLAWAR 2014. Instead of propagating
-the covariance of the robot's motion, what is known gets less certain with time.
+the covariance of the robot's motion, heights get less certain with time.
 """
 
 from __future__ import annotations
@@ -18,33 +17,36 @@ from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
 
 MAX_CELLS = 4_000_000
+"""Most cells of a map."""
 BELIEVED_AFTER = 4
-"""clouds that say that the ground is lower than known, by more than the gate; the next one is
-believed
-"""
+"""Clouds that show the ground lower than known by more than the gate before it is believed."""
 
 
 @dataclass(frozen=True)
 class ElevationParameters:
-    """Size of the map, and how far it trusts a point."""
+    """Size of the map, and the uncertainty of points."""
 
     resolution: float = 0.1
-    """m: side of a cell"""
+    """Side of a cell, m."""
     length: float = 20.0
-    """m: side of the map, with the sensor in its middle"""
+    """Side of the map, m, with the sensor in its middle."""
     range_sigma: float = 0.02
-    """m: of a point along its ray"""
+    """Standard deviation of a point along its ray, m."""
     angle_sigma: float = 0.003
-    """rad: of a cloud's rays together, from the attitude"""
+    """Standard deviation of a cloud's attitude, common to its rays, rad."""
     cell_sigma: float = 0.01
-    """m: of a cloud's mean in a cell that is not level, or not all of which is seen"""
+    """Standard deviation of a cloud's mean in a cell, m, as cells are not level, or partly hidden.
+    """
     drift: float = 0.02
-    """m/√s: by which what is known gets less certain"""
+    """Growth of the uncertainty with time, m/√s."""
     gate: float = 3.0
-    """standard deviations, beyond which a cloud sees another surface than the one that is known"""
+    """Difference beyond which a cloud shows another surface than the known one, standard
+    deviations.
+    """
     surface: float = 0.25
-    """m: points of one cloud that lie farther below the highest one in their cell are not of its
-    surface
+    """Depth of a cell's surface, m.
+
+    Points of one cloud farther below the highest one in their cell are not of its surface.
     """
 
     def __post_init__(self) -> None:
@@ -61,38 +63,38 @@ class ElevationParameters:
             if not low <= value <= high:
                 raise ConfigError(f"{name} is {value}, allowed: {low:g} … {high:g}")
         if self.cells**2 > MAX_CELLS:
+            cells = f"{self.cells**2:,} cells"
             raise ConfigError(
-                f"length {self.length:g} m and resolution {self.resolution:g} m make {self.cells**2:,} cells, "
+                f"length {self.length:g} m and resolution {self.resolution:g} m make {cells}, "
                 f"allowed: up to {MAX_CELLS:,}"
             )
 
     @property
     def cells(self) -> int:
-        """Along a side."""
+        """Cells along a side."""
         return max(1, round(self.length / self.resolution))
 
 
 class ElevationBuffers(NamedTuple):
-    """The map as grid_map keeps one: circular buffers, rows towards −y and columns towards −x."""
+    """The map in grid_map's form: circular buffers, rows towards −y and columns towards −x."""
 
     elevation: NDArray[np.float32]
-    """(n, n) m, z up; NaN where nothing is known"""
+    """Heights, m, z up, (n, n); NaN if unknown."""
     variance: NDArray[np.float32]
-    """(n, n) m²"""
+    """Variances, m², (n, n)."""
     corner: tuple[float, float]
-    """largest x and y, m"""
+    """Largest x and y, m."""
     start: tuple[int, int]
-    """column and row of the cell there"""
+    """Column and row of the cell there."""
 
 
 class ElevationMap:
-    """Heights (ENU, z up) around a sensor that moves; what it leaves behind is forgotten."""
+    """Heights (ENU, z up) around a sensor that moves. Those it leaves behind are forgotten."""
 
     def __init__(self, parameters: ElevationParameters = ElevationParameters()) -> None:
         self.parameters = parameters
-        self._first: tuple[int, int] | None = (
-            None  # the cell with the smallest x and y: its x, y in cells
-        )
+        self._first: tuple[int, int] | None = None
+        """Cell with the smallest x and y: its x, y in cells."""
         self.clear()
 
     def clear(self) -> None:
@@ -104,37 +106,37 @@ class ElevationMap:
 
     @property
     def known(self) -> int:
-        """Cells of which something is known."""
+        """Number of known cells."""
         return int(np.count_nonzero(np.isfinite(self._height)))
 
     def insert(self, origins: ArrayLike, ends: ArrayLike, time: float) -> int:
-        """Points (n, 3) m of one cloud, seen from (3,) or (n, 3) m, at a time (s); how many of them
-        lie on the map.
+        """Fuse the points (n, 3) m of one cloud, seen from (3,) or (n, 3) m, at a time, s.
 
-        The map moves to where the last one was seen from. Points that are not finite are left out.
-        Raises ConfigError for other shapes.
+        Returns how many lie on the map. The map moves to where the last one was seen from. Points
+        that are not finite are left out. Raises ConfigError for other shapes.
         """
-        to = np.asarray(ends, np.float64)
-        if to.ndim != 2 or to.shape[1] != 3:
-            raise ConfigError(f"points are an array {to.shape}, expected (n, 3)")
+        end = np.asarray(ends, np.float64)
+        if end.ndim != 2 or end.shape[1] != 3:
+            raise ConfigError(f"points are an array {end.shape}, expected (n, 3)")
         start = np.asarray(origins, np.float64)
-        if start.shape not in ((3,), to.shape):
-            raise ConfigError(f"origins are an array {start.shape}, expected (3,) or {to.shape}")
-        if not len(to):
+        if start.shape not in ((3,), end.shape):
+            raise ConfigError(f"origins are an array {start.shape}, expected (3,) or {end.shape}")
+        if not len(end):
             return 0
-        start = np.broadcast_to(start, to.shape)
-        there = np.isfinite(to).all(axis=1) & np.isfinite(start).all(axis=1)
-        if not there.any():
+
+        start = np.broadcast_to(start, end.shape)
+        finite = np.isfinite(end).all(axis=1) & np.isfinite(start).all(axis=1)
+        if not finite.any():
             return 0
-        start = start[there]
-        to = to[there]
+        start = start[finite]
+        end = end[finite]
         self._move(start[-1])
         self._age(time)
-        return self._look(start, to)
+        return self._look(start, end)
 
     def elevation(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-        """(heights m, variances m²) of the cells around points x, y (m); NaN where nothing is
-        known.
+        """Return heights (m) and variances (m²) of the cells around points x, y (m); NaN if
+        unknown.
         """
         x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
         height = np.full(x.shape, np.nan)
@@ -146,7 +148,7 @@ class ElevationMap:
         return height, variance
 
     def buffers(self) -> ElevationBuffers | None:
-        """The map for grid_map; None before the first cloud."""
+        """Return the map for grid_map; None before the first cloud."""
         if self._first is None:
             return None
         n = self.parameters.cells
@@ -160,15 +162,15 @@ class ElevationMap:
         )
 
     def _move(self, middle: Floats) -> None:
-        """Bring the middle of the map there; the cells that it has not covered before are unknown."""
+        """Bring the middle of the map to a place. New cells are unknown."""
         n = self.parameters.cells
         x, y = (int(np.floor(v / self.parameters.resolution)) - n // 2 for v in middle[:2].tolist())
         old = self._first or (x, y)
         for axis, (before, now) in enumerate(zip(old, (x, y), strict=True)):
             new = np.arange(before + n, now + n) if now > before else np.arange(now, before)
-            where = n - 1 - new[:n] % n
+            places = n - 1 - new[:n] % n
             for layer in (self._height, self._variance):
-                layer[(slice(None), where) if axis == 0 else where] = np.nan
+                layer[(slice(None), places) if axis == 0 else places] = np.nan
         self._first = x, y
 
     def _age(self, time: float) -> None:
@@ -177,39 +179,47 @@ class ElevationMap:
         self._time = time
 
     def _places(self, x: Floats, y: Floats) -> tuple[Bools, tuple[Ints, Ints]]:
-        """Which points lie on the map, and rows and columns of those."""
+        """Return which points lie on the map, and rows and columns of those."""
         assert self._first is not None
         n = self.parameters.cells
         side = self.parameters.resolution
         column = np.floor(x / side) - self._first[0]
         row = np.floor(y / side) - self._first[1]
         inside = (column >= 0) & (column < n) & (row >= 0) & (row < n)
+
         columns = column[inside].astype(np.int64)
         rows = row[inside].astype(np.int64)
         return inside, (n - 1 - (rows + self._first[1]) % n, n - 1 - (columns + self._first[0]) % n)
 
-    def _look(self, start: Floats, to: Floats) -> int:
-        """Fuses each cell's mean and variance; how many points are on the map."""
-        inside, (rows, columns) = self._places(to[:, 0], to[:, 1])
+    def _look(self, start: Floats, end: Floats) -> int:
+        """Fuse each cell's mean and variance. Return the number of points on the map."""
+        inside, (rows, columns) = self._places(end[:, 0], end[:, 1])
         if not len(rows):
             return 0
         p = self.parameters
         n = self.parameters.cells
         start = start[inside]
-        to = to[inside]
+        end = end[inside]
+
+        # points by cell
         order = np.argsort(rows * n + columns)
         cell = (rows * n + columns)[order]
         firsts = np.flatnonzero(np.diff(cell, prepend=-1))
+
         which = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(cell)))
-        z = to[order, 2]
-        ray = (to - start)[order]
+        z = end[order, 2]
+        ray = (end - start)[order]
+
+        # points on the surface
         on_surface = z >= np.maximum.reduceat(z, firsts)[which] - p.surface
         z = z[on_surface]
         ray = ray[on_surface]
         which = which[on_surface]
+
+        # weighted mean of each cell
         level = (ray[:, :2] ** 2).sum(axis=1)
         rise = ray[:, 2] ** 2
-        # a ray of no length says nothing of its direction: the worst
+        # a ray without length has no direction: take the worst
         along = p.range_sigma**2 * np.divide(
             rise, level + rise, out=np.ones_like(rise), where=level + rise > 0
         )
@@ -217,19 +227,15 @@ class ElevationMap:
         total = np.bincount(which, weight)
         count = np.bincount(which)
         height = np.bincount(which, weight * z) / total
-        # noise of points averages out, that of the attitude and of the cell's shape is common to
-        # them
+        # noise of points averages out, that of the attitude and the cell's shape does not
         common = p.angle_sigma**2 * np.bincount(which, level) / count + p.cell_sigma**2
-        self._fuse(
-            np.divmod(cell[firsts], n),
-            height,
-            np.bincount(which, along * weight**2) / total**2 + common,
-        )
+        variance = np.bincount(which, along * weight**2) / total**2 + common
+        self._fuse(np.divmod(cell[firsts], n), height, variance)
         return len(rows)
 
     def _fuse(self, cells: tuple[Ints, Ints], seen: Floats, seen_variance: Floats) -> None:
-        """What a cloud says of the cells, rows and columns in the buffers, that it has points in:
-        m, m².
+        """Fuse measured heights (m) and variances (m²) of cells, which are rows and columns of the
+        buffers.
         """
         gate = self.parameters.gate
         height = self._height[cells]
@@ -238,6 +244,7 @@ class ElevationMap:
         total = variance + seen_variance
         new = np.isnan(height) | (off > gate * np.sqrt(total))
         lower = ~new & (off < -gate * np.sqrt(total))
+
         share = np.where(lower, 0.0, variance / total)
         height = height + share * off
         variance = (1.0 - share) * variance

@@ -1,7 +1,7 @@
 """Occupancy voxels from lidar rays: OctoMap's log-odds update and file format, without OctoMap.
 
-The voxels lie in a hash, an octree is made of them where a file or a message wants one. Each ray of
-a cloud may start elsewhere. docs/model, section 12.3.
+The voxels lie in a hash. An octree is made of them for a file or a message. Each ray of a cloud may
+have its own start. docs/model, section 12.3.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
 MAX_RAYS = 2_000_000
-"""in one cloud"""
+"""Most rays in one cloud."""
 KEPT_SHARE = 0.9
-"""of max_voxels, where there is no more room: so room is made seldom"""
+"""Share of max_voxels that is kept when voxels are dropped, so that this happens seldom."""
 
 
 class Inserted(NamedTuple):
-    """What a cloud did."""
+    """Result of a cloud."""
 
     occupied: int
-    """voxels that rays ended in"""
+    """Number of voxels in which rays ended."""
     free: int
-    """voxels that rays passed"""
+    """Number of voxels that rays passed."""
     left_out: int
-    """rays that are not finite, or off the 65536³ voxels around the origin"""
+    """Number of rays that are not finite, or off the 65536³ voxels around the origin."""
     dropped: int
-    """voxels that lay farthest from the sensor and made room"""
+    """Number of voxels farthest from the sensor that were dropped."""
 
 
 class OctomapGrid:
@@ -45,12 +45,12 @@ class OctomapGrid:
         self.clear()
 
     def __len__(self) -> int:
-        """Voxels of which something is known."""
+        """Return the number of known voxels."""
         return self._count
 
     @property
     def size_bytes(self) -> int:
-        """In memory."""
+        """Size in memory, bytes."""
         return self._voxels.table.nbytes + self._voxels.values.nbytes
 
     def clear(self) -> None:
@@ -59,43 +59,48 @@ class OctomapGrid:
         self._voxels = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.float32))
 
     def insert(self, origins: ArrayLike, ends: ArrayLike) -> Inserted:
-        """Rays of one cloud, (3,) or (n, 3) m -> (n, 3) m. Each voxel is updated once, hit or
-        passed; hits win.
+        """Update voxels with the rays of one cloud, from (3,) or (n, 3) m to (n, 3) m.
 
-        Where there would be more than `max_voxels`, those farthest from where the last ray starts
-        are dropped first. Raises ConfigError for other shapes and too many rays.
+        Each voxel is updated once, as hit or passed; hits win. If there would be more than
+        `max_voxels`, those farthest from the start of the last ray are dropped first. Raises
+        ConfigError for other shapes and too many rays.
         """
-        to = np.ascontiguousarray(ends, np.float64)
-        if to.ndim != 2 or to.shape[1] != 3 or len(to) > MAX_RAYS:
+        end = np.ascontiguousarray(ends, np.float64)
+        if end.ndim != 2 or end.shape[1] != 3 or len(end) > MAX_RAYS:
             raise ConfigError(
-                f"rays end at an array {to.shape}, expected (n, 3) with up to {MAX_RAYS} rays"
+                f"rays end at an array {end.shape}, expected (n, 3) with up to {MAX_RAYS} rays"
             )
         start = np.asarray(origins, np.float64)
-        if start.shape not in ((3,), to.shape):
-            raise ConfigError(f"rays start at an array {start.shape}, expected (3,) or {to.shape}")
+        if start.shape not in ((3,), end.shape):
+            raise ConfigError(f"rays start at an array {start.shape}, expected (3,) or {end.shape}")
+
+        # voxels of the cloud
         p = self.parameters
-        begin = np.ascontiguousarray(np.broadcast_to(start, to.shape))
+        begin = np.ascontiguousarray(np.broadcast_to(start, end.shape))
         cloud = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8))
-        cloud, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud)
+        cloud, left_out = kernels.walk(begin, end, p.resolution, p.max_range, p.max_voxels, cloud)
         size = int(np.count_nonzero(cloud.table))
+
+        # room for them, twice: dropped voxels may be in the cloud, and are new then
         dropped = 0
-        for _ in range(2):  # what is dropped may be seen by the cloud, and is new then
+        for _ in range(2):
             new = kernels.count_new(cloud, self._voxels)
             if self._count + new > p.max_voxels:
                 keep = round(KEPT_SHARE * p.max_voxels) - (size if dropped else new)
                 left = kernels.drop_far(self._voxels, begin[-1] / p.resolution + kernels.HALF, keep)
                 dropped = dropped + self._count - left
                 self._count = left
+
         change = kernels.LogOdds(p.hit, p.miss, p.clamp_min, p.clamp_max)
         self._voxels, self._count = kernels.fuse(cloud, change, self._voxels, self._count)
-        hit, passed = (
-            int(np.count_nonzero(cloud.values == kind)) for kind in (kernels.OCCUPIED, kernels.FREE)
-        )
-        return Inserted(hit, passed, left_out, dropped)
+        occupied = int(np.count_nonzero(cloud.values == kernels.OCCUPIED))
+        free = int(np.count_nonzero(cloud.values == kernels.FREE))
+        return Inserted(occupied, free, left_out, dropped)
 
     def age(self, seconds: float) -> int:
-        """So much time has passed: occupied voxels become less so where `forget_after` says how
-        fast, from `clamp_max` to unknown in that time. Returns how many are forgotten.
+        """Let occupied voxels fade for a time. Return the number of voxels that are forgotten.
+
+        With `forget_after`, they fade from `clamp_max` to unknown in that time.
         """
         p = self.parameters
         if not p.forget_after or not seconds > 0.0:
@@ -105,41 +110,43 @@ class OctomapGrid:
         return forgotten
 
     def voxels(self, occupied: bool = True) -> Floats:
-        """(n, 3) m: centres of all occupied, or of all free voxels, sorted by x, y, z."""
+        """Return the centres of all occupied, or all free voxels, m, (n, 3), sorted by x, y, z."""
         table, odds = self._voxels
         packed = np.sort(table[(table != 0) & ((odds >= 0.0) == occupied)]) - 1
         keys = np.stack([packed >> 32, packed >> 16 & 0xFFFF, packed & 0xFFFF], axis=-1)
         return (keys - (kernels.HALF - 0.5)) * self.parameters.resolution
 
     def log_odds(self, points: ArrayLike) -> Floats:
-        """(n,) of the voxels around points (n, 3) m; NaN where nothing is known."""
+        """Return the log-odds (n,) of the voxels around points (n, 3) m; NaN for unknown ones."""
         places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
         out = np.empty(len(places))
         kernels.look(places, self.parameters.resolution, self._voxels, out)
         return out
 
     def binary_data(self) -> bytes:
-        """Free and occupied, two bits a node: what `octomap_msgs/Octomap` carries, and a .bt file
-        after its head.
+        """Return the tree of free and occupied voxels, two bits a node.
+
+        This is what `octomap_msgs/Octomap` carries, and a .bt file after its head.
         """
         if not len(self):
             return b""
         table, odds = self._voxels
-        there = table != 0
-        nodes = table[there]
+        known = table != 0
+        nodes = table[known]
         nodes -= 1
         kernels.octants(nodes, nodes)
-        # below a path of 48 bits its kind, so that one sort in place is enough: a map of the
-        # largest size
+
+        # the kind below a path of 48 bits: one sort in place, so that a map of the largest size is
+        # not held in memory several times over
         nodes <<= 2
-        nodes |= np.where(
-            odds[there] >= 0.0, np.uint8(kernels.OCCUPIED), np.uint8(kernels.FREE)
-        )  # is not held
-        nodes.sort()  # several times over
+        nodes |= np.where(odds[known] >= 0.0, np.uint8(kernels.OCCUPIED), np.uint8(kernels.FREE))
+        nodes.sort()
         paths = nodes
         kinds = nodes.astype(np.uint8) & 3
         paths >>= 2
-        del there
+        del known
+
+        # levels from the leaves to the root
         levels = []
         for _ in range(kernels.DEPTH):
             bits = np.empty(len(paths), np.uint16)
@@ -148,6 +155,7 @@ class OctomapGrid:
             levels.append((bits[:count].copy(), first[:count].copy()))
             paths = paths[:count]
             kinds = kinds[:count]
+
         levels.reverse()
         starts = np.cumsum([0, *(len(bits) for bits, _ in levels)])
         bits, first = (np.concatenate(parts) for parts in zip(*levels, strict=True))
@@ -155,35 +163,38 @@ class OctomapGrid:
         return out[: kernels.write_tree(bits, first, starts, out)].tobytes()
 
     def binary_file(self) -> bytes:
-        """The content of a .bt file."""
+        """Return the content of a .bt file."""
         data = self.binary_data()
-        # its nodes: the root, and two bits that are not both 0 for every other
+        # number of nodes: the root, and each other has two bits that are not both 0
         bits = np.unpackbits(np.frombuffer(data, np.uint8)).reshape(-1, 2)
         size = int(bits.any(axis=1).sum()) + 1 if data else 0
-        head = f"# Octomap OcTree binary file\nid OcTree\nsize {size}\nres {self.parameters.resolution:.12g}\ndata\n"
+        head = (
+            f"# Octomap OcTree binary file\nid OcTree\nsize {size}\n"
+            f"res {self.parameters.resolution:.12g}\ndata\n"
+        )
         return head.encode("ascii") + data
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """To a .bt file, for octovis and octomap-tools; it is there at once or not at all.
+        """Write a .bt file for octovis and octomap-tools, whole or not at all.
 
-        Raises ConfigError for another ending, OSError where it can't be written.
+        Raises ConfigError for another ending, OSError if it can't be written.
         """
         target = Path(path)
         if target.suffix.lower() != ".bt":
             raise ConfigError(
                 f"{target}: maps are written as .bt, not {target.suffix or 'without ending'!r}"
             )
-        beside = target.with_name(target.name + ".part")
+        part = target.with_name(target.name + ".part")
         try:
-            beside.write_bytes(self.binary_file())
-            os.replace(beside, target)
+            part.write_bytes(self.binary_file())
+            os.replace(part, target)
         except OSError:
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
             raise
 
 
 def warm_up() -> None:
-    """Compiles the kernels, or loads them from the disk cache, before a cloud waits for them."""
+    """Compile the kernels, or load them from the disk cache, before the first cloud."""
     grid = OctomapGrid()
     grid.insert((0.0, 0.0, 0.0), [(1.0, 1.0, 1.0)])
     grid.log_odds([(0.0, 0.0, 0.0)])

@@ -1,4 +1,4 @@
-"""Rays through voxels, a hash of voxels, and octrees as OctoMap writes them, as kernels.
+"""Rays through voxels, a hash of voxels, and octrees in OctoMap's format.
 
 A voxel's key is floor(coordinate / resolution) + 32768 along each axis; three of them are packed
 into one number.
@@ -16,30 +16,31 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, kernel
 
 DEPTH = 16
-"""of an octree of OctoMap: 65536 voxels along each side"""
+"""Depth of an octree of OctoMap, which has 65536 voxels along each side."""
 HALF = 32768
+"""Half of these voxels."""
 FARTHEST = 1 << 17
-"""voxels: longer than the octree's diagonal"""
+"""Distance in voxels, longer than the octree's diagonal."""
 FULL = 0.75
-"""of the places of a hash: a search meets nine of them on average then, next to each other"""
+"""Largest filled share of a hash. A search then meets nine neighbouring places on average."""
 FREE = 1
 OCCUPIED = 2
 MIXED = 3
 _MIX = -7046029254386353131
-"""2⁶⁴ over the golden ratio"""
+"""2⁶⁴ over the golden ratio."""
 
 
 class Voxels(NamedTuple):
-    """An open-addressed hash, never more than three quarters full; as many places as a power of 2."""
+    """An open-addressed hash, never more than three quarters full. Its size is a power of 2."""
 
     table: Ints
-    """0: empty, else key + 1"""
+    """Key + 1 of each place, or 0 if it is empty."""
     values: NDArray[Any]
-    """of the voxels: FREE or OCCUPIED, or log-odds"""
+    """Values of the voxels: FREE or OCCUPIED, or log-odds."""
 
 
 class LogOdds(NamedTuple):
-    """What a voxel's log-odds change by, and where they stay."""
+    """Changes of a voxel's log-odds by a hit and by a passing ray, and their limits."""
 
     hit: float
     miss: float
@@ -48,25 +49,25 @@ class LogOdds(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Along one axis, the voxels between a ray's ends. Amanatides and Woo, Eurographics 1987."""
+    """The voxels between a ray's ends along one axis. Amanatides and Woo, Eurographics 1987."""
 
     first: int
     last: int
     side: int
-    """-1, 0 or 1: from voxel to voxel"""
+    """Step from voxel to voxel: -1, 0 or 1."""
     crossing: float
-    """where the ray first leaves a voxel along this axis, as a share of the ray; inf: nowhere"""
+    """Share of the ray at which it first leaves a voxel along this axis; inf: nowhere."""
     spacing: float
-    """between two such places"""
+    """Share of the ray between two such places."""
 
 
-class Ray(NamedTuple):
-    """Through voxels."""
+class VoxelRay(NamedTuple):
+    """A ray through voxels."""
 
     inside: bool
-    """whether it is finite, and on the 65536³ voxels from end to end"""
+    """True if the ray is finite, and on the 65536³ voxels from end to end."""
     hits: bool
-    """whether it is no longer than a sensor sees"""
+    """True if the ray is no longer than the sensor's range."""
     x: Axis
     y: Axis
     z: Axis
@@ -74,7 +75,7 @@ class Ray(NamedTuple):
 
 @kernel
 def find(table: Any, packed: int) -> int:
-    """The place of a key in a table of `Voxels`, or of the gap where it belongs."""
+    """Return the place of a key in a table of `Voxels`, or of the gap where it belongs."""
     mask = table.size - 1
     place = (int(packed) * _MIX >> 32) & mask  # wraps where it is compiled
     while table[place] != 0 and table[place] != packed + 1:
@@ -84,26 +85,26 @@ def find(table: Any, packed: int) -> int:
 
 @kernel
 def grown(table: Ints, values: Any) -> tuple[Ints, Any]:
-    """`Voxels` of twice the size."""
+    """Return table and values of `Voxels` in twice the size."""
     bigger = np.zeros(2 * table.size, np.int64)
     new_values = np.zeros(2 * table.size, values.dtype)
     for place in range(table.size):
         if table[place] != 0:
-            there = find(bigger, int(table[place]) - 1)
-            bigger[there] = table[place]
-            new_values[there] = values[place]
+            new_place = find(bigger, int(table[place]) - 1)
+            bigger[new_place] = table[place]
+            new_values[new_place] = values[place]
     return bigger, new_values
 
 
 @kernel
 def pack(x: int, y: int, z: int) -> int:
-    """Voxel indices, -32768 … 32767, as one number."""
+    """Return voxel indices, -32768 … 32767, as one number."""
     return ((x + HALF) << 32) | ((y + HALF) << 16) | (z + HALF)
 
 
 @inlined_kernel
 def axis_of(begin: float, length: float, resolution: float) -> Axis:
-    """Of a ray that goes `length` (m, signed) along this axis."""
+    """Return the voxels of a ray that goes `length` (m, signed) along this axis."""
     first = math.floor(begin / resolution)
     last = math.floor((begin + length) / resolution)
     side = 0
@@ -119,13 +120,13 @@ def axis_of(begin: float, length: float, resolution: float) -> Axis:
 
 @inlined_kernel
 def on_octree(axis: Axis) -> bool:
-    """Whether both ends are on the 65536 voxels."""
+    """Return whether both ends are on the 65536 voxels."""
     return (-HALF <= axis.first < HALF) & (-HALF <= axis.last < HALF)
 
 
 @inlined_kernel
-def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: float) -> Ray:
-    """Row n; cut off at max_range."""
+def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: float) -> VoxelRay:
+    """Return the ray of row n, cut off at max_range."""
     ox = origins[n, 0]
     oy = origins[n, 1]
     oz = origins[n, 2]
@@ -133,31 +134,37 @@ def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: 
     dy = ends[n, 1] - oy
     dz = ends[n, 2] - oz
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
-    finite = length < 1e9  # not for NaN
+    finite = length < 1e9  # False for NaN
     if not finite:
-        ox = oy = oz = dx = dy = dz = length = 0.0
+        ox = oy = oz = 0.0
+        dx = dy = dz = 0.0
+        length = 0.0
+
     hits = length <= max_range
     share = 1.0 if hits else max_range / length
     x = axis_of(ox, dx * share, resolution)
     y = axis_of(oy, dy * share, resolution)
     z = axis_of(oz, dz * share, resolution)
-    return Ray(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
+    return VoxelRay(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
 
 
 @kernel
 def walk(
     origins: Floats, ends: Floats, resolution: float, max_range: float, most: int, voxels: Voxels
 ) -> tuple[Voxels, int]:
-    """(voxels, rays left out): each voxel that rays hit or pass, once; hit wins over passed.
+    """Return the voxels that rays hit or pass, each once, and the number of rays left out.
 
-    Rays (n, 3) -> (n, 3) m. A ray longer than max_range is free up to there and hits nothing. As
-    OctoMap does it, the voxel in which a ray ends is not passed. What is not finite or off the
-    65536³ voxels is left out, and so is what comes once there are `most` voxels.
+    Rays go from (n, 3) to (n, 3) m. A hit wins over a passing ray. A ray longer than max_range is
+    free up to there and hits nothing. As in OctoMap, the voxel in which a ray ends is not passed.
+    Rays that are not finite or off the 65536³ voxels are left out, and so are all further rays once
+    there are `most` voxels.
     """
     table, states = voxels
     count = 0
     left_out = 0
-    for n in range(origins.shape[0]):  # hits first, so that what is passed never covers them
+
+    # hits first, so that passing rays never cover them
+    for n in range(origins.shape[0]):
         if count >= most:
             break
         ray = ray_of(origins, ends, n, resolution, max_range)
@@ -170,6 +177,8 @@ def walk(
                 count += 1
                 if count >= FULL * table.size:
                     table, states = grown(table, states)
+
+    # passed voxels
     for n in range(origins.shape[0]):
         if count >= most:
             left_out += origins.shape[0] - n
@@ -178,6 +187,7 @@ def walk(
         if not ray.inside:
             left_out += 1
             continue
+
         x = ray.x.first
         y = ray.y.first
         z = ray.z.first
@@ -193,6 +203,8 @@ def walk(
                 count += 1
                 if count >= FULL * table.size:
                     table, states = grown(table, states)
+
+            # to the next voxel
             if next_x <= next_y and next_x <= next_z:
                 x += ray.x.side
                 next_x = math.inf if x == ray.x.last else next_x + ray.x.spacing
@@ -207,29 +219,30 @@ def walk(
 
 @kernel
 def fuse(cloud: Voxels, change: LogOdds, voxels: Voxels, count: int) -> tuple[Voxels, int]:
-    """(voxels, count): the voxels of a cloud (`walk`) added to the `count` ones of a map."""
+    """Add the voxels of a cloud (`walk`) to the `count` ones of a map. Return voxels and count."""
     cloud_table, states = cloud
     table, odds = voxels
     for place in range(cloud_table.size):
         if cloud_table[place] == 0:
             continue
         packed = int(cloud_table[place]) - 1
-        there = find(table, packed)
-        if table[there] == 0:
+        voxel = find(table, packed)
+        if table[voxel] == 0:
             if count >= FULL * table.size:
                 table, odds = grown(table, odds)
-                there = find(table, packed)
-            table[there] = packed + 1
-            odds[there] = 0.0
+                voxel = find(table, packed)
+            table[voxel] = packed + 1
+            odds[voxel] = 0.0
             count += 1
-        seen = change.hit if states[place] == OCCUPIED else change.miss
-        odds[there] = min(max(odds[there] + np.float32(seen), change.low), change.high)
+
+        step = change.hit if states[place] == OCCUPIED else change.miss
+        odds[voxel] = min(max(odds[voxel] + np.float32(step), change.low), change.high)
     return Voxels(table, odds), count
 
 
 @kernel
 def count_new(cloud: Voxels, voxels: Voxels) -> int:
-    """How many voxels of a cloud (`walk`) a map does not have yet."""
+    """Return how many voxels of a cloud (`walk`) a map does not have yet."""
     cloud_table = cloud.table
     table = voxels.table
     count = 0
@@ -241,24 +254,26 @@ def count_new(cloud: Voxels, voxels: Voxels) -> int:
 
 @kernel
 def close_gaps(table: Ints, values: Any, start: int) -> None:
-    """After voxels were dropped: each other one again where a search ends, from a gap on that was
-    there before.
+    """Move all voxels to where a search ends, after some were dropped.
+
+    `start`: a gap that was there before.
     """
     for n in range(start, start + table.size):
-        at = n & (table.size - 1)
-        if table[at] != 0:
-            key = table[at]
-            value = values[at]
-            table[at] = 0
-            there = find(table, int(key) - 1)
-            table[there] = key
-            values[there] = value
+        place = n & (table.size - 1)
+        if table[place] != 0:
+            key = table[place]
+            value = values[place]
+            table[place] = 0
+            new_place = find(table, int(key) - 1)
+            table[new_place] = key
+            values[new_place] = value
 
 
 @kernel
 def fade(voxels: Voxels, amount: float) -> int:
-    """Lower all log-odds of occupied voxels, and drop those that are no longer so; returns how many
-    are dropped.
+    """Lower the log-odds of occupied voxels, and drop those that are no longer occupied.
+
+    Returns how many are dropped.
     """
     table, odds = voxels
     start = 0
@@ -266,6 +281,7 @@ def fade(voxels: Voxels, amount: float) -> int:
     for n in range(table.size):
         if table[n] == 0:
             start = n
+
     for n in range(table.size):
         if table[n] != 0 and odds[n] >= 0.0:
             odds[n] -= np.float32(amount)
@@ -279,20 +295,22 @@ def fade(voxels: Voxels, amount: float) -> int:
 
 @kernel
 def shell(packed: int, place: Floats) -> int:
-    """How far a voxel's centre lies from a place (3,), in voxels from the octree's corner; rounded
-    down.
+    """Return the distance of a voxel's centre from a place (3,), in voxels, rounded down.
+
+    The place is in voxels from the octree's corner.
     """
     x = (packed >> 32) - place[0]
     y = (packed >> 16 & 0xFFFF) - place[1]
     z = (packed & 0xFFFF) - place[2]
     distance = math.sqrt((x + 0.5) ** 2 + (y + 0.5) ** 2 + (z + 0.5) ** 2)
-    return int(distance) if distance < FARTHEST else FARTHEST  # also for a place that is none
+    return int(distance) if distance < FARTHEST else FARTHEST  # also for NaN
 
 
 @kernel
 def drop_far(voxels: Voxels, place: Floats, keep: int) -> int:
-    """Drop the `shell`s farthest from a place, in place, until `keep` voxels are left at most;
-    returns how many are.
+    """Drop the `shell`s farthest from a place until at most `keep` voxels are left.
+
+    Returns how many are left.
     """
     table, values = voxels
     counts = np.zeros(FARTHEST + 1, np.int64)
@@ -302,11 +320,14 @@ def drop_far(voxels: Voxels, place: Floats, keep: int) -> int:
             start = n
         else:
             counts[shell(int(table[n]) - 1, place)] += 1
+
+    # largest radius that fits
     radius = 0
     left = 0
     while radius < counts.size and left + counts[radius] <= keep:
         left += counts[radius]
         radius += 1
+
     for n in range(table.size):
         if table[n] != 0 and shell(int(table[n]) - 1, place) >= radius:
             table[n] = 0
@@ -316,7 +337,7 @@ def drop_far(voxels: Voxels, place: Floats, keep: int) -> int:
 
 @kernel
 def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None:
-    """Log-odds of the voxels around points (n, 3); NaN where nothing is known."""
+    """Look up the log-odds of the voxels around points (n, 3) -> out (n,); NaN if unknown."""
     table, odds = voxels
     for n in range(points.shape[0]):
         out[n] = math.nan
@@ -335,25 +356,24 @@ def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None
 
 @kernel
 def octants(packed: Any, out: Any) -> None:
-    """Keys -> the path from the octree's root: three bits a level, z y x."""
+    """Compute the paths of keys from the octree's root: three bits a level, z y x."""
     for n in range(packed.size):
         key = int(packed[n])
         path = 0
         for level in range(DEPTH):
-            bit = (
-                (key >> (32 + level) & 1) | (key >> (16 + level) & 1) << 1 | (key >> level & 1) << 2
-            )
-            path |= bit << (3 * level)
+            x = key >> (32 + level) & 1
+            y = key >> (16 + level) & 1
+            z = key >> level & 1
+            path |= (x | y << 1 | z << 2) << (3 * level)
         out[n] = path
 
 
 @kernel
 def join(paths: Any, kinds: Any, bits: Any, first: Any) -> int:
-    """One level of an octree out of the level below, sorted by path, in place; returns how many
-    nodes it has.
+    """Join one level of an octree, sorted by path, to the level above, in place.
 
-    `bits`: two a child, FREE, OCCUPIED or MIXED; `first`: the first child's place. Eight equal
-    children make one node.
+    Returns the number of nodes. `bits`: two a child, FREE, OCCUPIED or MIXED; `first`: the first
+    child's place. Eight equal children make one node.
     """
     count = 0
     for n in range(paths.size):
@@ -365,6 +385,7 @@ def join(paths: Any, kinds: Any, bits: Any, first: Any) -> int:
             first[count] = n
             count += 1
         bits[count - 1] |= int(kinds[n]) << (2 * child)
+
     for n in range(count):
         kinds[n] = MIXED
         if bits[n] == 0x5555:
@@ -376,19 +397,17 @@ def join(paths: Any, kinds: Any, bits: Any, first: Any) -> int:
 
 @kernel
 def write_tree(bits: Any, first: Any, starts: Any, out: Any) -> int:
-    """The data of a .bt file, parents first: two bytes a node whose children differ. Returns how
-    many bytes.
+    """Write the data of a .bt file, parents first: two bytes a node whose children differ.
 
-    Levels one after the other, the root's first; `starts`: where each begins. `first`: places
-    within the next level.
+    Returns the number of bytes. Levels come one after the other, the root's first; `starts`: where
+    each begins. `first`: places within the next level.
     """
-    at = 0
     depth = 0
     places = np.zeros(DEPTH + 1, np.int64)
     left = np.zeros(DEPTH + 1, np.int64)
     out[0] = bits[0] & 255
     out[1] = bits[0] >> 8
-    at = 2
+    size = 2
     places[0] = first[0]
     left[0] = bits[0]
     while depth >= 0:
@@ -404,10 +423,10 @@ def write_tree(bits: Any, first: Any, starts: Any, out: Any) -> int:
         if kind != MIXED:
             continue
         node = starts[depth + 1] + child
-        out[at] = bits[node] & 255
-        out[at + 1] = bits[node] >> 8
-        at += 2
+        out[size] = bits[node] & 255
+        out[size + 1] = bits[node] >> 8
+        size += 2
         depth += 1
         places[depth] = first[node]
         left[depth] = bits[node]
-    return at
+    return size

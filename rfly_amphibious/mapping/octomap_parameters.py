@@ -12,20 +12,24 @@ class OctomapParameters:
     """Side of the voxels, and log-odds of a sensor's rays."""
 
     resolution: float = 0.2
-    """m"""
+    """Side of a voxel, m."""
     hit: float = 0.85
-    """log-odds that a ray's end adds to its voxel"""
+    """Log-odds that a ray's end adds to its voxel."""
     miss: float = -0.41
-    """log-odds that a passing ray adds"""
+    """Log-odds that a passing ray adds."""
     clamp_min: float = -2.0
+    """Lowest log-odds of a voxel."""
     clamp_max: float = 3.5
+    """Highest log-odds of a voxel."""
     max_range: float = 40.0
-    """m; what is farther is free up to there"""
+    """Range of a hit, m. A longer ray is free up to there."""
     max_voxels: int = 1_500_000
-    """16 to 32 bytes each; then those that lie farthest from the sensor make room"""
+    """Most voxels, of 16 to 32 bytes each.
+
+    Voxels that lie farthest from the sensor are dropped for new ones.
+    """
     forget_after: float = 0.0
-    """s after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays
-    alone clear it
+    """Longest time after which an occupied voxel without hits is unknown, s. 0: only rays clear it.
     """
 
     def __post_init__(self) -> None:

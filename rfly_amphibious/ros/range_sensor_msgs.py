@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2, PointField
 
 from rfly_amphibious.sensors.cameras import Pinhole
-from rfly_amphibious.sensors.lidar import POINT_WORDS, Sweep
+from rfly_amphibious.sensors.lidar import POINT_WORDS, LidarSweep
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
@@ -62,7 +62,7 @@ _FIELDS = (
 )
 
 
-def sweep_to_cloud(sweep: Sweep, frame_id: str) -> PointCloud2:
+def sweep_to_cloud(sweep: LidarSweep, frame_id: str) -> PointCloud2:
     """All returns in the order in which they came, stamped with the sweep's start: x y z intensity
     ring time.
 
@@ -86,7 +86,7 @@ def sweep_to_cloud(sweep: Sweep, frame_id: str) -> PointCloud2:
     return message
 
 
-def sweep_to_scan(sweep: Sweep, ring: int, lidar: LidarParameters, frame_id: str) -> LaserScan:
+def sweep_to_scan(sweep: LidarSweep, ring: int, lidar: LidarParameters, frame_id: str) -> LaserScan:
     """One ring, ray by ray in the order in which they were sent: a head that turns clockwise has a
     falling angle.
 
@@ -108,6 +108,6 @@ def sweep_to_scan(sweep: Sweep, ring: int, lidar: LidarParameters, frame_id: str
     return message
 
 
-def _set_header(message: Any, sweep: Sweep, frame_id: str) -> None:
+def _set_header(message: Any, sweep: LidarSweep, frame_id: str) -> None:
     message.header.stamp = ns_to_stamp(round(sweep.start * 1e9))
     message.header.frame_id = frame_id

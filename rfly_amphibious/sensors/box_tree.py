@@ -1,4 +1,4 @@
-"""Trees of boxes: which of many boxes a ray may meet, without asking each."""
+"""Trees of boxes, which show the boxes that a ray may meet."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inner_kernel, kernel
 
 DEPTH = 64
-"""no tree is deeper: 32 levels split where rays have least to do, the others in the middle"""
+"""Greatest depth of a tree: 32 levels split for the least work of rays, others in the middle."""
 BINS = 16
+"""Number of intervals in which a split is searched."""
 PADDING = 1e-6
-"""m by which boxes are larger than what they hold: rounding loses no ray"""
+"""Margin of boxes around their items, m, so that rounding loses no ray."""
 
 
 class BoxTree(NamedTuple):
-    """Binary, the root first; children are neighbours."""
+    """A binary tree, the root first; children are neighbours."""
 
     boxes: Floats
-    """(m, 6) of each node: lowest x, y, z, highest x, y, z"""
+    """Lowest x, y, z, then highest x, y, z of each node, (m, 6)."""
     link: Ints
-    """(m,) the first child; of a leaf where its items begin"""
+    """First child of each node, or first item of a leaf, (m,)."""
     held: Ints
-    """(m,) a leaf's items; 0: not a leaf"""
+    """Number of a leaf's items; 0: not a leaf, (m,)."""
     items: Ints
-    """(n,) which boxes, leaf after leaf"""
+    """Boxes, leaf after leaf, (n,)."""
 
 
 def box_tree(low: Floats, high: Floats, leaf: int) -> BoxTree:
-    """Over n >= 1 boxes with corners (n, 3); leaves hold up to `leaf` of them."""
+    """Build a tree over n >= 1 boxes with corners (n, 3); leaves hold up to `leaf` of them."""
     n = len(low)
     tree = BoxTree(
         np.empty((2 * n, 6)), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64), np.arange(n)
@@ -42,10 +43,10 @@ def box_tree(low: Floats, high: Floats, leaf: int) -> BoxTree:
 
 @kernel
 def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
-    """Fills the tree, from the root down; returns how many nodes there are.
+    """Fill the tree, from the root down. Return the number of nodes.
 
-    Splits across the longest side of the boxes' middles, where the sum of both halves' surfaces,
-    times their items, is least of 15 places (binned surface area heuristic: Wald, On fast
+    A node is split across the longest side of the boxes' middles, where the sum of both halves'
+    surfaces, times their items, is least of 15 places (binned surface area heuristic: Wald, On fast
     Construction of SAH-based Bounding Volume Hierarchies, 2007).
     """
     boxes, link, held, items = tree
@@ -60,6 +61,7 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
     nodes = 1
     node = 0
     while node < nodes:
+        # bounds of the items, and of their middles
         begin = begins[node]
         end = ends[node]
         middles[0] = math.inf
@@ -71,21 +73,24 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
                 boxes[node, c] = min(boxes[node, c], low[items[k], c] - PADDING)
                 boxes[node, 3 + c] = max(boxes[node, 3 + c], high[items[k], c] + PADDING)
                 middle = 0.5 * (low[items[k], c] + high[items[k], c])
-                middles[0, c], middles[1, c] = (
-                    min(middles[0, c], middle),
-                    max(middles[1, c], middle),
-                )
+                middles[0, c] = min(middles[0, c], middle)
+                middles[1, c] = max(middles[1, c], middle)
+
         if end - begin <= leaf:
             link[node] = begin
             held[node] = end - begin
             node += 1
             continue
+
+        # longest side
         axis = 0
         for c in range(1, 3):
             if middles[1, c] - middles[0, c] > middles[1, axis] - middles[0, axis]:
                 axis = c
         start = middles[0, axis]
         size = middles[1, axis] - middles[0, axis]
+
+        # cheapest split
         split = (begin + end) // 2
         if size > 0.0 and depths[node] < DEPTH // 2:
             per_m = BINS / size
@@ -93,10 +98,7 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
             bounds[:, 3:] = -math.inf
             filled[:] = 0
             for k in range(begin, end):
-                b = min(
-                    int((0.5 * (low[items[k], axis] + high[items[k], axis]) - start) * per_m),
-                    BINS - 1,
-                )
+                b = _bin(low, high, items[k], axis, start, per_m)
                 filled[b] += 1
                 for c in range(3):
                     bounds[b, c] = min(bounds[b, c], low[items[k], c])
@@ -106,10 +108,7 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
             right = end - 1
             while left <= right:
                 item = items[left]
-                if (
-                    min(int((0.5 * (low[item, axis] + high[item, axis]) - start) * per_m), BINS - 1)
-                    <= last
-                ):
+                if _bin(low, high, item, axis, start, per_m) <= last:
                     left += 1
                 else:
                     items[left] = items[right]
@@ -117,20 +116,30 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
                     right -= 1
             if begin < left < end:
                 split = left
+
+        # children
         link[node] = nodes
         begins[nodes] = begin
         ends[nodes] = split
         begins[nodes + 1] = split
         ends[nodes + 1] = end
-        depths[nodes] = depths[nodes + 1] = depths[node] + 1
+        depths[nodes] = depths[node] + 1
+        depths[nodes + 1] = depths[node] + 1
         nodes += 2
         node += 1
     return nodes
 
 
 @inner_kernel
+def _bin(low: Floats, high: Floats, item: int, axis: int, start: float, per_m: float) -> int:
+    """Return the bin of an item's middle along an axis."""
+    middle = 0.5 * (low[item, axis] + high[item, axis])
+    return min(int((middle - start) * per_m), BINS - 1)
+
+
+@inner_kernel
 def _cheapest(bounds: Floats, filled: Ints, costs: Floats) -> int:
-    """The last bin of the left half."""
+    """Return the last bin of the left half of the cheapest split."""
     for backwards in range(2):
         box = np.empty(6)
         items = 0
@@ -140,7 +149,8 @@ def _cheapest(bounds: Floats, filled: Ints, costs: Floats) -> int:
             b = BINS - 1 - k if backwards else k
             items += filled[b]
             for c in range(3):
-                box[c], box[3 + c] = min(box[c], bounds[b, c]), max(box[3 + c], bounds[b, 3 + c])
+                box[c] = min(box[c], bounds[b, c])
+                box[3 + c] = max(box[3 + c], bounds[b, 3 + c])
             x = box[3] - box[0]
             y = box[4] - box[1]
             z = box[5] - box[2]
@@ -149,6 +159,7 @@ def _cheapest(bounds: Floats, filled: Ints, costs: Floats) -> int:
                 costs[b - 1] += cost
             else:
                 costs[b] = cost
+
     best = 0
     for b in range(1, BINS - 1):
         if costs[b] < costs[best]:

@@ -24,45 +24,49 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     ImageParameters,
 )
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, Hits, SceneRays
-from rfly_amphibious.sensors.shading import Air, Bodies, Ground, Seen, shade, sunward
+from rfly_amphibious.sensors.shading import Air, BodyColours, GroundColours, Seen, shade, sunward
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
 from rfly_terrain.world.weather import Weather
 
 GROUND_REFLECTIVITY = 0.3
+"""Reflectivity of the ground in the infrared."""
 BODY_REFLECTIVITY = 0.6
-"""in the infrared"""
+"""Reflectivity of bodies in the infrared."""
 SUN_SHARE = 0.25
-"""of the infrared image's full scale: a white surface that faces the sun at full light"""
+"""Share of the infrared image's scale for a white surface that faces the sun at full light."""
 FULL_SCALE_RANGE = 0.5
-"""m at which a white surface fills the infrared image's scale by the camera's own light"""
+"""Range at which the camera's own light makes a white surface fill the infrared scale, m."""
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 STRIP = 14_400
-"""pixels"""
+"""Pixels that are rendered at once. Arrays of whole images would take long to allocate."""
 GROUND_CLASS = 254
+"""Ground in the semantic image, besides the classes of objects."""
 SKY_CLASS = 255
-"""in the semantic image, beside what objects may be"""
+"""Sky in the semantic image."""
 SKY = np.array((0.56, 0.72, 0.90))
 FOG = np.array((0.78, 0.80, 0.82))
 
 
 class CameraPose(NamedTuple):
-    """Of camera_link (x forward, y left, z up) in the world."""
+    """Pose of camera_link (x forward, y left, z up) in the world."""
 
     position: Floats
-    """(3,) m"""
+    """Position, m, (3,)."""
     rotation: Floats
-    """(3, 3) camera_link -> world"""
+    """Rotation camera_link -> world, (3, 3)."""
 
 
 def camera_pose(
     position: Floats, rotation: Floats, mount: GimbalParameters, pitch: float
 ) -> CameraPose:
-    """On a vehicle with base_link at `position` (3,), `rotation` (3, 3) body -> world, its gimbal
-    at `pitch` (rad).
+    """Return the pose of the cameras on a vehicle.
+
+    base_link is at `position` (3,) with `rotation` (3, 3) body -> world; `pitch`: of the gimbal,
+    rad.
     """
     c = math.cos(pitch)
     s = math.sin(pitch)
@@ -71,7 +75,7 @@ def camera_pose(
 
 
 class Pinhole:
-    """Where the pixels of an image look."""
+    """Directions in which the pixels of an image look."""
 
     def __init__(self, parameters: ImageParameters) -> None:
         p = parameters
@@ -81,6 +85,8 @@ class Pinhole:
         self.focal_y = 0.5 * p.height / math.tan(0.5 * p.vertical_fov)
         self.center_x = 0.5 * (p.width - 1)
         self.center_y = 0.5 * (p.height - 1)
+
+        # directions in optical axes
         x = (np.arange(p.width) - self.center_x) / self.focal_x
         y = (np.arange(p.height) - self.center_y) / self.focal_y
         optical = np.ones((p.height, p.width, 3))
@@ -88,13 +94,13 @@ class Pinhole:
         optical[..., 1] = y[:, None]
         length = np.linalg.norm(optical, axis=-1)
         self.along: Floats = 1.0 / length.reshape(-1)
-        """(pixels,) what of a range is depth, z along the axis"""
+        """Share of a range that is depth, z along the axis, (pixels,)."""
         forward = quat_rotate(QUAT_FLU_OPTICAL_XYZW, optical / length[..., None])
         self._directions = np.asarray(forward.reshape(-1, 3), np.float64)
 
     @property
     def matrix(self) -> tuple[float, ...]:
-        """K row by row, as CameraInfo has it."""
+        """Camera matrix K row by row, as in CameraInfo."""
         return (self.focal_x, 0.0, self.center_x, 0.0, self.focal_y, self.center_y, 0.0, 0.0, 1.0)
 
     def cast(
@@ -105,25 +111,26 @@ class Pinhole:
         time: float,
         pixels: slice = slice(None),
     ) -> tuple[Hits, Floats]:
-        """What each of these pixels sees, and the directions (pixels, 3) in the world."""
+        """Return the hits of these pixels' rays, and the directions (pixels, 3) in the world."""
         directions = self._directions[pixels] @ pose.rotation.T
         origins = np.repeat(np.asarray(pose.position, float)[None], len(directions), 0)
         return scene.cast(origins, directions, max_range, time), directions
 
 
 class DepthImages(NamedTuple):
-    """Of one instant."""
+    """Depth and infrared images of one instant."""
 
     depth: NDArray[np.float32]
-    """(height, width) m along the optical axis; -inf nearer and inf farther than the camera sees
-    (REP 118)
+    """Distance along the optical axis, m, (height, width).
+
+    It is -inf nearer and inf farther than the camera sees (REP 118).
     """
     infrared: NDArray[np.uint16]
-    """(height, width)"""
+    """Intensities, (height, width)."""
 
 
 class DepthCamera:
-    """Depth and infrared. Image k depends on the seed and k alone, whichever images are asked for.
+    """Depth and infrared camera. Image k depends on the seed and k alone, not on earlier images.
 
     The infrared image is what a surface returns of the camera's own light, which falls with the
     square of the range, and of the sun: full scale · ρ · (cos incidence · (FULL_SCALE_RANGE / r)² ·
@@ -154,63 +161,59 @@ class DepthCamera:
         *,
         time: float = 0.0,
     ) -> DepthImages:
-        """Image `number`, taken at `time` (s), which tells where moving bodies are."""
+        """Return image `number`, taken at `time` (s), at which moving bodies are shown."""
         p = self.parameters
         weather = weather or Weather()
         hits, directions = self.pinhole.cast(pose, scene, self._sight, time)
+
+        # depth
         depth = hits.ranges * self.pinhole.along
         reach = weather.reach(p.max_range)
-        depth[depth > reach] = (
-            np.inf
-        )  # before the noise, whose deviation far away is larger than the range
+        # before the noise, whose deviation far away is larger than the range
+        depth[depth > reach] = np.inf
         if self.noise:
             seen = np.isfinite(depth)
             error = sensor_generator(self._seed, "depth_camera", number).standard_normal(len(depth))
             depth[seen] += error[seen] * (p.noise + p.noise_square * depth[seen] ** 2)
         depth[depth > reach] = np.inf
         depth[depth < p.min_range] = -np.inf
+
         shape = p.height, p.width
         infrared = self._infrared(hits, directions, weather)
         return DepthImages(depth.astype(np.float32).reshape(shape), infrared.reshape(shape))
 
     def _infrared(self, hits: Hits, directions: Floats, weather: Weather) -> NDArray[np.uint16]:
-        found = hits.body != NOTHING
-        ranges = hits.ranges[found]
-        normals = hits.normals[found]
-        facing = np.abs(np.einsum("ij,ij->i", directions[found], normals))
-        own = (
-            facing
-            * np.square(FULL_SCALE_RANGE / np.maximum(ranges, 1e-3))
-            * weather.transmission(2.0 * ranges)
-        )
-        sun = (
-            SUN_SHARE
-            / 0.7
-            * weather.sunlight
-            * np.maximum(normals @ SUN, 0.0)
-            * weather.transmission(ranges)
-        )
-        reflectivity = np.where(hits.body[found] >= 0, BODY_REFLECTIVITY, GROUND_REFLECTIVITY)
+        is_hit = hits.body != NOTHING
+        ranges = hits.ranges[is_hit]
+        normals = hits.normals[is_hit]
+        facing = np.abs(np.einsum("ij,ij->i", directions[is_hit], normals))
+        own_light = facing * np.square(FULL_SCALE_RANGE / np.maximum(ranges, 1e-3))
+        own_light *= weather.transmission(2.0 * ranges)
+        sun = SUN_SHARE / 0.7 * weather.sunlight * np.maximum(normals @ SUN, 0.0)
+        sun *= weather.transmission(ranges)
+
+        reflectivity = np.where(hits.body[is_hit] >= 0, BODY_REFLECTIVITY, GROUND_REFLECTIVITY)
         out = np.zeros(len(hits.ranges), np.uint16)
-        out[found] = np.rint(65535.0 * np.minimum(reflectivity * (own + sun), 1.0))
+        out[is_hit] = np.rint(65535.0 * np.minimum(reflectivity * (own_light + sun), 1.0))
         return out
 
 
 class ColorImages(NamedTuple):
-    """Of one instant, by the same rays."""
+    """Images of one instant, by the same rays."""
 
     color: NDArray[np.uint8]
-    """(height, width, 3) RGB"""
+    """RGB, (height, width, 3)."""
     semantic: NDArray[np.uint8]
-    """(height, width) what is seen: a place in `rfly_terrain.world.models.CLASSES`, GROUND_CLASS or
-    SKY_CLASS
+    """Classes of what is seen, (height, width).
+
+    Each is a place in `rfly_terrain.world.models.CLASSES`, GROUND_CLASS or SKY_CLASS.
     """
     instance: NDArray[np.int32]
-    """(height, width) the id of the vehicle or object, or GROUND or NOTHING"""
+    """Ids of vehicles or objects, or GROUND or NOTHING, (height, width)."""
 
 
 class ColorCamera:
-    """Colour, classes and ids. Image k as with the depth camera.
+    """Camera for colours, classes and ids. Image k depends on the seed and k alone.
 
     Ground has colours by height, bodies their own or one of the id, both a grain. A surface is lit
     by the sky and, out of shadows, by the sun. One of colour C at range r is seen as C · T + haze ·
@@ -238,7 +241,7 @@ class ColorCamera:
         *,
         time: float = 0.0,
     ) -> ColorImages:
-        """Image `number`, taken at `time` (s)."""
+        """Return image `number`, taken at `time` (s)."""
         p = self.parameters
         weather = weather or Weather()
         size = p.width * p.height
@@ -246,36 +249,34 @@ class ColorCamera:
         body = np.empty(size, np.int64)
         generator = sensor_generator(self._seed, "color_camera", number)
         look = _look(scene, weather, time)
-        for first in range(
-            0, size, STRIP
-        ):  # arrays of whole images would take most of the time to come and go
+        for first in range(0, size, STRIP):
             pixels = slice(first, min(first + STRIP, size))
             hits, directions = self.pinhole.cast(pose, scene, p.max_range, time, pixels)
             sun = np.zeros(len(directions))
             if weather.sunlight:
                 sun = sun_on(scene, pose.position, directions, hits, time)
+
             picture = np.empty((len(directions), 3), np.float32)
-            seen = Seen(
-                pose.position, directions, hits.ranges, hits.body, sun, 1.0 / self.pinhole.focal_x
-            )
+            pixel = 1.0 / self.pinhole.focal_x
+            seen = Seen(pose.position, directions, hits.ranges, hits.body, sun, pixel)
             shade(seen, *look, picture)
             picture *= 255.0
             if self.noise:
-                picture += np.float32(p.noise) * generator.standard_normal(
-                    picture.shape, dtype=np.float32
-                )
+                errors = generator.standard_normal(picture.shape, dtype=np.float32)
+                picture += np.float32(p.noise) * errors
             color[pixels] = np.clip(np.rint(picture), 0, 255)
             body[pixels] = hits.body
+
+        # classes and ids
         bodies = scene.bodies
         ids = [] if bodies is None else bodies.id.tolist()
-        kinds = (
-            [0] * len(ids)
-            if bodies is None or bodies.class_id is None
-            else bodies.class_id.tolist()
-        )
+        kinds = [0] * len(ids)
+        if bodies is not None and bodies.class_id is not None:
+            kinds = bodies.class_id.tolist()
         # GROUND and NOTHING count from the end
         semantic = np.array([*kinds, SKY_CLASS, GROUND_CLASS], np.uint8)[body]
         instance = np.array([*ids, NOTHING, GROUND], np.int32)[body]
+
         shape = p.height, p.width
         return ColorImages(
             color.reshape(*shape, 3), semantic.reshape(shape), instance.reshape(shape)
@@ -283,8 +284,9 @@ class ColorCamera:
 
 
 def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: float) -> Floats:
-    """(n,) cosine of the sun's incidence on what rays from `eye` have met; 0 in shadows, and where
-    it is nothing.
+    """Return the cosine (n,) of the sun's incidence on what rays from `eye` have met.
+
+    It is 0 in shadows, and for rays that have met nothing.
     """
     size = len(directions)
     facing = np.empty(size, np.int64)
@@ -293,84 +295,110 @@ def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: 
     count = sunward(
         eye, directions, hits.ranges, hits.normals, SUN, SHADOW_GAP, facing, sun, origins
     )
-    if count:
-        rays = np.repeat(SUN[None], count, 0)
-        ground = _shades_itself(scene.terrain)
-        shaded = np.isfinite(
-            scene.cast(origins[:count], rays, SHADOW_RANGE, time, ground=ground).ranges
-        )
-        sun[facing[:count][shaded]] = 0.0
+    if not count:
+        return sun
+
+    # shadows
+    rays = np.repeat(SUN[None], count, 0)
+    ground = _shades_itself(scene.terrain)
+    to_sun = scene.cast(origins[:count], rays, SHADOW_RANGE, time, ground=ground)
+    shaded = np.isfinite(to_sun.ranges)
+    sun[facing[:count][shaded]] = 0.0
     return sun
 
 
 @functools.lru_cache(maxsize=4)
 def _shades_itself(terrain: HeightMap | None) -> bool:
-    """Whether it is anywhere as steep as the sun is high."""
+    """Return whether terrain is anywhere as steep as the sun is high."""
     return ground_of(terrain).least_normal_z <= math.hypot(SUN[0], SUN[1])
 
 
-def _look(scene: SceneRays, weather: Weather, time: float) -> tuple[Bodies, Ground, Air]:
-    """Of what is there at `time` (s), in this weather."""
-    low, high = (0.0, 1.0) if scene.terrain is None else (scene.terrain.z_min, scene.terrain.z_max)
-    ground = Ground(low, max(high, low + 1e-6), TINTS)
+def _look(
+    scene: SceneRays, weather: Weather, time: float
+) -> tuple[BodyColours, GroundColours, Air]:
+    """Return the colours of bodies and ground and the light at `time` (s), in this weather."""
+    low = 0.0
+    high = 1.0
+    if scene.terrain is not None:
+        low = scene.terrain.z_min
+        high = scene.terrain.z_max
+    ground = GroundColours(low, max(high, low + 1e-6), TINTS)
+
     brightness = weather.skylight + weather.sunlight
     sky = brightness * (SKY + (FOG - SKY) * weather.cloud_cover)
     air = Air(weather.skylight, weather.sunlight, weather.extinction, brightness * FOG, sky)
+
     bodies = scene.bodies
     if bodies is None or not len(bodies):
-        return Bodies(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty((0, 3))), ground, air
+        return BodyColours(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty((0, 3))), ground, air
+
+    # colours of bodies
     which, inverse = np.unique(bodies.id, return_inverse=True)
     color = np.array([body_color(number) for number in which.tolist()])[inverse.reshape(-1)]
     if bodies.color is not None:
         color = np.where(np.isnan(bodies.color), color, bodies.color)
+
     position = bodies.position + bodies.velocity * (time - bodies.time)[:, None]
     rotation = np.ascontiguousarray(rotation_matrix(bodies.orientation))
-    return Bodies(position, rotation, np.ascontiguousarray(color)), ground, air
+    return BodyColours(position, rotation, np.ascontiguousarray(color)), ground, air
 
 
 class Gimbal:
-    """One joint that pitches the cameras: a first-order lag behind its command.
-
-    Positive pitch looks down, rad. Begins at 0, or at the limit nearest to it.
-    """
+    """One joint that pitches the cameras: a first-order lag behind its command."""
 
     def __init__(self, parameters: GimbalParameters) -> None:
         self.parameters = parameters
         self.pitch = self.command = self._within(0.0)
 
     def look(self, pitch: float) -> None:
-        """The pitch to go to; beyond the limits, the limit. Raises ValueError for what is no finite
-        number.
+        """Set the pitch to go to, or the limit if it is beyond.
+
+        Raises ValueError if it is no finite number.
         """
         self.command = self._within(
             finite_number("pitch of the gimbal", pitch, "rad", error=ValueError)
         )
 
     def advance(self, duration: float) -> float:
-        """The pitch after `duration` (s) of the same command: the lag's exact solution, however
-        time is cut.
+        """Return the pitch after `duration` (s) of the same command.
+
+        This is the lag's exact solution, so that it does not matter how time is cut.
         """
-        self.pitch = self.command + (self.pitch - self.command) * math.exp(
-            -duration / self.parameters.lag
-        )
+        left = math.exp(-duration / self.parameters.lag)
+        self.pitch = self.command + (self.pitch - self.command) * left
         return self.pitch
 
     def _within(self, pitch: float) -> float:
         return min(max(pitch, self.parameters.min_pitch), self.parameters.max_pitch)
 
 
-TINTS = np.array(
-    [(85, 144, 106), (134, 178, 119), (188, 207, 141), (235, 225, 171), (223, 192, 137), (192, 149, 106),
-     (165, 132, 117), (207, 198, 193), (252, 251, 250)]) / 255.0  # fmt: skip
-"""from the lowest ground to the highest, those of `rfly_terrain.plots.relief`"""
+TINTS = (
+    np.array(
+        [
+            (85, 144, 106),
+            (134, 178, 119),
+            (188, 207, 141),
+            (235, 225, 171),
+            (223, 192, 137),
+            (192, 149, 106),
+            (165, 132, 117),
+            (207, 198, 193),
+            (252, 251, 250),
+        ]
+    )
+    / 255.0
+)
+"""Colours from the lowest ground to the highest, those of `rfly_terrain.plots.relief`."""
 SUN = np.array((-0.5, 0.5, math.sqrt(0.5)))
-"""towards it: in the north-west, at 45°"""
+"""Direction to the sun: in the north-west, at 45°."""
 SHADOW_GAP = 2e-3
+"""Distance from a surface at which a ray to the sun begins, m."""
 SHADOW_RANGE = 500.0
-"""m: how far from a surface the way to the sun begins, and where it ends"""
+"""Length of a ray to the sun, m."""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Golden ratio's inverse, by which hues of neighbouring ids differ."""
 
 
 def body_color(number: int) -> tuple[float, float, float]:
-    """RGB 0 … 1 of an id: hues of neighbouring ids lie far apart."""
+    """Return the colour of an id, RGB 0 … 1. Hues of neighbouring ids lie far apart."""
     return colorsys.hsv_to_rgb(GOLDEN * number % 1.0, 0.75, 0.95)

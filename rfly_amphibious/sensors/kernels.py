@@ -1,7 +1,7 @@
-"""Kernels of the sensors' ground truth and noise.
+"""Kernels of the sensors' ground truth and noise. docs/model, section 11.
 
-Arguments are whole flat arrays and the columns at which parts of them begin: a cut-out of one row
-would be another type than one of several. docs/model, section 11.
+Arguments are whole flat arrays and the columns at which their parts begin: a slice of one row has
+another type than a slice of several.
 """
 
 from __future__ import annotations
@@ -10,21 +10,41 @@ import math
 from typing import Any, NamedTuple
 
 from rfly_amphibious.dynamics.wheel_columns import state_of
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.steering import wheel_tangent
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back, rotation_matrix
+from rfly_common.kernels.vectors import (
+    Matrix,
+    Vector,
+    cross,
+    quat_multiply,
+    quat_of_rotation_vector,
+    rotated_back,
+    rotation_matrix,
+    set_vector,
+    vector_at,
+    vector_of,
+)
 
-Quaternion = tuple[float, float, float, float]
-"""x y z w"""
-
-GAIN, WHITE, WALK, WALK_KEEP, KEEP, ADD, LOW, HIGH = range(8)
-"""rows of `coefficients`, see `disturb`"""
+# rows of `coefficients`, see `disturb`
+GAIN = 0
+WHITE = 1
+WALK = 2
+WALK_KEEP = 3
+KEEP = 4
+ADD = 5
+LOW = 6
+HIGH = 7
 COEFFICIENTS = 8
-BIAS, MARKOV, WALKED = range(3)
+
+# rows of `memory`
+BIAS = 0
+MARKOV = 1
+WALKED = 2
 MEMORY = 3
-"""rows of `memory`"""
+
+# columns of the result of `truths`; there the attitude's error is 0
 
 SPECIFIC_FORCE = 0
 ANGULAR_VELOCITY = 3
@@ -36,40 +56,42 @@ GPS_VELOCITY = 19
 BODY_VELOCITY = 22
 BARO_Z = 25
 HEIGHT_PLACE = 26
-"""columns of what `truths` finds; there the attitude's error is 0"""
 TRUTHS = 29
-IMU, GPS, BARO, HEIGHT = range(4)
-"""rows of `Mounting.levers`"""
+
+# rows of `Mounting.levers`
+IMU = 0
+GPS = 1
+BARO = 2
+HEIGHT = 3
 
 
 class Mounting(NamedTuple):
-    """How the sensors are fixed to the body."""
+    """Mounting of the sensors on the body."""
 
     levers: Floats
-    """(4, 3) m: places in body axes"""
+    """Places in body axes, m, (4, 3)."""
     rotation: Floats
-    """(3, 3): columns are the IMU's axes in body axes"""
+    """Rotation IMU -> body, (3, 3)."""
     quat: Floats
-    """(4,) x y z w, the same"""
+    """The same as a quaternion x y z w, (4,)."""
 
 
 class JointGeometry(NamedTuple):
-    """What the angles of joints follow from. Eq. 5.1."""
+    """Geometry that determines the angles of joints. Eq. 5.1."""
 
     steering_sign: Floats
-    """(wheels,)"""
+    """Sense in which each wheel is steered, (wheels,)."""
     wheel_y: Floats
-    """(wheels,) m, body axes"""
+    """Distance to the left, body axes, m, (wheels,)."""
     steering_lever: float
-    """m"""
+    """Distance of the steered axles from the turning point, m."""
     rotor_spin: Floats
-    """(rotors,) the sense in which each turns"""
+    """Sense in which each rotor turns, (rotors,)."""
 
 
 @kernel
 def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any, out: Any) -> None:
-    """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k,
-    n). Eq. 11.1.
+    """Apply the common noise model to n columns of `truth` from `first` -> out (k, n). Eq. 11.1.
 
     `normals` (k, 3 n): unit normal numbers for white noise, random walk and Gauss–Markov process.
     `coefficients` (8, n); `memory` (3, n): bias, Gauss–Markov value and the bias' walk of the next
@@ -98,7 +120,7 @@ def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any
 
 @inlined_kernel
 def point_in_world(position: Vector, rotation: Matrix, lever: Vector) -> Vector:
-    """Where a point of the body lies."""
+    """Return the position of a point of the body."""
     return (
         position[0] + rotation[0] * lever[0] + rotation[1] * lever[1] + rotation[2] * lever[2],
         position[1] + rotation[3] * lever[0] + rotation[4] * lever[1] + rotation[5] * lever[2],
@@ -108,7 +130,7 @@ def point_in_world(position: Vector, rotation: Matrix, lever: Vector) -> Vector:
 
 @inlined_kernel
 def specific_force_at(lever: Vector, force: Vector, rates: Vector, acceleration: Vector) -> Vector:
-    """f + ω̇ × r + ω × (ω × r), body axes; `acceleration`: ω̇. Eq. 11.2."""
+    """Return f + ω̇ × r + ω × (ω × r), body axes; `acceleration`: ω̇. Eq. 11.2."""
     tx, ty, tz = acceleration
     wx, wy, wz = rates
     ux, uy, uz = cross(rates, lever)
@@ -119,34 +141,11 @@ def specific_force_at(lever: Vector, force: Vector, rates: Vector, acceleration:
     )
 
 
-@inlined_kernel
-def quat_multiply(a: Quaternion, b: Quaternion) -> Quaternion:
-    """a · b."""
-    return (
-        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
-        a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
-        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
-        a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
-    )
-
-
-@inlined_kernel
-def vector_at(array: Floats, row: int, column: int) -> Vector:
-    """Three numbers of a row."""
-    return array[row, column], array[row, column + 1], array[row, column + 2]
-
-
-@inlined_kernel
-def set_vector(array: Floats, row: int, column: int, vector: Vector) -> None:
-    """Three numbers of a row."""
-    array[row, column], array[row, column + 1], array[row, column + 2] = vector
-
-
 @kernel
 def truths(
     x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats
 ) -> None:
-    """What ideal sensors at their places would read. Eq. 11.2, 11.3.
+    """Compute the readings of ideal sensors at their places. Eq. 11.2, 11.3.
 
     `x` (k, states) and its derivative `dx`; `force` (k, 3 or more): specific force at the body's
     origin; `field` (3,): the Earth's, ENU. `out` (k, TRUTHS).
@@ -154,21 +153,21 @@ def truths(
     levers, axes, quat = mounting
     imu_axes = (*vector_at(axes, 0, 0), *vector_at(axes, 1, 0), *vector_at(axes, 2, 0))
     imu_quat = quat[0], quat[1], quat[2], quat[3]
-    earth_field = field[0], field[1], field[2]
+    earth_field = vector_of(field)
     imu = vector_at(levers, IMU, 0)
     gps = vector_at(levers, GPS, 0)
     baro = vector_at(levers, BARO, 0)
     height = vector_at(levers, HEIGHT, 0)
     for k in range(x.shape[0]):
-        qw = x[k, at.QUATERNION]
-        qx = x[k, at.QUATERNION + 1]
-        qy = x[k, at.QUATERNION + 2]
-        qz = x[k, at.QUATERNION + 3]
+        qw = x[k, state_layout.QUATERNION]
+        qx = x[k, state_layout.QUATERNION + 1]
+        qy = x[k, state_layout.QUATERNION + 2]
+        qz = x[k, state_layout.QUATERNION + 3]
         rotation = rotation_matrix(qx, qy, qz, qw)
-        position = vector_at(x, k, at.POSITION)
-        velocity = vector_at(x, k, at.VELOCITY)
-        rates = vector_at(x, k, at.RATES)
-        acceleration = vector_at(dx, k, at.RATES)
+        position = vector_at(x, k, state_layout.POSITION)
+        velocity = vector_at(x, k, state_layout.VELOCITY)
+        rates = vector_at(x, k, state_layout.RATES)
+        acceleration = vector_at(dx, k, state_layout.RATES)
 
         at_imu = specific_force_at(imu, vector_at(force, k, 0), rates, acceleration)
         set_vector(out, k, SPECIFIC_FORCE, rotated_back(imu_axes, at_imu))
@@ -190,29 +189,24 @@ def truths(
 
 @kernel
 def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
-    """Attitudes in `truth`, turned by the rotation vectors (world axes) that begin at column
-    `first` of `error`.
+    """Turn the attitudes in `truth` by rotation vectors -> out (k, 4), x y z w.
 
-    -> out (k, 4), x y z w.
+    The vectors, in world axes, begin at column `first` of `error`.
     """
     for k in range(out.shape[0]):
-        ex, ey, ez = vector_at(error, k, first)
-        angle = math.sqrt(ex * ex + ey * ey + ez * ez)
-        share = 0.5 if angle < 1e-9 else math.sin(0.5 * angle) / angle
         x = truth[k, ATTITUDE]
         y = truth[k, ATTITUDE + 1]
         z = truth[k, ATTITUDE + 2]
         w = truth[k, ATTITUDE + 3]
-        turned = quat_multiply(
-            (share * ex, share * ey, share * ez, math.cos(0.5 * angle)), (x, y, z, w)
-        )
+        turn = quat_of_rotation_vector(vector_at(error, k, first))
+        turned = quat_multiply(turn, (x, y, z, w))
         for c in range(4):
             out[k, c] = turned[c]
 
 
 @kernel
 def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out: Floats) -> None:
-    """Angles and rates of steering, wheels and rotors, integrated by the trapezoidal rule.
+    """Integrate angles of steering, wheels and rotors by the trapezoidal rule, with their rates.
 
     `x` (k, states), rows of steps of `dt`. `last` (2 wheels + 2 rotors): angles of wheels and
     rotors, then their rates; those of the step before, in place. NaN rates: this is the first.
@@ -227,14 +221,19 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     wheel_angle = 2 * wheels
     rotor_rate = 3 * wheels
     for k in range(x.shape[0]):
-        tangent = math.tan(x[k, at.ROTOR_SPEED + rotors])
+        tangent = math.tan(x[k, state_layout.ROTOR_SPEED + rotors])
         for i in range(wheels):
             own = wheel_tangent(steering_sign[i], wheel_y[i], steering_lever, tangent)
             out[k, i] = math.atan(own)
-            carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
-            out[k, wheel_rate + i] = x[k, state_of(at.WHEEL_SPEED, i, rotors)] - carrier
+            pitch_rate = x[k, state_layout.RATES + 1] - own * x[k, state_layout.RATES]
+            carrier = pitch_rate / math.sqrt(1.0 + own * own)
+            spin = x[k, state_of(state_layout.WHEEL_SPEED, i, rotors)]
+            out[k, wheel_rate + i] = spin - carrier
+
         for j in range(rotors):
-            out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
+            out[k, rotor_rate + j] = rotor_spin[j] * x[k, state_layout.ROTOR_SPEED + j]
+
+        # angles of wheels and rotors
         for n in range(joints):
             rate_column = wheel_rate + n
             angle_column = wheel_angle + n

@@ -1,4 +1,5 @@
-"""Spinning lidar on a moving vehicle: sweeps whose columns have firing times of their own.
+"""Spinning lidar on a moving vehicle: each column of a sweep has a firing time of its own.
+
 docs/model, section 11.
 """
 
@@ -20,8 +21,7 @@ from rfly_terrain.world.models import CLASSES
 from rfly_terrain.world.weather import Weather
 
 POINT_WORDS = 6
-"""32-bit words of a point: x, y, z, intensity, ring, time"""
-
+"""32-bit words of a point: x, y, z, intensity, ring, time."""
 
 REFLECTIVITY = {
     "building": 0.35,
@@ -33,26 +33,30 @@ REFLECTIVITY = {
     "barrier": 0.4,
     "bridge": 0.3,
 }
-"""of 1, diffuse, at 0.9 µm: round values assumed; other classes have `body_reflectivity`"""
+"""Diffuse reflectivity by class, 0 … 1, at 0.9 µm. These are assumed round values.
+
+Other classes have `body_reflectivity`.
+"""
 
 SLACK = 1e-6
-"""s by which a time may lie outside of a track"""
+"""Time by which a request may lie outside of a track, s."""
 
 
 class VehicleTrack(NamedTuple):
-    """k poses of base_link in the world, at rising times."""
+    """Poses of base_link in the world, at rising times."""
 
     time: Floats
-    """(k,) s"""
+    """Times, s, (k,)."""
     position: Floats
-    """(k, 3) m"""
+    """Positions, m, (k, 3)."""
     orientation: Floats
-    """(k, 4) quaternions x y z w, body -> world"""
+    """Quaternions x y z w, body -> world, (k, 4)."""
 
     def at(self, times: Floats) -> tuple[Floats, Floats]:
-        """(positions (n, 3), rotations (n, 3, 3) body -> world) at times within the track.
+        """Return positions (n, 3) and rotations (n, 3, 3) body -> world at times within the track.
 
-        On the straight line between two places and on the shortest turn between two attitudes.
+        They lie on the straight line between two positions, and on the shortest turn between two
+        attitudes.
         """
         if times.min() < self.time[0] - SLACK or times.max() > self.time[-1] + SLACK:
             raise ValueError(
@@ -60,62 +64,62 @@ class VehicleTrack(NamedTuple):
                 f"{self.time[0]:.6g} … {self.time[-1]:.6g} s"
             )
         if len(self.time) == 1:
-            return np.repeat(self.position, len(times), 0), rotation_matrix(
-                np.repeat(self.orientation, len(times), 0)
-            )
+            turns = np.repeat(self.orientation, len(times), 0)
+            return np.repeat(self.position, len(times), 0), rotation_matrix(turns)
+
         after = np.clip(np.searchsorted(self.time, times), 1, len(self.time) - 1)
         before = after - 1
-        share = np.clip(
-            (times - self.time[before]) / (self.time[after] - self.time[before]), 0.0, 1.0
-        )[:, None]
+        share = (times - self.time[before]) / (self.time[after] - self.time[before])
+        share = np.clip(share, 0.0, 1.0)[:, None]
         position = self.position[before] + share * (self.position[after] - self.position[before])
-        return position, rotation_matrix(
-            quat_slerp(self.orientation[before], self.orientation[after], share)
-        )
+        turns = quat_slerp(self.orientation[before], self.orientation[after], share)
+        return position, rotation_matrix(turns)
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
-    """What one turn has measured. Columns in the order in which they were fired."""
+class LidarSweep:
+    """Readings of one turn. Columns are in the order of their firing."""
 
     start: float
-    """s, simulation time of the first column"""
+    """Simulation time of the first column, s."""
     ranges: Floats
-    """(columns, rings) m as measured; inf: no return, -inf: too near (REP 117), NaN: lost"""
+    """Measured ranges, m, (columns, rings). inf: no return, -inf: too near (REP 117), NaN: lost."""
     intensity: NDArray[np.float32]
-    """(columns, rings) 0 … 255; 0 without a return"""
+    """Intensities 0 … 255, 0 without a return, (columns, rings)."""
     rings: Ints
-    """(rings,) which these are"""
+    """Numbers of these rings, (rings,)."""
     times: NDArray[np.float32]
-    """(columns,) s since `start`"""
+    """Times since `start`, s, (columns,)."""
     azimuths: Floats
-    """(columns,) rad"""
+    """Azimuths, rad, (columns,)."""
     directions: Floats
-    """(columns, rings, 3) unit vectors in the lidar's axes"""
+    """Unit vectors in the lidar's axes, (columns, rings, 3)."""
 
     def points(self) -> NDArray[np.float32]:
-        """(n, POINT_WORDS) of all returns, in the lidar's axes at the time of each.
+        """Return all returns as points (n, POINT_WORDS), in the lidar's axes at the time of each.
 
-        x, y, z m, intensity, ring (a uint32 in these four bytes), time s since `start`.
+        A point is x, y, z (m), intensity, ring (a uint32 in these four bytes), time since `start`
+        (s).
         """
         rings = self.ranges.shape[1]
-        found = np.flatnonzero(np.isfinite(self.ranges.reshape(-1)))
-        column = found // rings
-        out = np.empty((len(found), POINT_WORDS), np.float32)
+        returns = np.flatnonzero(np.isfinite(self.ranges.reshape(-1)))
+        column = returns // rings
+
+        out = np.empty((len(returns), POINT_WORDS), np.float32)
         np.multiply(
-            self.directions.reshape(-1, 3)[found],
-            self.ranges.reshape(-1)[found, None],
+            self.directions.reshape(-1, 3)[returns],
+            self.ranges.reshape(-1)[returns, None],
             out=out[:, :3],
             casting="same_kind",
         )
-        out[:, 3] = self.intensity.reshape(-1)[found]
-        out.view(np.uint32)[:, 4] = self.rings[found - column * rings]
+        out[:, 3] = self.intensity.reshape(-1)[returns]
+        out.view(np.uint32)[:, 4] = self.rings[returns - column * rings]
         out[:, 5] = self.times[column]
         return out
 
 
 class Lidar:
-    """One lidar. Sweep k depends on the seed and k alone, whichever sweeps are asked for."""
+    """One lidar. Sweep k depends on the seed and k alone, not on earlier sweeps."""
 
     def __init__(
         self, parameters: LidarParameters, *, seed: int | Sequence[int] = 0, noise: bool = True
@@ -124,6 +128,8 @@ class Lidar:
         self.noise = noise
         self._seed = seed
         self.times = np.arange(parameters.columns) / (parameters.columns * parameters.rate)
+
+        # directions of the beams
         elevation = parameters.elevations
         azimuth = parameters.azimuths
         flat = np.cos(elevation)
@@ -131,13 +137,14 @@ class Lidar:
         unit[..., 0] = flat * np.cos(azimuth)[:, None]
         unit[..., 1] = flat * np.sin(azimuth)[:, None]
         unit[..., 2] = np.sin(elevation)
+
         self._unit = unit
         self._azimuth = azimuth
         self._mounting = rotation_matrix(euler_to_quat(parameters.rotation))
 
     @property
     def period(self) -> float:
-        """s from one sweep to the next."""
+        """Time from one sweep to the next, s."""
         return 1.0 / self.parameters.rate
 
     def sweep(
@@ -149,8 +156,8 @@ class Lidar:
         *,
         start: float | None = None,
         rings: Sequence[int] | None = None,
-    ) -> Sweep:
-        """Sweep `number`, which begins at number · period unless `start` says otherwise.
+    ) -> LidarSweep:
+        """Return sweep `number`, which begins at number · period unless `start` is given.
 
         `track` holds base_link's poses over the turn. `rings`: only these, with the same noise as
         in a whole sweep.
@@ -160,30 +167,37 @@ class Lidar:
         start = number * self.period if start is None else start
         which = np.arange(p.beams) if rings is None else np.asarray(rings, np.int64)
         unit = self._unit if rings is None else np.ascontiguousarray(self._unit[:, which])
-        place, body = track.at(start + self.times)
-        place = place + body @ np.asarray(p.position)
+
+        # rays
+        origin, body = track.at(start + self.times)
+        origin = origin + body @ np.asarray(p.position)
         columns, count = unit.shape[:2]
         directions = np.matmul(unit, np.swapaxes(body @ self._mounting, 1, 2)).reshape(-1, 3)
-        origins = np.repeat(place, count, axis=0)
+        origins = np.repeat(origin, count, axis=0)
+
+        # hits
         reach = min(p.max_range, weather.reach(p.max_range))
         hits = scene.cast(origins, directions, reach, np.repeat(start + self.times, count))
         ranges = hits.ranges
-        found = np.isfinite(ranges)
+        is_hit = np.isfinite(ranges)
         cosine = np.abs(np.einsum("ij,ij->i", directions, hits.normals))
         intensity = 255.0 * self._reflectivity(scene)[hits.body] * cosine
         if weather.extinction:
             intensity *= weather.transmission(2.0 * ranges)
-        intensity[~found] = 0.0
+        intensity[~is_hit] = 0.0
+
+        # noise
         if self.noise:
             errors, lost = self._errors(number)
             ranges = ranges + errors[:, which].reshape(-1)
-            ranges[found & (ranges > reach)] = np.inf
+            ranges[is_hit & (ranges > reach)] = np.inf
         near = ranges < p.min_range
         ranges = np.where(near, -np.inf, ranges)
         if self.noise:
             ranges[lost[:, which].reshape(-1) & np.isfinite(ranges)] = np.nan
         intensity[~np.isfinite(ranges)] = 0.0
-        return Sweep(
+
+        return LidarSweep(
             start,
             ranges.reshape(columns, count),
             intensity.astype(np.float32).reshape(columns, count),
@@ -194,21 +208,21 @@ class Lidar:
         )
 
     def _reflectivity(self, scene: SceneRays) -> Floats:
-        """Of each body; the last two are for GROUND and NOTHING."""
+        """Return the reflectivity of each body, then that of GROUND and of NOTHING."""
         p = self.parameters
         bodies = scene.bodies
         by_class = np.full(256, p.body_reflectivity)
         by_class[: len(CLASSES)] = [REFLECTIVITY.get(name, p.body_reflectivity) for name in CLASSES]
+
         classes = np.zeros(0 if bodies is None else len(bodies), np.int64)
         if bodies is not None and bodies.class_id is not None:
             classes = bodies.class_id
         return np.append(by_class[classes], [p.ground_reflectivity] * 2)
 
     def _errors(self, number: int) -> tuple[NDArray[np.float32], Bools]:
-        """(columns, beams) errors of the ranges (m), and which returns are lost."""
+        """Return the errors of the ranges (columns, beams), m, and which returns are lost."""
         generator = sensor_generator(self._seed, "lidar", number)
         shape = self.parameters.columns, self.parameters.beams
-        errors = generator.standard_normal(shape, dtype=np.float32) * np.float32(
-            self.parameters.noise
-        )
+        errors = generator.standard_normal(shape, dtype=np.float32)
+        errors *= np.float32(self.parameters.noise)
         return errors, generator.random(shape, dtype=np.float32) < self.parameters.dropout

@@ -1,5 +1,6 @@
 """Other vehicles, placed objects and worlds as bodies in a vehicle's sensor scene and in its way.
-No clock, no ROS.
+
+This module knows neither clocks nor ROS.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ if TYPE_CHECKING:
     from rfly_terrain.world.world import World, WorldObject
 
 MOST_NEAR = 16
-"""other vehicles that can be run into at a time"""
+"""Most other vehicles that can be run into at a time."""
 OLD_S = 0.5
-"""so long a vehicle is carried on from its state"""
+"""Time for which a vehicle is carried on from its last state, s."""
 SILENT_S = 1.0
-"""without a newer state a vehicle can't be run into any more"""
+"""Time without a newer state after which a vehicle can't be run into any more, s."""
 MAX_YAW_RATE = 20.0
-"""rad/s: with more nothing is carried on"""
+"""Largest yaw rate with which attitudes are carried on, rad/s."""
 
 
 class Neighbours:
     """The newest state of each other vehicle, and the placed objects.
 
-    `own_id` is the vehicle that looks: it does not see itself. Who is silent for `stale_after_s` is
-    gone.
+    `own_id` is the vehicle that looks: it does not see itself. A vehicle that is silent for
+    `stale_after_s` is dropped.
     """
 
     def __init__(self, shapes: VehicleShapes, own_id: int, stale_after_s: float = 1.0) -> None:
@@ -53,17 +54,21 @@ class Neighbours:
             shapes, shapes=tuple(map(_whole, shapes.shapes)), default=_whole(shapes.default)
         )
         self._stale_after_ns = round(stale_after_s * 1e9)
+
         self._table = FleetTable()
         self._layout = -1
         self._kind: Ints = np.empty(0, np.int64)
         self._forms: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
+        """Shapes, and which of them each vehicle has."""
         self._sizes: Floats = np.empty(0)
         self._old: Ints = np.empty(0, np.int64)
+
         self.solid: set[int] = set()
-        """ids of the vehicles near by that can be run into"""
-        self.passed = self.left_out = 0
-        """vehicles near by that can't be: they were inside this one; they are more than MOST_NEAR
-        """
+        """Ids of the vehicles nearby that can be run into."""
+        self.passed = 0
+        """Number of vehicles nearby that can be passed through, as they were inside this one."""
+        self.left_out = 0
+        """Number of vehicles nearby beyond the nearest MOST_NEAR, which can be passed through."""
         self.set_objects(no_objects())
 
     def __len__(self) -> int:
@@ -72,37 +77,39 @@ class Neighbours:
     def take(
         self, states: VehicleStates, time: float, steady_ns: int, age: float = 0.0
     ) -> dict[str, int]:
-        """States in `map`, all usable (`states_to_enu`), that came at the simulation's `time` (s),
-        `age` s old.
+        """Take in states in `map`, all usable (`states_to_enu`), that arrived at `time` and are
+        `age` old.
 
-        Where that is more than OLD_S either way the stamps are another clock's, or late: they count
-        as those of that time, are seen, and can't be run into. Returns how many were left out, by
-        reason.
+        `time` is the simulation's, both in s. If they are more than OLD_S old, or ahead, the stamps
+        are another clock's, or late: they count as those of that time, are seen, and can't be run
+        into. Returns how many states were left out, by reason.
         """
         self._table.drop_stale(steady_ns, self._stale_after_ns)
         good, dropped = within_limits(states)
         others = good & (states.id != self._own_id)
         if not others.all():
             states = states.select(others)
-        if len(states):
-            is_old = not abs(age) <= OLD_S
-            if is_old:
-                self._old = np.union1d(self._old, states.id)
-                age = 0.0
-                dropped = dropped | {"old_states": len(states)}
-            elif len(self._old):
-                self._old = np.setdiff1d(self._old, states.id)
-            self._table.update(states, round((time - age) * 1e9), steady_ns)
+        if not len(states):
+            return dropped
+
+        is_old = not abs(age) <= OLD_S
+        if is_old:
+            self._old = np.union1d(self._old, states.id)
+            age = 0.0
+            dropped = dropped | {"old_states": len(states)}
+        elif len(self._old):
+            self._old = np.setdiff1d(self._old, states.id)
+        self._table.update(states, round((time - age) * 1e9), steady_ns)
         return dropped
 
     def set_objects(self, objects: PlacedBodies) -> None:
-        """All placed objects."""
+        """Replace all placed objects."""
         self._objects = objects
         self._moving = objects.select(objects.moves)
         self._placed = self._seen_bodies(objects.select(~objects.moves))
 
     def _seen_bodies(self, objects: PlacedBodies, time: float = 0.0) -> SceneBodies:
-        """Placed objects, which are there at a time, s."""
+        """Return placed objects as bodies at a time, s."""
         places = np.asarray(objects.places, float)
         return SceneBodies(
             *objects.shapes(self._seen),
@@ -118,16 +125,17 @@ class Neighbours:
     def bodies(
         self, terrain: HeightMap | None, steady_ns: int, time: float = 0.0, clock_ahead: float = 0.0
     ) -> SceneBodies:
-        """All that can be seen beside the ground at the simulation's `time` (s); vehicles on the
-        ground are put there.
+        """Return all that can be seen besides the ground at the simulation's `time`, s.
 
-        `clock_ahead` (s): by which the clock of what moves is ahead of it.
+        Vehicles on the ground are put there. `clock_ahead`: lead of the moving objects' clock, s.
         """
         parts = [self._vehicles(terrain, steady_ns)]
         if len(self._moving):
             parts.append(self._seen_bodies(self._moving.at(time + clock_ahead), time))
-        there = [part for part in (*parts, self._placed) if len(part)]
-        return joined(there) if len(there) > 1 else (there or [self._placed])[0]
+        parts = [part for part in (*parts, self._placed) if len(part)]
+        if len(parts) > 1:
+            return joined(parts)
+        return parts[0] if parts else self._placed
 
     def _vehicles(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:
         table = self._table
@@ -152,16 +160,17 @@ class Neighbours:
         self._layout = self._table.layout
         self._kind = self._shapes.index_of(self._table["vehicle_type"])
         self._forms = self._seen.touching(self._kind, self._table["scale"])
-        reach = np.linalg.norm(
-            np.maximum(-self._shapes.column("low"), self._shapes.column("high")), axis=1
-        )
+        low = self._shapes.column("low")
+        high = self._shapes.column("high")
+        reach = np.linalg.norm(np.maximum(-low, high), axis=1)
         self._sizes = reach[self._kind] * np.abs(self._table["scale"]).max(axis=1)
 
     def _fitted(
         self, terrain: HeightMap | None, rows: Ints, position: Floats
     ) -> tuple[Floats, Floats]:
-        """(position, orientation) of some vehicles, of which those that ask for it are put on the
-        ground.
+        """Return positions and orientations of some vehicles.
+
+        Those that ask for it are put on the ground.
         """
         orientation = self._table["orientation"][rows]
         fit = np.flatnonzero(self._table["fit_ground"][rows])
@@ -181,13 +190,16 @@ class Neighbours:
     def near(
         self, terrain: HeightMap | None, place: Floats, reach: float, more: float, time: float
     ) -> list[MovingPart]:
-        """Other vehicles that one at a place (3,), which reaches so far (m), may touch at the
-        simulation's `time` (s), or `more` m later: the nearest MOST_NEAR, each carried on from its
-        state by velocity and yaw rate.
+        """Return the other vehicles that one at a place (3,) may touch at `time` (s), or `more` m
+        later.
 
-        One that is silent is carried on for OLD_S and stands there until SILENT_S. Not those silent
-        for longer, nor faster than all that moves (MAX_SPEED), nor those within half the reach when
-        they come up: two that were put at one place don't burst apart.
+        The vehicle reaches `reach` m far, and `time` is the simulation's. Only the nearest
+        MOST_NEAR are returned, each carried on from its state by velocity and yaw rate. A silent
+        vehicle is carried on for OLD_S, and stands there until SILENT_S.
+
+        Left out are vehicles that are silent for longer, or faster than all that moves (MAX_SPEED),
+        or within half the reach when they come up: two that were put at one place don't burst
+        apart.
         """
         table = self._table
         before = self.solid
@@ -197,12 +209,16 @@ class Neighbours:
         if not len(table):
             return []
         self._know_shapes()
-        # a table of thousands is looked through for places alone
+
+        # a first choice by positions alone, as a table may have thousands
         offset = np.abs(table["position"][:, :2] - place[:2]).max(axis=1)
         rows = np.flatnonzero(offset < reach + more + self._sizes.max() + MAX_SPEED * OLD_S)
-        rows = rows[~np.isin(table.id[rows], self._old)] if len(self._old) else rows
+        if len(self._old):
+            rows = rows[~np.isin(table.id[rows], self._old)]
         if not len(rows):
             return []
+
+        # carried on to this time
         silent = time - table["stamp_ns"][rows] * 1e-9
         velocity = table["velocity"][rows]
         age = np.clip(silent, -OLD_S, OLD_S)
@@ -211,6 +227,8 @@ class Neighbours:
         usable = (np.abs(velocity) <= MAX_SPEED).all(axis=1) & (apart < reach + more)
         usable &= np.abs(silent) <= SILENT_S + 1e-9
         velocity = np.where(np.abs(silent)[:, None] <= OLD_S + 1e-9, velocity, 0.0)
+
+        # the nearest of them
         self.left_out = max(0, int(np.count_nonzero(usable)) - MOST_NEAR)
         nearest = np.flatnonzero(usable)[np.argsort(apart[usable], kind="stable")[:MOST_NEAR]]
         rows = rows[nearest]
@@ -218,50 +236,54 @@ class Neighbours:
         position = position[nearest]
         velocity = velocity[nearest]
         position, orientation = self._fitted(terrain, rows, position)
-        found: list[MovingPart] = []
+
+        parts: list[MovingPart] = []
         for k, row in enumerate(rows.tolist()):
             number = int(table.id[row])
             corners = _corners(self._forms[0][self._forms[1][row]])
             yaw_rate = float(table["angular_velocity"][row, 2])
-            turned = (
-                yaw_rate * age[k] if abs(yaw_rate) <= MAX_YAW_RATE else 0.0
-            )  # false for NaN, too
-            rotation = rotation_matrix(
-                quat_multiply(orientation[k], euler_to_quat((0.0, 0.0, turned)))
-            )
+            turned = 0.0
+            if abs(yaw_rate) <= MAX_YAW_RATE:  # False for NaN, too
+                turned = yaw_rate * age[k]
+            turn = euler_to_quat((0.0, 0.0, turned))
+            rotation = rotation_matrix(quat_multiply(orientation[k], turn))
+
+            # not from inside
             local = rotation.T @ (place - position[k])
-            outside = np.maximum(
-                np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0)), 0.0
-            )
-            if np.linalg.norm(outside) > (0.0 if number in before else 0.5 * reach):
+            beyond = np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0))
+            distance = np.linalg.norm(np.maximum(beyond, 0.0))
+            if distance > (0.0 if number in before else 0.5 * reach):
                 self.solid.add(number)
-                found.append((corners, position[k], rotation, velocity[k]))
+                parts.append((corners, position[k], rotation, velocity[k]))
             else:
                 self.passed += 1
-        return found
+        return parts
 
 
 @functools.lru_cache(maxsize=256)
 def _corners(shape: Shape) -> Floats:
-    """(v, 3) of a convex part that a shape is taken for, body axes; what is round has 98 of them."""
+    """Return the corners (v, 3) of the convex part that stands for a shape, body axes.
+
+    A round shape has 98 of them.
+    """
     core = core_of(shape).vertices
     radius = radius_of(shape)
-    return (
-        (core[:, None] + np.asarray(ball(radius).vertices, float)).reshape(-1, 3)
-        if radius
-        else core
-    )
+    if not radius:
+        return core
+    return (core[:, None] + np.asarray(ball(radius).vertices, float)).reshape(-1, 3)
 
 
 def world_bodies(world: World, time: float | None = None) -> SceneBodies:
-    """What stands in a world, on its terrain, and, where a `time` (s) is given, what moves, as it
-    does then.
+    """Return a world's objects, on its terrain, and with a `time` (s) its moving objects at that
+    time.
 
-    Ids count its objects from 1, then what moves; each convex part, or mesh, is a body.
+    Ids count the objects from 1, then the moving ones. Each convex part, or mesh, is a body.
     """
     moving = world.moving_solids if time is not None else None
     poses = [] if moving is None or time is None else [path.at(time) for path in moving.paths]
     bodies: list[WorldObject | MovingObject] = [*world.objects, *(world.moving if poses else ())]
+
+    # different parts once, and what each body has
     models = [o.scaled_model for o in bodies]
     parts = [
         (row, *each)
@@ -271,19 +293,21 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
     row = np.array([at for at, _, _ in parts], np.int64)
     different = {id(part): part for _, part, _ in parts}
     which = {key: index for index, key in enumerate(different)}
+
+    # poses
     turns = np.zeros((len(bodies), 3))
     turns[:, 2] = [*(o.yaw for o in world.objects), *(yaw for _, yaw, _ in poses)]
     velocity = np.zeros((len(bodies), 3))
     velocity[len(world.objects) :] = np.reshape([velocity for _, _, velocity in poses], (-1, 3))
+    shapes = [
+        ConvexHull(part) if part.ndim == 2 else TriangleMesh(part) for part in different.values()
+    ]
+    moving_positions = np.reshape([place for place, _, _ in poses], (-1, 3))
+    position = np.concatenate([world.positions, moving_positions])
     return SceneBodies(
-        tuple(
-            ConvexHull(part) if part.ndim == 2 else TriangleMesh(part)
-            for part in different.values()
-        ),
+        tuple(shapes),
         np.array([which[id(part)] for _, part, _ in parts], np.int64),
-        np.concatenate([world.positions, np.reshape([place for place, _, _ in poses], (-1, 3))])[
-            row
-        ],
+        position[row],
         np.asarray(euler_to_quat(turns), float)[row],
         velocity[row],
         np.full(len(row), time or 0.0),
@@ -294,5 +318,5 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
 
 
 def _whole(shape: VehicleShape) -> VehicleShape:
-    """With wheels and legs, which a lidar sees though they never count as touching."""
+    """Return a shape with wheels and legs, which a lidar sees though they touch nothing."""
     return dataclasses.replace(shape, ground_clearance=0.0)

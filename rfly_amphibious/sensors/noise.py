@@ -23,61 +23,59 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 
 FOREVER = 1e12
-"""s, in place of infinite correlation times"""
+"""Stands for infinite correlation times, s."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """Of a sensor with some channels; each value is (channels,), or one number for all of them."""
+    """Noise of a sensor's channels. Each value is (channels,), or one number for all of them."""
 
     channels: int
     scale_error: ArrayLike = 0.0
-    """k, a share"""
+    """Error k of the scale, a share."""
     bias: ArrayLike = 0.0
     turn_on_bias: ArrayLike = 0.0
-    """standard deviation of what the bias begins with beside `bias`, drawn once"""
+    """Standard deviation of the bias at the beginning about `bias`, drawn once."""
     white_density: ArrayLike = 0.0
-    """unit / √Hz"""
+    """Density of white noise, unit / √Hz."""
     white_sigma: ArrayLike = 0.0
-    """standard deviation of each sample, whatever the rate; on top of the density's"""
+    """Standard deviation of each sample at any rate, in addition to the density's."""
     walk_density: ArrayLike = 0.0
-    """growth of the bias: unit / √s, which is unit/s / √Hz"""
+    """Growth of the bias: unit / √s, which is unit/s / √Hz."""
     walk_time: ArrayLike = math.inf
-    """correlation time of this growth, s, which bounds it; inf: a random walk, which nothing bounds
+    """Correlation time of this growth, which bounds it, s.
+
+    inf: a random walk, which has no bound.
     """
     markov_sigma: ArrayLike = 0.0
     markov_time: ArrayLike = 1.0
-    """correlation time, s"""
+    """Correlation time, s."""
     low: ArrayLike = -math.inf
     high: ArrayLike = math.inf
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self)[1:]:
+            name = field.name
             try:
-                values = np.broadcast_to(
-                    np.asarray(getattr(self, field.name), float), (self.channels,)
-                )
+                values = np.asarray(getattr(self, name), float)
+                values = np.broadcast_to(values, (self.channels,))
             except ValueError:
-                raise ConfigError(
-                    f"noise: {field.name} does not fit {self.channels} channels"
-                ) from None
-            limited = field.name in ("low", "high", "walk_time")
+                raise ConfigError(f"noise: {name} does not fit {self.channels} channels") from None
+
+            limited = name in ("low", "high", "walk_time")
             if np.isnan(values).any() or not (limited or np.isfinite(values).all()):
-                raise ConfigError(
-                    f"noise: {field.name} is {values.tolist()}: numbers must be finite"
-                )
-            if field.name not in ("scale_error", "bias", "low", "high") and (values < 0.0).any():
-                raise ConfigError(f"noise: {field.name} is {values.tolist()}, expected ≥ 0")
-            object.__setattr__(self, field.name, values)
+                raise ConfigError(f"noise: {name} is {values.tolist()}: numbers must be finite")
+            if name not in ("scale_error", "bias", "low", "high") and (values < 0.0).any():
+                raise ConfigError(f"noise: {name} is {values.tolist()}, expected ≥ 0")
+            object.__setattr__(self, name, values)
         for name in ("markov_time", "walk_time"):
-            if (np.asarray(getattr(self, name)) <= 0.0).any():
-                raise ConfigError(
-                    f"noise: {name} is {getattr(self, name).tolist()} s, expected more than 0"
-                )
+            times = np.asarray(getattr(self, name))
+            if (times <= 0.0).any():
+                raise ConfigError(f"noise: {name} is {times.tolist()} s, expected more than 0")
 
     @classmethod
     def joined(cls, parts: Sequence[NoiseModel]) -> NoiseModel:
-        """One sensor of the channels of several."""
+        """Return the noise of one sensor with the channels of several."""
         names = [field.name for field in dataclasses.fields(cls)[1:]]
         values = {
             name: np.concatenate([np.asarray(getattr(part, name)) for part in parts])
@@ -86,17 +84,20 @@ class NoiseModel:
         return cls(sum(part.channels for part in parts), **values)
 
     def silent(self) -> NoiseModel:
-        """Without any error; the range stays."""
+        """Return a model without any error but with the same range."""
         return NoiseModel(self.channels, low=self.low, high=self.high)
 
     def variance(self, period: float) -> Floats:
-        """(channels,) of a sample's error, but for scale and the bias' growth."""
+        """Return the variance (channels,) of a sample's error, without scale and the walk."""
         white = np.asarray(self.white_sigma) ** 2 + np.asarray(self.white_density) ** 2 / period
         return white + np.asarray(self.markov_sigma) ** 2 + np.asarray(self.turn_on_bias) ** 2
 
 
 def sensor_generator(seed: int | Sequence[int], name: str, *number: int) -> np.random.Generator:
-    """Of one sensor of a seed's, told apart by their names, or of its measurement `number` alone."""
+    """Return the random generator of one sensor, or of its measurement `number` alone.
+
+    The sensors of one seed differ by their names.
+    """
     sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *number))
     return np.random.Generator(np.random.PCG64(sequence))
 
@@ -104,50 +105,57 @@ def sensor_generator(seed: int | Sequence[int], name: str, *number: int) -> np.r
 class NoiseSource:
     """The errors of one sensor, sample after sample, from a generator of its own.
 
-    Each sample takes the same numbers from the generator, so that errors do not depend on how
-    samples are grouped, nor one kind of error on whether another is there. `seed`: numbers; `name`
-    tells the sensors of one seed apart.
+    Each sample takes the same numbers from the generator, so that errors depend neither on the
+    grouping of samples nor on other kinds of errors. The sensors of one `seed` differ by `name`.
     """
 
     def __init__(
         self, model: NoiseModel, period: float, seed: int | Sequence[int], name: str
     ) -> None:
         finite_number(f"{name}: the period between samples", period, "s", above=0.0)
-        from rfly_amphibious.sensors import (
-            kernels as at,
-        )  # whoever only reads what a sensor is does without kernels
+        # imported here: a process that only reads sensor files needs no kernels
+        from rfly_amphibious.sensors import kernels
 
-        self._kernels = at
+        self._kernels = kernels
         self.model = model
         self.period = period
         self._generator = sensor_generator(seed, name)
+
+        # coefficients
         n = model.channels
         keep = np.exp(-period / np.asarray(model.markov_time))
-        self._coefficients = np.empty((at.COEFFICIENTS, n))
-        self._coefficients[at.GAIN] = 1.0 + np.asarray(model.scale_error)
+        self._coefficients = np.empty((kernels.COEFFICIENTS, n))
+        self._coefficients[kernels.GAIN] = 1.0 + np.asarray(model.scale_error)
         white = np.asarray(model.white_sigma) ** 2 + np.asarray(model.white_density) ** 2 / period
-        self._coefficients[at.WHITE] = np.sqrt(white)
+        self._coefficients[kernels.WHITE] = np.sqrt(white)
         walk_time = np.minimum(model.walk_time, FOREVER)
         grown = np.sqrt(-0.5 * walk_time * np.expm1(-2.0 * period / walk_time))
-        self._coefficients[at.WALK] = np.asarray(model.walk_density) * grown
-        self._coefficients[at.WALK_KEEP] = np.exp(-period / walk_time)
-        self._coefficients[at.KEEP] = keep
-        self._coefficients[at.ADD] = np.asarray(model.markov_sigma) * np.sqrt(1.0 - keep * keep)
-        self._coefficients[at.LOW] = model.low
-        self._coefficients[at.HIGH] = model.high
+        self._coefficients[kernels.WALK] = np.asarray(model.walk_density) * grown
+        self._coefficients[kernels.WALK_KEEP] = np.exp(-period / walk_time)
+        self._coefficients[kernels.KEEP] = keep
+        self._coefficients[kernels.ADD] = np.asarray(model.markov_sigma) * np.sqrt(
+            1.0 - keep * keep
+        )
+        self._coefficients[kernels.LOW] = model.low
+        self._coefficients[kernels.HIGH] = model.high
+
+        # state at the beginning
         begin = self._generator.standard_normal((2, n))
-        self._memory = np.zeros((at.MEMORY, n))
-        self._memory[at.BIAS] = np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]
-        self._memory[at.MARKOV] = np.asarray(model.markov_sigma) * begin[1]
+        self._memory = np.zeros((kernels.MEMORY, n))
+        self._memory[kernels.BIAS] = (
+            np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]
+        )
+        self._memory[kernels.MARKOV] = np.asarray(model.markov_sigma) * begin[1]
 
     @property
     def bias(self) -> Floats:
-        """(channels,) that the next sample will have."""
+        """Bias of the next sample, (channels,)."""
         return self._memory[self._kernels.BIAS] + self._memory[self._kernels.WALKED]
 
     def disturb(self, truth: Floats, first: int = 0) -> Floats:
-        """(k, channels) readings of the next samples; the truth is in columns of `truth` from
-        `first` on.
+        """Return readings (k, channels) of the next samples.
+
+        The truth is in the columns of `truth` from `first`.
         """
         out = np.empty((truth.shape[0], self.model.channels))
         normals = self._generator.standard_normal((out.shape[0], 3 * out.shape[1]))
@@ -157,11 +165,11 @@ class NoiseSource:
         return out
 
     def save(self) -> dict[str, Any]:
-        """All that the next samples depend on, as numbers, strings, lists and dicts."""
+        """Return all that the next samples depend on, as numbers, strings, lists and dicts."""
         return {"generator": self._generator.bit_generator.state, "memory": self._memory.tolist()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Goes on from `save`. Raises ConfigError where it does not fit."""
+        """Go on from `save`. Raises ConfigError if it does not fit."""
         try:
             memory = np.array(saved["memory"], np.float64)
             if memory.shape != self._memory.shape or not np.isfinite(memory).all():

@@ -1,5 +1,4 @@
-"""Parameters of lidar, planar scan, depth and colour cameras and gimbal: sections of a vehicle's
-sensor file.
+"""Parameters of lidar, planar scan, depth and colour cameras and gimbal in a vehicle's sensor file.
 
 docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Positions are in
 body axes from the sprung centre of mass, m; angles rad.
@@ -23,7 +22,7 @@ MOST_BEAMS = 1024
 
 
 def angle(path: str, meaning: str, default: float, within: float, *, optional: bool = False) -> Any:
-    """A field in rad for an angle that files tell in degrees, ± `within`."""
+    """Declare a field in rad for an angle that files give in degrees, ± `within`."""
     return number(
         path,
         meaning,
@@ -138,31 +137,31 @@ class LidarParameters:
 
     @classmethod
     def of_section(cls, section: Mapping[str, Any]) -> LidarParameters:
-        """Of a section of a sensor file that fits the schema."""
+        """Return the parameters of a section of a sensor file that fits the schema."""
         values = values_of(cls, section)
         if values["beam_elevations"]:
             values["beams"] = len(values["beam_elevations"])
         return cls(**values)
 
     def __post_init__(self) -> None:
-        """Raises ConfigError where `beams` and `beam_elevations`, if there are any, tell different
-        numbers of rings.
+        """Raise ConfigError if `beams` and `beam_elevations`, if there are any, differ in their
+        number.
         """
         if len(self.beam_elevations) not in (0, self.beams):
             raise ConfigError(
-                f"beams: {self.beams}, but beam_elevations tells {len(self.beam_elevations)} rings"
+                f"beams: {self.beams}, but beam_elevations has {len(self.beam_elevations)} rings"
             )
 
     @property
     def elevations(self) -> Floats:
-        """(beams,) rad, ring 0 first: `beam_elevations`, or else evenly from `lowest` to `highest`."""
+        """Elevations, rad, ring 0 first, (beams,): `beam_elevations`, or evenly spaced ones."""
         if self.beam_elevations:
             return np.array(self.beam_elevations)
         return np.linspace(self.lowest, self.highest, self.beams)
 
     @property
     def azimuths(self) -> Floats:
-        """(columns,) rad from x forward to the left, in the order in which they are fired."""
+        """Azimuths, rad from x forward to the left, in the order of firing, (columns,)."""
         turn = (-2.0 if self.clockwise else 2.0) * math.pi
         return self.first_azimuth + turn / self.columns * np.arange(self.columns, dtype=np.float64)
 
@@ -176,7 +175,7 @@ class ScanParameters:
     )
 
     def ring(self, lidar: LidarParameters) -> int:
-        """Which ring of the lidar it is."""
+        """Return the number of the lidar's ring."""
         return int(np.argmin(np.abs(lidar.elevations - self.elevation)))
 
 
@@ -195,8 +194,9 @@ class ImageParameters:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DepthCameraParameters(ImageParameters):
-    """Depth and infrared, which share pixels. The standard deviation of a depth z is noise +
-    noise_square·z².
+    """Depth and infrared, which share pixels.
+
+    The standard deviation of a depth z is noise + noise_square·z².
     """
 
     width: int = _pixels("width_px", 256)

@@ -1,9 +1,9 @@
 """RangeSensors: lidar and cameras of one vehicle, stepped with its simulation. docs/model, section
 11.
 
-What is due is told apart from measuring it: a sweep takes milliseconds, and may be taken in another
-thread, or not at all where nobody wants it. Measurement k of a sensor depends on the seed and k
-alone.
+Due measurements are separate from measuring: a sweep takes milliseconds, and may be taken in
+another thread, or not at all if there is no subscriber. Measurement k of a sensor depends on the
+seed and k alone.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from rfly_amphibious.sensors.cameras import (
     Gimbal,
     camera_pose,
 )
-from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
+from rfly_amphibious.sensors.lidar import Lidar, LidarSweep, VehicleTrack
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_common.arrays import Floats
 from rfly_terrain.world.weather import Weather
 
+# sensors of `RangeSensors`, by their sections in a sensor file
 LIDAR = "lidar"
 DEPTH_CAMERA = "depth_camera"
 COLOR_CAMERA = "color_camera"
-"""the sensors of `RangeSensors`, by their sections in a sensor file"""
+
 SLACK = 1e-9
-"""s by which a time may have been rounded"""
+"""Rounding error of a time, s."""
 
 
 class Due(NamedTuple):
@@ -46,19 +47,19 @@ class Due(NamedTuple):
     sensor: str
     number: int
     time: float
-    """s: of the image, or of the sweep's begin"""
+    """Time of the image, or of the sweep's beginning, s."""
     track: VehicleTrack
-    """of base_link, over the whole measurement"""
+    """Poses of base_link over the whole measurement."""
     pitch: float
-    """of the gimbal, rad"""
+    """Pitch of the gimbal, rad."""
 
 
 class RangeSensors:
-    """`restart` where the simulation begins or jumps, `advance` with each tick; then measure what
-    is due.
+    """The lidar and cameras of one vehicle.
 
-    Sweep k of a lidar begins at k periods and is due when it ends; image k of a camera is taken at
-    k periods.
+    Call `restart` when the simulation begins or jumps, and `advance` with each tick; then measure
+    what is due. Sweep k of a lidar begins at k periods and is due when it ends; image k of a camera
+    is taken at k periods.
     """
 
     def __init__(
@@ -67,25 +68,27 @@ class RangeSensors:
         p = parameters
         self.parameters = p
         self.lidar = None if p.lidar is None else Lidar(p.lidar, seed=seed, noise=noise)
-        self.depth_camera = (
-            None if p.depth_camera is None else DepthCamera(p.depth_camera, seed=seed, noise=noise)
-        )
-        self.color_camera = (
-            None if p.color_camera is None else ColorCamera(p.color_camera, seed=seed, noise=noise)
-        )
+        self.depth_camera: DepthCamera | None = None
+        if p.depth_camera is not None:
+            self.depth_camera = DepthCamera(p.depth_camera, seed=seed, noise=noise)
+        self.color_camera: ColorCamera | None = None
+        if p.color_camera is not None:
+            self.color_camera = ColorCamera(p.color_camera, seed=seed, noise=noise)
         self.gimbal = Gimbal(p.gimbal or GimbalParameters())
+
         sections = {LIDAR: p.lidar, DEPTH_CAMERA: p.depth_camera, COLOR_CAMERA: p.color_camera}
         self.periods = {
             name: 1.0 / section.rate for name, section in sections.items() if section is not None
         }
-        """s, by the names of the sensors that are there"""
+        """Periods of the vehicle's sensors by their names, s."""
+
         self._next: dict[str, int] = {}
         self._way: deque[VehicleTrack] = deque()
         self._now = math.nan
 
     def restart(self, time: float, position: ArrayLike, orientation: ArrayLike) -> None:
-        """base_link is at `position` (3,), `orientation` (4,) x y z w, at `time` (s), wherever it
-        was before.
+        """Begin anew at `time` (s), with base_link at `position` (3,) and `orientation` (4,) x y z
+        w.
         """
         pose = VehicleTrack(
             np.array([time]),
@@ -99,9 +102,10 @@ class RangeSensors:
         self._now = time
 
     def advance(self, times: Floats, positions: Floats, orientations: Floats) -> list[Due]:
-        """Where base_link has been since: (k,) s, (k, 3), (k, 4) x y z w; returns what is due now.
+        """Take in poses of base_link since the last tick, and return what is due now.
 
-        Raises ValueError where these times do not follow those before.
+        `times` (k,) s, `positions` (k, 3), `orientations` (k, 4) x y z w. Raises ValueError if
+        these times do not follow those before.
         """
         if not (self._way and times[0] > self._now):
             raise ValueError(
@@ -111,7 +115,8 @@ class RangeSensors:
         pitch = self.gimbal.advance(now - self._now)
         self._now = now
         self._way.append(VehicleTrack(times.copy(), positions.copy(), orientations.copy()))
-        found: list[Due] = []
+
+        due: list[Due] = []
         track: VehicleTrack | None = None
         for name, period in self.periods.items():
             length = period if name == LIDAR else 0.0
@@ -122,40 +127,39 @@ class RangeSensors:
                     track = VehicleTrack(
                         *(np.concatenate(parts) for parts in zip(*self._way, strict=True))
                     )
-                found.append(Due(name, number, number * period, track, pitch))
+                due.append(Due(name, number, number * period, track, pitch))
         self._forget()
-        return found
+        return due
 
     def sweep(
         self, due: Due, scene: SceneRays, weather: Weather, rings: Sequence[int] | None = None
-    ) -> Sweep:
-        """Of the lidar."""
+    ) -> LidarSweep:
+        """Return the lidar's sweep."""
         assert self.lidar is not None
         return self.lidar.sweep(due.number, due.track, scene, weather, rings=rings)
 
     def depth_images(self, due: Due, scene: SceneRays, weather: Weather) -> DepthImages:
-        """Of the depth camera."""
+        """Return the depth camera's images."""
         assert self.depth_camera is not None
         return self.depth_camera.image(
             due.number, self.camera_pose(due), scene, weather, time=due.time
         )
 
     def color_images(self, due: Due, scene: SceneRays, weather: Weather) -> ColorImages:
-        """Of the colour camera."""
+        """Return the colour camera's images."""
         assert self.color_camera is not None
         return self.color_camera.image(
             due.number, self.camera_pose(due), scene, weather, time=due.time
         )
 
     def camera_pose(self, due: Due) -> CameraPose:
-        """Of camera_link when the image is taken."""
+        """Return the pose of camera_link when the image is taken."""
         position, rotation = due.track.at(np.array([due.time]))
         return camera_pose(position[0], rotation[0], self.gimbal.parameters, due.pitch)
 
     def _forget(self) -> None:
-        """Poses that nothing to come needs."""
-        needed = min(
-            (self._next[name] * period for name, period in self.periods.items()), default=math.inf
-        )
+        """Drop poses that no later measurement needs."""
+        starts = (self._next[name] * period for name, period in self.periods.items())
+        needed = min(starts, default=math.inf)
         while len(self._way) > 1 and self._way[1].time[0] <= needed:
             self._way.popleft()

@@ -16,126 +16,123 @@ from rfly_common.arrays import Bools, Floats
 
 
 class ImuSamples(NamedTuple):
-    """In the IMU's own axes; its attitude is that of imu_link in the world."""
+    """Samples in the IMU's own axes. The attitude is that of imu_link in the world."""
 
     time: Floats
     specific_force: Floats
-    """(k, 3) m/s²: (0, 0, 9.80665) at rest"""
+    """Specific force, m/s², (k, 3): (0, 0, 9.80665) at rest."""
     rates: Floats
-    """(k, 3) rad/s"""
+    """Rates, rad/s, (k, 3)."""
     orientation: Floats
-    """(k, 4)"""
+    """Attitudes, (k, 4)."""
 
 
 class GpsSamples(NamedTuple):
-    """Of the antenna; delivered later than measured."""
+    """Samples of the antenna, delivered later than measured."""
 
     time: Floats
     geodetic: Floats
-    """(k, 3) latitude deg, longitude deg, altitude m"""
+    """Latitude deg, longitude deg, altitude m, (k, 3)."""
     velocity: Floats
-    """(k, 3) m/s, ENU"""
+    """Velocity, m/s, ENU, (k, 3)."""
 
 
 class MagnetometerSamples(NamedTuple):
-    """In the IMU's axes."""
+    """Samples of the magnetic field in the IMU's axes."""
 
     time: Floats
     field: Floats
-    """(k, 3) T"""
+    """Magnetic field, T, (k, 3)."""
 
 
 class BarometerSamples(NamedTuple):
-    """Static pressure."""
+    """Samples of static pressure."""
 
     time: Floats
     pressure: Floats
-    """(k,) Pa"""
+    """Pressure, Pa, (k,)."""
 
 
 class JointSamples(NamedTuple):
-    """Wheels and struts: front left, front right, rear left, rear right; of six also middle left,
+    """Samples of all joints.
+
+    Wheels and struts: front left, front right, rear left, rear right; with six also middle left,
     middle right.
     """
 
     time: Floats
     wheel_angle: Floats
-    """(k, wheels) rad since the beginning, relative to the body, not wrapped; positive rolls
-    forward
+    """Angles since the beginning, relative to the body, not wrapped, rad, (k, wheels).
+
+    Positive rolls forward.
     """
     wheel_rate: Floats
-    """(k, wheels) rad/s: from the counts of one period, where the encoder counts"""
+    """Rates, rad/s, (k, wheels). If the encoder counts, they are from the counts of one period."""
     steering: Floats
-    """(k, wheels) rad, positive = left"""
+    """Steering angles, rad, positive = left, (k, wheels)."""
     strut: Floats
-    """(k, wheels) m from the static place, positive = compressed"""
+    """Travel from the static position, m, positive = compressed, (k, wheels)."""
     strut_rate: Floats
-    """(k, wheels) m/s"""
+    """Rates of the struts, m/s, (k, wheels)."""
     rotor_angle: Floats
-    """(k, rotors) rad since the beginning, counter-clockwise seen from above"""
+    """Angles since the beginning, counter-clockwise seen from above, rad, (k, rotors)."""
     rotor_rate: Floats
-    """(k, rotors) rad/s, counter-clockwise seen from above"""
+    """Rates, counter-clockwise seen from above, rad/s, (k, rotors)."""
 
     def columns(self, steered: Bools, steering_rate: float) -> tuple[Floats, Floats]:
-        """Positions and rates (k, joints) in the order of `joint_names`; nobody measures how fast
-        the steering turns: `steering_rate` stands for it. `steered` (wheels,): which wheels are.
+        """Return positions and rates (k, joints) in the order of `joint_names`.
+
+        No sensor measures the steering's rate, so `steering_rate` stands for it. `steered`
+        (wheels,): which wheels are steered.
         """
         steering = self.steering[:, steered]
-        return (
-            np.concatenate([self.wheel_angle, steering, self.strut, self.rotor_angle], axis=1),
-            np.concatenate(
-                [
-                    self.wheel_rate,
-                    np.full_like(steering, steering_rate),
-                    self.strut_rate,
-                    self.rotor_rate,
-                ],
-                axis=1,
-            ),
-        )
+        steering_rates = np.full_like(steering, steering_rate)
+        positions = [self.wheel_angle, steering, self.strut, self.rotor_angle]
+        rates = [self.wheel_rate, steering_rates, self.strut_rate, self.rotor_rate]
+        return np.concatenate(positions, axis=1), np.concatenate(rates, axis=1)
 
 
 class OdometrySamples(NamedTuple):
-    """Pose of base_link, and its twist in its own axes."""
+    """Samples of the pose of base_link, and of its twist in its own axes."""
 
     time: Floats
     position: Floats
-    """(k, 3) m"""
+    """Position, m, (k, 3)."""
     orientation: Floats
-    """(k, 4)"""
+    """Attitude, (k, 4)."""
     velocity: Floats
-    """(k, 3) m/s, body"""
+    """Velocity, m/s, body, (k, 3)."""
     rates: Floats
-    """(k, 3) rad/s, body"""
+    """Rates, rad/s, body, (k, 3)."""
 
 
 class HeightSamples(NamedTuple):
-    """Straight down from the sensor to the ground."""
+    """Samples of the distance straight down from the sensor to the ground."""
 
     time: Floats
     distance: Floats
-    """(k,) m; -inf nearer and inf farther than the sensor sees (REP 117)"""
+    """Distance, m, (k,): -inf nearer and inf farther than the sensor sees (REP 117)."""
 
 
 class WheelLoadSamples(NamedTuple):
-    """In the order of the vehicle's wheels."""
+    """Samples of the wheels' loads, in the order of the vehicle's wheels."""
 
     time: Floats
     load: Floats
-    """(k, wheels) N"""
+    """Load, N, (k, wheels)."""
 
 
 class WindSamples(NamedTuple):
-    """At the vehicle, gusts included."""
+    """Samples of the wind at the vehicle, gusts included."""
 
     time: Floats
     velocity: Floats
-    """(k, 3) m/s, ENU"""
+    """Velocity, m/s, ENU, (k, 3)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SensorSamples:
-    """What became available in one tick; None: nothing."""
+    """Samples that became available in one tick; None: no samples."""
 
     imu: ImuSamples | None = None
     gps: GpsSamples | None = None
@@ -143,7 +140,7 @@ class SensorSamples:
     barometer: BarometerSamples | None = None
     joints: JointSamples | None = None
     wheel_odometry: OdometrySamples | None = None
-    """planar, from where it began"""
+    """Planar, from where it began."""
     height: HeightSamples | None = None
     wheel_loads: WheelLoadSamples | None = None
     wind: WindSamples | None = None
@@ -151,7 +148,7 @@ class SensorSamples:
 
 
 def joint_names(params: VehicleParameters) -> list[str]:
-    """Of a vehicle's joint states: wheels, steered wheels, struts, rotors."""
+    """Return the names of a vehicle's joints: wheels, steered wheels, struts, rotors."""
     steered = [
         wheel for wheel, sign in zip(params.wheels, params.steering_sign, strict=True) if sign
     ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from rfly_amphibious.sensors import scene_ray_kernels as kernels
 from rfly_amphibious.sensors.box_tree import BoxTree, box_tree
-from rfly_amphibious.sensors.scene_ray_kernels import Hits, Meshes, Placed, Rays
+from rfly_amphibious.sensors.scene_ray_kernels import Hits, MeshArrays, PlacedMeshes, RayBatch
 from rfly_collision.shapes.shape import Shape, TriangleMesh
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
 from rfly_common.arrays import Floats, Ints
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 CHUNK = 2_048
-"""rays a thread takes at once, about a millisecond of work"""
+"""Rays that a thread takes at once, about a millisecond of work."""
 TRIANGLES = 4
+"""Triangles in a leaf of a mesh's tree."""
 PIECES = 2
-"""in a leaf"""
+"""Pieces in a leaf of a scene's tree."""
 PIECE = 256
-"""triangles at most: a mesh is cut into pieces, so that rays look only at what lies on their way"""
-
+"""Most triangles of a piece. A mesh is cut into pieces, so that rays look only at some of them."""
 
 GROUND = -1
-"""in `Hits.body`"""
+"""The ground in `Hits.body`."""
 NOTHING = -2
+"""No hit in `Hits.body`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,40 +42,40 @@ class SceneBodies:
 
     shapes: tuple[Shape | TriangleMesh, ...]
     shape_index: Ints
-    """(b,) which of the shapes each has"""
+    """Index of each body's shape, (b,)."""
     position: Floats
-    """(b, 3) of the origins"""
+    """Positions of the origins, m, (b, 3)."""
     orientation: Floats
-    """(b, 4) xyzw, body (FLU) -> ENU"""
+    """Quaternions x y z w, body (FLU) -> ENU, (b, 4)."""
     velocity: Floats
-    """(b, 3) m/s"""
+    """Velocities, m/s, (b, 3)."""
     time: Floats
-    """(b,) s at which they are there"""
+    """Times at which the bodies are at these positions, s, (b,)."""
     id: Ints
-    """(b,) of vehicles and objects, whatever the caller tells them apart by"""
+    """Ids of vehicles and objects, as the caller likes, (b,)."""
     color: Floats | None = None
-    """(b, 3) red, green, blue, 0 … 1; NaN, or None for all: one of the id"""
+    """Red, green, blue, 0 … 1, (b, 3). NaN, or None for all: a colour of the id."""
     class_id: Ints | None = None
-    """(b,) what each is, a place in `rfly_terrain.world.models.CLASSES`; None: unknown"""
+    """Places in `rfly_terrain.world.models.CLASSES`, (b,); None: unknown."""
     parts: tuple[SceneBodies, ...] = ()
-    """the scenes that were joined to this one: of one that stands still the tree is built once"""
+    """Scenes that were joined to this one. The tree of one that stands still is built once."""
 
     def __len__(self) -> int:
         return len(self.position)
 
     @functools.cached_property
     def is_still(self) -> bool:
-        """Whether nothing moves."""
+        """True if no body moves."""
         return not self.velocity.any()
 
     @functools.cached_property
     def pieces(self) -> _Pieces:
-        """Of bodies that stand still, at all times."""
+        """Pieces of bodies that stand still, at all times."""
         return _pieces(self, 0.0, 0.0)
 
 
 def joined(parts: Sequence[SceneBodies]) -> SceneBodies:
-    """All bodies of several scenes."""
+    """Return the scene of all bodies of several scenes."""
     shapes = tuple(shape for part in parts for shape in part.shapes)
     starts = np.cumsum([0, *(len(part.shapes) for part in parts)])
     index = [part.shape_index + start for part, start in zip(parts, starts, strict=False)]
@@ -82,6 +83,8 @@ def joined(parts: Sequence[SceneBodies]) -> SceneBodies:
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("position", "orientation", "velocity", "time", "id")
     )
+
+    # colours and classes that some scenes leave out
     color = None
     if any(part.color is not None for part in parts):
         color = np.concatenate(
@@ -121,7 +124,7 @@ class SceneRays:
         *,
         ground: bool = True,
     ) -> Hits:
-        """The nearest thing that each ray meets within `max_range` (m).
+        """Return the nearest hit of each ray within `max_range`, m.
 
         `origins` (n, 3) m and unit `directions` (n, 3), ENU; `times` (n,) s or one for all: when
         each ray is sent, for bodies that move. A ray that begins in something meets it at 0.
@@ -135,10 +138,11 @@ class SceneRays:
         else:
             ranges, normals = _level_ground(origins, directions, max_range)
         body = np.where(np.isfinite(ranges), GROUND, NOTHING)
+
         if self.bodies is not None and len(self.bodies):
             when = np.empty(len(origins))
             when[:] = times
-            rays = Rays(
+            rays = RayBatch(
                 np.ascontiguousarray(origins),
                 np.ascontiguousarray(directions),
                 when,
@@ -166,17 +170,17 @@ def _level_ground(origins: Floats, directions: Floats, max_range: float) -> tupl
 
 
 class _RayShapes(NamedTuple):
-    """What rays can meet, as q pieces, shape after shape."""
+    """The q pieces of shapes that rays can meet, shape after shape."""
 
     table: ShapeTable
-    """of the convex shapes"""
-    meshes: Meshes
+    """Table of the convex shapes."""
+    meshes: MeshArrays
     first: Ints
-    """(k + 1,) where each shape's pieces begin"""
+    """First piece of each shape, (k + 1,)."""
     row: Ints
-    """(q,) as in `Placed.shape`"""
+    """Row of each piece, as in `PlacedMeshes.shape`, (q,)."""
     low: Floats
-    """(q, 3) of a box around each in body axes"""
+    """Lowest corners of boxes around the pieces, body axes, (q, 3)."""
     high: Floats
 
 
@@ -188,6 +192,8 @@ def _ray_shapes(shapes: tuple[Shape | TriangleMesh, ...]) -> _RayShapes:
     is_mesh = np.array([isinstance(shape, TriangleMesh) for shape in shapes])
     counts = np.where(is_mesh, [len(pieces) for pieces in cut], 1)
     of_mesh = np.repeat(is_mesh, counts)
+
+    # boxes of the pieces
     table = table_of(convex)
     low = np.empty((len(of_mesh), 3))
     high = np.empty((len(of_mesh), 3))
@@ -197,14 +203,14 @@ def _ray_shapes(shapes: tuple[Shape | TriangleMesh, ...]) -> _RayShapes:
         high[~of_mesh] = np.maximum.reduceat(table.vertices, starts) + table.radius[:, None]
     low[of_mesh] = np.array([each.min(axis=(0, 1)) for each in cut_up]).reshape(-1, 3)
     high[of_mesh] = np.array([each.max(axis=(0, 1)) for each in cut_up]).reshape(-1, 3)
+
     row = np.where(of_mesh, -np.cumsum(of_mesh), np.cumsum(~of_mesh) - 1)
-    return _RayShapes(
-        table, _meshes(cut_up), np.concatenate([[0], np.cumsum(counts)]), row, low, high
-    )
+    first = np.concatenate([[0], np.cumsum(counts)])
+    return _RayShapes(table, _meshes(cut_up), first, row, low, high)
 
 
 def _cut(triangles: Floats) -> list[Floats]:
-    """Pieces (t, 3, 3) of a mesh (n, 3, 3): what lies together."""
+    """Cut a mesh (n, 3, 3) into pieces (t, 3, 3) of triangles that lie together."""
     tree = box_tree(triangles.min(axis=1), triangles.max(axis=1), PIECE)
     leaves = np.flatnonzero(tree.held)
     ends = tree.link[leaves] + tree.held[leaves]
@@ -213,8 +219,8 @@ def _cut(triangles: Floats) -> list[Floats]:
     ]
 
 
-def _meshes(pieces: Sequence[Floats]) -> Meshes:
-    """Of the triangles (t, 3, 3) of each."""
+def _meshes(pieces: Sequence[Floats]) -> MeshArrays:
+    """Return the arrays of pieces with triangles (t, 3, 3)."""
     trees = [box_tree(each.min(axis=1), each.max(axis=1), TRIANGLES) for each in pieces]
     nodes = np.cumsum([0, *(len(tree.link) for tree in trees)])
     items = np.cumsum([0, *map(len, pieces)])
@@ -222,14 +228,18 @@ def _meshes(pieces: Sequence[Floats]) -> Meshes:
         np.empty((0, 3, 3)),
         *(each[tree.items] for each, tree in zip(pieces, trees, strict=True)),
     ]
+
+    # edges from the first corners
     corners = np.concatenate(triangles)
     corners[:, 1:] -= corners[:, :1]
+
+    # links within all trees
     links = [
         np.where(t.held > 0, t.link + i, t.link + n)
         for t, n, i in zip(trees, nodes, items, strict=False)
     ]
     none = np.empty(0, np.int64)
-    return Meshes(
+    return MeshArrays(
         nodes[:-1].astype(np.int64),
         np.concatenate([np.empty((0, 6)), *(tree.boxes for tree in trees)]),
         np.concatenate([none, *links]),
@@ -240,20 +250,20 @@ def _meshes(pieces: Sequence[Floats]) -> Meshes:
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Where the p pieces of bodies are while rays are sent."""
+    """The p pieces of bodies in a span of time."""
 
-    placed: Placed
+    placed: PlacedMeshes
     low: Floats
-    """(p, 3) of boxes around all that each passes through"""
+    """Lowest corners of boxes around the pieces' paths, (p, 3)."""
     high: Floats
 
     @functools.cached_property
     def tree(self) -> BoxTree:
-        """Over all of them."""
+        """Tree over all pieces."""
         return box_tree(self.low, self.high, PIECES)
 
-    def near(self, rays: Rays, ranges: Floats) -> BoxTree | None:
-        """Over those that rays up to `ranges` (m) may meet; None: none."""
+    def near(self, rays: RayBatch, ranges: Floats) -> BoxTree | None:
+        """Return a tree over the pieces that rays up to `ranges` (m) may meet, or None."""
         chosen = np.empty(len(self.low), np.int64)
         chosen = chosen[: kernels.reached(rays, ranges, self.low, self.high, chosen)]
         if 2 * len(chosen) > len(self.low):
@@ -265,7 +275,7 @@ class _Pieces:
 
 
 def _pieces(bodies: SceneBodies, begin: float, end: float) -> _Pieces:
-    """While rays are sent, from begin to end, s."""
+    """Return the pieces of bodies from begin to end, s."""
     shapes = _ray_shapes(bodies.shapes)
     middle = 0.5 * (begin + end)
     span = 0.5 * (end - begin)
@@ -274,6 +284,8 @@ def _pieces(bodies: SceneBodies, begin: float, end: float) -> _Pieces:
     piece = np.arange(len(body)) + np.repeat(
         shapes.first[bodies.shape_index] - np.cumsum(counts) + counts, counts
     )
+
+    # poses, and boxes around the paths
     position = (bodies.position + bodies.velocity * (middle - bodies.time)[:, None])[body]
     rotation = np.ascontiguousarray(rotation_matrix(bodies.orientation))[body]
     velocity = np.asarray(bodies.velocity, np.float64)[body]
@@ -281,27 +293,26 @@ def _pieces(bodies: SceneBodies, begin: float, end: float) -> _Pieces:
     high = shapes.high[piece]
     centre = position + np.einsum("nij,nj->ni", rotation, 0.5 * (low + high))
     half = np.einsum("nij,nj->ni", np.abs(rotation), 0.5 * (high - low)) + span * np.abs(velocity)
-    placed = Placed(middle, body, shapes.row[piece], position, rotation, velocity)
+    placed = PlacedMeshes(middle, body, shapes.row[piece], position, rotation, velocity)
     return _Pieces(placed, centre - half, centre + half)
 
 
-def _cast_at_bodies(bodies: SceneBodies, first: int, rays: Rays, hits: Hits) -> None:
-    """Puts the nearer hits of bodies into `hits`, which call the first of them `first`."""
+def _cast_at_bodies(bodies: SceneBodies, first: int, rays: RayBatch, hits: Hits) -> None:
+    """Put the nearer hits of bodies into `hits`, in which the first of them has number `first`."""
     shapes = _ray_shapes(bodies.shapes)
     times = rays.times
-    pieces = (
-        bodies.pieces
-        if bodies.is_still
-        else _pieces(bodies, float(times.min()), float(times.max()))
-    )
+    if bodies.is_still:
+        pieces = bodies.pieces
+    else:
+        pieces = _pieces(bodies, float(times.min()), float(times.max()))
     placed = pieces.placed._replace(body=pieces.placed.body + first)
 
     def work(start: int, stop: int) -> None:
         rows = slice(start, stop)
-        some = Rays(rays.origins[rows], rays.directions[rows], times[rows], rays.max_range)
-        found = Hits(hits.ranges[rows], hits.normals[rows], hits.body[rows])
-        tree = pieces.near(some, found.ranges)
+        chunk = RayBatch(rays.origins[rows], rays.directions[rows], times[rows], rays.max_range)
+        chunk_hits = Hits(hits.ranges[rows], hits.normals[rows], hits.body[rows])
+        tree = pieces.near(chunk, chunk_hits.ranges)
         if tree is not None:
-            kernels.nearest_bodies(some, placed, tree, shapes.table, shapes.meshes, found)
+            kernels.nearest_bodies(chunk, placed, tree, shapes.table, shapes.meshes, chunk_hits)
 
     in_chunks(work, len(times), CHUNK)

@@ -36,18 +36,16 @@ from rfly_common.physics import GRAVITY
 
 
 def earth_field(latitude: float, longitude: float) -> Triple:
-    """T, ENU, at sea level in the middle of 2027. Bilinear in 5°: declination within 0.3° below 60°
-    of latitude.
+    """Return the Earth's magnetic field, T, ENU, at sea level in the middle of 2027.
 
-    World Magnetic Model 2025 (NOAA and British Geological Survey, public domain), evaluated by
-    pygeomag 1.1.
+    Bilinear in 5°: declination within 0.3° below 60° of latitude. World Magnetic Model 2025 (NOAA
+    and British Geological Survey, public domain), evaluated by pygeomag 1.1.
     """
-    with (resources.files("rfly_amphibious") / "data" / "magnetic_field" / "wmm2025.npz").open(
-        "rb"
-    ) as file:
-        table: Floats = np.load(file, allow_pickle=False)[
-            "enu_nt"
-        ]  # (37, 73, 3), from -90° and -180° on
+    path = resources.files("rfly_amphibious") / "data" / "magnetic_field" / "wmm2025.npz"
+    with path.open("rb") as file:
+        # (37, 73, 3), beginning at -90° and -180°
+        table: Floats = np.load(file, allow_pickle=False)["enu_nt"]
+
     row = (latitude + 90.0) / 5.0
     column = (longitude + 180.0) / 5.0
     r = min(int(row), 35)
@@ -59,20 +57,18 @@ def earth_field(latitude: float, longitude: float) -> Triple:
     return x, y, z
 
 
+# an ADIS16448's biases in RotorS (Furrer, Burri, Achtelik & Siegwart 2016, `gazebo_imu_plugin.h`)
 FORCE_WALK_TIME = 300.0
+"""Correlation time of the accelerometer's bias, s."""
 GYRO_WALK_TIME = 1000.0
-"""s, of an ADIS16448's biases, as RotorS has them (Furrer, Burri, Achtelik & Siegwart 2016,
-`gazebo_imu_plugin.h`)
-"""
+"""Correlation time of the gyroscope's bias, s."""
 BARO_WALK_TIME = 3600.0
-"""s; an assumption: weather changes over hours"""
+"""Correlation time of the barometer's drift, s. An assumption: weather changes over hours."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sensor:
-    """What all have: samples a second, and the place in body axes from the sprung centre of mass,
-    m.
-    """
+    """A sensor: samples a second, and its place in body axes from the sprung centre of mass, m."""
 
     rate: float
     position: Triple = (0.0, 0.0, 0.0)
@@ -84,41 +80,45 @@ class Sensor:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NoisySensor(Sensor):
-    """With the common noise model."""
+    """A sensor with the common noise model."""
 
     noise: NoiseModel
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Imu(NoisySensor):
-    """Channels: specific force 3 (m/s²), rates 3 (rad/s), error of the attitude about east, north,
-    up (rad).
+    """An IMU.
+
+    Channels: specific force 3 (m/s²), rates 3 (rad/s), error of the attitude about east, north, up
+    (rad).
     """
 
     rotation: Triple = (0.0, 0.0, 0.0)
-    """of its axes against the body's: roll, pitch, yaw, rad; the magnetometer's too"""
+    """Roll, pitch, yaw of its axes against the body's, rad. The magnetometer has the same."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Gps(NoisySensor):
-    """Channels: position 3 (m, ENU), velocity 3 (m/s, ENU)."""
+    """A GPS receiver. Channels: position 3 (m, ENU), velocity 3 (m/s, ENU)."""
 
     latency: float = 0.1
-    """s from a measurement to its delivery"""
+    """Time from a measurement to its delivery, s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Magnetometer(NoisySensor):
-    """Channels: field 3 (T), in the IMU's axes."""
+    """A magnetometer. Channels: field 3 (T), in the IMU's axes."""
 
     earth_field: Triple | None = (0.0, 21.5e-6, -42.5e-6)
-    """T, ENU; None: the World Magnetic Model's at the world's origin (`SensorParameters.at_place`)
+    """Magnetic field of the Earth, T, ENU.
+
+    None: the World Magnetic Model's at the world's origin (`SensorParameters.at_place`).
     """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoders(Sensor):
-    """Of wheels, steering, struts and rotors. Counts a turn, 0: exact."""
+    """Encoders of wheels, steering, struts and rotors. Counts a turn, 0: exact."""
 
     wheel_counts: int = 2048
     steering_counts: int = 2048
@@ -126,7 +126,7 @@ class Encoders(Sensor):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HeightSensor(NoisySensor):
-    """Channel: the distance straight down to the ground (m)."""
+    """A range sensor. Channel: the distance straight down to the ground (m)."""
 
     min_range: float = 0.05
     max_range: float = 100.0
@@ -134,8 +134,9 @@ class HeightSensor(NoisySensor):
 
 @dataclasses.dataclass(frozen=True)
 class SensorParameters:
-    """The sensors of one kind of vehicle, SI units; None: it has none. `replace(gps=None)` gives a
-    changed copy.
+    """The sensors of one kind of vehicle, SI units; None: it has none.
+
+    `replace(gps=None)` returns a changed copy.
     """
 
     name: str = ""
@@ -143,7 +144,7 @@ class SensorParameters:
     gps: Gps | None = None
     magnetometer: Magnetometer | None = None
     barometer: NoisySensor | None = None
-    """channel: pressure (Pa)"""
+    """Channel: pressure (Pa)."""
     encoders: Encoders | None = None
     height: HeightSensor | None = None
     wheel_loads: Sensor | None = None
@@ -154,24 +155,21 @@ class SensorParameters:
     depth_camera: DepthCameraParameters | None = None
     color_camera: ColorCameraParameters | None = None
     gimbal: GimbalParameters | None = None
-    """without one the cameras are fixed in the body's origin"""
+    """None: the cameras are fixed in the body's origin."""
     lines: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False, compare=False)
-    """`file:line` of each sensor's rate, for errors that are found later"""
+    """`file:line` of each sensor's rate, for errors that are found later."""
 
     def at_place(self, origin: GeoPoint) -> SensorParameters:
-        """These, with the magnetic field of the world's origin where they leave it to the place."""
+        """Return these parameters, by default with the magnetic field of the world's origin."""
         if self.magnetometer is None or self.magnetometer.earth_field is not None:
             return self
-        return self.replace(
-            magnetometer=dataclasses.replace(
-                self.magnetometer, earth_field=earth_field(origin[0], origin[1])
-            )
-        )
+        field = earth_field(origin[0], origin[1])
+        return self.replace(magnetometer=dataclasses.replace(self.magnetometer, earth_field=field))
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON schema of the files: what sensors declare themselves, beside the sections that
-        stand in the file.
+        """Return the JSON schema of the files: its sections in a file, and those that classes
+        declare.
         """
         schema = dict(load_schema("sensors"))
         declared = {section: schema_of(of_section) for section, of_section in _DECLARED.items()}
@@ -179,16 +177,18 @@ class SensorParameters:
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> SensorParameters:
-        """A shipped set (`shipped_sensor_sets()`: named after the vehicles) or a YAML file.
+        """Load a shipped set (`shipped_sensor_sets()`, named after the vehicles) or a YAML file.
 
-        Raises ConfigError that names file, line, key and what is allowed.
+        Raises a ConfigError with file, line, key and the allowed values.
         """
         return cls.parse(*read_parameters("sensors", "sensors", name_or_path))
 
     @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> SensorParameters:
-        """The sensors of a file's content; `file` is what errors call it."""
+        """Return the sensors of a file's content; errors call it `file`."""
         document = checked_document(data, file, cls.schema(), "version, imu, gps")
+
+        # limits
         for section, low, high in _LIMITS:
             limits = document.value.get(section)
             if limits and limits[low] >= limits[high]:
@@ -199,6 +199,7 @@ class SensorParameters:
             _check_rings(document)
         if "scan" in document.value and "lidar" not in document.value:
             raise document.error(("scan",), "a ring of the lidar, which is not there")
+
         sensors = {
             key: _MAKERS[key](section)
             for key, section in document.value.items()
@@ -208,17 +209,17 @@ class SensorParameters:
         return cls(name or file, **sensors, lines=lines)
 
     def replace(self, **changes: Any) -> SensorParameters:
-        """A copy with other sensors."""
+        """Return a copy with other sensors."""
         return dataclasses.replace(self, **changes)
 
     def sensors(self) -> dict[str, Sensor]:
-        """Those of a `SensorSuite` that are there, by name: all but lidar and cameras."""
-        found = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
-        return {name: value for name, value in found if isinstance(value, Sensor)}
+        """Return the sensors of a `SensorSuite` by name: all that exist but lidar and cameras."""
+        fields = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+        return {name: value for name, value in fields if isinstance(value, Sensor)}
 
 
 def shipped_sensor_sets() -> list[str]:
-    """Names of the sets that come with the package."""
+    """Return the names of the sets that come with the package."""
     return shipped_sets("sensors")
 
 
@@ -233,6 +234,7 @@ def _imu(section: Mapping[str, Any]) -> Imu:
     attitude = section["orientation"]
     limit = GRAVITY * force["range_g"]
     most = gyro["range_radps"]
+
     noise = NoiseModel.joined(
         [
             NoiseModel(
@@ -263,6 +265,7 @@ def _imu(section: Mapping[str, Any]) -> Imu:
             ),
         ]
     )
+
     rotation = _triple(section.get("rotation_rpy_deg", (0.0, 0.0, 0.0)), math.pi / 180.0)
     return Imu(
         rate=section["rate_hz"],
@@ -333,17 +336,18 @@ def _plain(section: Mapping[str, Any]) -> Sensor:
 
 
 def _check_rings(document: Document) -> None:
-    """Evenly, or each by its elevation."""
+    """Check that rings are given either evenly or each by its elevation."""
     lidar = document.value["lidar"]
     each = "beam_elevations_deg"
     even = ("beams", "lowest_beam_deg", "highest_beam_deg")
     for key in even:
         if each in lidar and key in lidar:
             raise document.error(
-                ("lidar", key), f"{lidar[key]}, expected none beside {each}, which tells all rings"
+                ("lidar", key), f"{lidar[key]}, expected none with {each}, which gives all rings"
             )
         if each not in lidar and key not in lidar:
             raise document.error(("lidar",), f"{key} is missing: give {', '.join(even)}, or {each}")
+
     elevations = lidar.get(each, ())
     for number, (below, above) in enumerate(itertools.pairwise(elevations), 1):
         if above <= below:
@@ -353,7 +357,7 @@ def _check_rings(document: Document) -> None:
 
 
 def _of_section(cls: Any, section: Mapping[str, Any]) -> Any:
-    """Of a section whose keys the class declares."""
+    """Return an object of a section whose keys the class declares."""
     return cls(**values_of(cls, section))
 
 
@@ -364,7 +368,7 @@ _DECLARED = {
     "color_camera": ColorCameraParameters,
     "gimbal": GimbalParameters,
 }
-"""sections whose keys are fields of a dataclass"""
+"""Sections whose keys are fields of a dataclass."""
 _MAKERS: dict[str, Any] = {
     **{section: partial(_of_section, cls) for section, cls in _DECLARED.items()},
     "lidar": LidarParameters.of_section,
@@ -384,4 +388,4 @@ _LIMITS = (
     ("depth_camera", "min_range_m", "max_range_m"),
     ("gimbal", "min_pitch_deg", "max_pitch_deg"),
 )
-"""section, and two of its keys of which the first has the smaller value"""
+"""Sections, each with two keys of which the first has the smaller value."""

@@ -1,5 +1,6 @@
-"""SensorSuite: a vehicle's pose and environment sensors, stepped with its simulation. docs/model,
-section 11.
+"""SensorSuite: a vehicle's pose and environment sensors, stepped with its simulation.
+
+docs/model, section 11.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rfly_amphibious.sensors import kernels, samples
 from rfly_amphibious.sensors.noise import NoiseSource
 from rfly_amphibious.sensors.samples import SensorSamples, joint_names
 from rfly_amphibious.sensors.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.arrays import Floats, Ints
@@ -31,34 +32,31 @@ TURN = 2.0 * math.pi
 
 
 class PlanarMotion(NamedTuple):
-    """Of base_link, in the frame in which the odometry began: there it was at 0, 0, heading along
-    x.
-    """
+    """Motion of base_link in the frame of the odometry, which began at 0, 0, heading along x."""
 
     x: float
     y: float
     yaw: float
-    """rad, not wrapped"""
+    """Heading, rad, not wrapped."""
     speed_x: float
-    """m/s, forward"""
+    """Speed forward, m/s."""
     speed_y: float
-    """m/s, to the left"""
+    """Speed to the left, m/s."""
     yaw_rate: float
-    """rad/s"""
+    """Yaw rate, rad/s."""
 
 
 class WheelOdometry:
-    """Forward motion and turn that fit the turns of all wheels best, where no wheel slips, on level
-    ground.
+    """Odometry by wheels: the forward motion and turn that fit the turns of all wheels best.
 
-    The vehicle turns about a point abreast of its unsteered axle, between two of them, or abreast
-    of its middle where both ends are steered or none. It knows nothing of slipping wheels, nor of
-    wheels in the air: see `wheel_loads`.
+    Assumes level ground and wheels that do not slip. The vehicle turns about a point abreast of its
+    unsteered axle, between two of them, or abreast of its middle if both ends are steered or none.
+    Slipping wheels and wheels in the air are not detected: see `wheel_loads`.
     """
 
     def __init__(self, params: VehicleParameters, wheel_angle: Floats | None = None) -> None:
-        """`wheel_angle` (wheels,): where the wheels are at the beginning, rad; else the first
-        update tells.
+        """`wheel_angle` (wheels,): angles at the beginning, rad; by default those of the first
+        update.
         """
         self._turn_x = params.turn_x
         hubs = params.hub_position
@@ -70,30 +68,39 @@ class WheelOdometry:
 
     @property
     def motion(self) -> PlanarMotion:
-        """After the last update."""
+        """Motion after the last update."""
         return self._motion
 
     def update(self, wheel_angle: Floats, steering: Floats, period: float) -> PlanarMotion:
-        """With angles (wheels,) of wheels and steering (rad) `period` seconds after those before."""
+        """Take in angles (wheels,) of wheels and steering, rad, `period` seconds after the last
+        ones.
+        """
         angle = wheel_angle.tolist()
         steered = steering.tolist()
         last = self._angle if self._angle is not None else angle
         self._angle = angle
-        a00 = a01 = a11 = b0 = b1 = 0.0
+
+        # normal equations of least squares over the wheels
+        a00 = 0.0
+        a01 = 0.0
+        a11 = 0.0
+        b0 = 0.0
+        b1 = 0.0
         for i in range(len(angle)):
             cosine = math.cos(steered[i])
             sine = math.sin(steered[i])
             turn = sine * self._along[i] - cosine * self._across[i]
             rolled = self._radius[i] * (angle[i] - last[i])
-            a00 = a00 + cosine * cosine
-            a01 = a01 + cosine * turn
-            a11 = a11 + turn * turn
-            b0 = b0 + cosine * rolled
-            b1 = b1 + turn * rolled
+            a00 += cosine * cosine
+            a01 += cosine * turn
+            a11 += turn * turn
+            b0 += cosine * rolled
+            b1 += turn * rolled
         determinant = a00 * a11 - a01 * a01
         forward = (a11 * b0 - a01 * b1) / determinant
         turned = (a00 * b1 - a01 * b0) / determinant
         left = -self._turn_x * turned
+
         # the chord of an arc
         half = 0.5 * turned
         share = math.sin(half) / half if abs(half) > 1e-9 else 1.0
@@ -111,11 +118,11 @@ class WheelOdometry:
         return self._motion
 
     def save(self) -> list[float]:
-        """All that the next update depends on."""
+        """Return all that the next update depends on."""
         return [*self._motion, *(self._angle or ())]
 
     def restore(self, saved: list[float]) -> None:
-        """Goes on from `save`. Raises ConfigError where it is none."""
+        """Go on from `save`. Raises ConfigError if it does not fit."""
         numbers = np.array(saved, np.float64)
         sizes = 6, 6 + len(self._along)
         if numbers.ndim != 1 or numbers.size not in sizes or not np.isfinite(numbers).all():
@@ -129,7 +136,7 @@ class WheelOdometry:
 
 
 def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
-    """Of a vehicle, for `kernels.turn_joints`."""
+    """Return the geometry of a vehicle's joints for `kernels.turn_joints`."""
     record = vehicle_record(params, False, False, 0.0)
     return kernels.JointGeometry(
         np.array(record.steering_sign, float),
@@ -140,7 +147,7 @@ def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
 
 
 class SensorSuite:
-    """The sensors of one vehicle. Advances with its simulation and hands out what is due, tick by
+    """The sensors of one vehicle, which advance with its simulation and return what is due in a
     tick.
 
     A sensor of rate f measures at every multiple of 1/f. The same seed gives the same readings, bit
@@ -163,9 +170,11 @@ class SensorSuite:
         self.model = model
         self.step = step
         self.noise = noise
-        of_map = model.terrain.geo_origin if model.terrain is not None else None
-        self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
+        map_origin = model.terrain.geo_origin if model.terrain is not None else None
+        self.geo_origin = geo_point(geo_origin or map_origin or DEFAULT_GEO_ORIGIN, "geo_origin")
         self.parameters = sensors = sensors.at_place(self.geo_origin)
+
+        # measuring: period in steps, noise and method of each sensor
         self._sensors = sensors.sensors()
         self._every = {name: self._period(name, sensor) for name, sensor in self._sensors.items()}
         self._sources = {
@@ -179,14 +188,17 @@ class SensorSuite:
             if isinstance(sensor, NoisySensor)
         }
         self._measure = {name: getattr(self, f"_{name}") for name in self._sensors}
+
         self._off: set[str] = set()
         self._place_sensors()
         self._prepare_joints()
         self._step: int | None = None
-        self._latency = (
-            0 if sensors.gps is None else self._whole_steps("gps", "latency", sensors.gps.latency)
-        )
+        self._latency = 0
+        """Delay of GPS fixes in steps."""
+        if sensors.gps is not None:
+            self._latency = self._whole_steps("gps", "latency", sensors.gps.latency)
         self._pending: list[tuple[int, list[float]]] = []
+        """GPS fixes on their way, each with its step."""
 
     def _period(self, name: str, sensor: Sensor) -> int:
         steps = round(1.0 / (sensor.rate * self.step))
@@ -194,8 +206,9 @@ class SensorSuite:
             near = sorted({max(steps + k, 1) for k in (-1, 0, 1)}, reverse=True)
             rates = ", ".join(f"{1.0 / (k * self.step):.6g}" for k in near)
             where = self.parameters.lines.get(name)
+            prefix = f"{where}: " if where else ""
             raise ConfigError(
-                f"{f'{where}: ' if where else ''}{name}.rate_hz: {sensor.rate:g}, expected a period of whole "
+                f"{prefix}{name}.rate_hz: {sensor.rate:g}, expected a period of whole "
                 f"simulation steps of {self.step:g} s, such as {rates}"
             )
         return steps
@@ -214,6 +227,7 @@ class SensorSuite:
         ):
             if sensor is not None:
                 levers[row] = sensor.position
+
         rotation = p.imu.rotation if isinstance(p.imu, Imu) else (0.0, 0.0, 0.0)
         quat = euler_to_quat(rotation).astype(np.float64)
         self._mounting = kernels.Mounting(levers, rotation_matrix(quat), quat)
@@ -228,26 +242,26 @@ class SensorSuite:
         self._counted = np.zeros(self._wheels)
         self._odometry = WheelOdometry(params, np.zeros(self._wheels))
 
-    # what callers ask
+    # queries
 
     @property
     def joint_names(self) -> list[str]:
-        """As in `JointSamples.columns`: wheels, steered wheels, struts, rotors."""
+        """Names of the joints as in `JointSamples.columns`."""
         return joint_names(self.model.params)
 
     def variance(self, sensor: str) -> Floats:
-        """(channels,) variance of a sample's error, for covariances of messages; channels as in
-        `sensor_parameters`.
+        """Return the variance (channels,) of a sample's error, for covariances of messages.
+
+        The channels are those in `sensor_parameters`.
         """
         source = self._sources[sensor]
         return source.model.variance(source.period)
 
     def switch(self, sensor: str, on: bool) -> None:
-        """Off: nothing more comes from this sensor, until it is on again. Others do not change by
-        it.
+        """Switch a sensor off, until it is switched on again. Other sensors do not change by this.
 
-        Samples on their way when it goes off are lost. Raises ConfigError for a sensor that is not
-        there.
+        Samples on their way when it goes off are lost. Raises ConfigError if there is no such
+        sensor.
         """
         if sensor not in self._sensors:
             raise ConfigError(f"sensor {sensor!r}: there are {', '.join(self._sensors)}")
@@ -256,7 +270,7 @@ class SensorSuite:
         else:
             self._off.add(sensor)
 
-    # going along
+    # ticks
 
     def advance(
         self,
@@ -267,10 +281,9 @@ class SensorSuite:
         wind: Wind = STILL,
         method: Method = "rk4",
     ) -> tuple[ModelState, SensorSamples]:
-        """Simulates a tick of `duration` seconds with the controls held: the state then, and what
-        was sensed in it.
+        """Simulate a tick of `duration` seconds with the controls held.
 
-        Raises DynamicsError as the model does.
+        Returns the state then, and what was sensed in it. Raises DynamicsError as the model does.
         """
         run = self.model.run(
             state, controls, duration, self.step, wind=wind, method=method, sample_period=self.step
@@ -280,53 +293,57 @@ class SensorSuite:
     def observe(
         self, before: ModelState, x: Floats, memory: Floats, controls: Controls, wind: Wind = STILL
     ) -> SensorSamples:
-        """What is sensed in a tick that has been simulated already: `x` (k, states), `memory` (k,
-        memory), every step.
+        """Return what is sensed in a tick that has been simulated already.
 
-        `before` is the state at its beginning, where the tick before has ended. Raises ConfigError
-        where it is not.
+        `x` (k, states) and `memory` (k, memory) are those of every step. `before` is the state at
+        the beginning, where the tick before has ended. Raises ConfigError if it did not end there.
         """
         if x.ndim != 2 or len(x) != len(memory):
             raise ValueError(
-                f"expected the steps of one vehicle, got x of shape {x.shape}, memory of {memory.shape}"
+                f"expected the steps of one vehicle, got x of shape {x.shape}, "
+                f"memory of {memory.shape}"
             )
+
         begin = round(before.time / self.step)
         if self._step is None:
             self._turn(before.x.reshape(1, -1))
         elif self._step != begin:
             raise ConfigError(
-                f"the tick begins at {before.time:.6g} s, but the sensors are at {self._step * self.step:.6g} s"
+                f"the tick begins at {before.time:.6g} s, "
+                f"but the sensors are at {self._step * self.step:.6g} s"
             )
         self._step = end = begin + len(x)
         turned = self._turn(x)
+
+        # each sensor at its own steps, out of one look at all of them
         due = {
             name: steps
             for name, every in self._every.items()
             if (steps := range((begin // every + 1) * every, end + 1, every))
         }
-        found: dict[str, Any] = {}
+        readings: dict[str, Any] = {}
         if due:
             union = np.array(sorted(set().union(*due.values())))
             seen = self._look(union, x, memory, begin, controls, wind)
             turned = turned[union - begin - 1]
             for name, steps in due.items():
                 if len(steps) == len(union):
-                    found |= self._measure[name](union, seen, turned)
+                    readings |= self._measure[name](union, seen, turned)
                     continue
                 own = np.array(steps)
                 rows = np.searchsorted(union, own)
-                found |= self._measure[name](
-                    own, _Seen(*(array[rows] for array in seen)), turned[rows]
-                )
+                seen_by_sensor = _Seen(*(array[rows] for array in seen))
+                readings |= self._measure[name](own, seen_by_sensor, turned[rows])
+
         if self._pending:
-            found["gps"] = self._deliver(end)
+            readings["gps"] = self._deliver(end)
         for name in self._off:
-            for made in _MADE.get(name, (name,)):
-                found.pop(made, None)
-        return SensorSamples(**found)
+            for samples_name in _SAMPLES_OF.get(name, (name,)):
+                readings.pop(samples_name, None)
+        return SensorSamples(**readings)
 
     def _turn(self, x: Floats) -> Floats:
-        """Angles and rates of the joints at every step."""
+        """Return angles and rates of the joints at every step."""
         rotors = self.model.params.rotors
         out = np.empty((len(x), 3 * self._wheels + 2 * rotors))
         kernels.turn_joints(self.step, np.ascontiguousarray(x), self._geometry, self._joints, out)
@@ -335,31 +352,44 @@ class SensorSuite:
     def _look(
         self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind
     ) -> _Seen:
-        """All that can be seen at these steps."""
+        """Return all that can be seen at these steps."""
         rows = steps - begin - 1
         obstacles = self.model.obstacles_at(begin * self.step, x[0], (len(x) + 1) * self.step)
         since = self._time(rows + 1)
+
         x = x[rows]
         memory = memory[rows]
-        blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
-        acting = np.array(memory[:, at.wheel_memory(self._wheels)])
+        blowing = memory[:, state_layout.GUST : state_layout.GUST + 3] + np.asarray(
+            wind.mean, float
+        )
+        acting = np.array(memory[:, state_layout.wheel_memory(self._wheels)])
+
+        # inputs
         params = self.model.params
         commands = controls.rows(params, len(x))
         torques = controls.torques
         dx, numbers = self.model.evaluate_rows(
             x, Inputs(commands, torques, acting, blowing), obstacles, since
         )
-        dead = memory[:, at.CRASHED] != 0.0
-        if dead.any():  # what has crashed obeys nobody
+
+        # what has crashed obeys no commands
+        dead = memory[:, state_layout.CRASHED] != 0.0
+        if dead.any():
             brakes = Controls(brake_torque=params.max_brake_torque).rows(params, int(dead.sum()))
             inputs = Inputs(brakes, False, acting[dead], blowing[dead])
             dx[dead], numbers[dead] = self.model.evaluate_rows(
                 x[dead], inputs, obstacles, since[dead]
             )
+
         truth = np.empty((len(x), kernels.TRUTHS))
-        force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
+        force = numbers[:, state_layout.SPECIFIC_FORCE : state_layout.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, self._field, truth)
-        return _Seen(x, truth, numbers[:, at.wheel_outputs(at.WHEEL_LOAD, self._wheels)], blowing)
+        return _Seen(
+            x,
+            truth,
+            numbers[:, state_layout.wheel_outputs(state_layout.WHEEL_LOAD, self._wheels)],
+            blowing,
+        )
 
     # the sensors
 
@@ -367,19 +397,23 @@ class SensorSuite:
         return steps.astype(np.float64) * self.step
 
     def _imu(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        read = self._sources["imu"].disturb(seen.truth, kernels.SPECIFIC_FORCE)
+        readings = self._sources["imu"].disturb(seen.truth, kernels.SPECIFIC_FORCE)
         attitude = np.empty((len(steps), 4))
-        kernels.turned_by(seen.truth, read, kernels.ATTITUDE_ERROR, attitude)
-        return {"imu": samples.ImuSamples(self._time(steps), read[:, :3], read[:, 3:6], attitude)}
+        kernels.turned_by(seen.truth, readings, kernels.ATTITUDE_ERROR, attitude)
+        return {
+            "imu": samples.ImuSamples(
+                self._time(steps), readings[:, :3], readings[:, 3:6], attitude
+            )
+        }
 
     def _gps(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        read = self._sources["gps"].disturb(seen.truth, kernels.GPS_POSITION)
+        readings = self._sources["gps"].disturb(seen.truth, kernels.GPS_POSITION)
         if "gps" not in self._off:
-            self._pending += zip(steps.tolist(), read.tolist(), strict=True)
+            self._pending += zip(steps.tolist(), readings.tolist(), strict=True)
         return {}
 
     def _deliver(self, end: int) -> samples.GpsSamples | None:
-        """What was measured a latency ago or earlier."""
+        """Return what was measured a latency ago or earlier."""
         if "gps" in self._off:
             self._pending.clear()
         ready = [item for item in self._pending if item[0] + self._latency <= end]
@@ -388,29 +422,27 @@ class SensorSuite:
         del self._pending[: len(ready)]
         numbers = np.array([numbers for _, numbers in ready])
         geodetic = ned_to_geodetic(enu_to_ned(numbers[:, :3]), self.geo_origin)
-        return samples.GpsSamples(
-            np.array([step for step, _ in ready]) * self.step, geodetic, numbers[:, 3:]
-        )
+        time = np.array([step for step, _ in ready]) * self.step
+        return samples.GpsSamples(time, geodetic, numbers[:, 3:])
 
     def _magnetometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        read = self._sources["magnetometer"].disturb(seen.truth, kernels.MAGNETIC_FIELD)
-        return {"magnetometer": samples.MagnetometerSamples(self._time(steps), read)}
+        readings = self._sources["magnetometer"].disturb(seen.truth, kernels.MAGNETIC_FIELD)
+        return {"magnetometer": samples.MagnetometerSamples(self._time(steps), readings)}
 
     def _barometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         pressure = standard_pressure(seen.truth[:, kernels.BARO_Z] + self.geo_origin[2])
-        read = self._sources["barometer"].disturb(pressure[:, None])
-        return {"barometer": samples.BarometerSamples(self._time(steps), read[:, 0])}
+        readings = self._sources["barometer"].disturb(pressure[:, None])
+        return {"barometer": samples.BarometerSamples(self._time(steps), readings[:, 0])}
 
     def _height(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         sensor = self.parameters.height
         assert sensor is not None
-        height = self.model.height_above_ground(
-            seen.truth[:, kernels.HEIGHT_PLACE : kernels.HEIGHT_PLACE + 3]
-        )
-        read = self._sources["height"].disturb(height[:, None])[:, 0]
-        read[read < sensor.min_range] = -math.inf
-        read[read > sensor.max_range] = math.inf
-        return {"height": samples.HeightSamples(self._time(steps), read)}
+        places = seen.truth[:, kernels.HEIGHT_PLACE : kernels.HEIGHT_PLACE + 3]
+        height = self.model.height_above_ground(places)
+        readings = self._sources["height"].disturb(height[:, None])[:, 0]
+        readings[readings < sensor.min_range] = -math.inf
+        readings[readings > sensor.max_range] = math.inf
+        return {"height": samples.HeightSamples(self._time(steps), readings)}
 
     def _encoders(self, steps: Ints, seen: _Seen, turned: Floats) -> dict[str, Any]:
         sensor = self.parameters.encoders
@@ -420,23 +452,23 @@ class SensorSuite:
         time = self._time(steps)
         period = self._every["encoders"] * self.step
         steering, rate, angle = (turned[:, k * wheels : (k + 1) * wheels] for k in range(3))
+
+        # counts
         if self.noise and sensor.steering_counts:
-            steering = np.round(steering * (sensor.steering_counts / TURN)) * (
-                TURN / sensor.steering_counts
-            )
+            steering_step = TURN / sensor.steering_counts
+            steering = np.round(steering * (sensor.steering_counts / TURN)) * steering_step
         if self.noise and sensor.wheel_counts:
+            wheel_step = TURN / sensor.wheel_counts
             counts = np.floor(angle * (sensor.wheel_counts / TURN))
-            angle = counts * (TURN / sensor.wheel_counts)
-            rate = np.diff(counts, axis=0, prepend=self._counted[None]) * (
-                TURN / sensor.wheel_counts / period
-            )
+            angle = counts * wheel_step
+            rate = np.diff(counts, axis=0, prepend=self._counted[None]) * (wheel_step / period)
             self._counted = counts[-1]
+
         motions = [
             self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)
         ]
-        strut, strut_rate = (
-            seen.x[:, at.wheel_states(k, wheels, rotors)] for k in (at.STRUT, at.STRUT_RATE)
-        )
+        strut = seen.x[:, state_layout.wheel_states(state_layout.STRUT, wheels, rotors)]
+        strut_rate = seen.x[:, state_layout.wheel_states(state_layout.STRUT_RATE, wheels, rotors)]
         spin = turned[:, 3 * wheels : 3 * wheels + rotors]
         rotor = turned[:, 3 * wheels + rotors :]
         joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)
@@ -451,18 +483,19 @@ class SensorSuite:
     def _ground_truth(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         x = seen.x
         velocity = seen.truth[:, kernels.BODY_VELOCITY : kernels.BODY_VELOCITY + 3]
-        pose = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW]
+        pose = (
+            x[:, state_layout.POSITION : state_layout.POSITION + 3],
+            x[:, state_layout.QUATERNION_XYZW],
+        )
         truth = samples.OdometrySamples(
-            self._time(steps), *pose, velocity, x[:, at.RATES : at.RATES + 3]
+            self._time(steps), *pose, velocity, x[:, state_layout.RATES : state_layout.RATES + 3]
         )
         return {"ground_truth": truth}
 
-    # keeping
+    # saving
 
     def save(self) -> dict[str, Any]:
-        """All that later samples depend on beside the vehicle's state, fit for JSON: numbers,
-        strings, lists, dicts.
-        """
+        """Return all that later samples depend on besides the vehicle's state, fit for JSON."""
         return {
             "step": self._step,
             "noise": {name: source.save() for name, source in self._sources.items()},
@@ -474,15 +507,13 @@ class SensorSuite:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Goes on from `save` of a suite like this one. Raises ConfigError where it does not fit."""
+        """Go on from `save` of a suite like this one. Raises ConfigError if it does not fit."""
         try:
             step = saved["step"]
             off = set(saved["off"])
-            joints = (
-                np.full(len(self._joints), np.nan)
-                if saved["joints"] is None
-                else np.array(saved["joints"], float)
-            )
+            joints = np.full(len(self._joints), np.nan)
+            if saved["joints"] is not None:
+                joints = np.array(saved["joints"], float)
             counted = np.array(saved["counted"], float)
             pending = [
                 (int(first), [float(number) for number in numbers])
@@ -494,6 +525,7 @@ class SensorSuite:
                 raise ValueError(f"step is {step!r}")
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"no saved state of sensors ({error!r})") from None
+
         if (
             set(noise) != set(self._sources)
             or joints.shape != self._joints.shape
@@ -502,6 +534,7 @@ class SensorSuite:
             or any(len(numbers) != 6 for _, numbers in pending)
         ):
             raise ConfigError("this saved state is that of other sensors, or of another vehicle")
+
         for name, source in self._sources.items():
             source.restore(noise[name])
         self._odometry.restore(odometry)
@@ -518,26 +551,31 @@ class _Seen(NamedTuple):
     """The truth at some steps, a row for each."""
 
     x: Floats
+    """States."""
     truth: Floats
-    """columns as in `kernels`"""
+    """Columns as in `kernels`."""
     loads: Floats
+    """Loads of the wheels, N."""
     wind: Floats
+    """Wind with gusts, m/s, ENU."""
 
 
 def _odometry_samples(time: Floats, motions: Floats) -> samples.OdometrySamples:
-    """Of rows of PlanarMotion."""
+    """Return samples of rows of PlanarMotion."""
     flat = np.zeros((3, len(time), 3))
     position = flat[0]
     velocity = flat[1]
     rates = flat[2]
+
     position[:, :2] = motions[:, :2]
     velocity[:, :2] = motions[:, 3:5]
     rates[:, 2] = motions[:, 5]
+
     attitude = np.zeros((len(time), 4))
     attitude[:, 2] = np.sin(0.5 * motions[:, 2])
     attitude[:, 3] = np.cos(0.5 * motions[:, 2])
     return samples.OdometrySamples(time, position, attitude, velocity, rates)
 
 
-_MADE = {"encoders": ("joints", "wheel_odometry")}
-"""what a sensor's samples are called, where not by its own name"""
+_SAMPLES_OF = {"encoders": ("joints", "wheel_odometry")}
+"""Names of a sensor's samples, if they are not its own name."""

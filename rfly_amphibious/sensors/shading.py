@@ -1,4 +1,4 @@
-"""Colours of what a camera's rays have met: grain, sun and shadow, skylight, haze. Eq. 11.8, 11.9."""
+"""Colours of a camera's hits: grain, sun and shadow, skylight, haze. Eq. 11.8, 11.9."""
 
 from __future__ import annotations
 
@@ -12,90 +12,94 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inner_kernel, kernel
 
 WAVELENGTHS = (27.0, 7.3, 2.1, 0.62, 0.19, 0.055)
-"""m of the grain's octaves, no multiples of each other"""
+"""Wavelengths of the grain's octaves, m, no multiples of each other."""
 LONGEST_ON_BODIES = 1.0
-"""m"""
+"""Longest wavelength of the grain of bodies, m."""
 LATTICE = np.random.default_rng(11).uniform(-1.0, 1.0, 4096)
-"""drawn once: the same ground in every run"""
+"""Values of lattice points, drawn once, so that the ground is the same in every run."""
 CONTRAST = 0.24
-"""of an octave: a colour varies by ± so much of itself"""
+"""Share of a colour by which one octave changes it, ±."""
 
 
 class Seen(NamedTuple):
-    """What n rays from one place have met."""
+    """Hits of n rays from one place."""
 
     eye: Floats
-    """(3,) m, ENU"""
+    """Origin of the rays, m, ENU, (3,)."""
     directions: Floats
-    """(n, 3) unit vectors"""
+    """Unit vectors, (n, 3)."""
     ranges: Floats
-    """(n,) m"""
+    """Ranges, m, (n,)."""
     body: Ints
-    """(n,) row of `Bodies`, GROUND or NOTHING"""
+    """Row of `BodyColours`, GROUND or NOTHING, (n,)."""
     sun: Floats
-    """(n,) cosine of the sun's incidence, 0 in a shadow"""
+    """Cosine of the sun's incidence, 0 in a shadow, (n,)."""
     pixel: float
-    """rad"""
+    """Angle between two pixels, rad."""
 
 
-class Bodies(NamedTuple):
-    """b bodies; the grain of each goes with it."""
+class BodyColours(NamedTuple):
+    """Colours of b bodies. The grain moves with the body."""
 
     position: Floats
-    """(b, 3) m"""
+    """Positions, m, (b, 3)."""
     rotation: Floats
-    """(b, 3, 3), columns are the body's axes"""
+    """Rotations body -> world, (b, 3, 3)."""
     color: Floats
-    """(b, 3) RGB 0 … 1"""
+    """RGB 0 … 1, (b, 3)."""
 
 
-class Ground(NamedTuple):
-    """Colours by height."""
+class GroundColours(NamedTuple):
+    """Colours of the ground by height."""
 
     low: float
-    """m: of the first tint"""
+    """Height of the first tint, m."""
     high: float
-    """m: of the last"""
+    """Height of the last tint, m."""
     tints: Floats
-    """(t, 3) RGB 0 … 1, evenly from low to high"""
+    """RGB 0 … 1, evenly spaced from low to high, (t, 3)."""
 
 
 class Air(NamedTuple):
-    """What lights the scene, and what is seen in between and behind it."""
+    """Light on the scene, haze in front of it and sky behind it."""
 
     skylight: float
-    """0 … 1"""
+    """Light of the sky, 0 … 1."""
     sunlight: float
-    """0 … 1, what the sun adds where it falls at right angles"""
+    """Light of the sun at normal incidence, 0 … 1."""
     extinction: float
-    """1/m"""
+    """Extinction of light, 1/m."""
     haze: Floats
-    """(3,) RGB"""
+    """RGB, (3,)."""
     sky: Floats
-    """(3,) RGB"""
+    """RGB, (3,)."""
 
 
 @inner_kernel
 def lattice(i: int, j: int, k: int) -> float:
-    """-1 … 1 of a lattice point, without relation to its neighbours'."""
+    """Return the value -1 … 1 of a lattice point, independent of its neighbours."""
     return LATTICE[(i * 73856093 ^ j * 19349663 ^ k * 83492791) & (LATTICE.size - 1)]
 
 
 @inner_kernel
 def value_noise(x: float, y: float, z: float) -> float:
-    """-1 … 1: smooth between lattice points, 1 apart."""
+    """Return smooth noise -1 … 1 between lattice points, which are 1 apart."""
     x0 = math.floor(x)
     y0 = math.floor(y)
     z0 = math.floor(z)
     i = int(x0)
     j = int(y0)
     k = int(z0)
+
+    # smooth steps
     u = x - x0
     v = y - y0
     w = z - z0
     u = u * u * (3.0 - 2.0 * u)
     v = v * v * (3.0 - 2.0 * v)
     w = w * w * (3.0 - 2.0 * w)
+
+    # bilinear in two layers
     total = 0.0
     for c in range(2 if w > 0.0 else 1):
         near = lattice(i, j, k + c) * (1.0 - u) + lattice(i + 1, j, k + c) * u
@@ -106,8 +110,9 @@ def value_noise(x: float, y: float, z: float) -> float:
 
 @inner_kernel
 def grain(x: float, y: float, z: float, size: float, longest: float) -> float:
-    """Factor on a colour at a place (m) of which a pixel covers `size` (m): octaves finer than two
-    pixels fade out.
+    """Return the factor on a colour at a place (m) where a pixel covers `size`, m.
+
+    Octaves finer than two pixels fade out.
     """
     factor = 1.0
     for wavelength in WAVELENGTHS:
@@ -117,11 +122,8 @@ def grain(x: float, y: float, z: float, size: float, longest: float) -> float:
         if share <= 0.0:
             break
         apart = 7.7 * wavelength  # so that no two octaves have a lattice point in one place
-        factor += (
-            CONTRAST
-            * share
-            * value_noise(x / wavelength + apart, y / wavelength + apart, z / wavelength)
-        )
+        noise = value_noise(x / wavelength + apart, y / wavelength + apart, z / wavelength)
+        factor += CONTRAST * share * noise
     return max(factor, 0.0)
 
 
@@ -137,14 +139,15 @@ def sunward(
     sun: Any,
     origins: Any,
 ) -> int:
-    """How many of n rays from `eye` have met what faces the sun: these into facing, the rays'
-    cosines of incidence into sun (n,), and where the ways to the sun begin, `gap` (m) above the
-    surface, into origins.
+    """Find the rays from `eye` whose hits face the sun -> facing (n,). Return their number.
+
+    The cosines of the sun's incidence go into sun (n,). The origins of rays to the sun, `gap` (m)
+    above the surface, go into origins (n, 3).
     """
     count = 0
     for n in range(ranges.size):
         cosine = normals[n, 0] * to_sun[0] + normals[n, 1] * to_sun[1] + normals[n, 2] * to_sun[2]
-        if cosine > 0.0:  # not so where NaN
+        if cosine > 0.0:  # False for NaN
             facing[count] = n
             sun[n] = cosine
             for c in range(3):
@@ -154,27 +157,29 @@ def sunward(
 
 
 @kernel
-def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> None:
-    """out (n, 3) <- RGB, 0 … 1."""
+def shade(seen: Seen, bodies: BodyColours, ground: GroundColours, air: Air, out: Any) -> None:
+    """Compute RGB, 0 … 1, of the hits -> out (n, 3)."""
     eye, directions, ranges, body, sun, pixel = seen
     position, rotation, color = bodies
     low, high, tints = ground
     skylight, sunlight, extinction, haze, sky = air
     last = tints.shape[0] - 1
     for n in range(ranges.size):
-        at = ranges[n]
+        distance = ranges[n]
         b = body[n]
-        left = math.exp(-extinction * at) if extinction > 0.0 else 1.0
+        left = math.exp(-extinction * distance) if extinction > 0.0 else 1.0
         if b == NOTHING:
             for c in range(3):
                 out[n, c] = sky[c] * left + haze[c] * (1.0 - left)
             continue
-        x = eye[0] + at * directions[n, 0]
-        y = eye[1] + at * directions[n, 1]
-        z = eye[2] + at * directions[n, 2]
+
+        x = eye[0] + distance * directions[n, 0]
+        y = eye[1] + distance * directions[n, 1]
+        z = eye[2] + distance * directions[n, 2]
         first = 0
         share = 0.0
         if b >= 0:
+            # in the body's axes
             dx = x - position[b, 0]
             dy = y - position[b, 1]
             dz = z - position[b, 2]
@@ -187,14 +192,15 @@ def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> Non
             z = 0.0
             first = min(int(height), last - 1)
             share = height - first
-        rough = grain(x, y, z, pixel * at + 1e-6, LONGEST_ON_BODIES if b >= 0 else math.inf)
+
+        longest = LONGEST_ON_BODIES if b >= 0 else math.inf
+        rough = grain(x, y, z, pixel * distance + 1e-6, longest)
         if b >= 0:
-            rough = 0.5 + 0.5 * rough  # they are smoother than the ground
+            rough = 0.5 + 0.5 * rough  # bodies are smoother than the ground
         level = rough * (skylight + sunlight * sun[n])
         for c in range(3):
-            own = (
-                color[b, c]
-                if b >= 0
-                else tints[first, c] + share * (tints[first + 1, c] - tints[first, c])
-            )
+            if b >= 0:
+                own = color[b, c]
+            else:
+                own = tints[first, c] + share * (tints[first + 1, c] - tints[first, c])
             out[n, c] = own * level * left + haze[c] * (1.0 - left)

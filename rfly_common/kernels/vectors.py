@@ -173,3 +173,21 @@ def quat_normalised(q: Quaternion) -> Quaternion:
     """Return q / |q|."""
     factor = 1.0 / math.sqrt(q[3] * q[3] + q[0] * q[0] + q[1] * q[1] + q[2] * q[2])
     return factor * q[0], factor * q[1], factor * q[2], factor * q[3]
+
+
+@inlined_kernel
+def vector_of(array: Any) -> Vector:
+    """Return the first three numbers of an array (n,)."""
+    return array[0], array[1], array[2]
+
+
+@inlined_kernel
+def matrix_row(r: Matrix, i: int) -> Vector:
+    """Return row i of a matrix."""
+    return r[3 * i], r[3 * i + 1], r[3 * i + 2]
+
+
+@inlined_kernel
+def matrix_column(r: Matrix, i: int) -> Vector:
+    """Return column i of a matrix."""
+    return r[i], r[i + 3], r[i + 6]

@@ -18,13 +18,14 @@ from scipy.stats import chi2
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.estimation import filter_layout as at
+from rfly_amphibious.estimation.error_state import ERRORS, FORCE_BIAS, GYRO_BIAS, POSITION
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import (
     EstimatorParameters,
     chi_square,
     shipped_estimator_sets,
 )
+from rfly_amphibious.estimation.filter_records import BOOK, STATE, numbers
 from rfly_amphibious.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -45,9 +46,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.solids import ObjectBoxes
 
 TICK = 4
-"""steps of 1 ms"""
+"""Steps of 1 ms."""
 ALIGNED = 1.5
-"""s of standing before anything moves"""
+"""Time of standing before anything moves, s."""
 SHORT_HOP = """version: 1
 vehicle: scale
 seed: 3
@@ -70,7 +71,7 @@ FLAT = HeightMap(
 
 @dataclasses.dataclass
 class Drive:
-    """What a vehicle has done, so that any number of sensor suites may look at it."""
+    """A recorded run of a vehicle, which any number of sensor suites may look at."""
 
     model: AmphibiousModel
     ticks: list
@@ -78,7 +79,7 @@ class Drive:
 
     @classmethod
     def of(cls, scenario, terrain=FLAT, solids=None):
-        """The pilot who sees the truth carries out the mission after having stood for a while."""
+        """Carry out the mission with a pilot who sees the truth, after a while of standing."""
         model = AmphibiousModel(scenario.params, terrain, solids=solids)
         pilot = MissionPilot(model, scenario.legs)
         begin = model.standing(*scenario.start, scenario.heading)
@@ -100,7 +101,7 @@ class Drive:
         return cls(model, ticks, scenario.wind)
 
     def samples(self, suite):
-        """Of each tick, and the true state at its end."""
+        """Yield the samples of each tick, and the true state at its end."""
         for before, x, memory, controls in self.ticks:
             yield suite.observe(before, x, memory, controls, self.wind), x[-1]
 
@@ -109,21 +110,19 @@ SENSORS = SensorParameters.load("scale")
 PARAMETERS = EstimatorParameters.load("scale")
 
 
-def estimator(drive, terrain=FLAT, sensors=SENSORS, **changes):
+def new_estimator(drive, terrain=FLAT, sensors=SENSORS, **changes):
     return StateEstimator(
         PARAMETERS.replace(**changes), sensors, drive.model.params, terrain=terrain
     )
 
 
-def errors(ticks, made):
-    """(ticks, 10): time, and true less estimated position, velocity, attitude (rotation vector,
-    world axes).
-    """
+def errors(ticks, estimator):
+    """Return time and errors of position, velocity and attitude (rotation vector), (ticks, 10)."""
     rows = []
     covariances = []
     for tick, truth in ticks:
         time = float(tick.imu.time[-1])
-        estimate = made.update(dataclasses.replace(tick, ground_truth=None))
+        estimate = estimator.update(dataclasses.replace(tick, ground_truth=None))
         if estimate is None:
             continue
         difference = rotation_matrix(truth[[7, 8, 9, 6]]) @ rotation_matrix(estimate.orientation).T
@@ -168,16 +167,16 @@ ALL_HEARD = 11.6
 
 @pytest.fixture(scope="module")
 def shortly_before(hop, flown):
-    """What an estimator knows in the flight."""
-    made = estimator(hop)
+    """A saved estimator in the middle of the flight."""
+    estimator = new_estimator(hop)
     for tick, _ in flown[: round(ALL_HEARD / 0.004)]:
-        made.update(tick)
-    return made.save()
+        estimator.update(tick)
+    return estimator.save()
 
 
 def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
-    """All of a drive, a flight in wind and a landing with the noise of the shipped set."""
-    found, _ = errors(flown, estimator(hop))
+    """A drive, a flight in wind and a landing with the noise of the shipped set."""
+    found, _ = errors(flown, new_estimator(hop))
     assert len(found) > 3000
     assert (
         np.abs(found[:, 3]).max() < 0.1
@@ -190,9 +189,9 @@ def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
 
 
 def test_saved_it_goes_on_bit_by_bit(hop, flown):
-    first = estimator(hop)
-    second = estimator(hop)
-    aligning = estimator(hop)
+    first = new_estimator(hop)
+    second = new_estimator(hop)
+    aligning = new_estimator(hop)
     for k, (tick, _) in enumerate(flown):
         first.update(tick)
         if k == 120:
@@ -213,18 +212,21 @@ def test_saved_it_goes_on_bit_by_bit(hop, flown):
 
 
 def test_jacobians_are_the_derivatives(hop):
-    """Central differences of each expected reading over each of the 27 errors."""
-    made = estimator(hop)
-    c = made._constants
-    ground = made._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
+    """Jacobians are compared with central differences over each of the 27 errors."""
+    estimator = new_estimator(hop)
+    c = estimator._constants
+    ground = estimator._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
     generator = np.random.default_rng(5)
-    x = np.zeros(at.SIZE)
-    x[: at.SLIP + 1] = generator.normal(0.0, 0.3, at.SLIP + 1)
-    x[at.POSITION : at.POSITION + 3] = 20.0, -30.0, 40.0
-    x[at.VELOCITY : at.VELOCITY + 3] = 3.0, -2.0, 0.7
-    x[at.QUATERNION : at.QUATERNION + 4] /= np.linalg.norm(x[at.QUATERNION : at.QUATERNION + 4])
-    x[at.RATES : at.RATES + 3] = (0.4, -0.3, 0.8)
-    x[at.FORCE : at.FORCE + 3] = (1.0, 2.0, 9.0)
+    states = np.zeros(1, STATE)
+    numbers(states)[0] = generator.normal(0.0, 0.3, 28)
+    x = states[0]
+    x.position = 20.0, -30.0, 40.0
+    x.velocity = 3.0, -2.0, 0.7
+    x.quaternion = x.quaternion / np.linalg.norm(x.quaternion)
+    book = np.zeros(1, BOOK)[0]
+    book.rates = 0.4, -0.3, 0.8
+    book.force = 1.0, 2.0, 9.0
+
     lever = np.array((0.4, -0.2, 0.6))
     steering = np.array((0.3, 0.25, 0.0, 0.0))
     rolls = np.array((1.0, 0.0, 1.0, 1.0))
@@ -232,57 +234,61 @@ def test_jacobians_are_the_derivatives(hop):
         wheel_delay=0.0, slip_gain=0.0, side_gain=0.0
     )  # with them the force is used, whose errors are left out
     cases = {
-        "gps_position": (3, lambda x, h, out: expect_gps_position(x, lever, h, out)),
-        "velocity": (3, lambda x, h, out: expect_velocity(x, lever, h, out)),
-        "field": (3, lambda x, h, out: expect_field(x, c.field * 1e6, h, out)),
-        "pressure": (1, lambda x, h, out: expect_pressure(x, lever, 400.0, h, out)),
-        "height": (1, lambda x, h, out: expect_height(x, ground, lever, 1e-3, 1e-3, h, out)),
-        "wheels": (2, lambda x, h, out: expect_wheels(x, steering, rolls, still, h, out)),
+        "gps_position": (3, lambda x, _, *out: expect_gps_position(x, lever, *out)),
+        "velocity": (3, lambda x, book, *out: expect_velocity(x, book, lever, *out)),
+        "field": (3, lambda x, _, *out: expect_field(x, c.field * 1e6, *out)),
+        "pressure": (1, lambda x, _, *out: expect_pressure(x, lever, 400.0, *out)),
+        "height": (1, lambda x, _, *out: expect_height(x, ground, lever, 1e-3, 1e-3, *out)),
+        "wheels": (2, lambda x, book, *out: expect_wheels(x, book, steering, rolls, still, *out)),
     }
+
+    def reading_after(expect, m, n, step):
+        """Return the expected reading (m,) after a step of error n."""
+        error = np.zeros(ERRORS)
+        error[n] = step
+        moved = x.copy()
+        moved_book = book.copy()
+        inject_error(moved, moved_book, error)
+        reading = np.empty(m)
+        expect(moved, moved_book, np.zeros((m, ERRORS)), reading)
+        return reading
+
     for name, (m, expect) in cases.items():
-        h = np.zeros((m, at.ERRORS))
-        out = np.empty(m)
-        expect(x, h, out)
-        for n in range(at.ERRORS):
-            sides = []
-            for step in (1e-4, -1e-4):
-                error = np.zeros(at.ERRORS)
-                error[n] = step
-                moved = x.copy()
-                there = np.empty(m)
-                inject_error(moved, error)
-                expect(moved, np.zeros((m, at.ERRORS)), there)
-                sides.append(there)
-            slope = (sides[0] - sides[1]) / 2e-4
-            assert np.allclose(h[:, n], slope, rtol=1e-5, atol=1e-5), (name, n)
+        h = np.zeros((m, ERRORS))
+        expect(x, book, h, np.empty(m))
+        for n in range(ERRORS):
+            change = reading_after(expect, m, n, 1e-4) - reading_after(expect, m, n, -1e-4)
+            assert np.allclose(h[:, n], change / 2e-4, rtol=1e-5, atol=1e-5), (name, n)
 
 
 def test_errors_are_as_large_as_it_says(turn):
-    """Squared errors in units of the covariance, and innovations: both within 99.9 % of their
-    chi-square.
-    """
+    """Squared errors and innovations are within the 99.9 % interval of their chi-square."""
     seeds = 6
     total = 0.0
     moving = 0.0
     innovations = {}
     for seed in range(100, 100 + seeds):
-        made = estimator(turn)
-        found, covariances = errors(turn.samples(SensorSuite(turn.model, SENSORS, seed=seed)), made)
+        estimator = new_estimator(turn)
+        found, covariances = errors(
+            turn.samples(SensorSuite(turn.model, SENSORS, seed=seed)), estimator
+        )
         error = found[-1, 1:]
         covariance = covariances[-1]
         total += error @ np.linalg.solve(covariance, error)
         moving += error[3:] @ np.linalg.solve(covariance[3:, 3:], error[3:])
-        for name, mean in made.mean_innovation.items():
-            innovations.setdefault(name, []).append((mean, made.accepted[name]))
+        for name, mean in estimator.mean_innovation.items():
+            innovations.setdefault(name, []).append((mean, estimator.accepted[name]))
         assert (
             sum(
-                made.rejected[name]
+                estimator.rejected[name]
                 for name in ("gps_position", "gps_velocity", "magnetometer", "barometer")
             )
             <= 1
         )
+
     assert chi2.ppf(0.0005, 9 * seeds) < total < chi2.ppf(0.9995, 9 * seeds)
     assert chi2.ppf(0.0005, 6 * seeds) < moving < chi2.ppf(0.9995, 6 * seeds)
+
     for name, m in (
         ("gps_position", 3),
         ("gps_velocity", 3),
@@ -295,7 +301,7 @@ def test_errors_are_as_large_as_it_says(turn):
 
 
 def test_without_noise_it_follows_the_truth(hop):
-    found, _ = errors(hop.samples(SensorSuite(hop.model, SENSORS, noise=False)), estimator(hop))
+    found, _ = errors(hop.samples(SensorSuite(hop.model, SENSORS, noise=False)), new_estimator(hop))
     assert np.abs(found[:, 1:3]).max() < 0.25
     assert np.abs(found[:, 3]).max() < 0.04
     assert np.abs(found[:, 4:7]).max() < 0.1
@@ -304,7 +310,7 @@ def test_without_noise_it_follows_the_truth(hop):
 
 
 def sharp_gps():
-    """Without drift, so that nothing else can be made responsible for a lag."""
+    """Return sensors with a GPS without drift, so that only latency can cause a lag."""
     place = NoiseModel(3, white_sigma=0.05)
     noise = NoiseModel.joined([place, NoiseModel(3, white_sigma=0.1)])
     return SENSORS.replace(
@@ -314,21 +320,24 @@ def sharp_gps():
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
-    """At 3 m/s a latency of 0.1 s that nobody accounts for shows as 0.3 m along the track, less
-    what the IMU knows.
+    """At 3 m/s an unknown latency of 0.1 s shows as 0.3 m along the track.
+
+    The IMU makes it less.
     """
     sensors = sharp_gps()
-    made = estimator(turn, sensors=sensors)
+    estimator = new_estimator(turn, sensors=sensors)
     suite = SensorSuite(turn.model, sensors, noise=False)
     behind = []
     for tick, truth in turn.samples(suite):
         if ignored and tick.gps is not None:
             tick = dataclasses.replace(tick, gps=tick.gps._replace(time=tick.gps.time + 0.1))  # noqa: PLW2901
-        estimate = made.update(tick)
+        estimate = estimator.update(tick)
         speed = np.linalg.norm(truth[3:5])
         if estimate is not None and speed > 2.5:
             behind.append((truth[:2] - estimate.position[:2]) @ truth[3:5] / speed)
+
     assert len(behind) > 200
+
     if ignored:
         assert np.mean(behind) > 0.15
     else:
@@ -336,13 +345,14 @@ def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
 
 
 def test_the_order_of_arrival_changes_nothing(turn):
-    """Readings of all sensors but the IMU are shuffled within 0.3 s; once all are there it is bit
-    by bit the same.
+    """Readings of all sensors but the IMU are shuffled within 0.3 s.
+
+    Once all have arrived, the estimate is the same bit by bit.
     """
     generator = np.random.default_rng(3)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=7))][:900]
-    first = estimator(turn)
-    second = estimator(turn)
+    first = new_estimator(turn)
+    second = new_estimator(turn)
     waiting = []
     for k, tick in enumerate(ticks):
         first.update(tick)
@@ -359,61 +369,62 @@ def test_the_order_of_arrival_changes_nothing(turn):
             second.update(tick)
     for _, kind, samples in waiting:
         getattr(second, kind)(samples)
+
     assert sum(second.late[kind] for kind in second.late if kind != "gps") == 0
     assert np.array_equal(first.covariance, second.covariance)
     assert all(np.array_equal(a, b) for a, b in zip(first.estimate, second.estimate, strict=True))
 
 
 def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None:
-    """Over a bowl, mean and variance of the height, against 200,000 places of a normal
-    distribution.
-    """
+    """Mean and variance over a bowl are compared with 200,000 places of a normal distribution."""
     u = np.arange(401) * 0.1 - 20.0
     bowl = HeightMap(
         (0.02 * u[:, None] ** 2 + 0.01 * u[None, :] ** 2 + 0.1 * u[:, None]).astype(np.float32),
         origin_x=-20.0, origin_y=-20.0, step_x=0.1, step_y=0.1,
     )  # fmt: skip
-    x = np.zeros(at.SIZE)
-    h = np.zeros((1, at.ERRORS))
+    x = np.zeros(1, STATE)[0]
+    x.quaternion[0] = 1.0
+    x.position = 1.5, -2.0, 6.0
+    h = np.zeros((1, ERRORS))
     out = np.empty(1)
-    x[at.QUATERNION] = 1.0
-    x[at.POSITION : at.POSITION + 3] = (1.5, -2.0, 6.0)
     bent = expect_height(x, bowl.ground, np.zeros(3), 2.0, 1.5, h, out)
     places = np.random.default_rng(5).normal((1.5, -2.0), (2.0, 1.5), (200_000, 2))
     height = 6.0 - np.asarray(bowl.altitude(places[:, 0], places[:, 1]))
+
     assert out[0] == pytest.approx(height.mean(), abs=5e-3)
-    about_plane = (
-        height - height.mean() - (places - (1.5, -2.0)) @ h[0, at.E_POSITION : at.E_POSITION + 2]
-    )
+
+    about_plane = height - height.mean() - (places - (1.5, -2.0)) @ h[0, POSITION : POSITION + 2]
     assert bent == pytest.approx(about_plane.var(), rel=0.05)
 
 
 def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
-    """A vehicle that hovers over a bump, 2 m uncertain where: its altitude stays uncertain by what
-    the bump may be.
+    """The altitude of a vehicle that hovers over a bump stays uncertain by the bump's height.
+
+    Its position is uncertain by 2 m.
     """
     u = np.arange(201) * 0.2 - 20.0
     bump = HeightMap(
         np.exp(-(u[:, None] ** 2 + u[None, :] ** 2) / 8.0).astype(np.float32),
         origin_x=-20.0, origin_y=-20.0, step_x=0.2, step_y=0.2,
     )  # fmt: skip
-    x = np.zeros(at.SIZE)
-    p = np.diag(np.full(at.ERRORS, 1e-8))
-    h = np.zeros((1, at.ERRORS))
-    x[at.QUATERNION] = 1.0
-    x[at.POSITION + 2] = 5.0
-    p[at.E_POSITION, at.E_POSITION] = p[at.E_POSITION + 1, at.E_POSITION + 1] = 4.0
-    p[at.E_POSITION + 2, at.E_POSITION + 2] = 25.0
+    x = np.zeros(1, STATE)[0]
+    x.quaternion[0] = 1.0
+    x.position[2] = 5.0
+    book = np.zeros(1, BOOK)[0]
+    p = np.diag(np.full(ERRORS, 1e-8))
+    p[POSITION, POSITION] = 4.0
+    p[POSITION + 1, POSITION + 1] = 4.0
+    p[POSITION + 2, POSITION + 2] = 25.0
+    h = np.zeros((1, ERRORS))
     residual = np.empty(1)
     for _ in range(500):  # 10 s
         bent = expect_height(x, bump.ground, np.zeros(3), 2.0, 2.0, h, residual)
-        bend_ground(x, p, bent)
+        bend_ground(book, p, bent)
         residual[0] = 4.4 - residual[0]
-        update(x, p, h, residual, np.full(1, 0.02**2), np.inf, True)
+        update(x, book, p, h, residual, np.full(1, 0.02**2), np.inf, True)
+
     assert bent > 0.1
-    assert np.sqrt(p[at.E_POSITION + 2, at.E_POSITION + 2]) == pytest.approx(
-        np.sqrt(bent), rel=0.05
-    )
+    assert np.sqrt(p[POSITION + 2, POSITION + 2]) == pytest.approx(np.sqrt(bent), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -422,14 +433,12 @@ def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
     ids=lambda name: name,
 )
 def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
-    """For four seconds of the flight: the error stays within what the covariance says, which grows
-    with it.
-    """
+    """For four seconds of the flight the error stays within the covariance, which grows with it."""
     begin = 12.0
     end = 16.0
     over = 17.0
-    made = estimator(hop)
-    made.restore(shortly_before)
+    estimator = new_estimator(hop)
+    estimator.restore(shortly_before)
     at_worst = 0.0
     before = 0.0
     during = 0.0
@@ -438,7 +447,7 @@ def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
         time = float(tick.imu.time[-1])
         truths[round(time * 1e3)] = truth
         silent = {sensor: None} if begin <= time < end else {}
-        estimate = made.update(dataclasses.replace(tick, ground_truth=None, **silent))
+        estimate = estimator.update(dataclasses.replace(tick, ground_truth=None, **silent))
         sigma = np.sqrt(np.diag(estimate.covariance))
         assert np.isfinite(sigma).all()
         if begin <= time < end:
@@ -449,14 +458,16 @@ def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
             during = float(sigma[3:6].sum())
         elif time < begin:
             before = float(sigma[3:6].sum())
+
     assert at_worst < 5.0
+
     if sensor in ("imu", "gps"):
         assert during > 1.05 * before
-    assert made.estimate.time == time
+    assert estimator.estimate.time == time
 
 
 def test_biases_are_found(turn):
-    """Turn-on biases of a cheap IMU, which the estimator knows in size only."""
+    """The estimator knows only the size of the turn-on biases of a cheap IMU."""
     channels = {"turn_on_bias": np.array([0.1] * 3 + [0.01] * 3 + [0.0] * 3)}
     noise = SENSORS.imu.noise
     given = {field.name: getattr(noise, field.name) for field in dataclasses.fields(noise)}
@@ -464,22 +475,24 @@ def test_biases_are_found(turn):
         imu=dataclasses.replace(SENSORS.imu, noise=NoiseModel(**{**given, **channels}))
     )
     suite = SensorSuite(turn.model, cheap, seed=21)
-    made = estimator(turn, sensors=cheap)
-    errors(turn.samples(suite), made)
+    estimator = new_estimator(turn, sensors=cheap)
+    errors(turn.samples(suite), estimator)
     true = suite._sources["imu"].bias
+
     assert np.linalg.norm(true[3:6]) > 0.005
-    assert np.abs(made.gyro_bias - true[3:6]).max() < 1e-3
-    assert abs(made.force_bias[2] - true[2]) < 0.05
-    sigma = np.sqrt(np.diag(made.covariance))
-    wrong = np.concatenate([made.gyro_bias - true[3:6], made.force_bias - true[:3]])
-    assert (np.abs(wrong) < 4.0 * sigma[at.E_GYRO : at.E_FORCE + 3]).all()
+    assert np.abs(estimator.gyro_bias - true[3:6]).max() < 1e-3
+    assert abs(estimator.force_bias[2] - true[2]) < 0.05
+
+    sigma = np.sqrt(np.diag(estimator.covariance))
+    wrong = np.concatenate([estimator.gyro_bias - true[3:6], estimator.force_bias - true[:3]])
+    assert (np.abs(wrong) < 4.0 * sigma[GYRO_BIAS : FORCE_BIAS + 3]).all()
 
 
 def test_the_truth_is_not_looked_at(turn):
-    """What comes out is the same without it, and with a wrong one."""
+    """The result is the same without the truth, and with a wrong one."""
     suite = SensorSuite(turn.model, SENSORS, seed=2)
-    with_none = estimator(turn)
-    with_wrong = estimator(turn)
+    with_none = new_estimator(turn)
+    with_wrong = new_estimator(turn)
     for tick, _ in turn.samples(suite):
         wrong = (
             None
@@ -491,11 +504,12 @@ def test_the_truth_is_not_looked_at(turn):
         )
         b = with_wrong.update(dataclasses.replace(tick, ground_truth=wrong))
         assert (a is None) == (b is None)
+
     assert all(np.array_equal(one, other) for one, other in zip(a, b, strict=True))
 
 
 def spoofed(ticks, begin, end=math.inf, north=30.0):
-    """The ticks, with a GPS that is metres off to the north for a while."""
+    """Return the ticks, with a GPS that is metres off to the north for a while."""
     moved = np.array((north / 111_319.0, 0.0, 0.0))
     for tick, truth in ticks:
         if tick.gps is not None and begin < float(tick.imu.time[-1]) <= end:
@@ -509,59 +523,64 @@ def spoofed(ticks, begin, end=math.inf, north=30.0):
             yield tick, truth
 
 
-def sigma_north(made):
-    return math.sqrt(made.covariance[1, 1])
+def sigma_north(estimator):
+    return math.sqrt(estimator.covariance[1, 1])
 
 
 def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
-    """30 m off from 1.8 s on, back at 4 s: never believed, the error grows as without it, then it
-    is used again.
+    """The GPS is 30 m off from 1.8 s, and right again from 4 s.
+
+    It is never believed, the error grows as without it, and then it is used again.
     """
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     refused = []
     certain = math.inf
     for tick, truth in spoofed(turn.samples(SensorSuite(turn.model, SENSORS, seed=3)), 1.8, 3.8):
-        made.update(tick)
+        estimator.update(tick)
         time = float(tick.imu.time[-1])
-        if made.initialised:
-            assert np.linalg.norm(made.estimate.position[:2] - truth[:2]) < 4.0
+        if estimator.initialised:
+            assert np.linalg.norm(estimator.estimate.position[:2] - truth[:2]) < 4.0
         if 2.5 < time < 3.8:
-            assert made.gps_refused
-            assert made.gps_off == pytest.approx(30.0, abs=5.0)
-            assert sigma_north(made) >= min(certain, 1.0)
-        certain = sigma_north(made) if made.initialised else math.inf
-        refused.append(made.gps_refused)
+            assert estimator.gps_refused
+            assert estimator.gps_off == pytest.approx(30.0, abs=5.0)
+            assert sigma_north(estimator) >= min(certain, 1.0)
+        certain = sigma_north(estimator) if estimator.initialised else math.inf
+        refused.append(estimator.gps_refused)
+
     assert np.flatnonzero(np.diff(refused)).size == 2, "refused once, and used again"
-    assert not made.gps_refused
-    assert made.gps_resets == 0
+    assert not estimator.gps_refused
+    assert estimator.gps_resets == 0
 
 
 def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
-    """As when the vehicle was put elsewhere: counted, and no more certain than the receiver's
-    drift.
+    """The position of a GPS that stays elsewhere is taken over in the end, and counted.
+
+    It is no more certain than the receiver's drift.
     """
-    made = estimator(turn, gps_reset=1.5)
+    estimator = new_estimator(turn, gps_reset=1.5)
     most = 0.0
     for tick, truth in spoofed(
         turn.samples(SensorSuite(turn.model, SENSORS, seed=2)), 2.0, north=50.0
     ):
-        made.update(tick)
-        if made.initialised and made.gps_resets == 0:
-            most = max(most, np.linalg.norm(made.estimate.position[:2] - truth[:2]))
+        estimator.update(tick)
+        if estimator.initialised and estimator.gps_resets == 0:
+            most = max(most, np.linalg.norm(estimator.estimate.position[:2] - truth[:2]))
+
     assert most < 6.0
-    assert (made.gps_resets, made.gps_refused) == (1, False)
-    assert 40.0 < made.estimate.position[1] - truth[1] < 60.0
-    assert sigma_north(made) > 1.4
+    assert (estimator.gps_resets, estimator.gps_refused) == (1, False)
+    assert 40.0 < estimator.estimate.position[1] - truth[1] < 60.0
+    assert sigma_north(estimator) > 1.4
 
 
 def test_wheels_that_skid_tell_no_speed():
-    """Blind for a second it does not know its speed any more; then locked wheels slide at 3 m/s,
-    and do not turn.
+    """Locked wheels that slide at 3 m/s do not turn, and must not stop the estimate.
+
+    Without other sensors for a second, the estimator knows its speed no longer.
     """
     model = AmphibiousModel(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml").params, FLAT)
     suite = SensorSuite(model, SENSORS, seed=4)
     state = model.standing()
-    made = StateEstimator(PARAMETERS, SENSORS, model.params, suite.geo_origin, FLAT)
+    estimator = StateEstimator(PARAMETERS, SENSORS, model.params, suite.geo_origin, FLAT)
     locked = Controls(brake_torque=model.params.max_brake_torque)
     worst = 0.0
     slid = 0
@@ -571,26 +590,30 @@ def test_wheels_that_skid_tell_no_speed():
         state, read = suite.advance(state, controls, 0.004, method="semi_implicit_euler")
         blind = {"imu": None} if 2.5 < time < 3.5 else {}
         blind |= dict.fromkeys(("joints", "wheel_loads") if 2.5 < time < 3.6 else ())
-        made.update(dataclasses.replace(read, gps=read.gps if time < 2.5 else None, **blind))
+        estimator.update(dataclasses.replace(read, gps=read.gps if time < 2.5 else None, **blind))
         if time > 3.6 and np.linalg.norm(state.velocity) > 0.5:
             slid += 1
-            error = made.estimate.velocity - state.velocity
-            worst = max(worst, error @ np.linalg.solve(made.estimate.covariance[3:6, 3:6], error))
+            error = estimator.estimate.velocity - state.velocity
+            worst = max(
+                worst, error @ np.linalg.solve(estimator.estimate.covariance[3:6, 3:6], error)
+            )
+
     assert slid > 20
     assert worst < chi2.ppf(0.9999, 3)
-    assert np.linalg.norm(made.estimate.velocity - state.velocity) < 0.4, (
+    assert np.linalg.norm(estimator.estimate.velocity - state.velocity) < 0.4, (
         "and it is known again once it has stopped"
     )
 
 
 @pytest.mark.parametrize("gps", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_positions_are_as_uncertain_as_it_says(hop, gps):
-    """Drive, flight in wind, touch-down: of normalised errors squared nine of ten are within their
-    95 % bound.
+    """In a drive, a flight in wind and a touch-down nine of ten errors are within their bound.
+
+    The bound is that of 95 % of normalised errors squared.
     """
     inside = []
     for seed in (11, 12, 13):
-        made = estimator(hop)
+        estimator = new_estimator(hop)
         for k, (tick, truth) in enumerate(hop.samples(SensorSuite(hop.model, SENSORS, seed=seed))):
             kept = {"gps": tick.gps if gps or k < 500 else None, "ground_truth": None}
             for kind in (
@@ -604,8 +627,8 @@ def test_positions_are_as_uncertain_as_it_says(hop, gps):
             ):
                 read = kept.get(kind, getattr(tick, kind))
                 if read is not None:
-                    getattr(made, kind)(read)
-            if k % 25 == 0 and (now := made.estimate) is not None:
+                    getattr(estimator, kind)(read)
+            if k % 25 == 0 and (now := estimator.estimate) is not None:
                 error = truth[:3] - now.position
                 inside.append(
                     error @ np.linalg.solve(now.covariance[:3, :3], error) < chi2.ppf(0.95, 3)
@@ -625,7 +648,7 @@ mission:
 end: {when: mission_done, time_s: 20}
 """
 HOUSE = ObjectBoxes([(8.0, 0.0, 1.0)], [(5.0, 3.0, 1.0)])
-"""10 m along the way: more than 3 s; its roof is 2 m above the ground"""
+"""A house 10 m along the way, more than 3 s long; its roof is 2 m above the ground."""
 
 
 @pytest.fixture(scope="module")
@@ -635,15 +658,16 @@ def over_a_house():
 
 @pytest.mark.parametrize("carried", [FLAT, None], ids=["map", "no map"])
 def test_a_roof_is_no_loss_of_height(over_a_house, carried):
-    """Without GPS; the map tells of no house. The step at its edges is the ground's, not the
-    vehicle's.
+    """The step at the edges of a roof is the ground's, not the vehicle's.
+
+    There is no GPS, and the map has no house.
     """
     suite = SensorSuite(over_a_house.model, SENSORS, seed=21)
-    made = estimator(over_a_house, carried)
+    estimator = new_estimator(over_a_house, carried)
     above = []
     nees = []
     for k, (tick, truth) in enumerate(over_a_house.samples(suite)):
-        now = made.update(
+        now = estimator.update(
             dataclasses.replace(tick, ground_truth=None, gps=tick.gps if k < 500 else None)
         )
         if tick.height is not None and abs(truth[0] - 8.0) < 4.8 and truth[2] > 3.0:
@@ -652,10 +676,11 @@ def test_a_roof_is_no_loss_of_height(over_a_house, carried):
             error = truth[2] - now.position[2]
             nees.append(error**2 / now.covariance[2, 2])
             assert carried is None or abs(error) < 0.5, f"{error:.2f} m at {truth[:3]}"
+
     assert len(above) > 100
     assert np.abs(np.array(above) - 2.0).max() < 0.15, "the sensor sees the roof"
     assert np.mean(np.array(nees) < chi2.ppf(0.95, 1)) >= 0.9
-    assert made.rejected["height"] < 20
+    assert estimator.rejected["height"] < 20
     assert carried is None or abs(error) < 0.15, "behind the house the map tells the height again"
 
 
@@ -667,12 +692,14 @@ def test_gates_are_those_of_the_chi_square_distribution():
 
 
 def test_it_needs_none_of_scipy():
-    """25 MB for the special functions alone, in a process for each vehicle."""
+    """SciPy's special functions alone take 25 MB in a process for each vehicle."""
     code = (
         "import sys\n"
-        "from rfly_amphibious import EstimatorParameters, SensorParameters, StateEstimator, VehicleParameters\n"
+        "from rfly_amphibious import EstimatorParameters, SensorParameters\n"
+        "from rfly_amphibious import StateEstimator, VehicleParameters\n"
         "from rfly_amphibious.vehicle.vehicle_record import vehicle_record\n"
-        "given = [each.load('scale') for each in (EstimatorParameters, SensorParameters, VehicleParameters)]\n"
+        "kinds = EstimatorParameters, SensorParameters, VehicleParameters\n"
+        "given = [kind.load('scale') for kind in kinds]\n"
         "StateEstimator(*given)\n"
         "vehicle_record(given[2], True, False, 0.0)\n"
         "sys.exit(', '.join(name for name in sys.modules if name.split('.')[0] == 'scipy') or 0)\n"
@@ -684,129 +711,137 @@ def test_it_needs_none_of_scipy():
 
 
 def test_bad_and_late_readings_are_counted(turn):
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
     for tick in ticks[:500]:
-        made.update(tick)
-    before = made.estimate
+        estimator.update(tick)
+    before = estimator.estimate
     fix = next(tick.gps for tick in ticks[200:] if tick.gps is not None)
-    made.gps(fix)
-    made.gps(fix._replace(time=fix.time + 1.0, geodetic=fix.geodetic * math.nan))
-    made.imu(ticks[100].imu)
-    assert (made.late["gps"], made.invalid["gps"], made.late["imu"]) == (
+    estimator.gps(fix)
+    estimator.gps(fix._replace(time=fix.time + 1.0, geodetic=fix.geodetic * math.nan))
+    estimator.imu(ticks[100].imu)
+
+    assert (estimator.late["gps"], estimator.invalid["gps"], estimator.late["imu"]) == (
         2,
         1,
         1,
     )  # one of them before the alignment
-    assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(before, estimator.estimate, strict=True))
 
 
 def test_times_of_another_clock_do_not_stop_it(turn):
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
     for tick in ticks[:500]:
-        made.update(tick)
-    before = made.estimate
+        estimator.update(tick)
+    before = estimator.estimate
     fix = next(tick.gps for tick in ticks[200:] if tick.gps is not None)
-    made.gps(fix._replace(time=fix.time + 1e6))
-    assert made.invalid["gps"] == 1
-    assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
-    made.imu(ticks[500].imu._replace(time=ticks[500].imu.time + 1e6))
-    assert not made.initialised
+    estimator.gps(fix._replace(time=fix.time + 1e6))
+
+    assert estimator.invalid["gps"] == 1
+    assert all(np.array_equal(a, b) for a, b in zip(before, estimator.estimate, strict=True))
+
+    estimator.imu(ticks[500].imu._replace(time=ticks[500].imu.time + 1e6))
+    assert not estimator.initialised
+
     for tick in ticks[501:1001]:
         read = {field.name: getattr(tick, field.name) for field in dataclasses.fields(tick)}
         later = {
             name: of._replace(time=of.time + 1e6) for name, of in read.items() if of is not None
         }
-        made.update(dataclasses.replace(tick, **later))
-    assert made.initialised
+        estimator.update(dataclasses.replace(tick, **later))
+    assert estimator.initialised
 
 
 def test_without_a_map_the_ground_is_estimated_along(hop, flown):
-    """The vertical speed is as good near the ground, and altitude comes by GPS and barometer."""
-    found, _ = errors(flown, estimator(hop, terrain=None))
+    """The vertical speed is as good near the ground, and altitude comes from GPS and barometer."""
+    found, _ = errors(flown, new_estimator(hop, terrain=None))
     assert np.abs(found[:, 6]).max() < 0.1
     assert np.abs(found[:, 3]).max() < 1.0
 
 
 def test_a_turned_imu_is_turned_back(turn):
-    """Its forces, rates, field and orientation are in axes of its own."""
+    """Forces, rates, field and orientation of the IMU are in axes of its own."""
     sensors = SENSORS.replace(imu=dataclasses.replace(SENSORS.imu, rotation=(0.3, -0.2, 2.0)))
     found, _ = errors(
         turn.samples(SensorSuite(turn.model, sensors, noise=False)),
-        estimator(turn, sensors=sensors),
+        new_estimator(turn, sensors=sensors),
     )
     assert np.degrees(np.abs(found[:, 7:]).max()) < 0.5
     assert np.abs(found[:, 4:7]).max() < 0.1
 
 
 def test_plain_python_gives_what_the_kernels_give(turn, tmp_path):
-    """Kernels as plain Python restore a saved state, for which they go over the last half second
-    again.
-    """
-    made = estimator(turn, terrain=None)
+    """Plain Python restores a saved state, and repeats the last half second."""
+    estimator = new_estimator(turn, terrain=None)
     for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2)):
-        made.update(tick)
+        estimator.update(tick)
     saved = tmp_path / "saved.json"
-    saved.write_text(json.dumps(made.save()))
+    saved.write_text(json.dumps(estimator.save()))
     code = f"""
 import json, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 import oracles.plain_python
 from rfly_amphibious.estimation.estimator import StateEstimator
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-made = StateEstimator(*(of.load("scale") for of in (EstimatorParameters, SensorParameters, VehicleParameters)))
+kinds = EstimatorParameters, SensorParameters, VehicleParameters
+made = StateEstimator(*(kind.load("scale") for kind in kinds))
 made.restore(json.load(open({str(saved)!r})))
 now = made.estimate
-print(json.dumps([now.position.tolist(), now.velocity.tolist(), now.orientation.tolist(), made.covariance.tolist()]))
+parts = now.position, now.velocity, now.orientation, made.covariance
+print(json.dumps([part.tolist() for part in parts]))
 """
     environment = {**os.environ, **ENVIRONMENT}
     out = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     position, velocity, orientation, covariance = json.loads(out.stdout.splitlines()[-1])
-    now = made.estimate
+    now = estimator.estimate
+
     assert np.allclose(position, now.position, atol=1e-9)
     assert np.allclose(velocity, now.velocity, atol=1e-9)
     assert np.allclose(orientation, now.orientation, atol=1e-11)
-    assert np.allclose(covariance, made.covariance, rtol=1e-6, atol=1e-12)
+    assert np.allclose(covariance, estimator.covariance, rtol=1e-6, atol=1e-12)
 
 
 def test_what_cannot_be_is_refused(turn):
     with pytest.raises(ConfigError, match="there is no imu"):
-        estimator(turn, sensors=SENSORS.replace(imu=None))
+        new_estimator(turn, sensors=SENSORS.replace(imu=None))
     with pytest.raises(ConfigError, match=r"x.yaml:1: the key alignment is missing"):
         EstimatorParameters.parse(b"version: 1\nhistory_s: 1\n", "x.yaml")
     with pytest.raises(ConfigError, match="no saved state of an estimator"):
-        estimator(turn).restore({"imu": []})
+        new_estimator(turn).restore({"imu": []})
     assert shipped_estimator_sets() == ["full", "scale", "scale_quad", "scale_six"]
     for name in shipped_estimator_sets():
         assert EstimatorParameters.load(name).name == name
 
 
 def test_after_readings_that_cannot_be_it_begins_anew(turn):
-    """One sample of 1e200 m/s² and rad/s makes the state infinite; it is aligned again by those
-    that follow.
+    """One sample of 1e200 m/s² and rad/s makes the state infinite.
+
+    The samples that follow align it again.
     """
-    made = estimator(turn)
+    estimator = new_estimator(turn)
     ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
     for tick in ticks[:500]:
-        made.update(tick)
-    assert made.estimate is not None
+        estimator.update(tick)
+
+    assert estimator.estimate is not None
+
     wild = ticks[500].imu
-    made.imu(
+    estimator.imu(
         wild._replace(
             specific_force=np.full_like(wild.specific_force, 1e200),
             rates=np.full_like(wild.rates, 1e200),
         )
     )
-    assert made.estimate is None
-    assert (made.initialised, made.diverged) == (False, 1)
+    assert estimator.estimate is None
+    assert (estimator.initialised, estimator.diverged) == (False, 1)
+
     for tick in ticks[501:]:
-        made.update(tick)
-    assert made.estimate is not None
-    assert np.isfinite(made.estimate.position).all()
-    assert made.diverged == 1
+        estimator.update(tick)
+    assert estimator.estimate is not None
+    assert np.isfinite(estimator.estimate.position).all()
+    assert estimator.diverged == 1

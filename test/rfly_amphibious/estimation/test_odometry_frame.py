@@ -1,5 +1,6 @@
-"""REP-105's `odom`: continuous where the estimate jumps; `map` → `odom` → `base_link` is the
-estimate all the same.
+"""REP-105's `odom` is continuous where the estimate jumps.
+
+`map` → `odom` → `base_link` is the estimate all the same.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ TURN = 0.5
 
 
 def circle(time, shift=(0.0, 0.0, 0.0), yaw=0.0):
-    """5 m/s on a circle of 10 m to the left, nose 0.1 rad up, seen by an estimator that is off by a
-    shift and a yaw.
+    """Return estimates at 5 m/s on a circle of 10 m to the left, nose 0.1 rad up.
+
+    The estimator is off by a shift and a yaw.
     """
     heading = TURN * time
     place = np.array((10.0 * math.sin(heading), 10.0 * (1.0 - math.cos(heading)), 2.0)) + shift
@@ -57,9 +59,12 @@ def test_corrections_go_into_map_to_odom_and_leave_no_jump():
     rows = run(jump)
     places = np.array([place.translation for _, place, _ in rows])
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+
     assert steps == pytest.approx(np.full(399, SPEED / RATE), rel=2e-3)
+
     yaws = np.unwrap([quat_to_euler(place.quat_xyzw)[2] for _, place, _ in rows])
     assert np.diff(yaws) == pytest.approx(np.full(399, TURN / RATE), abs=1e-4)
+
     for estimate, place, odom in rows:
         together = odom @ place
         assert together.translation == pytest.approx(estimate.position, abs=1e-9)
@@ -74,7 +79,7 @@ def test_corrections_go_into_map_to_odom_and_leave_no_jump():
 
 
 def test_its_covariance_grows_by_the_corrections_that_it_leaves_out():
-    """The estimate's own, and the square of 3 m and 2 m by which GPS moved it."""
+    """The covariance is the estimate's own, and the square of 3 m and 2 m by which GPS moved it."""
     way = OdometryFrame()
     for k in range(20):
         moved = (0.0, 0.0, 0.0) if k < 10 else (3.0, -2.0, 0.0)
@@ -82,6 +87,7 @@ def test_its_covariance_grows_by_the_corrections_that_it_leaves_out():
         way.update(now)
     place, _ = way.transforms()
     local = way.local()
+
     assert local.position == pytest.approx(place.translation)
     assert local.orientation == pytest.approx(place.quat_xyzw)
     assert local.velocity == pytest.approx(now.velocity, abs=1e-6)

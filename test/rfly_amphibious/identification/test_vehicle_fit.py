@@ -1,4 +1,4 @@
-"""Hidden parameters of simulated vehicles, found in what their sensors would say, with noise."""
+"""Hidden parameters of simulated vehicles, identified from noisy sensor readings."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def hidden(seed: int) -> VehicleParameters:
 
 
 def drive(params: VehicleParameters, seed: int) -> VehicleLog:
-    """What is recorded of the part of the excitation on the ground, without controllers."""
+    """Return a log of the excitation's part on the ground, without controllers."""
     signals = manoeuvre()
     mixer = Mixer(GIVEN)
     commands: list[tuple[float, np.ndarray]] = []
@@ -89,7 +89,7 @@ def drive(params: VehicleParameters, seed: int) -> VehicleLog:
 
 
 def fly(params: VehicleParameters, seed: int) -> VehicleLog:
-    """What is recorded of a flight that shakes about hover, held by an attitude loop of its own."""
+    """Return a log of a flight that shakes about hover, held by an attitude loop of its own."""
     signals = manoeuvre()
     mixer = Mixer(params)
     gain = np.array((40.0, 40.0, 4.0)) * np.diag(params.total_inertia)
@@ -163,6 +163,7 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     log = drive(truth, seed)
     fit = fit_vehicle(log, GIVEN)
     found = {e.name.split(",")[0]: e for e in fit.estimated}
+
     assert found["mass"].value == pytest.approx(truth.mass, rel=0.01)
     assert found["I_zz"].value == pytest.approx(truth.inertia[2], rel=0.03)
     assert found["C_f"].value == pytest.approx(axle_stiffness(truth, "front"), rel=0.05)
@@ -171,16 +172,19 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     assert found["k_r"].value == pytest.approx(truth.rear_spring, rel=0.02)
     assert found["c_b"].value == pytest.approx(truth.bump_damping, rel=0.05)
     assert found["τ_m"].value == pytest.approx(truth.rotor_lag, rel=0.01)
+
     for axis in (0, 1):
         true = curve(truth, axis)
         error = curve(fit.tyres.params, axis) - true
         assert np.sqrt((error**2).mean()) < 0.01 * np.abs(true).max()
     assert any("of flight, expected 3 s" in note for note in fit.notes)
+
     written = VehicleParameters.parse(
         fitted_document("scale", fit, "test.mcap").encode(), "found.yaml"
     )
     assert written.mass == pytest.approx(truth.mass, rel=0.01)
     assert written.thrust_coefficient == GIVEN.thrust_coefficient  # of which nothing was found
+
     draw_fit(fit, tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 20_000
 
@@ -196,6 +200,7 @@ def test_hidden_parameters_are_found_in_the_air(seed):
     now = motion(log, known)
     now = dataclasses.replace(now, height=now.height + start)
     found = {e.name.split(",")[0]: e for e in fit_flight(known, now)}
+
     assert found["c_T"].value == pytest.approx(truth.thrust_coefficient, rel=0.01)
     assert found["c_M"].value == pytest.approx(truth.torque_coefficient, rel=0.03)
     assert found["I_xx"].value == pytest.approx(truth.inertia[0], rel=0.03)
@@ -222,6 +227,7 @@ def test_mass_and_thrust_are_not_told_apart_without_loads_or_a_scale():
         (("mass", "body_kg"), pytest.approx(31.5 - 6.0 - 4.8))
     ]
     assert len(fit.notes) == 4  # struts, lag, tyres, rotors: not in this log
+
     with pytest.raises(ConfigError, match="no more than the wheels and rotors"):
         fit_vehicle(at_rest(), GIVEN, mass=5.0)
     with pytest.raises(
@@ -275,8 +281,9 @@ def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
 
 @pytest.mark.needs("mcap_ros2")
 def test_what_is_no_whole_log_is_refused(tmp_path):
-    """A pipe is not waited for; files that were cut or are none are told apart from others by their
-    text.
+    """A pipe is not waited for.
+
+    Files that were cut, or are no logs, have messages of their own.
     """
     (tmp_path / "none.mcap").write_bytes(b"x" * 5000)
     os.mkfifo(tmp_path / "pipe.mcap")
@@ -289,7 +296,7 @@ def test_what_is_no_whole_log_is_refused(tmp_path):
 
 
 def test_the_spread_of_a_linear_fit_is_the_one_of_many():
-    """y = 2 a − 3 b with white noise: the deviations of 200 fits are what each says of itself."""
+    """The deviations of 200 fits of y = 2 a − 3 b with white noise are those of each fit."""
     rng = np.random.default_rng(3)
     columns = rng.standard_normal((400, 1, 2))
     fits = [
@@ -303,7 +310,7 @@ def test_the_spread_of_a_linear_fit_is_the_one_of_many():
 
 
 def test_slip_follows_over_the_relaxation_length():
-    """At 5 m/s with 0.1 m, a step of slip is 1 − 1/e there after 20 ms, and in the end wholly."""
+    """A step of slip at 5 m/s with 0.1 m is 1 − 1/e after 20 ms, and complete in the end."""
     step = 0.001
     time = np.arange(0.0, 0.2, 0.001)
     slip = lagged(np.full((200, 1), -0.5), np.full((200, 1), 5.0), step, 0.1)[:, 0]
@@ -312,7 +319,7 @@ def test_slip_follows_over_the_relaxation_length():
 
 
 def test_a_signal_sweeps_its_frequency():
-    """From 1 to 3 Hz in 4 s: 8 turns in all, and after 2 s (1 + 2)/2 · 2 = 3."""
+    """From 1 to 3 Hz in 4 s there are 8 turns, and after 2 s (1 + 2)/2 · 2 = 3."""
     signal = Signal("roll_nm", 10.0, 14.0, 1.0, 2.0, (1.0, 3.0))
     assert signal.at(10.0) == pytest.approx(1.0)
     assert signal.at(12.0) == pytest.approx(1.0, abs=1e-9)
@@ -334,8 +341,10 @@ def test_a_manoeuvre_is_on_top_of_the_rotors_and_in_place_of_the_wheels_commands
     hold = WheelCommand(1.0, brake_torque=np.full(4, 4.5))
     still = RotorCommand(1.0, np.zeros(6))
     rotors, wheels = guide.superimpose(1.0, Mode.DRIVE, still, hold)
+
     assert 6 * GIVEN.thrust_coefficient * rotors.value**2 == pytest.approx(np.full(6, 60.0))
     assert wheels is hold
+
     _, wheels = guide.superimpose(2.0, Mode.DRIVE, still, hold)
     assert (wheels.drive_torque.tolist(), wheels.brake_torque.tolist()) == ([-3.0] * 4, [0.0] * 4)
     assert guide.superimpose(3.0, Mode.LAND, still, hold) == (still, hold)

@@ -1,6 +1,4 @@
-"""The elevation map: fusion worked out by hand, a map that moves, and the ground of `hills` seen by
-the lidar.
-"""
+"""The elevation map: fusion worked out by hand, a moving map, and `hills` seen by the lidar."""
 
 from __future__ import annotations
 
@@ -26,8 +24,9 @@ from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap
 
 PLAIN = {"range_sigma": 0.03, "angle_sigma": 0.0, "cell_sigma": 0.04, "drift": 0.0}
-"""straight down a point has a standard deviation of 5 cm: 3² + 4² = 5²; the 4 cm remain however
-many there are
+"""Height at which a point straight below has a standard deviation of 5 cm: 3² + 4² = 5².
+
+The 4 cm remain for any number of points.
 """
 ABOVE = (0.05, 0.05, 10.0)
 
@@ -37,14 +36,17 @@ def from_above(*heights):
 
 
 def test_clouds_are_fused_by_their_variances():
-    """One point: 9 + 16 cm². Two of the same cloud: 9 / 2 + 16 cm². Then the Kalman update of both
-    clouds.
+    """One point has 9 + 16 cm², two of the same cloud 9 / 2 + 16 cm².
+
+    Two clouds are fused by the Kalman update.
     """
     grid = ElevationMap(ElevationParameters(**PLAIN))
     assert grid.insert(ABOVE, from_above(1.00), 0.0) == 1
+
     height, variance = grid.elevation(0.05, 0.05)
     assert (float(height), float(variance)) == pytest.approx((1.00, 25e-4))
     assert grid.insert(ABOVE, from_above(1.04, 1.06), 1.0) == 2
+
     height, variance = grid.elevation(0.09, 0.01)
     assert float(height) == pytest.approx((1.00 / 25 + 1.05 / 20.5) / (1 / 25 + 1 / 20.5))
     assert float(variance) == pytest.approx(1e-4 / (1 / 25 + 1 / 20.5))
@@ -86,16 +88,14 @@ def test_a_higher_surface_counts_at_once_and_a_lower_one_when_it_stays():
 
 
 def test_the_highest_surface_of_a_cell_is_its_height():
-    """The foot of a wall, and the wall's upper edge: points of one cloud in one cell."""
+    """The foot of a wall, and its upper edge, are points of one cloud in one cell."""
     grid = ElevationMap(ElevationParameters(**PLAIN))
     grid.insert(ABOVE, from_above(0.0, 0.1, 1.0, 2.9, 3.0), 0.0)
     assert float(grid.elevation(0.05, 0.05)[0]) == pytest.approx(2.95)
 
 
 def test_the_map_moves_and_forgets_what_it_leaves():
-    """A point in each cell of 1 m of a plane of all different heights, on a way there and back that
-    wraps around.
-    """
+    """Each cell of 1 m has a height of its own; the way there and back wraps around."""
     grid = ElevationMap(ElevationParameters(resolution=1.0, length=7.0, **PLAIN))
 
     def plane(x, y):
@@ -120,6 +120,7 @@ def test_the_map_moves_and_forgets_what_it_leaves():
         assert grid.insert((east, north, 200.0), everywhere, step) == 49
         np.testing.assert_allclose(grid.elevation(x[near], y[near])[0], plane(x[near], y[near]))
     grid.clear()
+
     assert grid.known == 0
 
 
@@ -162,7 +163,7 @@ def test_parameters_that_can_not_be_are_refused(fields, expected):
 
 
 def errors(grid, terrain, shift=(0.0, 0.0, 0.0)):
-    """m: known heights less the ground's, with the map moved by a shift first."""
+    """Return known heights less the ground's, m, with the map moved by a shift first."""
     n = grid.parameters.cells
     side = grid.parameters.resolution
     buffers = grid.buffers()
@@ -175,7 +176,7 @@ def errors(grid, terrain, shift=(0.0, 0.0, 0.0)):
 
 
 def insert_sweep(grid, sweep, track, mount):
-    """A sweep from where a track says that the vehicle was at each point's time."""
+    """Insert a sweep with the vehicle's poses, by a track, at each point's time."""
     points = sweep.points()
     position, body = track.at(sweep.start + points[:, 5].astype(float))
     begin = position + np.einsum("nij,j->ni", body, mount)
@@ -189,7 +190,7 @@ def rms(values):
 
 
 def test_heights_are_the_grounds_within_5_cm_from_true_poses():
-    """Two seconds of the scale vehicle's lidar, with its noise, up a slope of the map of `hills`."""
+    """The scale vehicle's lidar, with its noise, looks for two seconds at a slope of `hills`."""
     terrain = HeightMap.load("RollingHills")
     sensor = SensorParameters.load("scale").lidar
     time = np.arange(0.0, 2.2, 0.02)
@@ -209,6 +210,7 @@ def test_heights_are_the_grounds_within_5_cm_from_true_poses():
             grid, lidar.sweep(number, track, scene, Weather()), track, np.array(sensor.position)
         )
     off, sigma = errors(grid, terrain)
+
     assert len(off) > 0.3 * grid.parameters.cells**2
     assert rms(off) < 0.02, "four centimetres of the five are the estimator's"
     assert np.mean(np.abs(off) < 3 * sigma) > 0.99, "as sure as it says"
@@ -216,10 +218,9 @@ def test_heights_are_the_grounds_within_5_cm_from_true_poses():
 
 @pytest.mark.slow
 def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
-    """The scenario `hills` in the loop of estimator and controllers, by noisy sensors only, on its
-    way to the take-off.
+    """The scenario `hills` runs by noisy sensors, estimator and controllers until the take-off.
 
-    The map is where the estimator believes to be; what counts is its ground beside the vehicle.
+    The map is where the estimator believes to be; its ground next to the vehicle counts.
     """
     scenario = Scenario.load("hills")
     sensors = SensorParameters.load("scale")
@@ -252,5 +253,6 @@ def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
         beside.append(
             rms(errors(grid, scenario.terrain, (estimate.at(when)[0] - truth.at(when)[0])[0])[0])
         )
+
     assert len(beside) > 15
     assert rms(beside) < 0.05

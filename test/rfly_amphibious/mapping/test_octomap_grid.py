@@ -1,6 +1,4 @@
-"""Voxels against a slow obvious walk, log-odds by hand and by OctoMap, .bt files read by OctoMap
-and its tools.
-"""
+"""Voxels against a slow obvious walk, log-odds by hand and by OctoMap, .bt files for its tools."""
 
 from __future__ import annotations
 
@@ -24,8 +22,9 @@ def cell(point):
 
 
 def slow_walk(origin, end, max_range=40.0):
-    """(cells that the ray passes without its last, the cell that it hits or None): cut at every
-    border that it crosses, a cell is where the middle of a piece lies.
+    """Return the cells that a ray passes without its last, and the cell that it hits, or None.
+
+    The ray is cut at every border that it crosses; each piece lies in the cell of its middle.
     """
     origin = np.array(origin, float)
     end = np.array(end, float)
@@ -67,6 +66,7 @@ def test_voxels_are_those_of_a_slow_walk():
         free, end_cell = slow_walk(origin, end, 6.0)
         passed |= free
         hit |= {end_cell} - {None}
+
     assert len(hit) < 150, "some reach farther than 6 m"
     assert cells(grid.voxels()) == hit
     assert cells(grid.voxels(occupied=False)) == passed - hit
@@ -84,8 +84,9 @@ def test_one_place_for_all_rays_is_the_same_as_one_each():
 
 
 def test_log_odds_by_hand():
-    """A wall at x = 1.1 seen twice, then gone: 0.85, 1.70, then less 0.41 a look; bounds -2 and
-    3.5.
+    """A wall at x = 1.1 is seen twice, and then is gone: 0.85, 1.70, then less 0.41 a look.
+
+    The bounds are -2 and 3.5.
     """
     grid = OctomapGrid()
     wall = (1.1, 0.1, 0.1)
@@ -96,10 +97,13 @@ def test_log_odds_by_hand():
         return grid.log_odds([wall, before, beyond])
 
     assert np.isnan(known()).all()
+
     grid.insert((0.1, 0.1, 0.1), [wall])
     assert known() == pytest.approx([0.85, -0.41, np.nan], abs=1e-6, nan_ok=True)
+
     grid.insert((0.1, 0.1, 0.1), [wall, wall, wall])
     assert known()[:2] == pytest.approx([1.70, -0.82], abs=1e-6), "once a cloud, however many rays"
+
     for seen in (1.29, 0.88, 0.47, 0.06, -0.35):
         assert cell(wall) in cells(grid.voxels())
         grid.insert((0.1, 0.1, 0.1), [(5.0, 0.1, 0.1), beyond])
@@ -107,9 +111,11 @@ def test_log_odds_by_hand():
     assert cells(grid.voxels()) == {cell((5.0, 0.1, 0.1)), cell(beyond)}, (
         "hit wins over passed within a cloud"
     )
+
     for _ in range(20):
         grid.insert((0.1, 0.1, 0.1), [wall])
     assert known()[:2] == pytest.approx([3.5, -2.0])
+
     grid.clear()
     assert (len(grid), grid.binary_data(), grid.voxels().shape) == (0, b"", (0, 3))
 
@@ -127,6 +133,7 @@ def test_what_can_be_no_ray_is_left_out_and_counted():
     done = grid.insert((0.1, 0.1, 0.1), ends)
     assert done.left_out == 2
     assert cells(grid.voxels()) == {cell((0.5, 0.1, 0.1)), cell((0.1, 0.1, 0.1))}
+
     done = OctomapGrid().insert(
         [(0, 0, np.nan), (6553.5, 0, 0), (7000, 0, 0)], [(1, 0, 0), (6555, 0, 0), (7001, 0, 0)]
     )
@@ -134,18 +141,22 @@ def test_what_can_be_no_ray_is_left_out_and_counted():
 
 
 def test_where_a_map_is_full_the_farthest_voxels_make_room():
-    """Ten along x and ten far above are known, nine are new: of nine tenths of twenty the nine
-    nearest stay.
+    """Ten voxels along x and ten far above are known, and nine are new.
+
+    Of nine tenths of twenty the nine nearest stay.
     """
     grid = OctomapGrid(OctomapParameters(max_voxels=20, max_range=100.0))
     assert grid.insert((0.1, 0.1, 0.1), [(1.9, 0.1, 0.1)]) == (1, 9, 0, 0)
     assert grid.insert((0.1, 0.1, 10.1), [(1.9, 0.1, 10.1)]) == (1, 9, 0, 0)
+
     odds = grid.log_odds([(1.9, 0.1, 0.1)]).item()
     done = grid.insert((0.1, 0.1, 0.3), [(1.7, 0.1, 0.3)])  # 9 new ones
     assert done == (1, 8, 0, 11)
     assert len(grid) == 18
+
     near = [(0.1 + 0.2 * k, 0.1, 0.1) for k in range(9)]
     assert np.isfinite(grid.log_odds(near)).all()
+
     gone = [(1.9, 0.1, 0.1), *((0.1 + 0.2 * k, 0.1, 10.1) for k in range(10))]
     assert np.isnan(grid.log_odds(gone)).all()
     assert grid.insert((1.7, 0.1, 0.1), [(1.9, 0.1, 0.1)]).dropped == 0
@@ -153,8 +164,9 @@ def test_where_a_map_is_full_the_farthest_voxels_make_room():
 
 
 def test_memory_stays_along_a_way_without_an_end():
-    """Half of the 2¹⁸ places of 12 bytes are taken at most, whatever comes: what lies behind is
-    forgotten.
+    """At most half of the 2¹⁸ places of 12 bytes are taken.
+
+    Voxels that lie behind are forgotten.
     """
     grid = OctomapGrid(OctomapParameters(max_voxels=100_000))
     rng = np.random.default_rng(5)
@@ -166,6 +178,7 @@ def test_memory_stays_along_a_way_without_an_end():
             place, place + 10.0 * rays / np.linalg.norm(rays, axis=1)[:, None]
         ).dropped
         assert grid.size_bytes <= 12 << 18
+
     assert dropped > 100_000
     assert len(grid) <= 100_000
     assert np.isfinite(grid.log_odds([(95.0, 0.0, 1.0)])).all()
@@ -173,8 +186,9 @@ def test_memory_stays_along_a_way_without_an_end():
 
 
 def test_one_cloud_does_not_go_far_beyond_what_is_allowed():
-    """Hits come first. With room for one voxel more the first ray's 9 free ones go in, no other
-    ray.
+    """Hits come first.
+
+    With room for one voxel more the first ray's 9 free ones go in, but no other ray's.
     """
     ends = [(1.9, 0.1 + 0.2 * k, 0.1) for k in range(100)]
     done = OctomapGrid(OctomapParameters(max_voxels=4)).insert((0.1, 0.1, 0.1), ends)
@@ -217,18 +231,20 @@ def test_parameters_that_can_not_be(changes, expected):
 
 
 def block(low, high):
-    """Ends of rays, one in every voxel of a box."""
+    """Return ends of rays, one in every voxel of a box."""
     indices = [np.arange(a, b) for a, b in zip(low, high, strict=True)]
     return (np.stack(np.meshgrid(*indices, indexing="ij"), axis=-1).reshape(-1, 3) + 0.5) * SIDE
 
 
 def test_equal_voxels_are_one_node_of_the_file(tmp_path):
-    """4 x 4 x 4 occupied voxels at a corner of the tree's cells: one node of the 14th level below
-    14 others.
+    """A cube of 4 x 4 x 4 occupied voxels at a corner of the tree's cells is one node.
+
+    It is on the 14th level below 14 others.
     """
     grid = OctomapGrid()
     grid.insert(block((0, 0, 0), (4, 4, 4)), block((0, 0, 0), (4, 4, 4)))
     head, _, data = grid.binary_file().partition(b"\ndata\n")
+
     assert head.decode().splitlines() == [
         "# Octomap OcTree binary file",
         "id OcTree",
@@ -243,7 +259,7 @@ def test_equal_voxels_are_one_node_of_the_file(tmp_path):
 
 @pytest.fixture
 def mapped():
-    """Two clouds of a sensor that moves, log-odds of all kinds, and a block that is merged."""
+    """Return a grid after two clouds of a moving sensor, with a block that is merged."""
     rng = np.random.default_rng(7)
     grid = OctomapGrid()
     for place in ((0.0, 0.0, 1.0), (2.0, -1.0, 1.5), (2.0, -1.0, 1.5)):
@@ -253,7 +269,7 @@ def mapped():
 
 
 def leaf_cells(tree):
-    """(occupied, free) voxels of an octree of pyoctomap, large leaves cut into voxels."""
+    """Return (occupied, free) voxels of a pyoctomap octree, with large leaves cut into voxels."""
     found = [set(), set()]
     for leaf in tree.begin_leafs():
         side = round(leaf.getSize() / SIDE)
@@ -298,13 +314,15 @@ def test_log_odds_are_those_of_octomap():
         tree.insertPointCloud(ends, np.array((0.1, 0.1, 0.1)), 40.0)
     both = np.concatenate([ours.voxels(), ours.voxels(occupied=False)])
     theirs = [tree.search(point).getLogOdds() for point in both]
+
     assert leaf_cells(tree) == [cells(ours.voxels()), cells(ours.voxels(occupied=False))]
     assert ours.log_odds(both) == pytest.approx(theirs, abs=1e-4)
 
 
 def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
-    """bt2vrml writes one place a leaf that is occupied; convert_octree the whole tree, with as many
-    nodes.
+    """bt2vrml writes one place for an occupied leaf.
+
+    convert_octree writes the whole tree, with as many nodes.
     """
     if shutil.which("bt2vrml") is None or shutil.which("convert_octree") is None:
         pytest.skip("the program bt2vrml is not installed")
@@ -313,7 +331,9 @@ def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
     text = (tmp_path / "map.bt.wrl").read_text(encoding="utf-8")
     boxes = text.count("Transform") if "Transform" in text else text.count("Box")
     merged = len(mapped.voxels()) - 512 + 1
+
     assert boxes == merged, "8³ voxels at a corner of the tree's cells are one"
+
     told = subprocess.run(
         ["convert_octree", "map.bt", "map.ot"],
         cwd=tmp_path,
@@ -322,6 +342,7 @@ def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
         capture_output=True,
     )
     assert b"ERROR" not in told.stderr
+
     size = (tmp_path / "map.bt").read_bytes().split(b"\nsize ")[1].split()[0]
     assert b"\nsize " + size in (tmp_path / "map.ot").read_bytes()
 
@@ -338,8 +359,9 @@ def test_a_file_is_there_at_once_or_not_at_all(mapped, tmp_path):
 
 
 def test_a_full_map_is_still_found_voxel_by_voxel():
-    """What stays after room was made is what a dictionary says, and everything that is left has its
-    log-odds.
+    """After room was made, the remaining voxels are those of a dictionary.
+
+    Each still has its log-odds.
     """
     rng = np.random.default_rng(8)
     grid = OctomapGrid(OctomapParameters(max_voxels=60_000))
@@ -350,6 +372,7 @@ def test_a_full_map_is_still_found_voxel_by_voxel():
             place, place + 9.0 * rays / np.linalg.norm(rays, axis=1)[:, None]
         ).dropped
     centres = np.concatenate([grid.voxels(), grid.voxels(occupied=False)])
+
     assert dropped > 0
     assert len(centres) == len(grid) <= 60_000
     assert np.isfinite(grid.log_odds(centres)).all()
@@ -357,16 +380,18 @@ def test_a_full_map_is_still_found_voxel_by_voxel():
     # in whole shells
     distance = np.linalg.norm(centres - place, axis=1)
     assert distance.max() < 40.0
+
     before = len(grid)
     grid.insert((math.nan, 0.0, 0.0), [(1.0, 1.0, 1.0)])
     assert len(grid) == before, "a ray from nowhere drops nothing"
 
 
 def person_crossing(grid, sees_background):
-    """Ten clouds a second for 5 s: a person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6
-    m before a lidar, and is out of sight after 3 s. Without a background rays that meet nobody
-    return nothing, and the ground does so far away. Returns occupied voxels at x < 7 m after each
-    cloud.
+    """Return occupied voxels at x < 7 m after each of ten clouds a second, for 5 s.
+
+    A person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6 m before a lidar, and is out of
+    sight after 3 s. Without a background, rays that miss the person return nothing, and far away
+    the ground does not either.
     """
     azimuth, elevation = np.meshgrid(
         np.radians(np.arange(-25, 25, 0.5)), np.radians(np.arange(-16, 16, 1.0))
@@ -400,9 +425,7 @@ def person_crossing(grid, sees_background):
 
 
 def test_a_person_who_crossed_leaves_no_voxels():
-    """With a wall behind, rays clear most of them, but not those that lie between the rays of later
-    clouds.
-    """
+    """Rays to a wall behind clear most voxels, but not those between the rays of later clouds."""
     seen = person_crossing(OctomapGrid(OctomapParameters(forget_after=2.0)), sees_background=True)
     assert min(seen[5:29]) > 5
     assert seen[49] == 0, "2 s later"
@@ -415,12 +438,14 @@ def test_a_person_who_crossed_leaves_no_voxels():
 
 
 def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
-    """From 3.5 down to below 0 in 2 s: 0.175 in each tenth, hits of 0.85 keep up with it."""
+    """Log-odds fall from 3.5 to below 0 in 2 s, 0.175 in each tenth; hits of 0.85 keep up."""
     grid = OctomapGrid(OctomapParameters(forget_after=2.0))
     ends = [(4.1, 0.1, 0.1), (4.1, 2.1, 0.1)]
     for _ in range(10):
         grid.insert((0.1, 0.1, 0.1), ends)
+
     assert grid.log_odds(ends) == pytest.approx([3.5, 3.5])
+
     known = len(grid)
     for _ in range(19):
         assert grid.age(0.1) == 0
@@ -431,6 +456,7 @@ def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
     assert len(grid) == known - 1
     assert grid.log_odds([(2.1, 0.1, 0.1)])[0] < 0.0, "rays passed it"
     assert grid.age(-5.0) == grid.age(math.nan) == 0, "a clock that jumps back"
+
     for _ in range(5):
         grid.insert((0.1, 0.1, 0.1), ends)
     assert grid.age(1e9) == 2
@@ -438,7 +464,7 @@ def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
 
 
 def test_forgetting_loses_no_other_voxel():
-    """A crowded hash, of which half is forgotten: every other voxel is found where it was."""
+    """Half of a crowded hash is forgotten, and every other voxel is found where it was."""
     grid = OctomapGrid(OctomapParameters(forget_after=1.0, max_range=1e4))
     rng = np.random.default_rng(3)
     first, second = np.unique(rng.integers(-60, 60, (2, 20_000, 3)), axis=1) * SIDE + SIDE / 2

@@ -1,6 +1,4 @@
-"""Sensors to motion without knowing the objects: lidar, OctomapGrid, Replanner and path followers
-in a closed loop.
-"""
+"""Motion among unknown objects: lidar, OctomapGrid, Replanner and path followers in a loop."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ START = np.array([-40.0, 0.0])
 GOAL = np.array([40.0, 0.0])
 PERIOD = 0.8
 STEP = 0.02
-"""s: of the lidar, of the vehicle's motion"""
+"""Period of the lidar, and step of the vehicle's motion, s."""
 
 
 class Pillars(NamedTuple):
@@ -54,7 +52,7 @@ class Pillars(NamedTuple):
 
 
 def pillars(seed, count=30):
-    """Anywhere between start and goal, but not at them."""
+    """Return pillars anywhere between start and goal, but not at them."""
     rng = np.random.default_rng(seed)
     return Pillars(
         np.column_stack([rng.uniform(-32, 32, count), rng.uniform(-16, 16, count)]),
@@ -64,7 +62,7 @@ def pillars(seed, count=30):
 
 @functools.cache
 def ground():
-    """Gentle hills, 120 m to a side."""
+    """Return gentle hills, 120 m to a side."""
     at = np.arange(-60.0, 60.5, 1.0)
     heights = 0.8 * np.sin(at[:, None] / 12.0) * np.cos(at[None, :] / 15.0)
     return HeightMap(heights, origin_x=-60.0, origin_y=-60.0, step_x=1.0, step_y=1.0)
@@ -140,7 +138,7 @@ class Driven:
 
 
 class Flown:
-    """A multirotor that comes after a target that moves."""
+    """A multirotor that follows a moving target."""
 
     mode = FLY
     eye = 0.0
@@ -171,7 +169,7 @@ class Flown:
 
 
 class Trip(NamedTuple):
-    """What came of a seed."""
+    """Result of a seed."""
 
     missed: float
     """m from the goal at the end"""
@@ -182,7 +180,7 @@ class Trip(NamedTuple):
 
 
 def trip(vehicle, seed, most_seconds=120.0):
-    """From start to goal amid pillars that the planner does not know of."""
+    """Drive or fly from start to goal amid pillars that the planner does not know."""
     from rfly_amphibious.mapping.octomap_grid import OctomapGrid
     from rfly_amphibious.mapping.octomap_parameters import OctomapParameters
     from rfly_amphibious.sensors.lidar import Lidar, VehicleTrack
@@ -267,6 +265,8 @@ def test_so_it_does_in_twenty_of_twenty_worlds(kind, seed):
 
 
 def test_who_knows_nothing_runs_into_them():
-    """So that the others prove something: along the straight way there is contact in most worlds."""
+    """Along the straight way there is contact in most worlds, so that the other tests prove
+    something.
+    """
     way = [np.array([x, 0.0, 0.0]) for x in np.arange(-40.0, 40.0, 0.1)]
     assert sum(min(pillars(seed).distance(at) for at in way) < RADIUS for seed in range(20)) >= 15

@@ -1,6 +1,4 @@
-"""Poses between poses: positions on lines, attitudes against SciPy's slerp, times that nothing is
-known of.
-"""
+"""Poses between poses: positions on lines, attitudes against SciPy's slerp, unknown times."""
 
 from __future__ import annotations
 
@@ -30,6 +28,7 @@ def test_poses_between_are_on_lines_and_turn_at_constant_rate():
             np.interp(asked, times, places[:, axis]), abs=1e-12
         )
     apart = (Slerp(times, turns)(asked).inv() * Rotation.from_quat(turn)).magnitude()
+
     assert apart.max() < 1e-7
     assert track.newest_ns == round(0.4 * SECOND)
 
@@ -49,6 +48,7 @@ def test_times_of_which_nothing_is_known():
         track.at(np.array([1]))
     track.add(10 * SECOND, (0, 0, 0), (0, 0, 0, 1))
     assert track.at(np.array([10 * SECOND]))[0].tolist() == [[0, 0, 0]]
+
     track.add(11 * SECOND, (1, 0, 0), (0, 0, 0, 1))
     for asked, expected in (
         ([9 * SECOND], r"a time 1\.000 s before the oldest pose"),
@@ -60,8 +60,10 @@ def test_times_of_which_nothing_is_known():
     assert track.at(np.array([10 * SECOND, 11 * SECOND]))[0][:, 0].tolist() == [0, 1], (
         "at the poses themselves"
     )
+
     track.add(11 * SECOND, (2, 0, 0), (0, 0, 0, 1))
     assert track.at(np.array([11 * SECOND]))[0][0, 0] == 2
+
     track.add(25 * SECOND, (3, 0, 0), (0, 0, 0, 1))
     assert len(track) == 1, "ten seconds are kept"
     assert [array.shape for array in track.at(np.array([], np.int64))] == [(0, 3), (0, 4)]

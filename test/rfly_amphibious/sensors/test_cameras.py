@@ -1,4 +1,4 @@
-"""Cameras: depths worked out by hand, which pixel sees what, noise, light and fog; the gimbal."""
+"""Cameras: depths worked out by hand, pixels, noise, light and fog; the gimbal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def at_height(height, pitch=0.0, rotation=None):
 
 
 def test_numbers_of_the_camera():
-    """Kinect V2's fields of view from edge to edge; the middle lies between the middle pixels."""
+    """Fields of view are the Kinect V2's; the middle lies between the middle pixels."""
     p = SensorParameters.load("scale")
     pinhole = Pinhole(p.depth_camera)
     fx, skew, cx, _, fy, cy, *_ = pinhole.matrix
@@ -73,9 +73,7 @@ def test_numbers_of_the_camera():
 
 @pytest.mark.parametrize("pitch", [0.0, 0.3, -0.1])
 def test_depth_of_level_ground(pitch):
-    """A pixel y below the middle looks along (x, y, 1): z (y cos θ + sin θ) = height, whatever its
-    column.
-    """
+    """A pixel y below the middle looks along (x, y, 1): z (y cos θ + sin θ) = height."""
     camera = DepthCamera(FAR, noise=False)
     depth = camera.image(0, at_height(2.0, pitch), LEVEL).depth
     y = (np.arange(212) - 105.5) / camera.pinhole.focal_y
@@ -90,7 +88,10 @@ def test_depth_of_level_ground(pitch):
 
 
 def test_a_wall_has_one_depth():
-    """Not one range: z along the axis. On a map as without one, seen by a vehicle that looks north."""
+    """A wall has one depth z along the axis, not one range.
+
+    A vehicle that looks north sees it, on a map and without one.
+    """
     wall = boxes((0.0, 4.0, 2.0), size=(100.0, 2.0, 100.0))
     north = np.array(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
     ground = HeightMap(
@@ -104,13 +105,14 @@ def test_a_wall_has_one_depth():
     # of the camera's own light ρ cos / r² · 0.5²: cos = 1 / 1.356 and r = 3 · 1.356 at the corner;
     # the sun is behind it
     assert middle == pytest.approx(65535 * 0.6 * 0.25 / 9, rel=0.001)
+
     x = math.tan(math.radians(35.3)) * 255 / 256
     y = math.tan(math.radians(30.0)) * 211 / 212
     assert corner / middle == pytest.approx((1 + x * x + y * y) ** -1.5, rel=0.002)
 
 
 def test_left_is_left_and_up_is_up():
-    """x right, y down in the image: a box to the left and above shows up in the upper left."""
+    """A box to the left and above shows up in the upper left: x is right, y down in the image."""
     box = boxes((10.0, 3.0, 5.0))  # 3 m to the left, 2 m above the camera, its near face 9 m away
     camera = DepthCamera(FAR, noise=False)
     depth = camera.image(0, at_height(3.0), SceneRays(None, box)).depth
@@ -125,7 +127,7 @@ def test_left_is_left_and_up_is_up():
 
 
 def test_limits_and_noise_of_depth():
-    """0.5 … 4.5 m, σ = 0.002 + 0.002 z²; the same for a seed and a number."""
+    """Depths are 0.5 … 4.5 m, σ = 0.002 + 0.002 z², and the same for a seed and a number."""
     parameters = SensorParameters.load("full").depth_camera
     camera = DepthCamera(parameters, seed=3)
     for near_face, sigma in ((1.0, 0.004), (4.0, 0.034)):
@@ -138,19 +140,24 @@ def test_limits_and_noise_of_depth():
         )
         assert not np.array_equal(images[0], images[1])
     far = SceneRays(None, boxes((6.0, 0.0, 20.0), size=(2.0, 40.0, 40.0)))
+
     assert np.isposinf(camera.image(0, at_height(20.0), far).depth).all()
+
     near = SceneRays(None, boxes((1.4, 0.0, 20.0), size=(2.0, 40.0, 40.0)))
     assert np.isneginf(camera.image(0, at_height(20.0), near).depth).all()
+
     ground = camera.image(0, at_height(1.0), LEVEL).depth
     exact = DepthCamera(parameters, noise=False).image(0, at_height(1.0), LEVEL).depth
     assert np.isposinf(ground[np.isposinf(exact)]).all()  # nothing from hundreds of metres away
+
     fog = camera.image(0, at_height(20.0), scene, Weather(visibility=3.0))
     assert np.isposinf(fog.depth).all()  # 4 m through fog in which one sees 3 m
 
 
 def test_colours():
-    """The sky above, each vehicle in the colour of its id, however they are ordered; noise of 2 of
-    255.
+    """The sky is above, and each vehicle has the colour of its id in any order.
+
+    The noise is 2 of 255.
     """
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     scene = SceneRays(
@@ -159,10 +166,12 @@ def test_colours():
     )
     images = camera.image(0, at_height(2.0), scene)
     image = images.color
+
     assert image.shape == (180, 320, 3)
     assert image[0, 160].tolist() == np.rint(255 * SKY).tolist()
     assert (images.semantic[0, 160], images.instance[0, 160]) == (SKY_CLASS, NOTHING)
     assert (images.semantic[179, 160], images.instance[179, 160]) == (GROUND_CLASS, GROUND)
+
     fx = camera.pinhole.focal_x
     fy = camera.pinhole.focal_y
     for column, number in ((160 - 62, 605), (160 + 62, 602)):
@@ -176,14 +185,13 @@ def test_colours():
             fx * fy * 4 / 81 * (1 + 2 / 11), rel=0.1
         )
     assert set(images.semantic[images.instance > 0]) == {5}
+
     noisy = ColorCamera(ColorCameraParameters(), seed=1).image(0, at_height(2.0), scene).color
     assert (noisy.astype(float) - image).std() == pytest.approx(2.0, rel=0.05)
 
 
 def test_light_and_fog():
-    """Night darkens in proportion; fog leaves exp(-α r) of a surface and puts its own grey before
-    it.
-    """
+    """Night darkens in proportion; fog leaves exp(-α r) of a surface and adds its own grey."""
     scene = SceneRays(None, boxes((31.0, 0.0, 20.0), size=(2.0, 400.0, 400.0)))
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     day, dusk, fog, rain = (
@@ -206,6 +214,7 @@ def test_light_and_fog():
     )
     sun = 65535 * 0.6 * 0.25 * 0.5
     own = 65535 * 0.6 * 0.25 / 900
+
     assert by_day == pytest.approx(own + sun, abs=2)
     assert by_night == pytest.approx(own, abs=2)
 
@@ -214,7 +223,7 @@ DOWN = math.pi / 2
 
 
 def test_the_grain_stays_on_the_ground():
-    """From 4 m above level ground, 20 pixels further on: the same picture, shifted by 20 rows."""
+    """Seen from 4 m above level ground, 20 pixels further on, the picture shifts by 20 rows."""
     camera = ColorCamera(ColorCameraParameters(), noise=False)
     first = camera.image(0, at_height(4.0, DOWN), LEVEL).color.astype(int)
     ahead = CameraPose(
@@ -228,7 +237,7 @@ def test_the_grain_stays_on_the_ground():
 
 
 def test_the_sun_casts_shadows():
-    """Of a cube of 2 m: to the south-east, lit by the sky alone. None in clouds."""
+    """A cube of 2 m has a shadow to the south-east, lit by the sky alone, but none in clouds."""
     camera = ColorCamera(
         ColorCameraParameters(width=200, height=200, horizontal_fov=1.2, vertical_fov=1.2),
         noise=False,
@@ -258,6 +267,7 @@ def test_the_sun_casts_shadows():
     assert seen[at(1.5, 0.0)] / bare[at(1.5, 0.0)] == pytest.approx(
         0.3 / (0.3 + 0.7 * math.sqrt(0.5)), abs=0.02
     )
+
     overcast = Weather(cloud_cover=1.0)
     bare, seen = (
         camera.image(0, pose, scene, overcast).color.astype(float).sum(axis=2)
@@ -272,8 +282,10 @@ def test_the_gimbal_lags():
     for _ in range(25):
         gimbal.advance(0.004)
     assert gimbal.pitch == pytest.approx(0.5 * (1 - math.exp(-1)), rel=1e-12)
+
     gimbal.look(9.0)
     assert gimbal.advance(10.0) == pytest.approx(1.2)
+
     with pytest.raises(ValueError, match="pitch of the gimbal: nan rad"):
         gimbal.look(math.nan)
     # pitched down by 90° the camera sees what is below: level ground at one depth
@@ -284,6 +296,7 @@ def test_the_gimbal_lags():
         math.pi / 2,
     )
     assert isinstance(pose, CameraPose)
+
     np.testing.assert_allclose(
         DepthCamera(FAR, noise=False).image(0, pose, LEVEL).depth, 4.0, rtol=1e-6
     )

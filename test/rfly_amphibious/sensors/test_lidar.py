@@ -1,6 +1,4 @@
-"""The lidar: ranges worked out by hand, a slow marcher over rough ground and bodies, sweeps in
-motion, noise, fog.
-"""
+"""The lidar: ranges worked out by hand and by a slow marcher, sweeps in motion, noise, fog."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ from rfly_terrain.world.models import CLASSES
 from rfly_terrain.world.weather import Weather
 
 AHEAD = 900
-"""column that looks forward: a sweep of 1,800 begins to the rear"""
+"""Column that looks forward: a sweep of 1,800 begins to the rear."""
 
 
 def standing(position, rpy=(0.0, 0.0, 0.0)):
-    """A track of a vehicle that does not move."""
+    """Return a track of a vehicle that does not move."""
     attitude = euler_to_quat(rpy)
     return VehicleTrack(
         np.array([0.0, 0.1]), np.array([position, position], float), np.array([attitude, attitude])
@@ -70,6 +68,7 @@ def test_v29d_forward_beam_on_a_slope(height, metres):
     sweep = lidar.sweep(0, standing((0.0, 0.0, height)), SceneRays(slope))
     epsilon = math.radians(30.67)
     exact = height / (0.1 * math.cos(epsilon) + math.sin(epsilon))
+
     assert sweep.azimuths[AHEAD] == pytest.approx(0.0, abs=1e-12)
     assert sweep.ranges[AHEAD, 0] == pytest.approx(exact, rel=2e-7)  # heights of maps are float32
     assert sweep.ranges[AHEAD, 0] == pytest.approx(metres, rel=2e-5)
@@ -89,15 +88,18 @@ def test_v29d_forward_beam_on_a_slope(height, metres):
 
 @pytest.mark.parametrize("map_of_zeros", [False, True])
 def test_level_ground_is_height_by_the_sine(map_of_zeros):
-    """Every ring; what looks up, and what would be farther than 70 m, returns nothing; 1 m away is
-    too near.
+    """Every ring's range is the height divided by a sine.
+
+    Beams that look up, or would reach farther than 70 m, return nothing; 1 m away is too near.
     """
     ground = HeightMap(np.zeros((2, 2)), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000)
     parameters = SensorParameters.load("scale").lidar
     lidar = Lidar(parameters, noise=False)
     height = 2.0 + parameters.position[2]
     sweep = lidar.sweep(0, standing((3.0, -4.0, 2.0)), SceneRays(ground if map_of_zeros else None))
+
     assert sweep.ranges.shape == (1800, 32)
+
     for ring, elevation in enumerate(np.radians(np.linspace(-30.67, 10.67, 32))):
         exact = height / math.sin(-elevation) if elevation < 0.0 else math.inf
         np.testing.assert_allclose(
@@ -107,14 +109,13 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
     assert sweep.intensity[:, 0] == pytest.approx(
         255 * parameters.ground_reflectivity * cosine, rel=1e-6
     )
+
     low = lidar.sweep(0, standing((3.0, -4.0, 0.2)), SceneRays(None))
     assert np.isneginf(low.ranges[:, 0]).all()  # 0.45 m / sin 30.67° = 0.88 m
 
 
 def test_uneven_rings_on_level_ground():
-    """The Velodyne VLP-32C's lowest three rings and its 20th: height by the sine, as its manual
-    states the angles.
-    """
+    """The angles of the Velodyne VLP-32C's lowest three rings and its 20th are its manual's."""
     elevations = np.radians([-25.0, -15.639, -11.31, -0.333])
     parameters = LidarParameters(
         beams=4, beam_elevations=tuple(elevations.tolist()), max_range=1000.0
@@ -129,7 +130,7 @@ def test_uneven_rings_on_level_ground():
 
 
 def test_points_of_a_turn():
-    """Clockwise from the rear, column by column, each with its ring and its time."""
+    """Points come clockwise from the rear, column by column, each with its ring and its time."""
     lidar = Lidar(LidarParameters(), noise=False)
     sweep = lidar.sweep(
         7,
@@ -137,6 +138,7 @@ def test_points_of_a_turn():
         SceneRays(None),
     )
     assert sweep.start == pytest.approx(0.7)
+
     points = sweep.points()
     rings = points.view(np.uint32)[:, 4]
     times = points[:, 5]
@@ -146,11 +148,13 @@ def test_points_of_a_turn():
     assert set(rings.tolist()) == set(range(22))
     assert (np.diff(times) >= 0.0).all()
     assert times[-1] == pytest.approx(0.1 * 1799 / 1800, rel=1e-6)
+
     azimuth = np.arctan2(points[:, 1], points[:, 0])
     quarter = (times > 0.0249) & (times < 0.0251)
     assert azimuth[quarter] == pytest.approx(
         math.pi / 2, abs=0.01
     )  # π - a quarter of a turn clockwise: to the left
+
     np.testing.assert_allclose(points[:, 2], -2.0, atol=1e-5)
     np.testing.assert_allclose(
         np.hypot(points[:, 0], points[:, 1]),
@@ -160,7 +164,7 @@ def test_points_of_a_turn():
 
 
 def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
-    """Where a ray first is below the ground or inside a shape, step by step, then by smaller ones."""
+    """Return where a ray first is below the ground or inside a shape, in steps that get smaller."""
 
     axes = [
         np.stack([quat_rotate(turned, axis) for axis in np.eye(3)], axis=1)
@@ -187,8 +191,9 @@ def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
 
 
 def test_like_a_slow_marcher():
-    """Rough ground, 40 turned and moving bodies of all shapes, a sensor that drives, climbs and
-    turns.
+    """Ranges equal the marcher's over rough ground with 40 turned and moving bodies of all shapes.
+
+    The sensor drives, climbs and turns.
     """
     rng = np.random.default_rng(8)
     terrain = rough_map()
@@ -245,11 +250,12 @@ def test_like_a_slow_marcher():
                 )
             bare = SceneRays(terrain).cast(origins, direction[None], 25.0).ranges[0]
             on_bodies += told < bare - 1e-6
+
     assert on_bodies > 20
 
 
 def test_many_bodies_are_culled_without_a_difference():
-    """400 bodies at once as one by one."""
+    """A scene of 400 bodies gives the same hits at once and one by one."""
     rng = np.random.default_rng(2)
     place = np.column_stack([rng.uniform(-60, 60, (400, 2)), rng.uniform(-3, 8, 400)])
     shapes = (Box((4.0, 2.0, 1.5)), Sphere(0.7), Capsule(0.4, 2.0))
@@ -271,9 +277,12 @@ def test_many_bodies_are_culled_without_a_difference():
     np.testing.assert_array_equal(at_once.ranges, best)
     np.testing.assert_array_equal(at_once.body, which)
     hit = at_once.body >= 0
+
     assert hit.sum() > 200
+
     facing = np.einsum("ij,ij->i", at_once.normals, directions)
     assert (facing[hit & (best > 0)] < 0.0).all()
+
     np.testing.assert_allclose(np.linalg.norm(at_once.normals[hit], axis=1), 1.0)
 
 
@@ -288,9 +297,7 @@ def test_scenes_join():
 
 
 def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
-    """Points lie in the lidar's axes at their own time: each brought back by its own pose lies on
-    the ground.
-    """
+    """Points, each brought back by the pose of its own time, lie on the ground."""
     terrain = rough_map()
     parameters = LidarParameters(position=(0.3, 0.1, 0.25), rotation=(0.02, 0.05, -0.1))
 
@@ -317,13 +324,15 @@ def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
     right = in_map(points[:, 5].astype(float))
     above = right[:, 2] - terrain.altitude(right[:, 0], right[:, 1])
     assert np.abs(above).max() < 2e-3
+
     frozen = in_map(np.zeros(len(points)))
     assert np.abs(frozen[:, 2] - terrain.altitude(frozen[:, 0], frozen[:, 1])).max() > 0.3
 
 
 def test_a_vehicle_that_crosses_is_seen_where_it_is_at_the_time():
-    """A box 10 m to the left at 0.025 s, when the beams look there; the clock of its state is
-    another.
+    """A box 10 m to the left at 0.025 s is seen when the beams look there.
+
+    Its state has another clock.
     """
     crossing = SceneBodies(
         (Box((2.0, 2.0, 4.0)),),
@@ -337,12 +346,14 @@ def test_a_vehicle_that_crosses_is_seen_where_it_is_at_the_time():
     lidar = Lidar(LidarParameters(), noise=False)
     ring = ScanParameters().ring(lidar.parameters)
     sweep = lidar.sweep(0, standing((0.0, 0.0, 1.0)), SceneRays(None, crossing))
+
     assert sweep.ranges[450, ring] == pytest.approx(9.0, abs=1e-3)
 
 
 def test_noise_and_lost_returns():
-    """σ 0.02 m, one of a thousand lost; the same for a sweep's number and for a part of its rings,
-    others otherwise.
+    """The noise is 0.02 m, and one return of a thousand is lost.
+
+    Both are the same for a sweep's number and for a part of its rings, and otherwise differ.
     """
     parameters = SensorParameters.load("scale").lidar
     track = standing((0.0, 0.0, 5.0))
@@ -351,12 +362,14 @@ def test_noise_and_lost_returns():
     read = [lidar.sweep(k, track, SceneRays(None), start=0.0).ranges[:, :18] for k in range(4)]
     error = np.array(read) - exact
     lost = np.isnan(error)
+
     assert lost.mean() == pytest.approx(0.001, abs=0.0004)  # ± 4 σ of 129,600 draws
     assert np.nanstd(error) == pytest.approx(0.02, rel=0.01)
     assert abs(np.nanmean(error)) < 4 * 0.02 / math.sqrt(error.size)
     assert (
         np.corrcoef(np.nan_to_num(error[0]).ravel(), np.nan_to_num(error[1]).ravel())[0, 1] < 0.03
     )
+
     again = Lidar(parameters, seed=(4, 1)).sweep(
         2, track, SceneRays(None), start=0.0, rings=[17, 3]
     )
@@ -372,14 +385,18 @@ def test_fog_shortens_the_range():
     fog = Weather(visibility=50.0)
     alpha = 2.995732273553991 / 50.0  # ln 20
     reach = fog.reach(70.0)
+
     assert math.exp(-2 * alpha * reach) / reach**2 == pytest.approx(1 / 70.0**2, rel=1e-12)
     assert Weather().reach(70.0) == 70.0
+
     track = standing((0.0, 0.0, 1.0))
     lidar = Lidar(LidarParameters(), noise=False)
     clear, foggy = (lidar.sweep(0, track, SceneRays(None), weather) for weather in (Weather(), fog))
     seen = np.isfinite(foggy.ranges)
+
     assert 12 < foggy.ranges[seen].max() < reach < 30
     assert (seen == (clear.ranges <= reach)).all()
+
     ratio = foggy.intensity[seen] / clear.intensity[seen]
     np.testing.assert_allclose(ratio, np.exp(-2 * alpha * foggy.ranges[seen]), rtol=1e-5)
 
@@ -389,11 +406,13 @@ def test_the_scan_is_the_ring_nearest_to_level():
     ring = ScanParameters().ring(parameters)
     assert ring == 23
     assert math.degrees(parameters.elevations[ring]) == pytest.approx(-30.67 + 23 * 41.34 / 31)
+
     wall = bodies((Box((0.2, 40.0, 10.0)),), [(6.1, 0.0, 0.0)])
     sweep = Lidar(parameters, noise=False).sweep(
         0, standing((0.0, 0.0, 2.0)), SceneRays(None, wall), rings=[ring]
     )
     assert sweep.ranges.shape == (1800, 1)
+
     level = math.cos(parameters.elevations[ring])
     for degrees in (0, 30, -30, 60):
         column = round((180 - degrees) * 5)
@@ -418,7 +437,10 @@ def test_a_track_knows_its_limits():
 
 
 def test_intensity_by_class_and_incidence():
-    """Lambert: 255 · reflectivity · cosine, whatever the range; other classes by the sensor file's."""
+    """Intensity is 255 · reflectivity · cosine (Lambert) at any range.
+
+    Classes without a reflectivity have the sensor file's.
+    """
     parameters = LidarParameters(beams=1, lowest=0.0, highest=0.0, columns=8, body_reflectivity=0.7)
     turn = math.radians(35.0)
     place = [

@@ -1,6 +1,4 @@
-"""The common noise model against what its parameters promise: moments, growth, correlation, ranges,
-repeatability.
-"""
+"""The common noise model: moments, growth, correlation, ranges, repeatability."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from rfly_common.errors import ConfigError
 
 
 def errors(model, period, count, seed=1, name="test"):
-    """(count, channels) readings of a truth of 0."""
+    """Return readings (count, channels) of a truth of 0."""
     return NoiseSource(model, period, seed, name).disturb(np.zeros((count, model.channels)))
 
 
@@ -40,9 +38,7 @@ def test_a_sigma_holds_at_every_rate():
 
 @pytest.mark.parametrize("period", [0.02, 0.1])
 def test_the_bias_grows_with_the_root_of_time(period):
-    """Variance σ_b² T after T seconds, whatever the rate: 1000 walks side by side, χ² tells the
-    tolerance.
-    """
+    """Of 1000 walks the variance after T seconds is σ_b² T at any rate, within χ² bounds."""
     walks = 1000
     seconds = 5.0
     got = errors(NoiseModel(walks, walk_density=6e-3), period, round(seconds / period) + 1)
@@ -53,9 +49,7 @@ def test_the_bias_grows_with_the_root_of_time(period):
 
 
 def test_a_walk_with_a_correlation_time_does_not_leave_its_bounds():
-    """First-order Gauss-Markov: the walk's variance at first, σ_b² τ_b / 2 in the end; 2000 side by
-    side.
-    """
+    """Of 2000 walks the variance grows as a walk's at first, and is σ_b² τ_b / 2 in the end."""
     density = 6e-3
     tau = 10.0
     period = 0.1
@@ -68,7 +62,7 @@ def test_a_walk_with_a_correlation_time_does_not_leave_its_bounds():
 
 
 def test_allan_deviation():
-    """White noise falls with slope -1/2, N/√τ; the walk rises with slope 1/2, K √(τ/3) (IEEE 952)."""
+    """White noise falls by slope -1/2, N/√τ; the walk rises by slope 1/2, K √(τ/3) (IEEE 952)."""
     period = 0.01
     n = 200_000
 
@@ -86,7 +80,7 @@ def test_allan_deviation():
 
 
 def test_gauss_markov_keeps_variance_and_forgets_exponentially():
-    """From the first sample on; 4000 processes side by side."""
+    """The variance of 4000 processes is right from the first sample."""
     period = 0.1
     tau = 6.0
     sigma = 1.5
@@ -158,7 +152,9 @@ def test_restored_it_goes_on_bit_by_bit():
     ahead = source.disturb(np.zeros((20, 2)))
     other = NoiseSource(ALL, 0.01, 1, "another")
     other.restore(saved)
+
     assert (other.disturb(np.zeros((20, 2))) == ahead).all()
+
     for wrong in (
         {},
         {**saved, "memory": [[0.0], [0.0]]},

@@ -1,4 +1,4 @@
-"""RangeSensors: what is due when, along a simulation; and whom its vehicle sees."""
+"""RangeSensors: due measurements along a simulation, and the bodies that a vehicle sees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def still(times):
 
 
 def follow(sensors, begin, end, tick):
-    """All that falls due, and when it was told, while nothing moves."""
+    """Return all due measurements, with the times of their ticks, while nothing moves."""
     steps = round((end - begin) / tick)
     edges = begin + tick * np.arange(steps + 1)
     told = []
@@ -47,12 +47,14 @@ def follow(sensors, begin, end, tick):
 
 
 def test_what_is_due_when():
-    """Sweeps when they end, at 10 Hz; images at 5 Hz, as soon as their time has come."""
+    """Sweeps are due when they end, at 10 Hz; images at 5 Hz, as soon as their time has come."""
     sensors = RangeSensors(SET)
     sensors.restart(0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     told = follow(sensors, 0.0, 1.0, 0.004)
     sweeps = [(due.number, due.time, at) for due, at in told if due.sensor == LIDAR]
+
     assert [number for number, _, _ in sweeps] == list(range(10))
+
     for number, time, at in sweeps:
         assert time == pytest.approx(0.1 * number)
         assert at == pytest.approx(time + 0.1, abs=0.0041)
@@ -64,7 +66,9 @@ def test_what_is_due_when():
             assert -1e-9 <= at - time <= 0.0041
     sensors.restart(7.33, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     first = [(due.sensor, due.number) for due, _ in follow(sensors, 7.33, 7.51, 0.004)]
+
     assert first == [(DEPTH_CAMERA, 37), (COLOR_CAMERA, 37), (LIDAR, 74)]
+
     with pytest.raises(ValueError, match="restart first"):
         sensors.advance(*still(np.array([7.2])))
 
@@ -113,8 +117,9 @@ def states(ids, places, velocity=None, fit_ground=None, types=None):
 
 
 def test_whom_it_sees():
-    """All but itself; cars with their wheels, on the ground where they ask for it; until they fall
-    silent.
+    """A vehicle sees all others until they fall silent.
+
+    Cars have their wheels, and stand on the ground if they ask for it.
     """
     neighbours = Neighbours(load_shapes(), own_id=601)
     neighbours.take(
@@ -132,9 +137,11 @@ def test_whom_it_sees():
         step_y=200,
     )
     seen = neighbours.bodies(slope, 10**9)
+
     assert seen.id.tolist() == [7]
     assert seen.time.tolist() == [2.0]
     assert seen.position[0] == pytest.approx([20.0, 0.0, 2.5], abs=0.1)  # 0.125 x, not 5 m
+
     box = seen.shapes[seen.shape_index[0]]
     assert box.size == (4.3, 1.96, 1.42)
     assert neighbours.bodies(None, 10**9).position[0, 2] == 5.0
@@ -142,8 +149,9 @@ def test_whom_it_sees():
 
 
 def test_placed_objects_and_velocities():
-    """A crate of known size on the lidar's level; a vehicle that drives on at its velocity since
-    its state came.
+    """A crate of known size is seen on the lidar's level.
+
+    A vehicle drives on at its velocity after its last state.
     """
     neighbours = Neighbours(load_shapes(), own_id=601)
     one = np.array([[0.0, 0.0, 0.0, 1.0]])
@@ -161,11 +169,14 @@ def test_placed_objects_and_velocities():
         states([5], [(0.0, 10.0, 1.0)], np.array([[0.0, 20.0, 0.0]], np.float32)), 1.0, 0
     )
     scene = SceneRays(None, neighbours.bodies(None, 0))
+
     assert scene.bodies.id.tolist() == [5, 900]
+
     hits = scene.cast(
         np.full((2, 3), (0.0, 0.0, 1.1)), np.array([(1.0, 0, 0), (0, 1.0, 0)]), 70.0, 1.5
     )
     assert hits.ranges == pytest.approx([10.0, 20.0 - 0.55])  # a multirotor's box is 1.1 m wide
+
     neighbours.set_objects(no_objects())
     assert len(neighbours) == 1
 
@@ -179,26 +190,36 @@ def test_states_that_cannot_be_are_counted():
 
 
 def test_parts_and_colours_of_objects():
-    """Two cones of one object in its own red: what lies between them is seen through; a crate has
-    its id's colour.
+    """Two cones of one object have its own red, and rays pass between them.
+
+    A crate has its id's colour.
     """
     ring = [(math.cos(a), math.sin(a), 0.0) for a in np.arange(16) * math.pi / 8]
     cone = np.array([*ring, (0.0, 0.0, 4.0)]) - (0.0, 2.0, 0.0)
     hulls = (ConvexHull(cone), ConvexHull(cone, (0.0, 4.0, 0.0)))
     both = PlacedBodies(
-        np.array([900, 901]), np.array([40, 40]), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
-        np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), np.ones((2, 3)), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
-        np.ones((2, 3)), color=np.array([(1.0, 0.0, 0.0), (np.nan,) * 3]), class_id=np.array([7, 0]),
-    )  # fmt: skip
+        np.array([900, 901]),
+        np.array([40, 40]),
+        np.array([(10.0, 0, 0), (0, 10.0, 0)]),
+        np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)),
+        np.ones((2, 3)),
+        np.array([(10.0, 0, 0), (0, 10.0, 0)]),
+        np.ones((2, 3)),
+        color=np.array([(1.0, 0.0, 0.0), (np.nan,) * 3]),
+        class_id=np.array([7, 0]),
+    )
     neighbours = Neighbours(load_shapes(), own_id=601)
     neighbours.set_objects(both.rows(np.array([0, 0, 1]), hulls, np.array([0, 1, -1])))
     scene = SceneRays(None, neighbours.bodies(None, 0))
+
     assert scene.bodies.id.tolist() == [900, 900, 901]
+
     directions = np.array([(1.0, 0, 0), (1.0, 0, 0), (0, 1.0, 0)])
     hits = scene.cast(np.array([(0, 0, 2.0), (0, 2.0, 2.0), (0, 0, 0.5)]), directions, 30.0)
     assert np.isinf(hits.ranges[0])
     assert hits.ranges[1:] == pytest.approx([9.5, 9.0])  # half way up the cone is half as wide
     assert scene.bodies.class_id.tolist() == [7, 7, 0]
+
     camera = ColorCamera(ColorCameraParameters(width=96, height=54), noise=False)
     for turn, number, color in ((0.0, 900, (1.0, 0.0, 0.0)), (math.pi / 2, 901, body_color(901))):
         c = math.cos(turn)

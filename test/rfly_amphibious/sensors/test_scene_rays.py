@@ -1,6 +1,4 @@
-"""Rays against triangle meshes, still and moving: beside NumPy, which asks every triangle, and
-beside hulls.
-"""
+"""Rays against still and moving triangle meshes, compared with NumPy over all triangles."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from rfly_terrain.world.models import Model, box_part, cylinder_part, part_faces
 from rfly_terrain.world.world import World, WorldObject
 
 HIGH = 1e4
-"""m: all is so far up that the level ground at 0 is out of reach"""
+"""Height of all bodies, from which the level ground at 0 is out of reach, m."""
 
 
 def scene(shapes, index, position, rpy, velocity=None, time=0.0):
@@ -37,8 +35,9 @@ def scene(shapes, index, position, rpy, velocity=None, time=0.0):
 
 
 def rays(rng, count, spread=30.0):
-    """Origins anywhere within the spread (m), directions to somewhere near the middle, some along
-    an axis.
+    """Return origins within the spread (m), and directions to somewhere near the middle.
+
+    Some are along an axis.
     """
     origins = rng.uniform(-spread, spread, (count, 3))
     directions = rng.uniform(-0.4 * spread, 0.4 * spread, (count, 3)) - origins
@@ -48,13 +47,14 @@ def rays(rng, count, spread=30.0):
 
 
 def soup(rng, count, extent, size):
-    """(count, 3, 3) triangles of a size (m) anywhere within the extent."""
+    """Return triangles (count, 3, 3) of a size (m) anywhere within the extent."""
     return rng.uniform(-extent, extent, (count, 1, 3)) + rng.uniform(-size, size, (count, 3, 3))
 
 
 def nearest_of_all(triangles, origins, directions):
-    """(n,) ranges, inf for none, and (n,) which of the triangles: the plane's range, then the three
-    edges' sides.
+    """Return ranges (n,), inf without a hit, and triangles (n,).
+
+    Each triangle is tested by its plane's range, then by the sides of its three edges.
     """
     best = np.full(len(origins), np.inf)
     which = np.full(len(origins), -1)
@@ -73,9 +73,7 @@ def nearest_of_all(triangles, origins, directions):
 
 
 def test_meshes_as_every_triangle_asked():
-    """Two meshes, one of several pieces, as five bodies in any attitude: ranges, bodies and
-    normals.
-    """
+    """Two meshes, one of several pieces, are hit as five bodies in any attitude."""
     rng = np.random.default_rng(3)
     meshes = [
         TriangleMesh(soup(rng, 2 * PIECE + 9, 6.0, 1.5)),
@@ -92,7 +90,9 @@ def test_meshes_as_every_triangle_asked():
     origins, directions = rays(rng, 400, 20.0)
     exact, which = nearest_of_all(triangles, origins, directions)
     hits = SceneRays(None, bodies).cast(origins, directions, 1e3)
+
     assert np.isfinite(exact).sum() > 100
+
     np.testing.assert_allclose(hits.ranges, exact, rtol=1e-9)  # ten kilometres up
     hit = np.isfinite(exact)
     np.testing.assert_array_equal(hits.body[hit], owner[which[hit]])
@@ -101,14 +101,17 @@ def test_meshes_as_every_triangle_asked():
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     cosine = np.einsum("ij,ij->i", normals, hits.normals[hit])
     np.testing.assert_allclose(np.abs(cosine), 1.0, atol=1e-9)
+
     assert (np.einsum("ij,ij->i", directions[hit], hits.normals[hit]) < 0.0).all()
+
     short = SceneRays(None, bodies).cast(origins, directions, 10.0).ranges
     np.testing.assert_array_equal(short, np.where(hits.ranges <= 10.0, hits.ranges, np.inf))
 
 
 def test_a_hull_is_the_mesh_of_its_faces():
-    """Walls seen from outside are the same for both; from within a hull begins at 0, and a mesh is
-    seen from behind.
+    """Walls seen from outside are the same for a hull and the mesh of its faces.
+
+    From within, a hull begins at 0, and a mesh is seen from behind.
     """
     rng = np.random.default_rng(4)
     corners = rng.normal(size=(30, 3))
@@ -121,17 +124,17 @@ def test_a_hull_is_the_mesh_of_its_faces():
         for shape in (ConvexHull(corners), mesh)
     )
     outside = solid.ranges > 0.0
+
     assert np.isfinite(solid.ranges[outside]).sum() > 100
     assert (~outside).sum() > 20
+
     np.testing.assert_allclose(surface.ranges[outside], solid.ranges[outside], rtol=1e-9, atol=1e-6)
     assert (surface.ranges[~outside] > 0.0).all()
     assert np.isfinite(surface.ranges[~outside]).all()
 
 
 def test_a_hollow_is_seen_into():
-    """An arch of three slabs is one mesh: a ray through the gate goes on, which their hull would
-    stop.
-    """
+    """A ray through the gate of an arch goes on, which the hull of its three slabs would stop."""
     unit = np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 1.0)])
     slabs = [
         unit * size + at
@@ -147,8 +150,9 @@ def test_a_hollow_is_seen_into():
 
 
 def test_what_moves_is_met_where_it_is_when_the_ray_is_sent():
-    """A mesh that flies east at 20 m/s, told at 1 s, beside a wall that stands, joined to one
-    scene.
+    """A mesh flies east at 20 m/s, and its state is of 1 s.
+
+    It is joined to one scene with a wall that stands.
     """
     rng = np.random.default_rng(5)
     mesh = TriangleMesh(soup(rng, 30, 2.0, 1.5))
@@ -165,13 +169,15 @@ def test_what_moves_is_met_where_it_is_when_the_ray_is_sent():
         )
         assert told.ranges[k] == pytest.approx(one.ranges[0], abs=1e-8)
         assert told.body[k] == one.body[0]
+
     assert 5 < (told.body == 0).sum() < 200
     assert (told.body == 1).sum() > 20
 
 
 def test_trees_hold_each_box_once_whatever_lies_in_one_place():
-    """Boxes of one middle, of one line, and of sizes from millimetres to kilometres: no tree is too
-    deep.
+    """Boxes have one middle, or lie on one line, or measure millimetres to kilometres.
+
+    No tree is too deep.
     """
     rng = np.random.default_rng(6)
     same = np.tile([1.0, 2.0, 3.0], (500, 1))
@@ -203,9 +209,7 @@ def test_trees_hold_each_box_once_whatever_lies_in_one_place():
 
 
 def test_a_world_is_seen_part_by_part_or_by_its_surface():
-    """A pillar 10 m to the north, and a gate 20 m to the east that stands askew: ranges, ids,
-    classes, colours.
-    """
+    """A pillar 10 m to the north, and a gate that stands askew 20 m to the east, are seen."""
     slab = box_part(1.0, 1.0, 4.0)
     posts = [placed_part(slab, (0.0, y, 0.0), 0.0) for y in (-3.0, 3.0)]
     pillar = Model("pillar", (cylinder_part(0.5, 4.0), placed_part(slab, (0.0, 0.0, 4.0), 0.0)), 5)
@@ -224,10 +228,12 @@ def test_a_world_is_seen_part_by_part_or_by_its_surface():
         ),
     )
     seen = world_bodies(world)
+
     assert seen.id.tolist() == [1, 1, 2]
     assert seen.class_id.tolist() == [5, 5, 4]
     assert seen.color[:2].tolist() == [[1.0, 0.0, 0.2], [0.2, 0.4, 0.6]]
     assert seen.color[2].tolist() == pytest.approx([150 / 255] * 3)
+
     origins = np.array([(0.0, 0.0, 1.0), (0.0, 0.0, 6.0), (0.0, 0.0, 1.0), (20.0, 0.0, 1.0)])
     directions = np.array(
         [(0, 1.0, 0), (0, 1.0, 0), (1.0, 0, 0), (-math.sin(0.1), math.cos(0.1), 0)]

@@ -1,5 +1,5 @@
-"""Sensor files: the shipped sets hold the defaults of docs/model, section 11, and what wrong files
-are told.
+"""Sensor files: the shipped sets hold the defaults of docs/model, section 11; errors of wrong
+files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_each_vehicle_has_its_sensors():
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_defaults_of_the_description(name):
-    """The table of docs/model, section 11, in SI units."""
+    """The defaults are the table of docs/model, section 11, in SI units."""
     p = SensorParameters.load(name)
     rates = {
         "imu": 250,
@@ -54,7 +54,9 @@ def test_defaults_of_the_description(name):
         "height": 50,
     }
     rates |= {"wheel_loads": 100, "wind": 10, "ground_truth": 100}
+
     assert {key: sensor.rate for key, sensor in p.sensors().items()} == rates
+
     noise = p.imu.noise
     assert np.asarray(noise.white_density)[[0, 3]].tolist() == [4e-3, 3.4e-4]
     assert np.asarray(noise.walk_density)[[0, 3]].tolist() == [6e-3, 3.9e-5]
@@ -70,7 +72,7 @@ def test_defaults_of_the_description(name):
 
 
 def test_the_earths_field_may_be_left_to_the_place():
-    """To the simulation's sensors and to the estimator's: both have Zurich's 3.7° of declination."""
+    """Simulated sensors and estimator both have Zurich's 3.7° of declination."""
     p = SensorParameters.parse(changed(r"  earth_field_ut: .*\n", "").encode(), "mine.yaml")
     assert p.magnetometer.earth_field is None
     vehicle = VehicleParameters.load("scale")
@@ -85,8 +87,9 @@ def test_the_earths_field_may_be_left_to_the_place():
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
 def test_defaults_of_what_sees(name):
-    """docs/model, section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none is a
-    SensorSuite's.
+    """The defaults are docs/model's, section 11: HDL-32E, Kinect V2, a gimbal of 0.1 s.
+
+    None of these sensors is a SensorSuite's.
     """
     p = SensorParameters.load(name)
     assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx(
@@ -100,6 +103,7 @@ def test_defaults_of_what_sees(name):
     )
     assert (p.lidar.noise, p.lidar.dropout) == (0.02, 0.001)
     assert p.scan.ring(p.lidar) == 23
+
     depth = p.depth_camera
     color = p.color_camera
     assert (depth.width, depth.height, depth.rate, depth.min_range, depth.max_range) == (
@@ -111,6 +115,7 @@ def test_defaults_of_what_sees(name):
     )
     assert (depth.noise, depth.noise_square, color.noise) == (0.002, 0.002, 2.0)
     assert (color.width, color.height, color.rate) == (320, 180, 5)
+
     fields = (depth.horizontal_fov, depth.vertical_fov, color.horizontal_fov, color.vertical_fov)
     assert np.degrees(fields) == pytest.approx([70.6, 60.0, 84.1, 53.8])
     assert p.gimbal.lag == 0.1
@@ -126,7 +131,7 @@ def test_rings_as_the_maker_states_them():
         pytest.approx([-25.0, -1.5, 0.0, 15.0]),
     )
     assert (lidar.columns, lidar.max_range) == (1800, 70.0)
-    with pytest.raises(ConfigError, match=r"beams: 32, but beam_elevations tells 2 rings"):
+    with pytest.raises(ConfigError, match=r"beams: 32, but beam_elevations has 2 rings"):
         LidarParameters(beam_elevations=(0.0, 0.1))
 
 
@@ -198,12 +203,14 @@ def test_a_file_of_ones_own(tmp_path):
         (
             "  beams: 32\n",
             "  beams: 32\n  beam_elevations_deg: [0, 1]\n",
-            r"mine.yaml:62: lidar.beams: 32, expected none beside beam_elevations_deg, which tells all rings",
+            r"mine.yaml:62: lidar.beams: 32, "
+            r"expected none with beam_elevations_deg, which gives all rings",
         ),
         (
             LAYOUT,
             "  beam_elevations_deg: [-25, 0, 0.0]\n",
-            r"mine.yaml:62: lidar.beam_elevations_deg\[2\]: 0.0, expected more than the one before, 0",
+            r"mine.yaml:62: lidar.beam_elevations_deg\[2\]: 0.0, "
+            r"expected more than the one before, 0",
         ),
         (
             LAYOUT,

@@ -1,6 +1,4 @@
-"""The sensors against truths worked out by hand, their statistics in the suite, latency, ticks and
-repetition.
-"""
+"""The sensors against truths worked out by hand; statistics, latency, ticks and repetition."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ STANDING = model("scale").standing()
 
 
 def still(m, state, seconds, sensors, controls=None, noise=False, **options):
-    """Samples of a state that is held, whatever its derivative."""
+    """Return samples of a state that is held, whatever its derivative."""
     suite = SensorSuite(m, sensors, noise=noise, **options)
     steps = round(seconds / suite.step)
     x = np.tile(state.x, (steps, 1))
@@ -38,7 +36,7 @@ def still(m, state, seconds, sensors, controls=None, noise=False, **options):
 
 
 def in_vacuum(**changes):
-    """A vehicle without air, its wheels symmetric about the centre."""
+    """Return a vehicle without air, with wheels symmetric about the centre."""
     nothing = (0.0, 0.0, 0.0)
     p = parameters("scale").replace(
         front_axle=0.33, rear_axle=0.33, linear_drag=nothing, drag_area=nothing
@@ -79,7 +77,7 @@ def test_imu_in_free_fall_reads_nothing():
 
 
 def test_imu_on_a_circle_reads_the_centripetal_acceleration():
-    """Turning about its z axis at 3 rad/s: -ω² r, which points to the axis."""
+    """Turning about its z axis at 3 rad/s, it reads -ω² r, which points to the axis."""
     m = in_vacuum()
     got = still(m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, -0.2, 0.1))).imu
     assert got.specific_force[0] == pytest.approx((-4.5, 1.8, 0.0), abs=1e-9)
@@ -87,7 +85,10 @@ def test_imu_on_a_circle_reads_the_centripetal_acceleration():
 
 
 def test_imu_feels_angular_acceleration_by_its_lever():
-    """Slowed by -0.1 N m s · 3 rad/s on the inertia about z, wheels included; ω̇ × r beside -ω² r."""
+    """Angular acceleration adds ω̇ × r to -ω² r.
+
+    The vehicle is slowed by -0.1 N m s · 3 rad/s on the inertia about z, wheels included.
+    """
     m = in_vacuum(rotational_drag=(0.0, 0.0, 0.1))
     turning = -0.3 / m.params.total_inertia[2, 2]
     got = still(m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.25, 0.0))).imu
@@ -97,8 +98,10 @@ def test_imu_feels_angular_acceleration_by_its_lever():
 
 
 def test_imu_is_the_second_derivative_of_its_place():
-    """Over a drive and a flight, by central differences of where the IMU was: no formula for moving
-    frames.
+    """The reading is compared with central differences of the IMU's positions in a drive and a
+    flight.
+
+    These need no formula for moving frames.
     """
     lever = np.array((0.4, -0.3, 0.2))
     for begin, controls in (
@@ -126,7 +129,7 @@ def test_imu_is_the_second_derivative_of_its_place():
 
 
 def test_imu_mounted_askew():
-    """Turned by 90° about z: its x axis is the vehicle's y axis."""
+    """Turned by 90° about z, the IMU's x axis is the vehicle's y axis."""
     m = in_vacuum()
     got = still(
         m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
@@ -150,7 +153,7 @@ def test_imu_range():
 
 
 def test_the_crashed_obey_nobody():
-    """A latched vehicle's rotors slow down, whatever is commanded: the reaction turns it."""
+    """A latched vehicle's rotors slow down in spite of commands: the reaction turns it."""
     m = in_vacuum()
     state = m.flying((0.0, 0.0, 9.0))
     state.memory[at.CRASHED] = 1.0
@@ -158,7 +161,9 @@ def test_the_crashed_obey_nobody():
     dead = still(
         m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)
     ).imu.specific_force
+
     assert dead.tolist() == still(m, state, 0.004, sensors, Controls()).imu.specific_force.tolist()
+
     state.memory[at.CRASHED] = 0.0
     alive = still(
         m, state, 0.004, sensors, Controls(rotor_speed=[300.0, 0.0] * 3)
@@ -176,8 +181,9 @@ def test_magnetometer_turns_with_the_vehicle():
 
 
 def test_gps_reads_its_antenna():
-    """Facing north, antenna 0.15 m behind and 0.22 m above; turning left at 2 rad/s it moves to the
-    east.
+    """The antenna is 0.15 m behind and 0.22 m above, and the vehicle faces north.
+
+    Turning left at 2 rad/s, the antenna moves to the east.
     """
     state = model("scale").flying((1000.0, 2000.0, 50.0), math.pi / 2)
     state.x[at.RATES + 2] = 2.0
@@ -191,6 +197,7 @@ def test_gps_reads_its_antenna():
     across = 6378137.0 / w
     latitude = 40.0 + math.degrees(north / meridian)
     longitude = 116.0 + math.degrees(east / (across * math.cos(math.radians(40.0))))
+
     assert got.geodetic[0, :2] == pytest.approx((latitude, longitude), abs=1e-9)
     assert got.geodetic[0, 2] == pytest.approx(30.0 + up, abs=1e-9)
     assert got.velocity[0] == pytest.approx((0.3, 0.0, 0.0), abs=1e-12)
@@ -206,7 +213,9 @@ def test_gps_comes_late_with_the_time_and_place_of_its_measurement():
         if got.gps is not None:
             for time, place in zip(got.gps.time, got.gps.geodetic, strict=True):
                 arrived[round(state.time, 6)] = (time, place)
+
     assert list(arrived) == [0.2, 0.3, 0.4]
+
     for end, (time, place) in arrived.items():
         assert time == pytest.approx(end - 0.1, abs=1e-12)
         east = math.radians(place[1]) * 6378137.0 + 0.15
@@ -216,7 +225,7 @@ def test_gps_comes_late_with_the_time_and_place_of_its_measurement():
 
 
 def test_barometer_is_the_standard_atmosphere():
-    """89,874.6 Pa at 1000 m: 200 m above an origin at 800 m."""
+    """The pressure is 89,874.6 Pa at 1000 m: 200 m above an origin at 800 m."""
     got = still(
         model("scale"),
         model("scale").flying((0, 0, 199.98)),
@@ -228,7 +237,7 @@ def test_barometer_is_the_standard_atmosphere():
 
 
 def test_height_above_sloping_ground():
-    """On z = 0.1 x + 2 y the sensor at x = 10, y = -1, z = 7 - 0.08 is 7.92 m above the ground."""
+    """Over z = 0.1 x + 2 y the sensor at x = 10, y = -1, z = 7 - 0.08 is 7.92 m above ground."""
     m = AmphibiousModel(parameters("scale"), plane(0.1, slope_y=2.0))
     got = still(m, m.flying((10.0, -1.0, 7.0)), 0.04, SCALE).height
     assert got.distance == pytest.approx([7.92, 7.92], abs=1e-3)  # the map has float32 heights
@@ -264,8 +273,9 @@ def joints(state, seconds, counts, m=None, controls=None):
 
 
 def test_encoders_turn_relative_to_the_body():
-    """A vehicle that somersaults at 2 rad/s with wheels that spin at 12 rad/s in space: 10 rad/s
-    against the body.
+    """The vehicle somersaults at 2 rad/s with wheels that spin at 12 rad/s in space.
+
+    Against the body they spin at 10 rad/s.
     """
     m = model("scale")
     state = m.flying((0.0, 0.0, 50.0))
@@ -277,7 +287,7 @@ def test_encoders_turn_relative_to_the_body():
 
 
 def test_a_steered_axle_takes_part_of_the_roll_rate():
-    """Eq. 5.16: a·ω with a = (-sin δ, cos δ, 0)."""
+    """The part of the roll rate is Eq. 5.16: a·ω with a = (-sin δ, cos δ, 0)."""
     state = model("scale").flying((0.0, 0.0, 50.0))
     state.x[at.ROTOR_SPEED + 6] = 0.3
     state.x[at.RATES : at.RATES + 3] = (1.5, 0.0, 0.0)
@@ -286,6 +296,7 @@ def test_a_steered_axle_takes_part_of_the_roll_rate():
         math.atan(math.tan(0.3) / (1.0 - side * 0.56 / (2 * 0.66) * math.tan(0.3)))
         for side in (1, -1)
     ]
+
     assert got.steering[0] == pytest.approx((*ackermann, 0.0, 0.0), abs=1e-12)
     assert got.wheel_rate[0] == pytest.approx(
         (1.5 * math.sin(ackermann[0]), 1.5 * math.sin(ackermann[1]), 0, 0)
@@ -293,16 +304,16 @@ def test_a_steered_axle_takes_part_of_the_roll_rate():
 
 
 def test_encoders_count():
-    """2048 counts a turn: whole counts, none ahead of the wheel, and rates from the counts of 10
-    ms.
-    """
+    """Angles are whole counts, 2048 a turn, never ahead, and rates follow from counts of 10 ms."""
     state = model("scale").flying((0.0, 0.0, 50.0))
     state.x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = (10.0, 0.05, -10.0, 0.0)
     state.x[at.ROTOR_SPEED + 6] = 0.1
     got = joints(state, 1.0, 2048)
     count = 2.0 * math.pi / 2048
     truth = np.outer(got.time, (10.0, 0.05, -10.0, 0.0))
+
     assert got.wheel_angle / count == pytest.approx(np.round(got.wheel_angle / count), abs=1e-9)
+
     behind = truth - got.wheel_angle
     assert (behind > -1e-9).all()
     assert (behind < count + 1e-9).all()
@@ -319,6 +330,7 @@ def test_rotors_turn_each_its_way():
     assert got.rotor_rate[-1] == pytest.approx(
         np.array((-1, 1, -1, 1, -1, 1)) * m.params.hover_speed
     )
+
     suite = SensorSuite(m, SCALE)
     assert suite.joint_names[:6] == [
         "wheel_fl",
@@ -336,8 +348,9 @@ def test_rotors_turn_each_its_way():
 
 
 def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
-    """Standing still where it was set down, then five seconds of curves: some percent of slip, no
-    more.
+    """It stands still where it was set down, then drives five seconds of curves.
+
+    Slip makes an error of some percent.
     """
     m = model("scale")
     suite = SensorSuite(m, SCALE, seed=2)
@@ -350,17 +363,20 @@ def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
     told = begin + np.array(((c, -s), (s, c))) @ got.wheel_odometry.position[-1, :2]
     truth = got.ground_truth
     way = np.linalg.norm(truth.position[-1, :2] - begin)
+
     assert way > 3.0
     assert np.linalg.norm(told - truth.position[-1, :2]) < 0.03 * way
+
     yaw = 0.5 + 2.0 * math.atan2(*got.wheel_odometry.orientation[-1, 2:])
     heading = rotation(state.x)
     assert yaw == pytest.approx(math.atan2(heading[1, 0], heading[0, 0]), abs=0.03)
+
     speeds = got.wheel_odometry.velocity[-20:, 0].mean(), truth.velocity[-20:, 0].mean()
     assert speeds[0] == pytest.approx(speeds[1], rel=0.03)
 
 
 def test_ground_truth_has_its_twist_in_body_axes():
-    """Facing north and flying east: to its right."""
+    """Facing north and flying east is a velocity to the right."""
     state = model("scale").flying((1.0, 2.0, 3.0), math.pi / 2, (4.0, 0.0, 0.5))
     got = still(model("scale"), state, 0.01, SCALE).ground_truth
     assert got.position[0].tolist() == [1.0, 2.0, 3.0]
@@ -371,7 +387,7 @@ def test_ground_truth_has_its_twist_in_body_axes():
 
 
 def test_statistics_of_the_shipped_sensors():
-    """A minute at rest: deviations as docs/model, section 11, has them, at the sensors' own rates."""
+    """A minute at rest has the deviations of docs/model, section 11, at the sensors' own rates."""
     got = still(model("scale"), STANDING, 60.0, SCALE, noise=True, seed=11)
     assert [len(part.time) for part in (got.imu, got.gps, got.magnetometer, got.barometer)] == [
         15000,
@@ -379,6 +395,7 @@ def test_statistics_of_the_shipped_sensors():
         3000,
         1500,
     ]
+
     gyro = np.diff(got.imu.rates, axis=0)
     force = np.diff(got.imu.specific_force, axis=0)
     assert gyro.std(axis=0) / math.sqrt(2.0) == pytest.approx(
@@ -393,18 +410,20 @@ def test_statistics_of_the_shipped_sensors():
     assert np.diff(got.barometer.pressure).std() / math.sqrt(2.0) == pytest.approx(5.0, rel=0.08)
     assert got.height.distance.std() == pytest.approx(0.02, rel=0.06)
     assert got.height.distance.mean() == pytest.approx(0.14, abs=0.002)
+
     metres = np.diff(got.gps.geodetic[:, 2])
     assert metres.std() == pytest.approx(
         math.sqrt(2 * 0.6**2 + 2 * 3.0**2 * (1 - math.exp(-0.1 / 60.0))), rel=0.12
     )
     assert got.gps.velocity.std() == pytest.approx(0.1, rel=0.06)
+
     suite = SensorSuite(model("scale"), SCALE)
     assert suite.variance("imu")[[0, 3]] == pytest.approx((4e-3**2 * 250.0, 3.4e-4**2 * 250.0))
     assert suite.variance("gps")[:3] == pytest.approx((0.3**2 + 1.5**2,) * 2 + (0.6**2 + 3.0**2,))
 
 
 def drive(ticks, seed=5, noise=True):
-    """Everything sensed in half a second, joined, and the suite."""
+    """Return all samples of half a second, joined, and the suite."""
     m = model("scale")
     suite = SensorSuite(m, SCALE, seed=seed, noise=noise)
     state = m.standing(speed=1.0)
@@ -463,6 +482,7 @@ def test_restored_a_suite_goes_on_bit_by_bit():
         state, got = other.advance(state, controls, 0.05, wind=wind)
         found.append(got)
     rest = joined(found)
+
     assert same(
         whole,
         {
@@ -473,7 +493,7 @@ def test_restored_a_suite_goes_on_bit_by_bit():
 
 
 def everything_once():
-    """Numbers of all sensors over 0.2 s of a state that is held."""
+    """Return the numbers of all sensors over 0.2 s of a state that is held."""
     m = model("scale")
     state = m.flying((1.0, 2.0, 9.0), 0.3, (2.0, 0.0, 0.1))
     state.x[at.RATES : at.RATES + 3] = (0.3, -0.2, 0.5)
@@ -500,9 +520,11 @@ def test_the_same_readings_as_plain_python():
         env=environment,
     )
     assert run.returncode == 0, run.stderr
+
     plain = json.loads(run.stdout.splitlines()[-1])
     compiled = everything_once()
     assert plain.keys() == compiled.keys()
+
     for key, values in compiled.items():
         assert np.array(plain[key]) == pytest.approx(np.array(values), rel=1e-12, abs=1e-12)
 
@@ -536,11 +558,14 @@ def test_switched_off_a_sensor_is_silent_and_others_do_not_change():
         state, got = suite.advance(state, controls, 0.05, wind=wind)
         found.append(got)
     quiet = joined(found)
+
     assert not any(key.startswith(("gps", "joints", "wheel_odometry")) for key in quiet)
     assert same(quiet, {key: everything[key] for key in quiet})
+
     suite.switch("encoders", True)
     _, got = suite.advance(state, controls, 0.02, wind=wind)
     assert got.joints is not None
+
     with pytest.raises(ConfigError, match="sensor 'radar': there are imu, gps"):
         suite.switch("radar", False)
 
@@ -570,8 +595,9 @@ def test_only_the_sensors_of_the_file_are_there():
     ],
 )
 def test_without_a_field_of_its_own_the_file_has_that_of_the_place(place, field_nt):
-    """East, north, up at sea level in 2027.5 by NOAA's own wmm-calculator 1.4 and by pygeomag 1.1,
-    which agree.
+    """The field is that at sea level in 2027.5 by NOAA's own wmm-calculator 1.4.
+
+    pygeomag 1.1 agrees. Components are east, north, up.
     """
     own = SCALE.magnetometer
     anywhere = SCALE.replace(magnetometer=dataclasses.replace(own, earth_field=None))

@@ -25,8 +25,9 @@ def test_straight_on_it_rolls_the_circumference():
 
 @pytest.mark.parametrize("steps", [1, 100])
 def test_a_quarter_of_a_circle_about_a_point_abreast_of_the_rear_axle(steps):
-    """At 3 m to the left of it: from (0, 0) about (-0.34, 3) to (3 - 0.34, 3 + 0.34); one arc is as
-    good as many.
+    """The circle is about (-0.34, 3), from (0, 0) to (3 - 0.34, 3 + 0.34).
+
+    One arc is as good as many.
     """
     hubs = np.array(((FRONT, HALF), (FRONT, -HALF), (-REAR, HALF), (-REAR, -HALF)))
     steering = np.arctan2(hubs[:, 0] + REAR, 3.0 - hubs[:, 1])
@@ -34,7 +35,9 @@ def test_a_quarter_of_a_circle_about_a_point_abreast_of_the_rear_axle(steps):
     odometry = WheelOdometry(SCALE, np.zeros(4))
     for k in range(1, steps + 1):
         got = odometry.update(ways / SCALE.rolling_radius * k / steps, steering, 2.0 / steps)
+
     assert got[:3] == pytest.approx((2.66, 3.34, math.pi / 2), abs=1e-9)
+
     rate = math.pi / 4
     assert got[3:] == pytest.approx((3.0 * rate, REAR * rate, rate), abs=1e-9)
 

@@ -1,0 +1,234 @@
+"""Records of the error-state Kalman filter: nominal state, book-keeping, logs and constants.
+
+World axes ENU, body axes FLU, SI units. The filter's point is the IMU, so that it needs no angular
+acceleration. In the kernels `x` is a record of type STATE, `book` one of type BOOK, `p` the
+covariance of the error state (ERRORS, ERRORS), `h` a measurement's Jacobian (m, ERRORS) and `c` the
+Constants. All records are rows of numbers: a saved estimator is a list of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MAX_WHEELS = 6
+"""Number of wheels there is room for. `Constants.radius` has the vehicle's number."""
+
+SENSORS = (
+    "gps_position",
+    "gps_velocity",
+    "magnetometer",
+    "barometer",
+    "orientation",
+    "wheel_speed",
+    "side_slip",
+    "standstill",
+    "height",
+)
+"""Measurements that are fused, in the order of all counters."""
+DEGREES = (3, 3, 3, 1, 3, 1, 1, 6, 1)
+"""Numbers in a measurement of each sensor."""
+
+GPS_POSITION = 0
+GPS_VELOCITY = 1
+MAGNETOMETER = 2
+BAROMETER = 3
+ORIENTATION = 4
+WHEEL_SPEED = 5
+SIDE_SLIP = 6
+STANDSTILL = 7
+HEIGHT = 8
+NO_SENSOR = -1
+
+
+def _record(fields: list[tuple[str, int]]) -> np.dtype[Any]:
+    """Return a type of records of floats: numbers, and arrays where the length is above 1."""
+    parts = [(name, np.float64, (length,) if length > 1 else ()) for name, length in fields]
+    return np.dtype((np.record, parts))
+
+
+STATE = _record(
+    [
+        ("position", 3),  # m
+        ("velocity", 3),  # m/s
+        ("quaternion", 4),  # w x y z, body -> world
+        ("gyro_bias", 3),  # rad/s, body axes
+        ("force_bias", 3),  # m/s², body axes
+        ("gps_drift", 3),  # m, world axes
+        ("baro_bias", 1),  # Pa
+        ("field_bias", 3),  # T, body axes
+        ("ahrs_drift", 3),  # rad, of the IMU's own orientation, world axes
+        ("ground_error", 1),  # m, height of the ground above the map's
+        ("slip", 1),  # share by which wheels turn faster than they roll
+    ]
+)
+"""Nominal state."""
+
+BOOK = _record(
+    [
+        # motion at this time, body axes, without the biases
+        ("time", 1),
+        ("rates", 3),
+        ("force", 3),
+        # wheels
+        ("wheel_load", MAX_WHEELS),  # N
+        ("wheel_load_time", 1),
+        ("still_since", 1),
+        ("still_angle", MAX_WHEELS),  # rad, of the wheels at that time
+        ("last_standstill", 1),  # times of the last measurements
+        ("last_side_slip", 1),
+        # measurements of each sensor: counts, time, and normalised innovations squared
+        ("accepted", len(SENSORS)),
+        ("rejected", len(SENSORS)),
+        ("last_accepted", len(SENSORS)),
+        ("innovation", len(SENSORS)),
+        ("innovation_sum", len(SENSORS)),
+        # time when each wheel was last off the ground
+        ("last_lifted", MAX_WHEELS),
+        # GPS
+        ("gps_doubt", 1),  # fixes that did not fit, less those that did
+        ("gps_refused", 1),  # 1: yes
+        ("gps_agrees_since", 1),  # time since when its fixes agree with each other
+        ("gps_offset", 3),  # m, last fix less the expected one
+        ("gps_resets", 1),  # number of times its position was taken over
+        # ground
+        ("off_map", 1),  # 1: the ground below the vehicle is not the map's
+        ("bend_variance", 1),  # m², of the map's ground about its mean plane around the vehicle
+    ]
+)
+"""Everything else that the filter remembers."""
+
+IMU_SAMPLE = _record(
+    [
+        ("time", 1),
+        ("coasts", 1),  # 1: stands for a sample while the IMU is silent
+        ("force", 3),  # m/s², body axes
+        ("rates", 3),  # rad/s, body axes
+    ]
+)
+"""Row of the IMU's log."""
+
+MEASUREMENT = _record([("time", 1), ("kind", 1), ("values", 18)])
+"""Row of the log of measurements. Joints: rates, steering and angles of each wheel."""
+
+KIND_LOADS = 0
+KIND_JOINTS = 1
+KIND_GPS = 2
+KIND_FIELD = 3
+KIND_PRESSURE = 4
+KIND_ORIENTATION = 5
+KIND_HEIGHT = 6
+"""Kinds of measurements, in the order in which those of one time are used."""
+
+SAME_TIME = 1e-7
+"""Stamps nearer than this are of one instant, s."""
+
+
+def numbers(records: Any) -> Any:
+    """Return records (n,) as rows of their numbers (n, numbers), without a copy."""
+    return records.view(np.float64).reshape(len(records), records.dtype.itemsize // 8)
+
+
+class History(NamedTuple):
+    """The IMU's log, and the filter at each of its rows."""
+
+    imu: Any
+    """Records IMU_SAMPLE, (rows,)."""
+    x: Any
+    """Records STATE, (rows,)."""
+    book: Any
+    """Records BOOK, (rows,)."""
+    p: Any
+    """Covariances, (rows, ERRORS, ERRORS)."""
+    cursor: Any
+    """First row of the log of measurements after each row, (rows,)."""
+
+
+class Constants(NamedTuple):
+    """Constants of a run. Noise: densities of integrated readings, else standard deviations."""
+
+    force_noise: float
+    gyro_noise: float
+    coast_force: float
+    coast_gyro: float
+
+    markov_sigma: Any
+    """Stationary standard deviations of errors that fade, (ERRORS,)."""
+    markov_time: Any
+    """Correlation times of errors, s; inf for those that do not fade, (ERRORS,)."""
+    ground_known: bool
+    ground_slope: float
+
+    gps_white: Any
+    """Noise of the position, m, (3,)."""
+    gps_velocity: float
+    field: Any
+    """Magnetic field of the Earth, T, ENU, (3,)."""
+    field_white: float
+    pressure_white: float
+    altitude: float
+    """Altitude of the world's origin, m."""
+    ahrs_white: float
+    height_white: float
+
+    wheel_noise: float
+    """Noise of one wheel's rate, rad/s."""
+    wheel_floor: float
+    """Noise of the speed that all wheels have in common, m/s."""
+    wheel_delay: float
+    """Age of a wheel's rate at its stamp, s."""
+    slip_gain: float
+    """Share of slip for each m/s² along the vehicle."""
+    drag: float
+    """Deceleration of rolling wheels, m/s²."""
+    side_gain: float
+    """Slip angle for each m/s² across, rad."""
+    side_noise: float
+    side_slip: float
+    side_slip_rate: float
+    """Uncertainty of the slip angle for each m/s² of side force, rad."""
+    side_period: float
+
+    still_time: float
+    still_rate: float
+    still_way: float
+    still_speed: float
+    still_gyro: float
+    still_period: float
+
+    wheel_load: float
+    """Least load of a wheel that rolls on the ground, N."""
+    still_load: float
+    """Least load of all wheels of a vehicle that stands, N."""
+    load_age: float
+
+    radius: Any
+    """Rolling radii, m, (wheels,)."""
+    hub_x: Any
+    """Hubs from the IMU, m, (wheels,)."""
+    hub_y: Any
+    hub_z: float
+    """Mean height of the hubs from the IMU, m."""
+    tread_z: float
+    """Mean height of the wheels' contacts with the ground from the IMU, m."""
+    lever_gps: Any
+    """Place from the IMU, m, body axes, (3,)."""
+    lever_baro: Any
+    lever_height: Any
+
+    contact_time: float
+    """Time on the ground after which a wheel rolls, s."""
+    grip: float
+    """Acceleration across and along at which tyres slide with all weight on the wheels, m/s²."""
+    weight: float
+    """Weight, N."""
+
+    gates: Any
+    """Largest normalised innovation squared of a measurement of 0 … 6 numbers, (7,)."""
+    return_gate: float
+    """Gate for a fix of a refused GPS, or a height above the map, that fits again."""
+    reacquire: float
+    """Time of rejections after which GPS velocity is believed again, s."""
+    gps_reset: float
+    """Time after which the position of a refused GPS is taken over, s."""
