@@ -265,8 +265,8 @@ def _fly(
 ) -> _Flight:
     from rfly_common.frames import vector_ned_to_enu, yaw_ned_to_enu
     from rfly_missions.execution.runner import MissionRunner
-    from rfly_missions.execution.vehicles import make_follower
     from rfly_missions.followers.ground import Ground
+    from rfly_missions.followers.vehicle_kinds import make_follower
     from rfly_missions.mission.items import MissionMode
 
     ground = Ground(terrain, min_height)

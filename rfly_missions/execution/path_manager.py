@@ -20,6 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
+from rfly_missions.execution.mission_phase import (
+    COMMAND_EVENTS,
+    SHOWN,
+    TRANSITIONS,
+    MissionEvent,
+    MissionPhase,
+    Shown,
+)
 from rfly_missions.mission.items import (
     MissionCommand,
     MissionItem,
@@ -40,28 +48,35 @@ _STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
 
 @dataclass
 class MissionState:
-    """Where one vehicle's mission stands: the one place of its current item. PathManager writes it,
-    others read it.
+    """The state of one vehicle's mission; PathManager writes it, others read it."""
+
+    phase: MissionPhase = MissionPhase.IDLE
+    items: tuple[MissionItem, ...] | None = None
+    """The mission of the last step; None: the next step begins it."""
+    index: int = 0
+    """Index of the item to fly now or to resume; the last one when the mission is finished."""
+    shown: Shown = Shown.NOTHING
+    """The kind of `current`."""
+    current: MissionItem | None = None
+    """The item to fly now: of the mission, a hold or a return; None before the first step."""
+    previous: MissionItem | None = None
+    """The item that was current before the last switch."""
+    repetition: int = 0
+    """Number of times that the mission has begun."""
+    switches: int = 0
+    """Number of times that `current` has become another item, or the same one of another
+    repetition.
     """
 
-    items: tuple[MissionItem, ...] | None = None
-    """the mission of the last step; None: the next step begins it"""
-    index: int = 0
-    """the item to fly now or to resume; the last one when the mission is finished"""
-    finished: bool = False
-    """the last item has been reported done (and REPEAT has not begun again); true for an empty
-    mission
-    """
-    current: MissionItem | None = None
-    """the item to fly now: of the mission, a hold or a return; None before the first step"""
-    previous: MissionItem | None = None
-    """the item that was current before the last switch"""
-    kind: Literal["", "item", "hold", "return"] = ""
-    """what `current` is: an item of the mission, a hold or a commanded return"""
-    repetition: int = 0
-    """how often the mission has begun"""
-    switches: int = 0
-    """how often `current` has become something else, or the same item of another repetition"""
+    def transition(self, event: MissionEvent) -> None:
+        """Go to the phase that an event leads to; KeyError for one that cannot happen now."""
+        self.phase = TRANSITIONS[self.phase][event]
+
+    def begin(self, index: int, event: MissionEvent = MissionEvent.BEGIN) -> None:
+        """Begin the mission, once more or for the first time, at an item."""
+        self.transition(event)
+        self.index = index
+        self.repetition += 1
 
 
 class PathManager:
@@ -89,15 +104,20 @@ class PathManager:
         self.reset()
 
     def reset(self) -> None:
-        """As new: the next step is a first step."""
+        """Forget everything: the next step is a first step."""
         self.state = MissionState()
         self._start_index = 0
-        self._current_key: tuple[str, int, int] | None = None
+        self._current_key: tuple[Shown, int, int] | None = None
 
     def start_at(self, index: int) -> None:
-        """Begin the mission of the next step at an item, even where the mission is the same."""
+        """Begin the mission of the next step at an item, even if the mission is the same."""
         self.state.items = None
         self._start_index = index
+
+    @property
+    def is_fresh(self) -> bool:
+        """True until the first step of a mission, or of a start at an item."""
+        return self.state.items is None
 
     @property
     def index(self) -> int:
@@ -109,7 +129,7 @@ class PathManager:
         """The last item has been reported done (and REPEAT has not begun again); true for an empty
         mission.
         """
-        return self.state.finished
+        return self.state.phase.is_finished
 
     def step(
         self,
@@ -134,8 +154,12 @@ class PathManager:
         if is_mode_done not in (0, 1):
             raise ValueError(f"is_mode_done: {is_mode_done!r}, expected true or false")
 
-        self._advance(items, bool(is_mode_done), requested)
-        self._switch(requested, position)
+        self._advance(items, bool(is_mode_done))
+        if requested is MissionCommand.REPEAT and self.finished and items:
+            self.state.begin(0)
+        self.state.transition(COMMAND_EVENTS[requested])
+        self._switch(items, position)
+
         state = self.state
         assert state.current is not None
         assert state.previous is not None
@@ -159,50 +183,45 @@ class PathManager:
                 )
         return items
 
-    def _advance(self, items: tuple[MissionItem, ...], done: bool, command: MissionCommand) -> None:
+    def _advance(self, items: tuple[MissionItem, ...], done: bool) -> None:
+        """Begin a changed mission; otherwise go on to the next item if the current one is done."""
         state = self.state
         if state.items is not items and state.items != items:
-            self._begin(
-                self._start_index if self._start_index < len(items) else 0, finished=not items
+            state.begin(
+                self._start_index if self._start_index < len(items) else 0,
+                MissionEvent.BEGIN if items else MissionEvent.BEGIN_EMPTY,
             )
             self._start_index = 0
-        elif done and state.kind == "item" and not state.finished:
+        elif done and MissionEvent.ITEM_DONE in TRANSITIONS[state.phase]:
             if state.index + 1 < len(items):
+                state.transition(MissionEvent.ITEM_DONE)
                 state.index += 1
             else:
-                state.finished = True
+                state.transition(MissionEvent.LAST_ITEM_DONE)
         state.items = items
-        if state.finished and items and command is MissionCommand.REPEAT:
-            self._begin(0)
 
-    def _begin(self, index: int, finished: bool = False) -> None:
-        self.state.index = index
-        self.state.finished = finished
-        self.state.repetition += 1
-
-    def _switch(self, command: MissionCommand, position: Floats) -> None:
-        """Make current what the command and the mission ask for."""
+    def _switch(self, items: tuple[MissionItem, ...], position: Floats) -> None:
+        """Make another item current if the phase asks for it; a hold begins at `position`."""
         state = self.state
-        items = self.state.items or ()
-        kind: Literal["item", "hold", "return"] = "item"
-        if command is MissionCommand.RTL:
-            kind = "return"
-        elif command is MissionCommand.HOLD or (
-            state.finished and not (items and items[-1].mode in _STAYS_CURRENT)
-        ):
-            kind = "hold"
-        key = (kind, state.index, state.repetition) if kind == "item" else (kind, 0, 0)
+        stays_current = bool(items) and items[-1].mode in _STAYS_CURRENT
+        shown = SHOWN[state.phase]
+        if state.phase is MissionPhase.FINISHED and stays_current:
+            shown = Shown.ITEM
+
+        index, repetition = (state.index, state.repetition) if shown is Shown.ITEM else (0, 0)
+        key = shown, index, repetition
         if key == self._current_key:
             return
         self._current_key = key
+
         state.previous = state.current or MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
-        if kind == "hold":
+        if shown is Shown.HOLD:
             state.current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
-        elif kind == "return":
+        elif shown is Shown.RETURN:
             state.current = MissionItem.return_to_launch(NO_PARAMS)
         else:
             state.current = items[state.index]
-        state.kind = kind
+        state.shown = shown
         state.switches += 1
 
 

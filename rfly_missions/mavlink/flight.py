@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
-from rfly_missions.execution.runner import GROUND_MODES
+from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mavlink.flight_modes import SHOWN_AS, FlightMode
 from rfly_missions.mavlink.mission_rows import FlightPlan, Refused, Row, Vector, plan_of, speed_item
 from rfly_missions.mavlink.parameter_protocol import Tunables

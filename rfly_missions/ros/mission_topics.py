@@ -20,11 +20,11 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
 from rfly_common.ros.stamps import stamp_to_ns
-from rfly_missions.execution.runner import GROUND_MODES, MissionRunner, RunnerState
-from rfly_missions.execution.vehicles import AIRBORNE_HEIGHT, make_follower
+from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.land_air import mode_request
 from rfly_missions.followers.multirotor import Follower
+from rfly_missions.followers.vehicle_kinds import AIRBORNE_HEIGHT, GROUND_MODES, make_follower
 from rfly_missions.mission.files import Mission
 from rfly_missions.mission.geofence import Geofence
 from rfly_missions.mission.items import MissionCommand, MissionItem, command_of
